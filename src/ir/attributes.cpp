@@ -1,0 +1,51 @@
+#include "ir/attributes.h"
+
+namespace sinter {
+
+std::string_view to_string(AttrName name) {
+  switch (name) {
+#define X(attribute, type)    \
+  case AttrName::attribute: \
+    return #attribute;
+    SINTER_ATTRIBUTES(X)
+#undef X
+  }
+  SINTER_CHECK(false, "attribute name");
+}
+
+std::optional<AttrName> parse_attr_name(std::string_view text) {
+#define X(attribute, type) \
+  if (text == #attribute) return AttrName::attribute;
+  SINTER_ATTRIBUTES(X)
+#undef X
+  return std::nullopt;
+}
+
+size_t attr_type_index(AttrName name) {
+  switch (name) {
+#define X(attribute, type)    \
+  case AttrName::attribute: \
+    return AttrValue(std::in_place_type<type>).index();
+    SINTER_ATTRIBUTES(X)
+#undef X
+  }
+  SINTER_CHECK(false, "attribute name");
+}
+
+Attributes& Attributes::set(AttrName name, AttrValue value) {
+  SINTER_CHECK(value.index() == attr_type_index(name), "type of attribute {}", to_string(name));
+  auto at = llvm::find_if(entries_, [&](const auto& entry) { return entry.first >= name; });
+  if (at != entries_.end() && at->first == name)
+    at->second = std::move(value);
+  else
+    entries_.insert(at, {name, std::move(value)});
+  return *this;
+}
+
+const AttrValue* Attributes::find(AttrName name) const {
+  for (const auto& [key, value] : entries_)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+}  // namespace sinter

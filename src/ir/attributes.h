@@ -1,0 +1,72 @@
+// Attributes of ops: a small, closed set of names, each with one type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/types.h"
+
+namespace sinter {
+
+/// name, C++ type. The order is the order of printing.
+#define SINTER_ATTRIBUTES(X)                                                                  \
+  X(axis, int64_t)          /* one axis, 0 <= axis < rank */                                  \
+  X(axes, std::vector<int64_t>) /* ascending, distinct */                                     \
+  X(dims, Dims)             /* a shape */                                                     \
+  X(begin, int64_t)         /* first element of a slice */                                    \
+  X(size, Dim)              /* extent of a slice */                                           \
+  X(dtype, DType)           /* a result's element type */                                     \
+  X(value, double)          /* a constant; rounded to the result's element type */            \
+  X(values, std::vector<double>) /* a literal's elements, row-major */                        \
+  X(eps, double)            /* of a norm */                                                   \
+  X(heads, int64_t)         /* query heads */                                                 \
+  X(kv_heads, int64_t)      /* key/value heads; divides heads */                              \
+  X(scale, double)          /* of attention scores */                                         \
+  X(softcap, double)        /* scores = softcap * tanh(scores / softcap); absent: none */     \
+  X(window, int64_t)        /* keys a query sees, itself included; absent: all before it */   \
+  X(rotary, int64_t)        /* leading elements of a head that rotate; even */                \
+  X(pairing, std::string)   /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */        \
+  X(spec, std::string)      /* einsum, "nkgd,tkd->kgnt" */                                    \
+  X(tensor, std::string)    /* name of a tensor in the model's files */
+
+enum class AttrName : uint8_t {
+#define X(name, type) name,
+  SINTER_ATTRIBUTES(X)
+#undef X
+};
+
+using AttrValue = std::variant<int64_t, double, DType, Dim, Dims, std::vector<int64_t>,
+                               std::vector<double>, std::string>;
+
+std::string_view to_string(AttrName name);
+std::optional<AttrName> parse_attr_name(std::string_view text);
+/// Index of the attribute's type among the alternatives of AttrValue.
+size_t attr_type_index(AttrName name);
+
+/// Attributes of one op, sorted by name.
+class Attributes {
+ public:
+  Attributes& set(AttrName name, AttrValue value);
+  const AttrValue* find(AttrName name) const;
+  bool has(AttrName name) const { return find(name) != nullptr; }
+
+  /// The attribute, which the op is known to have.
+  template <typename T>
+  const T& get(AttrName name) const {
+    const AttrValue* value = find(name);
+    SINTER_CHECK(value && std::holds_alternative<T>(*value), "attribute {}", to_string(name));
+    return std::get<T>(*value);
+  }
+
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  bool empty() const { return entries_.empty(); }
+  friend bool operator==(const Attributes&, const Attributes&) = default;
+
+ private:
+  llvm::SmallVector<std::pair<AttrName, AttrValue>, 2> entries_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,71 @@
+// Errors that cross folder borders, and the check macro for compiler bugs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace sinter {
+
+/// Exit codes of the `sinter` program; every Error carries the one it leads to.
+enum class ExitCode : int {
+  done = 0,
+  internal_error = 1,
+  usage = 2,
+  check_failed = 3,
+  bad_input = 4,
+  device = 5,
+};
+
+/// What went wrong, where, and what to do next. `what` starts in lower case and shows both values
+/// of a mismatch; `where` is a file, JSON pointer or line:column (may be empty); `hint` is the next
+/// step (may be empty).
+struct Error {
+  std::string what;
+  std::string where;
+  std::string hint;
+  ExitCode code = ExitCode::bad_input;
+
+  /// One line: "where: what; hint", control characters escaped.
+  std::string message() const;
+};
+
+template <typename T>
+using Result = tl::expected<T, Error>;
+using Status = tl::expected<void, Error>;
+
+inline tl::unexpected<Error> fail(std::string what, std::string where = {}, std::string hint = {},
+                                  ExitCode code = ExitCode::bad_input) {
+  return tl::make_unexpected(Error{std::move(what), std::move(where), std::move(hint), code});
+}
+
+/// `text` with control characters, quotes, backslashes and bytes that are not UTF-8 escaped, cut to
+/// `limit` bytes: safe to print whatever file it came from.
+std::string printable(std::string_view text, size_t limit = 200);
+
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const std::string& message);
+
+}  // namespace sinter
+
+/// A broken invariant of the compiler itself: prints and exits with code 1. Never for user input.
+#define SINTER_CHECK(condition, ...)                                                         \
+  do {                                                                                       \
+    if (!(condition)) [[unlikely]]                                                           \
+      ::sinter::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__));   \
+  } while (0)
+
+/// Returns the error of a Result-valued expression from the current function.
+#define SINTER_TRY(expression)                                            \
+  do {                                                                    \
+    if (auto&& sinter_try_ = (expression); !sinter_try_)                  \
+      return tl::make_unexpected(std::move(sinter_try_.error()));         \
+  } while (0)
+
+/// Declares `name` as the value of a Result-valued expression, or returns its error.
+#define SINTER_LET(name, expression)                                      \
+  auto name##_result_ = (expression);                                     \
+  if (!name##_result_) return tl::make_unexpected(std::move(name##_result_.error())); \
+  auto& name = *name##_result_

@@ -1,0 +1,99 @@
+#include "ir/graph.h"
+
+#include <llvm/ADT/StringMap.h>
+
+namespace sinter {
+namespace {
+
+const llvm::SmallVector<OpInfo, 0>& op_table() {
+  static const llvm::SmallVector<OpInfo, 0> table = {
+#define SINTER_OP(name, op_class, least, most, required, optional)                       \
+  OpInfo{#name,    OpClass::op_class,      least,                  most, required, optional, \
+         "", OpInfo::Result::same, OpInfo::Domain::real},
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                        \
+  OpInfo{#name, OpClass::elementwise, operands, operands, {}, {}, #formula,                \
+         OpInfo::Result::result, OpInfo::Domain::domain},
+#include "ir/ops.def"
+  };
+  return table;
+}
+
+template <typename T>
+const T* find_named(const std::vector<T>& items, std::string_view name) {
+  for (const T& item : items)
+    if (item.name == name) return &item;
+  return nullptr;
+}
+
+}  // namespace
+
+const OpInfo& op_info(OpKind kind) { return op_table()[static_cast<size_t>(kind)]; }
+
+std::optional<OpKind> parse_op_kind(std::string_view name) {
+  static const llvm::StringMap<OpKind> kinds = [] {
+    llvm::StringMap<OpKind> map;
+    for (size_t i = 0; i < op_table().size(); ++i)
+      map[op_table()[i].name] = static_cast<OpKind>(i);
+    return map;
+  }();
+  const auto at = kinds.find(name);
+  if (at == kinds.end()) return std::nullopt;
+  return at->second;
+}
+
+ValueId Graph::add(Op op) {
+  ops_.push_back(std::move(op));
+  return ValueId{static_cast<uint32_t>(ops_.size() - 1)};
+}
+
+std::vector<llvm::SmallVector<ValueId, 2>> Graph::users() const {
+  std::vector<llvm::SmallVector<ValueId, 2>> result(ops_.size());
+  for (uint32_t i = 0; i < ops_.size(); ++i)
+    for (ValueId operand : ops_[i].operands) {
+      auto& list = result[operand.index];
+      if (list.empty() || list.back().index != i) list.push_back(ValueId{i});
+    }
+  return result;
+}
+
+ValueId Graph::find(std::string_view name) const {
+  for (uint32_t i = 0; i < ops_.size(); ++i)
+    if (ops_[i].name == name) return ValueId{i};
+  return {};
+}
+
+const Weight* Module::find_weight(std::string_view name) const { return find_named(weights, name); }
+const State* Module::find_state(std::string_view name) const { return find_named(states, name); }
+const Entry* Module::find_entry(std::string_view name) const { return find_named(entries, name); }
+
+ValueId root_of(const Graph& graph, ValueId id) {
+  while (op_class(graph[id]) == OpClass::view) id = graph[id].operands[0];
+  return id;
+}
+
+std::vector<ValueId> remove_dead_ops(Graph& graph) {
+  std::vector<bool> live(graph.size(), false);
+  for (ValueId id : graph.outputs) live[id.index] = true;
+  for (ValueId id : graph.inputs) live[id.index] = true;
+  for (uint32_t i = static_cast<uint32_t>(graph.size()); i-- > 0;) {
+    const Op& op = graph.ops()[i];
+    if (op_class(op) == OpClass::append) live[i] = true;
+    if (live[i])
+      for (ValueId operand : op.operands) live[operand.index] = true;
+  }
+  std::vector<ValueId> renamed(graph.size());
+  std::vector<Op> kept;
+  std::vector<Op>& ops = graph.mutable_ops();
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    if (!live[i]) continue;
+    renamed[i] = ValueId{static_cast<uint32_t>(kept.size())};
+    for (ValueId& operand : ops[i].operands) operand = renamed[operand.index];
+    kept.push_back(std::move(ops[i]));
+  }
+  ops = std::move(kept);
+  for (ValueId& id : graph.inputs) id = renamed[id.index];
+  for (ValueId& id : graph.outputs) id = renamed[id.index];
+  return renamed;
+}
+
+}  // namespace sinter

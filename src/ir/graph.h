@@ -1,0 +1,128 @@
+// Ops, graphs and modules: plain data with typed 32-bit ids.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/SmallVector.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/attributes.h"
+#include "ir/types.h"
+
+namespace sinter {
+
+enum class OpKind : uint8_t {
+#define SINTER_OP(name, op_class, least, most, required, optional) name,
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) name,
+#include "ir/ops.def"
+};
+
+enum class OpClass : uint8_t {
+  leaf,         // a value from outside the graph
+  generator,    // computed from attributes alone
+  view,         // an index map on a read
+  elementwise,  // a formula per element
+  pointwise,    // per element, without a row of its own in the formula table (copy, cast, ...)
+  gather,       // rows chosen by a value
+  append,       // writes a state
+  reduce,
+  composite,    // decomposes into primitives
+  contraction,
+};
+
+/// Static facts of an op: its row of ops.def.
+struct OpInfo {
+  std::string_view name;
+  OpClass op_class;
+  int least_operands, most_operands;
+  llvm::SmallVector<AttrName, 4> required, optional;
+  std::string_view formula;  // elementwise only
+  enum class Result : uint8_t { same, truth } result;
+  enum class Domain : uint8_t { real, number, truth } domain;
+};
+const OpInfo& op_info(OpKind kind);
+std::optional<OpKind> parse_op_kind(std::string_view name);
+
+/// An op and its only result: index into Graph::ops().
+struct ValueId {
+  uint32_t index = UINT32_MAX;
+  bool valid() const { return index != UINT32_MAX; }
+  friend auto operator<=>(ValueId, ValueId) = default;
+};
+
+struct Op {
+  OpKind kind;
+  TensorType type;
+  llvm::SmallVector<ValueId, 3> operands;
+  Attributes attrs;
+  std::string name;  // unique in its graph, without the '%'; of a leaf: the module's name
+};
+
+inline OpClass op_class(const Op& op) { return op_info(op.kind).op_class; }
+
+/// Ops in topological order: an op's operands have smaller ids. Leaves (`input` in the order of the
+/// parameters) may stand anywhere before their first use.
+class Graph {
+ public:
+  ValueId add(Op op);
+  size_t size() const { return ops_.size(); }
+  const Op& operator[](ValueId id) const { return ops_[id.index]; }
+  Op& operator[](ValueId id) { return ops_[id.index]; }
+  llvm::ArrayRef<Op> ops() const { return ops_; }
+  std::vector<Op>& mutable_ops() { return ops_; }
+
+  /// Users of each value in ascending order, an operand used twice listed once.
+  std::vector<llvm::SmallVector<ValueId, 2>> users() const;
+  /// The value of that name, or an invalid id. Linear.
+  ValueId find(std::string_view name) const;
+
+  llvm::SmallVector<ValueId, 4> inputs;   // ops of kind `input`, in parameter order
+  llvm::SmallVector<ValueId, 4> outputs;  // may repeat, may name any value
+
+ private:
+  std::vector<Op> ops_;
+};
+
+/// A load-time constant: `init` has no inputs and one output of type `type`; its leaves are `file`
+/// ops (tensors of the model's files) and generators.
+struct Weight {
+  std::string name;
+  TensorType type;
+  Graph init;
+};
+
+/// Memory that outlives a call, all zeros at first.
+struct State {
+  std::string name;
+  TensorType type;
+};
+
+struct Entry {
+  std::string name;  // prefill, decode, ...
+  Graph graph;
+};
+
+/// Weights, state and the entry points that share them. Leaves `weight` and `state` of an entry's
+/// graph refer to them by name.
+struct Module {
+  std::string name;
+  std::vector<Symbol> symbols;
+  std::vector<Weight> weights;
+  std::vector<State> states;
+  std::vector<Entry> entries;
+
+  const Weight* find_weight(std::string_view name) const;
+  const State* find_state(std::string_view name) const;
+  const Entry* find_entry(std::string_view name) const;
+};
+
+/// The value that `id` reads through views (itself if it is none).
+ValueId root_of(const Graph& graph, ValueId id);
+
+/// Removes ops that no output and no effect needs, keeps `inputs`; ids change. Returns old -> new
+/// (invalid id: removed).
+std::vector<ValueId> remove_dead_ops(Graph& graph);
+
+}  // namespace sinter

@@ -1,0 +1,20 @@
+// Where the tensors that `file` ops name come from: the border between frontends and runtime.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "ir/types.h"
+
+namespace sinter {
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  /// Type of a tensor (constant dims), or nullopt if there is none of that name.
+  virtual std::optional<TensorType> find(std::string_view name) const = 0;
+  /// Fills `out` (exactly the tensor's bytes, little-endian, row-major).
+  virtual Status read(std::string_view name, std::span<std::byte> out) const = 0;
+};
+
+}  // namespace sinter

@@ -1,0 +1,87 @@
+// Element types, symbolic dimensions and tensor types.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/SmallVector.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+/// name, bytes of one element in memory. i1 is a truth value, stored as one byte 0 or 1.
+#define SINTER_DTYPES(X) X(f32, 4) X(f16, 2) X(bf16, 2) X(i32, 4) X(i1, 1)
+
+enum class DType : uint8_t {
+#define X(name, bytes) name,
+  SINTER_DTYPES(X)
+#undef X
+};
+
+std::string_view to_string(DType dtype);
+std::optional<DType> parse_dtype(std::string_view text);
+int64_t size_bytes(DType dtype);
+inline bool is_float(DType dtype) { return dtype <= DType::bf16; }
+
+/// Index into Module::symbols.
+struct SymbolId {
+  uint32_t index = 0;
+  friend auto operator<=>(SymbolId, SymbolId) = default;
+};
+
+/// A size that is known when a step is launched, not when it is compiled.
+struct Symbol {
+  enum class Where : uint8_t { host, device };
+
+  std::string name;
+  int64_t low = 1;       // smallest value, >= 0
+  int64_t high = 1;      // largest value
+  int64_t multiple = 1;  // every value is divisible by this
+  /// host: may size launches and GEMMs. device: only `high` may; the value lives in device memory.
+  Where where = Where::host;
+};
+
+/// One extent of a tensor: a constant >= 0 or a symbol.
+class Dim {
+ public:
+  Dim(int64_t constant = 1) : value_(constant) { SINTER_CHECK(constant >= 0, "{}", constant); }
+  Dim(SymbolId symbol) : value_(-1 - static_cast<int64_t>(symbol.index)) {}
+
+  bool is_constant() const { return value_ >= 0; }
+  bool is(int64_t constant) const { return value_ == constant && constant >= 0; }
+  int64_t constant() const {
+    SINTER_CHECK(is_constant(), "symbolic dim");
+    return value_;
+  }
+  SymbolId symbol() const {
+    SINTER_CHECK(!is_constant(), "constant dim");
+    return SymbolId{static_cast<uint32_t>(-1 - value_)};
+  }
+  friend auto operator<=>(Dim, Dim) = default;
+  size_t hash() const { return static_cast<size_t>(value_ * 0x9E3779B97F4A7C15ULL); }
+
+ private:
+  int64_t value_;
+};
+
+using Dims = llvm::SmallVector<Dim, 4>;
+using DimsRef = llvm::ArrayRef<Dim>;
+
+/// Element type and extents; elements are stored row-major, densely. Rank 0 is a scalar.
+struct TensorType {
+  DType dtype = DType::f32;
+  Dims dims;
+
+  size_t rank() const { return dims.size(); }
+  friend bool operator==(const TensorType&, const TensorType&) = default;
+};
+
+/// "f16[N, 4096]", symbols by name.
+std::string to_string(const TensorType& type, llvm::ArrayRef<Symbol> symbols);
+std::string to_string(Dim dim, llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

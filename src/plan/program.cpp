@@ -1,0 +1,94 @@
+#include "plan/program.h"
+
+namespace sinter {
+namespace {
+
+// The smaller of two sizes where their coefficients tell, else the first.
+SymExpr smaller(const SymExpr& a, const SymExpr& b) { return a.covers(b) ? b : a; }
+
+// Bytes of `root` that reads through `id`, a chain of views over it, can reach.
+SymExpr reached_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
+  const Op& op = graph[id];
+  const SymExpr own = storage_bytes(op.type, symbols);
+  if (op_class(op) != OpClass::view) return own;
+  // A broadcast repeats elements, so that only what its operand reaches counts.
+  return smaller(reached_bytes(graph, op.operands[0], symbols), own);
+}
+
+// Bytes of group input `id` that the group's ops read.
+SymExpr read_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr total = 0;
+  for (const Op& op : graph.ops()) {
+    if (op_class(op) == OpClass::view) continue;
+    llvm::SmallVector<ValueId, 3> seen;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId operand = op.operands[i];
+      if (root_of(graph, operand) != id || llvm::is_contained(seen, operand)) continue;
+      seen.push_back(operand);
+      if (op_class(op) == OpClass::append && i == 0) continue;
+      if (op_class(op) == OpClass::gather && i == 0)
+        total += storage_bytes(op.type, symbols);
+      else
+        total += reached_bytes(graph, operand, symbols);
+    }
+  }
+  for (ValueId output : graph.outputs)
+    if (root_of(graph, output) == id) total += reached_bytes(graph, output, symbols);
+  return smaller(total, storage_bytes(graph[id].type, symbols));
+}
+
+SymExpr written_bytes(const Graph& graph, ValueId output, llvm::ArrayRef<Symbol> symbols) {
+  const Op& op = graph[output];
+  return storage_bytes(op_class(op) == OpClass::append ? graph[op.operands[1]].type : op.type,
+                       symbols);
+}
+
+SymExpr kernel_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr total = 0;
+  for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input, symbols);
+  for (ValueId output : kernel.group.outputs)
+    total += written_bytes(kernel.group, output, symbols);
+  return total;
+}
+
+SymExpr gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
+  auto element_bytes = [&](uint32_t buffer) {
+    return SymExpr(size_bytes(entry.buffers[buffer].type.dtype));
+  };
+  SymExpr a = step.m * step.k, b = step.k * step.n, c = step.m * step.n;
+  for (const GemmStep::Loop& loop : step.loops) {
+    if (!loop.a_stride.is(0)) a = a * loop.count;
+    if (!loop.b_stride.is(0)) b = b * loop.count;
+    if (!loop.c_stride.is(0)) c = c * loop.count;
+  }
+  SymExpr total = a * element_bytes(step.a.buffer) + b * element_bytes(step.b.buffer) +
+                  c * element_bytes(step.c.buffer);
+  if (step.bias >= 0) total += step.n * element_bytes(static_cast<uint32_t>(step.bias));
+  return total;
+}
+
+}  // namespace
+
+const EntryPlan* Program::find_entry(std::string_view name) const {
+  for (const EntryPlan& entry : entries)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr bytes = size_bytes(type.dtype);
+  for (Dim dim : type.dims) {
+    const bool on_device =
+        !dim.is_constant() && symbols[dim.symbol().index].where == Symbol::Where::device;
+    bytes = bytes * (on_device ? SymExpr(symbols[dim.symbol().index].high) : SymExpr(dim));
+  }
+  return bytes;
+}
+
+SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& step) {
+  if (const auto* kernel = std::get_if<KernelStep>(&step.run))
+    return kernel_bytes(program.kernels[kernel->kernel], program.symbols);
+  return gemm_bytes(entry, std::get<GemmStep>(step.run));
+}
+
+}  // namespace sinter

@@ -1,0 +1,125 @@
+// The compiled plan: plain data that an executor can run and a checker can prove. No pointers into
+// the compiler, no device state.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+
+/// Storage of one value. Sizes and offsets are polynomials of the host symbols, valid for all their
+/// values.
+struct Buffer {
+  enum class Place : uint8_t {
+    arena,   // `offset` bytes into the entry's arena
+    input,   // parameter `index` of the entry
+    weight,  // Program::weights[index]
+    state,   // Program::states[index]
+  };
+  std::string value;  // the IR value's name
+  TensorType type;
+  Place place = Place::arena;
+  uint32_t index = 0;
+  // State only: how many appends of this entry come before the value. Every version has a buffer of
+  // its own; all are the same memory.
+  uint32_t version = 0;
+  SymExpr offset_bytes;  // arena only; a multiple of kArenaAlignment for all symbol values
+  SymExpr size_bytes;
+  // Steps between which an arena buffer holds its value: written by step `first`, last read by step
+  // `last` (the number of steps for an output of the entry).
+  uint32_t first_step = 0, last_step = 0;
+};
+inline constexpr int64_t kArenaAlignment = 256;
+
+/// How a kernel is launched; `rows` in terms of the host symbols. blocks = ceil(rows * items_per_row
+/// / items_per_block), one-dimensional; nothing is launched when that is 0.
+struct Launch {
+  SymExpr rows;
+  int64_t items_per_row = 1;  // 1: a row is the item (row kernels); else chunks of 8 (pointwise)
+  SymExpr symbolic_items;     // not 0: replaces items_per_row where a width is a symbol
+  int64_t items_per_block = 1;
+  int64_t threads = 256;
+  int64_t shared_bytes = 0;
+};
+
+/// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
+/// `group`, one per output, then one `long long` per symbol in `symbols`.
+struct Kernel {
+  std::string name;    // a canonical role and a hash, e.g. add_rms_norm_3f2a...; a valid C identifier
+  std::string source;  // CUDA C++ text, complete but for #include "sinter/..." of the kernel library
+  // Of `source`, 32 hexadecimal digits; set where the source was left in a file of its own.
+  std::string source_hash;
+  Graph group;         // inputs: roots of the reads; outputs: results in order; names are canonical
+  std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
+  std::vector<SymbolId> symbols;
+  Launch launch;
+  uint32_t minimum_arch = 70;
+};
+
+/// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, in the
+/// version after that of its input buffer.
+struct KernelStep {
+  uint32_t kernel = 0;
+  std::vector<uint32_t> inputs, outputs;  // buffers
+};
+
+/// One strided operand of a GEMM, in elements. One of row_stride and column_stride is 1.
+struct GemmOperand {
+  uint32_t buffer = 0;
+  SymExpr offset;
+  SymExpr row_stride, column_stride;
+};
+
+/// C[m, n] = round(sum over k of A[m, k] * B[k, n] + bias[n]), repeated over the loops (outermost
+/// first). Accumulates in float32; element types are those of the buffers.
+struct GemmStep {
+  struct Loop {
+    SymExpr count;
+    SymExpr a_stride, b_stride, c_stride;  // elements; 0: the operand is shared
+  };
+  GemmOperand a, b, c;
+  int64_t bias = -1;  // buffer, or -1
+  SymExpr m, n, k;
+  std::vector<Loop> loops;
+};
+
+struct Step {
+  std::variant<KernelStep, GemmStep> run;
+  std::vector<std::string> values;  // IR values that this step computes, for people
+};
+
+/// One entry point for one range of its symbols.
+struct EntryPlan {
+  std::string name;
+  std::vector<Buffer> buffers;
+  std::vector<uint32_t> inputs, outputs;  // buffers, in the entry's order
+  std::vector<std::string> output_names;
+  std::vector<Step> steps;
+  SymExpr arena_bytes;
+};
+
+struct Program {
+  std::string name;
+  std::string numerics;  // "strict"
+  std::string target;    // name of the device description
+  std::vector<Symbol> symbols;
+  std::vector<Weight> weights;
+  std::vector<State> states;
+  std::vector<Kernel> kernels;
+  std::vector<EntryPlan> entries;
+
+  const EntryPlan* find_entry(std::string_view name) const;
+};
+
+/// Bytes that a value of this type occupies; symbols that live on the device count as their bound.
+SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols);
+
+/// Bytes that a step moves through memory: every buffer region it reads and writes, once. Rows that
+/// a gather or an append leaves alone do not count; of a cache that attention reads, all rows do.
+SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& step);
+
+}  // namespace sinter

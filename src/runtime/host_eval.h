@@ -1,0 +1,25 @@
+// Evaluates IR graphs on the CPU, primitive by primitive, with the roundings and the reduction
+// order of the numerics contract. The reference that kernels are compared with bit for bit.
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/tensor_source.h"
+#include "runtime/host_tensor.h"
+
+namespace sinter {
+
+/// Evaluates `graph` with `symbol_values[i]` for symbol i and one tensor per graph input, in order;
+/// returns one tensor per output. Composites are decomposed first. For a kv_append the output is
+/// the whole new state. Contractions: einsum, linear and attention in float32 through OpenBLAS
+/// (`precise`: everything in float64 with no rounding in between, for accuracy checks).
+/// `source` is asked for `file` ops; null: none are allowed.
+struct EvalOptions {
+  bool precise = false;
+  const TensorSource* source = nullptr;
+};
+Result<std::vector<HostTensor>> evaluate(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
+                                         llvm::ArrayRef<int64_t> symbol_values,
+                                         llvm::ArrayRef<const HostTensor*> inputs,
+                                         const EvalOptions& options = {});
+
+}  // namespace sinter
