@@ -27,6 +27,7 @@ class IndexExpr {
 
   IndexExpr(SymExpr constant = 0) : constant_(std::move(constant)) {}
   static IndexExpr variable(uint32_t number);
+  static IndexExpr from_atom(Atom atom);
 
   llvm::ArrayRef<Term> terms() const { return terms_; }
   const SymExpr& constant() const { return constant_; }
@@ -45,8 +46,13 @@ class IndexExpr {
   static IndexExpr quotient(const IndexExpr& e, const SymExpr& divisor, DimsRef extents);
   static IndexExpr remainder(const IndexExpr& e, const SymExpr& divisor, DimsRef extents);
 
+  /// The largest value over the loop variables' ranges; nullopt where it is not known or a
+  /// coefficient may be negative.
+  std::optional<SymExpr> largest(DimsRef extents) const;
+
  private:
   void add_term(const Term& term);
+  void recombine();
 
   llvm::SmallVector<Term, 4> terms_;  // canonical order, no zero coefficients
   SymExpr constant_;
@@ -77,17 +83,5 @@ IndexMap broadcast_coords(DimsRef from, DimsRef to, const IndexMap& coords);
 IndexExpr linearize(DimsRef dims, const IndexMap& coords);
 /// Row-major coordinates of position `offset`.
 IndexMap delinearize(DimsRef dims, const IndexExpr& offset, DimsRef extents);
-
-/// The values that op `id` reads and where, when its own result (reduce: its operand) is computed
-/// at loop variables 0 .. rank-1 of its iteration space; see iteration_dims. Gathers: the table's
-/// row coordinate is not expressible and left out (`loaded`).
-struct Read {
-  ValueId root;       // through views
-  IndexMap coords;
-  bool loaded = false;  // coords[0] comes from the value of another operand
-  uint32_t operand;   // index among the op's operands
-};
-Dims iteration_dims(const Graph& graph, ValueId id);
-llvm::SmallVector<Read, 3> reads_of(const Graph& graph, ValueId id);
 
 }  // namespace sinter
