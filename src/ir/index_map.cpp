@@ -153,7 +153,7 @@ IndexExpr IndexExpr::quotient(const IndexExpr& e, const SymExpr& divisor, DimsRe
 }
 
 IndexExpr IndexExpr::remainder(const IndexExpr& e, const SymExpr& divisor, DimsRef extents) {
-  if (divisor.is(1)) return 0;
+  if (divisor.is(1)) return IndexExpr();
   Split parts = split(e, divisor);
   if (below(parts.rest, divisor, extents)) return parts.rest;
   return from_atom(Atom{Atom::Kind::remainder, 0,
