@@ -1,5 +1,7 @@
 #include "plan/program.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 namespace sinter {
 namespace {
 

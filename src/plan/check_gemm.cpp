@@ -1,0 +1,155 @@
+// GEMM operands stay inside their buffers; the result is written once, everywhere.
+#include "plan/check_parts.h"
+
+namespace sinter::checker {
+namespace {
+
+// Elements 0 .. extent-1 along one axis of an operand, `stride` apart.
+struct Axis {
+  SymExpr extent, stride;
+};
+using Axes = llvm::SmallVector<Axis, 6>;
+
+struct Operand {
+  const char* name;
+  const GemmOperand& operand;
+  Axes axes;  // rows, columns, loops
+  const Buffer& buffer;
+};
+
+class GemmCheck {
+ public:
+  GemmCheck(const Program& program, std::string_view where)
+      : symbols_(program.symbols), where_(where) {}
+
+  Status expressions(const GemmStep& gemm) const {
+    for (const GemmOperand* operand : {&gemm.a, &gemm.b, &gemm.c})
+      for (const SymExpr* expr : {&operand->offset, &operand->row_stride, &operand->column_stride})
+        SINTER_TRY(not_negative(*expr));
+    for (const SymExpr* extent : {&gemm.m, &gemm.n, &gemm.k}) SINTER_TRY(not_negative(*extent));
+    for (const GemmStep::Loop& loop : gemm.loops)
+      for (const SymExpr* expr : {&loop.count, &loop.a_stride, &loop.b_stride, &loop.c_stride})
+        SINTER_TRY(not_negative(*expr));
+    return {};
+  }
+
+  // The rows of a row-major operand (columns of a column-major one) follow each other.
+  Status matrix(const Operand& x) const {
+    const Axis& rows = x.axes[0];
+    const Axis& columns = x.axes[1];
+    const bool row_major = columns.stride.is(1) &&
+                           (rows.extent.is(1) || never_less(rows.stride, columns.extent, symbols_));
+    const bool column_major =
+        rows.stride.is(1) &&
+        (columns.extent.is(1) || never_less(columns.stride, rows.extent, symbols_));
+    if (row_major || column_major) return {};
+    return violation(fmt::format("operand {} (%{}), {} by {}, has strides {} and {}; one must be 1 "
+                                 "and the other span a line",
+                                 x.name, printable(x.buffer.value), text(rows.extent),
+                                 text(columns.extent), text(rows.stride), text(columns.stride)),
+                     where_);
+  }
+
+  Status inside(const Operand& x) const {
+    SymExpr end = x.operand.offset + SymExpr(1);
+    for (const Axis& axis : x.axes) end += (axis.extent - SymExpr(1)) * axis.stride;
+    const SymExpr end_bytes = end * SymExpr(size_bytes(x.buffer.type.dtype));
+    if (never_less(x.buffer.size_bytes, end_bytes, symbols_)) return {};
+    return violation(fmt::format("operand {} reaches byte {} of %{}, which has {}", x.name,
+                                 text(end_bytes), printable(x.buffer.value),
+                                 text(x.buffer.size_bytes)),
+                     where_);
+  }
+
+  // The axes nest: ordered by stride, each steps over all that the smaller ones reach. So no element
+  // of the result is written twice; with as many elements as the buffer, all are written.
+  Status written_once(const Operand& c) const {
+    Axes rest;
+    SymExpr count = 1;
+    for (const Axis& axis : c.axes) {
+      count = count * axis.extent;
+      if (!axis.extent.is(1)) rest.push_back(axis);
+    }
+    SymExpr span = 1;
+    while (!rest.empty()) {
+      Axis* smallest = &rest[0];
+      for (Axis& axis : rest)
+        if (never_less(smallest->stride, axis.stride, symbols_)) smallest = &axis;
+      if (!never_less(smallest->stride, span, symbols_))
+        return violation(fmt::format("the result %{} is written twice: stride {} inside a block of "
+                                     "{} elements",
+                                     printable(c.buffer.value), text(smallest->stride), text(span)),
+                         where_);
+      span += (smallest->extent - SymExpr(1)) * smallest->stride;
+      rest.erase(smallest);
+    }
+    if (count == volume(c.buffer.type.dims)) return {};
+    return violation(fmt::format("{} elements of the result %{} are written, it has {}",
+                                 text(count), printable(c.buffer.value),
+                                 text(volume(c.buffer.type.dims))),
+                     where_);
+  }
+
+  Status bias(const Buffer& buffer, const SymExpr& n, DType result) const {
+    if (buffer.type.dtype != result)
+      return violation(fmt::format("bias %{} is {}, the result {}", printable(buffer.value),
+                                   to_string(buffer.type.dtype), to_string(result)),
+                       where_);
+    if (never_less(volume(buffer.type.dims), n, symbols_)) return {};
+    return violation(fmt::format("bias %{} has {} elements, the result {} columns",
+                                 printable(buffer.value), text(volume(buffer.type.dims)), text(n)),
+                     where_);
+  }
+
+  Status element_types(const Operand& a, const Operand& b, const Operand& c) const {
+    const DType types[] = {a.buffer.type.dtype, b.buffer.type.dtype, c.buffer.type.dtype};
+    if (types[0] == types[1] && is_float(types[0]) && is_float(types[2])) return {};
+    return violation(fmt::format("element types {} (%{}) times {} (%{}) into {} (%{})",
+                                 to_string(types[0]), printable(a.buffer.value),
+                                 to_string(types[1]), printable(b.buffer.value),
+                                 to_string(types[2]), printable(c.buffer.value)),
+                     where_);
+  }
+
+ private:
+  Status not_negative(const SymExpr& expr) const {
+    SINTER_TRY(check_expr(expr, symbols_, "a size of the GEMM", where_));
+    if (never_less(expr, SymExpr(0), symbols_)) return {};
+    return violation(fmt::format("a size of the GEMM, {}, can be negative", text(expr)), where_);
+  }
+  std::string text(const SymExpr& expr) const { return to_string(expr, symbols_); }
+
+  llvm::ArrayRef<Symbol> symbols_;
+  std::string where_;
+};
+
+}  // namespace
+
+Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep& gemm,
+                  std::string_view where) {
+  Operand a{"A", gemm.a, {}, entry.buffers[gemm.a.buffer]};
+  Operand b{"B", gemm.b, {}, entry.buffers[gemm.b.buffer]};
+  Operand c{"C", gemm.c, {}, entry.buffers[gemm.c.buffer]};
+  a.axes = {{gemm.m, gemm.a.row_stride}, {gemm.k, gemm.a.column_stride}};
+  b.axes = {{gemm.k, gemm.b.row_stride}, {gemm.n, gemm.b.column_stride}};
+  c.axes = {{gemm.m, gemm.c.row_stride}, {gemm.n, gemm.c.column_stride}};
+  for (const GemmStep::Loop& loop : gemm.loops) {
+    a.axes.push_back({loop.count, loop.a_stride});
+    b.axes.push_back({loop.count, loop.b_stride});
+    c.axes.push_back({loop.count, loop.c_stride});
+  }
+  const GemmCheck check(program, where);
+  SINTER_TRY(check.expressions(gemm));
+  SINTER_TRY(check.element_types(a, b, c));
+  for (const Operand* operand : {&a, &b, &c}) {
+    SINTER_TRY(check.matrix(*operand));
+    SINTER_TRY(check.inside(*operand));
+  }
+  SINTER_TRY(check.written_once(c));
+  if (gemm.bias >= 0)
+    SINTER_TRY(check.bias(entry.buffers[static_cast<size_t>(gemm.bias)], gemm.n,
+                          c.buffer.type.dtype));
+  return {};
+}
+
+}  // namespace sinter::checker

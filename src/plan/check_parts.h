@@ -1,0 +1,47 @@
+// Parts of the checker, one kind of fact each; checker.cpp calls them in this order. Later parts
+// rely on what earlier ones have proved.
+#pragma once
+
+#include "plan/program.h"
+
+namespace sinter::checker {
+
+/// a >= b for all values of the symbols: every coefficient is, possibly after counting each symbol
+/// from its smallest value.
+bool never_less(const SymExpr& a, const SymExpr& b, llvm::ArrayRef<Symbol> symbols);
+
+/// A step as messages name it: "entry prefill, step 3 (l0.norm, l0.qkv)".
+std::string place(const EntryPlan& entry, size_t step);
+/// "%l0.qkv [4096*N, 8192*N)": a buffer with its interval in the arena.
+std::string interval(const Buffer& buffer, llvm::ArrayRef<Symbol> symbols);
+/// The violation `what` at `where`.
+tl::unexpected<Error> violation(std::string what, std::string where);
+
+/// `expr` did not overflow and refers to host symbols that exist.
+Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::string_view what,
+                  std::string_view where);
+/// Dims refer to symbols that exist and the byte count fits int64.
+Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::string_view where);
+
+/// Symbols, weights and states of the program.
+Status check_tables(const Program& program);
+/// A kernel by itself: leaves, appends, launch.
+Status check_kernel(const Program& program, const Kernel& kernel);
+/// Each buffer by itself; the lists of inputs and outputs.
+Status check_buffers(const Program& program, const EntryPlan& entry);
+/// Bounds, strides and element types of a GEMM whose buffer ids are valid.
+Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep& gemm,
+                  std::string_view where);
+
+/// Steps between which a buffer holds its value, found from the steps; -1: never.
+struct LiveRange {
+  int64_t written = -1;
+  int64_t last = -1;  // the number of steps for an output of the entry
+};
+/// Arguments of all steps, order of reads and writes, versions of states. One range a buffer.
+Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPlan& entry);
+/// Offsets and overlaps in the arena.
+Status check_arena(const Program& program, const EntryPlan& entry,
+                   llvm::ArrayRef<LiveRange> ranges);
+
+}  // namespace sinter::checker

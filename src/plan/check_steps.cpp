@@ -1,0 +1,159 @@
+// Walks an entry's steps in order: arguments fit, nothing is read before it is written, and a state
+// is read in the version that its buffer names.
+#include <llvm/ADT/STLExtras.h>
+
+#include "plan/check_parts.h"
+
+namespace sinter::checker {
+namespace {
+
+class StepWalk {
+ public:
+  StepWalk(const Program& program, const EntryPlan& entry)
+      : program_(program),
+        entry_(entry),
+        ranges_(entry.buffers.size()),
+        versions_(program.states.size(), 0),
+        version_written_(program.states.size(), -1) {}
+
+  Result<std::vector<LiveRange>> run() {
+    for (step_ = 0; step_ < entry_.steps.size(); ++step_) {
+      const Step& step = entry_.steps[step_];
+      if (const auto* kernel = std::get_if<KernelStep>(&step.run))
+        SINTER_TRY(kernel_step(*kernel));
+      else
+        SINTER_TRY(gemm_step(std::get<GemmStep>(step.run)));
+    }
+    for (uint32_t output : entry_.outputs) SINTER_TRY(read(output));
+    return std::move(ranges_);
+  }
+
+ private:
+  Status kernel_step(const KernelStep& step) {
+    if (step.kernel >= program_.kernels.size())
+      return bad(fmt::format("kernel {} of {}", step.kernel, program_.kernels.size()));
+    const Kernel& kernel = program_.kernels[step.kernel];
+    SINTER_TRY(arguments(step.inputs, kernel.group, kernel.group.inputs, "input"));
+    SINTER_TRY(arguments(step.outputs, kernel.group, kernel.group.outputs, "output"));
+    for (uint32_t input : step.inputs) SINTER_TRY(read(input));
+    for (uint32_t i = 0; i < step.outputs.size(); ++i) {
+      if (llvm::is_contained(kernel.appends, i))
+        SINTER_TRY(append(step, kernel, i));
+      else
+        SINTER_TRY(write(step.outputs[i], step.inputs));
+    }
+    return {};
+  }
+
+  Status gemm_step(const GemmStep& gemm) {
+    llvm::SmallVector<uint32_t, 3> inputs = {gemm.a.buffer, gemm.b.buffer};
+    if (gemm.bias >= 0) inputs.push_back(static_cast<uint32_t>(gemm.bias));
+    if (gemm.bias >= static_cast<int64_t>(entry_.buffers.size()))
+      return bad(fmt::format("bias is buffer {} of {}", gemm.bias, entry_.buffers.size()));
+    for (uint32_t buffer : {gemm.a.buffer, gemm.b.buffer, gemm.c.buffer})
+      SINTER_TRY(exists(buffer));
+    SINTER_TRY(check_gemm(program_, entry_, gemm, place(entry_, step_)));
+    for (uint32_t input : inputs) SINTER_TRY(read(input));
+    return write(gemm.c.buffer, inputs);
+  }
+
+  Status arguments(llvm::ArrayRef<uint32_t> buffers, const Graph& group,
+                   llvm::ArrayRef<ValueId> parameters, std::string_view role) {
+    if (buffers.size() != parameters.size())
+      return bad(fmt::format("{} {}s for a kernel with {}", buffers.size(), role,
+                             parameters.size()));
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      SINTER_TRY(exists(buffers[i]));
+      const Buffer& buffer = entry_.buffers[buffers[i]];
+      const Op& parameter = group[parameters[i]];
+      if (buffer.type != parameter.type)
+        return bad(fmt::format("{} {}, {}, is {}, the kernel's %{} {}", role, i, name(buffers[i]),
+                               to_string(buffer.type, program_.symbols), parameter.name,
+                               to_string(parameter.type, program_.symbols)));
+    }
+    return {};
+  }
+
+  Status read(uint32_t id) {
+    const Buffer& buffer = entry_.buffers[id];
+    if (buffer.place == Buffer::Place::state && buffer.version != versions_[buffer.index]) {
+      const bool too_late = buffer.version < versions_[buffer.index];
+      return bad(fmt::format("{} is read in version {} of state {}, which {} version {}", name(id),
+                             buffer.version, printable(program_.states[buffer.index].name),
+                             too_late ? fmt::format("step {} has made",
+                                                    version_written_[buffer.index])
+                                      : "is still",
+                             versions_[buffer.index]));
+    }
+    LiveRange& range = ranges_[id];
+    if (buffer.place == Buffer::Place::arena && range.written < 0)
+      return bad(fmt::format("{} is read before any step writes it", name(id)));
+    range.last = static_cast<int64_t>(step_);
+    return {};
+  }
+
+  Status write(uint32_t id, llvm::ArrayRef<uint32_t> inputs) {
+    if (entry_.buffers[id].place != Buffer::Place::arena)
+      return bad(fmt::format("writes {}, which is no buffer of the arena", name(id)));
+    if (llvm::is_contained(inputs, id))
+      return bad(fmt::format("writes {}, which it reads", name(id)));
+    LiveRange& range = ranges_[id];
+    if (range.written >= 0)
+      return bad(fmt::format("writes {}, which step {} has written", name(id), range.written));
+    range.written = range.last = static_cast<int64_t>(step_);
+    return {};
+  }
+
+  // The output buffer is the input's state, one version on.
+  Status append(const KernelStep& step, const Kernel& kernel, uint32_t output) {
+    const Graph& group = kernel.group;
+    const ValueId before = group[group.outputs[output]].operands[0];
+    const size_t input = static_cast<size_t>(
+        llvm::find(group.inputs, before) - group.inputs.begin());
+    const uint32_t from = step.inputs[input], to = step.outputs[output];
+    const Buffer& source = entry_.buffers[from];
+    const Buffer& result = entry_.buffers[to];
+    if (source.place != Buffer::Place::state || result.place != Buffer::Place::state ||
+        source.index != result.index)
+      return bad(fmt::format("appends to {} but writes {}: not one state", name(from), name(to)));
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const Buffer& other = entry_.buffers[step.inputs[i]];
+      if (i != input && other.place == Buffer::Place::state && other.index == source.index)
+        return bad(fmt::format("reads state {} as {} and appends to it as {}",
+                               printable(program_.states[source.index].name),
+                               name(step.inputs[i]), name(from)));
+    }
+    if (result.version != versions_[result.index] + 1)
+      return bad(fmt::format("writes {}, version {}, after version {}", name(to), result.version,
+                             versions_[result.index]));
+    versions_[result.index] = result.version;
+    version_written_[result.index] = static_cast<int64_t>(step_);
+    return {};
+  }
+
+  Status exists(uint32_t id) const {
+    if (id < entry_.buffers.size()) return {};
+    return bad(fmt::format("buffer {} of {}", id, entry_.buffers.size()));
+  }
+  std::string name(uint32_t id) const {
+    return fmt::format("%{}", printable(entry_.buffers[id].value));
+  }
+  tl::unexpected<Error> bad(std::string what) const {
+    return violation(std::move(what), place(entry_, step_));
+  }
+
+  const Program& program_;
+  const EntryPlan& entry_;
+  size_t step_ = 0;
+  std::vector<LiveRange> ranges_;
+  std::vector<uint32_t> versions_;  // of each state, now
+  std::vector<int64_t> version_written_;
+};
+
+}  // namespace
+
+Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPlan& entry) {
+  return StepWalk(program, entry).run();
+}
+
+}  // namespace sinter::checker

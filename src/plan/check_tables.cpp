@@ -1,0 +1,184 @@
+// What each symbol, weight, state, kernel and buffer must fulfil by itself.
+#include <llvm/ADT/STLExtras.h>
+
+#include <set>
+
+#include "plan/check_parts.h"
+
+namespace sinter::checker {
+namespace {
+
+bool is_identifier(std::string_view name) {
+  auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (name.empty() || !letter(name[0])) return false;
+  return llvm::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+Status check_symbols(llvm::ArrayRef<Symbol> symbols) {
+  for (const Symbol& symbol : symbols)
+    if (symbol.low < 0 || symbol.low > symbol.high || symbol.multiple < 1)
+      return violation(fmt::format("range {}..{} with multiple {}", symbol.low, symbol.high,
+                                   symbol.multiple),
+                       "symbol " + printable(symbol.name));
+  return {};
+}
+
+Status check_launch(const Program& program, const Kernel& kernel, const std::string& where) {
+  const Launch& launch = kernel.launch;
+  SINTER_TRY(check_expr(launch.rows, program.symbols, "the number of rows", where));
+  SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
+  if (launch.items_per_row < 1 || launch.items_per_block < 1 || launch.threads < 1 ||
+      launch.threads > 1024 || launch.shared_bytes < 0)
+    return violation(fmt::format("launch with {} items a row, {} items a block, {} threads, "
+                                 "{} shared bytes",
+                                 launch.items_per_row, launch.items_per_block, launch.threads,
+                                 launch.shared_bytes),
+                     where);
+  for (SymbolId symbol : kernel.symbols)
+    SINTER_TRY(check_expr(SymExpr(Dim(symbol)), program.symbols, "a parameter", where));
+  return {};
+}
+
+// An append writes rows of its first operand in place. Another reader of that operand in the same
+// kernel, or a second append to it, would race with it.
+Status check_append(const Graph& group, ValueId id, const std::string& where) {
+  const ValueId state = group[id].operands[0];
+  if (!llvm::is_contained(group.inputs, state))
+    return violation(fmt::format("%{} appends to %{}, which is not an input of the kernel",
+                                 group[id].name, group[state].name),
+                     where);
+  for (uint32_t i = 0; i < group.size(); ++i)
+    for (size_t k = 0; k < group.ops()[i].operands.size(); ++k)
+      if (group.ops()[i].operands[k] == state && !(i == id.index && k == 0))
+        return violation(fmt::format("%{} reads %{}, which %{} overwrites in the same kernel",
+                                     group.ops()[i].name, group[state].name, group[id].name),
+                         where);
+  return {};
+}
+
+Status check_interface(const Buffer& buffer, const TensorType& type, size_t count,
+                       std::string_view table, llvm::ArrayRef<Symbol> symbols,
+                       const std::string& where) {
+  if (buffer.index >= count)
+    return violation(fmt::format("{} {} of {}", table, buffer.index, count), where);
+  if (buffer.type != type)
+    return violation(fmt::format("type {} here, {} in {} {}", to_string(buffer.type, symbols),
+                                 to_string(type, symbols), table, buffer.index),
+                     where);
+  return {};
+}
+
+Status check_buffer(const Program& program, const EntryPlan& entry, const Buffer& buffer) {
+  const llvm::ArrayRef<Symbol> symbols = program.symbols;
+  const std::string where =
+      fmt::format("entry {}, buffer %{}", printable(entry.name), printable(buffer.value));
+  SINTER_TRY(check_type(buffer.type, symbols, where));
+  SINTER_TRY(check_expr(buffer.size_bytes, symbols, "the size", where));
+  const SymExpr needed = storage_bytes(buffer.type, symbols);
+  const bool in_arena = buffer.place == Buffer::Place::arena;
+  if (in_arena ? !never_less(buffer.size_bytes, needed, symbols) : buffer.size_bytes != needed)
+    return violation(fmt::format("{} bytes for a value of type {}, which has {}",
+                                 to_string(buffer.size_bytes, symbols),
+                                 to_string(buffer.type, symbols), to_string(needed, symbols)),
+                     where);
+  switch (buffer.place) {
+    case Buffer::Place::arena:
+      return {};
+    case Buffer::Place::input:
+      return check_interface(buffer, buffer.type, entry.inputs.size(), "input", symbols, where);
+    case Buffer::Place::weight: {
+      const size_t count = program.weights.size();
+      return check_interface(buffer,
+                             buffer.index < count ? program.weights[buffer.index].type : buffer.type,
+                             count, "weight", symbols, where);
+    }
+    case Buffer::Place::state: {
+      const size_t count = program.states.size();
+      return check_interface(buffer,
+                             buffer.index < count ? program.states[buffer.index].type : buffer.type,
+                             count, "state", symbols, where);
+    }
+  }
+  return violation(fmt::format("place {}", static_cast<int>(buffer.place)), where);
+}
+
+}  // namespace
+
+Status check_tables(const Program& program) {
+  SINTER_TRY(check_symbols(program.symbols));
+  for (const Weight& weight : program.weights)
+    SINTER_TRY(check_type(weight.type, program.symbols, "weight " + printable(weight.name)));
+  for (const State& state : program.states)
+    SINTER_TRY(check_type(state.type, program.symbols, "state " + printable(state.name)));
+  std::set<std::string_view> names;
+  for (const Kernel& kernel : program.kernels) {
+    if (!is_identifier(kernel.name))
+      return violation(fmt::format("kernel name \"{}\" is no identifier", printable(kernel.name)),
+                       {});
+    if (!names.insert(kernel.name).second)
+      return violation(fmt::format("two kernels are called {}", kernel.name), {});
+  }
+  return {};
+}
+
+Status check_kernel(const Program& program, const Kernel& kernel) {
+  const std::string where = "kernel " + kernel.name;
+  const Graph& group = kernel.group;
+  SINTER_TRY(check_launch(program, kernel, where));
+  if (group.outputs.empty()) return violation("no output", where);
+  llvm::SmallVector<ValueId, 4> appends;
+  for (uint32_t i = 0; i < group.size(); ++i) {
+    const Op& op = group.ops()[i];
+    SINTER_TRY(check_type(op.type, program.symbols, where));
+    const bool is_input = llvm::is_contained(group.inputs, ValueId{i});
+    if (is_input != (op.kind == OpKind::input) ||
+        (!is_input && op_class(op) == OpClass::leaf) || op.kind == OpKind::file)
+      return violation(fmt::format("%{} of kind {} is {} of the kernel", op.name,
+                                   op_info(op.kind).name, is_input ? "an input" : "no input"),
+                       where);
+    if (op_class(op) == OpClass::append) {
+      SINTER_TRY(check_append(group, ValueId{i}, where));
+      appends.push_back(ValueId{i});
+    }
+  }
+  std::vector<uint32_t> append_outputs;
+  for (uint32_t i = 0; i < group.outputs.size(); ++i)
+    if (op_class(group[group.outputs[i]]) == OpClass::append) {
+      append_outputs.push_back(i);
+      llvm::erase(appends, group.outputs[i]);
+    }
+  if (!appends.empty())
+    return violation(fmt::format("%{} writes a state but is no output", group[appends[0]].name),
+                     where);
+  if (append_outputs != kernel.appends)
+    return violation(fmt::format("outputs [{}] are listed as appends, [{}] are",
+                                 fmt::join(kernel.appends, ", "), fmt::join(append_outputs, ", ")),
+                     where);
+  return {};
+}
+
+Status check_buffers(const Program& program, const EntryPlan& entry) {
+  const std::string where = "entry " + printable(entry.name);
+  for (const Buffer& buffer : entry.buffers) SINTER_TRY(check_buffer(program, entry, buffer));
+  for (size_t i = 0; i < entry.inputs.size(); ++i) {
+    const uint32_t id = entry.inputs[i];
+    if (id >= entry.buffers.size() || entry.buffers[id].place != Buffer::Place::input ||
+        entry.buffers[id].index != i)
+      return violation(fmt::format("input {} is buffer {}, which is not the place of input {}", i,
+                                   id, i),
+                       where);
+  }
+  for (uint32_t id : entry.outputs)
+    if (id >= entry.buffers.size())
+      return violation(fmt::format("an output is buffer {} of {}", id, entry.buffers.size()),
+                       where);
+  if (entry.output_names.size() != entry.outputs.size())
+    return violation(fmt::format("{} names for {} outputs", entry.output_names.size(),
+                                 entry.outputs.size()),
+                     where);
+  return {};
+}
+
+}  // namespace sinter::checker

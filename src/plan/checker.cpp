@@ -1,0 +1,91 @@
+#include "plan/checker.h"
+
+#include "plan/check_parts.h"
+
+namespace sinter {
+namespace checker {
+namespace {
+
+// `expr` with each symbol s written as low(s) + s, so that the new s counts from 0.
+SymExpr counted_from_low(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr result = 0;
+  for (const SymExpr::Term& term : expr.terms()) {
+    SymExpr product = term.coefficient;
+    for (SymbolId symbol : term.symbols)
+      product = product * (SymExpr(Dim(symbol)) + SymExpr(symbols[symbol.index].low));
+    result += product;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool never_less(const SymExpr& a, const SymExpr& b, llvm::ArrayRef<Symbol> symbols) {
+  if (a.overflowed() || b.overflowed()) return false;
+  if (a.covers(b)) return true;
+  const SymExpr difference = a - b;
+  if (difference.overflowed()) return false;
+  const SymExpr shifted = counted_from_low(difference, symbols);
+  return !shifted.overflowed() && shifted.covers(SymExpr(0));
+}
+
+std::string place(const EntryPlan& entry, size_t step) {
+  std::string values;
+  if (step < entry.steps.size())
+    for (const std::string& value : entry.steps[step].values)
+      values += fmt::format("{}%{}", values.empty() ? " (" : ", ", printable(value));
+  if (!values.empty()) values += ')';
+  return fmt::format("entry {}, step {}{}", printable(entry.name), step, values);
+}
+
+std::string interval(const Buffer& buffer, llvm::ArrayRef<Symbol> symbols) {
+  return fmt::format("%{} [{}, {})", printable(buffer.value),
+                     to_string(buffer.offset_bytes, symbols),
+                     to_string(buffer.offset_bytes + buffer.size_bytes, symbols));
+}
+
+tl::unexpected<Error> violation(std::string what, std::string where) {
+  return fail(std::move(what), std::move(where), "compile the model again",
+              ExitCode::check_failed);
+}
+
+Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::string_view what,
+                  std::string_view where) {
+  if (expr.overflowed())
+    return violation(fmt::format("{} exceeds 63 bits", what), std::string(where));
+  for (const SymExpr::Term& term : expr.terms())
+    for (SymbolId symbol : term.symbols) {
+      if (symbol.index >= symbols.size())
+        return violation(fmt::format("{} uses symbol {} of {}", what, symbol.index, symbols.size()),
+                         std::string(where));
+      if (symbols[symbol.index].where != Symbol::Where::host)
+        return violation(fmt::format("{} uses {}, whose value the host does not know", what,
+                                     printable(symbols[symbol.index].name)),
+                         std::string(where));
+    }
+  return {};
+}
+
+Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::string_view where) {
+  for (Dim dim : type.dims)
+    if (!dim.is_constant() && dim.symbol().index >= symbols.size())
+      return violation(fmt::format("a type uses symbol {} of {}", dim.symbol().index,
+                                   symbols.size()),
+                       std::string(where));
+  return check_expr(storage_bytes(type, symbols), symbols, "the size of a type", where);
+}
+
+}  // namespace checker
+
+Status check(const Program& program) {
+  SINTER_TRY(checker::check_tables(program));
+  for (const Kernel& kernel : program.kernels) SINTER_TRY(checker::check_kernel(program, kernel));
+  for (const EntryPlan& entry : program.entries) {
+    SINTER_TRY(checker::check_buffers(program, entry));
+    SINTER_LET(ranges, checker::check_steps(program, entry));
+    SINTER_TRY(checker::check_arena(program, entry, ranges));
+  }
+  return {};
+}
+
+}  // namespace sinter
