@@ -1,20 +1,56 @@
-# Compiler settings and the libraries that every folder may use.
+# Compiler settings, the libraries that every folder may use, and how a folder becomes a target.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+option(SINTER_PORTABLE "link everything but glibc statically and strip the programs" OFF)
+set(SINTER_SANITIZE "" CACHE STRING "sanitizers to build with, e.g. address,undefined")
 
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+if(SINTER_PORTABLE)
+  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libstdc++>
+                   $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>
+                   $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-s>)
+endif()
+if(SINTER_SANITIZE)
+  add_compile_options(-fsanitize=${SINTER_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  # The linker of GCC puts the sanitizer's own libraries first only when it sees the flag too.
+  add_link_options(-fsanitize=${SINTER_SANITIZE})
+endif()
+
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
-find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
-# LLVM: ADT headers and libLLVMSupport, statically; nothing else of LLVM.
+# libNAME.a in a portable build or where `linkage` says STATIC, whatever is there otherwise.
+function(sinter_find_library variable name linkage)
+  if(SINTER_PORTABLE OR linkage STREQUAL "STATIC")
+    find_library(${variable} NAMES lib${name}.a ${ARGN} REQUIRED)
+  else()
+    find_library(${variable} NAMES ${name} ${ARGN} REQUIRED)
+  endif()
+endfunction()
+sinter_find_library(SINTER_OPENBLAS openblas SHARED)
+sinter_find_library(SINTER_XXHASH xxhash STATIC)
+
+# fmt: headers from the system, the compiled half from fmt.cpp.
+find_package(fmt REQUIRED)
+get_target_property(SINTER_FMT_INCLUDE fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+add_library(sinter_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt.cpp)
+target_include_directories(sinter_fmt SYSTEM PUBLIC ${SINTER_FMT_INCLUDE})
+
+# LLVM: ADT headers and libLLVMSupport, statically; nothing else of LLVM. The compression libraries
+# that LLVM was built with are referenced by members of the archive that nothing here pulls in.
 find_path(SINTER_LLVM_INCLUDE llvm/ADT/SmallVector.h HINTS /usr/lib/llvm-19/include REQUIRED)
 find_library(SINTER_LLVM_SUPPORT libLLVMSupport.a HINTS /usr/lib/llvm-19/lib REQUIRED)
 find_library(SINTER_LLVM_DEMANGLE libLLVMDemangle.a HINTS /usr/lib/llvm-19/lib REQUIRED)
@@ -23,7 +59,12 @@ target_include_directories(sinter_llvm SYSTEM INTERFACE ${SINTER_LLVM_INCLUDE})
 target_link_libraries(sinter_llvm INTERFACE ${SINTER_LLVM_SUPPORT} ${SINTER_LLVM_DEMANGLE}
                       Threads::Threads ${CMAKE_DL_LIBS})
 
-# One static library a folder; sources are the folder's *.cpp.
+# -ffp-contract=off: host arithmetic is the reference of the numerics contract.
+function(sinter_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Werror -ffp-contract=off)
+endfunction()
+
+# sinter_folder(NAME libraries...): the static library sinter_NAME of the folder's *.cpp.
 function(sinter_folder name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
@@ -31,8 +72,7 @@ function(sinter_folder name)
   endif()
   add_library(sinter_${name} STATIC ${sources})
   target_include_directories(sinter_${name} PUBLIC
-    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}>)
-  # -ffp-contract=off: host arithmetic is the reference of the numerics contract.
-  target_compile_options(sinter_${name} PRIVATE -Wall -Wextra -Werror -ffp-contract=off)
-  target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected fmt::fmt sinter_llvm)
+    ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
+  sinter_compile_options(sinter_${name})
+  target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected sinter_fmt sinter_llvm)
 endfunction()
