@@ -1,0 +1,324 @@
+// Every violation that the checker knows, planted once in a program that is otherwise right.
+#include "plan/checker.h"
+
+#include <doctest/doctest.h>
+
+#include "plan/program_builder.h"
+
+namespace sinter {
+namespace {
+
+using test::ProgramBuilder;
+using test::sample_program;
+
+// Changes one thing about the sample; the message must contain all of `parts`.
+void expect_violation(const std::function<void(Program&, EntryPlan&)>& plant,
+                      const std::vector<std::string>& parts) {
+  Program program = sample_program();
+  plant(program, program.entries[0]);
+  const Status status = check(program);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == ExitCode::check_failed);
+  for (const std::string& part : parts) {
+    CAPTURE(status.error().message());
+    CHECK(status.error().message().find(part) != std::string::npos);
+  }
+}
+
+uint32_t buffer(const EntryPlan& entry, std::string_view name) {
+  for (uint32_t i = 0; i < entry.buffers.size(); ++i)
+    if (entry.buffers[i].value == name) return i;
+  FAIL("no such buffer");
+  return 0;
+}
+KernelStep& kernel(EntryPlan& entry, size_t step) {
+  return std::get<KernelStep>(entry.steps[step].run);
+}
+GemmStep& gemm(EntryPlan& entry) { return std::get<GemmStep>(entry.steps[2].run); }
+const SymExpr n = Dim(SymbolId{0});
+
+TEST_CASE("the sample is safe") {
+  const Status status = check(sample_program());
+  if (!status) FAIL(status.error().message());
+}
+
+TEST_CASE("arena") {
+  SUBCASE("two live buffers share bytes") {
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "d")].offset_bytes = 0; },
+                     {"%c [0, 256*N), live from step 2 to 5", "overlaps %d [0, 256*N)",
+                      "live from step 4 to 5"});
+  }
+  SUBCASE("bytes shared for some symbol values only") {
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          e.buffers[buffer(e, "d")].offset_bytes = 256 * 63;  // meets %c where N = 64
+          e.arena_bytes += 256 * 63;
+        },
+        {"overlaps %d [16128, 256*N + 16128)"});
+  }
+  SUBCASE("an output of a step over its input") {
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "b")].offset_bytes = 0; },
+                     {"%a [0, 256*N), live from step 0 to 1", "overlaps %b"});
+  }
+  SUBCASE("beyond the end") {
+    expect_violation([](Program&, EntryPlan& e) { e.arena_bytes = SymExpr(512) * n; },
+                     {"%d [512*N, 768*N) leaves the arena of 512*N bytes"});
+  }
+  SUBCASE("before the beginning") {
+    expect_violation(
+        [](Program&, EntryPlan& e) { e.buffers[buffer(e, "a")].offset_bytes = -256; },
+        {"%a [-256, 256*N - 256) leaves the arena"});
+  }
+  SUBCASE("alignment") {
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          e.buffers[buffer(e, "d")].offset_bytes += 128;
+          e.arena_bytes += 128;
+        },
+        {"%d", "multiple of 256"});
+  }
+  SUBCASE("size of the value") {
+    expect_violation(
+        [](Program&, EntryPlan& e) { e.buffers[buffer(e, "a")].size_bytes = SymExpr(128) * n; },
+        {"%a", "128*N bytes", "f32[N, 64]", "256*N"});
+  }
+  SUBCASE("size beyond 63 bits") {
+    expect_violation(
+        [](Program& p, EntryPlan& e) {
+          p.symbols[0].high = INT64_MAX / 512;
+          e.buffers[buffer(e, "d")].offset_bytes = SymExpr(512) * n;
+        },
+        {"768*N, can exceed 63 bits"});
+  }
+  SUBCASE("planned life too short") {
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "c")].last_step = 3; },
+                     {"%c is planned for steps 2 to 3 but used from 2 to 5"});
+  }
+  SUBCASE("an output lives to the end") {
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "y")].last_step = 5; },
+                     {"%y is planned for steps 5 to 5 but used from 5 to 6"});
+  }
+  SUBCASE("never written") {
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          Buffer spare = e.buffers[buffer(e, "a")];
+          spare.value = "spare";
+          e.buffers.push_back(spare);
+        },
+        {"no step writes %spare"});
+  }
+}
+
+TEST_CASE("order of reads and writes") {
+  SUBCASE("read before written") {
+    expect_violation([](Program&, EntryPlan& e) { std::swap(e.steps[0], e.steps[1]); },
+                     {"step 0 (%b)", "%a is read before any step writes it"});
+  }
+  SUBCASE("written twice") {
+    expect_violation(
+        [](Program&, EntryPlan& e) { kernel(e, 4).outputs[0] = buffer(e, "c"); },
+        {"step 4", "writes %c, which step 2 has written"});
+  }
+  SUBCASE("written in place") {
+    expect_violation(
+        [](Program&, EntryPlan& e) { kernel(e, 1).outputs[0] = buffer(e, "a"); },
+        {"writes %a, which it reads"});
+  }
+  SUBCASE("an input is written") {
+    expect_violation(
+        [](Program&, EntryPlan& e) { kernel(e, 1).outputs[0] = buffer(e, "x"); },
+        {"writes %x, which is no buffer of the arena"});
+  }
+  SUBCASE("a weight is written by a GEMM") {
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          gemm(e).m = 64;
+          gemm(e).a.buffer = gemm(e).c.buffer = buffer(e, "w");
+        },
+        {"writes %w"});
+  }
+}
+
+TEST_CASE("states") {
+  SUBCASE("the old version is read after the append") {
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 4).inputs[0] = buffer(e, "k0"); },
+                     {"step 4 (%d)", "%k0 is read in version 0 of state cache, which step 3 has "
+                                     "made version 1"});
+  }
+  SUBCASE("the new version is read before the append") {
+    expect_violation([](Program&, EntryPlan& e) { std::swap(e.steps[3], e.steps[4]); },
+                     {"step 3 (%d)", "%k1 is read in version 1", "is still version 0"});
+  }
+  SUBCASE("a version is skipped") {
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "k1")].version = 2; },
+                     {"writes %k1, version 2, after version 0"});
+  }
+  SUBCASE("the result is no state") {
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          Buffer copy = e.buffers[buffer(e, "k1")];
+          copy.place = Buffer::Place::arena;
+          copy.value = "copy";
+          kernel(e, 3).outputs[0] = static_cast<uint32_t>(e.buffers.size());
+          e.buffers.push_back(copy);
+        },
+        {"appends to %k0 but writes %copy"});
+  }
+  SUBCASE("an entry's output is an old version") {
+    expect_violation([](Program&, EntryPlan& e) { e.outputs[0] = buffer(e, "k0"); },
+                     {"%k0 is read in version 0"});
+  }
+  SUBCASE("a kernel reads the state that it appends to") {
+    expect_violation(
+        [](Program& p, EntryPlan&) {
+          Graph& group = p.kernels[2].group;
+          Builder builder(group, p.symbols, "extra");
+          group.outputs.push_back(
+              builder.op(OpKind::embedding, {group.inputs[0], group.inputs[2]}));
+        },
+        {"kernel append", "reads %in0", "overwrites in the same kernel"});
+  }
+  SUBCASE("an append that is not listed") {
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[2].appends.clear(); },
+                     {"outputs [] are listed as appends, [0] are"});
+  }
+}
+
+TEST_CASE("arguments of kernels") {
+  SUBCASE("number") {
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 5).inputs.pop_back(); },
+                     {"1 inputs for a kernel with 2"});
+  }
+  SUBCASE("type") {
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 0).inputs[0] = buffer(e, "slot"); },
+                     {"input 0, %slot, is i32[N], the kernel's %in0 f32[N, 64]"});
+  }
+  SUBCASE("unknown kernel") {
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 0).kernel = 9; }, {"kernel 9 of 5"});
+  }
+  SUBCASE("unknown buffer") {
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 0).inputs[0] = 99; },
+                     {"buffer 99 of 11"});
+  }
+  SUBCASE("name") {
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].name = "a/../b"; },
+                     {"a/../b", "identifier"});
+  }
+  SUBCASE("launch") {
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.threads = 2048; },
+                     {"kernel neg", "2048 threads"});
+  }
+}
+
+TEST_CASE("tables") {
+  SUBCASE("range of a symbol") {
+    expect_violation([](Program& p, EntryPlan&) { p.symbols[0].low = -1; }, {"symbol N", "-1..64"});
+  }
+  SUBCASE("weight's type") {
+    expect_violation([](Program& p, EntryPlan&) { p.weights[0].type.dtype = DType::f16; },
+                     {"%w", "f32[64, 64]", "f16[64, 64]"});
+  }
+  SUBCASE("weight's index") {
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "w")].index = 2; },
+                     {"weight 2 of 2"});
+  }
+  SUBCASE("input's place") {
+    expect_violation([](Program&, EntryPlan& e) { std::swap(e.inputs[0], e.inputs[1]); },
+                     {"input 0 is buffer 1"});
+  }
+  SUBCASE("a size of the arena in a device symbol") {
+    expect_violation([](Program& p, EntryPlan&) { p.symbols[0].where = Symbol::Where::device; },
+                     {"N, whose value the host does not know"});
+  }
+  SUBCASE("an unknown symbol") {
+    expect_violation(
+        [](Program&, EntryPlan& e) { e.arena_bytes += SymExpr(Dim(SymbolId{7})); },
+        {"uses symbol 7 of 2"});
+  }
+}
+
+TEST_CASE("gemm") {
+  SUBCASE("an operand beyond its buffer") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).b.offset = 1; },
+                     {"operand B reaches byte 16388 of %w, which has 16384"});
+  }
+  SUBCASE("a stride that is one too large") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).a.row_stride = 65; },
+                     {"operand A reaches byte 260*N - 4 of %b, which has 256*N"});
+  }
+  SUBCASE("a stride within a line") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).a.row_stride = 63; },
+                     {"operand A (%b)", "strides 63 and 1"});
+  }
+  SUBCASE("no unit stride") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).b.column_stride = 2; },
+                     {"operand B (%w)", "strides 64 and 2"});
+  }
+  SUBCASE("a negative offset") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).a.offset = -1; },
+                     {"-1, can be negative"});
+  }
+  SUBCASE("a result that is not written completely") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).n = 32; },
+                     {"32*N elements of the result %c are written, it has 64*N"});
+  }
+  SUBCASE("a result that a loop writes twice") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).loops.push_back({2, 0, 0, 0}); },
+                     {"%c is written twice"});
+  }
+  SUBCASE("element types") {
+    expect_violation(
+        [](Program& p, EntryPlan& e) {
+          p.weights[0].type.dtype = e.buffers[buffer(e, "w")].type.dtype = DType::f16;
+          e.buffers[buffer(e, "w")].size_bytes = 8192;
+        },
+        {"f32 (%b) times f16 (%w) into f32 (%c)"});
+  }
+  SUBCASE("bias") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).bias = buffer(e, "slot"); },
+                     {"bias %slot is i32"});
+  }
+}
+
+// C[N, H, D] from A[N, H, D] and B[H, D, D]: heads are a loop inside the rows.
+Program heads_program(int64_t c_loop_stride) {
+  ProgramBuilder p;
+  const Dim tokens = p.symbol("N", 0, 64);
+  const uint32_t a = p.input("a", {DType::f16, {tokens, 4, 8}});
+  const uint32_t b = p.input("b", {DType::f16, {4, 8, 8}});
+  const uint32_t c = p.arena("c", {DType::f16, {tokens, 4, 8}}, 0);
+  GemmStep& step = p.gemm(a, b, c, SymExpr(tokens), 8, 8);
+  step.a.row_stride = step.c.row_stride = 32;
+  step.loops.push_back({4, 8, 64, c_loop_stride});
+  p.output(c);
+  return p.finish();
+}
+
+TEST_CASE("gemm with interleaved heads") {
+  const Status status = check(heads_program(8));
+  if (!status) FAIL(status.error().message());
+  CHECK_FALSE(check(heads_program(4)));
+  CHECK_FALSE(check(heads_program(16)));
+}
+
+TEST_CASE("bytes moved") {
+  const Program program = sample_program();
+  const EntryPlan& entry = program.entries[0];
+  auto moved = [&](size_t step) {
+    return to_string(bytes_moved(program, entry, entry.steps[step]), program.symbols);
+  };
+  CHECK(moved(0) == "512*N");                // x, a
+  CHECK(moved(2) == "512*N + 16640");        // b, c, w, bias
+  CHECK(moved(3) == "516*N");                // c and slot, the rows of the state
+  CHECK(moved(4) == "516*N");                // the rows, slot, d
+  CHECK(moved(5) == "768*N");
+}
+
+TEST_CASE("entries by name") {
+  const Program program = sample_program();
+  CHECK(program.find_entry("forward") == &program.entries[0]);
+  CHECK(program.find_entry("decode") == nullptr);
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,195 @@
+#include "plan/program_builder.h"
+
+namespace sinter::test {
+
+ProgramBuilder::ProgramBuilder() {
+  program.name = "test";
+  program.numerics = "strict";
+  program.target = "sm_90a";
+  program.entries.emplace_back().name = "forward";
+}
+
+Dim ProgramBuilder::symbol(std::string name, int64_t low, int64_t high) {
+  program.symbols.push_back({std::move(name), low, high, 1, Symbol::Where::host});
+  return Dim(SymbolId{static_cast<uint32_t>(program.symbols.size() - 1)});
+}
+
+uint32_t ProgramBuilder::weight(std::string name, TensorType type,
+                                const std::function<ValueId(Builder&)>& init) {
+  Weight weight{std::move(name), std::move(type), {}};
+  Builder builder(weight.init, program.symbols);
+  weight.init.outputs.push_back(init(builder));
+  program.weights.push_back(std::move(weight));
+  return static_cast<uint32_t>(program.weights.size() - 1);
+}
+
+uint32_t ProgramBuilder::state(std::string name, TensorType type) {
+  program.states.push_back({std::move(name), std::move(type)});
+  return static_cast<uint32_t>(program.states.size() - 1);
+}
+
+uint32_t ProgramBuilder::add(std::string name, TensorType type, Buffer::Place place,
+                             uint32_t index) {
+  Buffer buffer;
+  buffer.value = std::move(name);
+  buffer.size_bytes = storage_bytes(type, program.symbols);
+  buffer.type = std::move(type);
+  buffer.place = place;
+  buffer.index = index;
+  entry().buffers.push_back(std::move(buffer));
+  return static_cast<uint32_t>(entry().buffers.size() - 1);
+}
+
+uint32_t ProgramBuilder::input(std::string name, TensorType type) {
+  const uint32_t id = add(std::move(name), std::move(type), Buffer::Place::input,
+                          static_cast<uint32_t>(entry().inputs.size()));
+  entry().inputs.push_back(id);
+  return id;
+}
+
+uint32_t ProgramBuilder::arena(std::string name, TensorType type, SymExpr offset) {
+  const uint32_t id = add(std::move(name), std::move(type), Buffer::Place::arena, 0);
+  entry().buffers[id].offset_bytes = std::move(offset);
+  return id;
+}
+
+uint32_t ProgramBuilder::weight_buffer(uint32_t index) {
+  const Weight& weight = program.weights[index];
+  return add(weight.name, weight.type, Buffer::Place::weight, index);
+}
+
+uint32_t ProgramBuilder::state_buffer(uint32_t index, uint32_t version, std::string value) {
+  const uint32_t id =
+      add(std::move(value), program.states[index].type, Buffer::Place::state, index);
+  entry().buffers[id].version = version;
+  return id;
+}
+
+void ProgramBuilder::output(uint32_t buffer) {
+  entry().outputs.push_back(buffer);
+  entry().output_names.push_back(entry().buffers[buffer].value);
+}
+
+KernelStep& ProgramBuilder::kernel(
+    std::string name, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+    const std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>& body) {
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.source = "// " + kernel.name + "\n";
+  Builder builder(kernel.group, program.symbols);
+  std::vector<ValueId> parameters;
+  for (uint32_t input : inputs)
+    parameters.push_back(builder.leaf(OpKind::input, entry().buffers[input].type,
+                                      fmt::format("in{}", parameters.size())));
+  for (ValueId result : body(builder, parameters)) {
+    if (op_class(kernel.group[result]) == OpClass::append)
+      kernel.appends.push_back(static_cast<uint32_t>(kernel.group.outputs.size()));
+    kernel.group.outputs.push_back(result);
+  }
+  kernel.launch.rows = entry().buffers[outputs[0]].type.rank() == 0
+                           ? SymExpr(1)
+                           : SymExpr(entry().buffers[outputs[0]].type.dims[0]);
+  Step& step = entry().steps.emplace_back();
+  for (uint32_t output : outputs) step.values.push_back(entry().buffers[output].value);
+  step.run = KernelStep{static_cast<uint32_t>(program.kernels.size()), std::move(inputs),
+                        std::move(outputs)};
+  program.kernels.push_back(std::move(kernel));
+  return std::get<KernelStep>(step.run);
+}
+
+GemmStep& ProgramBuilder::gemm(uint32_t a, uint32_t b, uint32_t c, SymExpr m, SymExpr n,
+                               SymExpr k) {
+  GemmStep gemm;
+  gemm.a = {a, 0, k, 1};
+  gemm.b = {b, 0, n, 1};
+  gemm.c = {c, 0, n, 1};
+  gemm.m = std::move(m);
+  gemm.n = std::move(n);
+  gemm.k = std::move(k);
+  Step& step = entry().steps.emplace_back();
+  step.values.push_back(entry().buffers[c].value);
+  step.run = std::move(gemm);
+  return std::get<GemmStep>(step.run);
+}
+
+Program ProgramBuilder::finish() {
+  EntryPlan& plan = entry();
+  auto write = [&](uint32_t id, size_t step) {
+    plan.buffers[id].first_step = plan.buffers[id].last_step = static_cast<uint32_t>(step);
+  };
+  auto read = [&](uint32_t id, size_t step) {
+    if (plan.buffers[id].place == Buffer::Place::arena)
+      plan.buffers[id].last_step = static_cast<uint32_t>(step);
+  };
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (const auto* kernel = std::get_if<KernelStep>(&plan.steps[i].run)) {
+      for (uint32_t id : kernel->inputs) read(id, i);
+      for (uint32_t id : kernel->outputs)
+        if (plan.buffers[id].place == Buffer::Place::arena) write(id, i);
+    } else {
+      const auto& gemm = std::get<GemmStep>(plan.steps[i].run);
+      read(gemm.a.buffer, i);
+      read(gemm.b.buffer, i);
+      if (gemm.bias >= 0) read(static_cast<uint32_t>(gemm.bias), i);
+      write(gemm.c.buffer, i);
+    }
+  }
+  for (uint32_t id : plan.outputs) read(id, plan.steps.size());
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.place == Buffer::Place::arena) {
+      const SymExpr end = buffer.offset_bytes + buffer.size_bytes;
+      if (!plan.arena_bytes.covers(end)) plan.arena_bytes = end;
+    }
+  return program;
+}
+
+Program sample_program() {
+  ProgramBuilder p;
+  const Dim n = p.symbol("N", 1, 64), rows = p.symbol("R", 8, 128);
+  const TensorType tokens{DType::f32, {n, 64}}, ids{DType::i32, {n}};
+  const SymExpr slot_bytes = SymExpr(256) * SymExpr(n);
+  const uint32_t w = p.weight("w", {DType::f32, {64, 64}}, [](Builder& b) {
+    return b.op(OpKind::file, {},
+                Attributes()
+                    .set(AttrName::dims, Dims{64, 64})
+                    .set(AttrName::dtype, DType::f32)
+                    .set(AttrName::tensor, std::string("w")),
+                "w");
+  });
+  const uint32_t bias = p.weight("bias", {DType::f32, {64}}, [](Builder& b) {
+    return b.op(OpKind::constant, {},
+                Attributes()
+                    .set(AttrName::dims, Dims{64})
+                    .set(AttrName::dtype, DType::f32)
+                    .set(AttrName::value, 0.5),
+                "bias");
+  });
+  const uint32_t cache = p.state("cache", {DType::f32, {rows, 64}});
+  const uint32_t x = p.input("x", tokens), slot = p.input("slot", ids);
+  const uint32_t wb = p.weight_buffer(w), bb = p.weight_buffer(bias);
+  const uint32_t k0 = p.state_buffer(cache, 0, "k0"), k1 = p.state_buffer(cache, 1, "k1");
+  const uint32_t a = p.arena("a", tokens, 0), b = p.arena("b", tokens, slot_bytes);
+  const uint32_t c = p.arena("c", tokens, 0);
+  const uint32_t d = p.arena("d", tokens, slot_bytes + slot_bytes);
+  const uint32_t y = p.arena("y", tokens, slot_bytes);
+  p.kernel("neg", {x}, {a}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.neg(in[0])};
+  });
+  p.kernel("exp", {a}, {b}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.exp(in[0])};
+  });
+  p.gemm(b, wb, c, SymExpr(n), 64, 64).bias = bb;
+  p.kernel("append", {k0, c, slot}, {k1}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.op(OpKind::kv_append, {in[0], in[1], in[2]})};
+  });
+  p.kernel("lookup", {k1, slot}, {d}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.op(OpKind::embedding, {in[0], in[1]})};
+  });
+  p.kernel("add", {c, d}, {y}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.add(in[0], in[1])};
+  });
+  p.output(y);
+  return p.finish();
+}
+
+}  // namespace sinter::test

@@ -1,0 +1,52 @@
+// Programs written by hand: what a planner would make, in few lines. Used by the tests of
+// everything that consumes a Program.
+#pragma once
+
+#include <functional>
+
+#include "ir/builder.h"
+#include "plan/program.h"
+
+namespace sinter::test {
+
+/// One entry, "forward". Arena offsets are given; live ranges and the arena's size follow from the
+/// steps when the program is finished.
+class ProgramBuilder {
+ public:
+  ProgramBuilder();
+
+  Dim symbol(std::string name, int64_t low, int64_t high);
+  /// `init` makes the weight from `file` ops and generators.
+  uint32_t weight(std::string name, TensorType type,
+                  const std::function<ValueId(Builder&)>& init);
+  uint32_t state(std::string name, TensorType type);
+
+  uint32_t input(std::string name, TensorType type);
+  uint32_t arena(std::string name, TensorType type, SymExpr offset);
+  /// A buffer on weight `index`.
+  uint32_t weight_buffer(uint32_t index);
+  /// A buffer on version `version` of state `index`.
+  uint32_t state_buffer(uint32_t index, uint32_t version, std::string value);
+  void output(uint32_t buffer);
+
+  /// A step that runs a new kernel; `body` gets one value per input and returns the outputs.
+  KernelStep& kernel(std::string name, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+                     const std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>& body);
+  /// C[m, n] = A[m, k] B[k, n], all dense and row-major.
+  GemmStep& gemm(uint32_t a, uint32_t b, uint32_t c, SymExpr m, SymExpr n, SymExpr k);
+
+  /// Live ranges and the arena's size.
+  Program finish();
+
+  Program program;
+  EntryPlan& entry() { return program.entries[0]; }
+
+ private:
+  uint32_t add(std::string name, TensorType type, Buffer::Place place, uint32_t index);
+};
+
+/// a = -x; b = exp(a); c = b w + bias; k1 = append(k0, c, slot); d = k1[slot]; y = c + d, with N
+/// rows of 64. `c` takes the space of `a`, `y` that of `b`.
+Program sample_program();
+
+}  // namespace sinter::test
