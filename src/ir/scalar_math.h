@@ -1,0 +1,336 @@
+// Scalar arithmetic of the numerics contract: one text for host and device, the same bits on both.
+//
+// Everything here is built from IEEE single precision +, -, *, /, sqrt and fused multiply-add, from
+// integer operations and, in the range reduction of sin and cos, two exact or correctly rounded
+// double operations; so the results are equal wherever the compiler neither contracts nor flushes:
+// NVRTC with --fmad=false --ftz=false --prec-div=true --prec-sqrt=true, the host with
+// -ffp-contract=off. Every function is within 2 ulp for all 2^32 arguments (tests/ir/scalar_math.cpp
+// lists the measured maxima). A NaN result has no particular payload.
+//
+// Includes nothing: NVRTC compiles it as is. The polynomials are weighted minimax fits, their
+// coefficients rounded one at a time with the others fitted anew.
+#pragma once
+
+#ifdef __CUDACC_RTC__
+#define SINTER_DEVICE __device__ __forceinline__
+#else
+#define SINTER_DEVICE inline
+#endif
+
+namespace sinter {
+namespace math {
+
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+// Bits.
+
+SINTER_DEVICE u32 float_bits(float x) {
+#ifdef __CUDACC_RTC__
+  return __float_as_uint(x);
+#else
+  return __builtin_bit_cast(u32, x);
+#endif
+}
+
+SINTER_DEVICE float bits_float(u32 bits) {
+#ifdef __CUDACC_RTC__
+  return __uint_as_float(bits);
+#else
+  return __builtin_bit_cast(float, bits);
+#endif
+}
+
+SINTER_DEVICE float infinity() { return bits_float(0x7f800000u); }
+SINTER_DEVICE float nan() { return bits_float(0x7fffffffu); }
+SINTER_DEVICE float copy_sign(float magnitude, float sign) {
+  return bits_float((float_bits(magnitude) & 0x7fffffffu) | (float_bits(sign) & 0x80000000u));
+}
+
+// Storage types. Rounding is to nearest, ties to even; subnormals are kept.
+
+SINTER_DEVICE float f16_to_float(u16 h) {
+#ifdef __CUDACC_RTC__
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+#else
+  // As the bits of a float the magnitude is too small by 2^112, also where h is subnormal.
+  const u32 magnitude = (h & 0x7fffu) << 13;
+  u32 bits = float_bits(bits_float(magnitude) * 0x1p112f);
+  if (magnitude >= 0x0f800000u) bits = magnitude > 0x0f800000u ? 0x7fffffffu : 0x7f800000u;
+  return bits_float(bits | (h & 0x8000u) << 16);
+#endif
+}
+
+SINTER_DEVICE u16 float_to_f16(float x) {
+#ifdef __CUDACC_RTC__
+  u16 h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
+  const u32 magnitude = float_bits(x) & 0x7fffffffu;
+  const u32 sign = (float_bits(x) ^ magnitude) >> 16;
+  // The last place of a float in [0.5, 1) is that of a subnormal f16: the addition rounds.
+  const u32 subnormal = float_bits(bits_float(magnitude) + 0.5f) - 0x3f000000u;
+  const u32 normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
+  u32 h = magnitude < 0x38800000u ? subnormal : normal;
+  if (magnitude >= 0x477ff000u) h = 0x7c00u;  // 65520, the first value that rounds to infinity
+  if (magnitude > 0x7f800000u) return 0x7fffu;
+  return static_cast<u16>(h | sign);
+#endif
+}
+
+SINTER_DEVICE float bf16_to_float(u16 h) { return bits_float(static_cast<u32>(h) << 16); }
+
+SINTER_DEVICE u16 float_to_bf16(float x) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  u16 h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+#else
+  const u32 bits = float_bits(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffu;
+  return static_cast<u16>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+#endif
+}
+
+// i32 to a float type, rounded once. An f16 is infinite long before a float is inexact. To bf16 a
+// float could round to a tie; so what a bf16 cannot keep is first gathered in one sticky bit.
+SINTER_DEVICE float i32_to_float(int x) { return static_cast<float>(x); }
+SINTER_DEVICE u16 i32_to_f16(int x) { return float_to_f16(static_cast<float>(x)); }
+SINTER_DEVICE u16 i32_to_bf16(int x) {
+  u32 magnitude = x < 0 ? 0u - static_cast<u32>(x) : static_cast<u32>(x);
+  if (magnitude >= 1u << 24)
+    magnitude = (magnitude & ~0xffu) | ((magnitude & 0xffu) != 0 ? 0x100u : 0u);
+  const float rounded = static_cast<float>(magnitude);
+  return float_to_bf16(x < 0 ? -rounded : rounded);
+}
+
+// Arithmetic: the functions that the formulas of ops.def name. int wraps around.
+
+SINTER_DEVICE float fma(float a, float b, float c) {
+#ifdef __CUDACC_RTC__
+  return __fmaf_rn(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+
+SINTER_DEVICE float sqrt(float a) {
+#ifdef __CUDACC_RTC__
+  return __fsqrt_rn(a);
+#else
+  return __builtin_sqrtf(a);
+#endif
+}
+
+SINTER_DEVICE float neg(float a) { return bits_float(float_bits(a) ^ 0x80000000u); }
+SINTER_DEVICE float abs(float a) { return bits_float(float_bits(a) & 0x7fffffffu); }
+SINTER_DEVICE float add(float a, float b) { return a + b; }
+SINTER_DEVICE float sub(float a, float b) { return a - b; }
+SINTER_DEVICE float mul(float a, float b) { return a * b; }
+SINTER_DEVICE float div(float a, float b) { return a / b; }
+
+SINTER_DEVICE int add(int a, int b) {
+  return static_cast<int>(static_cast<u32>(a) + static_cast<u32>(b));
+}
+SINTER_DEVICE int sub(int a, int b) {
+  return static_cast<int>(static_cast<u32>(a) - static_cast<u32>(b));
+}
+SINTER_DEVICE int mul(int a, int b) {
+  return static_cast<int>(static_cast<u32>(a) * static_cast<u32>(b));
+}
+
+// NaN if an operand is; -0 is less than +0: so both commute, bit for bit.
+SINTER_DEVICE float maximum(float a, float b) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  if (a != a || b != b) return nan();
+  if (a == b) return bits_float(float_bits(a) & float_bits(b));
+  return a < b ? b : a;
+#endif
+}
+
+SINTER_DEVICE float minimum(float a, float b) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  if (a != a || b != b) return nan();
+  if (a == b) return bits_float(float_bits(a) | float_bits(b));
+  return a < b ? a : b;
+#endif
+}
+
+SINTER_DEVICE int maximum(int a, int b) { return a < b ? b : a; }
+SINTER_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
+
+// exp(x) = 2^n e^r, n = round(x / ln 2), |r| <= ln 2 / 2. The scaling is in two steps, of which
+// only the second can round (a subnormal result) or overflow.
+SINTER_DEVICE float exp(float x) {
+  x = x > 89.0f ? 89.0f : x;      // e^89 is infinite
+  x = x < -104.0f ? -104.0f : x;  // e^-104 is 0
+  const float shifted = fma(x, 0x1.715476p+0f, 12582912.0f);  // 1.5 * 2^23: n in the low bits
+  const float n = shifted - 12582912.0f;
+  float r = fma(n, -0x1.62e430p-1f, x);
+  r = fma(n, 0x1.05c610p-29f, r);
+  float p = 0x1.6a452ap-10f;
+  p = fma(p, r, 0x1.1239acp-7f);
+  p = fma(p, r, 0x1.5558b8p-5f);
+  p = fma(p, r, 0x1.555492p-3f);
+  p = fma(p, r, 0x1.fffffcp-2f);
+  p = fma(p, r, 1.0f);
+  p = fma(p, r, 1.0f);
+  const int exponent = static_cast<int>(float_bits(shifted) - 0x4b400000u);
+  const int half = exponent >> 1;
+  return p * bits_float(static_cast<u32>(half + 127) << 23) *
+         bits_float(static_cast<u32>(exponent - half + 127) << 23);
+}
+
+// log(x) = n ln 2 + log(1 + f), 1 + f in [2/3, 4/3).
+SINTER_DEVICE float log(float x) {
+  u32 bits = float_bits(x);
+  if (bits - 1u >= 0x7f800000u - 1u) {  // zero, negative, infinite or NaN
+    if (x == 0.0f) return -infinity();
+    return bits == 0x7f800000u ? x : nan();
+  }
+  float n = 0.0f;
+  if (bits < 0x00800000u) {
+    bits = float_bits(x * 0x1p23f);
+    n = -23.0f;
+  }
+  const u32 exponent = (bits - 0x3f2aaaabu) & 0xff800000u;  // bits of 2/3
+  const float f = bits_float(bits - exponent) - 1.0f;
+  n += static_cast<float>(static_cast<int>(exponent) >> 23);
+  float p = -0x1.07c39ap-3f;
+  p = fma(p, f, 0x1.1e752ap-3f);
+  p = fma(p, f, -0x1.f3313cp-4f);
+  p = fma(p, f, 0x1.1ed3eap-3f);
+  p = fma(p, f, -0x1.559c90p-3f);
+  p = fma(p, f, 0x1.99d060p-3f);
+  p = fma(p, f, -0x1.fffef8p-3f);
+  p = fma(p, f, 0x1.555506p-2f);
+  p = fma(p, f, -0.5f);
+  return fma(n, 0x1.62e430p-1f, fma(p, f * f, f));
+}
+
+// tanh(x) = 1 - 2 / (e^2x + 1), and a polynomial where that cancels.
+SINTER_DEVICE float tanh(float x) {
+  const float a = abs(x);
+  if (a < 0.55f) {
+    const float s = x * x;
+    float p = -0x1.950312p-8f;
+    p = fma(p, s, 0x1.582a5cp-6f);
+    p = fma(p, s, -0x1.b907cep-5f);
+    p = fma(p, s, 0x1.110c64p-3f);
+    p = fma(p, s, -0x1.555548p-2f);
+    return fma(p * s, x, x);
+  }
+  return copy_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
+}
+
+// erf(x) = 1 - e^q(x), q a fit of log(erfc(x)), and an odd polynomial for |x| < 1.
+SINTER_DEVICE float erf(float x) {
+  float a = abs(x);
+  if (a < 1.0f) {
+    const float s = x * x;
+    float p = 0x1.478c5ap-14f;
+    p = fma(p, s, -0x1.a357c4p-11f);
+    p = fma(p, s, 0x1.53f2a2p-8f);
+    p = fma(p, s, -0x1.b7f720p-6f);
+    p = fma(p, s, 0x1.ce2ce6p-4f);
+    p = fma(p, s, -0x1.81273ep-2f);
+    p = fma(p, s, 0x1.06eba8p-3f);
+    return fma(p, x, x);
+  }
+  a = a > 4.0f ? 4.0f : a;  // erf(4) rounds to 1
+  float q = 0x1.857978p-13f;
+  q = fma(q, a, -0x1.817c88p-9f);
+  q = fma(q, a, 0x1.655a8cp-6f);
+  q = fma(q, a, -0x1.a6179ap-4f);
+  q = fma(q, a, -0x1.46c394p-1f);
+  q = fma(q, a, -0x1.20864cp+0f);
+  q = fma(q, a, -0x1.707584p-12f);
+  return copy_sign(1.0f - exp(q), x);
+}
+
+// |x| = quarter turns * pi/2 + r, |r| <= pi/4, after Payne and Hanek: the mantissa times those 96
+// bits of 2/pi that matter for this exponent, the multiples of four quarter turns left out. The
+// error of the fraction is below 2^-62 quarter turns; no float is nearer than 2^-30 to a multiple.
+SINTER_DEVICE float reduce_angle(float x, u32& quarter_turns) {
+  const u32 two_over_pi[8] = {0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                              0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+  const u32 bits = float_bits(x) & 0x7fffffffu;
+  quarter_turns = 0;
+  if (bits <= 0x3f490fdbu) return bits_float(bits);  // pi/4
+  if (bits >= 0x7f800000u) return nan();
+  const u64 mantissa = (bits & 0x007fffffu) | 0x00800000u;
+  const u32 position = (bits >> 23) - 120u;
+  const u32 word = position >> 5, shift = 32u - (position & 31u);
+  const u32 high = static_cast<u32>(
+      (static_cast<u64>(two_over_pi[word]) << 32 | two_over_pi[word + 1]) >> shift);
+  const u32 middle = static_cast<u32>(
+      (static_cast<u64>(two_over_pi[word + 1]) << 32 | two_over_pi[word + 2]) >> shift);
+  const u32 low = static_cast<u32>(
+      (static_cast<u64>(two_over_pi[word + 2]) << 32 | two_over_pi[word + 3]) >> shift);
+  const u64 turns = (high * mantissa << 32) + middle * mantissa + (low * mantissa >> 32);
+  quarter_turns = static_cast<u32>((turns + (1ull << 61)) >> 62);
+  const long long fraction =
+      static_cast<long long>(turns - (static_cast<u64>(quarter_turns) << 62));
+  return static_cast<float>(static_cast<double>(fraction) * 0x1.921fb54442d18p-62);  // pi/2 2^-62
+}
+
+SINTER_DEVICE float sin_near_zero(float r) {
+  const float s = r * r;
+  float p = -0x1.995402p-13f;
+  p = fma(p, s, 0x1.110778p-7f);
+  p = fma(p, s, -0x1.555546p-3f);
+  return fma(p * s, r, r);
+}
+
+SINTER_DEVICE float cos_near_zero(float r) {
+  const float s = r * r;
+  float p = 0x1.99e0f0p-16f;
+  p = fma(p, s, -0x1.6c0c1ap-10f);
+  p = fma(p, s, 0x1.55554ap-5f);
+  p = fma(p, s, -0.5f);
+  return fma(p, s, 1.0f);
+}
+
+SINTER_DEVICE float sin(float x) {
+  u32 turns;
+  const float r = reduce_angle(x, turns);
+  const float y = turns & 1u ? cos_near_zero(r) : sin_near_zero(r);
+  return bits_float(float_bits(y) ^ (turns & 2u) << 30 ^ (float_bits(x) & 0x80000000u));
+}
+
+SINTER_DEVICE float cos(float x) {
+  u32 turns;
+  const float r = reduce_angle(x, turns);
+  const float y = turns & 1u ? sin_near_zero(r) : cos_near_zero(r);
+  return bits_float(float_bits(y) ^ ((turns + 1u) & 2u) << 30);
+}
+
+#ifndef __CUDACC_RTC__
+// Constants of the IR are doubles; they too are rounded once. The nearest float would round twice;
+// the float next to the value towards zero, its last bit set if it is inexact, does not.
+inline float to_float_sticky(double x) {
+  const float nearest = static_cast<float>(x);
+  const double back = nearest;
+  if (back == x || x != x) return nearest;
+  u32 bits = float_bits(nearest);
+  if ((back < 0 ? -back : back) > (x < 0 ? -x : x)) --bits;
+  return bits_float(bits | 1u);
+}
+inline u16 double_to_f16(double x) { return float_to_f16(to_float_sticky(x)); }
+inline u16 double_to_bf16(double x) { return float_to_bf16(to_float_sticky(x)); }
+#endif
+
+}  // namespace math
+}  // namespace sinter
