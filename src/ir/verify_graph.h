@@ -1,0 +1,44 @@
+// The invariants of one graph; part of the verifier.
+#pragma once
+
+#include <llvm/ADT/StringMap.h>
+
+#include "ir/verifier.h"
+
+namespace sinter {
+
+/// Weights and states of a module by name.
+struct ModuleLeaf {
+  OpKind kind;
+  const TensorType* type;
+};
+using ModuleLeaves = llvm::StringMap<ModuleLeaf>;
+
+enum class GraphRole : uint8_t { entry, weight_function, alone };
+
+struct GraphContext {
+  GraphRole role = GraphRole::alone;
+  Place place;  // of the graph
+  llvm::ArrayRef<Symbol> symbols;
+  const ModuleLeaves* leaves = nullptr;  // entry only
+};
+
+using Checked = tl::expected<void, Violation>;
+
+inline tl::unexpected<Violation> broken(int invariant, std::string what, Place place,
+                                        std::string hint) {
+  return tl::make_unexpected(Violation{
+      Error{fmt::format("V{}: {}", invariant, what), {}, std::move(hint), ExitCode::bad_input}, place});
+}
+
+/// V2: 1 to 4096 bytes of UTF-8. `what` says whose name or string it is.
+Checked check_text(std::string_view text, std::string_view what, Place place);
+/// V7. `what` says whose type it is.
+Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef<Symbol> symbols,
+                   Place place);
+
+Checked check_graph(const Graph& graph, const GraphContext& context);
+/// V14 to V16, on a graph whose ids are valid.
+Checked check_state_order(const Graph& graph, const GraphContext& context);
+
+}  // namespace sinter
