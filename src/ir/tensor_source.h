@@ -13,6 +13,10 @@ class TensorSource {
   virtual ~TensorSource() = default;
   /// Type of a tensor (constant dims), or nullopt if there is none of that name.
   virtual std::optional<TensorType> find(std::string_view name) const = 0;
+  /// Why find() has nothing under this name, for the caller to report.
+  virtual Error missing(std::string_view name) const {
+    return Error{fmt::format("no tensor named \"{}\"", printable(name)), {}, {}};
+  }
   /// Fills `out` (exactly the tensor's bytes, little-endian, row-major).
   virtual Status read(std::string_view name, std::span<std::byte> out) const = 0;
 };

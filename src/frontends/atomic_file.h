@@ -1,0 +1,36 @@
+// Writes a file that is either there as a whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+/// Bytes go to a temporary file beside `path`; commit() syncs it and gives it its name. Without a
+/// commit nothing remains. An existing regular file is replaced (through a symbolic link, the file
+/// that the link leads to); anything else at `path` is refused.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Status write(std::span<const std::byte> bytes);
+  Status commit();
+
+ private:
+  AtomicFile(std::string path, std::string temporary, int descriptor)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(descriptor) {}
+  tl::unexpected<Error> failed(std::string_view act) const;
+
+  std::string path_;
+  std::string temporary_;
+  int fd_ = -1;
+};
+
+}  // namespace sinter
