@@ -1,0 +1,32 @@
+// Runs kernels block by block: every CUDA thread of a block is a fiber.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ir/error.h"
+#include "shim/shim_interface.h"
+
+namespace sinter {
+
+struct Grid {
+  sinter_shim::Index3 blocks{1, 1, 1};
+  sinter_shim::Index3 threads{1, 1, 1};  // of a block
+  int64_t shared_bytes = 0;              // of dynamic shared memory
+};
+
+/// In which order blocks, and threads between two barriers, take their turns. A kernel without
+/// races gives the same result in any.
+enum class ThreadOrder : uint8_t { ascending, descending, shuffled };
+
+/// The table of calls that compiled kernel text is given; there is one runner in a process.
+const sinter_shim::Calls* runner_calls();
+
+/// Runs all blocks. Fails where CUDA would hang or be undefined: a barrier that only a part of the
+/// block reaches (or that a thread's return makes unreachable), different barriers at the same
+/// time, shuffles whose mask lacks the caller or that read a lane which takes no part, shared
+/// memory beyond its declaration or the device's limit. `name` is for messages. Not reentrant.
+Status run_grid(std::string_view name, sinter_shim::KernelEntry kernel, const Grid& grid,
+                void** arguments, ThreadOrder order = ThreadOrder::ascending);
+
+}  // namespace sinter

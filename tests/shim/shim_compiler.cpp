@@ -1,0 +1,68 @@
+#include "shim/shim_compiler.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+extern char** environ;
+
+namespace sinter {
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "sinter-shim-XXXXXX").string();
+  SINTER_CHECK(mkdtemp(name.data()), "cannot make a folder like {}", name);
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  SINTER_CHECK(file.good(), "cannot write {}", path.string());
+}
+
+Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem::path& log) {
+  // -O0: kernels run for microseconds, so that compiling dominates. Contraction is off as it is on
+  // the host and in NVRTC; loads through vector types alias freely, as NVRTC lets them.
+  std::vector<std::string> words{SINTER_SHIM_CXX, "-std=c++17",       "-O0",
+                                 "-fPIC",         "-w",               "-ffp-contract=off",
+                                 "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti",
+                                 "-I" SINTER_SHIM_INCLUDE};
+  std::istringstream flags(SINTER_SHIM_FLAGS);
+  for (std::string flag; flags >> flag;) words.push_back(flag);
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error) return fail(fmt::format("cannot start the compiler {} (error {})", argv[0], error));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  std::ifstream file(log);
+  std::string messages(4000, '\0');
+  file.read(messages.data(), static_cast<std::streamsize>(messages.size()));
+  messages.resize(static_cast<size_t>(file.gcount()));
+  return fail("the C++ compiler rejects the kernel text:\n" + messages, log.string());
+}
+
+}  // namespace sinter

@@ -1,0 +1,32 @@
+// The system's C++ compiler, called on kernel text.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <filesystem>
+#include <string>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+/// A folder that is removed with its contents.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Writes a whole file; a failure is a broken test machine.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Runs the build's compiler with the flags of kernel text and `arguments` added.
+Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem::path& log);
+
+}  // namespace sinter

@@ -1,0 +1,40 @@
+// What compiled kernel text and the block runner share: the only border between the two. Plain
+// types, so that the kernel side includes nothing else.
+#pragma once
+
+namespace sinter_shim {
+
+struct Index3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// Who runs now; the runner rewrites `thread` at every switch.
+struct Context {
+  Index3 thread, block, block_dim, grid_dim;
+};
+
+enum class ExchangeKind : unsigned { sync, shuffle, ballot };
+
+/// A place in kernel text, for messages and to tell apart barriers that are not the same.
+struct Site {
+  const char* file;
+  int line;
+};
+
+/// What a CUDA thread asks of its block.
+struct Calls {
+  Context* context;
+  /// Returns when all threads of the block have come.
+  void (*barrier)(Site site);
+  /// Returns when all threads of the warp in `mask` that still run have come with the same kind and
+  /// mask: the value of lane `source` (shuffle), or a bit for every lane with a value (ballot).
+  unsigned long long (*exchange)(ExchangeKind kind, unsigned mask, unsigned long long value,
+                                 unsigned source, Site site);
+  /// The block's storage of one __shared__ variable, told apart by address; null: the dynamic one.
+  void* (*shared_storage)(const void* variable, unsigned long long bytes, Site site);
+};
+
+/// Runs the kernel for one thread; `arguments[i]` points to parameter i.
+using KernelEntry = void (*)(void** arguments);
+
+}  // namespace sinter_shim

@@ -1,0 +1,131 @@
+#include "shim/shim_module.h"
+
+#include <dlfcn.h>
+
+#include <set>
+
+#include "shim/shim_compiler.h"
+#include "shim/shim_source.h"
+
+namespace sinter {
+namespace {
+
+/// The headers of one text, rewritten, with cuda_shim.h precompiled beside them.
+class HeaderFolder {
+ public:
+  static Result<const HeaderFolder*> find(llvm::ArrayRef<ShimHeader> headers);
+  std::string path() const { return folder_.path().string(); }
+  std::string prelude() const { return (folder_.path() / "prelude.h").string(); }
+
+ private:
+  Status fill(llvm::ArrayRef<ShimHeader> headers);
+  TemporaryFolder folder_;
+};
+
+Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<ShimHeader> headers) {
+  static std::map<std::string, std::unique_ptr<HeaderFolder>> folders;
+  std::string key;
+  for (const ShimHeader& header : headers) key += header.name + '\0' + header.text + '\0';
+  auto& folder = folders[key];
+  if (!folder) {
+    auto made = std::make_unique<HeaderFolder>();
+    SINTER_TRY(made->fill(headers));
+    folder = std::move(made);
+  }
+  return folder.get();
+}
+
+Status HeaderFolder::fill(llvm::ArrayRef<ShimHeader> headers) {
+  const std::filesystem::path& path = folder_.path();
+  std::filesystem::create_directory(path / "sinter");
+  for (const ShimHeader& header : headers) {
+    SINTER_LET(text, rewrite_shared(header.text));
+    write_file(path / "sinter" / header.name, text);
+  }
+  write_file(path / "prelude.h", "#include \"shim/cuda_shim.h\"\n");
+  return run_compiler({"-x", "c++-header", prelude(), "-o", prelude() + ".gch"},
+                      path / "prelude.log");
+}
+
+/// One translation unit: all includes, then a namespace and an entry function per kernel.
+Result<std::string> translation_unit(const std::map<std::string, std::string_view>& kernels) {
+  std::set<std::string> includes;
+  std::string body;
+  size_t number = 0;
+  for (const auto& [name, text] : kernels) {
+    auto rewritten = rewrite_shared(hoist_includes(text, includes));
+    if (!rewritten) return fail(rewritten.error().what, name);
+    fmt::format_to(std::back_inserter(body),
+                   "namespace sinter_kernel_{0} {{\n#line 1 \"{1}.cu\"\n{2}\n}}\n"
+                   "extern \"C\" void sinter_run_{0}(void** arguments) {{\n"
+                   "  sinter_shim::call_kernel(&sinter_kernel_{0}::{1}, arguments);\n}}\n"
+                   "extern \"C\" const int sinter_parameters_{0} =\n"
+                   "    sinter_shim::count_parameters(&sinter_kernel_{0}::{1});\n",
+                   number++, name, *rewritten);
+  }
+  std::string unit;
+  for (const std::string& include : includes) unit += include + '\n';
+  return unit + body +
+         "extern \"C\" void sinter_connect(const sinter_shim::Calls* calls) {\n"
+         "  sinter_shim_calls = calls;\n}\n";
+}
+
+}  // namespace
+
+void ShimModule::Close::operator()(void* library) const { dlclose(library); }
+
+Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
+                                       llvm::ArrayRef<ShimHeader> headers) {
+  std::map<std::string, std::string_view> by_name;
+  for (const ShimSource& kernel : kernels) {
+    const auto [entry, added] = by_name.try_emplace(kernel.name, kernel.text);
+    if (!added && entry->second != kernel.text)
+      return fail("two kernels of one name have different texts", kernel.name);
+  }
+  SINTER_LET(header_folder, HeaderFolder::find(headers));
+  SINTER_LET(unit, translation_unit(by_name));
+  TemporaryFolder folder;
+  const std::string source = (folder.path() / "kernels.cpp").string();
+  const std::string binary = (folder.path() / "kernels.so").string();
+  write_file(source, unit);
+  SINTER_TRY(run_compiler({"-I" + header_folder->path(), "-include", header_folder->prelude(),
+                           "-shared", "-Wl,-Bsymbolic", source, "-o", binary},
+                          folder.path() / "kernels.log"));
+
+  ShimModule module;
+  module.library_.reset(dlopen(binary.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!module.library_) return fail(dlerror(), binary);
+  const auto symbol = [&](const std::string& name) {
+    void* address = dlsym(module.library_.get(), name.c_str());
+    SINTER_CHECK(address, "no symbol {}", name);
+    return address;
+  };
+  reinterpret_cast<void (*)(const sinter_shim::Calls*)>(symbol("sinter_connect"))(runner_calls());
+  size_t number = 0;
+  for (const auto& [name, text] : by_name) {
+    const std::string suffix = std::to_string(number++);
+    module.kernels_[name] = {
+        reinterpret_cast<sinter_shim::KernelEntry>(symbol("sinter_run_" + suffix)),
+        *static_cast<const int*>(symbol("sinter_parameters_" + suffix))};
+  }
+  return module;
+}
+
+int ShimModule::parameter_count(std::string_view name) const {
+  const auto kernel = kernels_.find(name);
+  SINTER_CHECK(kernel != kernels_.end(), "no kernel {}", name);
+  return kernel->second.parameter_count;
+}
+
+Status ShimModule::launch(std::string_view name, const Grid& grid, llvm::ArrayRef<void*> arguments,
+                          ThreadOrder order) const {
+  const auto kernel = kernels_.find(name);
+  SINTER_CHECK(kernel != kernels_.end(), "no kernel {}", name);
+  if (static_cast<size_t>(kernel->second.parameter_count) != arguments.size())
+    return fail(fmt::format("the kernel has {} parameters, the launch {} arguments",
+                            kernel->second.parameter_count, arguments.size()),
+                std::string(name));
+  return run_grid(name, kernel->second.entry, grid, const_cast<void**>(arguments.data()), order);
+}
+
+}  // namespace sinter
