@@ -76,3 +76,16 @@ function(sinter_folder name)
   sinter_compile_options(sinter_${name})
   target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected sinter_fmt sinter_llvm)
 endfunction()
+
+# sinter_embed_headers(TARGET OUTPUT patterns...): the matching files as array rows in OUTPUT, which
+# sources of TARGET include; made again when one of the files changes.
+function(sinter_embed_headers target output)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+  list(SORT files COMPARE FILE_BASENAME)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed_headers.cmake)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${output})
+  add_custom_command(OUTPUT ${output} VERBATIM DEPENDS ${files} ${script}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DOUTPUT=${output} -P ${script})
+  target_sources(${target} PRIVATE ${output})
+endfunction()
