@@ -1,5 +1,6 @@
 #include "frontends/model_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -12,9 +13,7 @@ constexpr std::array kActivations = {OpKind::gelu, OpKind::gelu_tanh, OpKind::qu
                                      OpKind::silu, OpKind::relu,      OpKind::sigmoid,
                                      OpKind::tanh};
 
-// Bounds far above any model, low enough that products of a few sizes stay below 2^63.
 constexpr int64_t kMostLayers = 4096;
-constexpr int64_t kLargestSize = int64_t{1} << 28;
 constexpr int64_t kMostPositions = int64_t{1} << 26;
 
 class Checker {

@@ -13,6 +13,9 @@
 
 namespace sinter {
 
+/// Bound of every size: far above any model, low enough that products of a few stay below 2^63.
+inline constexpr int64_t kLargestSize = int64_t{1} << 28;
+
 enum class NormKind : uint8_t { layer_norm, rms_norm };  // layer_norm: with weight and bias
 
 enum class ResidualForm : uint8_t {

@@ -1,0 +1,33 @@
+// The one graph builder: every family's module is made here from its ModelSpec.
+//
+// Symbols
+//   N  tokens of a prefill call            1 .. max_positions
+//   M  rows of it whose logits are wanted  1 .. max_positions
+//   B  tokens of a decode call             1 .. 8
+//   R  rows of each cache                  8 .. 8 * max_positions rounded up to 8, in steps of 8
+//   K  rows of a cache that can be seen    as R; K <= R in every call
+//
+// Entries
+//   prefill(tokens, pos, slot, first : i32[N], wanted : i32[M]) -> logits [M, vocabulary]
+//   decode(tokens, pos, slot, first : i32[B]) -> logits [B, vocabulary]
+//
+//   pos    position in its sequence
+//   slot   cache row that the token is written to; distinct in a call, < K
+//   first  cache row of its sequence's first token: the token sees rows first .. slot
+//   wanted rows of the call (not of the cache) whose logits are computed
+//
+// States: l{i}.k_cache and l{i}.v_cache [R, kv_heads * head_dim].
+#pragma once
+
+#include "frontends/build_weights.h"
+
+namespace sinter {
+
+inline constexpr int64_t kMostDecodeTokens = 8;    // tokens of one decode call
+inline constexpr int64_t kMostCachedSequences = 8;  // of the longest length
+
+/// The module of a spec that passed check_spec. Errors are those of build_weights.
+Result<Module> build_model(const ModelSpec& spec, const WeightNames& names,
+                           const TensorSource* source, std::string_view place);
+
+}  // namespace sinter

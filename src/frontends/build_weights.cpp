@@ -1,0 +1,148 @@
+#include "frontends/build_weights.h"
+
+#include "ir/builder.h"
+
+namespace sinter {
+
+namespace {
+
+/// Replaces every `marker` in `text`.
+std::string replaced(std::string text, std::string_view marker, std::string_view with) {
+  for (size_t at = text.find(marker); at != std::string::npos; at = text.find(marker, at + with.size()))
+    text.replace(at, marker.size(), with);
+  return text;
+}
+
+class Lister {
+ public:
+  explicit Lister(const ModelSpec& spec) : spec_(spec) {}
+
+  std::vector<LogicalWeight> run() {
+    add("embed.weight", {spec_.vocabulary, spec_.hidden});
+    if (!spec_.rope) add("embed.pos.weight", {spec_.max_positions, spec_.hidden});
+    for (layer_ = 0; layer_ < spec_.layers; ++layer_) block();
+    norm("final_norm");
+    if (!spec_.tied) add("lm_head.weight", {spec_.vocabulary, spec_.hidden});
+    return std::move(list_);
+  }
+
+ private:
+  void add(std::string key, Dims dims) {
+    std::string name = replaced(key, "{i}", std::to_string(layer_));
+    list_.push_back({std::move(name), std::move(key), layer_, std::move(dims)});
+  }
+
+  void norm(const std::string& key) {
+    add(key + ".weight", {spec_.hidden});
+    if (spec_.norm == NormKind::layer_norm) add(key + ".bias", {spec_.hidden});
+  }
+
+  void linear(const std::string& key, int64_t out, int64_t in, bool bias) {
+    add(key + ".weight", {out, in});
+    if (bias) add(key + ".bias", {out});
+  }
+
+  void block() {
+    const int64_t q_width = spec_.heads * spec_.head_dim;
+    const int64_t kv_width = spec_.kv_heads * spec_.head_dim;
+    norm("l{i}.norm1");
+    linear("l{i}.q", q_width, spec_.hidden, spec_.qkv_bias);
+    linear("l{i}.k", kv_width, spec_.hidden, spec_.qkv_bias);
+    linear("l{i}.v", kv_width, spec_.hidden, spec_.qkv_bias);
+    linear("l{i}.attn_out", spec_.hidden, q_width, spec_.attention_out_bias);
+    norm("l{i}.norm2");
+    if (spec_.gated) linear("l{i}.mlp.gate", spec_.ffn, spec_.hidden, spec_.mlp_bias);
+    linear("l{i}.mlp.up", spec_.ffn, spec_.hidden, spec_.mlp_bias);
+    linear("l{i}.mlp.down", spec_.hidden, spec_.ffn, spec_.mlp_bias);
+  }
+
+  const ModelSpec& spec_;
+  int64_t layer_ = 0;
+  std::vector<LogicalWeight> list_;
+};
+
+/// The rule of a weight. An empty map is that of a model without files: each weight is a tensor.
+TensorRule rule_of(const LogicalWeight& weight, const WeightMap& map) {
+  if (map.rules.empty()) return TensorRule{.tensor = weight.key};
+  const auto at = map.rules.find(weight.key);
+  SINTER_CHECK(at != map.rules.end(), "no tensor for weight {}", weight.key);
+  return at->second;
+}
+
+Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::string tensor,
+                      const TensorType& file_type, DType dtype) {
+  Graph graph;
+  Builder builder(graph, {});
+  ValueId value = builder.op(OpKind::file, {},
+                             Attributes()
+                                 .set(AttrName::dims, file_type.dims)
+                                 .set(AttrName::dtype, file_type.dtype)
+                                 .set(AttrName::tensor, std::move(tensor)));
+  if (rule.transposed) value = builder.transpose(value, {1, 0});
+  if (rule.group_rows != 0) {
+    const int64_t rows = weight.dims[0].constant() / rule.groups;
+    const Dims& dims = builder.type(value).dims;
+    Dims grouped{rule.groups, rule.group_rows};
+    grouped.append(dims.begin() + 1, dims.end());
+    // A single group is a plain block of rows; the reshapes would say nothing.
+    if (rule.groups > 1) value = builder.reshape(value, grouped);
+    value = builder.slice(value, rule.groups > 1 ? 1 : 0, rule.begin, rows);
+    if (rule.groups > 1) value = builder.reshape(value, weight.dims);
+  }
+  value = builder.cast(value, dtype);
+  graph[value].name = weight.name;
+  graph.outputs.push_back(value);
+  return graph;
+}
+
+}  // namespace
+
+std::vector<LogicalWeight> logical_weights(const ModelSpec& spec) { return Lister(spec).run(); }
+
+std::string tensor_name(const LogicalWeight& weight, const WeightNames& names) {
+  const std::string with_prefix = replaced(rule_of(weight, names.map).tensor, "{p}", names.prefix);
+  return replaced(with_prefix, "{i}", std::to_string(weight.layer));
+}
+
+Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
+  const TensorRule rule = rule_of(weight, names.map);
+  Dims dims = weight.dims;
+  if (rule.group_rows != 0) dims[0] = rule.groups * rule.group_rows;
+  if (rule.transposed) std::swap(dims[0], dims[1]);
+  return dims;
+}
+
+Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
+                                          const TensorSource* source, std::string_view place) {
+  std::vector<Weight> weights;
+  for (const LogicalWeight& weight : logical_weights(spec)) {
+    const std::string tensor = tensor_name(weight, names);
+    TensorType file_type{spec.dtype, tensor_dims(weight, names)};
+    if (source) {
+      const std::optional<TensorType> found = source->find(tensor);
+      if (!found) {
+        Error error = source->missing(tensor);
+        if (error.where.empty()) error.where = place;
+        error.what += fmt::format(", which weight {} needs as {}", weight.name,
+                                  to_string(TensorType{DType::f32, file_type.dims}, {}).substr(3));
+        return tl::make_unexpected(std::move(error));
+      }
+      if (found->dims != file_type.dims)
+        return fail(fmt::format("tensor {} is {}, but the model's sizes ask for {} (weight {})",
+                                printable(tensor), to_string(*found, {}),
+                                to_string(TensorType{found->dtype, file_type.dims}, {}), weight.name),
+                    std::string(place), "correct the sizes or give the weights that belong to them");
+      if (!is_float(found->dtype))
+        return fail(fmt::format("tensor {} is {}, expected a float type (weight {})",
+                                printable(tensor), to_string(*found, {}), weight.name),
+                    std::string(place), "give f32, f16 or bf16 weights");
+      file_type.dtype = found->dtype;
+    }
+    weights.push_back({weight.name,
+                       {spec.dtype, weight.dims},
+                       weight_function(weight, rule_of(weight, names.map), tensor, file_type, spec.dtype)});
+  }
+  return weights;
+}
+
+}  // namespace sinter

@@ -1,0 +1,69 @@
+// gpt_neox (GPT-NeoX, Pythia): parallel residual, partial rotary, q, k and v interleaved per head.
+#include <cmath>
+
+#include "frontends/hf_config.h"
+
+namespace sinter {
+
+namespace {
+
+WeightMap gpt_neox_weight_map(const ModelSpec& spec) {
+  WeightMap map{.prefixes = {"gpt_neox.", ""},
+                .rules = {{"embed.weight", {.tensor = "{p}embed_in.weight"}},
+                          {"lm_head.weight", {.tensor = "embed_out.weight"}}},
+                .ignorable = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}};
+  const auto add = [&](const std::string& weight, const std::string& tensor) {
+    for (const char* part : {".weight", ".bias"})
+      map.rules[weight + part] = {.tensor = "{p}" + tensor + part};
+  };
+  add("l{i}.norm1", "layers.{i}.input_layernorm");
+  add("l{i}.norm2", "layers.{i}.post_attention_layernorm");
+  add("final_norm", "final_layer_norm");
+  add("l{i}.attn_out", "layers.{i}.attention.dense");
+  add("l{i}.mlp.up", "layers.{i}.mlp.dense_h_to_4h");
+  add("l{i}.mlp.down", "layers.{i}.mlp.dense_4h_to_h");
+  // query_key_value: for each head head_dim rows of q, then of k, then of v.
+  int64_t begin = 0;
+  for (const std::string which : {"q", "k", "v"}) {
+    const std::string weight = "l{i}." + which;
+    add(weight, "layers.{i}.attention.query_key_value");
+    for (const char* part : {".weight", ".bias"}) {
+      TensorRule& rule = map.rules[weight + part];
+      rule.groups = spec.heads;
+      rule.group_rows = 3 * spec.head_dim;
+      rule.begin = begin;
+    }
+    begin += spec.head_dim;
+  }
+  return map;
+}
+
+}  // namespace
+
+Result<HfModel> read_hf_gpt_neox(HfConfig& config) {
+  ModelSpec spec;
+  SINTER_TRY(config.size(spec.vocabulary, "vocabulary", {"vocab_size"}));
+  SINTER_TRY(config.size(spec.hidden, "hidden", {"hidden_size"}));
+  SINTER_TRY(config.size(spec.layers, "layers", {"num_hidden_layers"}));
+  SINTER_TRY(config.size(spec.heads, "heads", {"num_attention_heads"}));
+  SINTER_TRY(config.size(spec.ffn, "ffn", {"intermediate_size"}));
+  SINTER_TRY(config.size(spec.max_positions, "max_positions", {"max_position_embeddings"}));
+  SINTER_TRY(config.head_dim(spec, {}));
+  spec.kv_heads = spec.heads;
+  SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"layer_norm_eps"}, 1e-5));
+  SINTER_TRY(config.activation(spec.activation, {"hidden_act"}, "gelu"));
+  SINTER_TRY(config.rope(spec, {.theta = {"rotary_emb_base", "rope_theta"},
+                                .partial = {"rotary_pct", "partial_rotary_factor"},
+                                .default_partial = 0.25}));
+  bool parallel = true;
+  SINTER_TRY(config.flag(parallel, "residual", {"use_parallel_residual"}, true));
+  spec.residual = parallel ? ResidualForm::parallel : ResidualForm::sequential;
+  SINTER_TRY(config.flag(spec.qkv_bias, "qkv_bias", {"attention_bias"}, true));
+  spec.attention_out_bias = spec.qkv_bias;
+  spec.mlp_bias = true;
+  SINTER_TRY(config.flag(spec.tied, "tied", {"tie_word_embeddings"}, false));
+  spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
+  return HfModel{spec, gpt_neox_weight_map(spec)};
+}
+
+}  // namespace sinter

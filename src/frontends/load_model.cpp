@@ -1,0 +1,141 @@
+#include "frontends/load_model.h"
+
+#include <filesystem>
+
+#include "frontends/build_model.h"
+#include "frontends/llama2c_spec.h"
+#include "frontends/random_tensors.h"
+#include "frontends/shards.h"
+#include "frontends/spec_json.h"
+#include "ir/text.h"
+
+namespace sinter {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMostConfigBytes = uint64_t{16} << 20;
+constexpr uint64_t kMostModuleBytes = uint64_t{256} << 20;
+
+/// Something has this name, be it a link that leads nowhere.
+bool stands(const fs::path& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+}
+
+/// What a model at `path` is called: the last part of the path, without the ending of a file.
+std::string model_name(const fs::path& path) {
+  const fs::path whole = path.has_filename() ? path : path.parent_path();
+  std::error_code error;
+  const bool folder = fs::is_directory(whole, error);
+  const std::string name = (folder ? whole.filename() : whole.stem()).string();
+  return name.empty() || name == "." || name == ".." ? "model" : printable(name);
+}
+
+/// The tensors that the weights of a module are made of.
+RandomTensorSource::Types file_tensors(const Module& module) {
+  RandomTensorSource::Types types;
+  for (const Weight& weight : module.weights)
+    for (const Op& op : weight.init.ops())
+      if (op.kind == OpKind::file) types[op.attrs.get<std::string>(AttrName::tensor)] = op.type;
+  return types;
+}
+
+/// Where "{p}" of a layout is found: the prefix under which the embedding table exists.
+Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source,
+                                const std::string& folder) {
+  const LogicalWeight embed{"embed.weight", "embed.weight", 0, {}};
+  std::string tried;
+  for (const std::string& prefix : map.prefixes) {
+    const std::string tensor = tensor_name(embed, {map, prefix});
+    if (source.find(tensor)) return prefix;
+    tried += fmt::format("{}{}", tried.empty() ? "" : " nor ", tensor);
+  }
+  return fail(fmt::format("the weights hold no embedding table, neither {}", tried), folder,
+              "give weights that belong to the config's model_type");
+}
+
+/// The last step for every kind of model with a spec.
+Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
+                           std::shared_ptr<const TensorSource> tensors, const std::string& path,
+                           const LoadOptions& options) {
+  if (options.dtype) spec.dtype = *options.dtype;
+  SINTER_LET(module, build_model(spec, names, tensors.get(), path));
+  if (options.random_weights)
+    tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
+  return LoadedModel{std::move(spec), std::move(module), std::move(tensors), path};
+}
+
+Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& options) {
+  const std::string path = folder.string();
+  if (!stands(folder / "config.json"))
+    return fail("the folder has no config.json", path, "give the folder of a Hugging Face model");
+  SINTER_LET(config, read_json((folder / "config.json").string(), kMostConfigBytes));
+  std::optional<JsonDocument> generation;
+  if (stands(folder / "generation_config.json")) {
+    SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMostConfigBytes));
+    generation = std::move(document);
+  }
+  SINTER_LET(model, read_hf_config(config, generation ? &*generation : nullptr, model_name(folder)));
+
+  std::shared_ptr<const TensorSource> tensors;
+  WeightNames names{std::move(model.map), {}};
+  names.prefix = names.map.prefixes.front();
+  const bool has_weights =
+      stands(folder / "model.safetensors") || stands(folder / "model.safetensors.index.json");
+  if (has_weights && !options.random_weights) {
+    SINTER_LET(source, open_weights(path));
+    tensors = std::move(source);
+    SINTER_LET(prefix, find_prefix(names.map, *tensors, path));
+    names.prefix = prefix;
+    // Many files leave the key out: a model without an output projection uses the embedding table.
+    if (!tensors->find(names.map.rules.at("lm_head.weight").tensor)) model.spec.tied = true;
+  }
+  return finish(std::move(model.spec), names, std::move(tensors), path, options);
+}
+
+Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& options) {
+  SINTER_LET(file, Llama2cFile::open(path));
+  SINTER_LET(model, llama2c_spec(file.header(), path, model_name(path)));
+  WeightNames names{std::move(model.map), {}};
+  names.prefix = names.map.prefixes.front();
+  std::shared_ptr<const TensorSource> tensors;
+  if (!options.random_weights) tensors = std::make_shared<Llama2cFile>(std::move(file));
+  return finish(std::move(model.spec), names, std::move(tensors), path, options);
+}
+
+Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& options) {
+  SINTER_LET(document, read_json(path, kMostConfigBytes));
+  SINTER_LET(spec, read_spec(document));
+  return finish(std::move(spec), {WeightMap::identity(), {}}, nullptr, path, options);
+}
+
+Result<LoadedModel> load_module(const std::string& path, const LoadOptions& options) {
+  if (options.dtype)
+    return fail("a module has its own element types", path,
+                "leave out the element type, or write a module of another one", ExitCode::usage);
+  SINTER_LET(text, read_small_file(path, kMostModuleBytes));
+  SINTER_LET(module, parse_module(text, path));
+  std::shared_ptr<const TensorSource> tensors;
+  if (options.random_weights)
+    tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
+  return LoadedModel{std::nullopt, std::move(module), std::move(tensors), path};
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return load_folder(path, options);
+  SINTER_LET(file, BoundedFile::open(path));
+  SINTER_TRY(refuse_impostor(file));
+  const std::string ending = fs::path(path).extension().string();
+  if (ending == ".bin") return load_llama2c(path, options);
+  if (ending == ".json") return load_spec(path, options);
+  if (ending == ".sir") return load_module(path, options);
+  return fail(fmt::format("a file that ends in '{}' is no model", printable(ending)), path,
+              "give a Hugging Face folder, a llama2.c .bin, a spec .json or a module .sir");
+}
+
+}  // namespace sinter

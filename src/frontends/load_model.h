@@ -1,0 +1,28 @@
+// From a path on the command line to a Module: the one door of all frontends.
+#pragma once
+
+#include <memory>
+
+#include "frontends/model_spec.h"
+#include "ir/tensor_source.h"
+
+namespace sinter {
+
+struct LoadOptions {
+  std::optional<DType> dtype;              // compute in this type, whatever the model's own is
+  std::optional<uint64_t> random_weights;  // a seed: stand-in weights, the model's own stay unread
+};
+
+struct LoadedModel {
+  std::optional<ModelSpec> spec;  // absent for a .sir module
+  Module module;
+  std::shared_ptr<const TensorSource> tensors;  // null: the model has no weights
+  std::string origin;                           // the path, for messages
+};
+
+/// A Hugging Face folder, a llama2.c file (.bin), a spec (.json) or a module (.sir). Reads headers
+/// only: the types of all tensors that the weights need are checked, no data is read. A folder
+/// without weight files, a spec and a module load with `tensors` null unless a seed is given.
+Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options = {});
+
+}  // namespace sinter
