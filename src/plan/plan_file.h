@@ -1,0 +1,35 @@
+// plan.json: a Program as text. Deterministic; the CUDA text of the kernels stands in files of its
+// own, named by kernel_path() and tied to the plan by a hash.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plan/program.h"
+
+namespace sinter {
+
+/// Major version of the format; a reader refuses any other.
+inline constexpr int64_t kPlanMajor = 1;
+
+/// plan.json: format and required features, version of the library, fingerprint of the weights;
+/// symbols, weights, states and kernels' groups as text IR; buffers, steps and launch shapes. The
+/// names of the kernels must be distinct.
+std::string write_plan(const Program& program);
+
+/// Reads plan.json, validates every id and size and proves the plan safe (checker.h). The kernels
+/// come without source, but with its hash. Errors carry `file` and a JSON pointer.
+Result<Program> read_plan(std::string_view text, const std::string& file = "plan.json");
+
+/// Where the folder of a plan keeps the kernel's CUDA text: "kernels/NAME.cu".
+std::string kernel_path(const Kernel& kernel);
+/// XXH3 of a text, 32 hexadecimal digits.
+std::string content_hash(std::string_view text);
+/// Gives a kernel that was read without source its text, if that is the text of the plan.
+Status attach_source(Kernel& kernel, std::string source);
+
+/// Hash of the weights' names, types and functions: equal fingerprints mean that weights made for
+/// one plan serve the other.
+std::string weights_fingerprint(const Program& program);
+
+}  // namespace sinter

@@ -1,0 +1,286 @@
+#include <nlohmann/json.hpp>
+
+#include <limits>
+#include <map>
+
+#include "ir/text.h"
+#include "plan/checker.h"
+#include "plan/plan_file.h"
+#include "plan/plan_text.h"
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::json;
+
+// A place in the document that is there or not; the error of a use names it.
+class Node {
+ public:
+  Node(const Json* value, std::string where) : value_(value), where_(std::move(where)) {}
+
+  Node operator[](const char* key) const {
+    const Json* child = nullptr;
+    if (value_ && value_->is_object())
+      if (auto it = value_->find(key); it != value_->end()) child = &*it;
+    return {child, fmt::format("{}/{}", where_, key)};
+  }
+  bool present() const { return value_ != nullptr; }
+
+  Result<std::vector<Node>> items() const {
+    if (!value_ || !value_->is_array()) return mismatch("a list");
+    std::vector<Node> items;
+    for (size_t i = 0; i < value_->size(); ++i)
+      items.emplace_back(&(*value_)[i], fmt::format("{}/{}", where_, i));
+    return items;
+  }
+  Result<std::string> string() const {
+    if (!value_ || !value_->is_string()) return mismatch("a string");
+    return value_->get<std::string>();
+  }
+  template <typename T>
+  Result<T> integer() const {
+    constexpr auto least = static_cast<int64_t>(std::numeric_limits<T>::min());
+    constexpr auto most = static_cast<int64_t>(std::numeric_limits<T>::max());
+    const bool fits = value_ && value_->is_number_integer() &&
+                      (!value_->is_number_unsigned() ||
+                       value_->get<uint64_t>() <= static_cast<uint64_t>(most)) &&
+                      value_->get<int64_t>() >= least && value_->get<int64_t>() <= most;
+    if (!fits) return mismatch(fmt::format("an integer of {}..{}", least, most));
+    return static_cast<T>(value_->get<int64_t>());
+  }
+
+  tl::unexpected<Error> mismatch(std::string_view expected) const {
+    const std::string got =
+        value_ ? value_->dump(-1, ' ', false, Json::error_handler_t::replace) : "nothing";
+    return bad(fmt::format("expected {}, got {}", expected, printable(got, 60)));
+  }
+  tl::unexpected<Error> bad(std::string what) const { return fail(std::move(what), where_); }
+  const std::string& where() const { return where_; }
+
+ private:
+  const Json* value_;
+  std::string where_;
+};
+
+Status read(const Node& node, std::string& out) {
+  SINTER_LET(value, node.string());
+  out = std::move(value);
+  return {};
+}
+template <typename T>
+  requires std::is_integral_v<T>
+Status read(const Node& node, T& out) {
+  SINTER_LET(value, node.integer<T>());
+  out = value;
+  return {};
+}
+template <typename T>
+Status read(const Node& node, std::vector<T>& out) {
+  SINTER_LET(items, node.items());
+  for (const Node& item : items) SINTER_TRY(read(item, out.emplace_back()));
+  return {};
+}
+
+Result<std::string> read_lines(const Node& node) {
+  std::vector<std::string> lines;
+  SINTER_TRY(read(node, lines));
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+class PlanReader {
+ public:
+  Result<Program> plan(const Node& root) {
+    SINTER_TRY(format(root));
+    SINTER_TRY(read(root["numerics"], program_.numerics));
+    SINTER_TRY(read(root["target"], program_.target));
+    SINTER_TRY(tables(root));
+    SINTER_LET(kernels, root["kernels"].items());
+    for (const Node& node : kernels) {
+      SINTER_TRY(kernel(node, program_.kernels.emplace_back()));
+      const auto id = static_cast<uint32_t>(program_.kernels.size() - 1);
+      if (!kernel_ids_.emplace(program_.kernels.back().name, id).second)
+        return node["name"].bad("two kernels have this name");
+    }
+    SINTER_LET(entries, root["entries"].items());
+    for (const Node& node : entries) SINTER_TRY(entry(node, program_.entries.emplace_back()));
+    return std::move(program_);
+  }
+
+ private:
+  Status format(const Node& root) {
+    SINTER_LET(major, root["format"]["major"].integer<int64_t>());
+    std::string writer = "of an unknown version";
+    if (const auto version = root["sinter"].string()) writer = printable(*version);
+    if (major != kPlanMajor)
+      return fail(fmt::format("plan format {}, written by sinter {}; this is sinter {}, which reads "
+                              "format {}",
+                              major, writer, SINTER_VERSION, kPlanMajor),
+                  root["format"]["major"].where(), "compile the model again");
+    std::vector<std::string> required;
+    SINTER_TRY(read(root["format"]["requires"], required));
+    for (const std::string& feature : required)
+      if (!llvm::is_contained(plan_text::kFeatures, feature))
+        return fail(fmt::format("the plan, written by sinter {}, needs the feature \"{}\", which "
+                                "this sinter {} does not have",
+                                writer, printable(feature), SINTER_VERSION),
+                    root["format"]["requires"].where(), "compile the model again");
+    return {};
+  }
+
+  Status tables(const Node& root) {
+    SINTER_LET(text, read_lines(root["module"]));
+    SINTER_LET(module, parse_module(text, root["module"].where()));
+    if (!module.entries.empty()) return root["module"].bad("entries stand in a plan's module");
+    program_.name = std::move(module.name);
+    program_.symbols = std::move(module.symbols);
+    program_.weights = std::move(module.weights);
+    program_.states = std::move(module.states);
+    SINTER_LET(fingerprint, root["weights_fingerprint"].string());
+    const std::string actual = weights_fingerprint(program_);
+    if (fingerprint != actual)
+      return root["weights_fingerprint"].bad(
+          fmt::format("fingerprint {} for weights with {}", printable(fingerprint), actual));
+    return {};
+  }
+
+  Status expr(const Node& node, SymExpr& out) const {
+    SINTER_LET(text, node.string());
+    auto parsed = plan_text::parse_expr(text, program_.symbols);
+    if (!parsed) return node.bad(parsed.error().what);
+    out = std::move(*parsed);
+    return {};
+  }
+
+  Status kernel(const Node& node, Kernel& out) const {
+    SINTER_TRY(read(node["name"], out.name));
+    SINTER_TRY(read(node["hash"], out.source_hash));
+    SINTER_TRY(read(node["minimum_arch"], out.minimum_arch));
+    SINTER_TRY(read(node["appends"], out.appends));
+    SINTER_LET(symbols, node["symbols"].items());
+    for (const Node& symbol : symbols) {
+      SINTER_LET(name, symbol.string());
+      const auto it = llvm::find_if(program_.symbols,
+                                    [&](const Symbol& s) { return s.name == name; });
+      if (it == program_.symbols.end())
+        return symbol.bad(fmt::format("no symbol {}", printable(name)));
+      out.symbols.push_back({static_cast<uint32_t>(it - program_.symbols.begin())});
+    }
+    const Node launch = node["launch"];
+    SINTER_TRY(expr(launch["rows"], out.launch.rows));
+    SINTER_TRY(read(launch["items_per_row"], out.launch.items_per_row));
+    SINTER_TRY(expr(launch["symbolic_items"], out.launch.symbolic_items));
+    SINTER_TRY(read(launch["items_per_block"], out.launch.items_per_block));
+    SINTER_TRY(read(launch["threads"], out.launch.threads));
+    SINTER_TRY(read(launch["shared_bytes"], out.launch.shared_bytes));
+    SINTER_LET(text, read_lines(node["group"]));
+    SINTER_LET(group, parse_graph(text, node["group"].where(), program_.symbols));
+    out.group = std::move(group);
+    return {};
+  }
+
+  Status buffer(const Node& node, Buffer& out) const {
+    SINTER_TRY(read(node["value"], out.value));
+    SINTER_LET(type, node["type"].string());
+    auto parsed = plan_text::parse_type(type, program_.symbols);
+    if (!parsed) return node["type"].bad(parsed.error().what);
+    out.type = std::move(*parsed);
+    SINTER_LET(place, node["place"].string());
+    if (place == "arena") {
+      SINTER_TRY(expr(node["offset"], out.offset_bytes));
+      SINTER_TRY(expr(node["bytes"], out.size_bytes));
+      std::vector<uint32_t> steps;
+      SINTER_TRY(read(node["steps"], steps));
+      if (steps.size() != 2) return node["steps"].mismatch("two steps");
+      out.first_step = steps[0];
+      out.last_step = steps[1];
+      return {};
+    }
+    if (place == "input")
+      out.place = Buffer::Place::input;
+    else if (place == "weight")
+      out.place = Buffer::Place::weight;
+    else if (place == "state")
+      out.place = Buffer::Place::state;
+    else
+      return node["place"].mismatch("arena, input, weight or state");
+    if (out.place == Buffer::Place::state) SINTER_TRY(read(node["version"], out.version));
+    out.size_bytes = storage_bytes(out.type, program_.symbols);
+    return read(node["index"], out.index);
+  }
+
+  Status operand(const Node& node, GemmOperand& out) const {
+    SINTER_TRY(read(node["buffer"], out.buffer));
+    SINTER_TRY(expr(node["offset"], out.offset));
+    SINTER_TRY(expr(node["row_stride"], out.row_stride));
+    return expr(node["column_stride"], out.column_stride);
+  }
+
+  Status gemm(const Node& node, GemmStep& out) const {
+    SINTER_TRY(expr(node["m"], out.m));
+    SINTER_TRY(expr(node["n"], out.n));
+    SINTER_TRY(expr(node["k"], out.k));
+    SINTER_TRY(operand(node["a"], out.a));
+    SINTER_TRY(operand(node["b"], out.b));
+    SINTER_TRY(operand(node["c"], out.c));
+    if (node["bias"].present()) {
+      SINTER_LET(bias, node["bias"].integer<uint32_t>());
+      out.bias = bias;
+    }
+    SINTER_LET(loops, node["loops"].items());
+    for (const Node& item : loops) {
+      GemmStep::Loop& loop = out.loops.emplace_back();
+      SINTER_TRY(expr(item["count"], loop.count));
+      SINTER_TRY(expr(item["a_stride"], loop.a_stride));
+      SINTER_TRY(expr(item["b_stride"], loop.b_stride));
+      SINTER_TRY(expr(item["c_stride"], loop.c_stride));
+    }
+    return {};
+  }
+
+  Status step(const Node& node, Step& out) const {
+    SINTER_TRY(read(node["values"], out.values));
+    if (node["gemm"].present()) return gemm(node["gemm"], out.run.emplace<GemmStep>());
+    SINTER_LET(name, node["kernel"].string());
+    const auto kernel = kernel_ids_.find(name);
+    if (kernel == kernel_ids_.end())
+      return node["kernel"].bad(fmt::format("no kernel {}", printable(name)));
+    KernelStep& run = out.run.emplace<KernelStep>();
+    run.kernel = kernel->second;
+    SINTER_TRY(read(node["inputs"], run.inputs));
+    return read(node["outputs"], run.outputs);
+  }
+
+  Status entry(const Node& node, EntryPlan& out) const {
+    SINTER_TRY(read(node["name"], out.name));
+    SINTER_TRY(expr(node["arena_bytes"], out.arena_bytes));
+    SINTER_TRY(read(node["inputs"], out.inputs));
+    SINTER_TRY(read(node["outputs"], out.outputs));
+    SINTER_TRY(read(node["output_names"], out.output_names));
+    SINTER_LET(buffers, node["buffers"].items());
+    for (const Node& item : buffers) SINTER_TRY(buffer(item, out.buffers.emplace_back()));
+    SINTER_LET(steps, node["steps"].items());
+    for (const Node& item : steps) SINTER_TRY(step(item, out.steps.emplace_back()));
+    return {};
+  }
+
+  Program program_;
+  std::map<std::string, uint32_t> kernel_ids_;
+};
+
+}  // namespace
+
+Result<Program> read_plan(std::string_view text, const std::string& file) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return fail("not JSON, or cut short", file, "compile the model again");
+  SINTER_LET(program, PlanReader().plan(Node(&json, file + "#")));
+  if (Status safe = check(program); !safe) {
+    Error error = std::move(safe.error());
+    error.where = fmt::format("{}: {}", file, error.where);
+    error.code = ExitCode::bad_input;
+    return tl::make_unexpected(std::move(error));
+  }
+  return std::move(program);
+}
+
+}  // namespace sinter

@@ -1,0 +1,208 @@
+#include <llvm/ADT/STLExtras.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ir/text.h"
+#include "plan/plan_file.h"
+#include "plan/plan_text.h"
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dumped(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The value in one line of at most `width` characters, if that is possible; scalars always are.
+std::optional<std::string> one_line(const Json& value, size_t width) {
+  if (!value.is_structured()) return dumped(value);
+  std::string line(1, value.is_object() ? '{' : '[');
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    if (it != value.begin()) line += ", ";
+    if (value.is_object()) line += dumped(it.key()) + ": ";
+    const std::optional<std::string> item = one_line(*it, width);
+    if (!item || line.size() + item->size() >= width) return std::nullopt;
+    line += *item;
+  }
+  line += value.is_object() ? '}' : ']';
+  return line;
+}
+
+void print(const Json& value, size_t indent, std::string& out) {
+  if (const auto line = one_line(value, 100)) {
+    out += *line;
+    return;
+  }
+  out += value.is_object() ? '{' : '[';
+  for (auto it = value.begin(); it != value.end(); ++it) {
+    out += it == value.begin() ? "\n" : ",\n";
+    out.append(indent + 2, ' ');
+    if (value.is_object()) out += dumped(it.key()) + ": ";
+    print(*it, indent + 2, out);
+  }
+  out += '\n';
+  out.append(indent, ' ');
+  out += value.is_object() ? '}' : ']';
+}
+
+Json lines(std::string_view text) {
+  Json result = Json::array();
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    result.push_back(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return result;
+}
+
+class PlanWriter {
+ public:
+  explicit PlanWriter(const Program& program) : program_(program) {}
+
+  Json plan() const {
+    Json plan;
+    plan["format"] = {{"major", kPlanMajor}, {"requires", features()}};
+    plan["sinter"] = SINTER_VERSION;
+    plan["numerics"] = program_.numerics;
+    plan["target"] = program_.target;
+    plan["weights_fingerprint"] = weights_fingerprint(program_);
+    plan["module"] = lines(plan_text::print_tables(program_));
+    plan["kernels"] = Json::array();
+    for (const Kernel& k : program_.kernels) plan["kernels"].push_back(kernel(k));
+    plan["entries"] = Json::array();
+    for (const EntryPlan& e : program_.entries) plan["entries"].push_back(entry(e));
+    return plan;
+  }
+
+ private:
+  Json features() const {
+    Json features = Json::array();
+    if (llvm::any_of(program_.symbols,
+                     [](const Symbol& s) { return s.where == Symbol::Where::device; }))
+      features.push_back("device_symbols");
+    if (llvm::any_of(program_.entries, [](const EntryPlan& entry) {
+          return llvm::any_of(entry.steps, [](const Step& step) {
+            return std::holds_alternative<GemmStep>(step.run);
+          });
+        }))
+      features.push_back("gemm");
+    if (!program_.states.empty()) features.push_back("states");
+    return features;
+  }
+
+  std::string text(const SymExpr& expr) const { return to_string(expr, program_.symbols); }
+
+  Json kernel(const Kernel& kernel) const {
+    Json symbols = Json::array();
+    for (SymbolId id : kernel.symbols) symbols.push_back(program_.symbols[id.index].name);
+    const Launch& launch = kernel.launch;
+    Json json;
+    json["name"] = kernel.name;
+    json["file"] = kernel_path(kernel);
+    json["hash"] = kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
+    json["minimum_arch"] = kernel.minimum_arch;
+    json["symbols"] = std::move(symbols);
+    json["launch"] = {{"rows", text(launch.rows)},
+                      {"items_per_row", launch.items_per_row},
+                      {"symbolic_items", text(launch.symbolic_items)},
+                      {"items_per_block", launch.items_per_block},
+                      {"threads", launch.threads},
+                      {"shared_bytes", launch.shared_bytes}};
+    json["appends"] = kernel.appends;
+    json["group"] = lines(print_graph(kernel.group, program_.symbols));
+    return json;
+  }
+
+  Json buffer(const Buffer& buffer) const {
+    Json json;
+    json["value"] = buffer.value;
+    json["type"] = to_string(buffer.type, program_.symbols);
+    switch (buffer.place) {
+      case Buffer::Place::arena:
+        json["place"] = "arena";
+        json["offset"] = text(buffer.offset_bytes);
+        json["bytes"] = text(buffer.size_bytes);
+        json["steps"] = {buffer.first_step, buffer.last_step};
+        return json;
+      case Buffer::Place::input:
+        json["place"] = "input";
+        break;
+      case Buffer::Place::weight:
+        json["place"] = "weight";
+        break;
+      case Buffer::Place::state:
+        json["place"] = "state";
+        json["version"] = buffer.version;
+        break;
+    }
+    json["index"] = buffer.index;
+    return json;
+  }
+
+  Json operand(const GemmOperand& operand) const {
+    return {{"buffer", operand.buffer},
+            {"offset", text(operand.offset)},
+            {"row_stride", text(operand.row_stride)},
+            {"column_stride", text(operand.column_stride)}};
+  }
+
+  Json gemm(const GemmStep& step) const {
+    Json json;
+    json["m"] = text(step.m);
+    json["n"] = text(step.n);
+    json["k"] = text(step.k);
+    json["a"] = operand(step.a);
+    json["b"] = operand(step.b);
+    json["c"] = operand(step.c);
+    if (step.bias >= 0) json["bias"] = step.bias;
+    json["loops"] = Json::array();
+    for (const GemmStep::Loop& loop : step.loops)
+      json["loops"].push_back({{"count", text(loop.count)},
+                               {"a_stride", text(loop.a_stride)},
+                               {"b_stride", text(loop.b_stride)},
+                               {"c_stride", text(loop.c_stride)}});
+    return json;
+  }
+
+  Json step(const Step& step) const {
+    Json json;
+    json["values"] = step.values;
+    if (const auto* kernel = std::get_if<KernelStep>(&step.run)) {
+      json["kernel"] = program_.kernels[kernel->kernel].name;
+      json["inputs"] = kernel->inputs;
+      json["outputs"] = kernel->outputs;
+    } else {
+      json["gemm"] = gemm(std::get<GemmStep>(step.run));
+    }
+    return json;
+  }
+
+  Json entry(const EntryPlan& entry) const {
+    Json json;
+    json["name"] = entry.name;
+    json["arena_bytes"] = text(entry.arena_bytes);
+    json["inputs"] = entry.inputs;
+    json["outputs"] = entry.outputs;
+    json["output_names"] = entry.output_names;
+    json["buffers"] = Json::array();
+    for (const Buffer& b : entry.buffers) json["buffers"].push_back(buffer(b));
+    json["steps"] = Json::array();
+    for (const Step& s : entry.steps) json["steps"].push_back(step(s));
+    return json;
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+std::string write_plan(const Program& program) {
+  std::string out;
+  print(PlanWriter(program).plan(), 0, out);
+  out += '\n';
+  return out;
+}
+
+}  // namespace sinter

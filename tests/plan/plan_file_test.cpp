@@ -1,0 +1,157 @@
+#include "plan/plan_file.h"
+
+#include <doctest/doctest.h>
+
+#include "ir/text.h"
+#include "plan/program_builder.h"
+
+namespace sinter {
+namespace {
+
+using test::sample_program;
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+void expect_refused(const std::string& text, const std::vector<std::string>& parts) {
+  const Result<Program> program = read_plan(text, "dir/plan.json");
+  REQUIRE_FALSE(program);
+  CHECK(program.error().code == ExitCode::bad_input);
+  for (const std::string& part : parts) {
+    CAPTURE(program.error().message());
+    CHECK(program.error().message().find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("a plan that is read and written again has the same bytes") {
+  const std::string text = write_plan(sample_program());
+  const Result<Program> program = read_plan(text);
+  if (!program) FAIL(program.error().message());
+  CHECK(write_plan(*program) == text);
+  CHECK(program->kernels[0].source.empty());
+  CHECK(weights_fingerprint(*program) == weights_fingerprint(sample_program()));
+}
+
+TEST_CASE("every field survives") {
+  Program before = sample_program();
+  Kernel& kernel = before.kernels[4];
+  kernel.minimum_arch = 80;
+  kernel.symbols = {SymbolId{1}, SymbolId{0}};
+  kernel.launch = {SymExpr(Dim(SymbolId{0})) * SymExpr(3) - SymExpr(1), 7,
+                   SymExpr(Dim(SymbolId{0})) * SymExpr(Dim(SymbolId{1})), 5, 96, 1024};
+  auto& gemm = std::get<GemmStep>(before.entries[0].steps[2].run);
+  gemm.loops.push_back({1, 2, 3, 64});
+  gemm.b.column_stride = 1;
+  const Result<Program> after = read_plan(write_plan(before));
+  if (!after) FAIL(after.error().message());
+  const Kernel& read = after->kernels[4];
+  CHECK(read.minimum_arch == 80);
+  CHECK(read.symbols == kernel.symbols);
+  CHECK(read.launch.rows == kernel.launch.rows);
+  CHECK(read.launch.items_per_row == 7);
+  CHECK(read.launch.symbolic_items == kernel.launch.symbolic_items);
+  CHECK(read.launch.items_per_block == 5);
+  CHECK(read.launch.threads == 96);
+  CHECK(read.launch.shared_bytes == 1024);
+  CHECK(print_graph(read.group, after->symbols) == print_graph(kernel.group, before.symbols));
+  CHECK(after->kernels[2].appends == before.kernels[2].appends);
+  const EntryPlan& a = before.entries[0];
+  const EntryPlan& b = after->entries[0];
+  CHECK(after->name == before.name);
+  CHECK(a.arena_bytes == b.arena_bytes);
+  CHECK(a.output_names == b.output_names);
+  REQUIRE(a.buffers.size() == b.buffers.size());
+  for (size_t i = 0; i < a.buffers.size(); ++i) {
+    CHECK(a.buffers[i].value == b.buffers[i].value);
+    CHECK(a.buffers[i].type == b.buffers[i].type);
+    CHECK(a.buffers[i].place == b.buffers[i].place);
+    CHECK(a.buffers[i].index == b.buffers[i].index);
+    CHECK(a.buffers[i].version == b.buffers[i].version);
+    CHECK(a.buffers[i].offset_bytes == b.buffers[i].offset_bytes);
+    CHECK(a.buffers[i].size_bytes == b.buffers[i].size_bytes);
+    CHECK(a.buffers[i].last_step == b.buffers[i].last_step);
+  }
+  const auto& read_gemm = std::get<GemmStep>(b.steps[2].run);
+  CHECK(read_gemm.bias == gemm.bias);
+  CHECK(read_gemm.a.row_stride == gemm.a.row_stride);
+  REQUIRE(read_gemm.loops.size() == 1);
+  CHECK(read_gemm.loops[0].b_stride.is(3));
+}
+
+TEST_CASE("what the reader refuses") {
+  const std::string text = write_plan(sample_program());
+  SUBCASE("another major version") {
+    expect_refused(replaced(text, "\"major\": 1", "\"major\": 2"),
+                   {"plan format 2, written by sinter 0.1.0", "reads format 1",
+                    "dir/plan.json#/format/major"});
+  }
+  SUBCASE("an unknown feature") {
+    expect_refused(replaced(text, "\"gemm\"", "\"packed\""), {"needs the feature \"packed\""});
+  }
+  SUBCASE("no JSON") { expect_refused(text.substr(0, text.size() / 2), {"not JSON"}); }
+  SUBCASE("no plan") { expect_refused("{}", {"/format/major", "got nothing"}); }
+  SUBCASE("an id outside its table") {
+    expect_refused(replaced(text, "\"inputs\": [0, 1]", "\"inputs\": [0, 4294967295]"),
+                   {"input 1 is buffer 4294967295"});
+  }
+  SUBCASE("an id that is no integer") {
+    expect_refused(replaced(text, "\"inputs\": [0, 1]", "\"inputs\": [0, 1e9]"),
+                   {"/entries/0/inputs/1", "expected an integer"});
+  }
+  SUBCASE("a number beyond 63 bits") {
+    expect_refused(replaced(text, "\"arena_bytes\": \"768*N\"",
+                            "\"arena_bytes\": \"9223372036854775807*N*2\""),
+                   {"/entries/0/arena_bytes", "exceeds 63 bits"});
+  }
+  SUBCASE("an unknown symbol") {
+    expect_refused(replaced(text, "\"768*N\"", "\"768*Q\""), {"\"Q\" is neither a symbol"});
+  }
+  SUBCASE("an unknown kernel") {
+    expect_refused(replaced(text, "\"kernel\": \"neg\"", "\"kernel\": \"abs\""),
+                   {"/entries/0/steps/0/kernel", "no kernel abs"});
+  }
+  SUBCASE("text IR that is wrong") {
+    expect_refused(replaced(text, "= exp ", "= exq "), {"/kernels/1/group", "exq"});
+  }
+  SUBCASE("weights that do not have the fingerprint") {
+    expect_refused(replaced(text, "0x1p-1", "0x1p+0"), {"/weights_fingerprint"});
+  }
+  SUBCASE("a plan that is not safe") {
+    expect_refused(replaced(text, "\"offset\": \"512*N\"", "\"offset\": \"0\""), {"overlaps %d"});
+  }
+  SUBCASE("deep nesting") { expect_refused(std::string(1000000, '['), {"not JSON"}); }
+}
+
+TEST_CASE("every prefix and every changed byte is an error or a safe plan") {
+  const std::string text = write_plan(sample_program());
+  for (size_t i = 0; i < text.size(); i += 7) {
+    std::string changed = text;
+    changed[i] = static_cast<char>("09[]{}\",-\x01\xff"[i % 11]);
+    (void)read_plan(changed);
+    CHECK_FALSE(read_plan(std::string_view(text).substr(0, i)));
+  }
+}
+
+TEST_CASE("kernel text is tied to its plan") {
+  Program program = *read_plan(write_plan(sample_program()));
+  CHECK(kernel_path(program.kernels[0]) == "kernels/neg.cu");
+  CHECK_FALSE(attach_source(program.kernels[0], "// nag\n"));
+  CHECK(program.kernels[0].source.empty());
+  CHECK(attach_source(program.kernels[0], "// neg\n"));
+  CHECK(program.kernels[0].source == "// neg\n");
+}
+
+TEST_CASE("the fingerprint is of names, types and functions") {
+  const std::string one = weights_fingerprint(sample_program());
+  Program other = sample_program();
+  other.entries[0].steps.clear();
+  CHECK(weights_fingerprint(other) == one);
+  other.weights[1].init.mutable_ops()[0].attrs.set(AttrName::value, 0.25);
+  CHECK(weights_fingerprint(other) != one);
+}
+
+}  // namespace
+}  // namespace sinter
