@@ -35,7 +35,7 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
                             op_class(graph[version]) == OpClass::append ||
                             (context.role == GraphRole::alone && graph[version].kind == OpKind::input);
     if (!is_version)
-      return broken(14, fmt::format("{} writes {}, a {}", name(id), name(version),
+      return broken(14, fmt::format("{} writes {}, which is of kind {}", name(id), name(version),
                                     op_info(graph[version].kind).name),
                     at(id), "write a state or the result of a kv_append");
     for (ValueId operand : llvm::ArrayRef(op.operands).drop_front())

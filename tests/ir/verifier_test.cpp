@@ -1,0 +1,341 @@
+// One test for each invariant of verifier.cpp, named after it.
+#include "ir/verifier.h"
+
+#include <doctest/doctest.h>
+
+#include "ir/builder.h"
+#include "ir/text.h"
+
+namespace sinter {
+namespace {
+
+const TensorType kRow{DType::f32, {4}};
+const TensorType kCache{DType::f16, {SymbolId{1}, 4}};
+const TensorType kToken{DType::f16, {SymbolId{0}, 4}};
+const TensorType kSlots{DType::i32, {SymbolId{0}}};
+
+/// A valid module: a weight, a state, an entry that reads the old version, appends, and reads the new.
+struct Sample {
+  Module module;
+  ValueId x, slot, cache, weight, sum, old_rows, next, new_rows;
+  Graph& graph() { return module.entries[0].graph; }
+
+  Sample() {
+    module.name = "m";
+    module.symbols = {{"N", 1, 8, 1, Symbol::Where::host}, {"R", 8, 64, 8, Symbol::Where::host}};
+    Weight w{"w", {DType::f16, {4}}, {}};
+    Builder init(w.init, module.symbols);
+    w.init.outputs = {init.op(OpKind::file, {},
+                              Attributes()
+                                  .set(AttrName::dims, Dims{4})
+                                  .set(AttrName::dtype, DType::f16)
+                                  .set(AttrName::tensor, std::string("t")),
+                              "w")};
+    module.weights.push_back(std::move(w));
+    module.states.push_back({"cache", kCache});
+    module.entries.push_back({"e", {}});
+    Builder builder(graph(), module.symbols);
+    x = builder.leaf(OpKind::input, kToken, "x");
+    slot = builder.leaf(OpKind::input, kSlots, "slot");
+    weight = builder.leaf(OpKind::weight, {DType::f16, {4}}, "w");
+    cache = builder.leaf(OpKind::state, kCache, "cache");
+    sum = builder.op(OpKind::add, {x, weight}, {}, "sum");
+    old_rows = builder.op(OpKind::copy, {cache}, {}, "old_rows");
+    next = builder.op(OpKind::kv_append, {cache, sum, slot}, {}, "next");
+    new_rows = builder.op(OpKind::copy, {next}, {}, "new_rows");
+    graph().outputs = {old_rows, new_rows};
+  }
+
+  /// Adds an op without any check.
+  ValueId raw(OpKind kind, std::initializer_list<ValueId> operands, TensorType type, std::string name,
+              Attributes attrs = {}) {
+    return graph().add(Op{kind, std::move(type), operands, std::move(attrs), std::move(name)});
+  }
+  Builder builder() { return Builder(graph(), module.symbols, "more"); }
+};
+
+/// The module breaks the invariant, at that place; the message holds `part`.
+void breaks(const Module& module, int invariant, std::string_view place, std::string_view part) {
+  const Status status = verify(module);
+  REQUIRE_FALSE(status.has_value());
+  const Error& error = status.error();
+  CHECK_MESSAGE(error.what.starts_with(fmt::format("V{}: ", invariant)), error.what);
+  CHECK_MESSAGE(error.what.find(part) != std::string::npos, error.what);
+  CHECK(error.where == place);
+  CHECK_FALSE(error.hint.empty());
+}
+
+void holds(const Module& module) {
+  const Status status = verify(module);
+  CHECK_MESSAGE(status.has_value(), (status ? std::string() : status.error().message()));
+}
+
+}  // namespace
+
+TEST_CASE("the sample holds every invariant") { holds(Sample().module); }
+
+TEST_CASE("V1 symbol bounds") {
+  const auto with = [](int64_t low, int64_t high, int64_t multiple) {
+    Sample s;
+    s.module.symbols.push_back({"S", low, high, multiple, Symbol::Where::host});
+    return s.module;
+  };
+  holds(with(0, 0, 1));
+  holds(with(0, int64_t{1} << 31, 4));
+  breaks(with(-1, 4, 1), 1, "symbol S", "[-1, 4]");
+  breaks(with(5, 4, 1), 1, "symbol S", "[5, 4]");
+  breaks(with(0, (int64_t{1} << 31) + 1, 1), 1, "symbol S", "2147483649");
+  breaks(with(0, 4, 0), 1, "symbol S", "step 0");
+  breaks(with(4, 10, 4), 1, "symbol S", "step 4");
+  breaks(with(2, 8, 4), 1, "symbol S", "step 4");
+}
+
+TEST_CASE("V2 names and strings") {
+  Sample s;
+  s.graph()[s.sum].name = "";
+  breaks(s.module, 2, "entry @e, %", "0 bytes");
+  s.graph()[s.sum].name = "\xC3";
+  breaks(s.module, 2, "entry @e, %\\xc3", "not UTF-8");
+  s.graph()[s.sum].name = std::string(4097, 'a');
+  CHECK(verify(s.module).error().what.starts_with("V2: "));
+  s.graph()[s.sum].name = std::string(4096, 'a');
+  holds(s.module);
+
+  Sample file;
+  file.module.weights[0].init.mutable_ops()[0].attrs.set(AttrName::tensor, std::string("\xFF"));
+  breaks(file.module, 2, "weight %w, %w", "attribute tensor");
+  for (std::string name : {"", "2N", "a b", "N-1", "\n"}) {
+    Sample symbol;
+    symbol.module.symbols[0].name = name;
+    CHECK(verify(symbol.module).error().what.starts_with("V2: "));
+  }
+  Sample module;
+  module.module.name = "";
+  breaks(module.module, 2, "module @", "the module's name");
+}
+
+TEST_CASE("V3 unique names") {
+  Sample ops;
+  ops.graph()[ops.sum].name = "x";
+  breaks(ops.module, 3, "entry @e, %x", "both named %x");
+  Sample like_state;
+  like_state.graph()[like_state.sum].name = "cache";
+  CHECK(verify(like_state.module).error().what.starts_with("V3: "));
+  Sample like_unused;
+  like_unused.module.states.push_back({"spare", kRow});
+  like_unused.graph()[like_unused.sum].name = "spare";
+  breaks(like_unused.module, 3, "entry @e, %spare", "like a weight or a state");
+  Sample symbols;
+  symbols.module.symbols.push_back(symbols.module.symbols[0]);
+  breaks(symbols.module, 3, "symbol N", "two symbols");
+  Sample leaves;
+  leaves.module.states.push_back({"w", kRow});
+  breaks(leaves.module, 3, "state %w", "two weights and states");
+  Sample entries;
+  entries.module.entries.push_back(entries.module.entries[0]);
+  breaks(entries.module, 3, "entry @e", "two entries");
+  Sample twice;
+  twice.raw(OpKind::state, {}, kCache, "cache");
+  breaks(twice.module, 3, "entry @e, %cache", "both named");
+}
+
+TEST_CASE("V4 operands stand before their users") {
+  Sample later;
+  later.graph()[later.sum].operands[0] = later.new_rows;
+  breaks(later.module, 4, "entry @e, %sum", "is op 4 and reads op 7");
+  Sample self;
+  self.graph()[self.sum].operands[0] = self.sum;
+  breaks(self.module, 4, "entry @e, %sum", "reads op 4");
+  Sample none;
+  none.graph()[none.sum].operands[0] = ValueId{1000};
+  breaks(none.module, 4, "entry @e, %sum", "reads op 1000");
+  Sample invalid;
+  invalid.graph()[invalid.sum].operands[0] = ValueId{};
+  CHECK(verify(invalid.module).error().what.starts_with("V4: "));
+}
+
+TEST_CASE("V5 operand counts") {
+  Sample few;
+  few.graph()[few.sum].operands.pop_back();
+  breaks(few.module, 5, "entry @e, %sum", "takes 2 operands, got 1");
+  Sample many;
+  many.graph()[many.next].operands.push_back(many.slot);
+  breaks(many.module, 5, "entry @e, %next", "takes 3 operands, got 4");
+  Sample leaf;
+  leaf.graph()[leaf.cache].operands.push_back(leaf.x);
+  breaks(leaf.module, 5, "entry @e, %cache", "takes 0 operands, got 1");
+}
+
+TEST_CASE("V6 attributes") {
+  Sample missing;
+  missing.raw(OpKind::reduce_sum, {missing.x}, kToken, "r");
+  breaks(missing.module, 6, "entry @e, %r", "lacks its attribute axes");
+  Sample unknown;
+  unknown.graph()[unknown.sum].attrs.set(AttrName::axis, int64_t{0});
+  breaks(unknown.module, 6, "entry @e, %sum", "no attribute axis");
+}
+
+TEST_CASE("V7 types and shapes") {
+  Sample axes;
+  axes.module.states.push_back({"s", {DType::f32, Dims(9, Dim(1))}});
+  breaks(axes.module, 7, "state %s", "9 axes");
+  Sample symbol;
+  symbol.module.states.push_back({"s", {DType::f32, {SymbolId{2}}}});
+  breaks(symbol.module, 7, "state %s", "symbol 2 of 2");
+  Sample attribute;
+  attribute.raw(OpKind::slice, {attribute.x}, kToken, "r",
+                Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::begin, int64_t{0}).set(AttrName::size, Dim(SymbolId{7})));
+  breaks(attribute.module, 7, "entry @e, %r", "attribute size");
+  const auto with = [](TensorType type) {
+    Sample s;
+    s.module.states.push_back({"s", type});
+    return s.module;
+  };
+  const Symbol largest{"L", 0, int64_t{1} << 31, 1, Symbol::Where::host};
+  holds(with({DType::f16, {(int64_t{1} << 62) - 1}}));
+  breaks(with({DType::f16, {int64_t{1} << 62}}), 7, "state %s", "2^63");
+  breaks(with({DType::i1, {0, int64_t{1} << 62, 2}}), 7, "state %s", "2^63");
+  Module symbolic = with({DType::f16, {SymbolId{2}, SymbolId{2}}});
+  symbolic.symbols.push_back(largest);
+  breaks(symbolic, 7, "state %s", "f16[L, L]");
+}
+
+TEST_CASE("V8 stated and inferred types") {
+  Sample s;
+  s.graph()[s.sum].type.dtype = DType::bf16;
+  breaks(s.module, 8, "entry @e, %sum", "states bf16[N, 4], but its operands and attributes give f16[N, 4]");
+  Sample constraint;
+  constraint.raw(OpKind::logical_not, {constraint.x}, kToken, "r");
+  breaks(constraint.module, 8, "entry @e, %r", "(C3)");
+  Sample literal;
+  literal.raw(OpKind::literal, {}, kRow, "r",
+              Attributes()
+                  .set(AttrName::dims, kRow.dims)
+                  .set(AttrName::dtype, DType::f32)
+                  .set(AttrName::values, std::vector<double>{1, 2, 3}));
+  breaks(literal.module, 8, "entry @e, %r", "(C19)");
+}
+
+TEST_CASE("V9 weight and state leaves") {
+  Sample unknown;
+  unknown.raw(OpKind::state, {}, kCache, "other");
+  breaks(unknown.module, 9, "entry @e, %other", "the module has no state %other");
+  Sample kind;
+  kind.module.states.push_back({"s", kRow});
+  kind.raw(OpKind::weight, {}, kRow, "s");
+  breaks(kind.module, 9, "entry @e, %s", "the module has no weight %s");
+  Sample type;
+  type.module.states.push_back({"s", kRow});
+  type.raw(OpKind::state, {}, kToken, "s");
+  breaks(type.module, 9, "entry @e, %s", "is f16[N, 4], the module declares f32[4]");
+  Sample in_weight;
+  Graph& init = in_weight.module.weights[0].init;
+  init.add(Op{OpKind::state, kCache, {}, {}, "cache"});
+  breaks(in_weight.module, 9, "weight %w, %cache", "stands in a weight function");
+}
+
+TEST_CASE("V10 inputs") {
+  Sample twice;
+  twice.graph().inputs.push_back(twice.x);
+  breaks(twice.module, 10, "entry @e", "listed twice: %x");
+  Sample other;
+  other.graph().inputs.push_back(other.sum);
+  breaks(other.module, 10, "entry @e", "not of kind input: %sum");
+  Sample none;
+  none.graph().inputs.push_back(ValueId{99});
+  breaks(none.module, 10, "entry @e", "input 99 of 8 ops");
+  Sample unlisted;
+  unlisted.graph().inputs.pop_back();
+  breaks(unlisted.module, 10, "entry @e, %slot", "not listed");
+  Sample weight;
+  Graph& init = weight.module.weights[0].init;
+  init.inputs = {init.add(Op{OpKind::input, kRow, {}, {}, "i"})};
+  breaks(weight.module, 10, "weight %w, %i", "has the input %i");
+}
+
+TEST_CASE("V11 outputs") {
+  Sample none;
+  none.graph().outputs.push_back(ValueId{});
+  breaks(none.module, 11, "entry @e", "none of 8 ops");
+  Sample count;
+  count.module.weights[0].init.outputs.clear();
+  breaks(count.module, 11, "weight %w", "has 0 outputs");
+  Sample two;
+  two.module.weights[0].init.outputs.push_back(ValueId{0});
+  breaks(two.module, 11, "weight %w", "has 2 outputs");
+  Sample type;
+  type.module.weights[0].type.dtype = DType::bf16;
+  breaks(type.module, 11, "weight %w", "is bf16[4], but its function gives f16[4]");
+}
+
+TEST_CASE("V12 file only in weight functions") {
+  Sample s;
+  Op file = s.module.weights[0].init.ops()[0];
+  file.name = "f";
+  s.graph().add(file);
+  breaks(s.module, 12, "entry @e, %f", "outside of a weight function");
+}
+
+TEST_CASE("V13 weights are constants of the model") {
+  Sample symbolic;
+  symbolic.module.weights[0].type = kToken;
+  breaks(symbolic.module, 13, "weight %w", "f16[N, 4]");
+  Sample contraction;
+  Graph& init = contraction.module.weights[0].init;
+  Builder builder(init, contraction.module.symbols);
+  const ValueId square = builder.constant(1, DType::f16, {4, 4});
+  init.outputs = {builder.op(OpKind::linear, {init.outputs[0], square}, {}, "product")};
+  breaks(contraction.module, 13, "weight %w, %product", "%product (linear)");
+}
+
+TEST_CASE("V14 what a kv_append writes") {
+  Sample input;
+  Builder builder = input.builder();
+  const ValueId other = builder.leaf(OpKind::input, kCache, "other");
+  builder.op(OpKind::kv_append, {other, input.sum, input.slot}, {}, "bad");
+  breaks(input.module, 14, "entry @e, %bad", "writes %other, which is of kind input");
+  Sample view;
+  Builder more = view.builder();
+  const ValueId same = more.reshape(view.next, kCache.dims, "same");
+  more.op(OpKind::kv_append, {same, view.sum, view.slot}, {}, "bad");
+  breaks(view.module, 14, "entry @e, %bad", "writes %same, which is of kind reshape");
+  // In a graph alone an input may stand for a state; nothing else may.
+  CHECK_FALSE(find_violation(input.graph(), input.module.symbols).has_value());
+  CHECK(find_violation(view.graph(), view.module.symbols).has_value());
+}
+
+TEST_CASE("V15 one writer for each version") {
+  Sample s;
+  s.builder().op(OpKind::kv_append, {s.cache, s.sum, s.slot}, {}, "second");
+  breaks(s.module, 15, "entry @e, %second", "writes %cache, which %next has written");
+  Sample chain;
+  chain.builder().op(OpKind::kv_append, {chain.next, chain.sum, chain.slot}, {}, "second");
+  chain.graph().outputs = {chain.old_rows};
+  holds(chain.module);
+}
+
+TEST_CASE("V16 readers stand before the writer") {
+  Sample late;
+  late.builder().op(OpKind::copy, {late.cache}, {}, "late");
+  breaks(late.module, 16, "entry @e, %late", "reads %cache, which %next has overwritten");
+  Sample through_view;
+  Builder builder = through_view.builder();
+  const ValueId row = builder.slice(through_view.cache, 0, 0, 1, "row");
+  holds(through_view.module);  // nothing reads the view
+  builder.op(OpKind::copy, {row}, {}, "late");
+  breaks(through_view.module, 16, "entry @e, %late", "reads %cache");
+  Sample output;
+  output.graph().outputs.push_back(output.cache);
+  breaks(output.module, 16, "entry @e, %next", "output %cache is %cache, which %next overwrites");
+  Sample view_output;
+  view_output.graph().outputs.push_back(view_output.builder().slice(view_output.cache, 0, 0, 1, "row"));
+  breaks(view_output.module, 16, "entry @e, %next", "output %row is %cache");
+  Sample itself;
+  Builder more = itself.builder();
+  const ValueId head = more.slice(itself.next, 0, 0, 1, "head");
+  const ValueId spot = more.op(OpKind::iota, {}, Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{1}));
+  more.op(OpKind::kv_append, {itself.next, head, spot}, {}, "shift");
+  breaks(itself.module, 16, "entry @e, %shift", "reads %next while it writes it");
+}
+
+}  // namespace sinter
