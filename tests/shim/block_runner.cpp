@@ -82,8 +82,12 @@ class BlockRunner {
  private:
   Status run_block(llvm::ArrayRef<unsigned> order);
   void suspend(Wait wait, Site site);
-  /// Ends the block with an error; called in a fiber, which is abandoned.
-  [[noreturn]] void stop(std::string what, Site site);
+  /// Ends the block, whose `error_` is set; called in a fiber, which is abandoned: nothing on its
+  /// stack is destroyed.
+  [[noreturn]] void stop();
+  void set_error(Site site, unsigned thread, std::string_view what) {
+    error_ = fmt::format("{}: thread {}: {}", to_string(site), thread, what);
+  }
   /// Lets threads go whose barrier or exchange is complete; false: none.
   bool release();
   bool release_exchange(unsigned first_thread);
@@ -111,16 +115,15 @@ void BlockRunner::suspend(Wait wait, Site site) {
   thread.fiber.yield();
 }
 
-void BlockRunner::stop(std::string what, Site site) {
-  error_ = fmt::format("{}: thread {}: {}", to_string(site), current_, what);
-  threads_[current_]->fiber.leave();
-}
+void BlockRunner::stop() { threads_[current_]->fiber.leave(); }
 
 unsigned long long BlockRunner::exchange(ExchangeKind kind, unsigned mask,
                                          unsigned long long value, unsigned source, Site site) {
   const unsigned lane = current_ % kWarp;
-  if (!(mask >> lane & 1))
-    stop(fmt::format("lane {} is not in its own mask {:#010x}", lane, mask), site);
+  if (!(mask >> lane & 1)) {
+    set_error(site, current_, fmt::format("lane {} is not in its own mask {:#010x}", lane, mask));
+    stop();
+  }
   Thread& thread = *threads_[current_];
   thread.kind = kind;
   thread.mask = mask;
@@ -136,9 +139,10 @@ void* BlockRunner::shared_storage(const void* variable, int64_t bytes, Site site
   if (!variable) {
     bytes = dynamic_shared_bytes_;
   } else if ((declared_shared_bytes_ += bytes) > kDeclaredSharedLimit) {
-    stop(fmt::format("{} bytes of declared shared memory, at most {} are allowed",
-                     declared_shared_bytes_, kDeclaredSharedLimit),
-         site);
+    set_error(site, current_,
+              fmt::format("{} bytes of declared shared memory, at most {} are allowed",
+                          declared_shared_bytes_, kDeclaredSharedLimit));
+    stop();
   }
   shared_.push_back({variable, GuardedMemory(static_cast<size_t>(bytes), kNanPoison), site});
   return shared_.back().memory.data();
@@ -185,10 +189,10 @@ void BlockRunner::give(unsigned first_thread, unsigned leader, unsigned present)
     Thread& thread = *threads_[first_thread + lane];
     if (kind == ExchangeKind::shuffle) {
       if (thread.source >= kWarp || !(present >> thread.source & 1)) {
-        error_ = fmt::format("{}: thread {}: lane {} reads lane {}, which takes no part (mask "
-                             "{:#010x}, present {:#010x})",
-                             to_string(thread.site), first_thread + lane, lane, thread.source,
-                             thread.mask, present);
+        set_error(thread.site, first_thread + lane,
+                  fmt::format("lane {} reads lane {}, which takes no part (mask {:#010x}, present "
+                              "{:#010x})",
+                              lane, thread.source, thread.mask, present));
         return;
       }
       thread.value = values[thread.source];
