@@ -61,6 +61,8 @@ struct Inference {
   Result<TensorType> rope() const;
   Result<TensorType> linear() const;
   Result<TensorType> einsum() const;
+  Status check_scores() const;
+  Result<TensorType> attention_softmax() const;
   Result<TensorType> attention() const;
 };
 
@@ -264,6 +266,7 @@ Result<TensorType> Inference::rope() const {
 Result<TensorType> Inference::composite() const {
   const TensorType& x = operands[0];
   if (kind == OpKind::rope) return rope();
+  if (kind == OpKind::attention_softmax) return attention_softmax();
   if (!is_float(x.dtype)) return reject(3, fmt::format("not defined for {}", to_string(x.dtype)));
   if (kind != OpKind::layer_norm && kind != OpKind::rms_norm && kind != OpKind::softmax) return x;
   if (x.rank() == 0) return reject(13, "needs an operand of rank >= 1, got a scalar");
@@ -314,6 +317,29 @@ Result<TensorType> Inference::einsum() const {
   return result;
 }
 
+Status Inference::check_scores() const {
+  const double scale = attrs.get<double>(AttrName::scale);
+  if (!std::isfinite(scale)) return reject(18, fmt::format("scale is {}", scale));
+  if (attrs.has(AttrName::softcap) && !(attrs.get<double>(AttrName::softcap) > 0))
+    return reject(18, fmt::format("softcap is {}, must be > 0", attrs.get<double>(AttrName::softcap)));
+  if (attrs.has(AttrName::window) && attrs.get<int64_t>(AttrName::window) < 1)
+    return reject(18, fmt::format("window is {}, must be >= 1", attrs.get<int64_t>(AttrName::window)));
+  return {};
+}
+
+Result<TensorType> Inference::attention_softmax() const {
+  const TensorType& scores = operands[0];
+  const DType dtype = attrs.get<DType>(AttrName::dtype);
+  const bool fits = scores.rank() >= 2 && scores.dtype == DType::f32 && is_float(dtype) &&
+                    operands[1] == TensorType{DType::i32, {scores.dims[scores.rank() - 2]}} &&
+                    operands[2] == operands[1];
+  if (!fits)
+    return reject(18, fmt::format("scores {}, first {}, slot {}", show(scores), show(operands[1]),
+                                  show(operands[2])));
+  SINTER_TRY(check_scores());
+  return TensorType{dtype, scores.dims};
+}
+
 Result<TensorType> Inference::attention() const {
   const TensorType &q = operands[0], &keys = operands[1], &values = operands[2];
   const int64_t heads = attrs.get<int64_t>(AttrName::heads);
@@ -334,12 +360,7 @@ Result<TensorType> Inference::attention() const {
   if (width % heads != 0 || key_width % kv_heads != 0 || value_width % kv_heads != 0 ||
       width / heads != key_width / kv_heads)
     return shape_error();
-  const double scale = attrs.get<double>(AttrName::scale);
-  if (!std::isfinite(scale)) return reject(18, fmt::format("scale is {}", scale));
-  if (attrs.has(AttrName::softcap) && !(attrs.get<double>(AttrName::softcap) > 0))
-    return reject(18, fmt::format("softcap is {}, must be > 0", attrs.get<double>(AttrName::softcap)));
-  if (attrs.has(AttrName::window) && attrs.get<int64_t>(AttrName::window) < 1)
-    return reject(18, fmt::format("window is {}, must be >= 1", attrs.get<int64_t>(AttrName::window)));
+  SINTER_TRY(check_scores());
   return TensorType{q.dtype, {q.dims[0], value_width / kv_heads * heads}};
 }
 

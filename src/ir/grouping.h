@@ -1,0 +1,29 @@
+// Which ops share a kernel: what the fusion engine decides and code generation follows.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// Ops computed by one kernel or one library call. Views, generators' readers and leaves belong to
+/// no group: they are part of the reads.
+struct Group {
+  llvm::SmallVector<ValueId, 4> members;  // ascending
+  /// Leading axes that all members share and that rows are made of; trailing axes are a row's
+  /// elements. 0 for a contraction.
+  uint32_t prefix_rank = 0;
+};
+
+/// A partition of a graph's computing ops, in an order in which they can run.
+struct Grouping {
+  std::vector<Group> groups;
+  std::vector<uint32_t> group_of;  // by value; UINT32_MAX: in none
+};
+
+/// True for ops that run: not leaves, views or generators.
+inline bool computes(const Op& op) {
+  const OpClass c = op_class(op);
+  return c != OpClass::leaf && c != OpClass::view && c != OpClass::generator;
+}
+
+}  // namespace sinter

@@ -1,0 +1,173 @@
+#include "passes/canonicalize.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <map>
+
+#include "ir/infer.h"
+#include "ir/scalar_math.h"
+
+namespace sinter {
+namespace {
+
+float round_to(DType dtype, float x) {
+  if (dtype == DType::f16) return math::f16_to_float(math::float_to_f16(x));
+  if (dtype == DType::bf16) return math::bf16_to_float(math::float_to_bf16(x));
+  return x;
+}
+
+/// The scalar of a `constant`, as its dtype stores it.
+std::optional<float> float_constant(const Graph& graph, ValueId id) {
+  const Op& op = graph[id];
+  if (op.kind != OpKind::constant || !is_float(op.type.dtype)) return std::nullopt;
+  return round_to(op.type.dtype, static_cast<float>(op.attrs.get<double>(AttrName::value)));
+}
+
+/// The formula of an elementwise op of the domain `real`, for folding.
+std::optional<float> apply(OpKind kind, float a, float b) {
+  using namespace math;
+  [[maybe_unused]] const float c = 0;
+  switch (kind) {
+#define SINTER_FOLD_same_real(name, formula) \
+  case OpKind::name:                         \
+    return formula;
+#define SINTER_FOLD_same_number(name, formula) SINTER_FOLD_same_real(name, formula)
+#define SINTER_FOLD_truth_number(name, formula)
+#define SINTER_FOLD_same_truth(name, formula)
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+  SINTER_FOLD_##result##_##domain(name, formula)
+#include "ir/ops.def"
+    default: return std::nullopt;
+  }
+}
+
+class Canonicalizer {
+ public:
+  Canonicalizer(Graph& graph, llvm::ArrayRef<Symbol> symbols) : graph_(graph), symbols_(symbols) {}
+
+  bool run() {
+    replaced_.resize(graph_.size());
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      Op& op = graph_[{i}];
+      for (ValueId& operand : op.operands) operand = replaced_[operand.index];
+      replaced_[i] = simplify({i});
+      changed_ |= replaced_[i] != ValueId{i};
+    }
+    for (ValueId& id : graph_.outputs) id = replaced_[id.index];
+    const size_t before = graph_.size();
+    remove_dead_ops(graph_);
+    return changed_ || graph_.size() != before;
+  }
+
+ private:
+  /// The value that replaces op `id` (itself if it stays); may rewrite the op in place.
+  ValueId simplify(ValueId id) {
+    Op& op = graph_[id];
+    const OpClass c = op_class(op);
+    if (c == OpClass::leaf) return id;
+    if (c == OpClass::view) join_views(op);
+    if (changes_nothing(op)) return op.operands[0];
+    fold(op);
+    if (op_class(op) == OpClass::append) return id;  // an effect
+    return first_equal(id);
+  }
+
+  bool changes_nothing(const Op& op) const {
+    const bool identity_kind = op.kind == OpKind::reshape || op.kind == OpKind::broadcast ||
+                               op.kind == OpKind::slice || op.kind == OpKind::cast;
+    if (identity_kind) return graph_[op.operands[0]].type == op.type;
+    return op.kind == OpKind::transpose && std::is_sorted(axes(op).begin(), axes(op).end());
+  }
+
+  static const std::vector<int64_t>& axes(const Op& op) {
+    return op.attrs.get<std::vector<int64_t>>(AttrName::axes);
+  }
+
+  void join_views(Op& op) {
+    const Op& below = graph_[op.operands[0]];
+    if (below.kind != op.kind) return;
+    if (op.kind == OpKind::transpose) {
+      std::vector<int64_t> joined;
+      for (int64_t axis : axes(op)) joined.push_back(axes(below)[axis]);
+      op.attrs.set(AttrName::axes, joined);
+    } else if (op.kind == OpKind::slice) {
+      if (op.attrs.get<int64_t>(AttrName::axis) != below.attrs.get<int64_t>(AttrName::axis)) return;
+      op.attrs.set(AttrName::begin, op.attrs.get<int64_t>(AttrName::begin) +
+                                        below.attrs.get<int64_t>(AttrName::begin));
+    }
+    op.operands[0] = below.operands[0];
+    changed_ = true;
+  }
+
+  void fold(Op& op) {
+    if (op_class(op) != OpClass::elementwise || !is_float(op.type.dtype)) return;
+    const auto a = float_constant(graph_, op.operands[0]);
+    const auto b = op.operands.size() > 1 ? float_constant(graph_, op.operands[1]) : a;
+    if (!a || !b) return;
+    const auto value = apply(op.kind, *a, *b);
+    if (!value) return;
+    op.attrs = Attributes()
+                   .set(AttrName::dims, op.type.dims)
+                   .set(AttrName::dtype, op.type.dtype)
+                   .set(AttrName::value, static_cast<double>(round_to(op.type.dtype, *value)));
+    op.kind = OpKind::constant;
+    op.operands.clear();
+    changed_ = true;
+  }
+
+  ValueId first_equal(ValueId id) {
+    const Op& op = graph_[id];
+    std::string key = fmt::format("{}", static_cast<int>(op.kind));
+    for (ValueId operand : op.operands) key += fmt::format(" {}", operand.index);
+    for (ValueId earlier : equal_[key])
+      if (graph_[earlier].attrs == op.attrs && graph_[earlier].type == op.type) return earlier;
+    equal_[key].push_back(id);
+    return id;
+  }
+
+  Graph& graph_;
+  llvm::ArrayRef<Symbol> symbols_;
+  std::vector<ValueId> replaced_;
+  llvm::StringMap<llvm::SmallVector<ValueId, 1>> equal_;
+  bool changed_ = false;
+};
+
+/// Literals of an entry become weights: code generation has no tables in kernels.
+bool hoist_literals(Module& module, Graph& graph) {
+  bool changed = false;
+  for (Op& op : graph.mutable_ops()) {
+    if (op.kind != OpKind::literal) continue;
+    Weight weight{op.name, op.type, {}};
+    weight.init.outputs.push_back(weight.init.add(op));
+    while (module.find_weight(weight.name) || module.find_state(weight.name)) weight.name += "_";
+    op = Op{OpKind::weight, op.type, {}, {}, weight.name};
+    module.weights.push_back(std::move(weight));
+    changed = true;
+  }
+  return changed;
+}
+
+bool drop_unused(Module& module) {
+  llvm::StringSet<> used;
+  for (const Entry& entry : module.entries)
+    for (const Op& op : entry.graph.ops())
+      if (op_class(op) == OpClass::leaf) used.insert(op.name);
+  const auto unused = [&](const auto& item) { return !used.contains(item.name); };
+  return std::erase_if(module.weights, unused) + std::erase_if(module.states, unused) > 0;
+}
+
+}  // namespace
+
+bool canonicalize(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    changed |= hoist_literals(module, entry.graph);
+    changed |= Canonicalizer(entry.graph, module.symbols).run();
+  }
+  for (Weight& weight : module.weights)
+    changed |= Canonicalizer(weight.init, module.symbols).run();
+  return drop_unused(module) || changed;
+}
+
+}  // namespace sinter

@@ -1,0 +1,193 @@
+#include "passes/fusion.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "passes/fusion_state.h"
+
+namespace sinter {
+
+std::string_view reason_id(Reason reason) {
+  switch (reason) {
+#define X(name, id, text) \
+  case Reason::name:      \
+    return id;
+    SINTER_REASONS(X)
+#undef X
+  }
+  SINTER_CHECK(false, "reason");
+}
+
+std::string_view reason_text(Reason reason) {
+  switch (reason) {
+#define X(name, id, text) \
+  case Reason::name:      \
+    return text;
+    SINTER_REASONS(X)
+#undef X
+  }
+  SINTER_CHECK(false, "reason");
+}
+
+FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
+                         const DeviceDescription& device, const FusionOptions& options)
+    : graph_(graph), symbols_(symbols.begin(), symbols.end()), device_(device), options_(options),
+      facts_(graph.size()), users_(graph.size()), is_output_(graph.size(), false),
+      shapes_(graph.size()), dag_(graph) {
+  for (ValueId id : graph.outputs) is_output_[root_of(graph, id).index] = true;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!computes(graph.ops()[i])) continue;
+    const OpFacts& facts = facts_[i] = op_facts(graph, {i}, symbols);
+    for (const Read& read : facts.reads)
+      if (!llvm::is_contained(users_[read.root.index], ValueId{i})) users_[read.root.index].push_back({i});
+    GroupShape& shape = shapes_[i];
+    shape.prefix = facts.dims;
+    shape.contraction = facts.contraction;
+    shape.lone = facts.reduces && !facts.kept_axes;
+    shape.reduced = facts.reduced_upper_bound;
+    if (facts.reduces) {
+      shape.row_prefix = facts.kept_axes.value_or(0);
+      shape.prefix.resize(*shape.row_prefix, Dim(1));
+    }
+    shape.rows = row_axes(ValueId{i}, shape);
+  }
+}
+
+void FusionState::merge(ValueId a, ValueId b) {
+  const uint32_t ga = dag_.find(a), gb = dag_.find(b);
+  const GroupShape x = shapes_[ga], y = shapes_[gb];
+  GroupShape merged;
+  for (size_t i = 0; i < std::min(x.prefix.size(), y.prefix.size()) && x.prefix[i] == y.prefix[i]; ++i)
+    merged.prefix.push_back(x.prefix[i]);
+  merged.row_prefix = x.row_prefix ? x.row_prefix : y.row_prefix;
+  merged.reduced = std::max(x.reduced, y.reduced);
+  const uint32_t group = dag_.merge(ga, gb);
+  merged.rows = row_axes(dag_.members(group), merged);
+  shapes_[group] = merged;
+  ++accepted;
+}
+
+std::string FusionState::show(DimsRef dims) const {
+  return to_string(TensorType{DType::f32, Dims(dims)}, symbols_).substr(3);
+}
+
+Grouping FusionState::grouping() const {
+  Grouping result;
+  result.group_of.assign(graph_.size(), UINT32_MAX);
+  std::vector<std::pair<uint32_t, uint32_t>> order;  // position, representative
+  for (uint32_t i = 0; i < graph_.size(); ++i)
+    if (computes(graph_.ops()[i]) && dag_.find({i}) == i) order.push_back({dag_.position(i), i});
+  std::sort(order.begin(), order.end());
+  for (const auto& [position, representative] : order) {
+    const GroupShape& shape = shapes_[representative];
+    Group group{llvm::SmallVector<ValueId, 4>(dag_.members(representative)), 0};
+    if (shape.lone) {
+      const OpFacts& facts = facts_[representative];
+      const auto* axes = graph_[{representative}].attrs.find(AttrName::axes);
+      group.prefix_rank = static_cast<uint32_t>(
+          facts.dims.size() - (axes ? std::get<std::vector<int64_t>>(*axes).size() : facts.dims.size()));
+    } else if (!shape.contraction) {
+      group.prefix_rank = shape.rows;
+    }
+    for (ValueId member : group.members)
+      result.group_of[member.index] = static_cast<uint32_t>(result.groups.size());
+    result.groups.push_back(std::move(group));
+  }
+  return result;
+}
+
+namespace {
+
+struct Candidate {
+  ValueId a, b;  // ops, a before b
+  double gain;   // bytes that need not be read or written again
+};
+
+/// Producer and consumer, and consumers of one value in sequence; by gain, then by op.
+std::vector<Candidate> candidates(const FusionState& state) {
+  const Graph& graph = state.graph();
+  std::vector<Candidate> list;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const auto& users = state.users()[i];
+    const double size = users.empty() ? 0 : state.bytes({i});
+    if (computes(graph.ops()[i]))
+      for (ValueId user : users) list.push_back({{i}, user, users.size() == 1 ? 2 * size : size});
+    for (size_t k = 1; k < users.size(); ++k) list.push_back({users[k - 1], users[k], size});
+  }
+  std::sort(list.begin(), list.end(), [](const Candidate& x, const Candidate& y) {
+    return std::tuple(-x.gain, x.a, x.b) < std::tuple(-y.gain, y.a, y.b);
+  });
+  // The same pair may share several values: one question, at its largest gain.
+  std::vector<Candidate> once;
+  std::vector<llvm::SmallVector<ValueId, 4>> asked(graph.size());
+  for (const Candidate& candidate : list) {
+    if (llvm::is_contained(asked[candidate.a.index], candidate.b)) continue;
+    asked[candidate.a.index].push_back(candidate.b);
+    once.push_back(candidate);
+  }
+  return once;
+}
+
+}  // namespace
+
+Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
+            const FusionOptions& options) {
+  auto state = std::make_shared<FusionState>(graph, symbols, device, options);
+  Fusion fusion;
+  if (!options.enabled) {
+    fusion.grouping = state->grouping();
+    fusion.state = state;
+    return fusion;
+  }
+  std::vector<Candidate> open;
+  for (const auto& [x, y] : options.required) {
+    const ValueId a = root_of(graph, graph.find(x)), b = root_of(graph, graph.find(y));
+    if (a != b && computes(graph[a]) && computes(graph[b])) open.push_back({std::min(a, b), std::max(a, b), 0});
+  }
+  for (const Candidate& candidate : candidates(*state)) open.push_back(candidate);
+  // A refusal may fall when its neighbours have merged: ask again until nothing changes.
+  std::vector<LedgerEntry> refused;
+  for (bool changed = true; changed;) {
+    changed = false;
+    refused.clear();
+    std::vector<Candidate> later;
+    for (const Candidate& candidate : open) {
+      if (state->dag().find(candidate.a) == state->dag().find(candidate.b)) continue;
+      Verdict verdict = state->judge(candidate.a, candidate.b);
+      if (verdict.accepted()) {
+        state->merge(candidate.a, candidate.b);
+        fusion.ledger.push_back({candidate.a, candidate.b, std::move(verdict)});
+        changed = true;
+      } else {
+        refused.push_back({candidate.a, candidate.b, std::move(verdict)});
+        later.push_back(candidate);
+      }
+    }
+    open = std::move(later);
+  }
+  std::sort(refused.begin(), refused.end(), [](const LedgerEntry& x, const LedgerEntry& y) {
+    return std::pair(x.a, x.b) < std::pair(y.a, y.b);
+  });
+  for (LedgerEntry& entry : refused) fusion.ledger.push_back(std::move(entry));
+  fusion.grouping = state->grouping();
+  fusion.state = state;
+  return fusion;
+}
+
+Verdict Fusion::why(ValueId a, ValueId b) const {
+  const Graph& graph = state->graph();
+  a = root_of(graph, a);
+  b = root_of(graph, b);
+  for (ValueId id : {a, b})
+    if (!computes(graph[id])) return {Reason::no_kernel, graph[id].name, {}, 0};
+  if (grouping.group_of[a.index] == grouping.group_of[b.index]) return {};
+  for (const LedgerEntry& entry : ledger)
+    if (!entry.verdict.accepted() &&
+        ((entry.a == a && entry.b == b) || (entry.a == b && entry.b == a)))
+      return entry.verdict;
+  const Verdict verdict = state->judge(a, b);
+  // Nothing stands against it, but no value made the engine ask.
+  return verdict.accepted() ? Verdict{Reason::no_candidate, "", {}, 0} : verdict;
+}
+
+}  // namespace sinter

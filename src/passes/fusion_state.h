@@ -1,0 +1,67 @@
+// Groups while they grow, and the judge that every question about them goes to.
+#pragma once
+
+#include "passes/fusion.h"
+#include "passes/op_facts.h"
+#include "passes/quotient_dag.h"
+#include "target/schedule.h"
+
+namespace sinter {
+
+/// What a group of ops needs of a kernel; derived from its members, kept per group.
+struct GroupShape {
+  Dims prefix;                         // the leading axes that every member shares
+  std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
+  bool contraction = false;
+  bool lone = false;                   // reduces over axes that are not trailing: a kernel alone
+  uint32_t rows = 0;                   // leading axes that make a row of the kernel
+  int64_t reduced = 0;                 // elements of the longest reduction, upper bound
+};
+
+class FusionState {
+ public:
+  FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
+              const FusionOptions& options);
+
+  /// May the groups of ops `a` and `b` share a kernel? Asks in order: space, port, state,
+  /// convexity, profit.
+  Verdict judge(ValueId a, ValueId b) const;
+  /// Joins the groups of two ops; the verdict must have been `fused`.
+  void merge(ValueId a, ValueId b);
+
+  const Graph& graph() const { return graph_; }
+  const OpFacts& facts(ValueId id) const { return facts_[id.index]; }
+  const QuotientDag& dag() const { return dag_; }
+  const std::vector<llvm::SmallVector<ValueId, 2>>& users() const { return users_; }
+  Grouping grouping() const;
+  std::string name(ValueId id) const { return graph_[id].name; }
+  double bytes(ValueId id) const;
+
+  int64_t accepted = 0;
+
+ private:
+  struct Question;
+  std::optional<Verdict> constraints(const Question& q) const;
+  std::optional<Verdict> space(Question& q) const;
+  std::optional<Verdict> ports(const Question& q) const;
+  std::optional<Verdict> read_fits(const Question& q, ValueId reader, const Read& read) const;
+  std::optional<Verdict> states(const Question& q) const;
+  std::optional<Verdict> profit(const Question& q) const;
+  double seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
+  double traffic(llvm::ArrayRef<ValueId> members) const;
+  RowProblem row_problem(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
+  uint32_t row_axes(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
+  std::string show(DimsRef dims) const;
+
+  Graph graph_;  // a copy: verdicts are asked for after the caller's graph is gone
+  std::vector<Symbol> symbols_;
+  DeviceDescription device_;
+  FusionOptions options_;
+  std::vector<OpFacts> facts_;
+  std::vector<llvm::SmallVector<ValueId, 2>> users_;  // computing ops that read a value, through views
+  std::vector<bool> is_output_;
+  std::vector<GroupShape> shapes_;  // by representative
+  QuotientDag dag_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,252 @@
+// The judge: one function for every question about groups, its checks in the order of the design.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/fault.h"
+#include "ir/reduction_order.h"
+#include "passes/fusion_state.h"
+
+namespace sinter {
+
+/// Two groups, what they would be together, and the ops that the question is about.
+struct FusionState::Question {
+  ValueId a, b;        // a's group comes first
+  uint32_t ga, gb;     // groups
+  GroupShape merged;
+};
+
+namespace {
+
+Verdict refuse(Reason reason, std::string detail) { return {reason, std::move(detail), {}, 0}; }
+
+Dims common_prefix(DimsRef a, DimsRef b) {
+  Dims prefix;
+  for (size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i) prefix.push_back(a[i]);
+  return prefix;
+}
+
+}  // namespace
+
+std::optional<Verdict> FusionState::constraints(const Question& q) const {
+  const auto holds = [&](uint32_t group, std::string_view name) {
+    return llvm::any_of(dag_.members(group), [&](ValueId id) { return graph_[id].name == name; });
+  };
+  for (const auto& [x, y] : options_.forbidden)
+    if ((holds(q.ga, x) && holds(q.gb, y)) || (holds(q.ga, y) && holds(q.gb, x)))
+      return refuse(Reason::forbidden, fmt::format("{} with {}", x, y));
+  if (options_.stop_after >= 0 && accepted >= options_.stop_after)
+    return refuse(Reason::stopped, fmt::format("after {} fusions", accepted));
+  return std::nullopt;
+}
+
+std::optional<Verdict> FusionState::space(Question& q) const {
+  const GroupShape &a = shapes_[q.ga], &b = shapes_[q.gb];
+  GroupShape& m = q.merged;
+  for (uint32_t group : {q.ga, q.gb}) {
+    if (shapes_[group].lone)
+      return refuse(Reason::space_reduction, name(dag_.members(group)[0]));
+    if (shapes_[group].contraction)
+      return refuse(Reason::port_closed, name(dag_.members(group)[0]));
+  }
+  if (a.row_prefix && b.row_prefix && *a.row_prefix != *b.row_prefix)
+    return refuse(Reason::space_prefix,
+                  fmt::format("{} against {}", show(DimsRef(a.prefix).take_front(*a.row_prefix)),
+                              show(DimsRef(b.prefix).take_front(*b.row_prefix))));
+  m.prefix = common_prefix(a.prefix, b.prefix);
+  m.row_prefix = a.row_prefix ? a.row_prefix : b.row_prefix;
+  if (m.row_prefix && m.prefix.size() < *m.row_prefix)
+    return refuse(Reason::space_prefix, fmt::format("{} against {}", show(a.prefix), show(b.prefix)));
+  m.reduced = std::max(a.reduced, b.reduced);
+  if (m.prefix.empty() && !m.row_prefix && !(a.prefix.empty() && b.prefix.empty())) {
+    // Without a common axis only equal numbers of elements can be walked together.
+    const SymExpr x = volume(facts_[q.a.index].dims), y = volume(facts_[q.b.index].dims);
+    if (x != y)
+      return refuse(Reason::space_prefix, fmt::format("{} against {}", show(facts_[q.a.index].dims),
+                                                      show(facts_[q.b.index].dims)));
+  }
+  llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));
+  members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
+  m.rows = row_axes(members, m);
+  return std::nullopt;
+}
+
+std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader, const Read& read) const {
+  const Op& root = graph_[read.root];
+  if (root.kind == OpKind::kv_append)
+    return refuse(Reason::state_version, fmt::format("{} reads what {} writes", name(reader), root.name));
+  if (read.loaded)
+    return refuse(Reason::port_gathered, fmt::format("{} of {}", name(reader), root.name));
+  const DimsRef dims = root.type.dims;
+  const auto other_element = [&] {
+    return refuse(Reason::port_other_element, fmt::format("{} of {}", name(reader), root.name));
+  };
+  if (read.space.size() < q.merged.rows || dims.size() < q.merged.rows) return other_element();
+  for (uint32_t i = 0; i < q.merged.rows; ++i)
+    if (!(read.coords[i] == IndexExpr::variable(i)) && !dims[i].is(1)) return other_element();
+  const DimsRef inner = dims.drop_front(q.merged.rows);
+  if (volume(inner).is(1)) return std::nullopt;  // one value a row: every thread has it
+  IndexMap own;
+  for (uint32_t i = q.merged.rows; i < read.space.size(); ++i) own.push_back(IndexExpr::variable(i));
+  const IndexMap there(read.coords.begin() + q.merged.rows, read.coords.end());
+  const DimsRef space = DimsRef(read.space).drop_front(q.merged.rows);
+  if (volume(inner) != volume(space) || !(linearize(inner, there) == linearize(space, own)))
+    return other_element();
+  return std::nullopt;
+}
+
+std::optional<Verdict> FusionState::ports(const Question& q) const {
+  // Reads across the border; those inside a group too where its rows are cut anew.
+  for (uint32_t to : {q.ga, q.gb})
+    for (ValueId reader : dag_.members(to))
+      for (const Read& read : facts_[reader.index].reads) {
+        if (!computes(graph_[read.root])) continue;
+        const uint32_t from = dag_.find(read.root);
+        const bool across = from != to && (from == q.ga || from == q.gb);
+        const bool cut_anew = from == to && shapes_[to].rows != q.merged.rows;
+        if (across || cut_anew)
+          if (auto verdict = read_fits(q, reader, read)) return verdict;
+      }
+  return std::nullopt;
+}
+
+std::optional<Verdict> FusionState::states(const Question& q) const {
+  // An append writes rows in place: nobody in its kernel may read any version of that state.
+  for (const auto& [x, y] : {std::pair(q.ga, q.gb), std::pair(q.gb, q.ga)})
+    for (ValueId writer : dag_.members(x)) {
+      if (graph_[writer].kind != OpKind::kv_append) continue;
+      const ValueId version = graph_[writer].operands[0];
+      for (ValueId reader : dag_.members(y))
+        for (const Read& read : facts_[reader.index].reads)
+          if (read.root == version || read.root == writer)
+            return refuse(Reason::state_version,
+                          fmt::format("{} reads what {} writes", name(reader), name(writer)));
+    }
+  return std::nullopt;
+}
+
+double FusionState::bytes(ValueId id) const {
+  const TensorType& type = graph_[id].kind == OpKind::kv_append ? graph_[graph_[id].operands[1]].type
+                                                                : graph_[id].type;
+  double product = static_cast<double>(size_bytes(type.dtype));
+  for (Dim dim : type.dims)
+    product *= static_cast<double>(dim.is_constant() ? dim.constant() : symbols_[dim.symbol().index].high);
+  return product;
+}
+
+double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
+  const auto inside = [&](ValueId id) { return std::binary_search(members.begin(), members.end(), id); };
+  double total = 0;
+  llvm::SmallVector<ValueId, 8> read;
+  for (ValueId member : members) {
+    for (const Read& r : facts_[member.index].reads) {
+      if (inside(r.root) || llvm::is_contained(read, r.root)) continue;
+      read.push_back(r.root);
+      // A gather, or a part of a larger value, moves at most what the reader computes.
+      total += std::min(bytes(r.root), static_cast<double>(size_bytes(graph_[r.root].type.dtype)) /
+                                           size_bytes(graph_[member].type.dtype) * bytes(member));
+    }
+    const bool stored = graph_[member].kind == OpKind::kv_append || is_output_[member.index] ||
+                        llvm::any_of(users_[member.index], [&](ValueId user) { return !inside(user); });
+    if (stored) total += bytes(member);
+  }
+  return total;
+}
+
+uint32_t FusionState::row_axes(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
+  if (shape.row_prefix) return *shape.row_prefix;
+  // Elementwise groups may cut their space anywhere in the shared axes: rows as short as they can be
+  // while still worth a few vector accesses.
+  constexpr double kLeastWidth = 256;  // elements
+  auto rows = static_cast<uint32_t>(shape.prefix.size());
+  const auto narrow = [&](ValueId id) {
+    double width = 1;
+    for (Dim dim : DimsRef(facts_[id.index].dims).drop_front(rows))
+      width *= static_cast<double>(dim.is_constant() ? dim.constant() : symbols_[dim.symbol().index].high);
+    return width < kLeastWidth;
+  };
+  while (rows > 0 && llvm::all_of(members, narrow)) --rows;
+  return rows;
+}
+
+RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
+  RowProblem problem;
+  problem.rows = volume(DimsRef(shape.prefix).take_front(shape.rows));
+  problem.reductions = 0;
+  llvm::SmallVector<SymExpr, 2> widths;  // of problem.stages
+  for (ValueId member : members) {
+    const OpFacts& facts = facts_[member.index];
+    // A reduction written in primitives leaves one element; what it walks is its operand.
+    const Dims& walked = facts.reduces && !facts.reads.empty() ? facts.reads[0].space : facts.dims;
+    const DimsRef inner = DimsRef(walked).drop_front(std::min<size_t>(shape.rows, walked.size()));
+    const SymExpr width = volume(inner);
+    const auto at = llvm::find(widths, width);
+    const size_t stage = at - widths.begin();
+    if (at == widths.end()) {
+      widths.push_back(width);
+      const int64_t elements = width.upper_bound(symbols_);
+      problem.stages.push_back({0, elements / kChunk + (elements % kChunk != 0), 0});
+    }
+    if (!facts.reduces) continue;
+    const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;
+    problem.stages[stage].lanes = lanes;
+    ++problem.stages[stage].kept_values;
+    ++problem.reductions;
+  }
+  return problem;
+}
+
+double FusionState::seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
+  const RowProblem problem = row_problem(members, shape);
+  const auto config = schedule_rows(problem, symbols_, device_);
+  if (!config) return INFINITY;
+  double blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) / static_cast<double>(config->rows_per_block);
+  if (problem.reductions == 0) {  // chunks, not rows, are spread over the blocks
+    double chunks = 0;
+    for (const RowProblem::Stage& stage : problem.stages) chunks += static_cast<double>(stage.chunks);
+    blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) * chunks / static_cast<double>(config->threads);
+  }
+  // A device is full at about two blocks per multiprocessor; fewer move fewer bytes per second.
+  const double share = std::clamp(blocks / (2.0 * static_cast<double>(device_.multiprocessors)), 1e-3, 1.0);
+  return device_.launch_s + traffic(members) / (device_.memory_bytes_per_s * share);
+}
+
+std::optional<Verdict> FusionState::profit(const Question& q) const {
+  llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));
+  members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
+  llvm::sort(members);
+  constexpr size_t kMostPointers = 64;  // kernel parameters are 4 KiB, and registers hold addresses
+  size_t pointers = 0;
+  for (ValueId member : members) pointers += 1 + facts_[member.index].reads.size();
+  const double together = seconds(members, q.merged);
+  if (std::isinf(together) || pointers > kMostPointers)
+    return refuse(Reason::profit_configuration, fmt::format("{} ops, {} reads and results", members.size(), pointers));
+  const double apart = seconds(dag_.members(q.ga), shapes_[q.ga]) + seconds(dag_.members(q.gb), shapes_[q.gb]);
+  if (together > apart)
+    return refuse(Reason::profit_slower, fmt::format("{:.2f} us together, {:.2f} us apart", together * 1e6, apart * 1e6));
+  return std::nullopt;
+}
+
+Verdict FusionState::judge(ValueId a, ValueId b) const {
+  Question q{a, b, dag_.find(a), dag_.find(b), {}};
+  SINTER_CHECK(q.ga != q.gb, "{} and {} share a kernel already", name(a), name(b));
+  if (dag_.position(q.ga) > dag_.position(q.gb)) {
+    std::swap(q.a, q.b);
+    std::swap(q.ga, q.gb);
+  }
+  if (auto verdict = constraints(q)) return *verdict;
+  std::optional<Verdict> refusal = space(q);
+  if (!refusal) refusal = ports(q);
+  if (!refusal) refusal = states(q);
+  if (!refusal && !fault(Fault::skipped_convexity) && dag_.path_outside(q.ga, q.gb))
+    refusal = Verdict{Reason::convexity_path, "", dag_.witness(q.a, q.b), 0};
+  if (!refusal) refusal = profit(q);
+  if (refusal) return *refusal;
+  llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));
+  members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
+  llvm::sort(members);
+  Verdict verdict;
+  verdict.saved_bytes = traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(members);
+  return verdict;
+}
+
+}  // namespace sinter

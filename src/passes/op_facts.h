@@ -1,0 +1,31 @@
+// What an op reads and over which axes it runs, derived from its meaning in primitives. The fusion
+// engine knows ops by these facts alone.
+#pragma once
+
+#include "ir/index_map.h"
+
+namespace sinter {
+
+/// One read of a value that an op makes.
+struct Read {
+  ValueId root;         // the value in memory, through all views
+  IndexMap coords;      // in the loop variables of `space`
+  Dims space;           // extents of the loop variables: the op's dims, or a reduction's operand
+  bool loaded = false;  // the place depends on another operand's value: coords is not valid
+};
+
+struct OpFacts {
+  /// Extents of the loop over the op's elements: its dims; of a kv_append the value's.
+  Dims dims;
+  llvm::SmallVector<Read, 4> reads;  // without repetition
+  bool contraction = false;
+  bool reduces = false;
+  /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
+  /// trailing ones.
+  std::optional<uint32_t> kept_axes;
+  int64_t reduced_upper_bound = 0;  // elements of the longest reduction
+};
+
+OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

@@ -1,0 +1,53 @@
+// The graph's ops contracted into groups, kept in a topological order under merging.
+#pragma once
+
+#include <vector>
+
+#include "ir/grouping.h"
+
+namespace sinter {
+
+/// Nodes are groups, named by one of their ops; edges are data (through views) and state: who reads
+/// a version of a state comes before who writes the next. Merging keeps it acyclic; the order is
+/// repaired only between the two positions (Pearce and Kelly, "A dynamic topological sort algorithm
+/// for directed acyclic graphs", 2006), so that a merge costs what lies between.
+class QuotientDag {
+ public:
+  /// Every computing op is a group of its own.
+  explicit QuotientDag(const Graph& graph);
+
+  /// The group that holds op `id`, as a representative.
+  uint32_t find(ValueId id) const;
+  llvm::ArrayRef<ValueId> members(uint32_t group) const { return members_[group]; }
+  uint32_t position(uint32_t group) const { return position_[group]; }
+
+  /// True if a path leads from `a` (earlier) to `b` through a third group.
+  bool path_outside(uint32_t a, uint32_t b) const;
+  /// A shortest such path, op by op, from op `from` of the earlier group to op `to` of the later
+  /// one if there is one that begins and ends there, else between any of their ops. Ties go to the
+  /// op that comes first.
+  std::vector<ValueId> witness(ValueId from, ValueId to) const;
+
+  /// Joins two groups between which no path leads outside; returns the representative.
+  uint32_t merge(uint32_t a, uint32_t b);
+
+  /// Edges of ops, for candidates: who reads what.
+  llvm::ArrayRef<ValueId> successors(ValueId op) const { return op_successors_[op.index]; }
+
+ private:
+  template <typename Next>
+  void reach(uint32_t from, uint32_t bound_low, uint32_t bound_high, uint32_t skip, Next&& next,
+             std::vector<uint32_t>& found) const;
+  std::vector<ValueId> search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to) const;
+  llvm::SmallVector<uint32_t, 8> neighbours(uint32_t group,
+                                            const std::vector<llvm::SmallVector<ValueId, 2>>& edges) const;
+
+  std::vector<llvm::SmallVector<ValueId, 2>> op_successors_, op_predecessors_;
+  mutable std::vector<uint32_t> parent_;
+  std::vector<llvm::SmallVector<ValueId, 4>> members_;
+  std::vector<uint32_t> position_;
+  mutable std::vector<uint32_t> mark_;
+  mutable uint32_t epoch_ = 0;
+};
+
+}  // namespace sinter
