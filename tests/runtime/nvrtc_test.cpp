@@ -1,0 +1,106 @@
+// Compiles real kernels where the machine has NVRTC; a GPU is not needed. Without NVRTC only the
+// message that says so is tested.
+#include "runtime/nvrtc.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+constexpr EmbeddedHeader kHeaders[] = {
+    {"sinter/scale.cuh", "__device__ inline float scale(float x) { return x * 3.0f + 1.0f; }\n"}};
+
+constexpr KernelSource kScale = {"scale", R"(
+#include "sinter/scale.cuh"
+extern "C" __global__ void scale_all(const float* x, float* y, long long n) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i < n) y[i] = scale(x[i]);
+}
+)"};
+
+bool is_elf(const Cubin& cubin) { return cubin.bytes.starts_with("\x7f" "ELF"); }
+
+TEST_CASE("a machine without NVRTC says where it was sought and what to do") {
+  const auto nvrtc = find_nvrtc();
+  if (nvrtc) {
+    CHECK(nvrtc->path.starts_with('/'));
+    CHECK(nvrtc->identity.starts_with("libnvrtc"));
+  } else {
+    CHECK(nvrtc.error().code == ExitCode::device);
+    CHECK(nvrtc.error().message().find("/usr/local/cuda/lib64") != std::string::npos);
+    CHECK(nvrtc.error().message().find("CUDA_HOME") != std::string::npos);
+  }
+}
+
+TEST_CASE("a library that is not NVRTC is a device error") {
+  TemporaryDirectory temporary;
+  const NvrtcFile absent{temporary.path() + "/libnvrtc.so", "none"};
+  const auto result = compile_kernel(absent, kScale, kHeaders, "sm_90a");
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ExitCode::device);
+}
+
+TEST_CASE("kernels compile with the contract's flags, for the architecture asked for") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  const auto cubin = compile_kernel(*nvrtc, kScale, kHeaders, "sm_90a");
+  REQUIRE_MESSAGE(cubin, cubin.error().message());
+  CHECK(is_elf(*cubin));
+  CHECK(cubin->bytes.find("scale_all") != std::string::npos);
+  const auto again = compile_kernel(*nvrtc, kScale, kHeaders, "sm_90a");
+  REQUIRE(again);
+  CHECK(again->bytes == cubin->bytes);
+
+  // The multiplication and addition of scale() stay two instructions; one that asks for a fused
+  // operation in so many words differs.
+  const EmbeddedHeader fused{
+      "sinter/scale.cuh",
+      "__device__ inline float scale(float x) { return __fmaf_rn(x, 3.0f, 1.0f); }\n"};
+  const auto other = compile_kernel(*nvrtc, kScale, fused, "sm_90a");
+  REQUIRE(other);
+  CHECK(other->bytes != cubin->bytes);
+}
+
+TEST_CASE("text that does not compile gives the compiler's log and the kernel's name") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  const KernelSource broken{"add_rms_norm", "extern \"C\" __global__ void k() { undeclared(); }"};
+  const auto result = compile_kernels(*nvrtc, {kScale, broken}, kHeaders, "sm_90a", 2);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ExitCode::internal_error);
+  CHECK(result.error().what.find("add_rms_norm") != std::string::npos);
+  CHECK(result.error().what.find("undeclared") != std::string::npos);
+}
+
+TEST_CASE("an architecture that this NVRTC does not know is a device error") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  const auto result = compile_kernel(*nvrtc, kScale, kHeaders, "sm_1");
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == ExitCode::device);
+  CHECK(result.error().what.find("sm_1") != std::string::npos);
+}
+
+TEST_CASE("many kernels in threads equal the same kernels one by one, in order") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  std::vector<std::string> texts;
+  for (int i = 0; i < 6; ++i)
+    texts.push_back(fmt::format("extern \"C\" __global__ void kernel_{0}(float* x) "
+                                "{{ x[threadIdx.x] += {0}.0f; }}", i));
+  std::vector<KernelSource> sources;
+  for (const std::string& text : texts) sources.push_back({"k", text});
+  const auto together = compile_kernels(*nvrtc, sources, {}, "sm_90a", 4);
+  REQUIRE(together);
+  REQUIRE(together->size() == sources.size());
+  for (size_t i = 0; i < sources.size(); ++i)
+    CHECK(compile_kernel(*nvrtc, sources[i], {}, "sm_90a")->bytes == (*together)[i].bytes);
+  CHECK(compile_kernels(*nvrtc, {}, {}, "sm_90a")->empty());
+}
+
+}  // namespace
+}  // namespace sinter
