@@ -16,6 +16,13 @@ std::string place(const std::string& file, const std::string& pointer) {
   return pointer.empty() ? file : fmt::format("{}: {}", file, printable(pointer));
 }
 
+std::string line_and_column(std::string_view text, const std::string& file, size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const size_t column = offset - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return fmt::format("{}:{}:{}", file, line, column);
+}
+
 /// Stands between the parser and a visitor: knows the path, bounds the depth, checks numbers.
 class Walk {
  public:
@@ -55,16 +62,13 @@ class Walk {
 
   /// `position` counts the bytes read, the offending one included.
   bool parse_error(size_t position, const std::string& last, const nlohmann::json::exception& error) {
-    size_t end = std::min(position > 0 ? position - 1 : 0, text_.size());
-    std::string_view before = text_.substr(0, end);
-    size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
-    size_t column = end - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+    const size_t offset = std::min(position > 0 ? position - 1 : 0, text_.size());
     std::string what = fmt::format("not JSON: {}", reason(error.what()));
     if (error.id == 406)  // out of range
       what = fmt::format("the number {} does not fit a double", printable(last, 60));
     else if (!last.empty())
       what += fmt::format(", at \"{}\"", printable(last, 40));
-    status_ = fail(std::move(what), place(fmt::format("{}:{}:{}", file_, line, column), pointer()),
+    status_ = fail(std::move(what), place(line_and_column(text_, file_, offset), pointer()),
                    "correct the file or download it again");
     return false;
   }
@@ -200,6 +204,10 @@ class DomBuilder final : public JsonVisitor {
 }  // namespace
 
 Status visit_json(std::string_view text, const std::string& file, JsonVisitor& visitor) {
+  // The parser takes a zero byte for the end of the text and would not see what follows.
+  if (size_t zero = text.find('\0'); zero != text.npos)
+    return fail("not JSON: a zero byte", line_and_column(text, file, zero),
+                "correct the file or download it again");
   Walk walk(text, file, visitor);
   nlohmann::json::sax_parse(text.begin(), text.end(), &walk);
   return walk.take();
