@@ -1,0 +1,298 @@
+// One test for each constraint of infer.cpp, named after it; then the types of good ops.
+#include "ir/infer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "ir/graph.h"
+
+namespace sinter {
+namespace {
+
+const SymbolId kN{0}, kM{1};
+const std::vector<Symbol> kSymbols = {{"N", 2, 100, 1, Symbol::Where::host},
+                                      {"M", 8, 64, 8, Symbol::Where::host}};
+using Types = std::vector<TensorType>;
+using Axes = std::vector<int64_t>;
+
+TensorType f32(Dims dims) { return {DType::f32, std::move(dims)}; }
+TensorType f16(Dims dims) { return {DType::f16, std::move(dims)}; }
+TensorType i32(Dims dims) { return {DType::i32, std::move(dims)}; }
+TensorType i1(Dims dims) { return {DType::i1, std::move(dims)}; }
+
+Attributes with(AttrName name, AttrValue value) { return Attributes().set(name, std::move(value)); }
+Attributes axes(Axes list) { return with(AttrName::axes, std::move(list)); }
+Attributes dims(Dims list) { return with(AttrName::dims, std::move(list)); }
+
+void gives(OpKind kind, const Types& operands, const Attributes& attrs, const TensorType& expected) {
+  const auto type = infer_type(kind, operands, attrs, kSymbols);
+  REQUIRE_MESSAGE(type.has_value(), (type ? std::string() : type.error().message()));
+  CHECK_MESSAGE(*type == expected, to_string(*type, kSymbols), " instead of ", to_string(expected, kSymbols));
+}
+
+void rejects(int constraint, OpKind kind, const Types& operands, const Attributes& attrs = {}) {
+  const auto type = infer_type(kind, operands, attrs, kSymbols);
+  REQUIRE_MESSAGE(!type.has_value(), op_info(kind).name);
+  CHECK_MESSAGE(type.error().what.find(fmt::format("(C{})", constraint)) != std::string::npos, type.error().what);
+}
+
+Attributes slice(int64_t axis, int64_t begin, Dim size) {
+  return Attributes().set(AttrName::axis, axis).set(AttrName::begin, begin).set(AttrName::size, size);
+}
+
+Attributes rope(int64_t rotary, std::string pairing) {
+  return Attributes().set(AttrName::rotary, rotary).set(AttrName::pairing, std::move(pairing));
+}
+
+Attributes attention(int64_t heads, int64_t kv_heads) {
+  return Attributes()
+      .set(AttrName::heads, heads)
+      .set(AttrName::kv_heads, kv_heads)
+      .set(AttrName::scale, 0.5);
+}
+
+}  // namespace
+
+TEST_CASE("C1 operand count and attributes") {
+  rejects(1, OpKind::add, {f32({2})});
+  rejects(1, OpKind::neg, {});
+  rejects(1, OpKind::neg, {f32({2}), f32({2})});
+  rejects(1, OpKind::concat, Types(65, f32({2})), with(AttrName::axis, int64_t{0}));
+  rejects(1, OpKind::reduce_sum, {f32({2})});
+  rejects(1, OpKind::neg, {f32({2})}, axes({0}));
+  rejects(1, OpKind::input, {});
+}
+
+TEST_CASE("C2 elementwise shapes broadcast") {
+  gives(OpKind::add, {f32({kN, 4}), f32({4})}, {}, f32({kN, 4}));
+  gives(OpKind::add, {f32({kN, 1}), f32({3, 1, 5})}, {}, f32({3, kN, 5}));
+  gives(OpKind::mul, {f32({}), f32({0})}, {}, f32({0}));
+  gives(OpKind::where, {i1({4}), f32({kN, 1}), f32({})}, {}, f32({kN, 4}));
+  rejects(2, OpKind::add, {f32({3}), f32({4})});
+  rejects(2, OpKind::add, {f32({kN}), f32({kM})});
+  rejects(2, OpKind::add, {f32({kN}), f32({4})});
+  rejects(2, OpKind::add, {f32({0}), f32({4})});
+  rejects(2, OpKind::where, {i1({3}), f32({4}), f32({4})});
+}
+
+TEST_CASE("C3 elementwise types") {
+  gives(OpKind::add, {i32({2}), i32({2})}, {}, i32({2}));
+  gives(OpKind::less, {i32({2}), i32({2})}, {}, i1({2}));
+  gives(OpKind::equal, {f16({2}), f16({2})}, {}, i1({2}));
+  gives(OpKind::where, {i1({2}), i32({2}), i32({2})}, {}, i32({2}));
+  rejects(3, OpKind::add, {f32({2}), f16({2})});
+  rejects(3, OpKind::add, {i1({2}), i1({2})});
+  rejects(3, OpKind::exp, {i32({2})});
+  rejects(3, OpKind::div, {i32({2}), i32({2})});
+  rejects(3, OpKind::logical_and, {f32({2}), f32({2})});
+  rejects(3, OpKind::where, {f32({2}), f32({2}), f32({2})});
+  rejects(3, OpKind::where, {i1({2}), f32({2}), f16({2})});
+  rejects(3, OpKind::gelu, {i32({2})});
+}
+
+TEST_CASE("C4 reshape keeps the number of elements") {
+  gives(OpKind::reshape, {f16({kN, 12})}, dims({3, kN, 4}), f16({3, kN, 4}));
+  gives(OpKind::reshape, {f16({1, 1})}, dims({}), f16({}));
+  gives(OpKind::reshape, {f16({0, 3})}, dims({5, 0}), f16({5, 0}));
+  rejects(4, OpKind::reshape, {f16({kN, 12})}, dims({kN, 13}));
+  rejects(4, OpKind::reshape, {f16({kN})}, dims({kM}));
+  rejects(4, OpKind::reshape, {f16({kN})}, dims({4}));
+  rejects(4, OpKind::reshape, {f16({})}, dims({int64_t{1} << 62, int64_t{1} << 62}));
+}
+
+TEST_CASE("C5 transpose by a permutation") {
+  gives(OpKind::transpose, {f16({kN, 2, 3})}, axes({2, 0, 1}), f16({3, kN, 2}));
+  gives(OpKind::transpose, {f16({})}, axes({}), f16({}));
+  rejects(5, OpKind::transpose, {f16({2, 3})}, axes({0}));
+  rejects(5, OpKind::transpose, {f16({2, 3})}, axes({0, 0}));
+  rejects(5, OpKind::transpose, {f16({2, 3})}, axes({0, 2}));
+  rejects(5, OpKind::transpose, {f16({2, 3})}, axes({-1, 0}));
+  rejects(5, OpKind::transpose, {f16({2, 3})}, axes({0, 1, 2}));
+}
+
+TEST_CASE("C6 slice within the extent") {
+  gives(OpKind::slice, {f16({kN, 8})}, slice(1, 2, 6), f16({kN, 6}));
+  gives(OpKind::slice, {f16({8})}, slice(0, 8, 0), f16({0}));
+  gives(OpKind::slice, {f16({kN, 8})}, slice(0, 1, 1), f16({1, 8}));  // N >= 2
+  gives(OpKind::slice, {f16({kN, 8})}, slice(0, 0, kN), f16({kN, 8}));
+  rejects(6, OpKind::slice, {f16({8})}, slice(0, 2, 7));
+  rejects(6, OpKind::slice, {f16({8})}, slice(0, -1, 2));
+  rejects(6, OpKind::slice, {f16({8})}, slice(0, INT64_MAX, 1));
+  rejects(6, OpKind::slice, {f16({kN})}, slice(0, 2, 1));
+  rejects(6, OpKind::slice, {f16({kN})}, slice(0, 1, kN));
+  rejects(6, OpKind::slice, {f16({8})}, slice(0, 0, kN));
+}
+
+TEST_CASE("C7 broadcast to larger dims") {
+  gives(OpKind::broadcast, {f16({4})}, dims({kN, 4}), f16({kN, 4}));
+  gives(OpKind::broadcast, {f16({kN, 1})}, dims({kN, 4}), f16({kN, 4}));
+  rejects(7, OpKind::broadcast, {f16({kN, 4})}, dims({4}));
+  rejects(7, OpKind::broadcast, {f16({3})}, dims({4}));
+  rejects(7, OpKind::broadcast, {f16({4})}, dims({1}));
+  rejects(7, OpKind::broadcast, {f16({kN})}, dims({kM}));
+}
+
+TEST_CASE("C8 axes") {
+  rejects(8, OpKind::slice, {f16({8})}, slice(1, 0, 1));
+  rejects(8, OpKind::slice, {f16({8})}, slice(-1, 0, 1));
+  rejects(8, OpKind::reduce_sum, {f16({8})}, axes({1}));
+  rejects(8, OpKind::reduce_sum, {f16({8})}, axes({-1}));
+  rejects(8, OpKind::reduce_max, {f16({8, 8})}, axes({1, 0}));
+  rejects(8, OpKind::reduce_max, {f16({8, 8})}, axes({0, 0}));
+  rejects(8, OpKind::reduce_max, {f16({8, 8})}, axes({}));
+  rejects(8, OpKind::concat, {f16({8})}, with(AttrName::axis, int64_t{1}));
+  rejects(8, OpKind::iota, {}, dims({3}).set(AttrName::axis, int64_t{1}));
+  rejects(8, OpKind::iota, {}, dims({}).set(AttrName::axis, int64_t{0}));
+}
+
+TEST_CASE("C9 casts that exist") {
+  const auto to = [](DType dtype) { return with(AttrName::dtype, dtype); };
+  gives(OpKind::cast, {f32({kN})}, to(DType::bf16), {DType::bf16, {kN}});
+  gives(OpKind::cast, {i32({2})}, to(DType::f16), f16({2}));
+  gives(OpKind::cast, {i1({2})}, to(DType::i32), i32({2}));
+  rejects(9, OpKind::cast, {f32({2})}, to(DType::i32));
+  rejects(9, OpKind::cast, {f32({2})}, to(DType::i1));
+  rejects(9, OpKind::cast, {i32({2})}, to(DType::i1));
+}
+
+TEST_CASE("C10 concat along one constant axis") {
+  const Attributes axis0 = with(AttrName::axis, int64_t{0}), axis1 = with(AttrName::axis, int64_t{1});
+  gives(OpKind::concat, {f16({kN, 2}), f16({kN, 3}), f16({kN, 0})}, axis1, f16({kN, 5}));
+  rejects(10, OpKind::concat, {f16({kN, 2}), f16({kM, 2})}, axis1);
+  rejects(10, OpKind::concat, {f16({kN, 2}), f16({kN, 2})}, axis0);
+  rejects(10, OpKind::concat, {f16({2, 2}), f32({2, 2})}, axis0);
+  rejects(10, OpKind::concat, {f16({2, 2}), f16({2})}, axis0);
+  rejects(10, OpKind::concat, {f16({INT64_MAX}), f16({1})}, axis0);
+}
+
+TEST_CASE("C11 embedding") {
+  gives(OpKind::embedding, {f16({100, 8}), i32({kN})}, {}, f16({kN, 8}));
+  rejects(11, OpKind::embedding, {f16({100}), i32({kN})});
+  rejects(11, OpKind::embedding, {f16({100, 8}), f16({kN})});
+  rejects(11, OpKind::embedding, {f16({100, 8}), i32({kN, 1})});
+}
+
+TEST_CASE("C12 kv_append") {
+  gives(OpKind::kv_append, {f16({kM, 8}), f16({kN, 8}), i32({kN})}, {}, f16({kM, 8}));
+  gives(OpKind::kv_append, {f16({kM}), f16({kN}), i32({kN})}, {}, f16({kM}));
+  rejects(12, OpKind::kv_append, {f16({kM, 8}), f16({kN, 4}), i32({kN})});
+  rejects(12, OpKind::kv_append, {f16({kM, 8}), f32({kN, 8}), i32({kN})});
+  rejects(12, OpKind::kv_append, {f16({kM, 8}), f16({kN, 8}), i32({kM})});
+  rejects(12, OpKind::kv_append, {f16({kM, 8}), f16({kN, 8}), f32({kN})});
+  rejects(12, OpKind::kv_append, {f16({kM, 8}), f16({kN}), i32({kN})});
+  rejects(12, OpKind::kv_append, {f16({}), f16({}), i32({})});
+}
+
+TEST_CASE("C13 operands of reductions, norms and softmax") {
+  gives(OpKind::reduce_sum, {f16({kN, 8})}, axes({0, 1}), f16({1, 1}));
+  gives(OpKind::softmax, {f16({kN, kM})}, {}, f16({kN, kM}));
+  rejects(13, OpKind::reduce_sum, {i32({8})}, axes({0}));
+  rejects(13, OpKind::reduce_sum, {f32({})}, axes({0}));
+  rejects(13, OpKind::softmax, {f32({})});
+}
+
+TEST_CASE("C14 parameters of norms") {
+  const Attributes eps = with(AttrName::eps, 1e-5);
+  gives(OpKind::rms_norm, {f16({kN, 8}), f16({8})}, eps, f16({kN, 8}));
+  gives(OpKind::layer_norm, {f16({8}), f16({8}), f16({8})}, eps, f16({8}));
+  rejects(14, OpKind::rms_norm, {f16({kN, 8}), f16({4})}, eps);
+  rejects(14, OpKind::rms_norm, {f16({kN, 8}), f32({8})}, eps);
+  rejects(14, OpKind::rms_norm, {f16({8, kN}), f16({kN})}, eps);
+  rejects(14, OpKind::rms_norm, {f16({kN, 0}), f16({0})}, eps);
+  rejects(14, OpKind::layer_norm, {f16({kN, 8}), f16({8}), f16({1, 8})}, eps);
+}
+
+TEST_CASE("C15 rope") {
+  const Types good = {f16({kN, 4, 8}), f16({kN, 3}), f16({kN, 3})};
+  gives(OpKind::rope, good, rope(6, "half"), good[0]);
+  gives(OpKind::rope, good, rope(6, "interleaved"), good[0]);
+  rejects(15, OpKind::rope, good, rope(6, "other"));
+  rejects(15, OpKind::rope, good, rope(8, "half"));
+  rejects(15, OpKind::rope, {f16({kN, 4, 4}), f16({kN, 3}), f16({kN, 3})}, rope(6, "half"));
+  rejects(15, OpKind::rope, {f16({kN, 4, 8}), f16({kN, 0}), f16({kN, 0})}, rope(0, "half"));
+  rejects(15, OpKind::rope, {f16({kN, 4, 8}), f16({kN, 1}), f16({kN, 1})}, rope(3, "half"));
+  rejects(15, OpKind::rope, {f16({kN, 4, 8}), f16({kN, 3}), f32({kN, 3})}, rope(6, "half"));
+  rejects(15, OpKind::rope, {f16({kN, 32}), f16({kN, 3}), f16({kN, 3})}, rope(6, "half"));
+  rejects(15, OpKind::rope, {f16({kN, 4, 8}), f16({kM, 3}), f16({kM, 3})}, rope(6, "half"));
+}
+
+TEST_CASE("C16 linear") {
+  gives(OpKind::linear, {f16({kN, 8}), f16({5, 8})}, {}, f16({kN, 5}));
+  gives(OpKind::linear, {f16({2, kN, 8}), f16({5, 8}), f16({5})}, {}, f16({2, kN, 5}));
+  gives(OpKind::linear, {f16({8}), f16({5, 8})}, {}, f16({5}));
+  rejects(16, OpKind::linear, {f16({kN, 8}), f16({8, 5})});
+  rejects(16, OpKind::linear, {f16({kN, 8}), f32({5, 8})});
+  rejects(16, OpKind::linear, {i32({kN, 8}), i32({5, 8})});
+  rejects(16, OpKind::linear, {f16({kN, kM}), f16({5, kM})});
+  rejects(16, OpKind::linear, {f16({kN, 8}), f16({5, 8}), f16({8})});
+  rejects(16, OpKind::linear, {f16({}), f16({5, 8})});
+}
+
+TEST_CASE("C17 einsum") {
+  const auto spec = [](std::string text) { return with(AttrName::spec, std::move(text)); };
+  gives(OpKind::einsum, {f16({kN, 8}), f16({5, 8})}, spec("nk,mk->nm"), f16({kN, 5}));
+  gives(OpKind::einsum, {f16({kN, 2, 3, 8}), f16({kM, 2, 8})}, spec("nkgd,tkd->kgnt"), f16({2, 3, kN, kM}));
+  gives(OpKind::einsum, {f16({3}), f16({3})}, spec("a,a->"), f16({}));
+  gives(OpKind::einsum, {f16({3}), f16({4})}, spec("a,b->ba").set(AttrName::dtype, DType::f32), f32({4, 3}));
+  for (const char* bad : {"", "ab", "ab,bc", "ab,bc->", "aa,ab->b", "ab,bc->aa", "ab,bc->ad", "ab,bc,cd->ad",
+                          "ab,bc-ac", "ab,bc->ac->a", "AB,BC->AC", "ab, bc->ac", "ab,bc->a\xFF"})
+    rejects(17, OpKind::einsum, {f16({2, 2}), f16({2, 2})}, spec(bad));
+  rejects(17, OpKind::einsum, {f16({2, 3}), f16({4, 5})}, spec("ab,bc->ac"));
+  rejects(17, OpKind::einsum, {f16({2, kN}), f16({kM, 5})}, spec("ab,bc->ac"));
+  rejects(17, OpKind::einsum, {f16({2}), f16({2, 2})}, spec("ab,bc->ac"));
+  rejects(17, OpKind::einsum, {f16({2, 2}), f32({2, 2})}, spec("ab,bc->ac"));
+  rejects(17, OpKind::einsum, {i32({2, 2}), i32({2, 2})}, spec("ab,bc->ac"));
+  rejects(17, OpKind::einsum, {f16({2, 2}), f16({2, 2})}, spec("ab,bc->ac").set(AttrName::dtype, DType::i32));
+}
+
+TEST_CASE("C18 attention") {
+  const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}), i32({kN}), i32({kN})};
+  gives(OpKind::attention, good, attention(4, 2), f16({kN, 16}));
+  for (auto [heads, kv_heads] : {std::pair{4, 3}, {0, 1}, {4, 0}, {-4, -2}, {3, 1}, {4, 4}, {4, 1}})
+    rejects(18, OpKind::attention, good, attention(heads, kv_heads));
+  const auto replaced = [&](size_t operand, TensorType type) {
+    Types types = good;
+    types[operand] = std::move(type);
+    return types;
+  };
+  rejects(18, OpKind::attention, replaced(0, f32({kN, 32})), attention(4, 2));
+  rejects(18, OpKind::attention, replaced(0, f16({kN, 4, 8})), attention(4, 2));
+  rejects(18, OpKind::attention, replaced(2, f16({kN, 8})), attention(4, 2));
+  rejects(18, OpKind::attention, replaced(2, f16({kM, 9})), attention(4, 2));
+  rejects(18, OpKind::attention, replaced(3, i32({kM})), attention(4, 2));
+  rejects(18, OpKind::attention, replaced(4, f32({kN})), attention(4, 2));
+  rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::scale, double(INFINITY)));
+  rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::softcap, 0.0));
+  rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::window, int64_t{0}));
+  const Attributes softmax = Attributes().set(AttrName::dtype, DType::f16).set(AttrName::scale, 1.0);
+  const Types scores = {f32({2, kN, kM}), i32({kN}), i32({kN})};
+  gives(OpKind::attention_softmax, scores, softmax, f16({2, kN, kM}));
+  rejects(18, OpKind::attention_softmax, {f16({2, kN, kM}), i32({kN}), i32({kN})}, softmax);
+  rejects(18, OpKind::attention_softmax, {f32({kN}), i32({kN}), i32({kN})}, softmax);
+  rejects(18, OpKind::attention_softmax, {scores[0], i32({kM}), i32({kN})}, softmax);
+  Attributes nan_scale = softmax;
+  rejects(18, OpKind::attention_softmax, scores, nan_scale.set(AttrName::scale, double(NAN)));
+}
+
+TEST_CASE("C19 literals and eps") {
+  const auto literal = [](Dims shape, std::vector<double> values) {
+    return dims(std::move(shape)).set(AttrName::dtype, DType::f32).set(AttrName::values, std::move(values));
+  };
+  gives(OpKind::literal, {}, literal({2, 2}, {1, 2, 3, 4}), f32({2, 2}));
+  gives(OpKind::literal, {}, literal({}, {1}), f32({}));
+  gives(OpKind::literal, {}, literal({0}, {}), f32({0}));
+  rejects(19, OpKind::literal, {}, literal({2, 2}, {1, 2, 3}));
+  rejects(19, OpKind::literal, {}, literal({kN}, {1, 2}));
+  for (double eps : {0.0, -1e-5, double(NAN), double(INFINITY)})
+    rejects(19, OpKind::rms_norm, {f16({kN, 8}), f16({8})}, with(AttrName::eps, eps));
+}
+
+TEST_CASE("C20 sizes stay below 2^63 bytes") {
+  rejects(20, OpKind::broadcast, {f32({})}, dims({int64_t{1} << 61}));
+  gives(OpKind::broadcast, {f32({})}, dims({(int64_t{1} << 61) - 1}), f32({(int64_t{1} << 61) - 1}));
+  rejects(20, OpKind::add, {f32({int64_t{1} << 31, 1}), f32({int64_t{1} << 31})});
+  rejects(20, OpKind::broadcast, {f32({})}, dims({kN, kM, int64_t{1} << 50}));
+}
+
+}  // namespace sinter
