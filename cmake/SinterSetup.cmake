@@ -31,6 +31,7 @@ endif()
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
 
 # libNAME.a in a portable build or where `linkage` says STATIC, whatever is there otherwise.
 function(sinter_find_library variable name linkage)
@@ -75,6 +76,18 @@ function(sinter_folder name)
     ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   sinter_compile_options(sinter_${name})
   target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected sinter_fmt sinter_llvm)
+endfunction()
+
+# sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp.
+function(sinter_program name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  sinter_compile_options(${name})
+  target_link_libraries(${name} PRIVATE ${ARGN})
 endfunction()
 
 # sinter_embed_headers(TARGET OUTPUT patterns...): the matching files as array rows in OUTPUT, which
