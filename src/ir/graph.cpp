@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace sinter {
 namespace {
@@ -94,6 +95,22 @@ std::vector<ValueId> remove_dead_ops(Graph& graph) {
   for (ValueId& id : graph.inputs) id = renamed[id.index];
   for (ValueId& id : graph.outputs) id = renamed[id.index];
   return renamed;
+}
+
+void make_names_unique(Graph& graph) {
+  llvm::StringSet<> taken;
+  const auto is_leaf = [](const Op& op) { return op_class(op) == OpClass::leaf; };
+  for (const Op& op : graph.ops())
+    if (is_leaf(op)) taken.insert(op.name);
+  for (Op& op : graph.mutable_ops()) {
+    if (is_leaf(op) || taken.insert(op.name).second) continue;
+    for (int number = 2;; ++number) {
+      std::string name = fmt::format("{}_{}", op.name, number);
+      if (!taken.insert(name).second) continue;
+      op.name = std::move(name);
+      break;
+    }
+  }
 }
 
 }  // namespace sinter

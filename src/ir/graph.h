@@ -125,4 +125,7 @@ ValueId root_of(const Graph& graph, ValueId id);
 /// (invalid id: removed).
 std::vector<ValueId> remove_dead_ops(Graph& graph);
 
+/// Gives every op whose name an earlier op or a leaf has a name of its own: the old one and a number.
+void make_names_unique(Graph& graph);
+
 }  // namespace sinter

@@ -4,7 +4,7 @@
 // integer operations and, in the range reduction of sin and cos, two exact or correctly rounded
 // double operations; so the results are equal wherever the compiler neither contracts nor flushes:
 // NVRTC with --fmad=false --ftz=false --prec-div=true --prec-sqrt=true, the host with
-// -ffp-contract=off. Every function is within 2 ulp for all 2^32 arguments (tests/ir/scalar_math.cpp
+// -ffp-contract=off. Every function is within 2 ulp for all 2^32 arguments (tests/ir/scalar_math_test.cpp
 // lists the measured maxima). A NaN result has no particular payload.
 //
 // Includes nothing: NVRTC compiles it as is. The polynomials are weighted minimax fits, their

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "ir/types.h"
 
@@ -13,6 +14,8 @@ class TensorSource {
   virtual ~TensorSource() = default;
   /// Type of a tensor (constant dims), or nullopt if there is none of that name.
   virtual std::optional<TensorType> find(std::string_view name) const = 0;
+  /// Names of all tensors, whatever their element type; empty if the source cannot list them.
+  virtual std::vector<std::string> names() const { return {}; }
   /// Why find() has nothing under this name, for the caller to report.
   virtual Error missing(std::string_view name) const {
     return Error{fmt::format("no tensor named \"{}\"", printable(name)), {}, {}};

@@ -1,11 +1,8 @@
 #include "passes/canonicalize.h"
 
-#include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
-#include <map>
-
-#include "ir/infer.h"
+#include "ir/common_subexpressions.h"
 #include "ir/scalar_math.h"
 
 namespace sinter {
@@ -44,7 +41,7 @@ std::optional<float> apply(OpKind kind, float a, float b) {
 
 class Canonicalizer {
  public:
-  Canonicalizer(Graph& graph, llvm::ArrayRef<Symbol> symbols) : graph_(graph), symbols_(symbols) {}
+  explicit Canonicalizer(Graph& graph) : graph_(graph) {}
 
   bool run() {
     replaced_.resize(graph_.size());
@@ -56,6 +53,7 @@ class Canonicalizer {
     }
     for (ValueId& id : graph_.outputs) id = replaced_[id.index];
     const size_t before = graph_.size();
+    merge_common_subexpressions(graph_, [](std::string_view) { return false; });
     remove_dead_ops(graph_);
     return changed_ || graph_.size() != before;
   }
@@ -69,8 +67,7 @@ class Canonicalizer {
     if (c == OpClass::view) join_views(op);
     if (changes_nothing(op)) return op.operands[0];
     fold(op);
-    if (op_class(op) == OpClass::append) return id;  // an effect
-    return first_equal(id);
+    return id;
   }
 
   bool changes_nothing(const Op& op) const {
@@ -116,20 +113,8 @@ class Canonicalizer {
     changed_ = true;
   }
 
-  ValueId first_equal(ValueId id) {
-    const Op& op = graph_[id];
-    std::string key = fmt::format("{}", static_cast<int>(op.kind));
-    for (ValueId operand : op.operands) key += fmt::format(" {}", operand.index);
-    for (ValueId earlier : equal_[key])
-      if (graph_[earlier].attrs == op.attrs && graph_[earlier].type == op.type) return earlier;
-    equal_[key].push_back(id);
-    return id;
-  }
-
   Graph& graph_;
-  llvm::ArrayRef<Symbol> symbols_;
   std::vector<ValueId> replaced_;
-  llvm::StringMap<llvm::SmallVector<ValueId, 1>> equal_;
   bool changed_ = false;
 };
 
@@ -163,10 +148,10 @@ bool canonicalize(Module& module) {
   bool changed = false;
   for (Entry& entry : module.entries) {
     changed |= hoist_literals(module, entry.graph);
-    changed |= Canonicalizer(entry.graph, module.symbols).run();
+    changed |= Canonicalizer(entry.graph).run();
   }
   for (Weight& weight : module.weights)
-    changed |= Canonicalizer(weight.init, module.symbols).run();
+    changed |= Canonicalizer(weight.init).run();
   return drop_unused(module) || changed;
 }
 

@@ -52,6 +52,7 @@ bool expand_attention(Module& module) {
     }
     for (ValueId id : graph.inputs) result.inputs.push_back(copies[id.index]);
     for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);
+    make_names_unique(result);
     graph = std::move(result);
     changed = true;
   }

@@ -119,6 +119,7 @@ class Merger {
     }
     for (ValueId id : graph.inputs) result.inputs.push_back(copies[id.index]);
     for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);
+    make_names_unique(result);
     graph = std::move(result);
     merges_.clear();
   }

@@ -1,0 +1,21 @@
+// A group as a graph of its own.
+#pragma once
+
+#include "ir/grouping.h"
+
+namespace sinter {
+
+struct ExtractedGroup {
+  Graph graph;  // inputs x0, x1, ..: the roots of the reads; names are canonical
+  llvm::SmallVector<ValueId, 8> inputs;   // the roots, in the order of graph.inputs
+  llvm::SmallVector<ValueId, 4> outputs;  // the members whose values leave the group
+};
+
+/// By value: 1 if another group reads it, or it is an output of the graph, or an append.
+std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& grouping);
+
+/// Group number `group` of the grouping; `leaves` from values_that_leave.
+ExtractedGroup extract_group(const Graph& graph, const Grouping& grouping, uint32_t group,
+                             llvm::ArrayRef<uint8_t> leaves);
+
+}  // namespace sinter

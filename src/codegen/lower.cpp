@@ -1,0 +1,178 @@
+#include "codegen/lower.h"
+
+#include <llvm/ADT/StringMap.h>
+
+#include "codegen/arena.h"
+#include "codegen/emit.h"
+#include "codegen/extract.h"
+#include "ir/contraction.h"
+#include "ir/fault.h"
+#include "ir/text.h"
+
+namespace sinter {
+namespace {
+
+/// Kernels of all entries; equal groups share one.
+class KernelTable {
+ public:
+  KernelTable(Program& program, const DeviceDescription& device) : program_(program), device_(device) {}
+
+  Result<uint32_t> add(const Graph& group, uint32_t prefix_rank) {
+    const std::string key = fmt::format("{}\n{}", prefix_rank, print_graph(group, program_.symbols));
+    const auto [at, is_new] = known_.try_emplace(key, 0);
+    if (!is_new) return at->second;
+    SINTER_LET(kernel, emit_kernel(group, prefix_rank, program_.symbols, device_));
+    at->second = static_cast<uint32_t>(program_.kernels.size());
+    // Different groups may still decompose into the same kernel.
+    for (uint32_t i = 0; i < program_.kernels.size(); ++i)
+      if (program_.kernels[i].name == kernel.name && program_.kernels[i].source == kernel.source &&
+          print_graph(program_.kernels[i].group, program_.symbols) == print_graph(kernel.group, program_.symbols))
+        at->second = i;
+    if (at->second == program_.kernels.size()) program_.kernels.push_back(std::move(kernel));
+    return at->second;
+  }
+
+ private:
+  Program& program_;
+  const DeviceDescription& device_;
+  llvm::StringMap<uint32_t> known_;
+};
+
+class EntryLowering {
+ public:
+  EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping, KernelTable& kernels)
+      : module_(module), graph_(entry.graph), grouping_(grouping), kernels_(kernels),
+        buffer_of_(entry.graph.size(), -1) {
+    plan_.name = entry.name;
+  }
+
+  Result<EntryPlan> run() {
+    for (ValueId id : graph_.inputs) plan_.inputs.push_back(buffer(id));
+    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_);
+    for (uint32_t g : step_order()) {
+      const Group& group = grouping_.groups[g];
+      if (op_class(graph_[group.members[0]]) == OpClass::contraction) {
+        SINTER_TRY(add_gemm(group.members[0]));
+      } else {
+        SINTER_TRY(add_kernel(g, leaves));
+      }
+    }
+    for (ValueId id : graph_.outputs) {
+      plan_.outputs.push_back(buffer(id));
+      plan_.output_names.push_back(graph_[id].name);
+      Buffer& output = plan_.buffers[plan_.outputs.back()];
+      output.last_step = static_cast<uint32_t>(plan_.steps.size());
+    }
+    plan_.arena_bytes = plan_arena(plan_.buffers, module_.symbols);
+    return std::move(plan_);
+  }
+
+ private:
+  std::vector<uint32_t> step_order() const {
+    std::vector<uint32_t> order;
+    for (uint32_t g = 0; g < grouping_.groups.size(); ++g) order.push_back(g);
+    if (fault(Fault::unordered_siblings) && order.size() > 1) std::swap(order.front(), order.back());
+    return order;
+  }
+
+  uint32_t buffer(ValueId id) {
+    if (buffer_of_[id.index] >= 0) return static_cast<uint32_t>(buffer_of_[id.index]);
+    const Op& op = graph_[id];
+    Buffer buffer;
+    buffer.value = op.name;
+    buffer.type = op.type;
+    buffer.size_bytes = storage_bytes(op.type, module_.symbols);
+    buffer.first_step = buffer.last_step = static_cast<uint32_t>(plan_.steps.size());
+    if (op.kind == OpKind::input) {
+      buffer.place = Buffer::Place::input;
+      buffer.index = static_cast<uint32_t>(llvm::find(graph_.inputs, id) - graph_.inputs.begin());
+    } else if (op.kind == OpKind::weight) {
+      buffer.place = Buffer::Place::weight;
+      buffer.index = static_cast<uint32_t>(module_.find_weight(op.name) - module_.weights.data());
+    } else if (op.kind == OpKind::state) {
+      buffer.place = Buffer::Place::state;
+      buffer.index = static_cast<uint32_t>(module_.find_state(op.name) - module_.states.data());
+    } else if (op.kind == OpKind::kv_append) {
+      const Buffer& old = plan_.buffers[this->buffer(op.operands[0])];
+      buffer.place = Buffer::Place::state;
+      buffer.index = old.index;
+      buffer.version = old.version + 1;
+    }
+    buffer_of_[id.index] = static_cast<int64_t>(plan_.buffers.size());
+    plan_.buffers.push_back(std::move(buffer));
+    return static_cast<uint32_t>(plan_.buffers.size() - 1);
+  }
+
+  /// The buffer of a root that the step being made reads.
+  uint32_t read(ValueId root) {
+    if (fault(Fault::stale_state_version) && graph_[root].kind == OpKind::kv_append)
+      root = graph_[root].operands[0];
+    const uint32_t index = buffer(root);
+    if (!fault(Fault::early_free)) plan_.buffers[index].last_step = static_cast<uint32_t>(plan_.steps.size());
+    return index;
+  }
+
+  Status add_kernel(uint32_t group, llvm::ArrayRef<uint8_t> leaves) {
+    const ExtractedGroup extracted = extract_group(graph_, grouping_, group, leaves);
+    SINTER_LET(kernel, kernels_.add(extracted.graph, grouping_.groups[group].prefix_rank));
+    KernelStep step{kernel, {}, {}};
+    for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
+    for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));
+    add_step(std::move(step), grouping_.groups[group]);
+    return {};
+  }
+
+  Status add_gemm(ValueId id) {
+    const Op& op = graph_[id];
+    const auto form = contraction_form(graph_, op, module_.symbols);
+    SINTER_CHECK(form.has_value(), "{} has no form as a product", op.name);
+    const auto operand = [](const StridedMatrix& m, uint32_t buffer) {
+      return GemmOperand{buffer, m.offset, m.row_stride, m.column_stride};
+    };
+    GemmStep step;
+    step.a = operand(form->a, read(form->a.root));
+    step.b = operand(form->b, read(form->b.root));
+    if (form->bias.valid()) step.bias = read(form->bias);
+    step.c = operand(form->c, buffer(id));
+    step.m = form->m, step.n = form->n, step.k = form->k;
+    for (const auto& loop : form->loops)
+      step.loops.push_back({loop.count, loop.a_stride, loop.b_stride, loop.c_stride});
+    if (fault(Fault::wrong_stride_gemm) && !step.a.row_stride.is(1)) step.a.row_stride += SymExpr(1);
+    add_step(std::move(step), grouping_.groups[grouping_.group_of[id.index]]);
+    return {};
+  }
+
+  void add_step(std::variant<KernelStep, GemmStep> run, const Group& group) {
+    Step step{std::move(run), {}};
+    for (ValueId id : group.members) step.values.push_back(graph_[id].name);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  const Module& module_;
+  const Graph& graph_;
+  const Grouping& grouping_;
+  KernelTable& kernels_;
+  EntryPlan plan_;
+  std::vector<int64_t> buffer_of_;
+};
+
+}  // namespace
+
+Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
+                      const DeviceDescription& device) {
+  Program program;
+  program.name = module.name;
+  program.numerics = "strict";
+  program.target = device.name;
+  program.symbols = module.symbols;
+  program.weights = module.weights;
+  program.states = module.states;
+  KernelTable kernels(program, device);
+  for (size_t i = 0; i < module.entries.size(); ++i) {
+    SINTER_LET(plan, EntryLowering(module, module.entries[i], groupings[i], kernels).run());
+    program.entries.push_back(std::move(plan));
+  }
+  return program;
+}
+
+}  // namespace sinter

@@ -1,0 +1,15 @@
+// Module with groups → Program: kernels, GEMM calls, buffers, steps.
+#pragma once
+
+#include "ir/grouping.h"
+#include "plan/program.h"
+#include "target/device.h"
+
+namespace sinter {
+
+/// `groupings[i]` belongs to module.entries[i]. The module has passed run_passes. Equal groups share
+/// a kernel. A group that no kernel can be written for is an error that names its values.
+Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
+                      const DeviceDescription& device);
+
+}  // namespace sinter

@@ -1,0 +1,35 @@
+// Contractions as strided matrix products.
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+
+/// A matrix inside a value; everything in elements. One of the strides is 1.
+struct StridedMatrix {
+  ValueId root;
+  SymExpr offset, row_stride, column_stride;
+};
+
+/// C[m, n] = sum over k of A[m, k] * B[k, n] (+ bias[n]), repeated over the loops, outermost first.
+struct ContractionForm {
+  struct Loop {
+    SymExpr count, a_stride, b_stride, c_stride;  // 0: the operand is shared
+  };
+  StridedMatrix a, b, c;  // c: in the op's own result; its root is invalid
+  ValueId bias;  // root of a dense [n], or invalid
+  SymExpr m, n, k;
+  llvm::SmallVector<Loop, 2> loops;
+};
+
+/// The form of a linear or einsum whose operands are read through their views; nullopt where the
+/// views or the order of the axes leave no unit stride or no single summed axis.
+std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op,
+                                                llvm::ArrayRef<Symbol> symbols);
+
+/// The axes of an einsum or linear in the order batch, free in the operand, summed: reading the
+/// operand (0 or 1) so makes its part of the form exist.
+std::vector<int64_t> gemm_order(const Op& op, uint32_t operand);
+
+}  // namespace sinter
