@@ -1,0 +1,290 @@
+#include "runtime/host_run.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <cstring>
+#include <new>
+
+#include "runtime/blas.h"
+#include "runtime/host_eval.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kPoison = 0xFF;
+
+std::string shown(DType dtype, llvm::ArrayRef<int64_t> dims) {
+  return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
+}
+
+struct ArenaDelete {
+  void operator()(std::byte* arena) const {
+    ::operator delete(arena, std::align_val_t(kArenaAlignment));
+  }
+};
+using Arena = std::unique_ptr<std::byte, ArenaDelete>;
+
+// Runs one entry once.
+class Run {
+ public:
+  explicit Run(const HostCall& call) : call_(call) {}
+
+  Result<RunResult> run() {
+    SINTER_TRY(check_inputs());
+    SINTER_TRY(place_buffers());
+    SINTER_TRY(prepare_kept());
+    for (uint32_t i = 0; i < entry_.steps.size(); ++i) {
+      const Step& step = entry_.steps[i];
+      Status done = std::holds_alternative<KernelStep>(step.run)
+                        ? kernel_step(std::get<KernelStep>(step.run))
+                        : gemm_step(std::get<GemmStep>(step.run));
+      if (!done) {
+        std::string& where = done.error().where;
+        where = fmt::format("entry {}, step {} (%{}){}{}", printable(entry_.name), i,
+                            printable(fmt::format("{}", fmt::join(step.values, ", %"))),
+                            where.empty() ? "" : ": ", where);
+        return tl::make_unexpected(std::move(done.error()));
+      }
+      if (call_.options.poison_freed) poison_after(i);
+    }
+    for (uint32_t output : entry_.outputs) {
+      SINTER_LET(tensor, copy_out(output));
+      result_.outputs.push_back(std::move(tensor));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Where a buffer's bytes stand; `tensor` unless that is the arena.
+  struct Memory {
+    const std::byte* data = nullptr;
+    const HostTensor* tensor = nullptr;
+    int64_t bytes = 0;  // reserved
+  };
+
+  Status check_inputs() {
+    if (call_.inputs.size() != entry_.inputs.size())
+      return fail(fmt::format("{} tensors for entry {} with {} inputs", call_.inputs.size(),
+                              printable(entry_.name), entry_.inputs.size()));
+    for (size_t i = 0; i < call_.inputs.size(); ++i) {
+      const Buffer& buffer = entry_.buffers[entry_.inputs[i]];
+      const std::vector<int64_t> dims = concrete_dims(buffer.type, call_.symbol_values);
+      if (call_.inputs[i]->dtype != buffer.type.dtype || call_.inputs[i]->dims != dims)
+        return fail(fmt::format("input %{} is {}, expected {}, that is {}",
+                                printable(buffer.value),
+                                shown(call_.inputs[i]->dtype, call_.inputs[i]->dims),
+                                shown(buffer.type.dtype, dims),
+                                to_string(buffer.type, call_.program.symbols)),
+                    "entry " + printable(entry_.name));
+      SINTER_CHECK(call_.inputs[i]->bytes.size() ==
+                       static_cast<size_t>(call_.inputs[i]->volume() *
+                                           size_bytes(buffer.type.dtype)),
+                   "tensor for %{}", buffer.value);
+    }
+    return {};
+  }
+
+  Status place_buffers() {
+    const std::optional<int64_t> arena_bytes = entry_.arena_bytes.evaluate(call_.symbol_values);
+    if (!arena_bytes || *arena_bytes < 0) return fail("the arena's size exceeds 63 bits");
+    arena_.reset(static_cast<std::byte*>(::operator new(
+        static_cast<size_t>(*arena_bytes), std::align_val_t(kArenaAlignment), std::nothrow)));
+    if (!arena_)
+      return fail(fmt::format("no memory for an arena of {} bytes", *arena_bytes), {},
+                  "use smaller inputs", ExitCode::device);
+    if (call_.options.poison_freed)
+      std::memset(arena_.get(), kPoison, static_cast<size_t>(*arena_bytes));
+    for (const Buffer& buffer : entry_.buffers) {
+      Memory& memory = memory_.emplace_back();
+      switch (buffer.place) {
+        case Buffer::Place::arena: {
+          const auto offset = buffer.offset_bytes.evaluate(call_.symbol_values);
+          const auto bytes = buffer.size_bytes.evaluate(call_.symbol_values);
+          if (!offset || !bytes || *offset < 0 || *bytes < 0 || *offset > *arena_bytes - *bytes)
+            return fail(fmt::format("%{} leaves the arena of {} bytes", printable(buffer.value),
+                                    *arena_bytes),
+                        {}, {}, ExitCode::internal_error);
+          memory.data = arena_.get() + *offset;
+          memory.bytes = *bytes;
+          break;
+        }
+        case Buffer::Place::input:
+          memory.tensor = call_.inputs[buffer.index];
+          break;
+        case Buffer::Place::weight:
+          memory.tensor = &call_.weights[buffer.index];
+          break;
+        case Buffer::Place::state:
+          memory.tensor = &call_.states[buffer.index];
+          break;
+      }
+      if (memory.tensor) {
+        memory.data = memory.tensor->bytes.data();
+        memory.bytes = static_cast<int64_t>(memory.tensor->bytes.size());
+      }
+    }
+    return {};
+  }
+
+  // The buffers of kept values; those that no step writes are copied now.
+  Status prepare_kept() {
+    result_.kept.resize(call_.options.keep.size());
+    for (size_t i = 0; i < call_.options.keep.size(); ++i) {
+      const std::string& name = call_.options.keep[i];
+      const auto it = llvm::find_if(entry_.buffers,
+                                    [&](const Buffer& buffer) { return buffer.value == name; });
+      if (it == entry_.buffers.end())
+        return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a "
+                                "kernel",
+                                printable(name)),
+                    "entry " + printable(entry_.name), "compile with it kept, or without fusion");
+      const auto id = static_cast<uint32_t>(it - entry_.buffers.begin());
+      result_.kept[i].first = name;
+      if (it->place == Buffer::Place::arena || it->version > 0) {
+        kept_.emplace_back(id, i);
+      } else {
+        SINTER_LET(tensor, copy_out(id));
+        result_.kept[i].second = std::move(tensor);
+      }
+    }
+    return {};
+  }
+
+  Status keep_written(uint32_t buffer) {
+    for (const auto& [id, index] : kept_)
+      if (id == buffer) {
+        SINTER_LET(tensor, copy_out(id));
+        result_.kept[index].second = std::move(tensor);
+      }
+    return {};
+  }
+
+  Result<HostTensor> copy_out(uint32_t id) const {
+    const Buffer& buffer = entry_.buffers[id];
+    SINTER_LET(tensor, make_tensor(buffer.type.dtype, concrete_dims(buffer.type, call_.symbol_values)));
+    SINTER_TRY(fits(id, tensor));
+    if (!tensor.bytes.empty())
+      std::memcpy(tensor.bytes.data(), memory_[id].data, tensor.bytes.size());
+    return std::move(tensor);
+  }
+
+  Status fits(uint32_t id, const HostTensor& tensor) const {
+    if (static_cast<int64_t>(tensor.bytes.size()) <= memory_[id].bytes) return {};
+    return fail(fmt::format("%{} has {} bytes, its buffer {}",
+                            printable(entry_.buffers[id].value), tensor.bytes.size(),
+                            memory_[id].bytes),
+                {}, {}, ExitCode::internal_error);
+  }
+
+  std::byte* writable(uint32_t id) const { return const_cast<std::byte*>(memory_[id].data); }
+
+  Status kernel_step(const KernelStep& step) {
+    const HostKernel& kernel = call_.kernels[step.kernel];
+    std::vector<HostTensor> copies;
+    copies.reserve(step.inputs.size());
+    llvm::SmallVector<const HostTensor*, 8> arguments;
+    for (uint32_t id : step.inputs) {
+      if (memory_[id].tensor) {
+        arguments.push_back(memory_[id].tensor);
+        continue;
+      }
+      SINTER_LET(tensor, copy_out(id));
+      arguments.push_back(&copies.emplace_back(std::move(tensor)));
+    }
+    SINTER_LET(results, evaluate(kernel.graph, call_.program.symbols, call_.symbol_values, arguments));
+    for (size_t i = 0; i < kernel.results.size(); ++i) {
+      const uint32_t id = step.outputs[kernel.results[i]];
+      SINTER_TRY(fits(id, results[i]));
+      if (!results[i].bytes.empty())
+        std::memcpy(writable(id), results[i].bytes.data(), results[i].bytes.size());
+      SINTER_TRY(keep_written(id));
+    }
+    for (const HostKernel::Append& append : kernel.appends) {
+      const uint32_t id = step.outputs[append.output];
+      SINTER_TRY(write_rows(results[append.rows], results[append.slots],
+                            call_.states[entry_.buffers[id].index]));
+      SINTER_TRY(keep_written(id));
+    }
+    return {};
+  }
+
+  Status gemm_step(const GemmStep& step) {
+    SINTER_LET(m, number(step.m));
+    SINTER_LET(n, number(step.n));
+    SINTER_LET(k, number(step.k));
+    SINTER_LET(a, matrix(step.a));
+    SINTER_LET(b, matrix(step.b));
+    SINTER_LET(c, matrix(step.c));
+    ConstMatrix bias;
+    if (step.bias >= 0) {
+      const auto id = static_cast<uint32_t>(step.bias);
+      bias = {memory_[id].data, entry_.buffers[id].type.dtype, 0, 1};
+    }
+    const MutableMatrix result{writable(step.c.buffer) + (c.data - memory_[step.c.buffer].data),
+                               c.dtype, c.row_stride, c.column_stride};
+    SINTER_TRY(loop(step, 0, a, b, result, m, n, k, step.bias >= 0 ? &bias : nullptr));
+    return keep_written(step.c.buffer);
+  }
+
+  Status loop(const GemmStep& step, size_t depth, ConstMatrix a, ConstMatrix b, MutableMatrix c,
+              int64_t m, int64_t n, int64_t k, const ConstMatrix* bias) {
+    if (depth == step.loops.size()) {
+      if (m > 0 && n > 0) gemm(a, b, c, m, n, k, bias);
+      return {};
+    }
+    SINTER_LET(count, number(step.loops[depth].count));
+    SINTER_LET(a_stride, number(step.loops[depth].a_stride));
+    SINTER_LET(b_stride, number(step.loops[depth].b_stride));
+    SINTER_LET(c_stride, number(step.loops[depth].c_stride));
+    for (int64_t i = 0; i < count; ++i) {
+      SINTER_TRY(loop(step, depth + 1, a, b, c, m, n, k, bias));
+      a.data += a_stride * size_bytes(a.dtype);
+      b.data += b_stride * size_bytes(b.dtype);
+      c.data += c_stride * size_bytes(c.dtype);
+    }
+    return {};
+  }
+
+  Result<ConstMatrix> matrix(const GemmOperand& operand) const {
+    SINTER_LET(offset, number(operand.offset));
+    SINTER_LET(row_stride, number(operand.row_stride));
+    SINTER_LET(column_stride, number(operand.column_stride));
+    const DType dtype = entry_.buffers[operand.buffer].type.dtype;
+    return ConstMatrix{memory_[operand.buffer].data + offset * size_bytes(dtype), dtype,
+                       row_stride, column_stride};
+  }
+
+  Result<int64_t> number(const SymExpr& expr) const {
+    if (const auto value = expr.evaluate(call_.symbol_values)) return *value;
+    return fail(fmt::format("{} exceeds 63 bits", to_string(expr, call_.program.symbols)));
+  }
+
+  void poison_after(uint32_t step) {
+    for (size_t id = 0; id < entry_.buffers.size(); ++id) {
+      const Buffer& buffer = entry_.buffers[id];
+      if (buffer.place == Buffer::Place::arena && buffer.last_step == step)
+        std::memset(writable(static_cast<uint32_t>(id)), kPoison,
+                    static_cast<size_t>(memory_[id].bytes));
+    }
+  }
+
+  const HostCall& call_;
+  const EntryPlan& entry_ = call_.entry;
+  Arena arena_;
+  std::vector<Memory> memory_;  // of each buffer
+  llvm::SmallVector<std::pair<uint32_t, size_t>, 4> kept_;  // buffer, index in RunResult::kept
+  RunResult result_;
+};
+
+}  // namespace
+
+Result<RunResult> run_entry(const HostCall& call) { return Run(call).run(); }
+
+std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values) {
+  std::vector<int64_t> dims;
+  for (Dim dim : type.dims)
+    dims.push_back(dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index]);
+  return dims;
+}
+
+}  // namespace sinter

@@ -1,0 +1,138 @@
+#include "runtime/random_inputs.h"
+
+#include <algorithm>
+
+#include "runtime/host_view.h"
+
+namespace sinter {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  uint64_t bits() {
+    uint64_t x = state_ += 0x9E3779B97F4A7C15ULL;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31);
+  }
+  // low .. high, of fewer than 2^32 values.
+  int64_t integer(int64_t low, int64_t high) {
+    const auto count = static_cast<uint64_t>(high - low) + 1;
+    return low + static_cast<int64_t>(((bits() >> 32) * count) >> 32);
+  }
+  // Four 16-bit numbers added: a bell of variance 4 / 12 around 2, in exact arithmetic.
+  double bell() {
+    uint64_t x = bits();
+    uint64_t sum = 0;
+    for (int i = 0; i < 4; ++i, x >>= 16) sum += x & 0xffff;
+    return (static_cast<double>(sum) * 0x1p-16 - 2) * 1.7320508075688772;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// What an integer input is used for.
+struct Role {
+  bool slots = false, first = false;
+  int64_t rows = INT64_MAX;  // of the smallest table or state that it points into
+};
+
+class InputMaker {
+ public:
+  InputMaker(const Graph& graph, llvm::ArrayRef<int64_t> symbol_values)
+      : graph_(graph), values_(symbol_values) {}
+
+  Result<HostTensor> make(ValueId input, uint64_t seed) const {
+    const Op& op = graph_[input];
+    std::vector<int64_t> dims;
+    for (Dim dim : op.type.dims) dims.push_back(extent(dim));
+    if (op.type.dtype != DType::i32) return random_tensor(op.type.dtype, std::move(dims), seed);
+    const Role role = role_of(input);
+    if (!role.slots && !role.first) {
+      const int64_t rows = role.rows == INT64_MAX ? 8 : role.rows;
+      if (rows == 0) return fail(fmt::format("%{} points into an empty table", op.name));
+      return random_tensor(op.type.dtype, std::move(dims), seed, {1, 0, rows - 1});
+    }
+    SINTER_LET(tensor, make_tensor(op.type.dtype, std::move(dims)));
+    const int64_t tokens = tensor.volume();
+    if (tokens > role.rows)
+      return fail(fmt::format("{} tokens, but the state has {} rows", tokens, role.rows),
+                  "%" + op.name, "make the state larger");
+    Random random(seed);
+    int32_t first = 0;
+    for (int64_t i = 0; i < tokens; ++i) {
+      if (random.integer(0, 7) == 0) first = static_cast<int32_t>(i);
+      tensor.data<int32_t>()[i] = role.slots ? static_cast<int32_t>(i) : first;
+    }
+    return std::move(tensor);
+  }
+
+ private:
+  int64_t extent(Dim dim) const {
+    return dim.is_constant() ? dim.constant() : values_[dim.symbol().index];
+  }
+
+  Role role_of(ValueId input) const {
+    Role role;
+    for (const Op& op : graph_.ops()) {
+      const auto is_operand = [&](size_t i) {
+        return i < op.operands.size() && root_of(graph_, op.operands[i]) == input;
+      };
+      const bool id = op.kind == OpKind::embedding && is_operand(1);
+      const bool slot = (op.kind == OpKind::kv_append && is_operand(2)) ||
+                        (op.kind == OpKind::attention && is_operand(4));
+      const bool first = op.kind == OpKind::attention && is_operand(3);
+      role.slots |= slot;
+      role.first |= first;
+      if (id) role.rows = std::min(role.rows, rows(op.operands[0]));
+      if (slot) role.rows = std::min(role.rows, rows(op.operands[op.kind == OpKind::kv_append ? 0 : 1]));
+      if (first) role.rows = std::min(role.rows, rows(op.operands[1]));
+    }
+    return role;
+  }
+  int64_t rows(ValueId table) const { return extent(graph_[table].type.dims[0]); }
+
+  const Graph& graph_;
+  llvm::ArrayRef<int64_t> values_;
+};
+
+}  // namespace
+
+Result<HostTensor> random_tensor(DType dtype, std::vector<int64_t> dims, uint64_t seed,
+                                 const RandomRange& range) {
+  SINTER_LET(tensor, make_tensor(dtype, std::move(dims)));
+  Random random(seed);
+  const int64_t count = tensor.volume();
+  if (dtype == DType::i32) {
+    for (int64_t i = 0; i < count; ++i)
+      tensor.data<int32_t>()[i] = static_cast<int32_t>(random.integer(range.low, range.high));
+  } else if (dtype == DType::i1) {
+    for (int64_t i = 0; i < count; ++i) tensor.bytes[static_cast<size_t>(i)] = std::byte(random.bits() >> 63);
+  } else {
+    std::vector<double> values(static_cast<size_t>(count));
+    for (double& value : values) value = random.bell() * range.scale;
+    store_run<double>(values.data(), count, storage_of(dtype), tensor.bytes.data());
+  }
+  return std::move(tensor);
+}
+
+Result<std::vector<HostTensor>> random_inputs(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
+                                              llvm::ArrayRef<int64_t> symbol_values,
+                                              uint64_t seed) {
+  SINTER_CHECK(symbols.size() == symbol_values.size(), "{} values for {} symbols",
+               symbol_values.size(), symbols.size());
+  const InputMaker maker(graph, symbol_values);
+  Random seeds(seed);
+  std::vector<HostTensor> inputs;
+  for (ValueId input : graph.inputs) {
+    SINTER_LET(tensor, maker.make(input, seeds.bits()));
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+}  // namespace sinter

@@ -1,0 +1,25 @@
+// Tensors for runs whose inputs do not matter but must repeat: the same seed gives the same bytes
+// on every machine.
+#pragma once
+
+#include "ir/graph.h"
+#include "runtime/host_tensor.h"
+
+namespace sinter {
+
+struct RandomRange {
+  double scale = 1;           // floats: standard deviation of a bell of mean 0
+  int64_t low = 0, high = 1;  // integers: both inclusive
+};
+Result<HostTensor> random_tensor(DType dtype, std::vector<int64_t> dims, uint64_t seed,
+                                 const RandomRange& range = {});
+
+/// One tensor per input of an entry's graph, all ids inside their tables. Of the integer inputs,
+/// those that are slots count up from 0; `first` of an attention is the first token of each of a
+/// few sequences; ids of an embedding are below its number of rows; others are 0 .. 7. An error
+/// where a state has fewer rows than there are tokens.
+Result<std::vector<HostTensor>> random_inputs(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
+                                              llvm::ArrayRef<int64_t> symbol_values,
+                                              uint64_t seed);
+
+}  // namespace sinter
