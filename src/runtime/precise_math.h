@@ -1,0 +1,30 @@
+// The functions that the formulas of ops.def name, in float64: for accuracy checks.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+namespace sinter::precise {
+
+inline double neg(double a) { return -a; }
+inline double abs(double a) { return std::fabs(a); }
+inline double exp(double a) { return std::exp(a); }
+inline double log(double a) { return std::log(a); }
+inline double sqrt(double a) { return std::sqrt(a); }
+inline double tanh(double a) { return std::tanh(a); }
+inline double erf(double a) { return std::erf(a); }
+inline double sin(double a) { return std::sin(a); }
+inline double cos(double a) { return std::cos(a); }
+inline double add(double a, double b) { return a + b; }
+inline double sub(double a, double b) { return a - b; }
+inline double mul(double a, double b) { return a * b; }
+inline double div(double a, double b) { return a / b; }
+
+inline double maximum(double a, double b) {
+  if (a != a || b != b) return std::numeric_limits<double>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+}
+inline double minimum(double a, double b) { return -maximum(-a, -b); }
+
+}  // namespace sinter::precise
