@@ -10,22 +10,37 @@ namespace sinter {
 
 /// What a row kernel has to do, independent of its text.
 struct RowProblem {
+  /// Elements of a row that are walked together; a row has one such stage or several.
+  struct Stage {
+    int64_t lanes = 0;        // V of the contract for the stage's reductions; 0: it has none
+    int64_t chunks = 0;       // of 8 elements, in the longest row
+    int64_t kept_values = 0;  // elements that live at once from one pass over the row to a later one
+  };
   SymExpr rows;
-  bool has_reduction = false;
-  int64_t lanes = 1;            // V of the contract: the largest of the group's reductions
-  int64_t width = 1;            // elements of the widest stage (upper bound of a symbol)
-  int64_t kept_values = 0;      // element values that live across passes over the row
-  int64_t kept_element_bytes = 4;
+  llvm::SmallVector<Stage, 2> stages;
+  int64_t reductions = 1;
 };
 
 struct RowConfig {
-  bool on_chip = true;          // rows are read once and kept in registers; else every pass reads again
-  int64_t threads_per_row = 1;  // power of two <= lanes; each simulates lanes / threads_per_row lanes
+  bool on_chip = true;          // elements needed again stay in registers; else every pass reads again
+  int64_t threads_per_row = 1;  // power of two
   int64_t rows_per_block = 1;
-  int64_t threads = 256;        // of a block
+  int64_t threads = 256;        // of a block: a multiple of 32
+
+  /// Threads of a row that walk a stage of `lanes` virtual lanes, each simulating lanes / owners of
+  /// them. Where a stage has fewer lanes than the row threads, threads with equal remainder by
+  /// `owners` do the same work and one of them stores.
+  int64_t owners(int64_t lanes) const {
+    return lanes == 0 || lanes > threads_per_row ? threads_per_row : lanes;
+  }
+  /// Chunks of a stage that one thread walks.
+  int64_t chunks_per_thread(const RowProblem::Stage& stage) const {
+    const int64_t n = owners(stage.lanes);
+    return stage.chunks / n + (stage.chunks % n != 0);
+  }
 };
 
-/// nullopt: no configuration fits the device (registers, shared memory).
+/// nullopt: no configuration fits the device (threads, shared memory).
 std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef<Symbol> symbols,
                                        const DeviceDescription& device);
 

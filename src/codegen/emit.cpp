@@ -1,0 +1,125 @@
+#include "codegen/emit.h"
+
+#include <xxhash.h>
+
+#include "codegen/emit_kernel_body.h"
+#include "codegen/emit_scalar.h"
+#include "ir/grouping.h"
+#include "ir/text.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kLongestRole = 40;  // characters
+
+/// The group with names of its own, so that equal groups are equal and no name from a file reaches
+/// the text: inputs are x0, x1, ..., the other values v0, v1, ...
+Graph canonical_names(const Graph& group) {
+  Graph graph = group;
+  size_t value = 0, input = 0;
+  for (ValueId id : graph.inputs) graph[id].name = fmt::format("x{}", input++);
+  for (Op& op : graph.mutable_ops())
+    if (op_class(op) != OpClass::leaf) op.name = fmt::format("v{}", value++);
+  return graph;
+}
+
+/// Symbols of the group's types and attributes in the order of their appearance.
+std::vector<SymbolId> symbols_of(const Graph& graph) {
+  std::vector<SymbolId> found;
+  const auto add = [&](Dim dim) {
+    if (!dim.is_constant() && !llvm::is_contained(found, dim.symbol()))
+      found.push_back(dim.symbol());
+  };
+  for (const Op& op : graph.ops()) {
+    llvm::for_each(op.type.dims, add);
+    for (const auto& [name, value] : op.attrs) {
+      if (const auto* dim = std::get_if<Dim>(&value)) add(*dim);
+      if (const auto* dims = std::get_if<Dims>(&value)) llvm::for_each(*dims, add);
+    }
+  }
+  return found;
+}
+
+/// The names of the ops that compute, joined, as far as there is room: "add_rms_norm".
+std::string role_of(const Graph& group) {
+  std::string role;
+  std::string_view last;
+  for (const Op& op : group.ops()) {
+    const std::string_view name = op.kind == OpKind::kv_append ? "append" : op_info(op.kind).name;
+    if (!computes(op) || name == last) continue;
+    if (role.size() + 1 + name.size() > kLongestRole) break;
+    role += (role.empty() ? "" : "_") + std::string(name);
+    last = name;
+  }
+  return role.empty() ? "copy" : role;
+}
+
+/// The group as a comment, symbols by their parameters' names.
+std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                      llvm::ArrayRef<SymbolId> parameters) {
+  std::vector<Symbol> named(symbols.begin(), symbols.end());
+  std::string text;
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    Symbol& symbol = named[parameters[k].index];
+    symbol.name = fmt::format("n{}", k);
+    text += fmt::format("// {} in [{}, {}]", symbol.name, symbol.low, symbol.high);
+    text += symbol.multiple == 1 ? "\n" : fmt::format(" step {}\n", symbol.multiple);
+  }
+  std::string graph = print_graph(group, named);
+  for (size_t begin = 0; begin < graph.size();) {
+    const size_t end = std::min(graph.find('\n', begin), graph.size());
+    text += "// " + graph.substr(begin, end - begin) + '\n';
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::string parameters_of(const Graph& graph, size_t symbols) {
+  std::string text;
+  const auto add = [&](std::string parameter) {
+    text += (text.empty() ? "" : ", ") + std::move(parameter);
+  };
+  for (size_t k = 0; k < graph.inputs.size(); ++k)
+    add(fmt::format("const {}* __restrict__ x{}", memory_type(graph[graph.inputs[k]].type.dtype), k));
+  for (size_t k = 0; k < graph.outputs.size(); ++k)
+    add(fmt::format("{}* __restrict__ y{}", memory_type(graph[graph.outputs[k]].type.dtype), k));
+  for (size_t k = 0; k < symbols; ++k) add(fmt::format("long long n{}", k));
+  return text;
+}
+
+}  // namespace
+
+Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank,
+                           llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device) {
+  Kernel kernel;
+  kernel.group = canonical_names(group);
+  kernel.symbols = symbols_of(kernel.group);
+  for (SymbolId symbol : kernel.symbols)
+    if (symbols[symbol.index].where == Symbol::Where::device)
+      return fail("the size of a kernel's values is known on the device only", {},
+                  "give the symbol a value on the host", ExitCode::internal_error);
+  for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
+    if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append) kernel.appends.push_back(k);
+
+  SINTER_LET(form, analyze_group(kernel.group, prefix_rank, symbols));
+  SINTER_LET(body, form.reduces ? emit_rows(form, symbols, kernel.symbols, device)
+                                : emit_elements(form, symbols, kernel.symbols));
+  kernel.launch = body.launch;
+  const std::string role = role_of(kernel.group);
+  const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
+                           "#include \"sinter/reduce.cuh\"\n#include \"sinter/vector.cuh\"\n"
+                           "using namespace sinter;\n\n" +
+                           body.globals;
+  const std::string tail =
+      fmt::format("({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()),
+                  indented(body.text));
+  const std::string bounds =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", body.launch.threads);
+  const std::string hashed = role + '\n' + head + bounds + tail;
+  kernel.name = fmt::format("{}_{:08x}", role,
+                            static_cast<uint32_t>(XXH3_64bits(hashed.data(), hashed.size())));
+  kernel.source = head + bounds + kernel.name + tail;
+  return kernel;
+}
+
+}  // namespace sinter

@@ -1,0 +1,75 @@
+// Groups without reductions: every chunk of 8 elements of every result is one thread's work. Results
+// of different sizes are stages of their own, one after the other in the order of threads:
+//
+//   const long long item = blockIdx.x * 256ll + threadIdx.x;
+//   if (item < 65536) {
+//     const int i = 8 * item;
+//     ...
+//   } else if (item < 65536 + 8192) {
+#include "codegen/emit_kernel_body.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kThreads = 256;
+
+/// Chunks of a stage, as code.
+std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
+  if (width.is_constant()) return fmt::format("{}", width.constant() / 8 + (width.constant() % 8 != 0));
+  if (const auto exact = width.divide_exactly(SymExpr(8))) return space.size_code(*exact);
+  return fmt::format("({} + 7) / 8", space.size_code(width));
+}
+
+}  // namespace
+
+Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                 llvm::ArrayRef<SymbolId> parameters) {
+  LoopSpace space(form, symbols, parameters);
+  ValueEmitter values(form, space);
+  KernelBody body;
+  SymExpr elements = 0;  // room for the last, incomplete chunks included
+  std::string before, branches;
+  for (uint32_t s = 0; s < form.stages.size(); ++s) {
+    const Stage& stage = form.stages[s];
+    if (stage.width.is(0)) continue;
+    const bool whole = space.divides_by_chunk(stage.width);
+    CodeScope branch;
+    values.open(s, 0, branch, !whole);
+    for (const Task& task : form.tasks)
+      if (task.stage == s) values.store(task, "");
+    if (values.error()) return tl::make_unexpected(*values.error());
+    const std::string item = before.empty() ? "item" : fmt::format("(item - ({}))", before);
+    std::string text;
+    if (!stage.axes.empty()) {
+      text = fmt::format("const {0} i = static_cast<{0}>({1} * 8);\n", space.index_type(stage), item);
+      if (!whole)
+        text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
+                            space.size_code(stage.width));
+    }
+    const std::string chunk = values.close();
+    text += branch.text + chunk;
+
+    before += (before.empty() ? "" : " + ") + chunks_code(space, stage.width);
+    branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", before,
+                            indented(text));
+    elements += stage.width;
+    if (!elements.is_constant() && !whole) elements += SymExpr(7);
+    if (elements.is_constant()) elements = (elements.constant() + 7) / 8 * 8;
+  }
+  body.globals = values.globals();
+  if (!branches.empty())
+    body.text = fmt::format("const long long item = blockIdx.x * {}ll + threadIdx.x;\n{}\n", kThreads,
+                            branches);
+  body.launch.rows = 1;
+  body.launch.threads = kThreads;
+  if (elements.is_constant()) {
+    body.launch.items_per_row = elements.constant() / 8;
+    body.launch.items_per_block = kThreads;
+  } else {
+    body.launch.symbolic_items = elements;
+    body.launch.items_per_block = kThreads * 8;
+  }
+  return body;
+}
+
+}  // namespace sinter

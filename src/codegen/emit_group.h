@@ -1,0 +1,44 @@
+// A group made ready for emission: primitives, the rows they share, and what is computed when.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+
+/// Elements of a row that are walked together: all members with as many elements to a row.
+struct Stage {
+  SymExpr width;      // elements of a row
+  Dims axes;          // outermost first, none of extent 1; their product is `width`
+  int64_t lanes = 0;  // V of the stage's reductions, 0 if it has none
+};
+
+/// One thing a pass over the row does.
+struct Task {
+  ValueId value;           // a reduce, or the value of an output
+  int64_t output = -1;     // which output, or -1: a reduce
+  uint32_t stage = 0;      // index into GroupForm::stages
+  uint32_t pass = 0;       // the number of reductions that must be complete, one after the other
+};
+
+struct GroupForm {
+  Graph graph;  // primitives; inputs and outputs as in the group
+  Dims prefix;  // the rows; empty if the group has no reductions: then everything is one "row"
+  std::vector<Stage> stages;
+  std::vector<Task> tasks;  // by pass, then stage, then op
+  bool reduces = false;
+
+  uint32_t passes() const { return tasks.empty() ? 0 : tasks.back().pass + 1; }
+  /// The value whose elements output `value` writes: a kv_append's operand, else itself.
+  ValueId stored(ValueId value) const {
+    return graph[value].kind == OpKind::kv_append ? graph[value].operands[1] : value;
+  }
+};
+
+/// Fails on ops that a row or pointwise kernel cannot compute, and where members share no rows.
+Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
+                                llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

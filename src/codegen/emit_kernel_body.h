@@ -1,0 +1,23 @@
+// The two forms of kernels: rows with reductions, and independent elements.
+#pragma once
+
+#include "codegen/emit_value.h"
+#include "plan/program.h"
+#include "target/schedule.h"
+
+namespace sinter {
+
+/// What a kernel's function holds, and how it is launched.
+struct KernelBody {
+  std::string globals;  // definitions before the function
+  std::string text;     // between the function's braces
+  Launch launch;
+};
+
+/// `parameters`: symbols in the order of the kernel's parameters.
+Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device);
+Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                 llvm::ArrayRef<SymbolId> parameters);
+
+}  // namespace sinter

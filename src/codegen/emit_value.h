@@ -1,0 +1,95 @@
+// Values as code, pulled from where they are needed back to the inputs.
+//
+// `value(id, coords)` gives an expression for the element of `id` at `coords` and writes the
+// statements it needs, each into the outermost scope where it is valid: what depends on the row
+// alone stands before the loop, and chunk loads stand before the loop over a chunk's elements. A
+// value at given coordinates is computed once in a scope.
+//
+// Values computed in one pass over a stage and needed in a later one may be kept in registers:
+// `k3[j][e]` is element e of the thread's chunk j.
+#pragma once
+
+#include <optional>
+
+#include "codegen/emit_scope.h"
+
+namespace sinter {
+
+/// An element value that lives from pass `first` to pass `last`.
+struct KeptValue {
+  uint32_t number, stage, first, last;
+  DType dtype;
+};
+
+class ValueEmitter {
+ public:
+  ValueEmitter(const GroupForm& form, LoopSpace& space) : form_(form), space_(space) {}
+
+  /// Begins to write the body for one element of `stage` in `pass`; `row` is the scope around the
+  /// loop. `tail`: only the first `valid` elements of a chunk exist. A stage of one element has no
+  /// loop: its statements go to `row` itself.
+  void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail);
+  /// The body of the loop over chunks, complete.
+  std::string close();
+
+  std::string value(ValueId id, const IndexMap& coords);
+  /// The value at the current element of the stage.
+  std::string element(ValueId id) { return value(id, space_.identity(form_.graph[id].type.dims)); }
+  /// Adds a statement for the current element.
+  void statement(std::string_view text) { current_->line("{}", text); }
+  /// Writes the output's current element; `guard`: when (empty: always).
+  void store(const Task& task, const std::string& guard);
+  /// From now on the reduce `id` is the row's `name`.
+  void define_reduction(ValueId id, std::string name) { reductions_[id.index] = std::move(name); }
+
+  /// Lets values live from pass to pass. First all that a pass finds computed by an earlier one are
+  /// collected in `kept`; text made with the complete collection keeps them.
+  void keep(std::map<std::string, KeptValue>* kept) { kept_ = kept; }
+  /// Definitions that stand before the kernel.
+  const std::string& globals() const { return globals_; }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  struct Scopes;
+  std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
+  std::string define_chunk(const std::string& key, DType dtype, CodeScope& chunk);
+  std::string load(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string table(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string reduction(ValueId id, const IndexMap& coords);
+  std::string gather(const Op& op, const IndexMap& coords);
+  std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
+  IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
+  IndexExpr address(const Task& task, const IndexMap& coords);
+
+  std::string find(const std::string& key, Level level);
+  const KeptValue* kept_here(const std::string& key, const CodeScope& scope, Level level,
+                             DType dtype);
+  std::string element_loop(const std::string& body) const;
+  std::string fresh() { return fmt::format("v{}", next_++); }
+  std::string give_up(std::string what);
+
+  const GroupForm& form_;
+  LoopSpace& space_;
+  std::map<uint32_t, std::string> reductions_;
+  std::map<std::string, KeptValue>* kept_ = nullptr;
+  struct Computed {
+    uint32_t pass;
+    DType dtype;
+  };
+  std::map<std::string, Computed> computed_;
+
+  CodeScope chunk_, element_;
+  CodeScope* current_ = nullptr;
+  std::string after_;  // stores of whole chunks
+  uint32_t stage_ = 0, pass_ = 0;
+  bool tail_ = false;
+
+  uint32_t next_ = 0;
+  std::map<uint32_t, std::string> tables_;
+  std::string globals_;
+  std::optional<Error> error_;
+};
+
+}  // namespace sinter
