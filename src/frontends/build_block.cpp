@@ -38,8 +38,8 @@ class Block {
                                    ? spec_.attention_scale / static_cast<double>(layer_ + 1)
                                    : spec_.attention_scale);
     if (spec_.window) attrs.set(AttrName::window, *spec_.window);
-    const ValueId attention = g_.builder.op(OpKind::attention, {q_rows, keys, values, g_.first, g_.slot},
-                                            attrs, name("attn"));
+    const ValueId attention = g_.builder.op(
+        OpKind::attention, {q_rows, keys, values, g_.first, g_.slot}, attrs, name("attn"));
     return g_.linear(attention, name("attn_out"), spec_.attention_out_bias);
   }
 
@@ -70,8 +70,8 @@ class Block {
     if (spec_.gated) {
       const ValueId gate = g_.linear(x, name("mlp.gate"), spec_.mlp_bias);
       const ValueId up = g_.linear(x, name("mlp.up"), spec_.mlp_bias);
-      const ValueId active =
-          g_.named(spec_.activation, {gate}, name("mlp.") + std::string(op_info(spec_.activation).name));
+      const ValueId active = g_.named(spec_.activation, {gate},
+                                      name("mlp.") + std::string(op_info(spec_.activation).name));
       inner = g_.named(OpKind::mul, {active, up}, name("mlp.act"));
     } else {
       const ValueId up = g_.linear(x, name("mlp.up"), spec_.mlp_bias);

@@ -16,11 +16,11 @@ class ModelGraph {
   const ModelSpec& spec;
   Builder builder;
 
-  Dim tokens;              // extent of the token axis
-  Dim visible_rows;        // cache rows that attention may look at, from the first
+  Dim tokens;                // extent of the token axis
+  Dim visible_rows;          // cache rows that attention may look at, from the first
   ValueId pos, slot, first;  // i32 [tokens]: position in the sequence, cache row, cache row of the
                              // sequence's first token
-  ValueId cos, sin;        // rotary tables [tokens, rotary/2]; invalid with learned positions
+  ValueId cos, sin;          // rotary tables [tokens, rotary/2]; invalid with learned positions
 
   ValueId input(std::string name, Dim extent);  // i32 [extent]
   ValueId weight(const std::string& name) { return leaf(OpKind::weight, name); }

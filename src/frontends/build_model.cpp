@@ -7,7 +7,8 @@ namespace sinter {
 namespace {
 
 // Positions in Module::symbols.
-constexpr SymbolId kPrefillTokens{0}, kWantedRows{1}, kDecodeTokens{2}, kCacheRows{3}, kVisibleRows{4};
+constexpr SymbolId kPrefillTokens{0}, kWantedRows{1}, kDecodeTokens{2}, kCacheRows{3},
+    kVisibleRows{4};
 constexpr int64_t kCacheStep = 8;
 
 std::vector<Symbol> model_symbols(const ModelSpec& spec) {

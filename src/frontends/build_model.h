@@ -23,7 +23,7 @@
 
 namespace sinter {
 
-inline constexpr int64_t kMostDecodeTokens = 8;    // tokens of one decode call
+inline constexpr int64_t kMostDecodeTokens = 8;     // tokens of one decode call
 inline constexpr int64_t kMostCachedSequences = 8;  // of the longest length
 
 /// The module of a spec that passed check_spec. Errors are those of build_weights.

@@ -1,5 +1,7 @@
 #include "frontends/build_weights.h"
 
+#include <set>
+
 #include "ir/builder.h"
 
 namespace sinter {
@@ -8,7 +10,8 @@ namespace {
 
 /// Replaces every `marker` in `text`.
 std::string replaced(std::string text, std::string_view marker, std::string_view with) {
-  for (size_t at = text.find(marker); at != std::string::npos; at = text.find(marker, at + with.size()))
+  for (size_t at = text.find(marker); at != std::string::npos;
+       at = text.find(marker, at + with.size()))
     text.replace(at, marker.size(), with);
   return text;
 }
@@ -128,21 +131,39 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
         return tl::make_unexpected(std::move(error));
       }
       if (found->dims != file_type.dims)
-        return fail(fmt::format("tensor {} is {}, but the model's sizes ask for {} (weight {})",
-                                printable(tensor), to_string(*found, {}),
-                                to_string(TensorType{found->dtype, file_type.dims}, {}), weight.name),
-                    std::string(place), "correct the sizes or give the weights that belong to them");
+        return fail(
+            fmt::format("tensor {} is {}, but the model's sizes ask for {} (weight {})",
+                        printable(tensor), to_string(*found, {}),
+                        to_string(TensorType{found->dtype, file_type.dims}, {}), weight.name),
+            std::string(place),
+            "correct the config's sizes or give the weights that belong to them");
       if (!is_float(found->dtype))
         return fail(fmt::format("tensor {} is {}, expected a float type (weight {})",
                                 printable(tensor), to_string(*found, {}), weight.name),
                     std::string(place), "give f32, f16 or bf16 weights");
       file_type.dtype = found->dtype;
     }
-    weights.push_back({weight.name,
-                       {spec.dtype, weight.dims},
-                       weight_function(weight, rule_of(weight, names.map), tensor, file_type, spec.dtype)});
+    weights.push_back(
+        {weight.name,
+         {spec.dtype, weight.dims},
+         weight_function(weight, rule_of(weight, names.map), tensor, file_type, spec.dtype)});
   }
   return weights;
+}
+
+Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
+                             const TensorSource& source, std::string_view place) {
+  std::set<std::string, std::less<>> used;
+  for (const LogicalWeight& weight : logical_weights(spec)) used.insert(tensor_name(weight, names));
+  used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
+  for (const std::string& tensor : source.names()) {
+    const auto ends = [&](const std::string& end) { return tensor.ends_with(end); };
+    if (used.contains(tensor) || llvm::any_of(names.map.ignorable, ends)) continue;
+    return fail(fmt::format("tensor {} is no part of the model that the config describes",
+                            printable(tensor)),
+                std::string(place), "give a config and weights that belong together");
+  }
+  return {};
 }
 
 }  // namespace sinter

@@ -32,10 +32,15 @@ std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
 /// The tensor that a logical weight is cut from, as the spec asks for it.
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);
 
-/// One Weight per logical weight. With a source, each tensor must exist in it with the dims that the
-/// spec asks for and a float type, else the error names the tensor, both shapes and `place` (the
-/// model's file or folder). Without one (null), tensors are taken to be of the spec's type.
+/// One Weight per logical weight. With a source, each tensor must exist in it with the dims that
+/// the spec asks for and a float type, else the error names the tensor, both shapes and `place`
+/// (the model's file or folder). Without one (null), tensors are taken to be of the spec's type.
 Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
                                           const TensorSource* source, std::string_view place);
+
+/// Fails if the source lists a tensor that is neither part of a weight nor ignorable: a term of the
+/// model would be missing without a word. A tied model ignores an output projection.
+Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
+                             const TensorSource& source, std::string_view place);
 
 }  // namespace sinter

@@ -28,8 +28,8 @@ class HfConfig {
 
   explicit HfConfig(const JsonDocument& document) : document_(document), root_(document.view()) {}
 
-  /// The value under the first of `keys` that is set, else the missing place of the first. It becomes
-  /// the place of `field`. Other generations' copies of the fact must agree.
+  /// The value under the first of `keys` that is set, else the missing place of the first. It
+  /// becomes the place of `field`. Other generations' copies of the fact must agree.
   Result<JsonView> find(std::string_view field, const Keys& keys);
 
   // Each fills `out`; without a fallback the key is required.

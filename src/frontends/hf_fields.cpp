@@ -6,17 +6,13 @@ namespace sinter {
 
 namespace {
 
-/// Whether two scalars say the same. Numbers compare by value: 10000 is 10000.0.
-bool same_scalar(const JsonValue& a, const JsonValue& b) {
-  const auto number = [](const JsonValue& value) -> std::optional<double> {
-    if (const int64_t* whole = value.integer()) return static_cast<double>(*whole);
-    if (const double* real = value.real()) return *real;
-    return std::nullopt;
-  };
-  if (const auto x = number(a), y = number(b); x && y) return *x == *y;
-  if (a.boolean() && b.boolean()) return *a.boolean() == *b.boolean();
-  if (a.string() && b.string()) return *a.string() == *b.string();
-  return false;
+/// A scalar as text, such that equal texts mean equal values: 10000 is 10000.0.
+std::string scalar_text(const JsonValue& value) {
+  if (const int64_t* whole = value.integer()) return fmt::format("{}", static_cast<double>(*whole));
+  if (const double* real = value.real()) return fmt::format("{}", *real);
+  if (const bool* truth = value.boolean()) return *truth ? "true" : "false";
+  if (const std::string* text = value.string()) return fmt::format("\"{}\"", printable(*text, 60));
+  return "not a scalar";
 }
 
 struct ActivationName {
@@ -36,21 +32,21 @@ constexpr ActivationName kActivationNames[] = {
 }  // namespace
 
 Result<JsonView> HfConfig::find(std::string_view field, const Keys& keys) {
-  JsonView found = root_[keys.front()];
+  std::optional<JsonView> found;
   for (std::string_view key : keys) {
     read_.emplace(key);
     const JsonView view = root_[key];
     if (!view.present()) continue;
-    if (!found.present()) {
-      found = view;
-    } else if (!same_scalar(*found.value(), *view.value())) {
-      return view.fail(fmt::format("the value differs from that of {}, which says the same thing",
-                                   found.pointer()),
+    if (!found) found = view;
+    const std::string first = scalar_text(*found->value()), own = scalar_text(*view.value());
+    if (first != own)
+      return view.fail(fmt::format("the value is {}, but {}, which says the same thing, is {}", own,
+                                   found->pointer(), first),
                        "remove the wrong one");
-    }
   }
-  place(field, found);
-  return found;
+  if (!found) found = root_[keys.front()];
+  place(field, *found);
+  return *std::move(found);
 }
 
 Status HfConfig::size(int64_t& out, std::string_view field, const Keys& keys,
@@ -123,7 +119,7 @@ Status HfConfig::refuse_unread() const {
   for (const JsonMember& member : *members) {
     const JsonView view = root_[member.key];
     if (!view.present() || read_.contains(member.key) || is_harmless_key(member.key)) continue;
-    return view.mismatch("no such key: its meaning is not supported for this model_type",
+    return view.mismatch("no such key for this model_type",
                          "remove the key if it does not change the model's results");
   }
   return {};

@@ -14,7 +14,8 @@ WeightMap gpt2_weight_map(const ModelSpec& spec) {
                           {"lm_head.weight", {.tensor = "lm_head.weight"}}},
                 .ignorable = {".attn.bias", ".attn.masked_bias"}};
   const auto add = [&](const std::string& weight, const std::string& tensor, bool transposed) {
-    map.rules[weight + ".weight"] = {.tensor = "{p}" + tensor + ".weight", .transposed = transposed};
+    map.rules[weight + ".weight"] = {.tensor = "{p}" + tensor + ".weight",
+                                     .transposed = transposed};
     map.rules[weight + ".bias"] = {.tensor = "{p}" + tensor + ".bias"};
   };
   add("l{i}.norm1", "h.{i}.ln_1", false);
@@ -46,7 +47,8 @@ Result<HfModel> read_hf_gpt2(HfConfig& config) {
   SINTER_TRY(config.size(spec.hidden, "hidden", {"n_embd", "hidden_size"}));
   SINTER_TRY(config.size(spec.layers, "layers", {"n_layer", "num_hidden_layers"}));
   SINTER_TRY(config.size(spec.heads, "heads", {"n_head", "num_attention_heads"}));
-  SINTER_TRY(config.size(spec.max_positions, "max_positions", {"n_positions", "max_position_embeddings"}));
+  SINTER_TRY(
+      config.size(spec.max_positions, "max_positions", {"n_positions", "max_position_embeddings"}));
   SINTER_TRY(config.size(spec.ffn, "ffn", {"n_inner"}, 4 * spec.hidden));
   SINTER_TRY(config.head_dim(spec, {}));
   spec.kv_heads = spec.heads;

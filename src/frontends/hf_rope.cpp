@@ -6,16 +6,20 @@ namespace sinter {
 namespace {
 
 // What a rope dict may hold. attention_factor and the rest belong to types that are not supported.
-constexpr std::string_view kPlainKeys[] = {"rope_type", "type", "rope_theta", "partial_rotary_factor"};
+constexpr std::string_view kPlainKeys[] = {"rope_type", "type", "rope_theta",
+                                           "partial_rotary_factor"};
 constexpr std::string_view kLinearKeys[] = {"factor"};
 constexpr std::string_view kLlama3Keys[] = {"factor", "low_freq_factor", "high_freq_factor",
                                             "original_max_position_embeddings"};
 
 llvm::ArrayRef<std::string_view> keys_of(RopeScaling scaling) {
   switch (scaling) {
-    case RopeScaling::none: return {};
-    case RopeScaling::linear: return kLinearKeys;
-    case RopeScaling::llama3: return kLlama3Keys;
+    case RopeScaling::none:
+      return {};
+    case RopeScaling::linear:
+      return kLinearKeys;
+    case RopeScaling::llama3:
+      return kLlama3Keys;
   }
   return {};
 }

@@ -24,9 +24,8 @@ Result<HfModel> llama2c_spec(const Llama2cHeader& header, const std::string& pat
   spec.tied = header.shared_classifier;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.eos = {1, 2};  // texts are delimited by the begin token
-  SINTER_TRY(check_spec(spec, [&](std::string_view field) {
-    return fmt::format("{}: header ({})", path, field);
-  }));
+  SINTER_TRY(check_spec(
+      spec, [&](std::string_view field) { return fmt::format("{}: header ({})", path, field); }));
   return HfModel{std::move(spec), llama_weight_map()};
 }
 

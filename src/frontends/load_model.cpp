@@ -44,7 +44,7 @@ RandomTensorSource::Types file_tensors(const Module& module) {
 
 /// Where "{p}" of a layout is found: the prefix under which the embedding table exists.
 Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source,
-                                const std::string& folder) {
+                                const std::string& place) {
   const LogicalWeight embed{"embed.weight", "embed.weight", 0, {}};
   std::string tried;
   for (const std::string& prefix : map.prefixes) {
@@ -52,16 +52,16 @@ Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source
     if (source.find(tensor)) return prefix;
     tried += fmt::format("{}{}", tried.empty() ? "" : " nor ", tensor);
   }
-  return fail(fmt::format("the weights hold no embedding table, neither {}", tried), folder,
+  return fail(fmt::format("the weights hold no embedding table, neither {}", tried), place,
               "give weights that belong to the config's model_type");
 }
 
 /// The last step for every kind of model with a spec.
 Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                            std::shared_ptr<const TensorSource> tensors, const std::string& path,
-                           const LoadOptions& options) {
+                           const std::string& weights_path, const LoadOptions& options) {
   if (options.dtype) spec.dtype = *options.dtype;
-  SINTER_LET(module, build_model(spec, names, tensors.get(), path));
+  SINTER_LET(module, build_model(spec, names, tensors.get(), weights_path));
   if (options.random_weights)
     tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
   return LoadedModel{std::move(spec), std::move(module), std::move(tensors), path};
@@ -77,22 +77,24 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
     SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMostConfigBytes));
     generation = std::move(document);
   }
-  SINTER_LET(model, read_hf_config(config, generation ? &*generation : nullptr, model_name(folder)));
+  SINTER_LET(model,
+             read_hf_config(config, generation ? &*generation : nullptr, model_name(folder)));
 
   std::shared_ptr<const TensorSource> tensors;
   WeightNames names{std::move(model.map), {}};
   names.prefix = names.map.prefixes.front();
-  const bool has_weights =
-      stands(folder / "model.safetensors") || stands(folder / "model.safetensors.index.json");
-  if (has_weights && !options.random_weights) {
+  fs::path weights = folder / "model.safetensors";
+  if (!stands(weights)) weights = folder / "model.safetensors.index.json";
+  if (stands(weights) && !options.random_weights) {
     SINTER_LET(source, open_weights(path));
     tensors = std::move(source);
-    SINTER_LET(prefix, find_prefix(names.map, *tensors, path));
+    SINTER_LET(prefix, find_prefix(names.map, *tensors, weights.string()));
     names.prefix = prefix;
     // Many files leave the key out: a model without an output projection uses the embedding table.
     if (!tensors->find(names.map.rules.at("lm_head.weight").tensor)) model.spec.tied = true;
+    SINTER_TRY(refuse_unused_tensors(model.spec, names, *tensors, weights.string()));
   }
-  return finish(std::move(model.spec), names, std::move(tensors), path, options);
+  return finish(std::move(model.spec), names, std::move(tensors), path, weights.string(), options);
 }
 
 Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& options) {
@@ -102,13 +104,13 @@ Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& opt
   names.prefix = names.map.prefixes.front();
   std::shared_ptr<const TensorSource> tensors;
   if (!options.random_weights) tensors = std::make_shared<Llama2cFile>(std::move(file));
-  return finish(std::move(model.spec), names, std::move(tensors), path, options);
+  return finish(std::move(model.spec), names, std::move(tensors), path, path, options);
 }
 
 Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& options) {
   SINTER_LET(document, read_json(path, kMostConfigBytes));
   SINTER_LET(spec, read_spec(document));
-  return finish(std::move(spec), {WeightMap::identity(), {}}, nullptr, path, options);
+  return finish(std::move(spec), {WeightMap::identity(), {}}, nullptr, path, path, options);
 }
 
 Result<LoadedModel> load_module(const std::string& path, const LoadOptions& options) {

@@ -72,9 +72,10 @@ class Checker {
     SINTER_TRY(positive("rope.theta", rope.theta, 1e30));
     SINTER_TRY(positive("rope.attention_factor", rope.attention_factor, 1e6));
     if (rope.rotary < 2 || rope.rotary % 2 != 0 || rope.rotary > spec_.head_dim)
-      return fail(fmt::format("{} of {} head elements rotate, which is not an even number in 2 .. {}",
-                              rope.rotary, spec_.head_dim, spec_.head_dim),
-                  place_("rope.rotary"), "elements rotate in pairs: give an even rotary size");
+      return fail(
+          fmt::format("{} of {} head elements rotate, which is not an even number in 2 .. {}",
+                      rope.rotary, spec_.head_dim, spec_.head_dim),
+          place_("rope.rotary"), "elements rotate in pairs: give an even rotary size");
     if (rope.pairing != "half" && rope.pairing != "interleaved")
       return fail(fmt::format("rope pairing '{}' is unknown", printable(rope.pairing)),
                   place_("rope.pairing"), "use half or interleaved");
@@ -115,9 +116,12 @@ std::string_view to_string(ResidualForm form) {
 
 std::string_view to_string(RopeScaling scaling) {
   switch (scaling) {
-    case RopeScaling::none: return "none";
-    case RopeScaling::linear: return "linear";
-    case RopeScaling::llama3: return "llama3";
+    case RopeScaling::none:
+      return "none";
+    case RopeScaling::linear:
+      return "linear";
+    case RopeScaling::llama3:
+      return "llama3";
   }
   return "";
 }

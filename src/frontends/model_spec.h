@@ -55,9 +55,9 @@ struct ModelSpec {
   NormKind norm = NormKind::layer_norm;
   double norm_eps = 1e-5;
   ResidualForm residual = ResidualForm::sequential;
-  std::optional<Rope> rope;             // absent: a learned table of positions is added
-  OpKind activation = OpKind::gelu;     // one of the activations below
-  bool gated = false;                   // down(activation(gate(x)) * up(x)), else down(activation(up(x)))
+  std::optional<Rope> rope;          // absent: a learned table of positions is added
+  OpKind activation = OpKind::gelu;  // one of the activations below
+  bool gated = false;  // down(activation(gate(x)) * up(x)), else down(activation(up(x)))
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;

@@ -141,6 +141,12 @@ Status SafetensorsFile::read(std::string_view name, std::span<std::byte> out) co
   return read_entry(tensor, out);
 }
 
+std::vector<std::string> SafetensorsFile::names() const {
+  std::vector<std::string> names;
+  for (const FileTensor& tensor : tensors_) names.push_back(tensor.name);
+  return names;
+}
+
 Error SafetensorsFile::missing(std::string_view name) const {
   if (const FileTensor* tensor = entry(name))
     return Error{fmt::format("tensor \"{}\" has elements of type {}, expected F32, F16, BF16, I32 "

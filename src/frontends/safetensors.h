@@ -65,6 +65,7 @@ class SafetensorsFile final : public TensorSource {
   std::optional<TensorType> find(std::string_view name) const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
   Error missing(std::string_view name) const override;
+  std::vector<std::string> names() const override;
 
  private:
   SafetensorsFile(BoundedFile file, std::vector<FileTensor> tensors, uint64_t data_start)

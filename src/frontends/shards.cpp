@@ -94,6 +94,12 @@ std::optional<TensorType> ShardedWeights::find(std::string_view name) const {
   return shard ? shard->find(name) : std::nullopt;
 }
 
+std::vector<std::string> ShardedWeights::names() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) names.emplace_back(entry.name);
+  return names;
+}
+
 Error ShardedWeights::missing(std::string_view name) const {
   if (const SafetensorsFile* shard = shard_of(name)) return shard->missing(name);
   return Error{fmt::format("no tensor named \"{}\" among the {} of {} shards", printable(name),

@@ -19,6 +19,7 @@ class ShardedWeights final : public TensorSource {
 
   std::optional<TensorType> find(std::string_view name) const override;
   Error missing(std::string_view name) const override;
+  std::vector<std::string> names() const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
 
  private:

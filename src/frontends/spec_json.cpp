@@ -56,7 +56,8 @@ class Reader {
       }
       known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(choice));
     }
-    return value.fail(fmt::format("'{}' is not a known {}", printable(name), key), "use one of " + known);
+    return value.fail(fmt::format("'{}' is not a known {}", printable(name), key),
+                      "use one of " + known);
   }
 
   Status refuse_others() const {
@@ -78,7 +79,8 @@ Status read_version(const JsonDocument& document, Reader& reader) {
     return document.view().fail("this is a Hugging Face config, not a spec",
                                 "give the folder that it lies in");
   SINTER_LET(number, version.integer());
-  if (number != 1) return version.mismatch("format version 1", "use a newer version of this program");
+  if (number != 1)
+    return version.mismatch("format version 1", "use a newer version of this program");
   return {};
 }
 

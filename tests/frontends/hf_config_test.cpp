@@ -1,0 +1,205 @@
+// What the three generations of config.json mean.
+#include "frontends/config_text.h"
+
+namespace sinter {
+namespace {
+
+using testing::message_of;
+using testing::read_config;
+using testing::with;
+using testing::without;
+
+ModelSpec spec_of(const std::string& config, const std::string& generation = "") {
+  auto model = read_config(config, generation);
+  REQUIRE_MESSAGE(model, message_of(model));
+  return model->spec;
+}
+
+TEST_CASE("llama: every field") {
+  const ModelSpec spec = spec_of(testing::llama_config());
+  ModelSpec expected;
+  expected.name = "small";
+  expected.dtype = DType::bf16;
+  expected.vocabulary = 40;
+  expected.hidden = 12;
+  expected.layers = 1;
+  expected.heads = 4;
+  expected.kv_heads = 2;
+  expected.head_dim = 4;
+  expected.ffn = 20;
+  expected.max_positions = 20;
+  expected.norm = NormKind::rms_norm;
+  expected.norm_eps = 1e-6;
+  expected.rope = Rope{.theta = 500000.0, .rotary = 4};
+  expected.activation = OpKind::silu;
+  expected.gated = true;
+  expected.attention_scale = 0.5;
+  expected.eos = {2, 5};
+  CHECK(spec == expected);
+}
+
+TEST_CASE("llama: the three generations say the same") {
+  const std::string old = testing::llama_config();
+  const std::string late = with(with(with(without(old, "torch_dtype"), "dtype", "\"bfloat16\""),
+                                     "layer_types", "[\"full_attention\"]"),
+                                "rope_scaling", "null");
+  const std::string v5 =
+      with(without(without(late, "rope_theta"), "rope_scaling"), "rope_parameters",
+           R"({"rope_theta": 500000.0, "rope_type": "default"})");
+  CHECK(spec_of(old) == spec_of(late));
+  CHECK(spec_of(old) == spec_of(v5));
+}
+
+TEST_CASE("llama: scaled rotary positions in the three generations") {
+  const std::string base = testing::llama_config();
+  const std::string fields =
+      R"("factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64)";
+  const ModelSpec oldest =
+      spec_of(with(base, "rope_scaling", "{\"type\": \"llama3\", " + fields + "}"));
+  // Files with both names of the key and two opinions exist.
+  const ModelSpec late = spec_of(with(
+      base, "rope_scaling", "{\"type\": \"linear\", \"rope_type\": \"llama3\", " + fields + "}"));
+  const ModelSpec v5 =
+      spec_of(with(without(base, "rope_theta"), "rope_parameters",
+                   "{\"rope_type\": \"llama3\", \"rope_theta\": 500000, " + fields + "}"));
+  REQUIRE(oldest.rope);
+  CHECK(oldest.rope->scaling == RopeScaling::llama3);
+  CHECK(oldest.rope->factor == 8.0);
+  CHECK(oldest.rope->original_max_positions == 64);
+  CHECK(oldest == late);
+  CHECK(oldest == v5);
+
+  const ModelSpec linear =
+      spec_of(with(base, "rope_scaling", R"({"type": "linear", "factor": 2})"));
+  CHECK(linear.rope->scaling == RopeScaling::linear);
+  CHECK(linear.rope->factor == 2.0);
+  CHECK(rope_frequencies(*linear.rope)[0] == 0.5);
+}
+
+TEST_CASE("llama3 scaling without an original length takes the model's") {
+  const ModelSpec spec = spec_of(
+      with(testing::llama_config(), "rope_scaling",
+           R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})"));
+  CHECK(spec.rope->original_max_positions == spec.max_positions);
+}
+
+TEST_CASE("rope: an empty rope_scaling counts as absent, the dict wins over top-level keys") {
+  const std::string both =
+      with(with(testing::llama_config(), "rope_scaling", "{}"), "rope_parameters",
+           R"({"rope_type": "default", "rope_theta": 777})");
+  CHECK(spec_of(both).rope->theta == 777.0);
+}
+
+TEST_CASE("gpt_neox: the three generations say the same, four copies of a fact included") {
+  const std::string old = testing::gpt_neox_config();
+  const std::string late = with(with(old, "rope_theta", "10000.0"), "partial_rotary_factor", "0.5");
+  const std::string v5 =
+      with(with(without(without(without(old, "rotary_pct"), "rotary_emb_base"), "torch_dtype"),
+                "dtype", "\"float16\""),
+           "rope_parameters",
+           R"({"partial_rotary_factor": 0.5, "rope_theta": 10000.0, "rope_type": "default"})");
+  const ModelSpec spec = spec_of(old);
+  CHECK(spec.rope->rotary == 4);
+  CHECK(spec.activation == OpKind::gelu);
+  CHECK(spec.residual == ResidualForm::parallel);
+  CHECK(spec.dtype == DType::f16);
+  CHECK(spec == spec_of(late));
+  CHECK(spec == spec_of(v5));
+}
+
+TEST_CASE("gpt_neox: a quarter rotates where no key says") {
+  const std::string config =
+      with(without(testing::gpt_neox_config(), "rotary_pct"), "hidden_size", "32");
+  CHECK(spec_of(config).rope->rotary == 4);
+}
+
+TEST_CASE("gpt2: n_positions is the table, aliases are read, unset keys have their defaults") {
+  const ModelSpec spec = spec_of(testing::gpt2_config());
+  CHECK(spec.max_positions == 20);
+  CHECK(spec.ffn == 48);
+  CHECK(spec.tied);
+  CHECK(!spec.rope);
+  CHECK(spec.activation == OpKind::gelu_tanh);
+  CHECK(spec.dtype == DType::f32);
+  CHECK(spec.eos == std::vector<int64_t>{39});
+  const std::string alias = with(without(testing::gpt2_config(), "n_embd"), "hidden_size", "12");
+  CHECK(spec == spec_of(alias));
+}
+
+TEST_CASE("gpt2: the switches of attention's scale") {
+  const std::string config = with(testing::gpt2_config(), "scale_attn_weights", "false");
+  CHECK(spec_of(config).attention_scale == 1.0);
+  const ModelSpec inverse =
+      spec_of(with(testing::gpt2_config(), "scale_attn_by_inverse_layer_idx", "true"));
+  CHECK(inverse.attention_scale == 0.5);
+  CHECK(inverse.scale_by_inverse_layer);
+}
+
+TEST_CASE("activations: gelu is the exact one") {
+  for (auto [name, kind] :
+       {std::pair{"gelu", OpKind::gelu}, std::pair{"gelu_new", OpKind::gelu_tanh},
+        std::pair{"gelu_pytorch_tanh", OpKind::gelu_tanh},
+        std::pair{"gelu_fast", OpKind::gelu_tanh}, std::pair{"quick_gelu", OpKind::quick_gelu},
+        std::pair{"swish", OpKind::silu}, std::pair{"relu", OpKind::relu}})
+    CHECK(spec_of(with(testing::llama_config(), "hidden_act", fmt::format("\"{}\"", name)))
+              .activation == kind);
+}
+
+TEST_CASE("llama: defaults of absent keys, and biases") {
+  std::string config = testing::llama_config();
+  for (const char* key : {"num_key_value_heads", "head_dim", "rms_norm_eps", "rope_theta",
+                          "tie_word_embeddings", "torch_dtype", "eos_token_id", "architectures"})
+    config = without(config, key);
+  config = with(config, "hidden_size", "16");
+  const ModelSpec spec = spec_of(config);
+  CHECK(spec.kv_heads == 4);
+  CHECK(spec.head_dim == 4);
+  CHECK(spec.norm_eps == 1e-6);
+  CHECK(spec.rope->theta == 10000.0);
+  CHECK(!spec.tied);
+  CHECK(spec.dtype == DType::f32);
+  CHECK(spec.eos.empty());
+  const ModelSpec biased =
+      spec_of(with(with(config, "attention_bias", "true"), "mlp_bias", "true"));
+  CHECK(biased.qkv_bias);
+  CHECK(biased.attention_out_bias);
+  CHECK(biased.mlp_bias);
+}
+
+TEST_CASE("generation_config.json wins over the config's end of text") {
+  CHECK(spec_of(testing::llama_config(), R"({"eos_token_id": 7})").eos == std::vector<int64_t>{7});
+  CHECK(spec_of(testing::llama_config(), R"({"temperature": 0.5})").eos ==
+        std::vector<int64_t>{2, 5});
+}
+
+TEST_CASE("harmless keys, and unknown ones that are null") {
+  const std::string config =
+      with(with(with(testing::llama_config(), "pretraining_tp", "2"), "sliding_window", "null"),
+           "_name_or_path", "\"somewhere\"");
+  CHECK(spec_of(config) == spec_of(testing::llama_config()));
+}
+
+TEST_CASE("rotary frequencies: short wavelengths stay, long ones stretch, a blend in between") {
+  const Rope rope{.theta = 500000.0,
+                  .rotary = 16,
+                  .scaling = RopeScaling::llama3,
+                  .factor = 8.0,
+                  .low_freq_factor = 1.0,
+                  .high_freq_factor = 4.0,
+                  .original_max_positions = 64};
+  const double expected[] = {1.0,
+                             0.07940300917920821,
+                             0.004700753866357992,
+                             0.0009115830921521387,
+                             0.00017677669529663688,
+                             3.428102195952591e-05,
+                             6.647869871181235e-06,
+                             1.2891731721515574e-06};
+  const std::vector<double> frequencies = rope_frequencies(rope);
+  REQUIRE(frequencies.size() == 8);
+  for (size_t i = 0; i < 8; ++i)
+    CHECK(frequencies[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,310 @@
+// load_model on the golden models, and on folders that are not quite models.
+#include "frontends/load_model.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "frontends/config_text.h"
+#include "frontends/safetensors.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::message_of;
+
+const fs::path kGolden = fs::path(SINTER_TESTS_DIR) / "golden";
+
+std::string read_text(const fs::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+/// A folder that lives as long as its test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    static int count = 0;
+    path_ = fs::temp_directory_path() / fmt::format("sinter-load-{}-{}", getpid(), count++);
+    fs::create_directories(path_);
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// A golden model with another config.
+TemporaryFolder golden_with(const std::string& name, const std::string& key,
+                            const std::string& value) {
+  TemporaryFolder folder;
+  folder.write("config.json", testing::with(read_text(kGolden / name / "config.json"), key, value));
+  fs::copy(kGolden / name / "model.safetensors", folder.path());
+  return folder;
+}
+
+std::string load_error(const TemporaryFolder& folder, const std::string& file = "") {
+  std::string message = message_of(load_model((folder.path() / file).string()));
+  const std::string path = folder.path().string();
+  for (size_t at = message.find(path); at != std::string::npos; at = message.find(path))
+    message.replace(at, path.size(), "DIR");
+  return message;
+}
+
+TEST_CASE("golden models: every tensor of the file is used, with its shape") {
+  for (const char* name :
+       {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope"}) {
+    CAPTURE(name);
+    auto model = load_model((kGolden / name).string());
+    REQUIRE_MESSAGE(model, message_of(model));
+    REQUIRE(model->tensors);
+    CHECK(model->spec->name == name);
+    const Status verified = verify(model->module);
+    CHECK_MESSAGE(verified, message_of(verified));
+    std::set<std::string> used;
+    for (const Weight& weight : model->module.weights) {
+      const Op& result = weight.init[weight.init.outputs[0]];
+      CHECK(result.type == weight.type);
+      for (const Op& op : weight.init.ops()) {
+        if (op.kind != OpKind::file) continue;
+        const auto& tensor = op.attrs.get<std::string>(AttrName::tensor);
+        CHECK(model->tensors->find(tensor) == op.type);
+        used.insert(tensor);
+      }
+    }
+    auto file = SafetensorsFile::open((kGolden / name / "model.safetensors").string());
+    REQUIRE(file);
+    for (const FileTensor& tensor : file->tensors())
+      CHECK_MESSAGE(used.contains(tensor.name), tensor.name);
+  }
+}
+
+TEST_CASE("fused projections are cut without holes or overlaps") {
+  // Rows that q, k and v take of the fused tensor, by following the weight functions.
+  for (const char* name : {"gpt2", "gpt_neox_parallel"}) {
+    CAPTURE(name);
+    const LoadedModel model = *load_model((kGolden / name).string());
+    const int64_t rows = 3 * model.spec->hidden;
+    std::vector<int> taken(static_cast<size_t>(rows));
+    for (const char* which : {"l1.q.bias", "l1.k.bias", "l1.v.bias"}) {
+      const Graph& init = model.module.find_weight(which)->init;
+      int64_t groups = 1, group_rows = rows;
+      for (const Op& op : init.ops()) {
+        if (op.kind == OpKind::reshape && op.type.rank() == 2) {
+          groups = op.type.dims[0].constant();
+          group_rows = op.type.dims[1].constant();
+        }
+        if (op.kind != OpKind::slice) continue;
+        const int64_t begin = op.attrs.get<int64_t>(AttrName::begin);
+        for (int64_t group = 0; group < groups; ++group)
+          for (int64_t row = 0; row < op.attrs.get<Dim>(AttrName::size).constant(); ++row)
+            ++taken[static_cast<size_t>(group * group_rows + begin + row)];
+      }
+    }
+    CHECK(taken == std::vector<int>(static_cast<size_t>(rows), 1));
+  }
+}
+
+TEST_CASE("options: element type and stand-in weights") {
+  auto model =
+      load_model((kGolden / "llama").string(), {.dtype = DType::bf16, .random_weights = {}});
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(model->spec->dtype == DType::bf16);
+  const Weight& embed = *model->module.find_weight("embed.weight");
+  CHECK(embed.type.dtype == DType::bf16);
+  CHECK(embed.init.ops()[0].type.dtype == DType::f32);  // as in the file, cast when loaded
+
+  const std::string spec = fmt::format("{}/llama-3.2-1b.json", SINTER_SAMPLES_DIR);
+  auto random = load_model(spec, {.dtype = {}, .random_weights = 7});
+  REQUIRE_MESSAGE(random, message_of(random));
+  REQUIRE(random->tensors);
+  const auto type = random->tensors->find("l3.k.weight");
+  REQUIRE(type);
+  CHECK(*type == TensorType{DType::bf16, {512, 2048}});
+}
+
+TEST_CASE("a folder with a config alone has no weights") {
+  TemporaryFolder folder;
+  folder.write("config.json", read_text(kGolden / "gpt2" / "config.json"));
+  auto model = load_model(folder.path().string());
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(!model->tensors);
+  CHECK(load_model(folder.path().string(), {.dtype = {}, .random_weights = 1})->tensors);
+}
+
+TEST_CASE("a checkpoint without an output projection is tied") {
+  const TemporaryFolder folder =
+      golden_with("llama3_gqa_scaled_rope", "tie_word_embeddings", "false");
+  auto model = load_model(folder.path().string());
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(model->spec->tied);
+  CHECK(!model->module.find_weight("lm_head.weight"));
+}
+
+TEST_CASE("a tied model ignores an output projection") {
+  auto model = load_model(golden_with("llama", "tie_word_embeddings", "true").path().string());
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(model->spec->tied);
+  CHECK(!model->module.find_weight("lm_head.weight"));
+}
+
+TEST_CASE("weights that do not fit the config") {
+  CHECK(load_error(golden_with("llama", "vocab_size", "212")) ==
+        "DIR/model.safetensors: tensor model.embed_tokens.weight is f32[211, 64], but the model's "
+        "sizes ask for f32[212, 64] (weight embed.weight); correct the config's sizes or give the "
+        "weights that belong to them");
+  CHECK(load_error(golden_with("llama", "num_hidden_layers", "4")) ==
+        "DIR/model.safetensors: no tensor named \"model.layers.3.input_layernorm.weight\" among "
+        "30, which weight l3.norm1.weight needs as [64]; the first one is \"lm_head.weight\"");
+  CHECK(load_error(golden_with("llama", "num_hidden_layers", "2")) ==
+        "DIR/model.safetensors: tensor model.layers.2.input_layernorm.weight is no part of the "
+        "model that the config describes; give a config and weights that belong together");
+  CHECK(load_error(golden_with("llama", "attention_bias", "true")) ==
+        "DIR/model.safetensors: no tensor named \"model.layers.0.self_attn.q_proj.bias\" among 30, "
+        "which weight l0.q.bias needs as [64]; the first one is \"lm_head.weight\"");
+  CHECK(load_error(golden_with("gpt_neox_parallel", "attention_bias", "false")) ==
+        "DIR/model.safetensors: tensor gpt_neox.layers.0.attention.dense.bias is no part of the "
+        "model that the config describes; give a config and weights that belong together");
+  CHECK(load_error(golden_with("gpt2", "n_inner", "128")) ==
+        "DIR/model.safetensors: tensor transformer.h.0.mlp.c_fc.weight is f32[64, 256], but the "
+        "model's sizes ask for f32[64, 128] (weight l0.mlp.up.weight); correct the config's sizes "
+        "or give the weights that belong to them");
+}
+
+/// A one-layer llama checkpoint whose names are what `rename` makes of the usual ones.
+template <typename Rename>
+TemporaryFolder renamed_llama(Rename rename) {
+  TemporaryFolder folder;
+  folder.write("config.json", testing::llama_config());
+  auto model = load_model(folder.path().string());
+  REQUIRE_MESSAGE(model, message_of(model));
+  const std::vector<std::byte> zeros(1 << 16);
+  std::vector<NamedTensor> tensors;
+  for (const Weight& weight : model->module.weights)
+    for (const Op& op : weight.init.ops()) {
+      if (op.kind != OpKind::file) continue;
+      NamedTensor tensor{rename(op.attrs.template get<std::string>(AttrName::tensor)),
+                         to_file_dtype(op.type.dtype),
+                         {},
+                         {}};
+      size_t bytes = static_cast<size_t>(size_bytes(op.type.dtype));
+      for (Dim dim : op.type.dims) {
+        tensor.dims.push_back(dim.constant());
+        bytes *= static_cast<size_t>(dim.constant());
+      }
+      tensor.bytes = std::span(zeros).first(bytes);
+      tensors.push_back(std::move(tensor));
+    }
+  const Status written = write_safetensors((folder.path() / "model.safetensors").string(), tensors);
+  REQUIRE_MESSAGE(written, message_of(written));
+  return folder;
+}
+
+TEST_CASE("weight names with and without their prefix") {
+  const auto bare = renamed_llama(
+      [](std::string name) { return name.starts_with("model.") ? name.substr(6) : name; });
+  CHECK(load_error(bare) == "no error");
+  const auto foreign = renamed_llama([](std::string name) { return "text." + name; });
+  CHECK(load_error(foreign) ==
+        "DIR/model.safetensors: the weights hold no embedding table, neither "
+        "model.embed_tokens.weight nor embed_tokens.weight; give weights that belong to the "
+        "config's model_type");
+}
+
+TEST_CASE("buffers are ignored, other tensors refused") {
+  const auto add = [](const std::string& name) {
+    TemporaryFolder folder = renamed_llama([](std::string same) { return same; });
+    const std::string path = (folder.path() / "model.safetensors").string();
+    auto file = SafetensorsFile::open(path);
+    std::vector<LoadedTensor> data;
+    std::vector<NamedTensor> tensors;
+    for (const FileTensor& tensor : file->tensors())
+      data.push_back(*file->read_tensor(tensor.name));
+    for (size_t i = 0; i < data.size(); ++i)
+      tensors.push_back({file->tensors()[i].name, data[i].dtype, data[i].dims, data[i].bytes});
+    const std::vector<std::byte> zeros(8);
+    tensors.push_back({name, FileDType::F32, {2}, zeros});
+    CHECK(write_safetensors(path, tensors));
+    return load_error(folder);
+  };
+  CHECK(add("model.layers.0.self_attn.rotary_emb.inv_freq") == "no error");
+  CHECK(add("model.layers.0.self_attn.q_norm.weight") ==
+        "DIR/model.safetensors: tensor model.layers.0.self_attn.q_norm.weight is no part of the "
+        "model that the config describes; give a config and weights that belong together");
+}
+
+TEST_CASE("a module in text form") {
+  TemporaryFolder folder;
+  const LoadedModel model = *load_model((kGolden / "llama").string());
+  folder.write("llama.sir", print_module(model.module));
+  auto loaded = load_model((folder.path() / "llama.sir").string());
+  REQUIRE_MESSAGE(loaded, message_of(loaded));
+  CHECK(!loaded->spec);
+  CHECK(!loaded->tensors);
+  CHECK(print_module(loaded->module) == print_module(model.module));
+  auto random =
+      load_model((folder.path() / "llama.sir").string(), {.dtype = {}, .random_weights = 3});
+  REQUIRE(random);
+  CHECK(random->tensors->find("model.norm.weight") == TensorType{DType::f32, {64}});
+}
+
+TEST_CASE("llama2.c files") {
+  TemporaryFolder folder;
+  // dim, hidden_dim, layers, heads, kv_heads, vocabulary, positions; then zeros for the weights:
+  // table, norms, q k v o, ffn norm, w1 w2 w3, final norm, two tables of frequencies.
+  const int32_t header[] = {8, 12, 2, 2, 1, 20, 16};
+  const size_t floats =
+      20 * 8 + 2 * (8 + 8 * 8 + 4 * 8 + 4 * 8 + 8 * 8 + 8 + 3 * 8 * 12) + 8 + 2 * 16 * 2;
+  folder.write("tiny.bin", std::string(reinterpret_cast<const char*>(header), sizeof header) +
+                               std::string(4 * floats, '\0'));
+  auto model = load_model((folder.path() / "tiny.bin").string());
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(model->spec->name == "tiny");
+  CHECK(model->spec->rope->pairing == "interleaved");
+  CHECK(model->spec->kv_heads == 1);
+  CHECK(model->spec->head_dim == 4);
+  CHECK(model->spec->tied);
+  CHECK(model->module.find_weight("l1.k.weight")->type == TensorType{DType::f32, {4, 8}});
+  CHECK(verify(model->module));
+}
+
+TEST_CASE("what is no model") {
+  TemporaryFolder folder;
+  CHECK(load_error(folder) ==
+        "DIR/: the folder has no config.json; give the folder of a Hugging Face model");
+  CHECK(load_error(folder, "nothing") ==
+        "DIR/nothing: cannot open: No such file or directory; check the path");
+  folder.write("model.txt", "hello");
+  CHECK(load_error(folder, "model.txt") ==
+        "DIR/model.txt: a file that ends in '.txt' is no model; give a Hugging Face folder, a "
+        "llama2.c .bin, a spec .json or a module .sir");
+  folder.write("page.json", "<!DOCTYPE html><html></html>");
+  CHECK(load_error(folder, "page.json") ==
+        "DIR/page.json: this is a web page, not a model file; download the model again");
+  folder.write("empty.bin", "");
+  CHECK(load_error(folder, "empty.bin") ==
+        "DIR/empty.bin: the file is empty; download the model again");
+  folder.write("pointer.bin",
+               "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n");
+  CHECK(load_error(folder, "pointer.bin") ==
+        "DIR/pointer.bin: this is a git-lfs pointer, not the file it stands for; run `git lfs "
+        "pull` in the model's folder");
+  folder.write("config.json", "<!DOCTYPE html><html></html>");
+  CHECK(load_error(folder) ==
+        "DIR/config.json: this is a web page, not a model file; download the model again");
+}
+
+}  // namespace
+}  // namespace sinter

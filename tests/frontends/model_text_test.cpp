@@ -1,0 +1,79 @@
+// The module of a one-layer model of each family, as text. SINTER_BLESS=1 rewrites the
+// expectations.
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "frontends/build_model.h"
+#include "frontends/config_text.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+
+namespace sinter {
+namespace {
+
+using testing::message_of;
+
+void check_module(const std::string& name, const std::string& config) {
+  CAPTURE(name);
+  auto model = testing::read_config(config);
+  REQUIRE_MESSAGE(model, message_of(model));
+  const WeightNames names{model->map, model->map.prefixes.front()};
+  auto module = build_model(model->spec, names, nullptr, "config.json");
+  REQUIRE_MESSAGE(module, message_of(module));
+  const Status verified = verify(*module);
+  CHECK_MESSAGE(verified, message_of(verified));
+
+  const std::string text = print_module(*module);
+  auto parsed = parse_module(text, name);
+  REQUIRE_MESSAGE(parsed, message_of(parsed));
+  CHECK(print_module(*parsed) == text);
+
+  const std::string path = fmt::format("{}/frontends/{}.txt", SINTER_TESTS_DIR, name);
+  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
+  std::stringstream expected;
+  expected << std::ifstream(path).rdbuf();
+  CHECK_MESSAGE(text == expected.str(), "SINTER_BLESS=1 accepts the new text:\n", text);
+}
+
+TEST_CASE("gpt2: learned positions, transposed fused qkv, tied") {
+  check_module("model_gpt2", testing::gpt2_config());
+}
+
+TEST_CASE("gpt_neox: parallel residual, partial rotary, qkv interleaved per head") {
+  check_module("model_gpt_neox_parallel", testing::gpt_neox_config());
+}
+
+TEST_CASE("gpt_neox: sequential residual, no attention bias") {
+  check_module(
+      "model_gpt_neox_sequential",
+      testing::with(testing::with(testing::gpt_neox_config(), "use_parallel_residual", "false"),
+                    "attention_bias", "false"));
+}
+
+TEST_CASE("llama: grouped queries, gated MLP, head size apart from the hidden size") {
+  check_module("model_llama", testing::llama_config());
+}
+
+TEST_CASE(
+    "each layer has its scale, a window reaches attention, an attention factor scales tables") {
+  ModelSpec spec = testing::read_config(testing::gpt2_config())->spec;
+  spec.layers = 2;
+  spec.scale_by_inverse_layer = true;
+  spec.window = 6;
+  spec.rope = Rope{.rotary = 4, .attention_factor = 1.5};
+  const Module module = *build_model(spec, {WeightMap::identity(), {}}, nullptr, "spec");
+  const Graph& graph = module.find_entry("decode")->graph;
+  const Attributes& first = graph[graph.find("l0.attn")].attrs;
+  const Attributes& second = graph[graph.find("l1.attn")].attrs;
+  CHECK(first.get<double>(AttrName::scale) == spec.attention_scale);
+  CHECK(second.get<double>(AttrName::scale) == spec.attention_scale / 2);
+  CHECK(second.get<int64_t>(AttrName::window) == 6);
+  const Op& table = graph[graph.find("rope.cos")];
+  REQUIRE(table.kind == OpKind::mul);
+  CHECK(graph[table.operands[1]].attrs.get<double>(AttrName::value) == 1.5);
+  CHECK(verify(module));
+}
+
+}  // namespace
+}  // namespace sinter
