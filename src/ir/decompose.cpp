@@ -9,7 +9,8 @@
 namespace sinter {
 namespace {
 
-/// Operands, attributes and the builder of one composite; a method per composite.
+/// Operands, attributes and the builder of one composite; a method per composite. No call that
+/// appends an op stands beside another in one argument list: compilers differ in which comes first.
 struct Decomposition {
   Builder& b;
   llvm::ArrayRef<ValueId> operands;
@@ -34,8 +35,9 @@ struct Decomposition {
 
   /// 1 / (1 + exp(-x)).
   ValueId logistic(ValueId x) {
+    const ValueId e = b.exp(b.neg(x));
     const ValueId one = constant(1.0);
-    return b.div(one, b.add(one, b.exp(b.neg(x))));
+    return b.div(one, b.add(one, e));
   }
 
   ValueId sigmoid() { return finish(logistic(wide(operands[0]))); }
@@ -43,12 +45,16 @@ struct Decomposition {
   /// x / (1 + exp(-x)).
   ValueId silu() {
     const ValueId x = wide(operands[0]);
-    return finish(b.div(x, b.add(constant(1.0), b.exp(b.neg(x)))));
+    const ValueId e = b.exp(b.neg(x));
+    const ValueId one = constant(1.0);
+    return finish(b.div(x, b.add(one, e)));
   }
 
   /// 0.5 x (1 + t).
   ValueId gelu_of(ValueId x, ValueId t) {
-    return finish(b.mul(b.mul(constant(0.5), x), b.add(constant(1.0), t)));
+    const ValueId half = b.mul(constant(0.5), x);
+    const ValueId factor = b.add(constant(1.0), t);
+    return finish(b.mul(half, factor));
   }
 
   ValueId gelu() {
@@ -71,16 +77,21 @@ struct Decomposition {
     return finish(b.mul(x, logistic(b.mul(constant(1.702), x))));
   }
 
-  ValueId relu() { return finish(b.maximum(wide(operands[0]), constant(0.0))); }
+  ValueId relu() {
+    const ValueId x = wide(operands[0]);
+    return finish(b.maximum(x, constant(0.0)));
+  }
 
   /// The sum of each row divided by its length, a constant.
   ValueId mean(ValueId x) {
     const double length = static_cast<double>(type(x).dims.back().constant());
-    return b.div(row(OpKind::reduce_sum, x), constant(length));
+    const ValueId sum = row(OpKind::reduce_sum, x);
+    return b.div(sum, constant(length));
   }
 
   ValueId inverse_deviation(ValueId squares) {
-    return b.rsqrt(b.add(mean(squares), constant(attrs.get<double>(AttrName::eps))));
+    const ValueId variance = mean(squares);
+    return b.rsqrt(b.add(variance, constant(attrs.get<double>(AttrName::eps))));
   }
 
   /// All in float32, rounded once.
@@ -88,7 +99,8 @@ struct Decomposition {
     const ValueId x = wide(operands[0]);
     const ValueId centered = b.sub(x, mean(x));
     const ValueId scale = inverse_deviation(b.mul(centered, centered));
-    ValueId result = b.mul(b.mul(centered, scale), wide(operands[1]));
+    const ValueId normal = b.mul(centered, scale);
+    ValueId result = b.mul(normal, wide(operands[1]));
     if (operands.size() == 3) result = b.add(result, wide(operands[2]));
     return finish(result);
   }
@@ -120,11 +132,14 @@ struct Decomposition {
                              Attributes()
                                  .set(AttrName::axis, static_cast<int64_t>(rank) - 1)
                                  .set(AttrName::dims, per_key));
-    ValueId seen = b.logical_and(b.less_equal(first, key), b.less_equal(key, slot));
+    const ValueId from_first = b.less_equal(first, key);
+    const ValueId to_slot = b.less_equal(key, slot);
+    ValueId seen = b.logical_and(from_first, to_slot);
     const AttrValue* window = attrs.find(AttrName::window);
     if (window != nullptr && std::get<int64_t>(*window) <= std::numeric_limits<int32_t>::max()) {
       const double keys = static_cast<double>(std::get<int64_t>(*window));
-      seen = b.logical_and(seen, b.less(b.sub(slot, b.constant(keys, DType::i32)), key));
+      const ValueId before = b.sub(slot, b.constant(keys, DType::i32));
+      seen = b.logical_and(seen, b.less(before, key));
     }
     ValueId scores = b.mul(operands[0], constant(attrs.get<double>(AttrName::scale)));
     if (const AttrValue* softcap = attrs.find(AttrName::softcap)) {
@@ -159,8 +174,11 @@ struct Decomposition {
     }
     const ValueId cos = b.reshape(operands[1], angles), sin = b.reshape(operands[2], angles);
     const ValueId x1 = b.slice(pairs, axis, 0, extent), x2 = b.slice(pairs, axis, extent, extent);
-    llvm::SmallVector<ValueId, 3> parts = {b.sub(b.mul(x1, cos), b.mul(x2, sin)),
-                                           b.add(b.mul(x2, cos), b.mul(x1, sin))};
+    const ValueId x1_cos = b.mul(x1, cos), x2_sin = b.mul(x2, sin);
+    const ValueId y1 = b.sub(x1_cos, x2_sin);
+    const ValueId x2_cos = b.mul(x2, cos), x1_sin = b.mul(x1, sin);
+    const ValueId y2 = b.add(x2_cos, x1_sin);
+    llvm::SmallVector<ValueId, 3> parts = {y1, y2};
     if (interleaved)
       parts = {b.reshape(concat(parts, 3), {dims[0], dims[1], rotary})};
     if (rotary != width) parts.push_back(b.slice(x, 2, rotary, width - rotary));
