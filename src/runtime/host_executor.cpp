@@ -34,12 +34,14 @@ struct HostModel::Data {
 Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
                                   const TensorSource* source) {
   auto data = std::make_shared<Data>();
-  llvm::SmallVector<int64_t> lows;
-  for (const Symbol& symbol : program->symbols) lows.push_back(symbol.low);
+  // Weights have constant extents, so that any valid values will do.
+  llvm::SmallVector<int64_t> symbol_values;
+  for (const Symbol& symbol : program->symbols)
+    symbol_values.push_back(symbol.high - symbol.high % symbol.multiple);
   for (const Weight& weight : program->weights) {
     EvalOptions options;
     options.source = source;
-    auto tensors = evaluate(weight.init, program->symbols, lows, {}, options);
+    auto tensors = evaluate(weight.init, program->symbols, symbol_values, {}, options);
     if (!tensors) {
       Error error = std::move(tensors.error());
       if (error.where.empty()) error.where = "weight " + printable(weight.name);

@@ -183,7 +183,7 @@ Program sample_program() {
     return std::vector{g.op(OpKind::kv_append, {in[0], in[1], in[2]})};
   });
   p.kernel("lookup", {k1, slot}, {d}, [](Builder& g, std::vector<ValueId> in) {
-    return std::vector{g.op(OpKind::embedding, {in[0], in[1]})};
+    return std::vector{g.abs(g.op(OpKind::embedding, {in[0], in[1]}))};
   });
   p.kernel("add", {c, d}, {y}, [](Builder& g, std::vector<ValueId> in) {
     return std::vector{g.add(in[0], in[1])};

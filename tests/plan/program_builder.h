@@ -45,7 +45,7 @@ class ProgramBuilder {
   uint32_t add(std::string name, TensorType type, Buffer::Place place, uint32_t index);
 };
 
-/// a = -x; b = exp(a); c = b w + bias; k1 = append(k0, c, slot); d = k1[slot]; y = c + d, with N
+/// a = -x; b = exp(a); c = b w + bias; k1 = append(k0, c, slot); d = |k1[slot]|; y = c + d, with N
 /// rows of 64. `c` takes the space of `a`, `y` that of `b`.
 Program sample_program();
 
