@@ -1,0 +1,49 @@
+// The embedded headers are the files, and each compiles by itself.
+#include "codegen/kernel_library.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/nvrtc.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("every kernel header is embedded as it stands in its file, sorted by name") {
+  const fs::path sources = fs::path(SINTER_TESTS_DIR).parent_path() / "src";
+  std::vector<fs::path> files = {sources / "ir/scalar_math.h"};
+  for (const auto& entry : fs::directory_iterator(sources / "codegen/kernels"))
+    if (entry.path().extension() == ".cuh") files.push_back(entry.path());
+  std::sort(files.begin(), files.end(),
+            [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
+
+  REQUIRE(kernel_library().size() == files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    std::ifstream file(files[i], std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    CHECK(kernel_library()[i].name == "sinter/" + files[i].filename().string());
+    CHECK_MESSAGE(kernel_library()[i].text == text, files[i].string());
+  }
+}
+
+TEST_CASE("every kernel header compiles alone, where the machine has NVRTC") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  std::vector<std::string> texts;
+  for (const EmbeddedHeader& header : kernel_library())
+    texts.push_back(fmt::format("#include \"{}\"\n", header.name));
+  std::vector<KernelSource> sources;
+  for (size_t i = 0; i < texts.size(); ++i) sources.push_back({kernel_library()[i].name, texts[i]});
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const auto cubins = compile_kernels(*nvrtc, sources, kernel_library(), arch);
+    CHECK_MESSAGE(cubins, cubins.error().message());
+  }
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,16 @@
+# Fails when a program needs a shared library that is not part of every Linux.
+# Run: cmake -DPROGRAM=<file> -P check_portable.cmake
+cmake_policy(VERSION 3.25)
+execute_process(COMMAND readelf -d ${PROGRAM} OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" needed "${output}")
+set(found 0)
+foreach(line IN LISTS needed)
+  if(line MATCHES "\\[lib(c|m|dl|rt|pthread)\\.so\\.[0-9]\\]" OR line MATCHES "\\[ld-linux")
+    math(EXPR found "${found} + 1")
+  else()
+    message(FATAL_ERROR "${PROGRAM}: ${line}")
+  endif()
+endforeach()
+if(found EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} names no shared library; is it a program?")
+endif()
