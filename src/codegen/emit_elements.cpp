@@ -2,10 +2,12 @@
 // of different sizes are stages of their own, one after the other in the order of threads:
 //
 //   const long long item = blockIdx.x * 256ll + threadIdx.x;
-//   if (item < 65536) {
-//     const int i = 8 * item;
+//   const long long end0 = n0 * 512;
+//   const long long end1 = end0 + n0 * 128;
+//   if (item < end0) {
+//     const int i = static_cast<int>(item * 8);
 //     ...
-//   } else if (item < 65536 + 8192) {
+//   } else if (item < end1) {
 #include "codegen/emit_kernel_body.h"
 
 namespace sinter {
@@ -28,7 +30,7 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
   ValueEmitter values(form, space);
   KernelBody body;
   SymExpr elements = 0;  // room for the last, incomplete chunks included
-  std::string before, branches;
+  std::string ends, branches, begin;
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     const Stage& stage = form.stages[s];
     if (stage.width.is(0)) continue;
@@ -38,10 +40,10 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
     for (const Task& task : form.tasks)
       if (task.stage == s) values.store(task, "");
     if (values.error()) return tl::make_unexpected(*values.error());
-    const std::string item = before.empty() ? "item" : fmt::format("(item - ({}))", before);
     std::string text;
     if (!stage.axes.empty()) {
-      text = fmt::format("const {0} i = static_cast<{0}>({1} * 8);\n", space.index_type(stage), item);
+      text = fmt::format("const {0} i = static_cast<{0}>({1} * 8);\n", space.index_type(stage),
+                         begin.empty() ? "item" : fmt::format("(item - {})", begin));
       if (!whole)
         text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
                             space.size_code(stage.width));
@@ -49,17 +51,19 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
     const std::string chunk = values.close();
     text += branch.text + chunk;
 
-    before += (before.empty() ? "" : " + ") + chunks_code(space, stage.width);
-    branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", before,
+    const std::string end = fmt::format("end{}", s);
+    ends += fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
+                        chunks_code(space, stage.width));
+    branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", end,
                             indented(text));
-    elements += stage.width;
-    if (!elements.is_constant() && !whole) elements += SymExpr(7);
-    if (elements.is_constant()) elements = (elements.constant() + 7) / 8 * 8;
+    begin = end;
+    elements += whole ? stage.width : stage.width + SymExpr(7);
+    if (elements.is_constant()) elements = elements.constant() / 8 * 8;
   }
   body.globals = values.globals();
   if (!branches.empty())
-    body.text = fmt::format("const long long item = blockIdx.x * {}ll + threadIdx.x;\n{}\n", kThreads,
-                            branches);
+    body.text = fmt::format("const long long item = blockIdx.x * {}ll + threadIdx.x;\n{}{}\n",
+                            kThreads, ends, branches);
   body.launch.rows = 1;
   body.launch.threads = kThreads;
   if (elements.is_constant()) {

@@ -157,7 +157,8 @@ Level LoopSpace::level(const IndexMap& coords) const {
   return highest;
 }
 
-bool LoopSpace::contiguous(const IndexExpr& e) const {
+bool LoopSpace::contiguous(const IndexExpr& e, int64_t alignment) const {
+  const auto aligned = [&](const SymExpr& s) { return s.divisor(symbols_) % alignment == 0; };
   const IndexExpr flat = lower(e);
   const Stage& stage = form_.stages[stage_];
   const uint32_t first = loops_[stage_].first;
@@ -166,13 +167,13 @@ bool LoopSpace::contiguous(const IndexExpr& e) const {
   while (matched > 0 && flat.coefficient(first + static_cast<uint32_t>(matched - 1)) == run)
     run = run * SymExpr(stage.axes[--matched]);
   if (matched == stage.axes.size() || (matched > 0 && !divides_by_chunk(run))) return false;
-  if (!divides_by_chunk(flat.constant())) return false;
+  if (!aligned(flat.constant())) return false;
   return llvm::all_of(flat.terms(), [&](const IndexExpr::Term& term) {
     if (term.atom.kind != IndexExpr::Atom::Kind::variable)
-      return level(*term.atom.operand) != Level::element && divides_by_chunk(term.coefficient);
+      return level(*term.atom.operand) != Level::element && aligned(term.coefficient);
     const bool in_run = term.atom.variable >= first + matched &&
                         term.atom.variable < first + stage.axes.size();
-    return in_run || divides_by_chunk(term.coefficient);
+    return in_run || aligned(term.coefficient);
   });
 }
 

@@ -38,9 +38,9 @@ class LoopSpace {
   IndexExpr lower(const IndexExpr& e) const;
   Level level(const IndexExpr& e) const;
   Level level(const IndexMap& coords) const;
-  /// True if the expression grows by 1 from element to element of a chunk and is a multiple of 8 at
-  /// the first: a place where a whole chunk can be accessed.
-  bool contiguous(const IndexExpr& e) const;
+  /// True if the expression grows by 1 from element to element of a chunk and is a multiple of
+  /// `alignment` (a divisor of 8) at the first: a place where a whole chunk can be accessed.
+  bool contiguous(const IndexExpr& e, int64_t alignment) const;
 
   /// The expression at the current element, or at the first of the chunk.
   std::string code(const IndexExpr& e, bool at_chunk = false);

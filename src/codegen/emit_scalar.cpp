@@ -1,5 +1,6 @@
 #include "codegen/emit_scalar.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -48,6 +49,8 @@ const char* memory_type(DType dtype) {
 const char* register_type(DType dtype) {
   return is_float(dtype) ? "float" : dtype == DType::i32 ? "int" : "bool";
 }
+
+int64_t chunk_alignment(DType dtype) { return std::min<int64_t>(8, 16 / size_bytes(dtype)); }
 
 std::string literal_code(double value, DType dtype) {
   if (is_float(dtype)) return float_literal(constant_as_float(value, dtype));

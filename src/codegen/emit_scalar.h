@@ -11,6 +11,9 @@ namespace sinter {
 const char* memory_type(DType dtype);
 const char* register_type(DType dtype);
 
+/// Elements to whose multiples the place of a chunk access is aligned: 16 bytes, of i1 8.
+int64_t chunk_alignment(DType dtype);
+
 /// A constant of the IR after its one rounding to `dtype`; an expression that needs no parentheses.
 std::string literal_code(double value, DType dtype);
 

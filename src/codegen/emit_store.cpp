@@ -24,10 +24,13 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const IndexExpr at = address(task, coords);
   const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
   if (fault(Fault::missing_output_write)) return;
-  if (current_ == &element_ && space_.contiguous(at)) {
-    const std::string chunk = fmt::format("o{}", task.output);
-    chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
-    element_.line("{}[e] = {};", chunk, element);
+  if (current_ == &element_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
+    std::string chunk = element.ends_with("[e]") ? element.substr(0, element.size() - 3) : "";
+    if (chunk.empty()) {
+      chunk = fmt::format("o{}", task.output);
+      chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
+      element_.line("{}[e] = {};", chunk, element);
+    }
     after_ += fmt::format("{}store_chunk(y{} + {}, {}{});\n", condition, task.output,
                           space_.code(at, true), chunk, tail_ ? ", valid" : "");
     return;

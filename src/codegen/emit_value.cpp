@@ -164,7 +164,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   const Level level = space_.level(coords);
   const auto input = llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin();
   CodeScope& chunk = current_->place(Level::chunk);
-  if (level == Level::element && chunk.level == Level::chunk && space_.contiguous(at)) {
+  if (level == Level::element && chunk.level == Level::chunk && space_.contiguous(at, chunk_alignment(type.dtype))) {
     const std::string name = define_chunk(key, type.dtype, chunk);
     chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true),
                tail_ ? ", valid" : "");

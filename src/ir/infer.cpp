@@ -4,8 +4,8 @@
 //   C3   elementwise: operands of one element type that the op's domain allows
 //   C4   reshape: the number of elements stays, for all values of the symbols
 //   C5   transpose: axes are a permutation
-//   C6   slice: 0 <= begin, begin + size <= extent where both are known; a symbolic size of a
-//        symbolic extent has begin 0
+//   C6   slice: 0 <= begin, begin + size <= extent; a symbolic size has begin 0 and is the extent or
+//        at most it
 //   C7   broadcast: the operand's dims broadcast to `dims`
 //   C8   axis in 0 .. rank-1; axes ascending and distinct
 //   C9   cast: a conversion that exists
@@ -143,7 +143,9 @@ Result<TensorType> Inference::slice() const {
     const int64_t least = extent.is_constant() ? extent.constant() : symbols[extent.symbol().index].low;
     inside &= !__builtin_add_overflow(begin, size.constant(), &end) && end <= least;
   } else {
-    inside &= begin == 0 && !extent.is_constant();
+    const bool known = !extent.is_constant() &&
+                       (size == extent || symbols[size.symbol().index].at_most == extent.symbol());
+    inside &= begin == 0 && known;
   }
   if (!inside)
     return reject(6, fmt::format("elements {} to {} + {} of an extent of {}", begin, begin,

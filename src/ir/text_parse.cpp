@@ -180,6 +180,13 @@ Status Parser::symbol() {
     SINTER_LET(multiple, cursor_.integer("what divides every value"));
     symbol.multiple = multiple;
   }
+  SINTER_LET(bounded, cursor_.accept("at_most"));
+  if (bounded) {
+    SINTER_LET(bound, cursor_.dim());
+    if (bound.is_constant())
+      return cursor_.error("a constant stands after at_most", name.at, "name an earlier symbol");
+    symbol.at_most = bound.symbol();
+  }
   SINTER_LET(device, cursor_.accept("device"));
   if (device) symbol.where = Symbol::Where::device;
   cursor_.declare_symbol(name.text, id);

@@ -41,6 +41,7 @@ struct Symbol {
   int64_t low = 1;       // smallest value, >= 0
   int64_t high = 1;      // largest value
   int64_t multiple = 1;  // every value is divisible by this
+  std::optional<SymbolId> at_most = {};  // an earlier symbol that is never smaller
   /// host: may size launches and GEMMs. device: only `high` may; the value lives in device memory.
   Where where = Where::host;
 };
@@ -79,6 +80,11 @@ struct TensorType {
   size_t rank() const { return dims.size(); }
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
+
+/// A value in the symbol's own range.
+Status check_symbol_value(const Symbol& symbol, int64_t value);
+/// One value per symbol, each in its range; the error names the symbol and both values.
+Status check_symbol_values(llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> values);
 
 /// "f16[N, 4096]", symbols by name.
 std::string to_string(const TensorType& type, llvm::ArrayRef<Symbol> symbols);

@@ -1,5 +1,6 @@
 // Invariants, by number; the number begins the error.
-//   V1   symbols: 0 <= low <= high <= 2^31; multiple >= 1 and divides low and high
+//   V1   symbols: 0 <= low <= high <= 2^31; multiple >= 1 and divides low and high; at_most names
+//        an earlier symbol
 //   V2   names and strings have 1 to 4096 bytes and are UTF-8; a symbol's name is
 //        [A-Za-z_][A-Za-z0-9_.]*
 //   V3   names are unique: among symbols, among weights and states, among entries, among the ops of
@@ -38,7 +39,7 @@ bool is_identifier(std::string_view name) {
   });
 }
 
-Checked check_symbol(const Symbol& symbol, Place place) {
+Checked check_symbol(const Symbol& symbol, size_t index, Place place) {
   const std::string name = printable(symbol.name);
   SINTER_TRY(check_text(symbol.name, "a symbol's name", place));
   if (!is_identifier(symbol.name))
@@ -51,6 +52,10 @@ Checked check_symbol(const Symbol& symbol, Place place) {
     return broken(1, fmt::format("symbol {} in [{}, {}] has step {}", name, symbol.low, symbol.high,
                                  symbol.multiple),
                   place, "the step must be >= 1 and divide both bounds");
+  if (symbol.at_most && symbol.at_most->index >= index)
+    return broken(1, fmt::format("symbol {} is bounded by symbol {}, which does not come before it",
+                                 name, symbol.at_most->index),
+                  place, "declare the bound first");
   return {};
 }
 
@@ -95,7 +100,7 @@ Checked check_module(const Module& module) {
   UniqueNames symbol_names("symbols"), leaf_names("weights and states"), entry_names("entries");
   for (uint32_t i = 0; i < module.symbols.size(); ++i) {
     const Place place{Place::Part::symbol, i, {}};
-    SINTER_TRY(check_symbol(module.symbols[i], place));
+    SINTER_TRY(check_symbol(module.symbols[i], i, place));
     SINTER_TRY(symbol_names.add(module.symbols[i].name, place));
   }
   ModuleLeaves leaves;

@@ -62,9 +62,8 @@ Status check_arena(const Program& program, const EntryPlan& entry,
     order.push_back(id);
   }
   // Only buffers that are still live when one is written can overlap it.
-  llvm::stable_sort(order, [&](uint32_t a, uint32_t b) {
-    return ranges[a].written < ranges[b].written;
-  });
+  llvm::stable_sort(order,
+                    [&](uint32_t a, uint32_t b) { return ranges[a].written < ranges[b].written; });
   std::vector<uint32_t> live;
   for (uint32_t id : order) {
     llvm::erase_if(live, [&](uint32_t old) { return ranges[old].last < ranges[id].written; });
@@ -73,8 +72,8 @@ Status check_arena(const Program& program, const EntryPlan& entry,
         return violation(
             fmt::format("{}, live from step {} to {}, overlaps {}, live from step {} to {}",
                         interval(entry.buffers[old], symbols), ranges[old].written,
-                        ranges[old].last, interval(entry.buffers[id], symbols),
-                        ranges[id].written, ranges[id].last),
+                        ranges[old].last, interval(entry.buffers[id], symbols), ranges[id].written,
+                        ranges[id].last),
             place(entry, static_cast<size_t>(ranges[id].written)));
     live.push_back(id);
   }

@@ -55,14 +55,14 @@ class GemmCheck {
     for (const Axis& axis : x.axes) end += (axis.extent - SymExpr(1)) * axis.stride;
     const SymExpr end_bytes = end * SymExpr(size_bytes(x.buffer.type.dtype));
     if (never_less(x.buffer.size_bytes, end_bytes, symbols_)) return {};
-    return violation(fmt::format("operand {} reaches byte {} of %{}, which has {}", x.name,
-                                 text(end_bytes), printable(x.buffer.value),
-                                 text(x.buffer.size_bytes)),
-                     where_);
+    return violation(
+        fmt::format("operand {} reaches byte {} of %{}, which has {}", x.name, text(end_bytes),
+                    printable(x.buffer.value), text(x.buffer.size_bytes)),
+        where_);
   }
 
-  // The axes nest: ordered by stride, each steps over all that the smaller ones reach. So no element
-  // of the result is written twice; with as many elements as the buffer, all are written.
+  // The axes nest: ordered by stride, each steps over all that the smaller ones reach. So no
+  // element of the result is written twice; with as many elements as the buffer, all are written.
   Status written_once(const Operand& c) const {
     Axes rest;
     SymExpr count = 1;
@@ -84,10 +84,10 @@ class GemmCheck {
       rest.erase(smallest);
     }
     if (count == volume(c.buffer.type.dims)) return {};
-    return violation(fmt::format("{} elements of the result %{} are written, it has {}",
-                                 text(count), printable(c.buffer.value),
-                                 text(volume(c.buffer.type.dims))),
-                     where_);
+    return violation(
+        fmt::format("{} elements of the result %{} are written, it has {}", text(count),
+                    printable(c.buffer.value), text(volume(c.buffer.type.dims))),
+        where_);
   }
 
   Status bias(const Buffer& buffer, const SymExpr& n, DType result) const {
@@ -104,11 +104,11 @@ class GemmCheck {
   Status element_types(const Operand& a, const Operand& b, const Operand& c) const {
     const DType types[] = {a.buffer.type.dtype, b.buffer.type.dtype, c.buffer.type.dtype};
     if (types[0] == types[1] && is_float(types[0]) && is_float(types[2])) return {};
-    return violation(fmt::format("element types {} (%{}) times {} (%{}) into {} (%{})",
-                                 to_string(types[0]), printable(a.buffer.value),
-                                 to_string(types[1]), printable(b.buffer.value),
-                                 to_string(types[2]), printable(c.buffer.value)),
-                     where_);
+    return violation(
+        fmt::format("element types {} (%{}) times {} (%{}) into {} (%{})", to_string(types[0]),
+                    printable(a.buffer.value), to_string(types[1]), printable(b.buffer.value),
+                    to_string(types[2]), printable(c.buffer.value)),
+        where_);
   }
 
  private:
@@ -147,8 +147,8 @@ Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep
   }
   SINTER_TRY(check.written_once(c));
   if (gemm.bias >= 0)
-    SINTER_TRY(check.bias(entry.buffers[static_cast<size_t>(gemm.bias)], gemm.n,
-                          c.buffer.type.dtype));
+    SINTER_TRY(
+        check.bias(entry.buffers[static_cast<size_t>(gemm.bias)], gemm.n, c.buffer.type.dtype));
   return {};
 }
 

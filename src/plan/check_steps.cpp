@@ -60,8 +60,8 @@ class StepWalk {
   Status arguments(llvm::ArrayRef<uint32_t> buffers, const Graph& group,
                    llvm::ArrayRef<ValueId> parameters, std::string_view role) {
     if (buffers.size() != parameters.size())
-      return bad(fmt::format("{} {}s for a kernel with {}", buffers.size(), role,
-                             parameters.size()));
+      return bad(
+          fmt::format("{} {}s for a kernel with {}", buffers.size(), role, parameters.size()));
     for (size_t i = 0; i < buffers.size(); ++i) {
       SINTER_TRY(exists(buffers[i]));
       const Buffer& buffer = entry_.buffers[buffers[i]];
@@ -78,12 +78,11 @@ class StepWalk {
     const Buffer& buffer = entry_.buffers[id];
     if (buffer.place == Buffer::Place::state && buffer.version != versions_[buffer.index]) {
       const bool too_late = buffer.version < versions_[buffer.index];
-      return bad(fmt::format("{} is read in version {} of state {}, which {} version {}", name(id),
-                             buffer.version, printable(program_.states[buffer.index].name),
-                             too_late ? fmt::format("step {} has made",
-                                                    version_written_[buffer.index])
-                                      : "is still",
-                             versions_[buffer.index]));
+      return bad(fmt::format(
+          "{} is read in version {} of state {}, which {} version {}", name(id), buffer.version,
+          printable(program_.states[buffer.index].name),
+          too_late ? fmt::format("step {} has made", version_written_[buffer.index]) : "is still",
+          versions_[buffer.index]));
     }
     LiveRange& range = ranges_[id];
     if (buffer.place == Buffer::Place::arena && range.written < 0)
@@ -108,8 +107,8 @@ class StepWalk {
   Status append(const KernelStep& step, const Kernel& kernel, uint32_t output) {
     const Graph& group = kernel.group;
     const ValueId before = group[group.outputs[output]].operands[0];
-    const size_t input = static_cast<size_t>(
-        llvm::find(group.inputs, before) - group.inputs.begin());
+    const size_t input =
+        static_cast<size_t>(llvm::find(group.inputs, before) - group.inputs.begin());
     const uint32_t from = step.inputs[input], to = step.outputs[output];
     const Buffer& source = entry_.buffers[from];
     const Buffer& result = entry_.buffers[to];
@@ -120,8 +119,8 @@ class StepWalk {
       const Buffer& other = entry_.buffers[step.inputs[i]];
       if (i != input && other.place == Buffer::Place::state && other.index == source.index)
         return bad(fmt::format("reads state {} as {} and appends to it as {}",
-                               printable(program_.states[source.index].name),
-                               name(step.inputs[i]), name(from)));
+                               printable(program_.states[source.index].name), name(step.inputs[i]),
+                               name(from)));
     }
     if (result.version != versions_[result.index] + 1)
       return bad(fmt::format("writes {}, version {}, after version {}", name(to), result.version,

@@ -9,9 +9,7 @@ namespace sinter::checker {
 namespace {
 
 bool is_identifier(std::string_view name) {
-  auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   if (name.empty() || !letter(name[0])) return false;
   return llvm::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
@@ -19,9 +17,9 @@ bool is_identifier(std::string_view name) {
 Status check_symbols(llvm::ArrayRef<Symbol> symbols) {
   for (const Symbol& symbol : symbols)
     if (symbol.low < 0 || symbol.low > symbol.high || symbol.multiple < 1)
-      return violation(fmt::format("range {}..{} with multiple {}", symbol.low, symbol.high,
-                                   symbol.multiple),
-                       "symbol " + printable(symbol.name));
+      return violation(
+          fmt::format("range {}..{} with multiple {}", symbol.low, symbol.high, symbol.multiple),
+          "symbol " + printable(symbol.name));
   return {};
 }
 
@@ -90,9 +88,9 @@ Status check_buffer(const Program& program, const EntryPlan& entry, const Buffer
       return check_interface(buffer, buffer.type, entry.inputs.size(), "input", symbols, where);
     case Buffer::Place::weight: {
       const size_t count = program.weights.size();
-      return check_interface(buffer,
-                             buffer.index < count ? program.weights[buffer.index].type : buffer.type,
-                             count, "weight", symbols, where);
+      return check_interface(
+          buffer, buffer.index < count ? program.weights[buffer.index].type : buffer.type, count,
+          "weight", symbols, where);
     }
     case Buffer::Place::state: {
       const size_t count = program.states.size();
@@ -133,8 +131,8 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
     const Op& op = group.ops()[i];
     SINTER_TRY(check_type(op.type, program.symbols, where));
     const bool is_input = llvm::is_contained(group.inputs, ValueId{i});
-    if (is_input != (op.kind == OpKind::input) ||
-        (!is_input && op_class(op) == OpClass::leaf) || op.kind == OpKind::file)
+    if (is_input != (op.kind == OpKind::input) || (!is_input && op_class(op) == OpClass::leaf) ||
+        op.kind == OpKind::file)
       return violation(fmt::format("%{} of kind {} is {} of the kernel", op.name,
                                    op_info(op.kind).name, is_input ? "an input" : "no input"),
                        where);
@@ -166,18 +164,18 @@ Status check_buffers(const Program& program, const EntryPlan& entry) {
     const uint32_t id = entry.inputs[i];
     if (id >= entry.buffers.size() || entry.buffers[id].place != Buffer::Place::input ||
         entry.buffers[id].index != i)
-      return violation(fmt::format("input {} is buffer {}, which is not the place of input {}", i,
-                                   id, i),
-                       where);
+      return violation(
+          fmt::format("input {} is buffer {}, which is not the place of input {}", i, id, i),
+          where);
   }
   for (uint32_t id : entry.outputs)
     if (id >= entry.buffers.size())
       return violation(fmt::format("an output is buffer {} of {}", id, entry.buffers.size()),
                        where);
   if (entry.output_names.size() != entry.outputs.size())
-    return violation(fmt::format("{} names for {} outputs", entry.output_names.size(),
-                                 entry.outputs.size()),
-                     where);
+    return violation(
+        fmt::format("{} names for {} outputs", entry.output_names.size(), entry.outputs.size()),
+        where);
   return {};
 }
 

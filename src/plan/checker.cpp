@@ -18,6 +18,20 @@ SymExpr counted_from_low(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
   return result;
 }
 
+// `expr` or something smaller: in what is subtracted, a symbol with a bound stands for the bound.
+SymExpr least(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr result = 0;
+  for (const SymExpr::Term& term : expr.terms()) {
+    SymExpr product = term.coefficient;
+    for (SymbolId symbol : term.symbols) {
+      const auto& bound = symbols[symbol.index].at_most;
+      product = product * SymExpr(Dim(bound && term.coefficient < 0 ? *bound : symbol));
+    }
+    result += product;
+  }
+  return result;
+}
+
 }  // namespace
 
 bool never_less(const SymExpr& a, const SymExpr& b, llvm::ArrayRef<Symbol> symbols) {
@@ -26,7 +40,9 @@ bool never_less(const SymExpr& a, const SymExpr& b, llvm::ArrayRef<Symbol> symbo
   const SymExpr difference = a - b;
   if (difference.overflowed()) return false;
   const SymExpr shifted = counted_from_low(difference, symbols);
-  return !shifted.overflowed() && shifted.covers(SymExpr(0));
+  if (!shifted.overflowed() && shifted.covers(SymExpr(0))) return true;
+  const SymExpr bounded = counted_from_low(least(difference, symbols), symbols);
+  return !bounded.overflowed() && bounded.covers(SymExpr(0));
 }
 
 std::string place(const EntryPlan& entry, size_t step) {
@@ -45,8 +61,7 @@ std::string interval(const Buffer& buffer, llvm::ArrayRef<Symbol> symbols) {
 }
 
 tl::unexpected<Error> violation(std::string what, std::string where) {
-  return fail(std::move(what), std::move(where), "compile the model again",
-              ExitCode::check_failed);
+  return fail(std::move(what), std::move(where), "compile the model again", ExitCode::check_failed);
 }
 
 Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::string_view what,
@@ -69,9 +84,9 @@ Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::stri
 Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::string_view where) {
   for (Dim dim : type.dims)
     if (!dim.is_constant() && dim.symbol().index >= symbols.size())
-      return violation(fmt::format("a type uses symbol {} of {}", dim.symbol().index,
-                                   symbols.size()),
-                       std::string(where));
+      return violation(
+          fmt::format("a type uses symbol {} of {}", dim.symbol().index, symbols.size()),
+          std::string(where));
   return check_expr(storage_bytes(type, symbols), symbols, "the size of a type", where);
 }
 

@@ -1,7 +1,8 @@
-#include <nlohmann/json.hpp>
-
+// One function per kind of object, in the order of the file; longer than most because they are
+// many.
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "ir/text.h"
 #include "plan/checker.h"
@@ -41,10 +42,10 @@ class Node {
   Result<T> integer() const {
     constexpr auto least = static_cast<int64_t>(std::numeric_limits<T>::min());
     constexpr auto most = static_cast<int64_t>(std::numeric_limits<T>::max());
-    const bool fits = value_ && value_->is_number_integer() &&
-                      (!value_->is_number_unsigned() ||
-                       value_->get<uint64_t>() <= static_cast<uint64_t>(most)) &&
-                      value_->get<int64_t>() >= least && value_->get<int64_t>() <= most;
+    const bool fits =
+        value_ && value_->is_number_integer() &&
+        (!value_->is_number_unsigned() || value_->get<uint64_t>() <= static_cast<uint64_t>(most)) &&
+        value_->get<int64_t>() >= least && value_->get<int64_t>() <= most;
     if (!fits) return mismatch(fmt::format("an integer of {}..{}", least, most));
     return static_cast<T>(value_->get<int64_t>());
   }
@@ -68,8 +69,7 @@ Status read(const Node& node, std::string& out) {
   return {};
 }
 template <typename T>
-  requires std::is_integral_v<T>
-Status read(const Node& node, T& out) {
+requires std::is_integral_v<T> Status read(const Node& node, T& out) {
   SINTER_LET(value, node.integer<T>());
   out = value;
   return {};
@@ -112,10 +112,11 @@ class PlanReader {
     std::string writer = "of an unknown version";
     if (const auto version = root["sinter"].string()) writer = printable(*version);
     if (major != kPlanMajor)
-      return fail(fmt::format("plan format {}, written by sinter {}; this is sinter {}, which reads "
-                              "format {}",
-                              major, writer, SINTER_VERSION, kPlanMajor),
-                  root["format"]["major"].where(), "compile the model again");
+      return fail(
+          fmt::format("plan format {}, written by sinter {}; this is sinter {}, which reads "
+                      "format {}",
+                      major, writer, SINTER_VERSION, kPlanMajor),
+          root["format"]["major"].where(), "compile the model again");
     std::vector<std::string> required;
     SINTER_TRY(read(root["format"]["requires"], required));
     for (const std::string& feature : required)
@@ -159,8 +160,8 @@ class PlanReader {
     SINTER_LET(symbols, node["symbols"].items());
     for (const Node& symbol : symbols) {
       SINTER_LET(name, symbol.string());
-      const auto it = llvm::find_if(program_.symbols,
-                                    [&](const Symbol& s) { return s.name == name; });
+      const auto it =
+          llvm::find_if(program_.symbols, [&](const Symbol& s) { return s.name == name; });
       if (it == program_.symbols.end())
         return symbol.bad(fmt::format("no symbol {}", printable(name)));
       out.symbols.push_back({static_cast<uint32_t>(it - program_.symbols.begin())});
@@ -271,8 +272,7 @@ class PlanReader {
 
 Result<Program> read_plan(std::string_view text, const std::string& file) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    return fail("not JSON, or cut short", file, "compile the model again");
+  if (json.is_discarded()) return fail("not JSON, or cut short", file, "compile the model again");
   SINTER_LET(program, PlanReader().plan(Node(&json, file + "#")));
   if (Status safe = check(program); !safe) {
     Error error = std::move(safe.error());

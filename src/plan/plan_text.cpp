@@ -58,8 +58,7 @@ Result<SymExpr> parse_expr(std::string_view text, llvm::ArrayRef<Symbol> symbols
     sum += product;
     product = c == '-' ? -1 : 1;
   }
-  if (sum.overflowed())
-    return fail(fmt::format("\"{}\" exceeds 63 bits", printable(text)));
+  if (sum.overflowed()) return fail(fmt::format("\"{}\" exceeds 63 bits", printable(text)));
   return sum;
 }
 
@@ -77,8 +76,7 @@ Result<TensorType> parse_type(std::string_view text, llvm::ArrayRef<Symbol> symb
       type.dims.push_back(Dim(*symbol));
     } else {
       const auto value = parse_integer(extent);
-      if (!value || *value < 0)
-        return fail(fmt::format("\"{}\" is no extent", printable(extent)));
+      if (!value || *value < 0) return fail(fmt::format("\"{}\" is no extent", printable(extent)));
       type.dims.push_back(Dim(*value));
     }
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
@@ -87,8 +85,7 @@ Result<TensorType> parse_type(std::string_view text, llvm::ArrayRef<Symbol> symb
 }
 
 std::string print_tables(const Program& program) {
-  return print_module(
-      Module{program.name, program.symbols, program.weights, program.states, {}});
+  return print_module(Module{program.name, program.symbols, program.weights, program.states, {}});
 }
 
 }  // namespace plan_text

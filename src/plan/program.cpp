@@ -48,8 +48,7 @@ SymExpr written_bytes(const Graph& graph, ValueId output, llvm::ArrayRef<Symbol>
 SymExpr kernel_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
   SymExpr total = 0;
   for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input, symbols);
-  for (ValueId output : kernel.group.outputs)
-    total += written_bytes(kernel.group, output, symbols);
+  for (ValueId output : kernel.group.outputs) total += written_bytes(kernel.group, output, symbols);
   return total;
 }
 

@@ -55,10 +55,14 @@ double absolute_error(double a, double b) {
 
 double unit_roundoff(DType dtype) {
   switch (dtype) {
-    case DType::f32: return 0x1p-24;
-    case DType::f16: return 0x1p-11;
-    case DType::bf16: return 0x1p-8;
-    default: return 0;
+    case DType::f32:
+      return 0x1p-24;
+    case DType::f16:
+      return 0x1p-11;
+    case DType::bf16:
+      return 0x1p-8;
+    default:
+      return 0;
   }
 }
 

@@ -25,7 +25,8 @@ std::string to_string(const BitDifference& difference);
 struct Distance {
   double max_abs = 0;
   int64_t max_abs_index = 0;
-  double max_ulp = 0;  // of the element type: representable values between the two, 1 for neighbours
+  double max_ulp =
+      0;  // of the element type: representable values between the two, 1 for neighbours
   int64_t max_ulp_index = 0;
 };
 Result<Distance> distance(const HostTensor& a, const HostTensor& b);

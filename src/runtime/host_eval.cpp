@@ -127,15 +127,7 @@ Result<std::vector<HostTensor>> evaluate(const Graph& graph, llvm::ArrayRef<Symb
                                          llvm::ArrayRef<int64_t> symbol_values,
                                          llvm::ArrayRef<const HostTensor*> inputs,
                                          const EvalOptions& options) {
-  if (symbol_values.size() != symbols.size())
-    return fail(fmt::format("{} values for {} symbols", symbol_values.size(), symbols.size()));
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    const Symbol& symbol = symbols[i];
-    const int64_t value = symbol_values[i];
-    if (value < symbol.low || value > symbol.high || value % symbol.multiple != 0)
-      return fail(fmt::format("symbol {} is {}, expected a multiple of {} in {} .. {}", symbol.name,
-                              value, symbol.multiple, symbol.low, symbol.high));
-  }
+  SINTER_TRY(check_symbol_values(symbols, symbol_values));
   const auto is_composite = [](const Op& op) { return op_class(op) == OpClass::composite; };
   try {
     if (llvm::any_of(graph.ops(), is_composite))

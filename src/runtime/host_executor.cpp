@@ -6,25 +6,6 @@
 #include "runtime/host_run.h"
 
 namespace sinter {
-namespace {
-
-Status check_symbol(const Symbol& symbol, int64_t value) {
-  if (value >= symbol.low && value <= symbol.high && value % symbol.multiple == 0) return {};
-  return fail(fmt::format("{} is {}, the plan is for {}..{} in steps of {}", printable(symbol.name),
-                          value, symbol.low, symbol.high, symbol.multiple),
-              {}, "split the call or compile the model for another range");
-}
-
-Status check_symbols(llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> values) {
-  if (symbols.size() != values.size())
-    return fail(fmt::format("{} symbol values for a plan with {} symbols", values.size(),
-                            symbols.size()));
-  for (size_t i = 0; i < symbols.size(); ++i) SINTER_TRY(check_symbol(symbols[i], values[i]));
-  return {};
-}
-
-}  // namespace
-
 struct HostModel::Data {
   std::shared_ptr<const Program> program;
   std::vector<HostTensor> weights;
@@ -69,8 +50,8 @@ Result<HostSession> HostSession::create(HostModel model, llvm::ArrayRef<int64_t>
   for (const State& state : program.states) {
     for (Dim dim : state.type.dims)
       if (!dim.is_constant())
-        SINTER_TRY(check_symbol(program.symbols[dim.symbol().index],
-                                symbol_values[dim.symbol().index]));
+        SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index],
+                                      symbol_values[dim.symbol().index]));
     SINTER_LET(tensor, make_tensor(state.type.dtype, concrete_dims(state.type, symbol_values)));
     std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0});
     session.states_.push_back(std::move(tensor));
@@ -87,7 +68,7 @@ Result<RunResult> HostSession::run(std::string_view entry_name,
   const Program& program = model_.program();
   const EntryPlan* entry = program.find_entry(entry_name);
   if (!entry) return fail(fmt::format("the plan has no entry {}", printable(entry_name)));
-  SINTER_TRY(check_symbols(program.symbols, symbol_values));
+  SINTER_TRY(check_symbol_values(program.symbols, symbol_values));
   for (const State& state : program.states)
     for (Dim dim : state.type.dims) {
       if (dim.is_constant()) continue;

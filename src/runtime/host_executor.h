@@ -20,8 +20,8 @@ struct HostRunOptions {
 };
 
 struct RunResult {
-  std::vector<HostTensor> outputs;                         // in the entry's order
-  std::vector<std::pair<std::string, HostTensor>> kept;    // in the order of HostRunOptions::keep
+  std::vector<HostTensor> outputs;                       // in the entry's order
+  std::vector<std::pair<std::string, HostTensor>> kept;  // in the order of HostRunOptions::keep
 };
 
 /// A program with its weights. Immutable; copies share everything, between threads too.
@@ -29,8 +29,7 @@ class HostModel {
  public:
   /// Evaluates the weight functions; `source` has the tensors of their `file` ops (may be null if
   /// there are none) and is not used afterwards. The program must have passed check().
-  static Result<HostModel> load(std::shared_ptr<const Program> program,
-                                const TensorSource* source);
+  static Result<HostModel> load(std::shared_ptr<const Program> program, const TensorSource* source);
 
   const Program& program() const;
   const HostTensor& weight(size_t index) const;

@@ -11,9 +11,9 @@ namespace sinter {
 /// instead of copied.
 struct HostKernel {
   struct Append {
-    uint32_t output = 0;    // of the kernel
-    uint32_t rows = 0;      // graph output: the new rows
-    uint32_t slots = 0;     // graph output: where they go
+    uint32_t output = 0;  // of the kernel
+    uint32_t rows = 0;    // graph output: the new rows
+    uint32_t slots = 0;   // graph output: where they go
   };
   Graph graph;  // primitives; outputs: those of the kernel that are no appends, then the appends'
   std::vector<uint32_t> results;  // kernel output of each leading graph output

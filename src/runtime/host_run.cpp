@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/blas.h"
 #include "runtime/host_eval.h"
+#include "runtime/host_gemm.h"
 
 namespace sinter {
 namespace {
@@ -70,16 +70,15 @@ class Run {
       const Buffer& buffer = entry_.buffers[entry_.inputs[i]];
       const std::vector<int64_t> dims = concrete_dims(buffer.type, call_.symbol_values);
       if (call_.inputs[i]->dtype != buffer.type.dtype || call_.inputs[i]->dims != dims)
-        return fail(fmt::format("input %{} is {}, expected {}, that is {}",
-                                printable(buffer.value),
+        return fail(fmt::format("input %{} is {}, expected {}, that is {}", printable(buffer.value),
                                 shown(call_.inputs[i]->dtype, call_.inputs[i]->dims),
                                 shown(buffer.type.dtype, dims),
                                 to_string(buffer.type, call_.program.symbols)),
                     "entry " + printable(entry_.name));
-      SINTER_CHECK(call_.inputs[i]->bytes.size() ==
-                       static_cast<size_t>(call_.inputs[i]->volume() *
-                                           size_bytes(buffer.type.dtype)),
-                   "tensor for %{}", buffer.value);
+      SINTER_CHECK(
+          call_.inputs[i]->bytes.size() ==
+              static_cast<size_t>(call_.inputs[i]->volume() * size_bytes(buffer.type.dtype)),
+          "tensor for %{}", buffer.value);
     }
     return {};
   }
@@ -131,8 +130,8 @@ class Run {
     result_.kept.resize(call_.options.keep.size());
     for (size_t i = 0; i < call_.options.keep.size(); ++i) {
       const std::string& name = call_.options.keep[i];
-      const auto it = llvm::find_if(entry_.buffers,
-                                    [&](const Buffer& buffer) { return buffer.value == name; });
+      const auto it =
+          llvm::find_if(entry_.buffers, [&](const Buffer& buffer) { return buffer.value == name; });
       if (it == entry_.buffers.end())
         return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a "
                                 "kernel",
@@ -161,7 +160,8 @@ class Run {
 
   Result<HostTensor> copy_out(uint32_t id) const {
     const Buffer& buffer = entry_.buffers[id];
-    SINTER_LET(tensor, make_tensor(buffer.type.dtype, concrete_dims(buffer.type, call_.symbol_values)));
+    SINTER_LET(tensor,
+               make_tensor(buffer.type.dtype, concrete_dims(buffer.type, call_.symbol_values)));
     SINTER_TRY(fits(id, tensor));
     if (!tensor.bytes.empty())
       std::memcpy(tensor.bytes.data(), memory_[id].data, tensor.bytes.size());
@@ -170,9 +170,8 @@ class Run {
 
   Status fits(uint32_t id, const HostTensor& tensor) const {
     if (static_cast<int64_t>(tensor.bytes.size()) <= memory_[id].bytes) return {};
-    return fail(fmt::format("%{} has {} bytes, its buffer {}",
-                            printable(entry_.buffers[id].value), tensor.bytes.size(),
-                            memory_[id].bytes),
+    return fail(fmt::format("%{} has {} bytes, its buffer {}", printable(entry_.buffers[id].value),
+                            tensor.bytes.size(), memory_[id].bytes),
                 {}, {}, ExitCode::internal_error);
   }
 
@@ -191,7 +190,8 @@ class Run {
       SINTER_LET(tensor, copy_out(id));
       arguments.push_back(&copies.emplace_back(std::move(tensor)));
     }
-    SINTER_LET(results, evaluate(kernel.graph, call_.program.symbols, call_.symbol_values, arguments));
+    SINTER_LET(results,
+               evaluate(kernel.graph, call_.program.symbols, call_.symbol_values, arguments));
     for (size_t i = 0; i < kernel.results.size(); ++i) {
       const uint32_t id = step.outputs[kernel.results[i]];
       SINTER_TRY(fits(id, results[i]));
@@ -209,54 +209,20 @@ class Run {
   }
 
   Status gemm_step(const GemmStep& step) {
-    SINTER_LET(m, number(step.m));
-    SINTER_LET(n, number(step.n));
-    SINTER_LET(k, number(step.k));
-    SINTER_LET(a, matrix(step.a));
-    SINTER_LET(b, matrix(step.b));
-    SINTER_LET(c, matrix(step.c));
-    ConstMatrix bias;
+    const auto dtype = [&](uint32_t id) { return entry_.buffers[id].type.dtype; };
+    GemmBuffers buffers;
+    buffers.a = memory_[step.a.buffer].data;
+    buffers.b = memory_[step.b.buffer].data;
+    buffers.c = writable(step.c.buffer);
+    buffers.a_dtype = dtype(step.a.buffer);
+    buffers.b_dtype = dtype(step.b.buffer);
+    buffers.c_dtype = dtype(step.c.buffer);
     if (step.bias >= 0) {
-      const auto id = static_cast<uint32_t>(step.bias);
-      bias = {memory_[id].data, entry_.buffers[id].type.dtype, 0, 1};
+      buffers.bias = memory_[static_cast<size_t>(step.bias)].data;
+      buffers.bias_dtype = dtype(static_cast<uint32_t>(step.bias));
     }
-    const MutableMatrix result{writable(step.c.buffer) + (c.data - memory_[step.c.buffer].data),
-                               c.dtype, c.row_stride, c.column_stride};
-    SINTER_TRY(loop(step, 0, a, b, result, m, n, k, step.bias >= 0 ? &bias : nullptr));
+    SINTER_TRY(run_gemm(step, buffers, call_.program.symbols, call_.symbol_values));
     return keep_written(step.c.buffer);
-  }
-
-  Status loop(const GemmStep& step, size_t depth, ConstMatrix a, ConstMatrix b, MutableMatrix c,
-              int64_t m, int64_t n, int64_t k, const ConstMatrix* bias) {
-    if (depth == step.loops.size()) {
-      if (m > 0 && n > 0) gemm(a, b, c, m, n, k, bias);
-      return {};
-    }
-    SINTER_LET(count, number(step.loops[depth].count));
-    SINTER_LET(a_stride, number(step.loops[depth].a_stride));
-    SINTER_LET(b_stride, number(step.loops[depth].b_stride));
-    SINTER_LET(c_stride, number(step.loops[depth].c_stride));
-    for (int64_t i = 0; i < count; ++i) {
-      SINTER_TRY(loop(step, depth + 1, a, b, c, m, n, k, bias));
-      a.data += a_stride * size_bytes(a.dtype);
-      b.data += b_stride * size_bytes(b.dtype);
-      c.data += c_stride * size_bytes(c.dtype);
-    }
-    return {};
-  }
-
-  Result<ConstMatrix> matrix(const GemmOperand& operand) const {
-    SINTER_LET(offset, number(operand.offset));
-    SINTER_LET(row_stride, number(operand.row_stride));
-    SINTER_LET(column_stride, number(operand.column_stride));
-    const DType dtype = entry_.buffers[operand.buffer].type.dtype;
-    return ConstMatrix{memory_[operand.buffer].data + offset * size_bytes(dtype), dtype,
-                       row_stride, column_stride};
-  }
-
-  Result<int64_t> number(const SymExpr& expr) const {
-    if (const auto value = expr.evaluate(call_.symbol_values)) return *value;
-    return fail(fmt::format("{} exceeds 63 bits", to_string(expr, call_.program.symbols)));
   }
 
   void poison_after(uint32_t step) {
@@ -271,7 +237,7 @@ class Run {
   const HostCall& call_;
   const EntryPlan& entry_ = call_.entry;
   Arena arena_;
-  std::vector<Memory> memory_;  // of each buffer
+  std::vector<Memory> memory_;                              // of each buffer
   llvm::SmallVector<std::pair<uint32_t, size_t>, 4> kept_;  // buffer, index in RunResult::kept
   RunResult result_;
 };

@@ -10,9 +10,9 @@ namespace sinter {
 struct HostCall {
   const Program& program;
   const EntryPlan& entry;
-  llvm::ArrayRef<HostKernel> kernels;   // of the program
-  llvm::ArrayRef<HostTensor> weights;   // of the program
-  std::vector<HostTensor>& states;      // of the session
+  llvm::ArrayRef<HostKernel> kernels;     // of the program
+  llvm::ArrayRef<HostTensor> weights;     // of the program
+  std::vector<HostTensor>& states;        // of the session
   llvm::ArrayRef<int64_t> symbol_values;  // valid
   llvm::ArrayRef<const HostTensor*> inputs;
   const HostRunOptions& options;

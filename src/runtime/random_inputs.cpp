@@ -89,7 +89,8 @@ class InputMaker {
       role.slots |= slot;
       role.first |= first;
       if (id) role.rows = std::min(role.rows, rows(op.operands[0]));
-      if (slot) role.rows = std::min(role.rows, rows(op.operands[op.kind == OpKind::kv_append ? 0 : 1]));
+      if (slot)
+        role.rows = std::min(role.rows, rows(op.operands[op.kind == OpKind::kv_append ? 0 : 1]));
       if (first) role.rows = std::min(role.rows, rows(op.operands[1]));
     }
     return role;
@@ -111,7 +112,8 @@ Result<HostTensor> random_tensor(DType dtype, std::vector<int64_t> dims, uint64_
     for (int64_t i = 0; i < count; ++i)
       tensor.data<int32_t>()[i] = static_cast<int32_t>(random.integer(range.low, range.high));
   } else if (dtype == DType::i1) {
-    for (int64_t i = 0; i < count; ++i) tensor.bytes[static_cast<size_t>(i)] = std::byte(random.bits() >> 63);
+    for (int64_t i = 0; i < count; ++i)
+      tensor.bytes[static_cast<size_t>(i)] = std::byte(random.bits() >> 63);
   } else {
     std::vector<double> values(static_cast<size_t>(count));
     for (double& value : values) value = random.bell() * range.scale;

@@ -19,7 +19,6 @@ Result<HostTensor> random_tensor(DType dtype, std::vector<int64_t> dims, uint64_
 /// few sequences; ids of an embedding are below its number of rows; others are 0 .. 7. An error
 /// where a state has fewer rows than there are tokens.
 Result<std::vector<HostTensor>> random_inputs(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
-                                              llvm::ArrayRef<int64_t> symbol_values,
-                                              uint64_t seed);
+                                              llvm::ArrayRef<int64_t> symbol_values, uint64_t seed);
 
 }  // namespace sinter

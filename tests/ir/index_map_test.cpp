@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ir/builder.h"
+#include "ir/symbols.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -14,8 +15,7 @@ namespace {
 
 using Values = std::vector<int64_t>;
 
-const std::vector<Symbol> kSymbols = {{"N", 1, 8, 1, Symbol::Where::host},
-                                      {"M", 1, 8, 1, Symbol::Where::host}};
+const std::vector<Symbol> kSymbols = {host_symbol("N", 1, 8), host_symbol("M", 1, 8)};
 
 /// A generator of the test's own, so that every platform sees the same cases.
 class Random {

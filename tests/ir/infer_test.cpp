@@ -6,13 +6,17 @@
 #include <cmath>
 
 #include "ir/graph.h"
+#include "ir/symbols.h"
 
 namespace sinter {
 namespace {
 
-const SymbolId kN{0}, kM{1};
-const std::vector<Symbol> kSymbols = {{"N", 2, 100, 1, Symbol::Where::host},
-                                      {"M", 8, 64, 8, Symbol::Where::host}};
+const SymbolId kN{0}, kM{1}, kL{2};  // L is at most N
+const std::vector<Symbol> kSymbols = [] {
+  std::vector<Symbol> symbols = {host_symbol("N", 2, 100), host_symbol("M", 8, 64, 8), host_symbol("L", 1, 100)};
+  symbols[2].at_most = kN;
+  return symbols;
+}();
 using Types = std::vector<TensorType>;
 using Axes = std::vector<int64_t>;
 
@@ -122,6 +126,11 @@ TEST_CASE("C6 slice within the extent") {
   rejects(6, OpKind::slice, {f16({kN})}, slice(0, 2, 1));
   rejects(6, OpKind::slice, {f16({kN})}, slice(0, 1, kN));
   rejects(6, OpKind::slice, {f16({8})}, slice(0, 0, kN));
+  // Of another symbol only what is known to be at most the extent.
+  gives(OpKind::slice, {f16({kN, 8})}, slice(0, 0, kL), f16({kL, 8}));
+  rejects(6, OpKind::slice, {f16({kN})}, slice(0, 0, kM));
+  rejects(6, OpKind::slice, {f16({kL})}, slice(0, 0, kN));
+  rejects(6, OpKind::slice, {f16({kN})}, slice(0, 1, kL));
 }
 
 TEST_CASE("C7 broadcast to larger dims") {

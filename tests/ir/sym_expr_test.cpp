@@ -3,12 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include "ir/symbols.h"
+
 namespace sinter {
 namespace {
 
 const SymbolId kN{0}, kM{1};
-const std::vector<Symbol> kSymbols = {{"N", 2, 100, 1, Symbol::Where::host},
-                                      {"M", 8, 64, 8, Symbol::Where::host}};
+const std::vector<Symbol> kSymbols = {host_symbol("N", 2, 100), host_symbol("M", 8, 64, 8)};
 
 SymExpr n() { return SymExpr(Dim(kN)); }
 SymExpr m() { return SymExpr(Dim(kM)); }

@@ -119,6 +119,14 @@ TEST_CASE("types and attributes") {
   CHECK(contains(refused(with_ops("%a = cast %x {dtype = f16} : f32[N, 4]"), "3:1"), "give f16[N, 4]"));
 }
 
+TEST_CASE("symbols") {
+  CHECK(contains(refused("module @m {\nsymbol N in [4, 1] }", "2:8"), "[4, 1]"));
+  CHECK(contains(refused("module @m {\nsymbol N in [1, 4] step 0 }", "2:8"), "step 0"));
+  CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most N }", "2:28"), "no symbol 'N'"));
+  CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most 4 }", "2:8"), "a constant stands after at_most"));
+  CHECK(contains(refused("module @m {\nsymbol %N in [1, 4] }", "2:8"), "expected a symbol's name, got %N"));
+}
+
 TEST_CASE("texts that are no module") {
   CHECK(contains(refused("", "1:1"), "expected 'module', got the end of the text"));
   CHECK(contains(refused("\n\n  // nothing\n", "4:1"), "got the end of the text"));

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ir/builder.h"
+#include "ir/symbols.h"
 
 namespace sinter {
 namespace {
@@ -52,7 +53,7 @@ TEST_CASE("a module keeps all that the text says") {
   const Module module = parsed(R"(
 module @m {
   symbol N in [0, 64] step 8 device
-  symbol M in [1, 4]
+  symbol M in [1, 4] at_most N
   weight %w : f16[4] = file {tensor = "t"}
   state %s : f16[N, 4]
   entry @go(%x: f16[M, 4], %i: i32[M]) -> (%y, %x, %y) {
@@ -68,6 +69,8 @@ module @m {
   CHECK(module.symbols[0].multiple == 8);
   CHECK((module.symbols[0].where == Symbol::Where::device));
   CHECK((module.symbols[1].where == Symbol::Where::host));
+  CHECK_FALSE(module.symbols[0].at_most.has_value());
+  CHECK((module.symbols[1].at_most == SymbolId{0}));
   const Weight& weight = module.weights.at(0);
   CHECK(weight.init.ops()[0].name == "w");
   CHECK(weight.init.ops()[0].attrs.get<std::string>(AttrName::tensor) == "t");
@@ -208,8 +211,7 @@ TEST_CASE("leaves move to their first use, unused ones go") {
 }
 
 TEST_CASE("a graph alone round-trips, leaves and all") {
-  const std::vector<Symbol> symbols = {{"N", 1, 64, 1, Symbol::Where::host},
-                                       {"R", 8, 64, 8, Symbol::Where::host}};
+  const std::vector<Symbol> symbols = {host_symbol("N", 1, 64), host_symbol("R", 8, 64, 8)};
   const std::string text =
       "graph(%cache: f16[R, 4], %x: f16[N, 4], %slot: i32[N]) -> (%next, %y) {\n"
       "  %w = weight : f16[4]\n"

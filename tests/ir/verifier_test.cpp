@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/builder.h"
+#include "ir/symbols.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -22,7 +23,7 @@ struct Sample {
 
   Sample() {
     module.name = "m";
-    module.symbols = {{"N", 1, 8, 1, Symbol::Where::host}, {"R", 8, 64, 8, Symbol::Where::host}};
+    module.symbols = {host_symbol("N", 1, 8), host_symbol("R", 8, 64, 8)};
     Weight w{"w", {DType::f16, {4}}, {}};
     Builder init(w.init, module.symbols);
     w.init.outputs = {init.op(OpKind::file, {},
@@ -77,7 +78,7 @@ TEST_CASE("the sample holds every invariant") { holds(Sample().module); }
 TEST_CASE("V1 symbol bounds") {
   const auto with = [](int64_t low, int64_t high, int64_t multiple) {
     Sample s;
-    s.module.symbols.push_back({"S", low, high, multiple, Symbol::Where::host});
+    s.module.symbols.push_back(host_symbol("S", low, high, multiple));
     return s.module;
   };
   holds(with(0, 0, 1));
@@ -88,6 +89,15 @@ TEST_CASE("V1 symbol bounds") {
   breaks(with(0, 4, 0), 1, "symbol S", "step 0");
   breaks(with(4, 10, 4), 1, "symbol S", "step 4");
   breaks(with(2, 8, 4), 1, "symbol S", "step 4");
+  const auto bounded_by = [&](uint32_t symbol) {
+    Module module = with(0, 4, 1);
+    module.symbols.back().at_most = SymbolId{symbol};
+    return module;
+  };
+  holds(bounded_by(0));
+  holds(bounded_by(1));
+  breaks(bounded_by(2), 1, "symbol S", "symbol 2, which does not come before it");
+  breaks(bounded_by(9), 1, "symbol S", "symbol 9");
 }
 
 TEST_CASE("V2 names and strings") {
@@ -191,7 +201,7 @@ TEST_CASE("V7 types and shapes") {
     s.module.states.push_back({"s", type});
     return s.module;
   };
-  const Symbol largest{"L", 0, int64_t{1} << 31, 1, Symbol::Where::host};
+  const Symbol largest = host_symbol("L", 0, int64_t{1} << 31);
   holds(with({DType::f16, {(int64_t{1} << 62) - 1}}));
   breaks(with({DType::f16, {int64_t{1} << 62}}), 7, "state %s", "2^63");
   breaks(with({DType::i1, {0, int64_t{1} << 62, 2}}), 7, "state %s", "2^63");

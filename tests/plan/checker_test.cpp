@@ -65,9 +65,8 @@ TEST_CASE("arena") {
                      {"%d [512*N, 768*N) leaves the arena of 512*N bytes"});
   }
   SUBCASE("before the beginning") {
-    expect_violation(
-        [](Program&, EntryPlan& e) { e.buffers[buffer(e, "a")].offset_bytes = -256; },
-        {"%a [-256, 256*N - 256) leaves the arena"});
+    expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "a")].offset_bytes = -256; },
+                     {"%a [-256, 256*N - 256) leaves the arena"});
   }
   SUBCASE("alignment") {
     expect_violation(
@@ -115,19 +114,16 @@ TEST_CASE("order of reads and writes") {
                      {"step 0 (%b)", "%a is read before any step writes it"});
   }
   SUBCASE("written twice") {
-    expect_violation(
-        [](Program&, EntryPlan& e) { kernel(e, 4).outputs[0] = buffer(e, "c"); },
-        {"step 4", "writes %c, which step 2 has written"});
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 4).outputs[0] = buffer(e, "c"); },
+                     {"step 4", "writes %c, which step 2 has written"});
   }
   SUBCASE("written in place") {
-    expect_violation(
-        [](Program&, EntryPlan& e) { kernel(e, 1).outputs[0] = buffer(e, "a"); },
-        {"writes %a, which it reads"});
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 1).outputs[0] = buffer(e, "a"); },
+                     {"writes %a, which it reads"});
   }
   SUBCASE("an input is written") {
-    expect_violation(
-        [](Program&, EntryPlan& e) { kernel(e, 1).outputs[0] = buffer(e, "x"); },
-        {"writes %x, which is no buffer of the arena"});
+    expect_violation([](Program&, EntryPlan& e) { kernel(e, 1).outputs[0] = buffer(e, "x"); },
+                     {"writes %x, which is no buffer of the arena"});
   }
   SUBCASE("a weight is written by a GEMM") {
     expect_violation(
@@ -142,8 +138,9 @@ TEST_CASE("order of reads and writes") {
 TEST_CASE("states") {
   SUBCASE("the old version is read after the append") {
     expect_violation([](Program&, EntryPlan& e) { kernel(e, 4).inputs[0] = buffer(e, "k0"); },
-                     {"step 4 (%d)", "%k0 is read in version 0 of state cache, which step 3 has "
-                                     "made version 1"});
+                     {"step 4 (%d)",
+                      "%k0 is read in version 0 of state cache, which step 3 has "
+                      "made version 1"});
   }
   SUBCASE("the new version is read before the append") {
     expect_violation([](Program&, EntryPlan& e) { std::swap(e.steps[3], e.steps[4]); },
@@ -231,9 +228,8 @@ TEST_CASE("tables") {
                      {"N, whose value the host does not know"});
   }
   SUBCASE("an unknown symbol") {
-    expect_violation(
-        [](Program&, EntryPlan& e) { e.arena_bytes += SymExpr(Dim(SymbolId{7})); },
-        {"uses symbol 7 of 2"});
+    expect_violation([](Program&, EntryPlan& e) { e.arena_bytes += SymExpr(Dim(SymbolId{7})); },
+                     {"uses symbol 7 of 2"});
   }
 }
 
@@ -263,8 +259,11 @@ TEST_CASE("gemm") {
                      {"32*N elements of the result %c are written, it has 64*N"});
   }
   SUBCASE("a result that a loop writes twice") {
-    expect_violation([](Program&, EntryPlan& e) { gemm(e).loops.push_back({2, 0, 0, 0}); },
-                     {"%c is written twice"});
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          gemm(e).loops.push_back({2, 0, 0, 0});
+        },
+        {"%c is written twice"});
   }
   SUBCASE("element types") {
     expect_violation(
@@ -307,10 +306,10 @@ TEST_CASE("bytes moved") {
   auto moved = [&](size_t step) {
     return to_string(bytes_moved(program, entry, entry.steps[step]), program.symbols);
   };
-  CHECK(moved(0) == "512*N");                // x, a
-  CHECK(moved(2) == "512*N + 16640");        // b, c, w, bias
-  CHECK(moved(3) == "516*N");                // c and slot, the rows of the state
-  CHECK(moved(4) == "516*N");                // the rows, slot, d
+  CHECK(moved(0) == "512*N");          // x, a
+  CHECK(moved(2) == "512*N + 16640");  // b, c, w, bias
+  CHECK(moved(3) == "516*N");          // c and slot, the rows of the state
+  CHECK(moved(4) == "516*N");          // the rows, slot, d
   CHECK(moved(5) == "768*N");
 }
 

@@ -40,8 +40,12 @@ TEST_CASE("every field survives") {
   Kernel& kernel = before.kernels[4];
   kernel.minimum_arch = 80;
   kernel.symbols = {SymbolId{1}, SymbolId{0}};
-  kernel.launch = {SymExpr(Dim(SymbolId{0})) * SymExpr(3) - SymExpr(1), 7,
-                   SymExpr(Dim(SymbolId{0})) * SymExpr(Dim(SymbolId{1})), 5, 96, 1024};
+  kernel.launch = {SymExpr(Dim(SymbolId{0})) * SymExpr(3) - SymExpr(1),
+                   7,
+                   SymExpr(Dim(SymbolId{0})) * SymExpr(Dim(SymbolId{1})),
+                   5,
+                   96,
+                   1024};
   auto& gemm = std::get<GemmStep>(before.entries[0].steps[2].run);
   gemm.loops.push_back({1, 2, 3, 64});
   gemm.b.column_stride = 1;

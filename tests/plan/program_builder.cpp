@@ -172,12 +172,10 @@ Program sample_program() {
   const uint32_t c = p.arena("c", tokens, 0);
   const uint32_t d = p.arena("d", tokens, slot_bytes + slot_bytes);
   const uint32_t y = p.arena("y", tokens, slot_bytes);
-  p.kernel("neg", {x}, {a}, [](Builder& g, std::vector<ValueId> in) {
-    return std::vector{g.neg(in[0])};
-  });
-  p.kernel("exp", {a}, {b}, [](Builder& g, std::vector<ValueId> in) {
-    return std::vector{g.exp(in[0])};
-  });
+  p.kernel("neg", {x}, {a},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+  p.kernel("exp", {a}, {b},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.exp(in[0])}; });
   p.gemm(b, wb, c, SymExpr(n), 64, 64).bias = bb;
   p.kernel("append", {k0, c, slot}, {k1}, [](Builder& g, std::vector<ValueId> in) {
     return std::vector{g.op(OpKind::kv_append, {in[0], in[1], in[2]})};
@@ -185,9 +183,8 @@ Program sample_program() {
   p.kernel("lookup", {k1, slot}, {d}, [](Builder& g, std::vector<ValueId> in) {
     return std::vector{g.abs(g.op(OpKind::embedding, {in[0], in[1]}))};
   });
-  p.kernel("add", {c, d}, {y}, [](Builder& g, std::vector<ValueId> in) {
-    return std::vector{g.add(in[0], in[1])};
-  });
+  p.kernel("add", {c, d}, {y},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.add(in[0], in[1])}; });
   p.output(y);
   return p.finish();
 }

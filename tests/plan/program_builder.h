@@ -17,8 +17,7 @@ class ProgramBuilder {
 
   Dim symbol(std::string name, int64_t low, int64_t high);
   /// `init` makes the weight from `file` ops and generators.
-  uint32_t weight(std::string name, TensorType type,
-                  const std::function<ValueId(Builder&)>& init);
+  uint32_t weight(std::string name, TensorType type, const std::function<ValueId(Builder&)>& init);
   uint32_t state(std::string name, TensorType type);
 
   uint32_t input(std::string name, TensorType type);
@@ -30,8 +29,9 @@ class ProgramBuilder {
   void output(uint32_t buffer);
 
   /// A step that runs a new kernel; `body` gets one value per input and returns the outputs.
-  KernelStep& kernel(std::string name, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
-                     const std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>& body);
+  KernelStep& kernel(
+      std::string name, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs,
+      const std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>& body);
   /// C[m, n] = A[m, k] B[k, n], all dense and row-major.
   GemmStep& gemm(uint32_t a, uint32_t b, uint32_t c, SymExpr m, SymExpr n, SymExpr k);
 

@@ -93,8 +93,8 @@ TEST_CASE("sums of float32 stay within the rule") {
     sum += x.data<float>()[i] * y.data<float>()[i];
     exact += static_cast<double>(x.data<float>()[i]) * y.data<float>()[i];
   }
-  CHECK_FALSE(exceeds(floats({sum}), std::vector<double>{exact}, tolerance(DType::f32, n))
-                  ->has_value());
+  CHECK_FALSE(
+      exceeds(floats({sum}), std::vector<double>{exact}, tolerance(DType::f32, n))->has_value());
 }
 
 TEST_CASE("values as doubles") {

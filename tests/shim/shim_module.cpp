@@ -13,19 +13,19 @@ namespace {
 /// The headers of one text, rewritten, with cuda_shim.h precompiled beside them.
 class HeaderFolder {
  public:
-  static Result<const HeaderFolder*> find(llvm::ArrayRef<ShimHeader> headers);
+  static Result<const HeaderFolder*> find(llvm::ArrayRef<EmbeddedHeader> headers);
   std::string path() const { return folder_.path().string(); }
   std::string prelude() const { return (folder_.path() / "prelude.h").string(); }
 
  private:
-  Status fill(llvm::ArrayRef<ShimHeader> headers);
+  Status fill(llvm::ArrayRef<EmbeddedHeader> headers);
   TemporaryFolder folder_;
 };
 
-Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<ShimHeader> headers) {
+Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<EmbeddedHeader> headers) {
   static std::map<std::string, std::unique_ptr<HeaderFolder>> folders;
   std::string key;
-  for (const ShimHeader& header : headers) key += header.name + '\0' + header.text + '\0';
+  for (const EmbeddedHeader& header : headers) key += fmt::format("{}\n{}\n", header.name, header.text);
   auto& folder = folders[key];
   if (!folder) {
     auto made = std::make_unique<HeaderFolder>();
@@ -35,12 +35,12 @@ Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<ShimHeader> header
   return folder.get();
 }
 
-Status HeaderFolder::fill(llvm::ArrayRef<ShimHeader> headers) {
+Status HeaderFolder::fill(llvm::ArrayRef<EmbeddedHeader> headers) {
   const std::filesystem::path& path = folder_.path();
-  std::filesystem::create_directory(path / "sinter");
-  for (const ShimHeader& header : headers) {
+  for (const EmbeddedHeader& header : headers) {
     SINTER_LET(text, rewrite_shared(header.text));
-    write_file(path / "sinter" / header.name, text);
+    std::filesystem::create_directories((path / header.name).parent_path());
+    write_file(path / header.name, text);
   }
   write_file(path / "prelude.h", "#include \"shim/cuda_shim.h\"\n");
   return run_compiler({"-x", "c++-header", prelude(), "-o", prelude() + ".gch"},
@@ -75,7 +75,7 @@ Result<std::string> translation_unit(const std::map<std::string, std::string_vie
 void ShimModule::Close::operator()(void* library) const { dlclose(library); }
 
 Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
-                                       llvm::ArrayRef<ShimHeader> headers) {
+                                       llvm::ArrayRef<EmbeddedHeader> headers) {
   std::map<std::string, std::string_view> by_name;
   for (const ShimSource& kernel : kernels) {
     const auto [entry, added] = by_name.try_emplace(kernel.name, kernel.text);

@@ -7,18 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "plan/embedded_header.h"
 #include "shim/block_runner.h"
 
 namespace sinter {
 
 /// One `extern "C" __global__` function `name` and whatever it needs, as text.
 struct ShimSource {
-  std::string name;
-  std::string text;
-};
-
-/// A header that kernel text includes as "sinter/<name>".
-struct ShimHeader {
   std::string name;
   std::string text;
 };
@@ -30,7 +25,7 @@ class ShimModule {
   /// that of the build, with its sanitizers; headers are precompiled once per process. Two kernels
   /// of one name must have one text. Errors carry the compiler's first messages.
   static Result<ShimModule> compile(llvm::ArrayRef<ShimSource> kernels,
-                                    llvm::ArrayRef<ShimHeader> headers);
+                                    llvm::ArrayRef<EmbeddedHeader> headers);
 
   bool has(std::string_view name) const { return kernels_.find(name) != kernels_.end(); }
   /// Number of parameters of the kernel, which the module has.

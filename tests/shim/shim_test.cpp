@@ -138,7 +138,7 @@ const ShimModule& kernels() {
         {"part_shuffle", kPartShuffle}, {"foreign_mask", kForeignMask},
         {"absent_lane", kAbsentLane},   {"beyond", kBeyond},
         {"shared_beyond", kSharedBeyond}, {"too_much_shared", kTooMuchShared}};
-    auto compiled = ShimModule::compile(sources, ShimHeader{"butterfly.cuh", kButterfly});
+    auto compiled = ShimModule::compile(sources, EmbeddedHeader{"sinter/butterfly.cuh", kButterfly});
     REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().message()));
     return std::move(*compiled);
   }();

@@ -7,12 +7,6 @@
 
 #include "sinter/scalar_math.h"
 
-#ifdef __CUDACC_RTC__
-#define SINTER_MAY_ALIAS
-#else
-#define SINTER_MAY_ALIAS __attribute__((__may_alias__))
-#endif
-
 namespace sinter {
 
 struct f16 {
@@ -39,10 +33,10 @@ SINTER_DEVICE float round_f16(float x) { return math::f16_to_float(math::float_t
 SINTER_DEVICE float round_bf16(float x) { return math::bf16_to_float(math::float_to_bf16(x)); }
 
 // One access: 16 bytes, or the 8 bytes of 8 truth values.
-struct alignas(16) SINTER_MAY_ALIAS Words4 {
+struct alignas(16) Words4 {
   unsigned x, y, z, w;
 };
-struct alignas(8) SINTER_MAY_ALIAS Words2 {
+struct alignas(8) Words2 {
   unsigned x, y;
 };
 

@@ -1,0 +1,80 @@
+#include "driver/compile.h"
+
+#include "codegen/lower.h"
+#include "plan/checker.h"
+
+namespace sinter {
+namespace {
+
+std::string entry_names(const Module& module) {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : module.entries) names.push_back(entry.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Every name of a pair must be a value of some entry.
+Status check_names(const Module& module, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  for (const auto& [x, y] : pairs)
+    for (const std::string& name : {x, y})
+      if (llvm::none_of(module.entries, [&](const Entry& e) { return e.graph.find(name).valid(); }))
+        return fail(fmt::format("no value is called \"{}\"", printable(name)), module.name,
+                    "`sinter explain` lists the names", ExitCode::usage);
+  return {};
+}
+
+Status check_required(const Entry& entry, const Fusion& fusion, const FusionOptions& options) {
+  for (const auto& [x, y] : options.required) {
+    const ValueId a = entry.graph.find(x), b = entry.graph.find(y);
+    if (!a.valid() || !b.valid()) continue;  // a value of another entry
+    const Verdict verdict = fusion.why(a, b);
+    if (!verdict.accepted())
+      return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
+                              describe(verdict, entry.graph)),
+                  entry.name, "", ExitCode::check_failed);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string describe(const Verdict& verdict, const Graph& graph) {
+  if (verdict.accepted()) return "they share a kernel";
+  std::string text = fmt::format("{} ({})", reason_text(verdict.reason), reason_id(verdict.reason));
+  if (!verdict.detail.empty()) text += ": " + verdict.detail;
+  std::vector<std::string_view> path;
+  for (ValueId id : verdict.path) path.push_back(graph[id].name);
+  if (!path.empty()) text += fmt::format(": {}", fmt::join(path, " → "));
+  return text;
+}
+
+Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries, const PassObserver& observer) {
+  for (const std::string& name : entries)
+    if (!module.find_entry(name))
+      return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
+                  fmt::format("the module has {}", entry_names(module)), ExitCode::usage);
+  if (!entries.empty())
+    std::erase_if(module.entries, [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
+  run_passes(module, observer);
+  return module;
+}
+
+Result<Compiled> compile(Module frozen, const CompileOptions& options) {
+  SINTER_LET(device, find_device(options.target));
+  SINTER_TRY(check_names(frozen, options.fusion.required));
+  SINTER_TRY(check_names(frozen, options.fusion.forbidden));
+  Compiled compiled{std::move(frozen), {}, {}};
+  std::vector<Grouping> groupings;
+  for (const Entry& entry : compiled.module.entries) {
+    compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, options.fusion));
+    SINTER_TRY(check_required(entry, compiled.fusions.back(), options.fusion));
+    groupings.push_back(compiled.fusions.back().grouping);
+  }
+  SINTER_LET(program, lower(compiled.module, groupings, device));
+  if (Status safe = check(program); !safe)
+    return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
+                "this is a bug of the compiler", ExitCode::internal_error);
+  compiled.program = std::make_shared<const Program>(std::move(program));
+  return compiled;
+}
+
+}  // namespace sinter

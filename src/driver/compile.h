@@ -1,0 +1,36 @@
+// Module → passes → fusion → Program, checked.
+#pragma once
+
+#include "passes/fusion.h"
+#include "passes/pipeline.h"
+#include "plan/program.h"
+
+namespace sinter {
+
+struct CompileOptions {
+  std::string target = "sm_90a";     // a named device description
+  std::vector<std::string> entries;  // entry points to keep; empty: all
+  FusionOptions fusion;
+};
+
+/// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per
+/// entry of it.
+struct Compiled {
+  Module module;
+  std::vector<Fusion> fusions;
+  std::shared_ptr<const Program> program;
+};
+
+/// A module that went through the passes. Both the fused and the unfused plan of a comparison start
+/// from the same frozen module.
+Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
+                      const PassObserver& observer = {});
+
+/// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
+/// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the verdict).
+Result<Compiled> compile(Module frozen, const CompileOptions& options);
+
+/// The verdict in a sentence: "refused (convexity.path): a path leaves ... : a → b → c".
+std::string describe(const Verdict& verdict, const Graph& graph);
+
+}  // namespace sinter
