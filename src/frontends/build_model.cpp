@@ -18,8 +18,11 @@ std::vector<Symbol> model_symbols(const ModelSpec& spec) {
           {.name = "M", .low = 1, .high = spec.max_positions},
           {.name = "B", .low = 1, .high = kMostDecodeTokens},
           {.name = "R", .low = kCacheStep, .high = most_rows, .multiple = kCacheStep},
-          {.name = "K", .low = kCacheStep, .high = most_rows, .multiple = kCacheStep,
-           .at_most = SymbolId{3}}};
+          {.name = "K",
+           .low = kCacheStep,
+           .high = most_rows,
+           .multiple = kCacheStep,
+           .at_most = kCacheRows}};
 }
 
 Weight frequencies(const Rope& rope) {
