@@ -17,6 +17,11 @@
 //   wanted rows of the call (not of the cache) whose logits are computed
 //
 // States: l{i}.k_cache and l{i}.v_cache [R, kv_heads * head_dim].
+//
+// Values that people meet, in order: embed (learned positions: embed.tok + embed.pos), rope.cos,
+// rope.sin; per layer l{i}.norm1, .q, .k, .v, .q_rot, .k_rot, .k_append, .v_append, .attn, .attn_out,
+// .res1, .norm2, .mlp.gate, .mlp.up, .mlp.act, .mlp.down, .res2 (parallel residual: .branches and .res
+// in place of .res1 and .res2); final_norm, logits.
 #pragma once
 
 #include "frontends/build_weights.h"
