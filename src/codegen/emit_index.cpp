@@ -132,7 +132,9 @@ IndexExpr LoopSpace::lower(const IndexExpr& e) const {
   IndexExpr result(e.constant());
   for (const IndexExpr::Term& term : e.terms()) {
     if (term.atom.kind != IndexExpr::Atom::Kind::variable) {
-      result += IndexExpr::from_atom(term.atom) * term.coefficient;
+      IndexExpr::Atom atom = term.atom;
+      atom.operand = std::make_shared<const IndexExpr>(lower(*atom.operand));
+      result += IndexExpr::from_atom(std::move(atom)) * term.coefficient;
     } else if (const Variable& variable = variables_[term.atom.variable]; variable.alias) {
       result += lower(*variable.alias) * term.coefficient;
     } else if (!extents_[term.atom.variable].is(1)) {

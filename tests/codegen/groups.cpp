@@ -1,0 +1,244 @@
+#include "codegen/groups.h"
+
+#include "ir/text.h"
+
+namespace sinter {
+
+const std::vector<Symbol>& group_symbols() {
+  static const std::vector<Symbol> symbols = [] {
+    std::vector<Symbol> list(4);
+    const char* names[] = {"N", "M", "K", "W"};
+    const int64_t highs[] = {4096, 4096, 65536, 1024};
+    for (size_t i = 0; i < list.size(); ++i) {
+      list[i].name = names[i];
+      list[i].low = 0;
+      list[i].high = highs[i];
+    }
+    list[3].multiple = 8;
+    return list;
+  }();
+  return symbols;
+}
+
+Graph make_group(const GroupText& group, DType dtype, int64_t width) {
+  std::string text = group.text;
+  const auto replace = [&](std::string_view mark, const std::string& with) {
+    for (size_t at = 0; (at = text.find(mark, at)) != text.npos; at += with.size())
+      text.replace(at, mark.size(), with);
+  };
+  replace("DTYPE", std::string(to_string(dtype)));
+  replace("WIDTH", std::to_string(width));
+  replace("HALF", std::to_string(width / 2));
+  auto graph = parse_graph(text, group.name, group_symbols());
+  SINTER_CHECK(graph.has_value(), "{}", graph ? "" : graph.error().message());
+  return std::move(*graph);
+}
+
+const std::vector<GroupText> kRowGroups = {
+    {"add_rms_norm", 1, R"(
+graph(%x: DTYPE[N, WIDTH], %r: DTYPE[N, WIDTH], %w: DTYPE[WIDTH]) -> (%s, %y) {
+  %s = add %x, %r : DTYPE[N, WIDTH]
+  %y = rms_norm %s, %w {eps = 1e-5} : DTYPE[N, WIDTH]
+})"},
+    {"softmax", 1, R"(
+graph(%x: DTYPE[N, WIDTH]) -> (%y) {
+  %y = softmax %x : DTYPE[N, WIDTH]
+})"},
+    {"add_layer_norm_gelu", 1, R"(
+graph(%x: DTYPE[N, WIDTH], %r: DTYPE[N, 1], %w: DTYPE[WIDTH], %b: DTYPE[WIDTH]) -> (%y, %s, %z) {
+  %s = add %x, %r : DTYPE[N, WIDTH]
+  %y = layer_norm %s, %w, %b {eps = 1e-5} : DTYPE[N, WIDTH]
+  %z = gelu_tanh %y : DTYPE[N, WIDTH]
+})"},
+    {"row_extremes", 1, R"(
+graph(%x: DTYPE[N, WIDTH]) -> (%high, %sum, %scaled) {
+  %high = reduce_max %x {axes = [1]} : DTYPE[N, 1]
+  %sum = reduce_sum %x {axes = [1]} : DTYPE[N, 1]
+  %ratio = div %sum, %high : DTYPE[N, 1]
+  %scaled = mul %x, %ratio : DTYPE[N, WIDTH]
+})"},
+    {"silu_mul_gelu", 0, R"(
+graph(%x: DTYPE[N, WIDTH], %g: DTYPE[N, WIDTH], %b: DTYPE[WIDTH]) -> (%y, %z) {
+  %s = silu %g : DTYPE[N, WIDTH]
+  %y = mul %s, %x : DTYPE[N, WIDTH]
+  %t = add %y, %b : DTYPE[N, WIDTH]
+  %z = gelu %t : DTYPE[N, WIDTH]
+})"},
+    {"column_sum", 0, R"(
+graph(%x: DTYPE[WIDTH, M]) -> (%y) {
+  %y = reduce_sum %x {axes = [0]} : DTYPE[1, M]
+})"},
+    {"transposed", 1, R"(
+graph(%x: DTYPE[WIDTH, N], %y: DTYPE[N, WIDTH]) -> (%z) {
+  %t = transpose %x {axes = [1, 0]} : DTYPE[N, WIDTH]
+  %s = sub %t, %y : DTYPE[N, WIDTH]
+  %z = softmax %s : DTYPE[N, WIDTH]
+})"},
+};
+
+const std::vector<GroupText> kFixedGroups = {
+    {"rope_half_append", 1, R"(
+graph(%q: DTYPE[N, 96], %k: DTYPE[N, 32], %v: DTYPE[N, 32], %c: DTYPE[N, 8], %s: DTYPE[N, 8],
+      %kc: DTYPE[64, 32], %vc: DTYPE[64, 32], %slot: i32[N]) -> (%y, %ka, %va) {
+  %qh = reshape %q {dims = [N, 6, 16]} : DTYPE[N, 6, 16]
+  %kh = reshape %k {dims = [N, 2, 16]} : DTYPE[N, 2, 16]
+  %y = rope %qh, %c, %s {rotary = 16, pairing = "half"} : DTYPE[N, 6, 16]
+  %z = rope %kh, %c, %s {rotary = 16, pairing = "half"} : DTYPE[N, 2, 16]
+  %kr = reshape %z {dims = [N, 32]} : DTYPE[N, 32]
+  %ka = kv_append %kc, %kr, %slot : DTYPE[64, 32]
+  %va = kv_append %vc, %v, %slot : DTYPE[64, 32]
+})"},
+    {"rope_interleaved_partial", 1, R"(
+graph(%qkv: DTYPE[N, 160], %c: DTYPE[N, 6], %s: DTYPE[N, 6]) -> (%y) {
+  %q = slice %qkv {axis = 1, begin = 32, size = 128} : DTYPE[N, 128]
+  %h = reshape %q {dims = [N, 4, 32]} : DTYPE[N, 4, 32]
+  %y = rope %h, %c, %s {rotary = 12, pairing = "interleaved"} : DTYPE[N, 4, 32]
+})"},
+    {"rope_half_odd", 1, R"(
+graph(%q: DTYPE[N, 3, 10], %c: DTYPE[N, 3], %s: DTYPE[N, 3]) -> (%y) {
+  %y = rope %q, %c, %s {rotary = 6, pairing = "half"} : DTYPE[N, 3, 10]
+})"},
+    {"head_norm_rope", 2, R"(
+graph(%q: DTYPE[N, 128], %w: DTYPE[32], %c: DTYPE[N, 16], %s: DTYPE[N, 16]) -> (%y) {
+  %h = reshape %q {dims = [N, 4, 32]} : DTYPE[N, 4, 32]
+  %n = rms_norm %h, %w {eps = 1e-6} : DTYPE[N, 4, 32]
+  %y = rope %n, %c, %s {rotary = 32, pairing = "half"} : DTYPE[N, 4, 32]
+})"},
+    {"embedding_layer_norm", 1, R"(
+graph(%table: DTYPE[50, 72], %ids: i32[N], %pos: DTYPE[N, 72], %w: DTYPE[72], %b: DTYPE[72]) -> (%x, %y) {
+  %e = embedding %table, %ids : DTYPE[N, 72]
+  %x = add %e, %pos : DTYPE[N, 72]
+  %y = layer_norm %x, %w, %b {eps = 1e-5} : DTYPE[N, 72]
+})"},
+    {"embedding_of_slice", 0, R"(
+graph(%table: DTYPE[50, 72], %ids: i32[N]) -> (%y) {
+  %t = slice %table {axis = 1, begin = 3, size = 20} : DTYPE[50, 20]
+  %y = embedding %t, %ids : DTYPE[N, 20]
+})"},
+    {"two_widths", 1, R"(
+graph(%x: DTYPE[N, 4096], %y: DTYPE[N, 40], %w: DTYPE[4096]) -> (%a, %b, %c) {
+  %a = rms_norm %x, %w {eps = 1e-6} : DTYPE[N, 4096]
+  %b = softmax %y : DTYPE[N, 40]
+  %m = reduce_max %y {axes = [1]} : DTYPE[N, 1]
+  %c = add %a, %m : DTYPE[N, 4096]
+})"},
+    {"softmax_symbolic", 1, R"(
+graph(%x: DTYPE[N, K]) -> (%y) {
+  %y = softmax %x : DTYPE[N, K]
+})"},
+    {"softmax_symbolic_aligned", 1, R"(
+graph(%x: DTYPE[N, W], %r: DTYPE[N, W]) -> (%s, %y) {
+  %s = add %x, %r : DTYPE[N, W]
+  %y = softmax %s : DTYPE[N, W]
+})"},
+    {"attention_softmax", 2, R"(
+graph(%x: f32[3, N, K], %first: i32[N], %slot: i32[N]) -> (%y) {
+  %y = attention_softmax %x, %first, %slot {scale = 0.125, softcap = 30.0, window = 9, dtype = DTYPE} : DTYPE[3, N, K]
+})"},
+    {"middle_axis", 0, R"(
+graph(%x: DTYPE[N, 37, 5]) -> (%y) {
+  %y = reduce_max %x {axes = [1]} : DTYPE[N, 1, 5]
+})"},
+    {"outer_axes", 0, R"(
+graph(%x: DTYPE[6, N, 3]) -> (%y) {
+  %y = reduce_sum %x {axes = [0, 1]} : DTYPE[1, 1, 3]
+})"},
+    {"all_axes", 0, R"(
+graph(%x: DTYPE[N, 19]) -> (%y) {
+  %y = reduce_sum %x {axes = [0, 1]} : DTYPE[1, 1]
+})"},
+    {"concat_chunks", 1, R"(
+graph(%a: DTYPE[N, 16], %b: DTYPE[N, 48], %c: DTYPE[N, 1], %d: DTYPE[64]) -> (%y) {
+  %k = concat %a, %b {axis = 1} : DTYPE[N, 64]
+  %s = mul %k, %c : DTYPE[N, 64]
+  %y = add %s, %d : DTYPE[N, 64]
+})"},
+    {"concat_odd", 1, R"(
+graph(%a: DTYPE[N, 3], %b: DTYPE[N, 0], %c: DTYPE[N, 14], %d: DTYPE[N, 7]) -> (%y, %z) {
+  %n = neg %c : DTYPE[N, 14]
+  %i = slice %n {axis = 1, begin = 1, size = 12} : DTYPE[N, 12]
+  %k = concat %a, %b, %i, %d {axis = 1} : DTYPE[N, 22]
+  %y = softmax %k : DTYPE[N, 22]
+  %z = exp %k : DTYPE[N, 22]
+})"},
+    {"concat_rows", 0, R"(
+graph(%a: DTYPE[5, 24], %b: DTYPE[2, 24]) -> (%y) {
+  %e = abs %b : DTYPE[2, 24]
+  %y = concat %a, %e, %a {axis = 0} : DTYPE[12, 24]
+})"},
+    {"concat_nested", 0, R"(
+graph(%a: DTYPE[N, 8], %b: DTYPE[N, 5]) -> (%y) {
+  %s = sqrt %a : DTYPE[N, 8]
+  %k = concat %s, %b {axis = 1} : DTYPE[N, 13]
+  %t = slice %k {axis = 1, begin = 2, size = 9} : DTYPE[N, 9]
+  %y = concat %t, %b, %k {axis = 1} : DTYPE[N, 27]
+})"},
+    {"swap_heads", 0, R"(
+graph(%x: DTYPE[N, 3, 16]) -> (%y) {
+  %t = transpose %x {axes = [1, 0, 2]} : DTYPE[3, N, 16]
+  %y = copy %t : DTYPE[3, N, 16]
+})"},
+    {"reshape_across", 0, R"(
+graph(%x: DTYPE[6, 35], %y: DTYPE[14, 15]) -> (%z) {
+  %r = reshape %x {dims = [14, 15]} : DTYPE[14, 15]
+  %t = transpose %r {axes = [1, 0]} : DTYPE[15, 14]
+  %u = reshape %t {dims = [10, 21]} : DTYPE[10, 21]
+  %v = reshape %y {dims = [10, 21]} : DTYPE[10, 21]
+  %z = sub %u, %v : DTYPE[10, 21]
+})"},
+    {"widths_apart", 0, R"(
+graph(%x: DTYPE[N, 24], %y: DTYPE[N, 7], %z: DTYPE[], %u: f32[3]) -> (%a, %b, %c, %d) {
+  %a = tanh %x : DTYPE[N, 24]
+  %b = mul %y, %z : DTYPE[N, 7]
+  %c = erf %u : f32[3]
+  %d = cos %z : DTYPE[]
+})"},
+    {"truths_and_integers", 0, R"(
+graph(%i: i32[N, 9], %j: i32[9], %t: i1[N, 9], %x: DTYPE[N, 9]) -> (%a, %b, %c, %d, %e) {
+  %count = iota {axis = 1} : i32[1, 9]
+  %list = literal {values = [3, -2147483648, 0, 7, 2147483647, 1, 2, 5, 8]} : i32[9]
+  %sum = add %i, %count : i32[N, 9]
+  %a = mul %sum, %list : i32[N, 9]
+  %less = less %i, %j : i1[N, 9]
+  %b = logical_and %less, %t : i1[N, 9]
+  %n = logical_not %t : i1[N, 9]
+  %f = cast %a {dtype = DTYPE} : DTYPE[N, 9]
+  %zero = constant {value = -0.0} : DTYPE[]
+  %c = where %n, %f, %x : DTYPE[N, 9]
+  %d = where %b, %x, %zero : DTYPE[N, 9]
+  %e = cast %less {dtype = i32} : i32[N, 9]
+})"},
+    {"casts", 0, R"(
+graph(%x: f32[N, 8], %t: i1[N, 8], %i: i32[N, 8]) -> (%a, %b, %c) {
+  %h = cast %x {dtype = f16} : f16[N, 8]
+  %k = cast %h {dtype = bf16} : bf16[N, 8]
+  %a = cast %k {dtype = DTYPE} : DTYPE[N, 8]
+  %b = cast %t {dtype = DTYPE} : DTYPE[N, 8]
+  %c = cast %i {dtype = bf16} : bf16[N, 8]
+})"},
+    {"kept_across_three_passes", 1, R"(
+graph(%x: DTYPE[N, 200], %r: DTYPE[N, 200]) -> (%y) {
+  %s = add %x, %r : DTYPE[N, 200]
+  %p = softmax %s : DTYPE[N, 200]
+  %q = mul %p, %x : DTYPE[N, 200]
+  %t = reduce_sum %q {axes = [1]} : DTYPE[N, 1]
+  %u = div %q, %t : DTYPE[N, 200]
+  %y = sub %u, %s : DTYPE[N, 200]
+})"},
+    {"generators_only", 0, R"(
+graph() -> (%y) {
+  %i = iota {axis = 0} : i32[20, 3]
+  %l = literal {values = [1.5, -2.25, 1e-7]} : DTYPE[3]
+  %f = cast %i {dtype = DTYPE} : DTYPE[20, 3]
+  %y = mul %f, %l : DTYPE[20, 3]
+})"},
+    {"no_elements", 1, R"(
+graph(%x: DTYPE[N, 0], %y: DTYPE[N, 8]) -> (%a, %b, %c, %d) {
+  %a = reduce_sum %x {axes = [1]} : DTYPE[N, 1]
+  %b = reduce_max %x {axes = [1]} : DTYPE[N, 1]
+  %c = exp %x : DTYPE[N, 0]
+  %d = add %y, %a : DTYPE[N, 8]
+})"},
+};
+
+}  // namespace sinter

@@ -1,0 +1,30 @@
+// Groups as text, for all tests of emitted kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// N, M in [0, 4096]; K in [0, 65536]; W in [0, 1024] step 8.
+const std::vector<Symbol>& group_symbols();
+
+/// In `text` DTYPE stands for an element type, WIDTH for the elements of a row and HALF for half of
+/// them.
+struct GroupText {
+  const char* name;
+  uint32_t prefix_rank;
+  const char* text;
+};
+
+/// Groups over rows of any width.
+extern const std::vector<GroupText> kRowGroups;
+/// Groups that fix their sizes.
+extern const std::vector<GroupText> kFixedGroups;
+
+/// The group with its placeholders filled in.
+Graph make_group(const GroupText& group, DType dtype, int64_t width);
+
+}  // namespace sinter
