@@ -1,5 +1,6 @@
-// One pass over the tokens, without recursion. The grammar and the resolution of names are here;
-// everything else that can be wrong with a module is the verifier's to say.
+// One pass over the tokens, without recursion. The grammar and the resolution of names are here, in one
+// file because every rule shares the scope; everything else that can be wrong with a module is the
+// verifier's to say.
 #include <llvm/ADT/StringMap.h>
 
 #include "ir/text.h"
