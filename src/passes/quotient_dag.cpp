@@ -34,7 +34,11 @@ QuotientDag::QuotientDag(const Graph& graph)
 uint32_t QuotientDag::find(ValueId id) const {
   uint32_t root = id.index;
   while (parent_[root] != root) root = parent_[root];
-  for (uint32_t i = id.index; parent_[i] != root;) std::swap(i, parent_[i] = root);
+  for (uint32_t i = id.index; parent_[i] != root;) {
+    const uint32_t next = parent_[i];
+    parent_[i] = root;
+    i = next;
+  }
   return root;
 }
 
