@@ -1,0 +1,186 @@
+// Kernel text: a few kernels in full (SINTER_BLESS=1 rewrites the expectations), what reaches the
+// text and what does not, and what is refused.
+#include "codegen/emit.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "codegen/groups.h"
+
+namespace sinter {
+namespace {
+
+Result<Kernel> emit(const Graph& group, uint32_t prefix_rank) {
+  return emit_kernel(group, prefix_rank, group_symbols(), *find_device("sm_90a"));
+}
+
+Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64) {
+  auto kernel = emit(make_group(text, dtype, width), text.prefix_rank);
+  REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
+  return std::move(*kernel);
+}
+
+void check_text(const std::string& file, const Kernel& kernel) {
+  const std::string path = std::string(SINTER_TESTS_DIR "/codegen/kernels/") + file;
+  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << kernel.source;
+  std::stringstream expected;
+  expected << std::ifstream(path).rdbuf();
+  CHECK_MESSAGE(kernel.source == expected.str(), "SINTER_BLESS=1 accepts the new text:\n",
+                kernel.source);
+}
+
+const GroupText kAddRmsNorm = {"add_rms_norm", 1, R"(
+graph(%x: DTYPE[N, WIDTH], %r: DTYPE[N, WIDTH], %w: DTYPE[WIDTH]) -> (%s, %y) {
+  %s = add %x, %r : DTYPE[N, WIDTH]
+  %y = rms_norm %s, %w {eps = 1e-5} : DTYPE[N, WIDTH]
+})"};
+
+const GroupText kSoftmax = {"softmax", 2, R"(
+graph(%x: f32[N, 16, K]) -> (%y) {
+  %y = softmax %x : f32[N, 16, K]
+})"};
+
+const GroupText kRopeAppend = {"rope_append", 1, R"(
+graph(%qk: bf16[N, 5120], %c: bf16[N, 64], %s: bf16[N, 64], %kc: bf16[512, 1024], %slot: i32[N]) -> (%y, %a) {
+  %q = slice %qk {axis = 1, begin = 0, size = 4096} : bf16[N, 4096]
+  %k = slice %qk {axis = 1, begin = 4096, size = 1024} : bf16[N, 1024]
+  %qh = reshape %q {dims = [N, 32, 128]} : bf16[N, 32, 128]
+  %kh = reshape %k {dims = [N, 8, 128]} : bf16[N, 8, 128]
+  %y = rope %qh, %c, %s {rotary = 128, pairing = "half"} : bf16[N, 32, 128]
+  %z = rope %kh, %c, %s {rotary = 128, pairing = "half"} : bf16[N, 8, 128]
+  %zr = reshape %z {dims = [N, 1024]} : bf16[N, 1024]
+  %a = kv_append %kc, %zr, %slot : bf16[512, 1024]
+})"};
+
+const GroupText kGelu = {"gelu", 1, R"(
+graph(%x: f16[N, 3072], %b: f16[3072]) -> (%y) {
+  %s = add %x, %b : f16[N, 3072]
+  %w = cast %s {dtype = f32} : f32[N, 3072]
+  %c = constant {value = 0.70710678118654752} : f32[]
+  %half = constant {value = 0.5} : f32[]
+  %one = constant {value = 1.0} : f32[]
+  %v = mul %w, %c : f32[N, 3072]
+  %e = erf %v : f32[N, 3072]
+  %t = add %one, %e : f32[N, 3072]
+  %h = mul %half, %w : f32[N, 3072]
+  %p = mul %h, %t : f32[N, 3072]
+  %y = cast %p {dtype = f16} : f16[N, 3072]
+})"};
+
+const GroupText kEmbeddingLayerNorm = {"embedding_layer_norm", 1, R"(
+graph(%t: f16[50257, 1600], %p: f16[1024, 1600], %ids: i32[N], %pos: i32[N], %w: f16[1600], %b: f16[1600]) -> (%x, %y) {
+  %e = embedding %t, %ids : f16[N, 1600]
+  %q = embedding %p, %pos : f16[N, 1600]
+  %x = add %e, %q : f16[N, 1600]
+  %y = layer_norm %x, %w, %b {eps = 1e-5} : f16[N, 1600]
+})"};
+
+}  // namespace
+
+TEST_CASE("kernels in full") {
+  check_text("add_rms_norm.cu", emit(kAddRmsNorm, DType::f16, 4096));
+  check_text("add_rms_norm_looped.cu", emit(kAddRmsNorm, DType::f32, 131072));
+  check_text("softmax.cu", emit(kSoftmax));
+  check_text("rope_append.cu", emit(kRopeAppend));
+  check_text("gelu.cu", emit(kGelu));
+  check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
+}
+
+TEST_CASE("equal groups give equal kernels, whatever their values are called") {
+  const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
+  for (const std::vector<GroupText>* list : {&kRowGroups, &kFixedGroups})
+    for (const GroupText& text : *list) {
+      const Kernel kernel = emit(text, DType::bf16);
+      Graph renamed = make_group(text, DType::bf16, 64);
+      for (size_t i = 0; i < renamed.size(); ++i)
+        renamed.mutable_ops()[i].name = hostile + std::to_string(i);
+      std::vector<Symbol> symbols = group_symbols();
+      for (Symbol& symbol : symbols) symbol.name += hostile;
+      const auto again = emit_kernel(renamed, text.prefix_rank, symbols, *find_device("sm_90a"));
+      REQUIRE(again.has_value());
+      CHECK(again->source == kernel.source);
+      CHECK(again->name == kernel.name);
+      CHECK(again->source.find("evil") == std::string::npos);
+      CHECK(llvm::all_of(again->group.ops(), [](const Op& op) { return op.name.size() < 8; }));
+      CHECK(llvm::all_of(kernel.name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+      }));
+      CHECK(kernel.source.find(kernel.name + "(") != std::string::npos);
+    }
+}
+
+TEST_CASE("different schedules of one group are different kernels") {
+  const Graph group = make_group(kAddRmsNorm, DType::f32, 4096);
+  DeviceDescription small = *find_device("sm_90a");
+  small.registers_per_block = 0;
+  const auto looped = emit_kernel(group, 1, group_symbols(), small);
+  REQUIRE(looped.has_value());
+  CHECK(looped->name != emit(kAddRmsNorm, DType::f32, 4096).name);
+}
+
+TEST_CASE("a pattern in primitives gives the body of its composite") {
+  const GroupText composite = {"gelu", 1, R"(
+graph(%x: f16[N, 3072], %b: f16[3072]) -> (%y) {
+  %s = add %x, %b : f16[N, 3072]
+  %y = gelu %s : f16[N, 3072]
+})"};
+  const auto body = [](const Kernel& kernel) {
+    return kernel.source.substr(kernel.source.find("(const f16*"));
+  };
+  CHECK(body(emit(kGelu)) == body(emit(composite)));
+}
+
+TEST_CASE("launches cover the rows, and nothing is launched for none") {
+  const Kernel rows = emit(kAddRmsNorm, DType::f16, 64);  // 8 threads a row
+  CHECK(rows.launch.rows == SymExpr(Dim(SymbolId{0})));
+  CHECK(rows.launch.threads == 256);
+  CHECK(rows.launch.items_per_block == 32);
+  const Kernel elements = emit(kGelu);
+  CHECK(elements.launch.rows == SymExpr(1));
+  CHECK(elements.launch.symbolic_items == SymExpr(Dim(SymbolId{0})) * SymExpr(3072));
+  CHECK(elements.launch.items_per_block == 256 * 8);
+  const Kernel append = emit(kRopeAppend);
+  CHECK(append.appends == std::vector<uint32_t>{1});
+  CHECK(append.symbols == std::vector<SymbolId>{SymbolId{0}});
+}
+
+TEST_CASE("groups that are no row kernel are refused with a reason") {
+  const auto refused = [](uint32_t prefix_rank, const char* text) {
+    const auto kernel = emit(make_group({"refused", prefix_rank, text}, DType::f32, 64), prefix_rank);
+    REQUIRE_FALSE(kernel.has_value());
+    return kernel.error().what;
+  };
+  CHECK(refused(1, R"(
+graph(%x: f32[N, 8], %w: f32[8, 8]) -> (%y) {
+  %y = linear %x, %w : f32[N, 8]
+})") == "a row kernel cannot compute 'linear'");
+  CHECK(refused(1, R"(
+graph(%x: f32[N, 8]) -> (%y, %z) {
+  %y = reduce_sum %x {axes = [1]} : f32[N, 1]
+  %z = reduce_sum %x {axes = [0]} : f32[1, 8]
+})") == "the reductions of a group run over different axes");
+  CHECK(refused(1, R"(
+graph(%x: f32[16, 8]) -> (%y) {
+  %s = reduce_sum %x {axes = [1]} : f32[16, 1]
+  %t = transpose %s {axes = [1, 0]} : f32[1, 16]
+  %z = slice %t {axis = 1, begin = 0, size = 8} : f32[1, 8]
+  %y = add %x, %z : f32[16, 8]
+})") == "a reduction is read at another row than its own");
+  CHECK(refused(1, R"(
+graph(%x: f32[N, 8], %y: f32[M, 8]) -> (%a, %b) {
+  %s = reduce_sum %x {axes = [1]} : f32[N, 1]
+  %a = mul %x, %s : f32[N, 8]
+  %b = exp %y : f32[M, 8]
+})") == "'exp' does not have the rows that the other ops of its group have");
+  CHECK(refused(1, R"(
+graph(%c: f32[9, 8], %x: f32[N, 8], %slot: i32[N]) -> (%y) {
+  %a = kv_append %c, %x, %slot : f32[9, 8]
+  %y = exp %a : f32[9, 8]
+})") == "a group reads the state that it writes");
+}
+
+}  // namespace sinter

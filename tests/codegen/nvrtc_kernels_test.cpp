@@ -1,0 +1,42 @@
+// Every kind of emitted kernel compiles for real devices, with the contract's flags.
+#include <doctest/doctest.h>
+
+#include <deque>
+
+#include "codegen/emit.h"
+#include "codegen/groups.h"
+#include "codegen/kernel_library.h"
+#include "runtime/nvrtc.h"
+
+namespace sinter {
+
+TEST_CASE("emitted kernels compile") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.error().message());
+    return;
+  }
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    std::deque<Kernel> kernels;
+    std::vector<KernelSource> sources;
+    DeviceDescription device = *find_device(arch);
+    const auto add = [&](const GroupText& text, DType dtype, int64_t width) {
+      auto kernel = emit_kernel(make_group(text, dtype, width), text.prefix_rank, group_symbols(), device);
+      REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
+      kernels.push_back(std::move(*kernel));
+      sources.push_back({kernels.back().name, kernels.back().source});
+    };
+    for (const GroupText& text : kRowGroups) {
+      add(text, DType::f16, 4096);
+      add(text, DType::bf16, 129);
+    }
+    for (const GroupText& text : kFixedGroups) add(text, DType::bf16, 0);
+    device.max_threads_per_block = 64;
+    device.registers_per_block = 0;
+    add(kRowGroups[0], DType::f32, 4096);
+    const auto cubins = compile_kernels(*nvrtc, sources, kernel_library(), arch);
+    CHECK_MESSAGE(cubins.has_value(), (cubins ? "" : cubins.error().what));
+  }
+}
+
+}  // namespace sinter
