@@ -53,20 +53,6 @@ FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
   }
 }
 
-void FusionState::merge(ValueId a, ValueId b) {
-  const uint32_t ga = dag_.find(a), gb = dag_.find(b);
-  const GroupShape x = shapes_[ga], y = shapes_[gb];
-  GroupShape merged;
-  for (size_t i = 0; i < std::min(x.prefix.size(), y.prefix.size()) && x.prefix[i] == y.prefix[i]; ++i)
-    merged.prefix.push_back(x.prefix[i]);
-  merged.row_prefix = x.row_prefix ? x.row_prefix : y.row_prefix;
-  merged.reduced = std::max(x.reduced, y.reduced);
-  const uint32_t group = dag_.merge(ga, gb);
-  merged.rows = row_axes(dag_.members(group), merged);
-  shapes_[group] = merged;
-  ++accepted;
-}
-
 std::string FusionState::show(DimsRef dims) const {
   return to_string(TensorType{DType::f32, Dims(dims)}, symbols_).substr(3);
 }

@@ -41,8 +41,11 @@ class FusionState {
 
  private:
   struct Question;
+  Question question(ValueId a, ValueId b) const;
   std::optional<Verdict> constraints(const Question& q) const;
   std::optional<Verdict> space(Question& q) const;
+  /// Shortens the merged kernel's rows until every read between members fits.
+  std::optional<Verdict> cut_rows(Question& q) const;
   std::optional<Verdict> ports(const Question& q) const;
   std::optional<Verdict> read_fits(const Question& q, ValueId reader, const Read& read) const;
   std::optional<Verdict> states(const Question& q) const;

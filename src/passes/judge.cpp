@@ -95,18 +95,30 @@ std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
 }
 
 std::optional<Verdict> FusionState::ports(const Question& q) const {
-  // Reads across the border; those inside a group too where its rows are cut anew.
-  for (uint32_t to : {q.ga, q.gb})
-    for (ValueId reader : dag_.members(to))
-      for (const Read& read : facts_[reader.index].reads) {
-        if (!computes(graph_[read.root])) continue;
-        const uint32_t from = dag_.find(read.root);
-        const bool across = from != to && (from == q.ga || from == q.gb);
-        const bool cut_anew = from == to && shapes_[to].rows != q.merged.rows;
-        if (across || cut_anew)
+  // Reads across the border; then, where a group's rows are cut anew, those inside it.
+  for (const bool across : {true, false})
+    for (uint32_t to : {q.ga, q.gb})
+      for (ValueId reader : dag_.members(to))
+        for (const Read& read : facts_[reader.index].reads) {
+          if (!computes(graph_[read.root])) continue;
+          const uint32_t from = dag_.find(read.root);
+          const bool asked = across ? from != to && (from == q.ga || from == q.gb)
+                                    : from == to && shapes_[to].rows != q.merged.rows;
+          if (!asked) continue;
           if (auto verdict = read_fits(q, reader, read)) return verdict;
-      }
+        }
   return std::nullopt;
+}
+
+std::optional<Verdict> FusionState::cut_rows(Question& q) const {
+  std::optional<Verdict> refusal = ports(q);
+  if (!refusal || q.merged.row_prefix) return refusal;
+  // A value of one element a row fits where the rows are cut shorter.
+  for (uint32_t rows = q.merged.rows + 1; rows <= q.merged.prefix.size(); ++rows) {
+    q.merged.rows = rows;
+    if (!ports(q)) return std::nullopt;
+  }
+  return refusal;
 }
 
 std::optional<Verdict> FusionState::states(const Question& q) const {
@@ -226,16 +238,28 @@ std::optional<Verdict> FusionState::profit(const Question& q) const {
   return std::nullopt;
 }
 
-Verdict FusionState::judge(ValueId a, ValueId b) const {
+FusionState::Question FusionState::question(ValueId a, ValueId b) const {
   Question q{a, b, dag_.find(a), dag_.find(b), {}};
   SINTER_CHECK(q.ga != q.gb, "{} and {} share a kernel already", name(a), name(b));
   if (dag_.position(q.ga) > dag_.position(q.gb)) {
     std::swap(q.a, q.b);
     std::swap(q.ga, q.gb);
   }
+  return q;
+}
+
+void FusionState::merge(ValueId a, ValueId b) {
+  Question q = question(a, b);
+  SINTER_CHECK(!space(q) && !cut_rows(q), "{} and {} do not fit", name(a), name(b));
+  shapes_[dag_.merge(q.ga, q.gb)] = q.merged;
+  ++accepted;
+}
+
+Verdict FusionState::judge(ValueId a, ValueId b) const {
+  Question q = question(a, b);
   if (auto verdict = constraints(q)) return *verdict;
   std::optional<Verdict> refusal = space(q);
-  if (!refusal) refusal = ports(q);
+  if (!refusal) refusal = cut_rows(q);
   if (!refusal) refusal = states(q);
   if (!refusal && !fault(Fault::skipped_convexity) && dag_.path_outside(q.ga, q.gb))
     refusal = Verdict{Reason::convexity_path, "", dag_.witness(q.a, q.b), 0};
