@@ -2,7 +2,7 @@
 //
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
 // truth value. load and store convert; what is stored has been rounded before. Chunks are aligned
-// to their size in memory, at most 16 bytes.
+// to their size in memory, at most 16 bytes, and loaded from memory that the kernel does not write.
 #pragma once
 
 #include "sinter/scalar_math.h"
@@ -32,13 +32,25 @@ SINTER_DEVICE void store(i1* p, bool x) { *p = x ? 1 : 0; }
 SINTER_DEVICE float round_f16(float x) { return math::f16_to_float(math::float_to_f16(x)); }
 SINTER_DEVICE float round_bf16(float x) { return math::bf16_to_float(math::float_to_bf16(x)); }
 
-// One access: 16 bytes, or the 8 bytes of 8 truth values.
-struct alignas(16) Words4 {
-  unsigned x, y, z, w;
-};
-struct alignas(8) Words2 {
-  unsigned x, y;
-};
+// One access of 16 bytes, or of the 8 bytes of 8 truth values. A kernel never reads what it stores,
+// so that stores need not hold back later loads. (As plain assignments they come apart into words
+// wherever the compiler loses sight of the alignment.)
+SINTER_DEVICE void store_words(void* p, uint4 words) {
+#ifdef __CUDACC_RTC__
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
+               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w));
+#else
+  *static_cast<uint4*>(p) = words;
+#endif
+}
+SINTER_DEVICE void store_words(void* p, uint2 words) {
+#ifdef __CUDACC_RTC__
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)),
+               "r"(words.x), "r"(words.y));
+#else
+  *static_cast<uint2*>(p) = words;
+#endif
+}
 
 SINTER_DEVICE float low_half(const f16*, unsigned word) {
   return math::f16_to_float(static_cast<unsigned short>(word));
@@ -57,7 +69,7 @@ SINTER_DEVICE unsigned to_word(int x) { return static_cast<unsigned>(x); }
 // Two bytes an element.
 template <typename T>
 SINTER_DEVICE void load_chunk(float (&out)[8], const T* p) {
-  const Words4 words = *reinterpret_cast<const Words4*>(p);
+  const uint4 words = __ldg(reinterpret_cast<const uint4*>(p));
   const unsigned word[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -71,15 +83,15 @@ SINTER_DEVICE void store_chunk(T* p, const float (&in)[8]) {
 #pragma unroll
   for (int k = 0; k < 4; ++k)
     word[k] = half_bits(p, in[2 * k]) | half_bits(p, in[2 * k + 1]) << 16;
-  *reinterpret_cast<Words4*>(p) = Words4{word[0], word[1], word[2], word[3]};
+  store_words(p, make_uint4(word[0], word[1], word[2], word[3]));
 }
 
 // Four bytes an element.
 template <typename T, typename Element>
-SINTER_DEVICE void load_two_words4(Element (&out)[8], const T* p) {
+SINTER_DEVICE void load_wide(Element (&out)[8], const T* p) {
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    const Words4 words = reinterpret_cast<const Words4*>(p)[k];
+    const uint4 words = __ldg(reinterpret_cast<const uint4*>(p) + k);
     out[4 * k] = from_word(p, words.x);
     out[4 * k + 1] = from_word(p, words.y);
     out[4 * k + 2] = from_word(p, words.z);
@@ -87,20 +99,20 @@ SINTER_DEVICE void load_two_words4(Element (&out)[8], const T* p) {
   }
 }
 template <typename T, typename Element>
-SINTER_DEVICE void store_two_words4(T* p, const Element (&in)[8]) {
+SINTER_DEVICE void store_wide(T* p, const Element (&in)[8]) {
 #pragma unroll
   for (int k = 0; k < 2; ++k)
-    reinterpret_cast<Words4*>(p)[k] = Words4{to_word(in[4 * k]), to_word(in[4 * k + 1]),
-                                             to_word(in[4 * k + 2]), to_word(in[4 * k + 3])};
+    store_words(p + 4 * k, make_uint4(to_word(in[4 * k]), to_word(in[4 * k + 1]),
+                                      to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
 }
-SINTER_DEVICE void load_chunk(float (&out)[8], const float* p) { load_two_words4(out, p); }
-SINTER_DEVICE void load_chunk(int (&out)[8], const int* p) { load_two_words4(out, p); }
-SINTER_DEVICE void store_chunk(float* p, const float (&in)[8]) { store_two_words4(p, in); }
-SINTER_DEVICE void store_chunk(int* p, const int (&in)[8]) { store_two_words4(p, in); }
+SINTER_DEVICE void load_chunk(float (&out)[8], const float* p) { load_wide(out, p); }
+SINTER_DEVICE void load_chunk(int (&out)[8], const int* p) { load_wide(out, p); }
+SINTER_DEVICE void store_chunk(float* p, const float (&in)[8]) { store_wide(p, in); }
+SINTER_DEVICE void store_chunk(int* p, const int (&in)[8]) { store_wide(p, in); }
 
 // One byte an element.
 SINTER_DEVICE void load_chunk(bool (&out)[8], const i1* p) {
-  const Words2 words = *reinterpret_cast<const Words2*>(p);
+  const uint2 words = __ldg(reinterpret_cast<const uint2*>(p));
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     out[k] = (words.x >> 8 * k & 0xffu) != 0;
@@ -108,13 +120,13 @@ SINTER_DEVICE void load_chunk(bool (&out)[8], const i1* p) {
   }
 }
 SINTER_DEVICE void store_chunk(i1* p, const bool (&in)[8]) {
-  Words2 words{0, 0};
+  uint2 words = make_uint2(0, 0);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     words.x |= (in[k] ? 1u : 0u) << 8 * k;
     words.y |= (in[k + 4] ? 1u : 0u) << 8 * k;
   }
-  *reinterpret_cast<Words2*>(p) = words;
+  store_words(p, words);
 }
 
 // The last chunk of a row may have fewer than 8 elements; the others are not touched, and read as
