@@ -1,0 +1,55 @@
+// A decoder-only language model on the CPU: sequences of tokens in, logits out.
+#pragma once
+
+#include "runtime/host_executor.h"
+
+namespace sinter {
+
+/// The inputs of one call of `prefill` or `decode`, and all symbol values.
+struct DecoderCall {
+  std::vector<HostTensor> inputs;
+  std::vector<int64_t> symbol_values;
+};
+
+/// Packs the tokens that follow the first `lengths[s]` of each sequence; sequence s owns the cache
+/// rows s * capacity .. (s + 1) * capacity - 1. `capacity` is one that the symbol R allows.
+DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
+                           llvm::ArrayRef<std::vector<int32_t>> tokens,
+                           llvm::ArrayRef<int64_t> lengths, int64_t capacity);
+
+/// Calls the entries `prefill` and `decode` (see frontends/build_model.h) with sequences of unequal length.
+class HostDecoder {
+ public:
+  /// A decoder for `sequences` sequences of up to `capacity` tokens (rounded up to what the plan's
+  /// symbols allow). An error if the program lacks the entries or has no room for so many.
+  static Result<HostDecoder> create(HostModel model, int64_t sequences, int64_t capacity);
+
+  /// Appends tokens to every sequence (one list per sequence, none empty) and returns the logits of
+  /// all of them, [tokens in all, vocabulary], in order.
+  Result<RunResult> prefill(llvm::ArrayRef<std::vector<int32_t>> tokens,
+                            const HostRunOptions& options = {});
+  /// Appends one token to every sequence; logits [sequences, vocabulary].
+  Result<RunResult> decode(llvm::ArrayRef<int32_t> tokens, const HostRunOptions& options = {});
+
+  const HostSession& session() const { return session_; }
+
+ private:
+  HostDecoder(HostModel model, HostSession session, int64_t sequences, int64_t capacity)
+      : model_(std::move(model)), session_(std::move(session)), capacity_(capacity), lengths_(sequences, 0) {}
+
+  Result<RunResult> run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
+                        const HostRunOptions& options);
+
+  HostModel model_;
+  HostSession session_;
+  int64_t capacity_;
+  std::vector<int64_t> lengths_;  // of the sequences so far
+};
+
+/// The index of the largest of the last row's `logits`; ties go to the smaller index.
+int32_t greedy_token(const HostTensor& logits, int64_t row);
+
+/// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols allow.
+std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

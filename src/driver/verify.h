@@ -1,0 +1,47 @@
+// The contract, checked: fused equals unfused bit for bit; how far both are from float64 and from
+// reference tensors.
+#pragma once
+
+#include "frontends/load_model.h"
+#include "runtime/compare.h"
+
+namespace sinter {
+
+struct VerifyOptions {
+  std::vector<DType> dtypes;       // empty: f32, f16, bf16
+  std::string reference;           // safetensors with input_ids, logits, hidden_i, greedy; empty: none
+  std::string target = "sm_90a";
+  uint64_t seed = 1;               // of tokens and inputs where there is no reference
+  std::optional<uint64_t> random_weights;
+};
+
+/// One value against another.
+struct ValueCheck {
+  std::string name;
+  double max_abs = 0, max_ulp = 0;
+  double allowed = 0;  // of max_abs
+  bool passed = false;
+};
+
+struct DTypeReport {
+  DType dtype = DType::f32;
+  /// Fused against unfused: values that both plans store, over all calls made.
+  int64_t calls = 0, values = 0, elements = 0;
+  std::string difference;  // the first node that differs and how; empty: none
+  int64_t fused_launches = 0, unfused_launches = 0;
+  Accuracy fused_error, unfused_error;  // of the logits (first output), against float64
+  std::vector<ValueCheck> reference;    // f32 only
+  std::vector<int32_t> tokens;          // greedy continuation of the first sequence
+  std::optional<bool> tokens_match;     // the reference's
+};
+
+struct VerifyReport {
+  std::vector<DTypeReport> dtypes;
+  bool passed() const;
+};
+
+/// Loads, compiles and runs the model on the CPU, freed buffers poisoned with NaN. A broken promise
+/// is not an Error but a report that has not `passed`.
+Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options);
+
+}  // namespace sinter
