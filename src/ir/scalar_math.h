@@ -14,7 +14,7 @@
 #ifdef __CUDACC_RTC__
 #define SINTER_DEVICE __device__ __forceinline__
 #else
-#define SINTER_DEVICE inline
+#define SINTER_DEVICE [[gnu::always_inline]] inline
 #endif
 
 namespace sinter {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/host_view.h"
+#include "runtime/vector_clones.h"
 
 namespace sinter {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 constexpr int64_t kPanel = 32;        // columns
 constexpr int64_t kDepth = 256;       // values of k in a chunk
 constexpr int64_t kRows = 4;          // rows that share a pass over a panel
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define SINTER_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define SINTER_VECTOR_CLONES
-#endif
 
 /// c[i, 0 .. 31] += a[i, 0 .. depth-1] * panel[0 .. depth-1, 0 .. 31] for kRows rows of a; missing
 /// rows repeat the last one. c is dense, kRows x kPanel.

@@ -6,12 +6,14 @@
 #include "ir/scalar_math.h"
 #include "runtime/host_eval_ops.h"
 #include "runtime/precise_math.h"
+#include "runtime/vector_clones.h"
 
 // add -> add_formula(a, b), where only the functions that formulas name are visible.
-#define SINTER_DEFINE_FORMULA(name, formula)                               \
-  template <typename T>                                                    \
-  auto name##_formula([[maybe_unused]] T a, [[maybe_unused]] T b) {        \
-    return formula;                                                        \
+#define SINTER_DEFINE_FORMULA(name, formula)                                               \
+  template <typename T>                                                                    \
+  [[gnu::always_inline]] inline auto name##_formula([[maybe_unused]] T a,                  \
+                                                    [[maybe_unused]] T b) {                \
+    return formula;                                                                        \
   }
 namespace sinter::math {
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
@@ -33,10 +35,9 @@ constexpr int64_t kBlock = 512;  // elements
 template <typename T>
 using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 
-/// result = function(a, b) per element of the broadcast operands (unary: b = a).
-template <int kOperands, typename T, typename Function>
-Result<HostView> apply(const OpCall& call, Function function) {
-  using Out = Element<decltype(function(T{}, T{}))>;
+/// result = block(a, b), a block of elements at a time, of the broadcast operands (unary: b = a).
+template <int kOperands, typename T, typename Out, typename Block>
+Result<HostView> apply_blocks(const OpCall& call, Block block) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   HostReader a_reader(broadcast_view(call.operands[0], call.dims));
   HostReader b_reader(broadcast_view(call.operands[kOperands - 1], call.dims));
@@ -47,25 +48,47 @@ Result<HostView> apply(const OpCall& call, Function function) {
     const int64_t count = std::min(kBlock, total - start);
     const Element<T>* a = a_reader.next(count, a_scratch);
     const Element<T>* b = kOperands == 1 ? a : b_reader.next(count, b_scratch);
-    for (int64_t i = 0; i < count; ++i)
-      results[i] = static_cast<Out>(function(static_cast<T>(a[i]), static_cast<T>(b[i])));
+    block(a, b, results, count);
     store_run(results, count, call.storage, value.out + start * bytes);
   }
   return value.view;
 }
 
-/// The formula in the arithmetic of its domain and of the operands' element type.
-template <OpInfo::Domain kDomain, int kOperands, typename Single, typename Double>
-Result<HostView> apply_in_domain(const OpCall& call, Single single, Double precise) {
+/// result = function(a, b) per element.
+template <int kOperands, typename T, typename Function>
+Result<HostView> apply(const OpCall& call, Function function) {
+  using Out = Element<decltype(function(T{}, T{}))>;
+  return apply_blocks<kOperands, T, Out>(
+      call, [=](const Element<T>* a, const Element<T>* b, Out* out, int64_t count) {
+        for (int64_t i = 0; i < count; ++i)
+          out[i] = static_cast<Out>(function(static_cast<T>(a[i]), static_cast<T>(b[i])));
+      });
+}
+
+/// The formula in the arithmetic of its domain and of the operands' element type; `block` is its
+/// loop in float32.
+template <OpInfo::Domain kDomain, int kOperands, typename Single, typename Double, typename Out>
+Result<HostView> apply_in_domain(const OpCall& call, Single single, Double precise,
+                                 void (*block)(const float*, const float*, Out*, int64_t)) {
   if constexpr (kDomain == OpInfo::Domain::truth) {
     return apply<kOperands, bool>(call, [=](bool a, bool b) -> bool { return single(a, b); });
   } else {
     if constexpr (kDomain == OpInfo::Domain::number)
       if (call.operand_type(0).dtype == DType::i32) return apply<kOperands, int32_t>(call, single);
     if (call.options.precise) return apply<kOperands, double>(call, precise);
-    return apply<kOperands, float>(call, single);
+    return apply_blocks<kOperands, float, Out>(call, block);
   }
 }
+
+// The float32 loops, where evaluation spends its time, are functions that can be cloned. Formulas
+// over truth values take floats as such here, and are not used so.
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                          \
+  SINTER_VECTOR_CLONES void name##_block(                                                    \
+      const float* a, const float* b,                                                        \
+      Element<decltype(math::name##_formula(0.0f, 0.0f))>* out, int64_t count) {             \
+    for (int64_t i = 0; i < count; ++i) out[i] = math::name##_formula(a[i], b[i]);           \
+  }
+#include "ir/ops.def"
 
 template <typename T>
 Result<HostView> select(const OpCall& call) {
@@ -119,7 +142,7 @@ Result<HostView> eval_elementwise(const OpCall& call) {
   case OpKind::name:                                                                       \
     return apply_in_domain<OpInfo::Domain::domain, operands>(                              \
         call, [](auto a, auto b) { return math::name##_formula(a, b); },                   \
-        [](double a, double b) { return precise::name##_formula(a, b); });
+        [](double a, double b) { return precise::name##_formula(a, b); }, name##_block);
 #include "ir/ops.def"
     default: SINTER_CHECK(false, "{} is not elementwise", op_info(call.op.kind).name);
   }
