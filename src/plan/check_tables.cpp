@@ -15,11 +15,17 @@ bool is_identifier(std::string_view name) {
 }
 
 Status check_symbols(llvm::ArrayRef<Symbol> symbols) {
-  for (const Symbol& symbol : symbols)
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    const Symbol& symbol = symbols[i];
+    if (symbol.at_most && symbol.at_most->index >= i)
+      return violation(
+          fmt::format("bounded by symbol {}, which is not an earlier one", symbol.at_most->index),
+          "symbol " + printable(symbol.name));
     if (symbol.low < 0 || symbol.low > symbol.high || symbol.multiple < 1)
       return violation(
           fmt::format("range {}..{} with multiple {}", symbol.low, symbol.high, symbol.multiple),
           "symbol " + printable(symbol.name));
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/host_run.h"
 
 namespace sinter {
+
 struct HostModel::Data {
   std::shared_ptr<const Program> program;
   std::vector<HostTensor> weights;
@@ -17,8 +18,11 @@ Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
   auto data = std::make_shared<Data>();
   // Weights have constant extents, so that any valid values will do.
   llvm::SmallVector<int64_t> symbol_values;
-  for (const Symbol& symbol : program->symbols)
-    symbol_values.push_back(symbol.high - symbol.high % symbol.multiple);
+  for (const Symbol& symbol : program->symbols) {
+    int64_t value = symbol.high;
+    if (symbol.at_most) value = std::min(value, symbol_values[symbol.at_most->index]);
+    symbol_values.push_back(value - value % symbol.multiple);
+  }
   for (const Weight& weight : program->weights) {
     EvalOptions options;
     options.source = source;

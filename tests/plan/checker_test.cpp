@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "plan/check_parts.h"
 #include "plan/program_builder.h"
 
 namespace sinter {
@@ -211,6 +212,10 @@ TEST_CASE("tables") {
   SUBCASE("range of a symbol") {
     expect_violation([](Program& p, EntryPlan&) { p.symbols[0].low = -1; }, {"symbol N", "-1..64"});
   }
+  SUBCASE("bound of a symbol") {
+    expect_violation([](Program& p, EntryPlan&) { p.symbols[0].at_most = SymbolId{1}; },
+                     {"symbol N", "bounded by symbol 1"});
+  }
   SUBCASE("weight's type") {
     expect_violation([](Program& p, EntryPlan&) { p.weights[0].type.dtype = DType::f16; },
                      {"%w", "f32[64, 64]", "f16[64, 64]"});
@@ -298,6 +303,23 @@ TEST_CASE("gemm with interleaved heads") {
   if (!status) FAIL(status.error().message());
   CHECK_FALSE(check(heads_program(4)));
   CHECK_FALSE(check(heads_program(16)));
+}
+
+TEST_CASE("comparison for all values of the symbols") {
+  const std::vector<Symbol> symbols = {{.name = "R", .low = 8, .high = 64},
+                                       {.name = "N", .low = 1, .high = 64, .at_most = SymbolId{0}}};
+  const SymExpr r = Dim(SymbolId{0}), tokens = Dim(SymbolId{1});
+  const auto never_less = [&](const SymExpr& a, const SymExpr& b) {
+    return checker::never_less(a, b, symbols);
+  };
+  CHECK(never_less(r * tokens, r * tokens));
+  CHECK(never_less(r, 8));  // counted from its smallest value
+  CHECK_FALSE(never_less(r, 9));
+  CHECK(never_less(r, tokens));  // its bound
+  CHECK(never_less(r * r, r * tokens));
+  CHECK_FALSE(never_less(tokens, r));
+  CHECK_FALSE(never_less(r, tokens + SymExpr(1)));
+  CHECK_FALSE(never_less(SymExpr(INT64_MAX) * SymExpr(2), 0));
 }
 
 TEST_CASE("bytes moved") {

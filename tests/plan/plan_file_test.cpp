@@ -37,6 +37,8 @@ TEST_CASE("a plan that is read and written again has the same bytes") {
 
 TEST_CASE("every field survives") {
   Program before = sample_program();
+  before.symbols[1].at_most = SymbolId{0};
+  before.symbols[1].multiple = 4;
   Kernel& kernel = before.kernels[4];
   kernel.minimum_arch = 80;
   kernel.symbols = {SymbolId{1}, SymbolId{0}};
@@ -51,6 +53,8 @@ TEST_CASE("every field survives") {
   gemm.b.column_stride = 1;
   const Result<Program> after = read_plan(write_plan(before));
   if (!after) FAIL(after.error().message());
+  CHECK(after->symbols[1].at_most == SymbolId{0});
+  CHECK(after->symbols[1].multiple == 4);
   const Kernel& read = after->kernels[4];
   CHECK(read.minimum_arch == 80);
   CHECK(read.symbols == kernel.symbols);

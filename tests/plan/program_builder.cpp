@@ -10,7 +10,7 @@ ProgramBuilder::ProgramBuilder() {
 }
 
 Dim ProgramBuilder::symbol(std::string name, int64_t low, int64_t high) {
-  program.symbols.push_back({std::move(name), low, high, 1, Symbol::Where::host});
+  program.symbols.push_back({.name = std::move(name), .low = low, .high = high});
   return Dim(SymbolId{static_cast<uint32_t>(program.symbols.size() - 1)});
 }
 

@@ -176,11 +176,11 @@ TEST_CASE("bad calls") {
   }
   SUBCASE("symbol out of range") {
     sample.symbols[0] = 65;
-    CHECK_ERROR(sample.run(), "N is 65, the plan is for 1..64");
+    CHECK_ERROR(sample.run(), "N is 65, the plan is for 1 to 64");
   }
   SUBCASE("number of symbols") {
     sample.symbols.pop_back();
-    CHECK_ERROR(sample.run(), "1 symbol values for a plan with 2");
+    CHECK_ERROR(sample.run(), "1 values for 2 symbols");
   }
   SUBCASE("state rows of another session") {
     sample.symbols[1] = 32;

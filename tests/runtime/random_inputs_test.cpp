@@ -44,8 +44,8 @@ TEST_CASE("integers and truth values cover their range") {
 }
 
 TEST_CASE("inputs of an entry point into their tables") {
-  const std::vector<Symbol> symbols = {{"N", 1, 64, 1, Symbol::Where::host},
-                                       {"R", 1, 64, 1, Symbol::Where::host}};
+  const std::vector<Symbol> symbols = {{.name = "N", .low = 1, .high = 64},
+                                       {.name = "R", .low = 1, .high = 64}};
   const Dim n(SymbolId{0}), r(SymbolId{1});
   Graph graph;
   Builder b(graph, symbols);
