@@ -1,0 +1,225 @@
+#include "differential/generate.h"
+
+#include "differential/graph_generator.h"
+#include "ir/infer.h"
+
+namespace sinter {
+namespace {
+
+
+// Around the borders of chunks (8), warps (32) and lanes; odd; zero is added separately.
+constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 40, 64, 65, 100};
+constexpr int64_t kLongExtents[] = {127, 128, 257, 300, 513, 1000};
+
+// Values are data: no name may reach generated text, and none of these may break it.
+constexpr std::string_view kStrangeNames[] = {"threadIdx", "}; int x", "float", "\"quoted\"",
+                                              "a\\b",      "// note",  "main",  "été"};
+
+void fill_symbols(Case& result, Random& random) {
+  const auto symbol = [](std::string name, int64_t low, int64_t high, int64_t multiple) {
+    Symbol made;
+    made.name = std::move(name);
+    made.low = low, made.high = high, made.multiple = multiple;
+    return made;
+  };
+  const int64_t low = random.chance(30) ? 0 : 1;
+  result.module.symbols = {symbol("N", low, 12, 1), symbol("K", 0, 64, 8), symbol("M", 0, 12, 1)};
+  result.module.symbols[2].at_most = kTokens;
+  const int64_t tokens = random.chance(20) ? low : random.between(1, 12);
+  result.symbol_values = {tokens, random.chance(10) ? 0 : 8 * random.between(1, 8),
+                          random.between(0, tokens)};
+}
+
+}  // namespace
+
+Case generate(uint64_t seed) {
+  Case result;
+  result.module.name = "random";
+  Random random(seed);
+  fill_symbols(result, random);
+  GraphGenerator generator(result, random.next());
+  generator.grow(static_cast<size_t>(random.between(10, 40)));
+  generator.choose_outputs();
+  return result;
+}
+
+GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
+    : result_(result), random_(seed), builder_(graph_, result.module.symbols) {
+  main_dtype_ = random_.pick(std::array{DType::f32, DType::f32, DType::f16, DType::bf16});
+  const int64_t count = random_.between(1, 3);
+  for (int64_t i = 0; i < count; ++i) widths_.push_back(random_.pick(kExtents));
+  if (random_.chance(15)) widths_.push_back(random_.pick(kLongExtents));
+  rows_ = random_.chance(60) ? Dim(kTokens) : Dim(random_.pick(std::array{1, 2, 3, 5, 8}));
+  strange_names_ = random_.chance(5);
+}
+
+void GraphGenerator::grow(size_t count) {
+  static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
+      {&GraphGenerator::elementwise, 22},   {&GraphGenerator::comparison, 3},
+      {&GraphGenerator::logical, 3},        {&GraphGenerator::select, 4},
+      {&GraphGenerator::cast, 7},           {&GraphGenerator::activation, 6},
+      {&GraphGenerator::norm, 5},           {&GraphGenerator::softmax, 3},
+      {&GraphGenerator::reduction, 8},      {&GraphGenerator::view, 16},
+      {&GraphGenerator::concat, 4},         {&GraphGenerator::copy, 2},
+      {&GraphGenerator::generator, 3},      {&GraphGenerator::embedding, 2},
+      {&GraphGenerator::append, 4},         {&GraphGenerator::linear, 4},
+      {&GraphGenerator::einsum, 4},         {&GraphGenerator::attention, 2},
+      {&GraphGenerator::rope, 2},           {&GraphGenerator::pre_norm_block, 3},
+      {&GraphGenerator::post_norm_block, 2}, {&GraphGenerator::primitive_norm, 2},
+      {&GraphGenerator::primitive_softmax, 2}, {&GraphGenerator::logits, 1},
+  };
+  int total = 0;
+  for (const auto& [make, weight] : kMakers) total += weight;
+  // A bounded number of tries: a maker may find nothing to work on.
+  for (int tries = 0; graph_.size() < count && tries < 400; ++tries) {
+    int64_t choice = random_.below(total);
+    for (const auto& [make, weight] : kMakers) {
+      if (choice < weight) {
+        (this->*make)();
+        break;
+      }
+      choice -= weight;
+    }
+  }
+}
+
+void GraphGenerator::choose_outputs() {
+  const auto users = graph_.users();
+  const int keep_unused = random_.chance(70) ? 100 : 40;
+  for (uint32_t i = 0; i < graph_.size(); ++i) {
+    const ValueId id{i};
+    const bool leaf = op_class(graph_[id]) == OpClass::leaf;
+    if (!alive(id)) continue;
+    const int percent = leaf ? 2 : users[i].empty() ? keep_unused : 8;
+    if (random_.chance(percent)) graph_.outputs.push_back(id);
+  }
+  for (uint32_t i = graph_.size(); graph_.outputs.empty() && i-- > 0;)
+    if (alive(ValueId{i})) graph_.outputs.push_back(ValueId{i});
+  if (random_.chance(10)) graph_.outputs.push_back(random_.pick(graph_.outputs));
+  result_.module.entries.push_back({"main", std::move(graph_)});
+}
+
+bool GraphGenerator::alive(ValueId id) const {
+  const ValueId root = root_of(graph_, id);
+  return root.index >= overwritten_.size() || !overwritten_[root.index];
+}
+
+int64_t GraphGenerator::extent(Dim dim) const {
+  return dim.is_constant() ? dim.constant() : result_.symbol_values[dim.symbol().index];
+}
+
+int64_t GraphGenerator::volume_of(const TensorType& type) const {
+  int64_t volume = 1;
+  for (Dim dim : type.dims) volume *= std::min(extent(dim), kMostElements + 1);
+  return volume;
+}
+
+GraphGenerator::Value GraphGenerator::pick(const Predicate& wanted) {
+  llvm::SmallVector<ValueId, 16> candidates;
+  for (ValueId id : values_)
+    if (alive(id) && wanted(graph_[id].type)) candidates.push_back(id);
+  if (candidates.empty()) return std::nullopt;
+  // Mostly recent values, so that chains grow; sometimes any, so that values have several users.
+  const int64_t n = static_cast<int64_t>(candidates.size());
+  const int64_t from_end = random_.chance(50) ? random_.below(std::min<int64_t>(n, 3)) : random_.below(n);
+  return candidates[n - 1 - from_end];
+}
+
+ValueId GraphGenerator::pick_float() {
+  const auto wanted = [](const TensorType& t) { return is_float(t.dtype) && t.rank() >= 1; };
+  if (const Value found = pick(wanted); found && !random_.chance(4)) return *found;
+  Dims dims{rows_};
+  if (random_.chance(80)) dims.push_back(any_dim());
+  if (random_.chance(15)) dims.push_back(any_dim());
+  return value_of({any_float(), dims});
+}
+
+ValueId GraphGenerator::pick_rows() {
+  const auto wanted = [&](const TensorType& t) {
+    return t.dtype == main_dtype_ && t.rank() == 2 && t.dims[0] == rows_ && t.dims[1].is_constant() &&
+           t.dims[1].constant() > 0;
+  };
+  if (const Value found = pick(wanted); found && !random_.chance(10)) return *found;
+  return value_of({main_dtype_, {rows_, Dim(random_.pick(widths_))}});
+}
+
+ValueId GraphGenerator::value_of(const TensorType& type) {
+  if (random_.chance(50))
+    if (const Value found = pick([&](const TensorType& t) { return t == type; })) return *found;
+  const bool constant_dims = llvm::all_of(type.dims, [](Dim dim) { return dim.is_constant(); });
+  if (constant_dims && is_float(type.dtype) && random_.chance(50)) return weight(type);
+  if (random_.chance(10)) return constant(type.dtype, type.dims);
+  return input(type);
+}
+
+ValueId GraphGenerator::input(TensorType type) {
+  const ValueId id = builder_.leaf(OpKind::input, std::move(type), name("x"));
+  values_.push_back(id);
+  return id;
+}
+
+ValueId GraphGenerator::weight(TensorType type) {
+  // Half of the weights are made when they are loaded: a cast, or the transpose of the file's tensor.
+  Weight made{name("w"), type, {}};
+  Builder init(made.init, result_.module.symbols);
+  TensorType stored = type;
+  const bool transposed = type.rank() == 2 && random_.chance(30);
+  if (transposed) std::swap(stored.dims[0], stored.dims[1]);
+  if (random_.chance(30)) stored.dtype = any_float();
+  ValueId value = init.op(OpKind::file, {},
+                          Attributes()
+                              .set(AttrName::dims, stored.dims)
+                              .set(AttrName::dtype, stored.dtype)
+                              .set(AttrName::tensor, made.name));
+  if (transposed) value = init.transpose(value, {1, 0});
+  made.init.outputs.push_back(init.cast(value, type.dtype));
+  const ValueId id = builder_.leaf(OpKind::weight, std::move(type), made.name);
+  result_.module.weights.push_back(std::move(made));
+  values_.push_back(id);
+  return id;
+}
+
+ValueId GraphGenerator::state(TensorType type) {
+  const std::string state_name = name("c");
+  result_.module.states.push_back({state_name, type});
+  const ValueId id = builder_.leaf(OpKind::state, std::move(type), state_name);
+  values_.push_back(id);
+  versions_.push_back(id);
+  return id;
+}
+
+GraphGenerator::Value GraphGenerator::op(OpKind kind, llvm::ArrayRef<ValueId> operands,
+                                         Attributes attrs) {
+  llvm::SmallVector<TensorType, 3> types;
+  for (ValueId id : operands) types.push_back(graph_[id].type);
+  const auto type = infer_type(kind, types, attrs, result_.module.symbols);
+  if (!type || type->rank() > 6 || volume_of(*type) > kMostElements) return std::nullopt;
+  const ValueId id = builder_.op(kind, operands, std::move(attrs), name("v"));
+  values_.push_back(id);
+  return id;
+}
+
+ValueId GraphGenerator::must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs) {
+  const ValueId id = builder_.op(kind, operands, std::move(attrs), name("v"));
+  values_.push_back(id);
+  return id;
+}
+
+Dim GraphGenerator::any_dim() {
+  if (random_.chance(3)) return Dim(0);
+  if (random_.chance(8)) return Dim(kKeys);
+  if (random_.chance(5)) return Dim(kTokens);
+  if (random_.chance(2)) return Dim(kSomeTokens);
+  return Dim(random_.chance(80) ? random_.pick(widths_) : random_.pick(kExtents));
+}
+
+DType GraphGenerator::any_float() {
+  return random_.chance(85) ? main_dtype_ : random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
+}
+
+std::string GraphGenerator::name(std::string_view role) {
+  const std::string plain = fmt::format("{}{}", role, next_name_++);
+  return strange_names_ ? fmt::format("{} {}", random_.pick(kStrangeNames), plain) : plain;
+}
+
+}  // namespace sinter

@@ -1,0 +1,23 @@
+// Random modules that the verifier accepts, small enough to run thousands of.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// A module of one entry `main` and values for its symbols.
+struct Case {
+  Module module;
+  std::vector<int64_t> symbol_values;
+};
+
+/// The case of a seed: always the same. 10 to 40 ops of every kind in every element type that is
+/// legal, sizes from 0 to some hundreds, constants and symbols; chains of views, diamonds, states
+/// that are written and read, results that are used, repeated, or inputs; parts of transformer
+/// blocks, so that the usual fusions occur.
+Case generate(uint64_t seed);
+
+}  // namespace sinter

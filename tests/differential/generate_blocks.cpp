@@ -1,0 +1,129 @@
+// Parts of transformer blocks, with odd sizes: what the fusion engine is made for.
+#include <array>
+#include <cmath>
+
+#include "differential/graph_generator.h"
+
+namespace sinter {
+
+ValueId GraphGenerator::project(ValueId x, int64_t width) {
+  const TensorType type = graph_[x].type;
+  const Dim inner = type.dims.back();
+  llvm::SmallVector<ValueId, 3> operands{x, weight({type.dtype, {Dim(width), inner}})};
+  if (random_.chance(40)) operands.push_back(weight({type.dtype, {Dim(width)}}));
+  return must(OpKind::linear, operands);
+}
+
+ValueId GraphGenerator::normalize(ValueId x) {
+  const TensorType type = graph_[x].type;
+  const TensorType parameter{type.dtype, {type.dims.back()}};
+  const auto eps = Attributes().set(AttrName::eps, random_.chance(80) ? 1e-5 : 0.25);
+  if (random_.chance(50)) return must(OpKind::rms_norm, {x, weight(parameter)}, eps);
+  llvm::SmallVector<ValueId, 3> operands{x, weight(parameter)};
+  if (random_.chance(70)) operands.push_back(weight(parameter));
+  return must(OpKind::layer_norm, operands, eps);
+}
+
+// [N, heads * width] -> the same, its heads rotated.
+ValueId GraphGenerator::rotate(ValueId x, int64_t heads) {
+  const TensorType type = graph_[x].type;
+  const int64_t width = type.dims[1].constant() / heads;
+  const int64_t rotary = random_.chance(70) ? width : 2 * random_.between(1, width / 2);
+  const Dims split{type.dims[0], Dim(heads), Dim(width)};
+  const TensorType angle{type.dtype, {type.dims[0], Dim(rotary / 2)}};
+  const ValueId parts = must(OpKind::reshape, {x}, Attributes().set(AttrName::dims, split));
+  const ValueId cos = value_of(angle), sin = value_of(angle);
+  const ValueId rotated = must(
+      OpKind::rope, {parts, cos, sin},
+      Attributes()
+          .set(AttrName::rotary, rotary)
+          .set(AttrName::pairing, std::string(random_.chance(50) ? "half" : "interleaved")));
+  return must(OpKind::reshape, {rotated}, Attributes().set(AttrName::dims, type.dims));
+}
+
+ValueId GraphGenerator::feed_forward(ValueId x) {
+  const int64_t width = graph_[x].type.dims[1].constant(), inner = random_.between(1, 24);
+  ValueId h = project(x, inner);
+  if (random_.chance(50)) {
+    h = must(OpKind::mul, {must(OpKind::silu, {h}), project(x, inner)});
+  } else {
+    h = must(random_.chance(50) ? OpKind::gelu : OpKind::gelu_tanh, {h});
+  }
+  return project(h, width);
+}
+
+ValueId GraphGenerator::attend(ValueId x) {
+  const int64_t out = graph_[x].type.dims[1].constant();
+  const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 2);
+  const int64_t width = 2 * random_.between(1, 4), rows = random_.between(12, 16);
+  ValueId q = project(x, heads * width), k = project(x, kv_heads * width);
+  const ValueId v = project(x, kv_heads * width);
+  if (random_.chance(60)) q = rotate(q, heads), k = rotate(k, kv_heads);
+  const TensorType cache{main_dtype_, {Dim(rows), Dim(kv_heads * width)}};
+  const Value slot = slots(rows_, rows);
+  const ValueId first = input({DType::i32, {rows_}});
+  if (!slot) return v;
+  const Value keys = append_to(state(cache), k, *slot), values = append_to(state(cache), v, *slot);
+  Attributes attrs;
+  attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
+  attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
+  return project(must(OpKind::attention, {q, *keys, *values, first, *slot}, std::move(attrs)), out);
+}
+
+void GraphGenerator::pre_norm_block() {
+  ValueId x = pick_rows();
+  if (graph_[x].type.dims[1].constant() > 64) return;
+  if (random_.chance(60)) {
+    const ValueId y = attend(normalize(x));
+    if (graph_[y].type == graph_[x].type) x = must(OpKind::add, {x, y});
+  }
+  must(OpKind::add, {x, feed_forward(normalize(x))});
+}
+
+void GraphGenerator::post_norm_block() {
+  const ValueId x = pick_rows();
+  if (graph_[x].type.dims[1].constant() > 64) return;
+  normalize(must(OpKind::add, {x, feed_forward(x)}));
+}
+
+// Norms as exporters spell them out, with casts around the row's arithmetic or without.
+void GraphGenerator::primitive_norm() {
+  ValueId x = pick_rows();
+  const DType dtype = graph_[x].type.dtype;
+  const bool centered = random_.chance(50), wide = random_.chance(70);
+  const auto width = static_cast<double>(graph_[x].type.dims[1].constant());
+  if (wide) x = must(OpKind::cast, {x}, Attributes().set(AttrName::dtype, DType::f32));
+  const DType inner = graph_[x].type.dtype;
+  const auto number = [&](double value) {
+    return must(OpKind::constant, {},
+                Attributes().set(AttrName::dims, Dims()).set(AttrName::dtype, inner).set(AttrName::value, value));
+  };
+  const auto mean = [&](ValueId y) {
+    const ValueId sum = must(OpKind::reduce_sum, {y}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}));
+    return must(OpKind::div, {sum, number(width)});
+  };
+  if (centered) x = must(OpKind::sub, {x, mean(x)});
+  const ValueId variance = mean(must(OpKind::mul, {x, x}));
+  x = must(OpKind::mul, {x, must(OpKind::rsqrt, {must(OpKind::add, {variance, number(1e-5)})})});
+  if (wide) x = must(OpKind::cast, {x}, Attributes().set(AttrName::dtype, dtype));
+  const TensorType type = graph_[x].type;
+  must(OpKind::mul, {x, weight({type.dtype, {type.dims[1]}})});
+}
+
+void GraphGenerator::primitive_softmax() {
+  const ValueId x = pick_rows();
+  const auto last = Attributes().set(AttrName::axes, std::vector<int64_t>{1});
+  const ValueId shifted = must(OpKind::sub, {x, must(OpKind::reduce_max, {x}, last)});
+  const ValueId e = must(OpKind::exp, {shifted});
+  must(OpKind::div, {e, must(OpKind::reduce_sum, {e}, last)});
+}
+
+// A table that is both embedding and, transposed, the last projection.
+void GraphGenerator::logits() {
+  const Dim width(random_.pick(widths_));
+  const ValueId table = weight({main_dtype_, {Dim(random_.between(2, 20)), width}});
+  const ValueId x = must(OpKind::embedding, {table, input({DType::i32, {rows_}})});
+  must(OpKind::linear, {normalize(x), table});
+}
+
+}  // namespace sinter

@@ -1,0 +1,327 @@
+// One random op at a time. A proposal that breaks a constraint of the op is dropped.
+#include <array>
+#include <cmath>
+
+#include "differential/graph_generator.h"
+
+namespace sinter {
+
+void GraphGenerator::elementwise() {
+  using enum OpKind;
+  const ValueId a = pick_float();
+  if (random_.chance(35)) {
+    // exp and log less often than their number suggests: they make values leave the finite range.
+    op(random_.pick(std::array{neg, abs, exp, log, sqrt, rsqrt, tanh, tanh, erf, sin, cos, neg, abs}), {a});
+    return;
+  }
+  const OpKind kind = random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum});
+  if (random_.chance(4)) {
+    const Value x = pick([](const TensorType& t) { return t.dtype == DType::i32; });
+    if (x) op(kind, {*x, value_of(graph_[*x].type)});
+    return;
+  }
+  const TensorType type = graph_[a].type;
+  ValueId b = a;
+  if (random_.chance(15)) {
+    b = this->constant(type.dtype, {});
+  } else if (random_.chance(20)) {
+    b = value_of({type.dtype, {type.dims.back()}});  // one row for all
+  } else if (random_.chance(10)) {
+    TensorType column = type;  // one element for a row
+    column.dims.back() = 1;
+    b = value_of(column);
+  } else if (random_.chance(20)) {
+    b = value_of(type);
+  } else if (const Value found = pick([&](const TensorType& t) { return t.dtype == type.dtype; })) {
+    b = *found;
+  }
+  if (random_.chance(50)) {
+    op(kind, {a, b});
+  } else {
+    op(kind, {b, a});
+  }
+}
+
+void GraphGenerator::comparison() {
+  using enum OpKind;
+  const Value a = pick([](const TensorType& t) { return t.dtype != DType::i1; });
+  if (!a) return;
+  const TensorType type = graph_[*a].type;
+  const ValueId b = random_.chance(40) ? this->constant(type.dtype, {}) : value_of(type);
+  op(random_.pick(std::array{less, less_equal, equal}), {*a, b});
+}
+
+void GraphGenerator::logical() {
+  using enum OpKind;
+  const Value a = pick([](const TensorType& t) { return t.dtype == DType::i1; });
+  if (!a) return comparison();
+  if (random_.chance(30)) {
+    op(logical_not, {*a});
+    return;
+  }
+  const Value b = pick([](const TensorType& t) { return t.dtype == DType::i1; });
+  op(random_.pick(std::array{logical_and, logical_or}), {*a, *b});
+}
+
+void GraphGenerator::select() {
+  const Value condition = pick([](const TensorType& t) { return t.dtype == DType::i1; });
+  if (!condition) return comparison();
+  const TensorType wanted{main_dtype_, graph_[*condition].type.dims};
+  const ValueId a = random_.chance(60) ? value_of(wanted) : pick_float();
+  const ValueId b = random_.chance(50) ? constant(graph_[a].type.dtype, {}) : value_of(graph_[a].type);
+  op(OpKind::where, {*condition, a, b});
+}
+
+void GraphGenerator::cast() {
+  const Value x = pick([](const TensorType&) { return true; });
+  if (!x) return;
+  const DType from = graph_[*x].type.dtype;
+  DType to = random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
+  if (from == DType::i1 && random_.chance(30)) to = DType::i32;
+  op(OpKind::cast, {*x}, Attributes().set(AttrName::dtype, to));
+}
+
+void GraphGenerator::activation() {
+  using enum OpKind;
+  op(random_.pick(std::array{sigmoid, silu, gelu, gelu_tanh, quick_gelu, relu}), {pick_float()});
+}
+
+void GraphGenerator::norm() {
+  const Value x = pick([](const TensorType& t) {
+    return is_float(t.dtype) && t.rank() >= 1 && t.dims.back().is_constant() && !t.dims.back().is(0);
+  });
+  if (x) normalize(*x);
+}
+
+void GraphGenerator::softmax() { op(OpKind::softmax, {pick_float()}); }
+
+void GraphGenerator::reduction() {
+  const ValueId x = pick_float();
+  const auto rank = static_cast<int64_t>(graph_[x].type.rank());
+  std::vector<int64_t> axes;
+  if (random_.chance(60)) {
+    axes = {rank - 1};
+  } else {
+    for (int64_t axis = 0; axis < rank; ++axis)
+      if (random_.chance(50)) axes.push_back(axis);
+    if (axes.empty()) axes = {random_.below(rank)};
+  }
+  op(random_.chance(60) ? OpKind::reduce_sum : OpKind::reduce_max, {x},
+     Attributes().set(AttrName::axes, axes));
+}
+
+void GraphGenerator::view() {
+  // Chains of views are what index maps must get right.
+  for (int64_t count = random_.chance(40) ? random_.between(2, 4) : 1; count > 0; --count) {
+    const Value x = pick([](const TensorType& t) { return t.rank() >= 1; });
+    if (!x) return;
+    const auto rank = static_cast<int64_t>(graph_[*x].type.rank());
+    switch (random_.below(4)) {
+      case 0: reshape(*x); break;
+      case 1: slice(*x); break;
+      case 2: broadcast(*x); break;
+      default: {
+        std::vector<int64_t> axes(static_cast<size_t>(rank));
+        for (int64_t i = 0; i < rank; ++i) axes[i] = i;
+        for (int64_t i = rank - 1; i > 0; --i) std::swap(axes[i], axes[random_.below(i + 1)]);
+        op(OpKind::transpose, {*x}, Attributes().set(AttrName::axes, axes));
+      }
+    }
+  }
+}
+
+void GraphGenerator::reshape(ValueId x) {
+  Dims dims = graph_[x].type.dims;
+  const auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(dims.size())));
+  const Dim dim = dims[axis];
+  if (random_.chance(40) && axis + 1 < dims.size() && dim.is_constant() && dims[axis + 1].is_constant()) {
+    dims[axis] = dim.constant() * dims[axis + 1].constant();  // merge two axes
+    dims.erase(dims.begin() + axis + 1);
+  } else if (dim.is_constant() && dim.constant() > 1 && random_.chance(80)) {
+    llvm::SmallVector<int64_t, 8> factors;
+    for (int64_t f = 2; f <= dim.constant(); ++f)
+      if (dim.constant() % f == 0) factors.push_back(f);
+    const int64_t factor = random_.pick(factors);
+    dims[axis] = dim.constant() / factor;
+    dims.insert(dims.begin() + axis + 1, Dim(factor));
+    if (random_.chance(30) && dims.size() > 2) {  // merge across the new border
+      const size_t at = axis > 0 ? axis - 1 : axis + 1;
+      if (at + 1 < dims.size() && dims[at].is_constant() && dims[at + 1].is_constant()) {
+        dims[at] = dims[at].constant() * dims[at + 1].constant();
+        dims.erase(dims.begin() + at + 1);
+      }
+    }
+  } else {
+    dims.insert(dims.begin() + axis, Dim(1));
+  }
+  op(OpKind::reshape, {x}, Attributes().set(AttrName::dims, dims));
+}
+
+void GraphGenerator::slice(ValueId x) {
+  const Dims& dims = graph_[x].type.dims;
+  const int64_t axis = random_.below(static_cast<int64_t>(dims.size()));
+  Dim taken(1);
+  int64_t begin = 0;
+  if (dims[axis].is_constant()) {
+    const int64_t extent = dims[axis].constant();
+    const int64_t size = extent > 0 && !random_.chance(2) ? random_.between(1, extent) : 0;
+    taken = Dim(size);
+    begin = random_.between(0, extent - size);
+  } else if (dims[axis] == rows_ && random_.chance(50)) {
+    taken = Dim(kSomeTokens);
+  }
+  op(OpKind::slice, {x},
+     Attributes()
+         .set(AttrName::axis, axis)
+         .set(AttrName::begin, begin)
+         .set(AttrName::size, taken));
+}
+
+void GraphGenerator::broadcast(ValueId x) {
+  Dims dims = graph_[x].type.dims;
+  bool changed = false;
+  for (Dim& dim : dims)
+    if (dim.is(1) && random_.chance(70)) dim = any_dim(), changed = true;
+  if (!changed || random_.chance(20)) dims.insert(dims.begin(), any_dim());
+  op(OpKind::broadcast, {x}, Attributes().set(AttrName::dims, dims));
+}
+
+void GraphGenerator::concat() {
+  const ValueId first = pick_float();
+  const TensorType type = graph_[first].type;
+  const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
+  llvm::SmallVector<ValueId, 4> operands{first};
+  for (int64_t count = random_.between(0, 3); count > 0; --count) {
+    TensorType wanted = type;
+    if (random_.chance(50)) wanted.dims[axis] = random_.pick(widths_);
+    const Value found = pick([&](const TensorType& t) {
+      if (t.rank() != type.rank()) return false;
+      TensorType aligned = t;
+      aligned.dims[axis] = type.dims[axis];
+      return aligned == type;
+    });
+    operands.push_back(found && random_.chance(70) ? *found : value_of(wanted));
+  }
+  op(OpKind::concat, operands, Attributes().set(AttrName::axis, axis));
+}
+
+void GraphGenerator::copy() {
+  if (const Value x = pick([](const TensorType&) { return true; })) op(OpKind::copy, {*x});
+}
+
+ValueId GraphGenerator::constant(DType dtype, Dims dims) {
+  double value = random_.pick(std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
+  if (dtype == DType::i32) value = static_cast<double>(random_.between(-3, 20));
+  if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
+  return must(OpKind::constant, {},
+              Attributes().set(AttrName::dims, dims).set(AttrName::dtype, dtype).set(AttrName::value, value));
+}
+
+void GraphGenerator::generator() {
+  const Dims dims{random_.chance(50) ? rows_ : any_dim(), any_dim()};
+  if (random_.chance(60)) {
+    op(OpKind::iota, {}, Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
+  } else if (random_.chance(50)) {
+    const int64_t count = random_.between(1, 12);
+    std::vector<double> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(random_.between(-8, 8)) / 4);
+    op(OpKind::literal, {},
+       Attributes().set(AttrName::dims, Dims{Dim(count)}).set(AttrName::dtype, any_float()).set(AttrName::values, values));
+  } else {
+    constant(any_float(), dims);
+  }
+}
+
+void GraphGenerator::embedding() {
+  const ValueId table = value_of({main_dtype_, {Dim(random_.between(1, 20)), any_dim()}});
+  const ValueId ids = input({DType::i32, {rows_}});
+  op(OpKind::embedding, {table, ids});
+}
+
+// Row numbers for an append or an attention: an input, or 0, 1, 2, ... where the state is as long.
+GraphGenerator::Value GraphGenerator::slots(Dim count, int64_t rows) {
+  const int64_t most =
+      count.is_constant() ? count.constant() : result_.module.symbols[count.symbol().index].high;
+  if (most > rows) return std::nullopt;
+  if (random_.chance(15))
+    return op(OpKind::iota, {}, Attributes().set(AttrName::dims, Dims{count}).set(AttrName::axis, int64_t{0}));
+  return input({DType::i32, {count}});
+}
+
+GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
+  const Value next = op(OpKind::kv_append, {version, value, slot});
+  if (!next) return next;
+  overwritten_.resize(graph_.size(), false);
+  overwritten_[version.index] = true;
+  for (ValueId& newest : versions_)
+    if (newest == version) newest = *next;
+  return next;
+}
+
+void GraphGenerator::append() {
+  const ValueId value = pick_float();
+  if (llvm::is_contained(versions_, root_of(graph_, value))) return;
+  TensorType type = graph_[value].type;
+  if (type.dims.empty()) return;
+  const Dim count = type.dims.front();
+  for (Dim dim : DimsRef(type.dims).drop_front())
+    if (!dim.is_constant()) return;
+  std::optional<ValueId> version;
+  for (ValueId candidate : versions_) {
+    TensorType rows = graph_[candidate].type;
+    if (rows.rank() == 0) continue;
+    rows.dims[0] = count;
+    if (rows == type && random_.chance(60)) version = candidate;
+  }
+  type.dims[0] = version ? graph_[*version].type.dims[0] : Dim(random_.between(12, 20));
+  if (volume_of(type) > kMostElements) return;
+  const Value slot = slots(count, type.dims[0].constant());
+  if (slot) append_to(version ? *version : state(type), value, *slot);
+}
+
+void GraphGenerator::linear() { project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : random_.between(1, 40)); }
+
+void GraphGenerator::einsum() {
+  static constexpr std::string_view kSpecs[] = {
+      "ij,jk->ik", "ij,kj->ik", "ji,jk->ik",   "ij,jk->ki",       "bij,bjk->bik",   "bij,bkj->bik", "ij,ij->i",
+      "i,j->ij",   "ij,j->i",   "bij,jk->bik", "nkgd,tkd->kgnt", "kgnt,tkd->nkgd", "ijk,ijk->jik"};
+  const std::string spec(random_.pick(kSpecs));
+  const size_t comma = spec.find(','), arrow = spec.find("->");
+  const Value a = pick([&](const TensorType& t) { return is_float(t.dtype) && t.rank() == comma; });
+  if (!a) return;
+  const TensorType type = graph_[*a].type;
+  TensorType other{type.dtype, {}};
+  for (size_t i = comma + 1; i < arrow; ++i) {
+    const size_t shared = spec.find(spec[i]);
+    other.dims.push_back(shared < comma ? type.dims[shared] : any_dim());
+  }
+  if (volume_of(other) > kMostElements) return;
+  Attributes attrs;
+  attrs.set(AttrName::spec, spec);
+  if (random_.chance(30)) attrs.set(AttrName::dtype, any_float());
+  op(OpKind::einsum, {*a, value_of(other)}, std::move(attrs));
+}
+
+void GraphGenerator::attention() {
+  const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 3);
+  const int64_t width = random_.pick(std::array{1, 2, 4, 5, 8}), value_width = random_.pick(std::array{1, 3, 4, 8});
+  const int64_t rows = random_.between(12, 20);
+  const ValueId q = value_of({main_dtype_, {rows_, Dim(heads * width)}});
+  const ValueId keys = value_of({main_dtype_, {Dim(rows), Dim(kv_heads * width)}});
+  const ValueId values = value_of({main_dtype_, {Dim(rows), Dim(kv_heads * value_width)}});
+  const Value slot = slots(rows_, rows);
+  if (!slot) return;
+  Attributes attrs;
+  attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
+  attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
+  if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
+  if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
+  op(OpKind::attention, {q, keys, values, input({DType::i32, {rows_}}), *slot}, std::move(attrs));
+}
+
+void GraphGenerator::rope() {
+  const int64_t heads = random_.between(1, 3), width = 2 * random_.between(1, 5);
+  rotate(value_of({main_dtype_, {rows_, Dim(heads * width)}}), heads);
+}
+
+}  // namespace sinter

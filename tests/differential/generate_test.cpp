@@ -1,0 +1,83 @@
+// The generator itself: its graphs are valid, the same for a seed, and of every kind.
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "differential/generate.h"
+#include "differential/random_tensors.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kSeeds = 400;
+
+}  // namespace
+
+TEST_CASE("random modules are verified, and parse to themselves") {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Status status = verify(test.module);
+    REQUIRE_MESSAGE(status.has_value(), "seed " << seed << ": "
+                                                << (status ? "" : status.error().message()));
+    const std::string text = print_module(test.module);
+    const auto parsed = parse_module(text, "random.sir");
+    REQUIRE_MESSAGE(parsed.has_value(), "seed " << seed << ": "
+                                                << (parsed ? "" : parsed.error().message()));
+    REQUIRE_MESSAGE(print_module(*parsed) == text, "seed " << seed);
+    const auto data = random_data(test, seed);
+    REQUIRE_MESSAGE(data.has_value(), "seed " << seed << ": "
+                                              << (data ? "" : data.error().message()));
+  }
+}
+
+TEST_CASE("a seed gives the same module and data again") {
+  for (uint64_t seed : {0u, 1u, 77u}) {
+    const Case a = generate(seed), b = generate(seed);
+    CHECK(print_module(a.module) == print_module(b.module));
+    CHECK(a.symbol_values == b.symbol_values);
+    const auto x = random_data(a, seed), y = random_data(b, seed);
+    for (size_t i = 0; i < x->inputs.size(); ++i) CHECK(x->inputs[i].bytes == y->inputs[i].bytes);
+  }
+  CHECK(print_module(generate(1).module) != print_module(generate(2).module));
+}
+
+TEST_CASE("every op, element type, and kind of result occurs") {
+  std::map<OpKind, int> ops;
+  std::map<DType, int> dtypes;
+  int repeated = 0, inputs_returned = 0, returned_and_used = 0, symbolic = 0, empty = 0, versions = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    const auto users = graph.users();
+    for (const Op& op : graph.ops()) {
+      ++ops[op.kind];
+      ++dtypes[op.type.dtype];
+      for (Dim dim : op.type.dims) symbolic += !dim.is_constant(), empty += dim.is(0);
+      versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
+    }
+    std::map<ValueId, int> results;
+    for (ValueId output : graph.outputs) {
+      repeated += results[output]++ == 1;
+      inputs_returned += graph[output].kind == OpKind::input;
+      returned_and_used += !users[output.index].empty();
+    }
+  }
+  for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::attention); ++kind) {
+    const auto op = static_cast<OpKind>(kind);
+    // `file` stands in weight functions only, attention_softmax in expanded graphs only.
+    if (op == OpKind::file || op == OpKind::attention_softmax) continue;
+    CHECK_MESSAGE(ops[op] > 0, op_info(op).name);
+  }
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})
+    CHECK(dtypes[dtype] > 100);
+  CHECK(repeated > 5);
+  CHECK(inputs_returned > 5);
+  CHECK(returned_and_used > 50);
+  CHECK(symbolic > 1000);
+  CHECK(empty > 20);
+  CHECK(versions > 3);
+}
+
+}  // namespace sinter

@@ -1,0 +1,105 @@
+// The state of a graph that grows at random, shared by the files generate*.cpp.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "differential/generate.h"
+#include "differential/random.h"
+#include "ir/builder.h"
+
+namespace sinter {
+
+/// Elements of a value, at most: a graph runs in about a millisecond.
+inline constexpr int64_t kMostElements = 4096;
+
+/// Tokens of a call; a multiple of 8; never more than the tokens.
+inline constexpr SymbolId kTokens{0}, kKeys{1}, kSomeTokens{2};
+
+class GraphGenerator {
+ public:
+  GraphGenerator(Case& result, uint64_t seed);
+
+  /// Adds ops until there are about `count`, then chooses results.
+  void grow(size_t count);
+  void choose_outputs();
+
+ private:
+  using Predicate = std::function<bool(const TensorType&)>;
+  using Value = std::optional<ValueId>;
+
+  // Values that exist (generate.cpp). Overwritten state versions are never picked.
+  Value pick(const Predicate& wanted);
+  ValueId pick_float();  // of rank >= 1
+  ValueId pick_rows();   // [rows, width] of the main type
+  /// A value of that type: one that exists, or a new leaf or generator.
+  ValueId value_of(const TensorType& type);
+  bool alive(ValueId id) const;
+  int64_t extent(Dim dim) const;
+  int64_t volume_of(const TensorType& type) const;
+
+  // New values (generate.cpp).
+  ValueId input(TensorType type);
+  ValueId weight(TensorType type);
+  ValueId state(TensorType type);
+  /// The op if it is legal and small, else nullopt.
+  Value op(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
+  ValueId must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
+  Dim any_dim();
+  DType any_float();
+  std::string name(std::string_view role);
+
+  // One random op each (generate_ops.cpp); they may decline.
+  void elementwise();
+  void comparison();
+  void logical();
+  void select();
+  void cast();
+  void activation();
+  void norm();
+  void softmax();
+  void reduction();
+  void view();
+  void reshape(ValueId x);
+  void slice(ValueId x);
+  void broadcast(ValueId x);
+  void concat();
+  void copy();
+  void generator();
+  ValueId constant(DType dtype, Dims dims);
+  void embedding();
+  void append();
+  void linear();
+  void einsum();
+  void attention();
+  void rope();
+  Value slots(Dim count, int64_t rows);
+  Value append_to(ValueId version, ValueId value, ValueId slot);
+
+  // Parts of transformers (generate_blocks.cpp).
+  ValueId project(ValueId x, int64_t width);
+  ValueId normalize(ValueId x);
+  ValueId rotate(ValueId x, int64_t heads);
+  ValueId feed_forward(ValueId x);
+  ValueId attend(ValueId x);
+  void pre_norm_block();
+  void post_norm_block();
+  void primitive_norm();
+  void primitive_softmax();
+  void logits();
+
+  Case& result_;
+  Random random_;
+  Graph graph_;
+  Builder builder_;
+  std::vector<ValueId> values_;       // all that may be read, in order of creation
+  std::vector<ValueId> versions_;     // newest version of each state
+  std::vector<bool> overwritten_;     // by value
+  llvm::SmallVector<int64_t, 4> widths_;  // extents that many values of this graph have
+  Dim rows_;
+  DType main_dtype_ = DType::f32;
+  bool strange_names_ = false;
+  uint32_t next_name_ = 0;
+};
+
+}  // namespace sinter

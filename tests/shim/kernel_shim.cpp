@@ -1,0 +1,139 @@
+#include "shim/kernel_shim.h"
+
+#include <cstring>
+
+#include "codegen/kernel_library.h"
+#include "runtime/compare.h"
+#include "runtime/host_eval.h"
+#include "shim/guarded_memory.h"
+
+namespace sinter {
+namespace {
+
+/// Blocks of a launch, see Launch in plan/program.h.
+Result<int64_t> count_blocks(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
+  const auto rows = launch.rows.evaluate(symbol_values);
+  std::optional<int64_t> per_row = launch.items_per_row;
+  if (!launch.symbolic_items.is(0)) per_row = launch.symbolic_items.evaluate(symbol_values);
+  int64_t items = 0;
+  if (!rows || !per_row || __builtin_mul_overflow(*rows, *per_row, &items))
+    return fail("the number of blocks overflows");
+  return items / launch.items_per_block + (items % launch.items_per_block != 0);
+}
+
+Result<HostTensor> tensor_of(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values) {
+  std::vector<int64_t> dims;
+  for (Dim dim : type.dims)
+    dims.push_back(dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index]);
+  return make_tensor(type.dtype, std::move(dims));
+}
+
+/// The input of `group` that holds the state which append `id` writes.
+size_t appended_input(const Graph& group, ValueId id) {
+  ValueId state = id;
+  while (op_class(group[state]) == OpClass::append) state = group[state].operands[0];
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (group.inputs[i] == state) return i;
+  SINTER_CHECK(false, "{} appends to {}, which is no input", group[id].name, group[state].name);
+}
+
+}  // namespace
+
+Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels) {
+  std::vector<ShimSource> sources;
+  for (const Kernel* kernel : kernels) sources.push_back({kernel->name, kernel->source});
+  KernelShim shim;
+  SINTER_LET(module, ShimModule::compile(sources, kernel_library()));
+  shim.module_ = std::move(module);
+  return shim;
+}
+
+Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+                          llvm::ArrayRef<const void*> inputs, llvm::ArrayRef<void*> outputs,
+                          ThreadOrder order) const {
+  std::vector<const void*> pointers(inputs.begin(), inputs.end());
+  pointers.insert(pointers.end(), outputs.begin(), outputs.end());
+  std::vector<long long> symbols;
+  for (SymbolId symbol : kernel.symbols) symbols.push_back(symbol_values[symbol.index]);
+  std::vector<void*> arguments;
+  for (const void*& pointer : pointers) arguments.push_back(&pointer);
+  for (long long& symbol : symbols) arguments.push_back(&symbol);
+
+  SINTER_LET(blocks, count_blocks(kernel.launch, symbol_values));
+  if (blocks == 0) return {};
+  const Grid grid{{static_cast<unsigned>(blocks), 1, 1},
+                  {static_cast<unsigned>(kernel.launch.threads), 1, 1},
+                  kernel.launch.shared_bytes};
+  return module_.launch(kernel.name, grid, arguments, order);
+}
+
+Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
+                                                llvm::ArrayRef<int64_t> symbol_values,
+                                                llvm::ArrayRef<const HostTensor*> inputs,
+                                                ThreadOrder order) const {
+  const Graph& group = kernel.group;
+  std::vector<GuardedMemory> in, out;
+  for (const HostTensor* input : inputs) {
+    in.emplace_back(input->bytes.size(), kNanPoison);
+    if (!input->bytes.empty())
+      std::memcpy(in.back().data(), input->bytes.data(), input->bytes.size());
+  }
+  std::vector<HostTensor> results;
+  std::vector<std::byte*> outputs;
+  std::vector<bool> written(inputs.size(), false);
+  out.reserve(group.outputs.size());
+  for (ValueId id : group.outputs) {
+    SINTER_LET(result, tensor_of(group[id].type, symbol_values));
+    if (op_class(group[id]) == OpClass::append) {
+      const size_t state = appended_input(group, id);
+      written[state] = true;
+      outputs.push_back(in[state].data());
+    } else {
+      out.emplace_back(result.bytes.size(), kFinitePoison);
+      outputs.push_back(out.back().data());
+    }
+    results.push_back(std::move(result));
+  }
+
+  std::vector<const void*> in_pointers;
+  for (const GuardedMemory& memory : in) in_pointers.push_back(memory.data());
+  std::vector<void*> out_pointers(outputs.begin(), outputs.end());
+  SINTER_TRY(launch(kernel, symbol_values, in_pointers, out_pointers, order));
+
+  const auto check_guards = [&](llvm::ArrayRef<GuardedMemory> memories, const char* what) -> Status {
+    for (size_t i = 0; i < memories.size(); ++i)
+      if (std::string damage = memories[i].damage(); !damage.empty())
+        return fail(fmt::format("buffer of {} {} was overrun at {}", what, i, damage), kernel.name,
+                    "", ExitCode::check_failed);
+    return {};
+  };
+  SINTER_TRY(check_guards(in, "input"));
+  SINTER_TRY(check_guards(out, "output"));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!written[i] && !inputs[i]->bytes.empty() &&
+        std::memcmp(in[i].data(), inputs[i]->bytes.data(), inputs[i]->bytes.size()) != 0)
+      return fail(fmt::format("input {} was changed", i), kernel.name, "", ExitCode::check_failed);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].bytes.empty())
+      std::memcpy(results[i].bytes.data(), outputs[i], results[i].bytes.size());
+  return results;
+}
+
+Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef<Symbol> symbols,
+                    llvm::ArrayRef<int64_t> symbol_values,
+                    llvm::ArrayRef<const HostTensor*> inputs) {
+  SINTER_LET(expected, evaluate(kernel.group, symbols, symbol_values, inputs));
+  for (ThreadOrder order : {ThreadOrder::ascending, ThreadOrder::descending, ThreadOrder::shuffled}) {
+    SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order));
+    for (size_t i = 0; i < results.size(); ++i) {
+      SINTER_LET(difference, compare_bits(expected[i], results[i]));
+      if (difference)
+        return fail(fmt::format("output {} (%{}), evaluated and from the kernel's text: {}", i,
+                                kernel.group[kernel.group.outputs[i]].name, to_string(*difference)),
+                    kernel.name, "", ExitCode::check_failed);
+    }
+  }
+  return {};
+}
+
+}  // namespace sinter
