@@ -33,6 +33,9 @@ class Run {
     SINTER_TRY(check_inputs());
     SINTER_TRY(place_buffers());
     SINTER_TRY(prepare_kept());
+    std::vector<uint32_t> order;
+    if (call_.options.poison_freed) order = by_last_step();
+    llvm::ArrayRef<uint32_t> dying = order;
     for (uint32_t i = 0; i < entry_.steps.size(); ++i) {
       const Step& step = entry_.steps[i];
       Status done = std::holds_alternative<KernelStep>(step.run)
@@ -45,7 +48,7 @@ class Run {
                             where.empty() ? "" : ": ", where);
         return tl::make_unexpected(std::move(done.error()));
       }
-      if (call_.options.poison_freed) poison_after(i);
+      poison_after(i, dying);
     }
     for (uint32_t output : entry_.outputs) {
       SINTER_LET(tensor, copy_out(output));
@@ -225,12 +228,23 @@ class Run {
     return keep_written(step.c.buffer);
   }
 
-  void poison_after(uint32_t step) {
-    for (size_t id = 0; id < entry_.buffers.size(); ++id) {
-      const Buffer& buffer = entry_.buffers[id];
-      if (buffer.place == Buffer::Place::arena && buffer.last_step == step)
-        std::memset(writable(static_cast<uint32_t>(id)), kPoison,
-                    static_cast<size_t>(memory_[id].bytes));
+  // Buffers of the arena, ascending by the step that uses them last.
+  std::vector<uint32_t> by_last_step() const {
+    std::vector<uint32_t> ids;
+    for (uint32_t id = 0; id < entry_.buffers.size(); ++id)
+      if (entry_.buffers[id].place == Buffer::Place::arena) ids.push_back(id);
+    llvm::stable_sort(ids, [&](uint32_t a, uint32_t b) {
+      return entry_.buffers[a].last_step < entry_.buffers[b].last_step;
+    });
+    return ids;
+  }
+
+  // Poisons the leading buffers of `dying` that no step after `step` uses, and takes them off it.
+  void poison_after(uint32_t step, llvm::ArrayRef<uint32_t>& dying) {
+    while (!dying.empty() && entry_.buffers[dying.front()].last_step <= step) {
+      const uint32_t id = dying.front();
+      std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
+      dying = dying.drop_front();
     }
   }
 
