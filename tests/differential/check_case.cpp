@@ -1,0 +1,259 @@
+#include "differential/check_case.h"
+
+#include "runtime/compare.h"
+#include "runtime/host_eval.h"
+#include "runtime/host_executor.h"
+#include "runtime/host_run.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kCalls = 2;  // of an entry, in one session
+
+#ifdef SINTER_PLANT_FAULTS
+/// Switches a fault on for its own life.
+class Planted {
+ public:
+  explicit Planted(std::optional<Fault> fault) { planted_fault.active = fault; }
+  ~Planted() { planted_fault.active.reset(); }
+};
+#else
+class Planted {
+ public:
+  explicit Planted(std::optional<Fault> fault) {
+    SINTER_CHECK(!fault, "this build plants no faults");
+  }
+};
+#endif
+
+tl::unexpected<Error> stage(std::string_view what, Error error) {
+  error.where = error.where.empty() ? std::string(what) : fmt::format("{}: {}", what, error.where);
+  return tl::make_unexpected(std::move(error));
+}
+
+template <typename T>
+std::vector<const T*> pointers(llvm::ArrayRef<T> items) {
+  std::vector<const T*> result;
+  for (const T& item : items) result.push_back(&item);
+  return result;
+}
+
+Status compare(std::string_view what, const HostTensor& expected, const HostTensor& actual) {
+  SINTER_LET(difference, compare_bits(expected, actual));
+  if (!difference) return {};
+  return fail(to_string(*difference), std::string(what), "", ExitCode::check_failed);
+}
+
+/// A plan, its session, and what the last call gave.
+struct Runner {
+  HostModel model;
+  HostSession session;
+  std::vector<HostTensor> states_before;
+  RunResult result;
+
+  static Result<Runner> load(const Compiled& compiled, const Case& test, const CaseData& data) {
+    const CaseFiles files(data);
+    SINTER_LET(model, HostModel::load(compiled.program, &files));
+    SINTER_LET(session, HostSession::create(model, test.symbol_values));
+    return Runner{std::move(model), std::move(session), {}, {}};
+  }
+  Status call(const Case& test, const CaseData& data, std::vector<std::string> keep = {}) {
+    states_before.assign(session.states().begin(), session.states().end());
+    HostRunOptions options;
+    options.poison_freed = true;
+    options.keep = std::move(keep);
+    SINTER_LET(ran, session.run("main", test.symbol_values, pointers<HostTensor>(data.inputs), options));
+    result = std::move(ran);
+    return {};
+  }
+};
+
+/// Names of the buffers that kernels of the plan read and that are no input or weight.
+std::vector<std::string> read_values(const EntryPlan& entry) {
+  std::vector<std::string> names;
+  for (const Step& step : entry.steps)
+    if (const auto* kernel = std::get_if<KernelStep>(&step.run))
+      for (uint32_t input : kernel->inputs) {
+        const Buffer& buffer = entry.buffers[input];
+        const bool kept = buffer.place == Buffer::Place::arena || buffer.place == Buffer::Place::state;
+        if (kept && !llvm::is_contained(names, buffer.value)) names.push_back(buffer.value);
+      }
+  return names;
+}
+
+std::vector<CheckedCase::Launch> launches(const Program& program, const HostModel& model,
+                                          const CaseData& data, const RunResult& result) {
+  const EntryPlan& entry = program.entries[0];
+  const auto contents = [&](const Buffer& buffer) -> const HostTensor& {
+    if (buffer.place == Buffer::Place::input) return data.inputs[buffer.index];
+    if (buffer.place == Buffer::Place::weight) return model.weight(buffer.index);
+    const auto kept = llvm::find_if(result.kept, [&](const auto& k) { return k.first == buffer.value; });
+    SINTER_CHECK(kept != result.kept.end(), "{}", buffer.value);
+    return kept->second;
+  };
+  std::vector<CheckedCase::Launch> result_launches;
+  for (const Step& step : entry.steps)
+    if (const auto* kernel = std::get_if<KernelStep>(&step.run)) {
+      CheckedCase::Launch launch{kernel->kernel, {}};
+      for (uint32_t input : kernel->inputs) launch.inputs.push_back(contents(entry.buffers[input]));
+      result_launches.push_back(std::move(launch));
+    }
+  return result_launches;
+}
+
+bool has_contraction(const Graph& graph) {
+  return llvm::any_of(graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
+}
+
+/// The entry with weights and states as inputs, and the last version of every state as a result
+/// after the entry's own.
+struct Source {
+  Graph graph;
+  std::vector<std::string> states;  // of the results that are added
+};
+Source make_source(const Graph& entry) {
+  Source source{entry, {}};
+  std::vector<std::string> state_of(entry.size());
+  std::map<std::string, ValueId> newest;
+  for (uint32_t i = 0; i < entry.size(); ++i) {
+    Op& op = source.graph[ValueId{i}];
+    if (op.kind == OpKind::state) state_of[i] = op.name;
+    if (op.kind == OpKind::kv_append) state_of[i] = state_of[op.operands[0].index];
+    if (!state_of[i].empty()) newest[state_of[i]] = ValueId{i};
+    if (op.kind != OpKind::weight && op.kind != OpKind::state) continue;
+    op.kind = OpKind::input;
+    source.graph.inputs.push_back(ValueId{i});
+  }
+  for (const auto& [state, version] : newest) {
+    source.states.push_back(state);
+    source.graph.outputs.push_back(version);
+  }
+  return source;
+}
+
+template <typename List>
+size_t index_of(const List& list, std::string_view name) {
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i].name == name) return i;
+  SINTER_CHECK(false, "{}", name);
+}
+
+/// The last call of `runner` against the evaluation of the module as it was written.
+Status check_source(const Case& test, const CaseData& data, const CaseData& files_data,
+                    const Runner& runner, const Program& program) {
+  const Graph& entry = test.module.entries[0].graph;
+  const Source source = make_source(entry);
+  const CaseFiles files(files_data);
+  EvalOptions options;
+  options.source = &files;
+  std::vector<HostTensor> tensors = data.inputs;
+  for (ValueId input : llvm::ArrayRef(source.graph.inputs).drop_front(entry.inputs.size())) {
+    const Op& leaf = entry[input];
+    if (leaf.kind == OpKind::weight) {
+      const Weight& weight = test.module.weights[index_of(test.module.weights, leaf.name)];
+      SINTER_LET(value, evaluate(weight.init, test.module.symbols, test.symbol_values, {}, options));
+      tensors.push_back(std::move(value[0]));
+      continue;
+    }
+    // A state that nothing needs is not in the plan; it is zero for ever.
+    HostTensor zeros;
+    const auto state = llvm::find_if(program.states, [&](const State& s) { return s.name == leaf.name; });
+    if (state == program.states.end()) {
+      SINTER_LET(made, make_tensor(leaf.type.dtype, concrete_dims(leaf.type, test.symbol_values)));
+      std::fill(made.bytes.begin(), made.bytes.end(), std::byte{0});
+      tensors.push_back(std::move(made));
+    } else {
+      tensors.push_back(runner.states_before[state - program.states.begin()]);
+    }
+  }
+  SINTER_LET(expected, evaluate(source.graph, test.module.symbols, test.symbol_values,
+                                pointers<HostTensor>(tensors)));
+  for (size_t i = 0; i < entry.outputs.size(); ++i)
+    SINTER_TRY(compare(fmt::format("output {} (%{}), evaluated and fused", i, entry[entry.outputs[i]].name),
+                       expected[i], runner.result.outputs[i]));
+  for (size_t i = 0; i < source.states.size(); ++i) {
+    const auto state = llvm::find_if(program.states, [&](const State& s) { return s.name == source.states[i]; });
+    if (state == program.states.end()) continue;
+    SINTER_TRY(compare(fmt::format("state %{}, evaluated and fused", source.states[i]),
+                       expected[entry.outputs.size() + i],
+                       runner.session.states()[state - program.states.begin()]));
+  }
+  return {};
+}
+
+Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault) {
+  const Planted planted(fault);
+  return compile(std::move(frozen), {});
+}
+
+}  // namespace
+
+Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
+                                std::optional<Fault> fault) {
+  auto frozen = freeze(test.module, {});
+  if (!frozen) return stage("passes", std::move(frozen.error()));
+  CompileOptions separate;
+  separate.fusion.enabled = false;
+  auto unfused = compile(*frozen, separate);
+  if (!unfused) return stage("unfused plan", std::move(unfused.error()));
+  auto fused = compile_fused(std::move(*frozen), fault);
+  if (!fused) return stage("fused plan", std::move(fused.error()));
+
+  std::vector<CaseData> data;
+  for (int call = 0; call < kCalls; ++call) {
+    SINTER_LET(made, random_data(test, data_seed + static_cast<uint64_t>(call)));
+    data.push_back(std::move(made));
+  }
+  SINTER_LET(reference, Runner::load(*unfused, test, data[0]));
+  SINTER_LET(runner, Runner::load(*fused, test, data[0]));
+  CheckedCase checked{fused->program, test.symbol_values, {}, !has_contraction(test.module.entries[0].graph)};
+  const Program& program = *fused->program;
+  for (int call = 0; call < kCalls; ++call) {
+    const bool keep = keep_launches && call + 1 == kCalls;
+    if (Status ran = reference.call(test, data[call]); !ran) return stage("unfused run", std::move(ran.error()));
+    if (Status ran = runner.call(test, data[call], keep ? read_values(program.entries[0]) : std::vector<std::string>());
+        !ran)
+      return stage("fused run", std::move(ran.error()));
+    for (size_t i = 0; i < reference.result.outputs.size(); ++i)
+      SINTER_TRY(compare(fmt::format("call {}, output {} (%{}), unfused and fused", call, i,
+                                     program.entries[0].output_names[i]),
+                         reference.result.outputs[i], runner.result.outputs[i]));
+    for (size_t i = 0; i < program.states.size(); ++i)
+      SINTER_TRY(compare(fmt::format("call {}, state %{}, unfused and fused", call, program.states[i].name),
+                         reference.session.states()[i], runner.session.states()[i]));
+    if (checked.compared_with_source)
+      SINTER_TRY(check_source(test, data[call], data[0], runner, program));
+  }
+  if (keep_launches)
+    checked.launches = launches(program, runner.model, data.back(), runner.result);
+  return checked;
+}
+
+void check_kernels(llvm::ArrayRef<CheckedCase> cases, const std::function<void(size_t)>& before,
+                   const std::function<void(size_t, const Status&)>& report) {
+  const auto kernels_of = [&](llvm::ArrayRef<CheckedCase> some) {
+    std::vector<const Kernel*> kernels;
+    for (const CheckedCase& checked : some)
+      for (const CheckedCase::Launch& launch : checked.launches)
+        kernels.push_back(&checked.fused->kernels[launch.kernel]);
+    return kernels;
+  };
+  auto all = KernelShim::compile(kernels_of(cases));
+  for (size_t i = 0; i < cases.size(); ++i) {
+    before(i);
+    // Text that does not compile: one case at a time, to find whose it is.
+    std::optional<Result<KernelShim>> own;
+    if (!all) own = KernelShim::compile(kernels_of(cases[i]));
+    Result<KernelShim>& shim = all ? all : *own;
+    Status status;
+    if (!shim) status = tl::make_unexpected(shim.error());
+    for (const CheckedCase::Launch& launch : cases[i].launches) {
+      if (!status) break;
+      status = check_kernel(*shim, cases[i].fused->kernels[launch.kernel], cases[i].fused->symbols,
+                            cases[i].symbol_values, pointers<HostTensor>(launch.inputs));
+    }
+    report(i, status);
+  }
+}
+
+}  // namespace sinter

@@ -1,0 +1,43 @@
+// One random module through the compiler: its fused plan computes what the unfused one does.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "differential/random_tensors.h"
+#include "driver/compile.h"
+#include "ir/fault.h"
+#include "shim/kernel_shim.h"
+
+namespace sinter {
+
+/// A case whose plans agree on the host, with what its kernels need to be run from their text.
+struct CheckedCase {
+  std::shared_ptr<const Program> fused;
+  std::vector<int64_t> symbol_values;
+  /// Of the last call, by kernel step of the fused plan: what its inputs held before it ran.
+  struct Launch {
+    uint32_t kernel;
+    std::vector<HostTensor> inputs;
+  };
+  std::vector<Launch> launches;
+  bool compared_with_source = false;
+};
+
+/// Compiles a case with and without fusion and runs both plans on the host in two calls, so that
+/// the second finds states that the first left; all outputs and states must be equal bit for bit.
+/// So must, where the module has no contraction, the evaluation of the module itself: contractions
+/// may add in another order once the passes merged them. Where `fault` is given (test builds with
+/// planted faults only), it is on while the fused plan is made. With `keep_launches` the inputs of
+/// every kernel are kept.
+Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
+                                std::optional<Fault> fault = {});
+
+/// Runs the kernels of checked cases from their text, which is compiled in one go; `report` gets the
+/// number of a case and how its kernels did, and is told before a case's kernels run.
+void check_kernels(llvm::ArrayRef<CheckedCase> cases,
+                   const std::function<void(size_t)>& before,
+                   const std::function<void(size_t, const Status&)>& report);
+
+}  // namespace sinter

@@ -1,0 +1,214 @@
+// sinter_differential: random graphs, fused against unfused, host and kernel text, bit for bit.
+//
+//   sinter_differential --seed 0 --count 2000 --mode shim     seeds 0 .. 1999
+//   sinter_differential --seed 17 --print                     the module of a seed
+//   sinter_differential --sir f.sir --symbols 3,16,2          a module from a file
+//
+// Exit codes: 0 all equal, 2 usage, 3 something differs.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "differential/check_case.h"
+#include "differential/child_pool.h"
+#include "differential/shrink.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kSeedsPerChild = 25;  // of one child: their kernels are compiled together
+constexpr int kShrinkSeconds = 20;    // for one run of a smaller case
+constexpr size_t kMostShrunk = 3;     // failures that are made small; the others are listed
+
+struct Options {
+  uint64_t seed = 0, count = 100, data_seed = 0;
+  std::string mode = "host", sir, fault, out = ".";
+  std::vector<int64_t> symbols;
+  int jobs = 2, shrink_tries = 300;
+  bool print = false, no_shrink = false, stop_at_first = false;
+
+  bool shim() const { return mode == "shim"; }
+};
+
+std::optional<Fault> parse_fault(std::string_view name) {
+#define X(fault, what) if (name == #fault) return Fault::fault;
+  SINTER_FAULTS(X)
+#undef X
+  return std::nullopt;
+}
+
+std::string message(const Error& error) { return error.message(); }
+
+/// What is wrong with one case; empty: nothing.
+std::string check_one(const Case& test, uint64_t data_seed, const Options& options) {
+  const Status valid = verify(test.module);
+  if (!valid) return "the generator made an invalid module: " + message(valid.error());
+  auto checked = check_plans(test, data_seed, options.shim(), parse_fault(options.fault));
+  if (!checked) return message(checked.error());
+  std::string what;
+  if (options.shim())
+    check_kernels(*checked, [](size_t) {},
+                  [&](size_t, const Status& status) {
+                    if (!status) what = "kernel text: " + status.error().what.substr(0, 2000) + " (" + status.error().where + ")";
+                  });
+  return what;
+}
+
+/// Which ops a case has, how it was checked: "note" lines that the parent adds up.
+std::string tally(const Case& test, const CheckedCase& checked) {
+  std::string text;
+  for (const Op& op : test.module.entries[0].graph.ops()) text += fmt::format("op {}\n", op_info(op.kind).name);
+  text += fmt::format("kernels {}\n", checked.fused->kernels.size());
+  if (checked.compared_with_source) text += "source\n";
+  return text;
+}
+
+void work(uint64_t first, uint64_t last, ItemReport& report, const Options& options) {
+  std::vector<CheckedCase> cases;
+  std::vector<uint64_t> seeds;
+  for (uint64_t seed = first; seed < last; ++seed) {
+    report.begin(seed);
+    const Case test = generate(seed);
+    const Status valid = verify(test.module);
+    if (!valid) {
+      report.failed(seed, "the generator made an invalid module: " + message(valid.error()));
+      continue;
+    }
+    auto checked = check_plans(test, seed, options.shim(), parse_fault(options.fault));
+    if (!checked) {
+      report.failed(seed, message(checked.error()));
+      continue;
+    }
+    report.note(seed, tally(test, *checked));
+    cases.push_back(std::move(*checked));
+    seeds.push_back(seed);
+  }
+  if (!options.shim()) return;
+  check_kernels(cases, [&](size_t i) { report.begin(seeds[i]); },
+                [&](size_t i, const Status& status) {
+                  if (!status)
+                    report.failed(seeds[i], "kernel text: " + status.error().what.substr(0, 2000) + " (" + status.error().where + ")");
+                });
+}
+
+std::string flags(const Options& options) {
+  return fmt::format("--mode {}{}", options.mode, options.fault.empty() ? "" : " --fault " + options.fault);
+}
+
+/// Writes the smallest case found that still fails, and says how to run it.
+void shrink_and_print(uint64_t seed, const Options& options) {
+  const Case smallest = shrink(generate(seed), options.shrink_tries, [&](const Case& test) {
+    return !run_in_child([&] { return check_one(test, seed, options); }, kShrinkSeconds).empty();
+  });
+  const std::string path = fmt::format("{}/seed-{}.sir", options.out, seed);
+  std::ofstream(path, std::ios::binary) << print_module(smallest.module);
+  const std::string what = run_in_child([&] { return check_one(smallest, seed, options); }, kShrinkSeconds);
+  fmt::print("  shrunk: {}\n  replay: sinter_differential --sir {} --symbols {} --data-seed {} {}\n", what,
+             path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
+}
+
+int run_seeds(const Options& options) {
+  std::set<uint64_t> failed;
+  std::map<std::string, uint64_t> tallied;
+  const auto begin = std::chrono::steady_clock::now();
+  PoolEvents events;
+  events.failed = [&](uint64_t seed, const std::string& what) {
+    if (!failed.insert(seed).second) return;
+    fmt::print("seed {}: {}\n  replay: sinter_differential --seed {} --count 1 {}\n", seed, what, seed, flags(options));
+    std::fflush(stdout);
+  };
+  events.note = [&](uint64_t, const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string word, rest; lines >> word;) {
+      if (word == "source") ++tallied["compared with the module itself"];
+      if (word == "op" && lines >> rest) ++tallied["op " + rest];
+      if (word == "kernels" && lines >> rest) tallied["kernels"] += std::stoull(rest);
+    }
+  };
+  events.progress = [&](uint64_t done) {
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{} of {} graphs", done, options.count);
+    return !(options.stop_at_first && !failed.empty());
+  };
+  run_in_children(options.seed, options.count, kSeedsPerChild, options.jobs,
+                  [&](uint64_t first, uint64_t last, ItemReport& report) { work(first, last, report, options); },
+                  events);
+  if (isatty(STDERR_FILENO)) fmt::print(stderr, "\n");
+  if (!options.no_shrink) {
+    size_t shrunk = 0;
+    for (uint64_t seed : failed) {
+      if (shrunk++ == kMostShrunk) break;
+      fmt::print("seed {}\n", seed);
+      shrink_and_print(seed, options);
+    }
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  fmt::print("{} graphs, {} failed, {:.1f} s\n", options.count, failed.size(), seconds.count());
+  for (const auto& [what, count] : tallied) fmt::print("{:>10}  {}\n", count, what);
+  return failed.empty() ? 0 : 3;
+}
+
+int run_file(const Options& options) {
+  std::ifstream file(options.sir, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  auto module = parse_module(text.str(), options.sir);
+  if (!module) {
+    fmt::print(stderr, "{}\n", module.error().message());
+    return 4;
+  }
+  if (module->entries.empty() || options.symbols.size() != module->symbols.size()) {
+    fmt::print(stderr, "{}: --symbols has {} values for {} symbols\n", options.sir, options.symbols.size(),
+               module->symbols.size());
+    return 2;
+  }
+  const std::string what = check_one({std::move(*module), options.symbols}, options.data_seed, options);
+  fmt::print("{}\n", what.empty() ? "equal" : what);
+  return what.empty() ? 0 : 3;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Random graphs, fused against unfused, bit for bit");
+  app.add_option("--seed", options.seed, "first seed");
+  app.add_option("--count", options.count, "seeds");
+  app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
+      ->check(CLI::IsMember({"host", "shim"}));
+  app.add_option("--sir", options.sir, "a module instead of seeds");
+  app.add_option("--symbols", options.symbols, "its symbols' values")->delimiter(',');
+  app.add_option("--data-seed", options.data_seed, "its data");
+  app.add_option("--fault", options.fault, "a planted fault that the fused plan is made with");
+  app.add_option("--out", options.out, "folder for shrunk modules");
+  app.add_option("--jobs", options.jobs, "processes")->check(CLI::PositiveNumber);
+  app.add_option("--shrink-tries", options.shrink_tries, "runs of smaller modules");
+  app.add_flag("--no-shrink", options.no_shrink);
+  app.add_flag("--stop-at-first", options.stop_at_first, "end with the first failure");
+  app.add_flag("--print", options.print, "print the module of --seed and its symbols' values");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!options.fault.empty() && !parse_fault(options.fault)) {
+    fmt::print(stderr, "no fault is called {}\n", printable(options.fault));
+    return 2;
+  }
+  if (options.print) {
+    const Case test = generate(options.seed);
+    fmt::print("{}// symbols {}\n", print_module(test.module), fmt::join(test.symbol_values, ","));
+    return 0;
+  }
+  return options.sir.empty() ? run_seeds(options) : run_file(options);
+}
+
+}  // namespace
+}  // namespace sinter
+
+int main(int argc, char** argv) { return sinter::run(argc, argv); }
