@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # Relative to src/. They include each other and installed libraries only, and nothing of LLVM.
-set(SINTER_PUBLIC_HEADERS ir/error.h)
+set(SINTER_PUBLIC_HEADERS driver/sinter.h ir/error.h)
 
 # The folders' objects and fmt's as one archive. Archives that they need and that other machines do
 # not have lie beside it, in lib/sinter.

@@ -1,4 +1,5 @@
-# Run: cmake -DBUILD=<build folder> -DWORK=<scratch> -DCONSUMER=<project> -P check_install.cmake
+# Run: cmake -DBUILD=<build folder> -DWORK=<scratch> -DCONSUMER=<project> -DMODEL=<folder>
+#      -DFLAGS=<compiler flags> -P check_install.cmake
 cmake_policy(VERSION 3.25)
 
 function(run)
@@ -29,5 +30,5 @@ endforeach()
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/moved
     "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/consumer)
+run(${WORK}/build/consumer ${MODEL})
 message(STATUS "${output}")
