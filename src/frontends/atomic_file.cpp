@@ -68,7 +68,8 @@ Status AtomicFile::commit() {
   // The name is on disk only once the folder is. The file is whole either way, so that a file
   // system which cannot sync folders is no failure.
   std::string folder = std::filesystem::path(path_).parent_path().string();
-  int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int descriptor =
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0) {
     ::fsync(descriptor);
     ::close(descriptor);

@@ -61,7 +61,8 @@ class Walk {
   }
 
   /// `position` counts the bytes read, the offending one included.
-  bool parse_error(size_t position, const std::string& last, const nlohmann::json::exception& error) {
+  bool parse_error(size_t position, const std::string& last,
+                   const nlohmann::json::exception& error) {
     const size_t offset = std::min(position > 0 ? position - 1 : 0, text_.size());
     std::string what = fmt::format("not JSON: {}", reason(error.what()));
     if (error.id == 406)  // out of range
@@ -123,9 +124,9 @@ class Walk {
     if (!path_.empty() && !path_.back().is_object) ++path_.back().index;
   }
   bool too_large(const std::string& spelling) {
-    return keep(fail(fmt::format("the integer {} does not fit 64 bits with sign",
-                                 printable(spelling, 60)),
-                     {}, "correct the file or download it again"));
+    return keep(
+        fail(fmt::format("the integer {} does not fit 64 bits with sign", printable(spelling, 60)),
+             {}, "correct the file or download it again"));
   }
 
   std::string_view text_;
@@ -192,9 +193,9 @@ class DomBuilder final : public JsonVisitor {
               [&](uint32_t a, uint32_t b) { return members[a].key < members[b].key; });
     for (size_t i = 1; i < order.size(); ++i)
       if (members[order[i - 1]].key == members[order[i]].key)
-        return fail(fmt::format("the key \"{}\" stands here twice",
-                                printable(members[order[i]].key)),
-                    {}, "remove one of the two");
+        return fail(
+            fmt::format("the key \"{}\" stands here twice", printable(members[order[i]].key)), {},
+            "remove one of the two");
     return {};
   }
 

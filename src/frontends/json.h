@@ -19,7 +19,8 @@ namespace sinter {
 
 inline constexpr size_t json_max_depth = 64;
 
-/// Receives a JSON text piece by piece. A failure stops the walk; visit_json() adds the place to it.
+/// Receives a JSON text piece by piece. A failure stops the walk; visit_json() adds the place to
+/// it.
 class JsonVisitor {
  public:
   virtual ~JsonVisitor() = default;
@@ -104,8 +105,7 @@ class JsonView {
   Result<const JsonValue::Object*> object() const;
 
   /// As above; the fallback if the value is missing or `null`.
-  Result<int64_t> integer_or(int64_t fallback,
-                             int64_t low = std::numeric_limits<int64_t>::min(),
+  Result<int64_t> integer_or(int64_t fallback, int64_t low = std::numeric_limits<int64_t>::min(),
                              int64_t high = std::numeric_limits<int64_t>::max()) const;
   Result<double> number_or(double fallback, double low = std::numeric_limits<double>::lowest(),
                            double high = std::numeric_limits<double>::max()) const;
@@ -131,7 +131,8 @@ struct JsonDocument {
 };
 
 Result<JsonDocument> parse_json(std::string_view text, std::string file);
-/// Reads and parses a file of at most `max_bytes`. A DOM needs up to 20 times the bytes of its text.
+/// Reads and parses a file of at most `max_bytes`. A DOM needs up to 20 times the bytes of its
+/// text.
 Result<JsonDocument> read_json(const std::string& path, uint64_t max_bytes = 16u << 20);
 
 /// `text` as a JSON string with its quotes. `text` must be UTF-8.

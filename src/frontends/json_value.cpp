@@ -47,8 +47,7 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 }
 
 JsonView JsonView::operator[](std::string_view key) const {
-  return JsonView(*file_, value_ ? value_->find(key) : nullptr,
-                  pointer_ + json_pointer_step(key));
+  return JsonView(*file_, value_ ? value_->find(key) : nullptr, pointer_ + json_pointer_step(key));
 }
 
 JsonView JsonView::operator[](size_t index) const {
@@ -113,9 +112,10 @@ tl::unexpected<Error> JsonView::mismatch(std::string_view expected, std::string 
 
 tl::unexpected<Error> JsonView::fail(std::string what, std::string hint) const {
   if (hint.empty()) hint = "correct this value";
-  return sinter::fail(std::move(what),
-                      pointer_.empty() ? *file_ : fmt::format("{}: {}", *file_, printable(pointer_)),
-                      std::move(hint));
+  return sinter::fail(
+      std::move(what),
+      pointer_.empty() ? *file_ : fmt::format("{}: {}", *file_, printable(pointer_)),
+      std::move(hint));
 }
 
 std::string json_pointer_step(std::string_view key) {

@@ -18,7 +18,7 @@ constexpr std::string_view layer_prefix = "model.layers.";
 
 struct Field {
   const char* name;
-  int64_t Llama2cHeader::* member;
+  int64_t Llama2cHeader::*member;
 };
 constexpr std::array<Field, 7> fields{{{"dim", &Llama2cHeader::dim},
                                        {"hidden_dim", &Llama2cHeader::hidden_dim},
@@ -43,12 +43,12 @@ Status check(const Llama2cHeader& h, const std::string& path) {
                               h.*field.member),
                   path, hint);
   if (h.dim % h.n_heads != 0)
-    return fail(fmt::format("header: dim {} is not divisible by n_heads {}", h.dim, h.n_heads), path,
-                hint);
-  if (h.n_kv_heads > h.n_heads || h.n_heads % h.n_kv_heads != 0)
-    return fail(fmt::format("header: n_kv_heads {} does not divide n_heads {}", h.n_kv_heads,
-                            h.n_heads),
+    return fail(fmt::format("header: dim {} is not divisible by n_heads {}", h.dim, h.n_heads),
                 path, hint);
+  if (h.n_kv_heads > h.n_heads || h.n_heads % h.n_kv_heads != 0)
+    return fail(
+        fmt::format("header: n_kv_heads {} does not divide n_heads {}", h.n_kv_heads, h.n_heads),
+        path, hint);
   if (h.head_size() % 2 != 0)
     return fail(fmt::format("header: the head size {} (dim {} / n_heads {}) is odd, rotary "
                             "positions need an even one",
@@ -122,8 +122,8 @@ Result<Llama2cFile> Llama2cFile::open(const std::string& path) {
   const Section classifier{"lm_head.weight", false, h.vocab_size, h.dim};
 
   if (h.version == 0)
-    file.sections_ = {embedding, attention_norm, q,          k,    v, o, ffn_norm,
-                      gate,      down,           up,         final_norm, rotary};
+    file.sections_ = {embedding, attention_norm, q,    k,  v,          o,
+                      ffn_norm,  gate,           down, up, final_norm, rotary};
   else
     file.sections_ = {attention_norm, ffn_norm, final_norm, embedding, q, k, v, o, gate, down, up};
   if (!h.shared_classifier) file.sections_.push_back(classifier);
@@ -137,10 +137,11 @@ Result<Llama2cFile> Llama2cFile::open(const std::string& path) {
     if (bytes && section.per_layer) bytes = llvm::checkedMul(*bytes, h.n_layers);
     reached = bytes ? llvm::checkedAdd(*reached, *bytes) : std::nullopt;
     if (!reached)
-      return fail(fmt::format("the header's sizes need more than 2^63 bytes (dim {}, hidden_dim {}, "
-                              "n_layers {}, vocab_size {}), the file has {}",
-                              h.dim, h.hidden_dim, h.n_layers, h.vocab_size, file.file_.size()),
-                  path, "check that this is a llama2.c checkpoint");
+      return fail(
+          fmt::format("the header's sizes need more than 2^63 bytes (dim {}, hidden_dim {}, "
+                      "n_layers {}, vocab_size {}), the file has {}",
+                      h.dim, h.hidden_dim, h.n_layers, h.vocab_size, file.file_.size()),
+          path, "check that this is a llama2.c checkpoint");
   }
   const uint64_t wanted = static_cast<uint64_t>(*reached), size = file.file_.size();
   if (wanted != size)

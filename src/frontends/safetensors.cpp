@@ -27,9 +27,7 @@ constexpr std::array file_dtypes{
 
 }  // namespace
 
-std::string_view to_string(FileDType dtype) {
-  return file_dtypes[static_cast<size_t>(dtype)].name;
-}
+std::string_view to_string(FileDType dtype) { return file_dtypes[static_cast<size_t>(dtype)].name; }
 
 int64_t size_bits(FileDType dtype) { return file_dtypes[static_cast<size_t>(dtype)].bits; }
 
@@ -41,22 +39,33 @@ std::optional<FileDType> parse_file_dtype(std::string_view text) {
 
 std::optional<DType> to_dtype(FileDType dtype) {
   switch (dtype) {
-    case FileDType::F32: return DType::f32;
-    case FileDType::F16: return DType::f16;
-    case FileDType::BF16: return DType::bf16;
-    case FileDType::I32: return DType::i32;
-    case FileDType::BOOL: return DType::i1;
-    default: return std::nullopt;
+    case FileDType::F32:
+      return DType::f32;
+    case FileDType::F16:
+      return DType::f16;
+    case FileDType::BF16:
+      return DType::bf16;
+    case FileDType::I32:
+      return DType::i32;
+    case FileDType::BOOL:
+      return DType::i1;
+    default:
+      return std::nullopt;
   }
 }
 
 FileDType to_file_dtype(DType dtype) {
   switch (dtype) {
-    case DType::f32: return FileDType::F32;
-    case DType::f16: return FileDType::F16;
-    case DType::bf16: return FileDType::BF16;
-    case DType::i32: return FileDType::I32;
-    case DType::i1: return FileDType::BOOL;
+    case DType::f32:
+      return FileDType::F32;
+    case DType::f16:
+      return FileDType::F16;
+    case DType::bf16:
+      return FileDType::BF16;
+    case DType::i32:
+      return FileDType::I32;
+    case DType::i1:
+      return FileDType::BOOL;
   }
   SINTER_CHECK(false, "dtype {}", static_cast<int>(dtype));
 }
@@ -67,9 +76,9 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
   if (file.size() >= start.size()) SINTER_TRY(file.read(0, start));
   if (start[8] != std::byte{'{'}) SINTER_TRY(refuse_impostor(file));
   if (file.size() < 8)
-    return fail(fmt::format("a safetensors file has at least 8 bytes, this one has {}",
-                            file.size()),
-                path, "download the file again");
+    return fail(
+        fmt::format("a safetensors file has at least 8 bytes, this one has {}", file.size()), path,
+        "download the file again");
   SINTER_TRY(file.read(0, std::span(start).first(8)));
   uint64_t header_bytes;
   std::memcpy(&header_bytes, start.data(), sizeof header_bytes);
@@ -108,10 +117,10 @@ Status SafetensorsFile::read_entry(const FileTensor& tensor, std::span<std::byte
   if (tensor.dtype == FileDType::BOOL) {
     auto bad = std::find_if(out.begin(), out.end(), [](std::byte b) { return b > std::byte{1}; });
     if (bad != out.end())
-      return fail(fmt::format("element {} of the BOOL tensor \"{}\" is {}, expected 0 or 1",
-                              bad - out.begin(), printable(tensor.name),
-                              static_cast<unsigned>(*bad)),
-                  path(), "download the file again");
+      return fail(
+          fmt::format("element {} of the BOOL tensor \"{}\" is {}, expected 0 or 1",
+                      bad - out.begin(), printable(tensor.name), static_cast<unsigned>(*bad)),
+          path(), "download the file again");
   }
   return {};
 }
@@ -153,11 +162,10 @@ Error SafetensorsFile::missing(std::string_view name) const {
                              "or BOOL",
                              printable(name), to_string(tensor->dtype)),
                  path(), "convert the weights to one of these types"};
-  return Error{fmt::format("no tensor named \"{}\" among {}", printable(name), tensors_.size()),
-               path(),
-               tensors_.empty() ? "the file holds no tensors"
-                                : fmt::format("the first one is \"{}\"",
-                                              printable(tensors_.front().name))};
+  return Error{
+      fmt::format("no tensor named \"{}\" among {}", printable(name), tensors_.size()), path(),
+      tensors_.empty() ? "the file holds no tensors"
+                       : fmt::format("the first one is \"{}\"", printable(tensors_.front().name))};
 }
 
 Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor) {
@@ -167,18 +175,18 @@ Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor) {
     return values;
   }
   if (tensor.dtype != FileDType::I64)
-    return fail(fmt::format("expected elements of type I64 or I32, got {}",
-                            to_string(tensor.dtype)),
-                {}, "convert the tensor");
+    return fail(
+        fmt::format("expected elements of type I64 or I32, got {}", to_string(tensor.dtype)), {},
+        "convert the tensor");
   std::vector<int32_t> values(tensor.bytes.size() / sizeof(int64_t));
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t wide;
     std::memcpy(&wide, tensor.bytes.data() + i * sizeof wide, sizeof wide);
     if (wide < std::numeric_limits<int32_t>::min() || wide > std::numeric_limits<int32_t>::max())
-      return fail(fmt::format("element {} is {}, expected a value from {} to {}", i, wide,
-                              std::numeric_limits<int32_t>::min(),
-                              std::numeric_limits<int32_t>::max()),
-                  {}, "correct the tensor");
+      return fail(
+          fmt::format("element {} is {}, expected a value from {} to {}", i, wide,
+                      std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()),
+          {}, "correct the tensor");
     values[i] = static_cast<int32_t>(wide);
   }
   return values;

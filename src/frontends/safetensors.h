@@ -10,11 +10,11 @@
 namespace sinter {
 
 /// Element types of the format: name, bits.
-#define SINTER_FILE_DTYPES(X)                                                                  \
-  X(BOOL, 8) X(F4, 4) X(F6_E2M3, 6) X(F6_E3M2, 6) X(U8, 8) X(I8, 8) X(F8_E5M2, 8)              \
-  X(F8_E4M3, 8) X(F8_E8M0, 8) X(F8_E4M3FNUZ, 8) X(F8_E5M2FNUZ, 8) X(I16, 16) X(U16, 16)        \
-  X(F16, 16) X(BF16, 16) X(I32, 32) X(U32, 32) X(F32, 32) X(C64, 64) X(F64, 64) X(I64, 64)     \
-  X(U64, 64)
+#define SINTER_FILE_DTYPES(X)                                                                      \
+  X(BOOL, 8)                                                                                       \
+  X(F4, 4) X(F6_E2M3, 6) X(F6_E3M2, 6) X(U8, 8) X(I8, 8) X(F8_E5M2, 8) X(F8_E4M3, 8) X(F8_E8M0, 8) \
+      X(F8_E4M3FNUZ, 8) X(F8_E5M2FNUZ, 8) X(I16, 16) X(U16, 16) X(F16, 16) X(BF16, 16) X(I32, 32)  \
+          X(U32, 32) X(F32, 32) X(C64, 64) X(F64, 64) X(I64, 64) X(U64, 64)
 
 enum class FileDType : uint8_t {
 #define X(name, bits) name,
@@ -83,8 +83,8 @@ Result<std::vector<FileTensor>> parse_safetensors_header(std::string_view header
                                                          uint64_t data_bytes,
                                                          const std::string& path);
 
-/// The elements of an I32 or I64 tensor; a failure (without a place) for other types, and for values
-/// outside 32 bits.
+/// The elements of an I32 or I64 tensor; a failure (without a place) for other types, and for
+/// values outside 32 bits.
 Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor);
 
 /// What write_safetensors() writes; borrows the bytes.

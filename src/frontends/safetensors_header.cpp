@@ -126,9 +126,9 @@ class HeaderVisitor final : public JsonVisitor {
     tensor_.begin = static_cast<uint64_t>(offsets_[0]);
     tensor_.end = static_cast<uint64_t>(offsets_[1]);
     if (tensor_.begin > tensor_.end)
-      return fail(fmt::format("data_offsets begin at {} after their end {}", tensor_.begin,
-                              tensor_.end),
-                  {}, repair);
+      return fail(
+          fmt::format("data_offsets begin at {} after their end {}", tensor_.begin, tensor_.end),
+          {}, repair);
     SINTER_LET(bytes, tensor_bytes(tensor_.dtype, tensor_.dims));
     if (tensor_.end - tensor_.begin != bytes)
       return fail(fmt::format("data_offsets span {} bytes, but shape [{}] of {} needs {}",
@@ -173,11 +173,11 @@ Status check_layout(llvm::ArrayRef<FileTensor> tensors, uint64_t data_bytes,
     last = &tensor;
   }
   if (reached != data_bytes)
-    return fail(fmt::format("the tensors need {} data bytes, the file has {}: {} too {}", reached,
-                            data_bytes,
-                            reached > data_bytes ? reached - data_bytes : data_bytes - reached,
-                            reached > data_bytes ? "few, it is truncated" : "many"),
-                path, repair);
+    return fail(
+        fmt::format("the tensors need {} data bytes, the file has {}: {} too {}", reached,
+                    data_bytes, reached > data_bytes ? reached - data_bytes : data_bytes - reached,
+                    reached > data_bytes ? "few, it is truncated" : "many"),
+        path, repair);
   return {};
 }
 

@@ -29,10 +29,10 @@ Status write_safetensors(const std::string& path, llvm::ArrayRef<NamedTensor> te
     SINTER_LET(bytes, tensor_bytes(tensor->dtype, tensor->dims));
     SINTER_CHECK(bytes == tensor->bytes.size(), "{}: {} bytes for shape [{}]", tensor->name,
                  tensor->bytes.size(), fmt::join(tensor->dims, ", "));
-    header += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                          header.size() > 1 ? "," : "", json_quoted(tensor->name),
-                          to_string(tensor->dtype), fmt::join(tensor->dims, ","), offset,
-                          offset + bytes);
+    header +=
+        fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                    header.size() > 1 ? "," : "", json_quoted(tensor->name),
+                    to_string(tensor->dtype), fmt::join(tensor->dims, ","), offset, offset + bytes);
     offset += bytes;
   }
   std::sort(names.begin(), names.end());

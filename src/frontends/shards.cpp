@@ -62,9 +62,9 @@ Result<ShardedWeights> ShardedWeights::open(const std::string& folder, const std
       weights.shards_.push_back(std::move(*shard));
     }
     if (!weights.shards_[known->second].entry(member.key))
-      return view.fail(fmt::format("the index names shard \"{}\", which lacks this tensor",
-                                   printable(name)),
-                       again);
+      return view.fail(
+          fmt::format("the index names shard \"{}\", which lacks this tensor", printable(name)),
+          again);
   }
   for (uint32_t shard = 0; shard < weights.shards_.size(); ++shard)
     for (const FileTensor& tensor : weights.shards_[shard].tensors())

@@ -18,8 +18,8 @@ struct Checkpoint {
   uint8_t shared = 1;
   int64_t extra_bytes = 0;
 
-  /// Floats of the body, in this order: embedding, norms, projections, MLP, final norm, rotary table,
-  /// classifier, or what version 1 makes of that.
+  /// Floats of the body, in this order: embedding, norms, projections, MLP, final norm, rotary
+  /// table, classifier, or what version 1 makes of that.
   int64_t body_floats() const {
     const int64_t d = 8, i = 12, l = 2, kv = 4, v = 5, seq = 6, head = 2;
     const bool own_classifier = version == 0 ? fields[5] < 0 : shared == 0;
@@ -217,9 +217,9 @@ TEST_CASE("llama2c hostile: sizes that overflow, and sizes that are not the file
   for (int64_t difference : {-4, 4, -1, 1}) {
     Checkpoint wrong;
     wrong.extra_bytes = difference;
-    check_error(files.open(wrong), {"model.bin", "need 4236 bytes",
-                                    fmt::format("has {}", 4236 + difference),
-                                    difference < 0 ? "too few" : "too many"});
+    check_error(files.open(wrong),
+                {"model.bin", "need 4236 bytes", fmt::format("has {}", 4236 + difference),
+                 difference < 0 ? "too few" : "too many"});
   }
   CHECK(bytes.size() == 4236);
 }
@@ -230,8 +230,9 @@ TEST_CASE("llama2c hostile: truncations are refused, flipped header bits do not 
     const std::string bytes = Checkpoint{.version = version}.bytes();
     for (size_t length = 0; length < bytes.size(); length += length < 300 ? 1 : 101) {
       CAPTURE(length);
-      check_error(Llama2cFile::open(files.write("t.bin", std::string_view(bytes).substr(0, length))),
-                  {"t.bin"});
+      check_error(
+          Llama2cFile::open(files.write("t.bin", std::string_view(bytes).substr(0, length))),
+          {"t.bin"});
     }
     for (size_t bit = 0; bit < 8 * 40; ++bit) {
       std::string flipped = bytes;

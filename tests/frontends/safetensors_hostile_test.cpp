@@ -51,7 +51,8 @@ TEST_CASE("safetensors hostile: the header is not an object in UTF-8") {
   check_error(h.header("{", 0), {"m.safetensors:1:2"});
   check_error(h.header("{\"a\": 1}", 0), {"/a", "expected an object, got 1"});
   check_error(h.header("{\"a\": []}", 0), {"/a", "expected an object, got an array"});
-  check_error(h.header("{\"__metadata__\": {\"a\": 1}}", 0), {"/__metadata__/a", "a string, got 1"});
+  check_error(h.header("{\"__metadata__\": {\"a\": 1}}", 0),
+              {"/__metadata__/a", "a string, got 1"});
   check_error(h.header("{\"__metadata__\": {}, \"__metadata__\": {}}", 0), {"twice"});
   check_error(h.header("{\"a\": " + std::string(50000, '[') + "}", 0), {"/a", "an array"});
 }
@@ -68,13 +69,15 @@ TEST_CASE("safetensors hostile: what stands in its place") {
 
 TEST_CASE("safetensors hostile: entries with wrong members") {
   Hostile h;
-  check_error(h.header(R"({"a":{"shape":[],"data_offsets":[0,4]}})", 4), {"/a", "dtype is missing"});
+  check_error(h.header(R"({"a":{"shape":[],"data_offsets":[0,4]}})", 4),
+              {"/a", "dtype is missing"});
   check_error(h.header(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4), {"shape is missing"});
   check_error(h.header(R"({"a":{"dtype":"F32","shape":[]}})", 4), {"data_offsets is missing"});
   check_error(h.header(R"({"a":{"dtype":"F32","dtype":"F32"}})", 4), {"/a/dtype", "twice"});
   check_error(h.header(R"({"a":{"scale":2}})", 4), {"/a/scale", "another key"});
   check_error(h.header(R"({"a":{"dtype":7}})", 4), {"/a/dtype", "an element type, got 7"});
-  check_error(h.header(R"({"a":{"shape":"[1]"}})", 4), {"/a/shape", "array of integers, got \"[1]\""});
+  check_error(h.header(R"({"a":{"shape":"[1]"}})", 4),
+              {"/a/shape", "array of integers, got \"[1]\""});
   check_error(h.header(R"({"a":{"shape":{}}})", 4), {"/a/shape", "got an object"});
   check_error(h.entries({entry("a", "F33", "[1]", "0", "4")}, 4), {"/a/dtype", "\"F33\""});
   check_error(h.entries({entry("a", "F32", "[1.5]", "0", "4")}, 4), {"/a/shape/0", "got 1.5"});
@@ -88,7 +91,8 @@ TEST_CASE("safetensors hostile: entries with wrong members") {
               {"/a/data_offsets/2", "exactly 2"});
   std::string ones = "[1";
   for (int i = 0; i < 64; ++i) ones += ",1";
-  check_error(h.entries({entry("a", "F32", ones + "]", "0", "4")}, 4), {"/a/shape/64", "at most 64"});
+  check_error(h.entries({entry("a", "F32", ones + "]", "0", "4")}, 4),
+              {"/a/shape/64", "at most 64"});
 }
 
 TEST_CASE("safetensors hostile: sizes that overflow or disagree") {
@@ -121,27 +125,30 @@ TEST_CASE("safetensors hostile: overlaps, holes, bytes too many and too few") {
 
 TEST_CASE("safetensors hostile: a tensor twice") {
   Hostile h;
-  check_error(h.entries({entry("x", "F32", "[1]", "0", "4"), entry("x", "F32", "[1]", "4", "8")}, 8),
-              {"m.safetensors: /x", "twice"});
-  check_error(h.entries({entry("x", "F32", "[1]", "0", "4"), entry("\\u0078", "F32", "[0]", "4", "4")},
-                        4),
-              {"/x", "twice"});
+  check_error(
+      h.entries({entry("x", "F32", "[1]", "0", "4"), entry("x", "F32", "[1]", "4", "8")}, 8),
+      {"m.safetensors: /x", "twice"});
+  check_error(
+      h.entries({entry("x", "F32", "[1]", "0", "4"), entry("\\u0078", "F32", "[0]", "4", "4")}, 4),
+      {"/x", "twice"});
 }
 
 TEST_CASE("safetensors hostile: names are escaped and cut in messages") {
   Hostile h;
   const std::string name(1 << 20, 'n');
   check_error(h.entries({entry(name, "F33", "[]", "0", "4")}, 4), {"m.safetensors", "\"F33\""});
-  check_error(h.entries({entry("a\\n*/#include", "F32", "[1]", "4", "8")}, 8), {"a\\x0a*/#include"});
+  check_error(h.entries({entry("a\\n*/#include", "F32", "[1]", "4", "8")}, 8),
+              {"a\\x0a*/#include"});
 }
 
-TEST_CASE("safetensors hostile: every truncation is refused, no flipped bit of the header crashes") {
+TEST_CASE(
+    "safetensors hostile: every truncation is refused, no flipped bit of the header crashes") {
   Hostile h;
-  const std::string bytes = safetensors_bytes(
-      "{\"__metadata__\":{\"format\":\"pt\"}," + entry("l0.w", "F32", "[2,3]", "0", "24") + "," +
-          entry("l0.b", "BF16", "[3]", "24", "30") + "," + entry("flag", "BOOL", "[]", "30", "31") +
-          "}",
-      31);
+  const std::string bytes = safetensors_bytes("{\"__metadata__\":{\"format\":\"pt\"}," +
+                                                  entry("l0.w", "F32", "[2,3]", "0", "24") + "," +
+                                                  entry("l0.b", "BF16", "[3]", "24", "30") + "," +
+                                                  entry("flag", "BOOL", "[]", "30", "31") + "}",
+                                              31);
   const auto read_all = [](const Result<SafetensorsFile>& file) {
     if (!file) {
       check_message(file.error(), {"m.safetensors"});

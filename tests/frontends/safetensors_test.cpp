@@ -87,11 +87,10 @@ TEST_CASE("safetensors: a writer's bad names leave no file") {
 TEST_CASE("safetensors: an unsupported element type is an error only when it is asked for") {
   TemporaryFolder folder;
   auto file = SafetensorsFile::open(folder.write(
-      "m.safetensors",
-      safetensors_bytes("{" + entry("d", "F64", "[1]", "0", "8") + "," +
-                            entry("f", "F32", "[1]", "8", "12") + "," +
-                            entry("q", "F4", "[3,2]", "12", "15") + "}",
-                        15)));
+      "m.safetensors", safetensors_bytes("{" + entry("d", "F64", "[1]", "0", "8") + "," +
+                                             entry("f", "F32", "[1]", "8", "12") + "," +
+                                             entry("q", "F4", "[3,2]", "12", "15") + "}",
+                                         15)));
   if (!file) FAIL(file.error().message());
   CHECK(file->find("f").has_value());
   CHECK_FALSE(file->find("d"));
@@ -120,8 +119,8 @@ TEST_CASE("safetensors: metadata and padding are accepted, an empty file too") {
 
 TEST_CASE("safetensors: truth values other than 0 and 1 are refused") {
   TemporaryFolder folder;
-  auto file = SafetensorsFile::open(folder.write(
-      "m", safetensors_bytes("{" + entry("b", "BOOL", "[3]", "0", "3") + "}", 3)));
+  auto file = SafetensorsFile::open(
+      folder.write("m", safetensors_bytes("{" + entry("b", "BOOL", "[3]", "0", "3") + "}", 3)));
   REQUIRE(file);
   std::array<std::byte, 3> out;
   check_error(file->read("b", out), {"element 2", "\"b\"", "is 2"});
@@ -129,8 +128,8 @@ TEST_CASE("safetensors: truth values other than 0 and 1 are refused") {
 
 TEST_CASE("safetensors: a file that shrinks after it was opened") {
   TemporaryFolder folder;
-  const std::string path = folder.write(
-      "m", safetensors_bytes("{" + entry("b", "F32", "[100]", "0", "400") + "}", 400));
+  const std::string path =
+      folder.write("m", safetensors_bytes("{" + entry("b", "F32", "[100]", "0", "400") + "}", 400));
   auto file = SafetensorsFile::open(path);
   REQUIRE(file);
   std::filesystem::resize_file(path, 100);

@@ -17,8 +17,8 @@ std::string shard(std::initializer_list<std::string_view> names) {
   size_t at = 0;
   std::string data;
   for (std::string_view name : names) {
-    header += (at ? "," : "") + entry(name, "F32", "[1]", fmt::format("{}", at),
-                                      fmt::format("{}", at + 4));
+    header += (at ? "," : "") +
+              entry(name, "F32", "[1]", fmt::format("{}", at), fmt::format("{}", at + 4));
     const float value = static_cast<float>(at / 4);
     data.append(reinterpret_cast<const char*>(&value), 4);
     at += 4;
@@ -117,7 +117,8 @@ TEST_CASE("shards: an index with values that are not names") {
   check_error(m.open(R"({"l/a": {"file": "s.safetensors"}})"),
               {index_file, "/weight_map/l~1a", "expected a string, got an object of 1"});
   check_error(m.open(R"({"a": 3})"), {index_file, "/weight_map/a", "got 3"});
-  check_error(m.open(R"(["a"])"), {index_file, "/weight_map", "expected an object, got an array of 1"});
+  check_error(m.open(R"(["a"])"),
+              {index_file, "/weight_map", "expected an object, got an array of 1"});
   check_error(m.open(R"({"a": "s.safetensors", "a": "s.safetensors"})"),
               {index_file, "/weight_map", "\"a\"", "twice"});
   m.write(index_file, "{}");
@@ -143,7 +144,8 @@ TEST_CASE("shards: a missing shard, a missing tensor, a tensor in two shards") {
 
 TEST_CASE("shards: folders without weights say what to do") {
   Model m;
-  check_error(open_weights(m.path()), {m.path(), "neither model.safetensors nor", "--random-weights"});
+  check_error(open_weights(m.path()),
+              {m.path(), "neither model.safetensors nor", "--random-weights"});
   m.write("pytorch_model.bin", "x");
   check_error(open_weights(m.path()), {m.path(), "only pytorch_model.bin", "convert"});
   check_error(open_weights(m.path("none")), {m.path("none"), "no such folder"});
