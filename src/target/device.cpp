@@ -1,5 +1,7 @@
 #include "target/device.h"
 
+#include "target/named_devices.h"
+
 namespace sinter {
 namespace {
 
@@ -17,6 +19,8 @@ const DeviceDescription kDevices[] = {
 };
 
 }  // namespace
+
+llvm::ArrayRef<DeviceDescription> named_devices() { return kDevices; }
 
 Result<DeviceDescription> find_device(std::string_view name) {
   std::string known;

@@ -1,0 +1,32 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/inspect.h"
+
+namespace sinter {
+namespace {
+
+Status inspect_model(const CommandOptions& options) {
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(inspection, inspect(model, request.compile.target));
+  print_result(options.json ? inspection_json(inspection) : inspection_text(inspection));
+  return {};
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand(
+      "inspect", "what a model is and what limits its parts on a device; reads no weights");
+  auto options = std::make_shared<CommandOptions>();
+  add_model(command, *options);
+  command.add_option("--arch", options->archs.front(), "the device")->type_name("NAME")->capture_default_str();
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return inspect_model(*options); }; });
+}
+
+}  // namespace sinter

@@ -1,0 +1,82 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/run_report.h"
+
+namespace sinter {
+namespace {
+
+struct RunCommand : CommandOptions {
+  std::vector<int32_t> tokens;
+  int64_t more = 0;
+  std::string inputs, out;
+  std::vector<std::string> keep, symbols;
+};
+
+/// "K=16".
+Result<std::pair<std::string, int64_t>> parse_symbol(const std::string& text) {
+  const size_t equals = text.find('=');
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  if (equals != std::string::npos) {
+    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc() && rest == end) return std::pair(text.substr(0, equals), value);
+  }
+  return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol", "write for example K=16",
+              ExitCode::usage);
+}
+
+Status run_command(const RunCommand& options) {
+  if (options.tokens.empty() == options.inputs.empty())
+    return fail("give either --tokens or --inputs", "sinter run", "--tokens 1,2,3 runs a language model",
+                ExitCode::usage);
+  SINTER_TRY(check_device(options));
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(model, load_model(request.path, request.load));
+  RunOptions run{options.keep, request.compile, {}};
+  for (const std::string& text : options.symbols) {
+    SINTER_LET(symbol, parse_symbol(text));
+    run.symbols.push_back(symbol);
+  }
+  TokenRun result;
+  if (options.inputs.empty()) {
+    SINTER_LET(tokens, run_tokens(model, options.tokens, options.more, run));
+    result = std::move(tokens);
+  } else {
+    const std::string entry = !options.phase.empty()              ? options.phase
+                              : model.module.entries.empty()      ? ""
+                                                                  : model.module.entries[0].name;
+    SINTER_LET(values, run_inputs(model, entry, options.inputs, run));
+    result.values = std::move(values);
+  }
+  if (!options.out.empty()) SINTER_TRY(write_tensors(options.out, result.values));
+  print_result(options.json ? run_json(result) : run_text(result));
+  return {};
+}
+
+}  // namespace
+
+void add_run(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand("run", "one forward pass on the CPU");
+  auto options = std::make_shared<RunCommand>();
+  add_model(command, *options);
+  command.add_option("--tokens", options->tokens, "token ids of one sequence")->delimiter(',')->type_name("1,2,3");
+  command.add_option("-n", options->more, "greedy tokens to add")->check(CLI::NonNegativeNumber);
+  command.add_option("--inputs", options->inputs, "safetensors with a tensor for every input of the entry")
+      ->type_name("FILE");
+  command.add_option("--out", options->out, "write outputs and kept values as safetensors")->type_name("FILE");
+  command.add_option("--keep", options->keep, "a value to return beside the outputs")->type_name("NAME");
+  command.add_option("--symbol", options->symbols, "a size that no input tells")->type_name("NAME=VALUE");
+  add_phase(command, *options);
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return run_command(*options); }; });
+}
+
+}  // namespace sinter

@@ -1,0 +1,50 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/verify_report.h"
+
+namespace sinter {
+namespace {
+
+struct VerifyCommand : CommandOptions {
+  std::string reference;
+  uint64_t seed = 1;
+};
+
+Status verify_command(const VerifyCommand& options) {
+  SINTER_TRY(check_device(options));
+  SINTER_LET(request, to_request(options));
+  VerifyOptions verify;
+  if (request.load.dtype) verify.dtypes = {*request.load.dtype};
+  verify.reference = options.reference;
+  verify.target = request.compile.target;
+  verify.seed = options.seed;
+  verify.random_weights = request.load.random_weights;
+  SINTER_LET(report, verify_model(options.model, verify));
+  print_result(options.json ? verify_json(report) : verify_text(report));
+  if (report.passed()) return {};
+  return fail("the plan breaks a promise", options.model, "the report names the first value that differs",
+              ExitCode::check_failed);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand(
+      "verify", "prove that fused and unfused plans agree bit for bit; compare with float64 and a reference");
+  auto options = std::make_shared<VerifyCommand>();
+  add_model(command, *options);
+  command.add_option("--reference", options->reference,
+                     "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
+      ->type_name("FILE");
+  command.add_option("--seed", options->seed, "of random tokens, where there is no reference");
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return verify_command(*options); }; });
+}
+
+}  // namespace sinter

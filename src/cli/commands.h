@@ -1,0 +1,25 @@
+// The commands: each adds itself to the program and, when chosen, leaves what it will do.
+#pragma once
+
+#include <functional>
+
+#include "ir/error.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sinter {
+
+/// Runs after the arguments are read; an error ends the program with its exit code.
+using Action = std::function<Status()>;
+
+void add_inspect(CLI::App& program, Action& action);
+void add_compile(CLI::App& program, Action& action);
+void add_explain(CLI::App& program, Action& action);
+void add_run(CLI::App& program, Action& action);
+void add_verify(CLI::App& program, Action& action);
+void add_devices(CLI::App& program, Action& action);
+void add_cache(CLI::App& program, Action& action);
+
+}  // namespace sinter

@@ -1,0 +1,84 @@
+// sinter: reads the command line, runs one command, turns its result into an exit code.
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+
+namespace {
+
+using namespace sinter;
+
+constexpr const char* kFooter = R"(
+MODEL is a Hugging Face folder, a llama2.c .bin, a spec .json or a module .sir.
+Results go to stdout, everything else to stderr.
+
+Exit codes: 0 done, 1 internal error, 2 usage, 3 a check or a required fusion failed,
+4 bad or unsupported input, 5 device or driver, 130 interrupted.
+
+Examples:
+  sinter inspect samples/llama-2-7b.json
+  sinter compile samples/llama-2-7b.json -o plan
+  sinter explain samples/llama-2-7b.json --why l0.norm1 l0.res1)";
+
+void add_commands(CLI::App& program, Action& action) {
+  add_inspect(program, action);
+  add_compile(program, action);
+  add_explain(program, action);
+  add_devices(program, action);
+  add_cache(program, action);
+}
+
+/// "sinter compile", for the hint of a usage error.
+std::string chosen_command(const CLI::App& program) {
+  std::string name = program.get_name();
+  const CLI::App* app = &program;
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    name += " " + app->get_name();
+  }
+  return name;
+}
+
+int exit_with(ExitCode code) { return static_cast<int>(code); }
+
+int run(int argc, char** argv) {
+  CLI::App program("Compiles transformers into fused execution plans and says why.", "sinter");
+  program.set_version_flag("--version", "sinter " SINTER_VERSION);
+  program.set_help_flag("-h,--help", "this text");
+  program.require_subcommand(1);
+  program.get_formatter()->column_width(34);
+  Action action;
+  add_commands(program, action);
+  program.footer(kFooter);  // after the commands, which would show it too
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    std::ostringstream text, ignored;
+    program.exit(asked, text, ignored);
+    print_result(text.str());
+  } catch (const CLI::ParseError& error) {
+    print_error({error.what(), "", fmt::format("see `{} --help`", chosen_command(program)),
+                 ExitCode::usage});
+    return exit_with(ExitCode::usage);
+  }
+  Status status;
+  if (action) status = action();
+  const Status flushed = flush_results();
+  if (status && !flushed) status = flushed;
+  if (status) return exit_with(ExitCode::done);
+  print_error(status.error());
+  return exit_with(status.error().code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  set_up_signals();
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    print_error({error.what(), "", "", ExitCode::internal_error});
+    return exit_with(ExitCode::internal_error);
+  }
+}

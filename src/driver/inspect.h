@@ -1,0 +1,44 @@
+// What a model is and what its ops cost, before any fusion: from its description alone.
+#pragma once
+
+#include "frontends/load_model.h"
+#include "target/device.h"
+
+namespace sinter {
+
+/// Ops of one class in an entry: a projection by its name, others by what they do.
+struct NodeClass {
+  std::string name;
+  uint64_t count = 0;
+  double flops = 0;
+  double bytes = 0;  // operands and results, each op for itself
+  /// Floating-point operations per byte; above the device's ratio the class is bound by arithmetic.
+  double intensity() const { return bytes > 0 ? flops / bytes : 0; }
+};
+
+struct EntryCosts {
+  std::string name;
+  std::string sizes;  // "N=512 K=1024"
+  std::vector<NodeClass> classes;
+  NodeClass total;
+};
+
+struct Inspection {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> facts;  // what, value
+  int64_t parameters = 0;                                  // elements of the weights
+  std::vector<std::pair<DType, double>> weight_bytes;
+  double cache_bytes_per_token = 0;  // all states, one row
+  DeviceDescription device;
+  std::vector<EntryCosts> entries;
+  /// Operations per byte at which the device's arithmetic and memory take equally long.
+  double ridge() const { return device.tensor_flops_per_s / device.memory_bytes_per_s; }
+};
+
+/// Reads no weights. Errors: an unknown device.
+Result<Inspection> inspect(const LoadedModel& model, const std::string& device);
+
+std::string inspection_text(const Inspection& inspection);
+std::string inspection_json(const Inspection& inspection);
+
+}  // namespace sinter

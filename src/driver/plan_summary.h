@@ -1,0 +1,32 @@
+// What a plan costs, in numbers, for one choice of sizes.
+#pragma once
+
+#include "plan/program.h"
+
+namespace sinter {
+
+/// A value for every symbol: calls as people meet them. A prefill of 512 tokens of which the last
+/// one's logits are wanted, a decode step of one token, 1024 rows of cache, all within the symbols'
+/// ranges; other symbols 512.
+std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols);
+
+/// "N=512 K=1024": the sizes that an entry's values depend on.
+std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
+                       llvm::ArrayRef<int64_t> sizes);
+
+struct PlanCosts {
+  uint64_t kernels = 0;   // distinct ones that the entry launches
+  uint64_t launches = 0;  // kernels and library calls
+  uint64_t gemms = 0;     // library calls among the launches
+  double bytes = 0;       // moved through memory
+};
+PlanCosts plan_costs(const Program& program, const EntryPlan& entry, llvm::ArrayRef<int64_t> sizes);
+double step_bytes(const Program& program, const EntryPlan& entry, const Step& step,
+                  llvm::ArrayRef<int64_t> sizes);
+
+/// A table: per entry kernels, launches and bytes moved, unfused → fused.
+std::string summary_table(const Program& unfused, const Program& fused);
+/// A table: every kernel, how often each entry launches it, and the values of its first launch.
+std::string kernel_table(const Program& program);
+
+}  // namespace sinter

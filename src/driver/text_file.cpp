@@ -1,0 +1,13 @@
+#include "driver/text_file.h"
+
+#include "frontends/atomic_file.h"
+
+namespace sinter {
+
+Status write_text(const std::string& path, std::string_view text) {
+  SINTER_LET(file, AtomicFile::create(path));
+  SINTER_TRY(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
+}
+
+}  // namespace sinter
