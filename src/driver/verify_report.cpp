@@ -1,0 +1,70 @@
+#include "driver/verify_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "driver/text_table.h"
+
+namespace sinter {
+namespace {
+
+std::string dtype_text(const DTypeReport& report) {
+  TextTable facts("ll");
+  facts.add({"fused = unfused", report.difference.empty()
+                                    ? fmt::format("bit for bit: {} values, {} elements, {} calls", report.values,
+                                                  report.elements, report.calls)
+                                    : "NO: " + report.difference});
+  facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
+  if (report.fused_error.max > 0)
+    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error.rms, report.fused_error.max)});
+  if (!report.tokens.empty()) {
+    std::string_view suffix = !report.tokens_match  ? ""
+                              : *report.tokens_match ? "  = reference"
+                                                     : "  NOT the reference's";
+    facts.add({"greedy tokens", fmt::format("{}{}", fmt::join(report.tokens, " "), suffix)});
+  }
+  std::string text = fmt::format("{}\n{}", to_string(report.dtype), facts.str(2));
+  if (report.reference.empty()) return text;
+  TextTable values("lrrrl");
+  values.add({"against the reference", "max abs", "max ulp", "allowed", ""});
+  for (const ValueCheck& check : report.reference)
+    values.add({"  " + check.name, fmt::format("{:.2e}", check.max_abs), fmt::format("{:.0f}", check.max_ulp),
+                fmt::format("{:.2e}", check.allowed), check.passed ? "" : "TOO FAR"});
+  return text + values.str(2);
+}
+
+}  // namespace
+
+std::string verify_text(const VerifyReport& report) {
+  std::string text;
+  for (const DTypeReport& one : report.dtypes) text += dtype_text(one) + "\n";
+  return text + (report.passed() ? "verified: every promise holds\n" : "BROKEN: a promise does not hold, see above\n");
+}
+
+std::string verify_json(const VerifyReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json dtypes = Json::array();
+  for (const DTypeReport& one : report.dtypes) {
+    Json reference = Json::array();
+    for (const ValueCheck& check : one.reference)
+      reference.push_back({{"name", check.name},
+                           {"max_abs", check.max_abs},
+                           {"max_ulp", check.max_ulp},
+                           {"allowed", check.allowed},
+                           {"passed", check.passed}});
+    Json object = {{"dtype", to_string(one.dtype)},
+                   {"bitwise", one.difference.empty()},
+                   {"difference", one.difference},
+                   {"calls", one.calls},
+                   {"values", one.values},
+                   {"elements", one.elements},
+                   {"launches", {{"unfused", one.unfused_launches}, {"fused", one.fused_launches}}},
+                   {"float64", {{"rms", one.fused_error.rms}, {"max", one.fused_error.max}}},
+                   {"reference", std::move(reference)},
+                   {"tokens", one.tokens}};
+    if (one.tokens_match) object["tokens_match"] = *one.tokens_match;
+    dtypes.push_back(std::move(object));
+  }
+  return Json{{"passed", report.passed()}, {"dtypes", std::move(dtypes)}}.dump(2) + "\n";
+}
+
+}  // namespace sinter
