@@ -14,7 +14,7 @@
 #ifdef __CUDACC_RTC__
 #define SINTER_DEVICE __device__ __forceinline__
 #else
-#define SINTER_DEVICE [[gnu::always_inline]] inline
+#define SINTER_DEVICE __attribute__((always_inline)) inline
 #endif
 
 namespace sinter {
@@ -223,16 +223,19 @@ SINTER_DEVICE float log(float x) {
 // tanh(x) = 1 - 2 / (e^2x + 1), and a polynomial where that cancels.
 SINTER_DEVICE float tanh(float x) {
   const float a = abs(x);
+  float y;
   if (a < 0.55f) {
-    const float s = x * x;
+    const float s = a * a;
     float p = -0x1.950312p-8f;
     p = fma(p, s, 0x1.582a5cp-6f);
     p = fma(p, s, -0x1.b907cep-5f);
     p = fma(p, s, 0x1.110c64p-3f);
     p = fma(p, s, -0x1.555548p-2f);
-    return fma(p * s, x, x);
+    y = fma(p * s, a, a);
+  } else {
+    y = 1.0f - 2.0f / (exp(a + a) + 1.0f);
   }
-  return copy_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
+  return copy_sign(y, x);
 }
 
 // erf(x) = 1 - e^q(x), q a fit of log(erfc(x)), and an odd polynomial for |x| < 1.
