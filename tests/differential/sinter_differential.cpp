@@ -205,6 +205,11 @@ int run(int argc, char** argv) {
     fmt::print("{}// symbols {}\n", print_module(test.module), fmt::join(test.symbol_values, ","));
     return 0;
   }
+  if (options.shim())
+    if (const Status ready = KernelShim::prepare(); !ready) {
+      fmt::print(stderr, "{}\n", message(ready.error()));
+      return 1;
+    }
   return options.sir.empty() ? run_seeds(options) : run_file(options);
 }
 

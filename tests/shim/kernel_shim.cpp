@@ -39,6 +39,8 @@ size_t appended_input(const Graph& group, ValueId id) {
 
 }  // namespace
 
+Status KernelShim::prepare() { return ShimModule::prepare(kernel_library()); }
+
 Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels) {
   std::vector<ShimSource> sources;
   for (const Kernel* kernel : kernels) sources.push_back({kernel->name, kernel->source});

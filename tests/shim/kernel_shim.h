@@ -14,6 +14,9 @@ namespace sinter {
 /// Kernels compiled together. Symbol values are indexed as the program's symbols are.
 class KernelShim {
  public:
+  /// See ShimModule::prepare.
+  static Status prepare();
+
   /// Kernels of one name count once. With the headers of the kernel library.
   static Result<KernelShim> compile(llvm::ArrayRef<const Kernel*> kernels);
 

@@ -74,6 +74,11 @@ Result<std::string> translation_unit(const std::map<std::string, std::string_vie
 
 void ShimModule::Close::operator()(void* library) const { dlclose(library); }
 
+Status ShimModule::prepare(llvm::ArrayRef<EmbeddedHeader> headers) {
+  SINTER_TRY(HeaderFolder::find(headers));
+  return {};
+}
+
 Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
                                        llvm::ArrayRef<EmbeddedHeader> headers) {
   std::map<std::string, std::string_view> by_name;

@@ -21,8 +21,12 @@ struct ShimSource {
 /// A loaded library of kernels. Its files live in a temporary folder and go with it.
 class ShimModule {
  public:
+  /// Precompiles the headers, which `compile` does otherwise when it first sees them: a process that
+  /// forks children does it once for all.
+  static Status prepare(llvm::ArrayRef<EmbeddedHeader> headers);
+
   /// Compiles all kernels in one translation unit, each in a namespace of its own. The compiler is
-  /// that of the build, with its sanitizers; headers are precompiled once per process. Two kernels
+  /// that of the build, with its sanitizers; headers are precompiled once. Two kernels
   /// of one name must have one text. Errors carry the compiler's first messages.
   static Result<ShimModule> compile(llvm::ArrayRef<ShimSource> kernels,
                                     llvm::ArrayRef<EmbeddedHeader> headers);
