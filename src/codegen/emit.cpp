@@ -115,7 +115,9 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank,
                   indented(body.text));
   const std::string bounds =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", body.launch.threads);
-  const std::string hashed = role + '\n' + head + bounds + tail;
+  // Kernels of other symbols are other kernels, even with the same text.
+  std::string hashed = role + '\n' + head + bounds + tail;
+  for (SymbolId symbol : kernel.symbols) hashed += fmt::format("{} ", symbol.index);
   kernel.name = fmt::format("{}_{:08x}", role,
                             static_cast<uint32_t>(XXH3_64bits(hashed.data(), hashed.size())));
   kernel.source = head + bounds + kernel.name + tail;

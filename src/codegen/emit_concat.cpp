@@ -48,9 +48,10 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
   };
 
   // Coordinates that lie in one part, whatever the loop variables.
-  const auto largest = space_.lower(along).largest(space_.extents());
+  const IndexExpr flat = space_.lower(along);
+  const auto largest = flat.largest(space_.extents());
+  const SymExpr& least = flat.constant();
   for (const Part& part : parts) {
-    const SymExpr& least = space_.lower(along).constant();
     if (largest && largest->is_constant() && largest->constant() < part.end &&
         least.is_constant() && least.constant() >= part.begin)
       return value(part.value, inside(part));

@@ -146,7 +146,8 @@ IndexExpr LoopSpace::lower(const IndexExpr& e) const {
 
 Level LoopSpace::level(const IndexExpr& e) const {
   Level highest = Level::row;
-  for (const IndexExpr::Term& term : lower(e).terms())
+  const IndexExpr flat = lower(e);
+  for (const IndexExpr::Term& term : flat.terms())
     highest = std::max(highest, term.atom.kind == IndexExpr::Atom::Kind::variable
                                     ? variables_[term.atom.variable].level
                                     : level(*term.atom.operand));
