@@ -1,6 +1,7 @@
 #include "passes/merge_linears.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 
 #include "ir/builder.h"
 
@@ -20,17 +21,20 @@ std::string joined_name(llvm::ArrayRef<std::string> names) {
   return stem + fmt::format("{}", fmt::join(parts, letters ? "" : "_"));
 }
 
-/// How often each weight is read, over all entries' ops.
-llvm::StringMap<int> count_readers(const Module& module) {
-  llvm::StringMap<int> readers;
+/// Weights that some entry reads in another way than as a parameter of one linear.
+llvm::StringSet<> weights_read_otherwise(const Module& module) {
+  llvm::StringSet<> others;
   for (const Entry& entry : module.entries) {
     const auto users = entry.graph.users();
-    for (uint32_t i = 0; i < entry.graph.size(); ++i)
-      if (entry.graph.ops()[i].kind == OpKind::weight)
-        readers[entry.graph.ops()[i].name] =
-            std::max(readers[entry.graph.ops()[i].name], static_cast<int>(users[i].size()));
+    for (uint32_t i = 0; i < entry.graph.size(); ++i) {
+      const Op& op = entry.graph.ops()[i];
+      if (op.kind != OpKind::weight) continue;
+      const bool one_linear = users[i].size() == 1 && entry.graph[users[i][0]].kind == OpKind::linear &&
+                              entry.graph[users[i][0]].operands[0] != ValueId{i};
+      if (!one_linear || llvm::is_contained(entry.graph.outputs, ValueId{i})) others.insert(op.name);
+    }
   }
-  return readers;
+  return others;
 }
 
 /// Appends the ops of a weight function and returns its result.
@@ -45,73 +49,119 @@ ValueId inline_weight(Graph& into, const Weight& weight) {
   return copies[weight.init.outputs[0].index];
 }
 
+/// Linears of one graph that become one, and the names of their parameters' parts.
+struct Merge {
+  llvm::SmallVector<ValueId, 4> linears;
+  std::string key;  // the parts of all parameters: equal in every entry, or there is no merge
+};
+
 class Merger {
  public:
-  explicit Merger(Module& module) : module_(module), readers_(count_readers(module)) {}
+  explicit Merger(Module& module) : module_(module), others_(weights_read_otherwise(module)) {
+    for (const Entry& entry : module.entries) {
+      merges_.push_back(find(entry.graph));
+      for (const Merge& merge : merges_.back())
+        for (const std::string& part : parts(entry.graph, merge)) {
+          const auto [at, is_new] = company_.try_emplace(part, merge.key);
+          if (at->second != merge.key) at->second.clear();
+        }
+      note_single_linears(entry.graph, merges_.back());
+    }
+  }
 
-  bool run(Graph& graph) {
+  bool run() {
     bool changed = false;
-    const auto users = graph.users();
-    for (uint32_t i = 0; i < graph.size(); ++i) {
-      llvm::SmallVector<ValueId, 4> linears;
-      for (ValueId user : users[i])
-        if (mergeable(graph, {i}, user) && (linears.empty() || same_form(graph, linears[0], user)))
-          linears.push_back(user);
-      if (linears.size() < 2) continue;
-      plan(graph, linears);
+    for (size_t i = 0; i < module_.entries.size(); ++i) {
+      Graph& graph = module_.entries[i].graph;
+      std::erase_if(merges_[i], [&](const Merge& merge) {
+        return llvm::any_of(parts(graph, merge), [&](const std::string& part) {
+          return company_.lookup(part) != merge.key;
+        });
+      });
+      if (merges_[i].empty()) continue;
+      rewrite(graph, merges_[i]);
       changed = true;
     }
-    if (changed) rewrite(graph);
     return changed;
   }
 
  private:
+  std::vector<Merge> find(const Graph& graph) const {
+    std::vector<Merge> merges;
+    const auto users = graph.users();
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      Merge merge;
+      for (ValueId user : users[i])
+        if (mergeable(graph, {i}, user) &&
+            (merge.linears.empty() ||
+             graph[merge.linears[0]].operands.size() == graph[user].operands.size()))
+          merge.linears.push_back(user);
+      if (merge.linears.size() < 2) continue;
+      merge.key = fmt::format("{}", fmt::join(parts(graph, merge), "\n"));
+      merges.push_back(std::move(merge));
+    }
+    return merges;
+  }
+
   bool mergeable(const Graph& graph, ValueId x, ValueId user) const {
     const Op& op = graph[user];
     if (op.kind != OpKind::linear || op.operands[0] != x) return false;
     return llvm::all_of(llvm::drop_begin(op.operands), [&](ValueId id) {
-      return graph[id].kind == OpKind::weight && readers_.lookup(graph[id].name) == 1;
+      return graph[id].kind == OpKind::weight && !others_.contains(graph[id].name);
     });
   }
 
-  static bool same_form(const Graph& graph, ValueId a, ValueId b) {
-    return graph[a].operands.size() == graph[b].operands.size();
+  /// A weight that one entry reads in a merge and another in a linear of its own stays apart.
+  void note_single_linears(const Graph& graph, llvm::ArrayRef<Merge> merges) {
+    std::vector<bool> merged(graph.size(), false);
+    for (const Merge& merge : merges)
+      for (ValueId id : merge.linears) merged[id.index] = true;
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      if (graph.ops()[i].kind != OpKind::linear || merged[i]) continue;
+      for (ValueId operand : graph.ops()[i].operands)
+        if (graph[operand].kind == OpKind::weight) company_[graph[operand].name].clear();
+    }
   }
 
-  /// The weight that concatenates operand `slot` of the linears, made on first use.
-  std::string merged_weight(const Graph& graph, llvm::ArrayRef<ValueId> linears, size_t slot,
-                            const std::string& name) {
-    if (module_.find_weight(name)) return name;
-    Weight merged{name, {}, {}};
-    llvm::SmallVector<ValueId, 4> parts;
-    for (ValueId id : linears)
-      parts.push_back(inline_weight(merged.init, *module_.find_weight(graph[graph[id].operands[slot]].name)));
-    Builder builder(merged.init, module_.symbols);
-    merged.init.outputs.push_back(
-        builder.op(OpKind::concat, parts, Attributes().set(AttrName::axis, int64_t{0}), name));
-    merged.type = merged.init[merged.init.outputs[0]].type;
-    module_.weights.push_back(std::move(merged));
-    return name;
-  }
-
-  void plan(const Graph& graph, llvm::ArrayRef<ValueId> linears) {
+  static std::vector<std::string> parts(const Graph& graph, const Merge& merge) {
     std::vector<std::string> names;
-    for (ValueId id : linears) names.push_back(graph[id].name);
-    const std::string name = joined_name(names);
-    Merge merge{llvm::SmallVector<ValueId, 4>(linears), name, merged_weight(graph, linears, 1, name + ".weight"), ""};
-    if (graph[linears[0]].operands.size() == 3) merge.bias = merged_weight(graph, linears, 2, name + ".bias");
-    merges_.push_back(std::move(merge));
+    for (ValueId id : merge.linears)
+      for (ValueId parameter : llvm::drop_begin(graph[id].operands)) names.push_back(graph[parameter].name);
+    return names;
   }
 
-  void rewrite(Graph& graph) {
+  /// The weight that concatenates operand `slot` of the linears, made by the first entry.
+  ValueId merged_weight(Builder& b, const Graph& graph, const Merge& merge, size_t slot,
+                        std::string name) {
+    std::string& known = merged_names_[fmt::format("{}\n{}", slot, merge.key)];
+    if (known.empty()) {
+      while (taken(name)) name += "_";
+      Weight merged{name, {}, {}};
+      llvm::SmallVector<ValueId, 4> copies;
+      for (ValueId id : merge.linears)
+        copies.push_back(inline_weight(merged.init, *module_.find_weight(graph[graph[id].operands[slot]].name)));
+      Builder builder(merged.init, module_.symbols);
+      merged.init.outputs.push_back(
+          builder.op(OpKind::concat, copies, Attributes().set(AttrName::axis, int64_t{0}), name));
+      merged.type = merged.init[merged.init.outputs[0]].type;
+      module_.weights.push_back(std::move(merged));
+      known = name;
+    }
+    return b.leaf(OpKind::weight, module_.find_weight(known)->type, known);
+  }
+
+  bool taken(const std::string& name) const {
+    return module_.find_weight(name) || module_.find_state(name);
+  }
+
+  void rewrite(Graph& graph, llvm::ArrayRef<Merge> merges) {
     Graph result;
     Builder builder(result, module_.symbols);
     std::vector<ValueId> copies(graph.size());
+    std::vector<const Merge*> begins(graph.size(), nullptr);  // at the first of its linears
+    for (const Merge& merge : merges) begins[merge.linears[0].index] = &merge;
     for (uint32_t i = 0; i < graph.size(); ++i) {
-      const Merge* merge = nullptr;
-      for (const Merge& m : merges_)
-        if (m.linears[0] == ValueId{i}) merge = &m;
-      if (merge) emit(graph, *merge, builder, copies);
+      if (begins[i]) emit(graph, *begins[i], builder, copies);
       if (copies[i].valid()) continue;  // a slice of a merged linear
       Op op = graph.ops()[i];
       for (ValueId& operand : op.operands) operand = copies[operand.index];
@@ -121,20 +171,18 @@ class Merger {
     for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);
     make_names_unique(result);
     graph = std::move(result);
-    merges_.clear();
   }
 
-  struct Merge {
-    llvm::SmallVector<ValueId, 4> linears;
-    std::string name, weight, bias;
-  };
-
   void emit(const Graph& graph, const Merge& merge, Builder& builder, std::vector<ValueId>& copies) {
-    llvm::SmallVector<ValueId, 3> operands{copies[graph[merge.linears[0]].operands[0].index]};
-    for (const std::string& name : {merge.weight, merge.bias})
-      if (!name.empty())
-        operands.push_back(builder.leaf(OpKind::weight, module_.find_weight(name)->type, name));
-    const ValueId joined = builder.op(OpKind::linear, operands, {}, merge.name);
+    std::vector<std::string> names;
+    for (ValueId id : merge.linears) names.push_back(graph[id].name);
+    const std::string name = joined_name(names);
+    const Op& first = graph[merge.linears[0]];
+    llvm::SmallVector<ValueId, 3> operands{copies[first.operands[0].index]};
+    constexpr std::string_view kParameters[] = {"", ".weight", ".bias"};
+    for (size_t slot = 1; slot < first.operands.size(); ++slot)
+      operands.push_back(merged_weight(builder, graph, merge, slot, name + std::string(kParameters[slot])));
+    const ValueId joined = builder.op(OpKind::linear, operands, {}, name);
     const int64_t axis = static_cast<int64_t>(builder.type(joined).rank()) - 1;
     int64_t begin = 0;
     for (ValueId id : merge.linears) {
@@ -145,19 +193,17 @@ class Merger {
   }
 
   Module& module_;
-  llvm::StringMap<int> readers_;
-  std::vector<Merge> merges_;
+  llvm::StringSet<> others_;
+  llvm::StringMap<std::string> company_;  // by weight: the key of its merges; empty: they differ
+  llvm::StringMap<std::string> merged_names_;
+  std::vector<std::vector<Merge>> merges_;  // by entry
 };
 
 }  // namespace
 
 bool merge_linears(Module& module) {
-  bool changed = false;
-  Merger merger(module);
-  for (Entry& entry : module.entries) {
-    changed |= merger.run(entry.graph);
-    remove_dead_ops(entry.graph);
-  }
+  const bool changed = Merger(module).run();
+  for (Entry& entry : module.entries) remove_dead_ops(entry.graph);
   return changed;
 }
 
