@@ -1,5 +1,7 @@
 #include "passes/fusion.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -39,7 +41,8 @@ FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
     if (!computes(graph.ops()[i])) continue;
     const OpFacts& facts = facts_[i] = op_facts(graph, {i}, symbols);
     for (const Read& read : facts.reads)
-      if (!llvm::is_contained(users_[read.root.index], ValueId{i})) users_[read.root.index].push_back({i});
+      if (auto& users = users_[read.root.index]; users.empty() || users.back() != ValueId{i})
+        users.push_back({i});
     GroupShape& shape = shapes_[i];
     shape.prefix = facts.dims;
     shape.contraction = facts.contraction;
@@ -104,13 +107,10 @@ std::vector<Candidate> candidates(const FusionState& state) {
     return std::tuple(-x.gain, x.a, x.b) < std::tuple(-y.gain, y.a, y.b);
   });
   // The same pair may share several values: one question, at its largest gain.
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> asked;
   std::vector<Candidate> once;
-  std::vector<llvm::SmallVector<ValueId, 4>> asked(graph.size());
-  for (const Candidate& candidate : list) {
-    if (llvm::is_contained(asked[candidate.a.index], candidate.b)) continue;
-    asked[candidate.a.index].push_back(candidate.b);
-    once.push_back(candidate);
-  }
+  for (const Candidate& candidate : list)
+    if (asked.insert({candidate.a.index, candidate.b.index}).second) once.push_back(candidate);
   return once;
 }
 
@@ -154,7 +154,10 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
   std::sort(refused.begin(), refused.end(), [](const LedgerEntry& x, const LedgerEntry& y) {
     return std::pair(x.a, x.b) < std::pair(y.a, y.b);
   });
-  for (LedgerEntry& entry : refused) fusion.ledger.push_back(std::move(entry));
+  for (LedgerEntry& entry : refused) {
+    state->add_witness(entry.a, entry.b, entry.verdict);
+    fusion.ledger.push_back(std::move(entry));
+  }
   fusion.grouping = state->grouping();
   fusion.state = state;
   return fusion;
@@ -162,16 +165,18 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
 
 Verdict Fusion::why(ValueId a, ValueId b) const {
   const Graph& graph = state->graph();
-  a = root_of(graph, a);
-  b = root_of(graph, b);
-  for (ValueId id : {a, b})
-    if (!computes(graph[id])) return {Reason::no_kernel, graph[id].name, {}, 0};
+  for (ValueId* id : {&a, &b}) {
+    const ValueId root = root_of(graph, *id);
+    if (!computes(graph[root])) return {Reason::no_kernel, graph[*id].name, {}, 0};
+    *id = root;
+  }
   if (grouping.group_of[a.index] == grouping.group_of[b.index]) return {};
   for (const LedgerEntry& entry : ledger)
     if (!entry.verdict.accepted() &&
         ((entry.a == a && entry.b == b) || (entry.a == b && entry.b == a)))
       return entry.verdict;
-  const Verdict verdict = state->judge(a, b);
+  Verdict verdict = state->judge(a, b);
+  state->add_witness(a, b, verdict);
   // Nothing stands against it, but no value made the engine ask.
   return verdict.accepted() ? Verdict{Reason::no_candidate, "", {}, 0} : verdict;
 }

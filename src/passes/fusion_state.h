@@ -26,6 +26,8 @@ class FusionState {
   /// May the groups of ops `a` and `b` share a kernel? Asks in order: space, port, state,
   /// convexity, profit.
   Verdict judge(ValueId a, ValueId b) const;
+  /// Gives a refusal for convexity its path. Apart from judge, which asks often and needs none.
+  void add_witness(ValueId a, ValueId b, Verdict& verdict) const;
   /// Joins the groups of two ops; the verdict must have been `fused`.
   void merge(ValueId a, ValueId b);
 

@@ -255,6 +255,12 @@ void FusionState::merge(ValueId a, ValueId b) {
   ++accepted;
 }
 
+void FusionState::add_witness(ValueId a, ValueId b, Verdict& verdict) const {
+  if (verdict.reason != Reason::convexity_path) return;
+  const Question q = question(a, b);
+  verdict.path = dag_.witness(q.a, q.b);
+}
+
 Verdict FusionState::judge(ValueId a, ValueId b) const {
   Question q = question(a, b);
   if (auto verdict = constraints(q)) return *verdict;
@@ -262,7 +268,7 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
   if (!refusal) refusal = cut_rows(q);
   if (!refusal) refusal = states(q);
   if (!refusal && !fault(Fault::skipped_convexity) && dag_.path_outside(q.ga, q.gb))
-    refusal = Verdict{Reason::convexity_path, "", dag_.witness(q.a, q.b), 0};
+    refusal = Verdict{Reason::convexity_path, "", {}, 0};
   if (!refusal) refusal = profit(q);
   if (refusal) return *refusal;
   llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));

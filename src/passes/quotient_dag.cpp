@@ -1,5 +1,7 @@
 #include "passes/quotient_dag.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include <algorithm>
 
 #include "ir/fault.h"
@@ -10,7 +12,8 @@ QuotientDag::QuotientDag(const Graph& graph)
     : op_successors_(graph.size()), op_predecessors_(graph.size()), parent_(graph.size()),
       members_(graph.size()), position_(graph.size()), mark_(graph.size(), 0) {
   const auto connect = [&](uint32_t from, uint32_t to) {
-    if (from == to || llvm::is_contained(op_successors_[from], ValueId{to})) return;
+    // Edges come in the order of their ends.
+    if (from == to || (!op_successors_[from].empty() && op_successors_[from].back() == ValueId{to})) return;
     op_successors_[from].push_back({to});
     op_predecessors_[to].push_back({from});
   };
@@ -42,63 +45,59 @@ uint32_t QuotientDag::find(ValueId id) const {
   return root;
 }
 
-llvm::SmallVector<uint32_t, 8> QuotientDag::neighbours(
-    uint32_t group, const std::vector<llvm::SmallVector<ValueId, 2>>& edges) const {
-  llvm::SmallVector<uint32_t, 8> result;
-  for (ValueId member : members_[group])
-    for (ValueId other : edges[member.index]) {
-      const uint32_t found = find(other);
-      if (found != group && !llvm::is_contained(result, found)) result.push_back(found);
-    }
-  return result;
-}
-
-template <typename Next>
-void QuotientDag::reach(uint32_t from, uint32_t bound_low, uint32_t bound_high, uint32_t skip,
-                        Next&& next, std::vector<uint32_t>& found) const {
+QuotientDag::Reach QuotientDag::reach(uint32_t from, uint32_t to, const Edges& edges, size_t budget,
+                                      std::vector<uint32_t>& found) const {
+  const auto [low, high] = std::minmax(position_[from], position_[to]);
   ++epoch_;
-  std::vector<uint32_t> stack{from};
   mark_[from] = epoch_;
+  Reach reach = Reach::nothing;
+  std::vector<uint32_t> stack{from};
   while (!stack.empty()) {
     const uint32_t group = stack.back();
     stack.pop_back();
-    for (uint32_t other : next(group)) {
-      if (other == skip || mark_[other] == epoch_ || position_[other] <= bound_low ||
-          position_[other] >= bound_high)
-        continue;
-      mark_[other] = epoch_;
-      found.push_back(other);
-      stack.push_back(other);
-    }
+    for (ValueId member : members_[group])
+      for (ValueId op : edges[member.index]) {
+        if (budget-- == 0) return Reach::unknown;
+        const uint32_t other = find(op);
+        if (other == to && group != from) reach = Reach::target;
+        if (mark_[other] == epoch_ || position_[other] <= low || position_[other] >= high) continue;
+        mark_[other] = epoch_;
+        found.push_back(other);
+        stack.push_back(other);
+      }
   }
+  return reach;
 }
 
 bool QuotientDag::path_outside(uint32_t a, uint32_t b) const {
-  std::vector<uint32_t> found;
-  const auto forward = [&](uint32_t group) { return neighbours(group, op_successors_); };
-  reach(a, position_[a], position_[b], b, forward, found);
-  for (uint32_t group : found)
-    if (llvm::is_contained(forward(group), b)) return true;
-  return false;
+  // From both ends in turn, ever further: the cost is that of the cheaper end.
+  for (size_t budget = 64;; budget *= 2)
+    for (bool forward : {true, false}) {
+      std::vector<uint32_t> found;
+      const Reach result = forward ? reach(a, b, op_successors_, budget, found)
+                                   : reach(b, a, op_predecessors_, budget, found);
+      if (result != Reach::unknown) return result == Reach::target;
+    }
 }
 
-std::vector<ValueId> QuotientDag::search(llvm::ArrayRef<ValueId> from,
-                                         llvm::ArrayRef<ValueId> to) const {
-  // Breadth first over (op, has the path been outside): the parents give a shortest path.
+std::vector<ValueId> QuotientDag::search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to,
+                                         bool through_groups) const {
+  // Breadth first over (op, has the path been outside): the parents give a shortest path. Only
+  // groups that lead to the target are worth a visit.
   const uint32_t source = find(from[0]), target = find(to[0]);
-  const uint32_t last = position_[target];
+  std::vector<uint32_t> between;
+  reach(target, source, op_predecessors_, SIZE_MAX, between);
+  const uint32_t on_the_way = epoch_;
+  mark_[source] = on_the_way;
   struct State {
     ValueId op;
     bool outside;
     int64_t parent;
   };
   std::vector<State> states;
-  std::vector<bool> visited(2 * op_successors_.size(), false);
+  llvm::DenseSet<std::pair<uint32_t, uint32_t>> visited;
   const auto visit = [&](ValueId op, bool outside, int64_t parent) {
-    const size_t key = 2 * op.index + outside;
-    if (visited[key]) return;
-    visited[key] = true;
-    states.push_back({op, outside, parent});
+    if (visited.insert({op.index, outside}).second) states.push_back({op, outside, parent});
   };
   for (ValueId op : from) visit(op, false, -1);
   for (size_t i = 0; i < states.size(); ++i) {
@@ -110,20 +109,24 @@ std::vector<ValueId> QuotientDag::search(llvm::ArrayRef<ValueId> from,
       std::reverse(path.begin(), path.end());
       return path;
     }
-    llvm::SmallVector<ValueId, 8> next(successors(state.op));
-    llvm::sort(next);
-    for (ValueId op : next) {
+    const uint32_t own = find(state.op);
+    const auto step = [&](ValueId op) {
       const uint32_t group = find(op);
-      if (position_[group] > last) continue;
-      visit(op, state.outside || (group != source && group != target), static_cast<int64_t>(i));
-    }
+      if (mark_[group] == on_the_way)
+        visit(op, state.outside || (group != source && group != target), static_cast<int64_t>(i));
+    };
+    for (ValueId op : op_successors_[state.op.index]) step(op);
+    if (through_groups && own != source && own != target)
+      for (ValueId op : members_[own]) step(op);
   }
   return {};
 }
 
 std::vector<ValueId> QuotientDag::witness(ValueId from, ValueId to) const {
-  std::vector<ValueId> path = search({from}, {to});
-  if (path.empty()) path = search(members_[find(from)], members_[find(to)]);
+  const llvm::ArrayRef<ValueId> source = members_[find(from)], target = members_[find(to)];
+  std::vector<ValueId> path = search({from}, {to}, false);
+  if (path.empty()) path = search(source, target, false);
+  if (path.empty()) path = search(source, target, true);
   return path;
 }
 
@@ -131,8 +134,8 @@ uint32_t QuotientDag::merge(uint32_t a, uint32_t b) {
   if (position_[a] > position_[b]) std::swap(a, b);
   const uint32_t low = position_[a], high = position_[b];
   std::vector<uint32_t> after, before;
-  reach(a, low, high, b, [&](uint32_t g) { return neighbours(g, op_successors_); }, after);
-  reach(b, low, high, a, [&](uint32_t g) { return neighbours(g, op_predecessors_); }, before);
+  reach(a, b, op_successors_, SIZE_MAX, after);
+  reach(b, a, op_predecessors_, SIZE_MAX, before);
   const auto by_position = [&](uint32_t x, uint32_t y) { return position_[x] < position_[y]; };
   std::sort(after.begin(), after.end(), by_position);
   std::sort(before.begin(), before.end(), by_position);

@@ -24,25 +24,27 @@ class QuotientDag {
   /// True if a path leads from `a` (earlier) to `b` through a third group.
   bool path_outside(uint32_t a, uint32_t b) const;
   /// A shortest such path, op by op, from op `from` of the earlier group to op `to` of the later
-  /// one if there is one that begins and ends there, else between any of their ops. Ties go to the
-  /// op that comes first.
+  /// one if there is one that begins and ends there, else between any of their ops; where no data
+  /// leads from op to op all the way, ops of one group follow each other too. Ties go to the op that
+  /// comes first.
   std::vector<ValueId> witness(ValueId from, ValueId to) const;
 
   /// Joins two groups between which no path leads outside; returns the representative.
   uint32_t merge(uint32_t a, uint32_t b);
 
-  /// Edges of ops, for candidates: who reads what.
-  llvm::ArrayRef<ValueId> successors(ValueId op) const { return op_successors_[op.index]; }
-
  private:
-  template <typename Next>
-  void reach(uint32_t from, uint32_t bound_low, uint32_t bound_high, uint32_t skip, Next&& next,
-             std::vector<uint32_t>& found) const;
-  std::vector<ValueId> search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to) const;
-  llvm::SmallVector<uint32_t, 8> neighbours(uint32_t group,
-                                            const std::vector<llvm::SmallVector<ValueId, 2>>& edges) const;
+  using Edges = std::vector<llvm::SmallVector<ValueId, 2>>;  // of ops, ascending
+  enum class Reach : uint8_t { nothing, target, unknown };
 
-  std::vector<llvm::SmallVector<ValueId, 2>> op_successors_, op_predecessors_;
+  /// Collects (and marks with the epoch) the groups between the positions of `from` and `to` that
+  /// the edges lead to from `from`. target: one of them leads to `to`; unknown: more edges than the
+  /// budget.
+  Reach reach(uint32_t from, uint32_t to, const Edges& edges, size_t budget,
+              std::vector<uint32_t>& found) const;
+  std::vector<ValueId> search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to,
+                              bool through_groups) const;
+
+  Edges op_successors_, op_predecessors_;
   mutable std::vector<uint32_t> parent_;
   std::vector<llvm::SmallVector<ValueId, 4>> members_;
   std::vector<uint32_t> position_;
