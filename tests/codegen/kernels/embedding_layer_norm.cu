@@ -10,7 +10,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-embedding_add_layer_norm_beb53f24(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+embedding_add_layer_norm_1ea8cf4a(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;

@@ -8,7 +8,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_12db6846(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+softmax_eb92a382(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
