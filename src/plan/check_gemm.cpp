@@ -70,12 +70,19 @@ class GemmCheck {
       count = count * axis.extent;
       if (!axis.extent.is(1)) rest.push_back(axis);
     }
+    // Where a symbol that is an extent is 0, nothing is written at all.
+    std::vector<Symbol> symbols(symbols_.begin(), symbols_.end());
+    for (const Axis& axis : c.axes)
+      for (const SymExpr::Term& term : axis.extent.terms())
+        for (SymbolId symbol : term.symbols)
+          if (axis.extent.terms().size() == 1)
+            symbols[symbol.index].low = std::max<int64_t>(symbols[symbol.index].low, 1);
     SymExpr span = 1;
-    while (!rest.empty()) {
+    while (!rest.empty() && !count.is(0)) {
       Axis* smallest = &rest[0];
       for (Axis& axis : rest)
-        if (never_less(smallest->stride, axis.stride, symbols_)) smallest = &axis;
-      if (!never_less(smallest->stride, span, symbols_))
+        if (never_less(smallest->stride, axis.stride, symbols)) smallest = &axis;
+      if (!never_less(smallest->stride, span, symbols))
         return violation(fmt::format("the result %{} is written twice: stride {} inside a block of "
                                      "{} elements",
                                      printable(c.buffer.value), text(smallest->stride), text(span)),

@@ -33,7 +33,7 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   const Launch& launch = kernel.launch;
   SINTER_TRY(check_expr(launch.rows, program.symbols, "the number of rows", where));
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
-  if (launch.items_per_row < 1 || launch.items_per_block < 1 || launch.threads < 1 ||
+  if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0)
     return violation(fmt::format("launch with {} items a row, {} items a block, {} threads, "
                                  "{} shared bytes",
