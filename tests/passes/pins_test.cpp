@@ -1,0 +1,112 @@
+// Kernels and launches of the samples, pinned in pins.txt (SINTER_BLESS=1 rewrites it), and what
+// must hold of them whatever the numbers are.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "driver/compile.h"
+#include "frontends/build_model.h"
+#include "frontends/load_model.h"
+#include "passes/text_test.h"
+
+namespace sinter::test {
+namespace {
+
+constexpr const char* kSamples[] = {"gpt2-124m.json", "llama-2-7b.json", "llama-3.2-1b.json",
+                                    "pythia-2.8b.json", "small-llama"};
+
+LoadedModel load_sample(const std::string& name) {
+  auto loaded = load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name));
+  if (!loaded) FAIL(loaded.error().message());
+  return std::move(*loaded);
+}
+
+Module model_of(const ModelSpec& spec) {
+  auto module = build_model(spec, {WeightMap::identity(), {}}, nullptr, spec.name);
+  if (!module) FAIL(module.error().message());
+  return std::move(*module);
+}
+
+Compiled compile_entry(const Module& module, const std::string& entry, bool fuse) {
+  auto frozen = freeze(module, {entry});
+  if (!frozen) FAIL(frozen.error().message());
+  CompileOptions options;
+  options.fusion.enabled = fuse;
+  auto compiled = compile(std::move(*frozen), options);
+  if (!compiled) FAIL(compiled.error().message());
+  return std::move(*compiled);
+}
+
+struct Counts {
+  size_t launches = 0, calls = 0, kernels = 0;
+};
+
+Counts count(const Compiled& compiled) {
+  Counts counts{0, 0, compiled.program->kernels.size()};
+  for (const EntryPlan& entry : compiled.program->entries)
+    for (const Step& step : entry.steps)
+      ++(std::holds_alternative<KernelStep>(step.run) ? counts.launches : counts.calls);
+  return counts;
+}
+
+TEST_CASE("kernels and launches of the samples") {
+  std::string text = "// sample, entry, plan: launches of kernels, matrix products, kernels\n";
+  for (const char* name : kSamples) {
+    const LoadedModel model = load_sample(name);
+    for (const char* entry : {"prefill", "decode"})
+      for (bool fuse : {true, false}) {
+        const Counts counts = count(compile_entry(model.module, entry, fuse));
+        text += fmt::format("{:16} {:8} {:8} {:5} {:5} {:5}\n", name, entry,
+                            fuse ? "fused" : "unfused", counts.launches, counts.calls,
+                            counts.kernels);
+      }
+  }
+  const std::string path = SINTER_TESTS_DIR "/passes/pins.txt";
+  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
+  std::stringstream wanted;
+  wanted << std::ifstream(path).rdbuf();
+  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
+                "SINTER_BLESS=1 ctest -R passes_pins accepts the lines marked +");
+}
+
+TEST_CASE("the number of kernels does not grow with depth") {
+  for (const char* name : {"gpt2-124m.json", "llama-2-7b.json", "pythia-2.8b.json"}) {
+    CAPTURE(name);
+    ModelSpec spec = *load_sample(name).spec;
+    for (bool fuse : {true, false}) {
+      spec.layers = 3;  // the first, the last and one between
+      const Counts shallow = count(compile_entry(model_of(spec), "decode", fuse));
+      spec.layers = 32;
+      const Counts deep = count(compile_entry(model_of(spec), "decode", fuse));
+      CHECK(deep.kernels == shallow.kernels);
+      // Every layer adds the same.
+      CHECK((deep.launches - shallow.launches) % 29 == 0);
+      CHECK((deep.calls - shallow.calls) % 29 == 0);
+    }
+  }
+}
+
+TEST_CASE("a Llama layer's decode plan has no other memory-bound kernel than these") {
+  const LoadedModel model = load_sample("llama-3.2-1b.json");
+  const Compiled compiled = compile_entry(model.module, "decode", true);
+  std::vector<std::string> kernels;
+  for (const Step& step : compiled.program->entries[0].steps) {
+    const auto of_layer = [](const std::string& value) { return value.starts_with("l5."); };
+    if (std::holds_alternative<KernelStep>(step.run) && llvm::any_of(step.values, of_layer))
+      kernels.push_back(fmt::format("{}", fmt::join(step.values, " ")));
+  }
+  const std::vector<std::string> wanted = {
+      "l4.res2 l5.norm1",                              // residual and norm
+      "l5.q_rot l5.k_rot l5.k_append l5.v_append",     // rotary and cache
+      "l5.attn.probs",                                 // softmax
+      "l5.res1 l5.norm2",                              // residual and norm
+      "l5.mlp.silu l5.mlp.act",                        // SiLU and product
+      "l5.res2 l6.norm1",                              // the next layer's first
+  };
+  CHECK(fmt::format("{}", fmt::join(kernels, "\n")) == fmt::format("{}", fmt::join(wanted, "\n")));
+}
+
+}  // namespace
+}  // namespace sinter::test

@@ -1,0 +1,170 @@
+// Whole plans, fused against unfused against the evaluator, where sizes or values are awkward.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "ir/text.h"
+#include "passes/plan_runs.h"
+
+namespace sinter::test {
+namespace {
+
+Module module_of(const std::string& text) {
+  auto module = parse_module(text, "test");
+  if (!module) FAIL(module.error().message());
+  return std::move(*module);
+}
+
+void check_plans(const Module& module, llvm::ArrayRef<int64_t> symbol_values,
+                 const InputEditor& edit = {}) {
+  const std::string difference = compare_plans(module, symbol_values, {}, edit);
+  CHECK_MESSAGE(difference.empty(), difference);
+}
+
+TEST_CASE("a residual that lives across 32 layers") {
+  std::string ops, weights, last = "x";
+  for (int i = 0; i < 32; ++i) {
+    weights += fmt::format("  weight %w{0} : f32[16, 16] = file {{tensor = \"w{0}\"}}\n", i);
+    ops += fmt::format(
+        "    %a{0} = tanh %{1} : f32[N, 16]\n"
+        "    %b{0} = linear %a{0}, %w{0} : f32[N, 16]\n"
+        "    %c{0} = exp %b{0} : f32[N, 16]\n",
+        i, last);
+    last = fmt::format("c{}", i);
+  }
+  const Module module = module_of(
+      "module @m {\n  symbol N in [1, 8]\n" + weights +
+      "  entry @f(%x: f32[N, 16], %y: f32[N, 16]) -> (%out) {\n    %res = add %x, %y : f32[N, 16]\n" +
+      ops + "    %out = add %res, %" + last + " : f32[N, 16]\n  }\n}\n");
+  check_plans(module, {5});
+}
+
+TEST_CASE("a view chain that keeps a buffer alive") {
+  check_plans(module_of(R"(module @m {
+  symbol N in [1, 8]
+  weight %w : f32[12, 12] = file {tensor = "w"}
+  entry @f(%x: f32[N, 12]) -> (%late, %z) {
+    %big = exp %x : f32[N, 12]
+    %v1 = reshape %big : f32[N, 3, 4]
+    %v2 = transpose %v1 {axes = [0, 2, 1]} : f32[N, 4, 3]
+    %v3 = slice %v2 {axis = 1, begin = 1, size = 2} : f32[N, 2, 3]
+    %y = linear %x, %w : f32[N, 12]
+    %y2 = linear %y, %w : f32[N, 12]
+    %y3 = linear %y2, %w : f32[N, 12]
+    %z = tanh %y3 : f32[N, 12]
+    %late = neg %v3 : f32[N, 2, 3]
+  }
+})"), {3});
+}
+
+TEST_CASE("reads of a state that its own update changes") {
+  // The appended value is made of a shifted, a transposed and a gathered read of the old version;
+  // the result of the same reads of the new one.
+  check_plans(module_of(R"(module @m {
+  symbol N in [1, 8]
+  state %s : f32[8, 8]
+  entry @f(%x: f32[4, 8], %slot: i32[4]) -> (%old, %new) {
+    %shifted = slice %s {axis = 0, begin = 3, size = 4} : f32[4, 8]
+    %turned = transpose %s {axes = [1, 0]} : f32[8, 8]
+    %part = slice %turned {axis = 0, begin = 2, size = 4} : f32[4, 8]
+    %rows = embedding %s, %slot : f32[4, 8]
+    %sum1 = add %shifted, %part : f32[4, 8]
+    %sum2 = add %sum1, %rows : f32[4, 8]
+    %old = add %sum2, %x : f32[4, 8]
+    %s1 = kv_append %s, %old, %slot : f32[8, 8]
+    %shifted1 = slice %s1 {axis = 0, begin = 3, size = 4} : f32[4, 8]
+    %turned1 = transpose %s1 {axes = [1, 0]} : f32[8, 8]
+    %part1 = slice %turned1 {axis = 0, begin = 2, size = 4} : f32[4, 8]
+    %sum3 = add %shifted1, %part1 : f32[4, 8]
+    %s2 = kv_append %s1, %sum3, %slot : f32[8, 8]
+    %rows2 = embedding %s2, %slot : f32[4, 8]
+    %new = mul %rows2, %sum3 : f32[4, 8]
+  }
+})"), {1}, [](std::string_view, std::vector<HostTensor>& inputs) {
+    const int32_t slots[] = {6, 1, 4, 3};
+    std::copy(std::begin(slots), std::end(slots), inputs[1].data<int32_t>());
+  });
+}
+
+TEST_CASE("rows of every length") {
+  for (int64_t length : {1, 3, 7, 31, 33, 127, 129, 1023, 1025, 4095}) {
+    CAPTURE(length);
+    check_plans(module_of(fmt::format(R"(module @m {{
+  symbol N in [0, 8]
+  weight %w : f16[{0}] = file {{tensor = "norm.weight"}}
+  weight %b : f16[{0}] = file {{tensor = "norm.bias"}}
+  entry @f(%x: f16[N, {0}], %r: f16[N, {0}]) -> (%sum, %soft, %norm) {{
+    %sum = add %x, %r : f16[N, {0}]
+    %soft = softmax %sum : f16[N, {0}]
+    %ln = layer_norm %soft, %w, %b {{eps = 1e-5}} : f16[N, {0}]
+    %rms = rms_norm %sum, %w {{eps = 1e-5}} : f16[N, {0}]
+    %norm = add %ln, %rms : f16[N, {0}]
+  }}
+}})", length)), {3});
+  }
+}
+
+TEST_CASE("softmax of rows that are masked, infinite or no numbers") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int64_t length : {1, 31, 33, 1023, 1025}) {
+    CAPTURE(length);
+    check_plans(module_of(fmt::format(R"(module @m {{
+  entry @f(%x: f32[6, {0}], %y: f32[6, {0}]) -> (%soft, %sum) {{
+    %sum = add %x, %y : f32[6, {0}]
+    %soft = softmax %sum : f32[6, {0}]
+  }}
+}})", length)), {}, [&](std::string_view, std::vector<HostTensor>& inputs) {
+      float* x = inputs[0].data<float>();
+      std::fill(x, x + length, -kInfinity);                // fully masked
+      x[length + length / 2] = kInfinity;                  // one +inf
+      x[2 * length + length - 1] = NAN;                    // one NaN
+      std::fill(x + 3 * length, x + 4 * length, kInfinity);
+      std::fill(x + 4 * length, x + 5 * length - 1, -kInfinity);  // one element left
+    });
+  }
+}
+
+TEST_CASE("sizes of zero, for every op") {
+  std::stringstream text;
+  text << std::ifstream(SINTER_TESTS_DIR "/ir/every_op.sir").rdbuf();
+  Module module = module_of(text.str());
+  module.symbols[0].low = 0;
+  std::erase_if(module.entries, [](const Entry& entry) { return entry.name == "leaf"; });
+  // The second output has a size that only the device knows: no kernel on the host has that.
+  Graph& graph = module.entries[0].graph;
+  graph.outputs.erase(graph.outputs.begin() + 1);
+  remove_dead_ops(graph);
+  for (int64_t tokens : {0, 1, 5}) {
+    CAPTURE(tokens);
+    check_plans(module, {tokens, 8, 0});
+  }
+}
+
+TEST_CASE("constant sizes of zero") {
+  check_plans(module_of(R"(module @m {
+  symbol N in [0, 8]
+  weight %w : f32[16, 0] = file {tensor = "w"}
+  weight %none : f32[0, 16] = file {tensor = "none"}
+  state %s : f32[8, 0]
+  entry @f(%x: f32[N, 0], %y: f32[N, 16], %slot: i32[N], %e: f32[0, 4]) -> (%a, %b, %c, %d, %soft, %sum, %max, %turned, %joined) {
+    %a = exp %x : f32[N, 0]
+    %b = linear %x, %w : f32[N, 16]
+    %c = linear %y, %none : f32[N, 0]
+    %s1 = kv_append %s, %x, %slot : f32[8, 0]
+    %rows = embedding %s1, %slot : f32[N, 0]
+    %d = add %rows, %a : f32[N, 0]
+    %soft = softmax %x : f32[N, 0]
+    %sum = reduce_sum %x {axes = [1]} : f32[N, 1]
+    %max = reduce_max %e {axes = [0]} : f32[1, 4]
+    %turn = transpose %e {axes = [1, 0]} : f32[4, 0]
+    %turned = neg %turn : f32[4, 0]
+    %joined = concat %e, %e {axis = 0} : f32[0, 4]
+  }
+})"), {3});
+}
+
+}  // namespace
+}  // namespace sinter::test
