@@ -21,13 +21,13 @@ struct MutableMatrix {
 };
 
 /// c[m, n] = round(sum over k of a[m, k] * b[k, n] + bias[n]); float types only, `bias` is a row
-/// (its row_stride is not used) or null. A sum is over chunks of 256 values of k, upwards in
-/// float32, the chunks then added upwards, without fused multiply-add: an element's bits depend on
-/// its row of a, its column of b and k alone, not on m, n, the strides or the machine.
+/// (its row_stride is not used) or null. Operands are made dense float32 and go through OpenBLAS in
+/// one thread: the same call gives the same bits on one machine; another m or n may sum an element
+/// in another order.
 void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m, int64_t n,
           int64_t k, const ConstMatrix* bias = nullptr);
 
-/// The core, on dense operands: c[m, n] = a[m, k] * b[n, k]^T.
+/// The core, on dense operands: c[m, n] = a[m, k] * b[n, k]^T; zeros where k is 0.
 void multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k);
 void multiply(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k);
 

@@ -87,12 +87,11 @@ TEST_CASE("einsum: batch, free and summed axes in any order") {
     }
 }
 
-TEST_CASE("gemm: the bits of an element do not depend on m, n or strides") {
+TEST_CASE("gemm: strided operands and results give the bits of dense ones, close to float64") {
   const int64_t m = 37, n = 70, k = 519;
   const HostTensor a = random_tensor(DType::f32, {m, k}, -1, 1, 1);
   const HostTensor b = random_tensor(DType::f32, {k, n}, -1, 1, 2);
   const HostTensor bias = random_tensor(DType::f16, {n}, -1, 1, 3);
-  std::vector<float> whole(m * n), one(1);
   const auto matrix = [](auto* data, DType dtype, int64_t row, int64_t column) {
     return ConstMatrix{reinterpret_cast<const std::byte*>(data), dtype, row, column};
   };
@@ -100,36 +99,30 @@ TEST_CASE("gemm: the bits of an element do not depend on m, n or strides") {
     return MutableMatrix{reinterpret_cast<std::byte*>(values.data()), DType::f32, row, column};
   };
   const ConstMatrix bias_row = matrix(bias.bytes.data(), DType::f16, 0, 1);
-  gemm(matrix(a.data<float>(), DType::f32, k, 1), matrix(b.data<float>(), DType::f32, n, 1),
-       result(whole, n, 1), m, n, k, &bias_row);
+  std::vector<float> dense(m * n), again(m * n), wide(m * (n + 3), 7.0f);
+  const auto product = [&](const float* left, int64_t row, int64_t column, std::vector<float>& into,
+                           int64_t into_row) {
+    gemm(matrix(left, DType::f32, row, column), matrix(b.data<float>(), DType::f32, n, 1),
+         result(into, into_row, 1), m, n, k, &bias_row);
+  };
+  product(a.data<float>(), k, 1, dense, n);
+  product(a.data<float>(), k, 1, again, n);
+  std::vector<float> transposed(m * k);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l) transposed[l * m + i] = a.data<float>()[i * k + l];
+  product(transposed.data(), 1, m, wide, n + 3);
   int wrong = 0;
-  for (int64_t i = 0; i < m; i += 5)
-    for (int64_t j = 0; j < n; j += 3) {
-      const ConstMatrix bias_one = matrix(bias.data<uint16_t>() + j, DType::f16, 0, 1);
-      gemm(matrix(a.data<float>() + i * k, DType::f32, k, 1),
-           matrix(b.data<float>() + j, DType::f32, n, 1), result(one, 1, 1), 1, 1, k, &bias_one);
-      wrong += math::float_bits(one[0]) != math::float_bits(whole[i * n + j]);
-      // The order itself: chunks of 256, upwards.
-      float sum = 0;
-      for (int64_t start = 0; start < k; start += 256) {
-        float chunk = 0;
-        for (int64_t l = start; l < std::min(start + 256, k); ++l)
-          chunk += a.data<float>()[i * k + l] * b.data<float>()[l * n + j];
-        sum += chunk;
-      }
-      sum += math::f16_to_float(bias.data<uint16_t>()[j]);
-      wrong += math::float_bits(one[0]) != math::float_bits(sum);
-    }
-  CHECK(wrong == 0);
-  // c transposed: (b^T a^T)^T, into columns of a wider result.
-  std::vector<float> wide(m * (n + 3), 7.0f);
-  gemm(matrix(b.data<float>(), DType::f32, 1, n), matrix(a.data<float>(), DType::f32, 1, k),
-       result(wide, 1, n + 3), n, m, k);
-  gemm(matrix(a.data<float>(), DType::f32, k, 1), matrix(b.data<float>(), DType::f32, n, 1),
-       result(whole, n, 1), m, n, k);
   for (int64_t i = 0; i < m; ++i) {
-    wrong += std::memcmp(&wide[i * (n + 3)], &whole[i * n], n * sizeof(float)) != 0;
-    wrong += wide[i * (n + 3) + n] != 7.0f;
+    for (int64_t j = 0; j < n; ++j) {
+      const uint32_t bits = math::float_bits(dense[i * n + j]);
+      wrong += bits != math::float_bits(again[i * n + j]);
+      wrong += bits != math::float_bits(wide[i * (n + 3) + j]);
+      double sum = math::f16_to_float(bias.data<uint16_t>()[j]);
+      for (int64_t l = 0; l < k; ++l)
+        sum += static_cast<double>(a.data<float>()[i * k + l]) * b.data<float>()[l * n + j];
+      wrong += std::abs(dense[i * n + j] - sum) > tolerance(DType::f32, sum, k);
+    }
+    for (int64_t j = n; j < n + 3; ++j) wrong += wide[i * (n + 3) + j] != 7.0f;
   }
   CHECK(wrong == 0);
 }
