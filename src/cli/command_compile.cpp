@@ -48,7 +48,8 @@ Result<std::vector<MachineCode>> all_machine_code(const Program& program,
 
 Status compile_model(const CompileCommand& options) {
   SINTER_LET(request, to_request(options));
-  const std::string folder = options.output.empty() ? default_folder(options.model) : options.output;
+  const std::string folder =
+      options.output.empty() ? default_folder(options.model) : options.output;
   SINTER_TRY(check_plan_folder(folder));
   progress("compiling");
   SINTER_LET(built, build(request));
@@ -73,11 +74,12 @@ Status compile_model(const CompileCommand& options) {
 }  // namespace
 
 void add_compile(CLI::App& program, Action& action) {
-  CLI::App& command =
-      *program.add_subcommand("compile", "makes the fused plan: a folder of plan, CUDA text and ledger");
+  CLI::App& command = *program.add_subcommand(
+      "compile", "makes the fused plan: a folder of plan, CUDA text and ledger");
   auto options = std::make_shared<CompileCommand>();
   add_model(command, *options);
-  command.add_option("-o,--output", options->output, "the plan's folder; default: NAME.sinter here")
+  command
+      .add_option("-o,--output", options->output, "the plan's folder; default: NAME.sinter here")
       ->type_name("DIR");
   add_phase(command, *options);
   add_compiling(command, *options);

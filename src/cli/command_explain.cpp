@@ -49,14 +49,17 @@ Status explain_model(const ExplainCommand& options) {
 }  // namespace
 
 void add_explain(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("explain", "what was fused, what was refused, and why");
+  CLI::App& command =
+      *program.add_subcommand("explain", "what was fused, what was refused, and why");
   auto options = std::make_shared<ExplainCommand>();
   add_model(command, *options);
   command.add_option("--why", options->why, "do these two values share a kernel, and why (not)?")
       ->type_name("A B")
       ->expected(2);
-  command.add_option("--html", options->html, "write the ledger as one web page")->type_name("FILE");
-  command.add_option("--dot", options->dot, "write the kernels as a Graphviz graph")->type_name("FILE");
+  command.add_option("--html", options->html, "write the ledger as one web page")
+      ->type_name("FILE");
+  command.add_option("--dot", options->dot, "write the kernels as a Graphviz graph")
+      ->type_name("FILE");
   add_phase(command, *options);
   add_compiling(command, *options);
   add_json(command, *options);

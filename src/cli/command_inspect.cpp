@@ -23,7 +23,9 @@ void add_inspect(CLI::App& program, Action& action) {
       "inspect", "what a model is and what limits its parts on a device; reads no weights");
   auto options = std::make_shared<CommandOptions>();
   add_model(command, *options);
-  command.add_option("--arch", options->archs.front(), "the device")->type_name("NAME")->capture_default_str();
+  command.add_option("--arch", options->archs.front(), "the device")
+      ->type_name("NAME")
+      ->capture_default_str();
   add_json(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return inspect_model(*options); }; });

@@ -25,6 +25,8 @@ void add_commands(CLI::App& program, Action& action) {
   add_inspect(program, action);
   add_compile(program, action);
   add_explain(program, action);
+  add_run(program, action);
+  add_verify(program, action);
   add_devices(program, action);
   add_cache(program, action);
 }

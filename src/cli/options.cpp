@@ -24,10 +24,13 @@ Status add_pairs(const std::vector<std::string>& texts, const char* option,
 }  // namespace
 
 void add_model(CLI::App& command, CommandOptions& options) {
-  command.add_option("MODEL", options.model,
-                     "Hugging Face folder, llama2.c .bin, spec .json or module .sir")
+  command
+      .add_option("MODEL", options.model,
+                  "Hugging Face folder, llama2.c .bin, spec .json or module .sir")
       ->required();
-  command.add_option("--dtype", options.dtype, "compute in fp32, fp16 or bf16; default: the model's own")
+  command
+      .add_option("--dtype", options.dtype,
+                  "compute in fp32, fp16 or bf16; default: the model's own")
       ->type_name("TYPE");
   command
       .add_option("--random-weights", options.random_weights,
@@ -36,7 +39,8 @@ void add_model(CLI::App& command, CommandOptions& options) {
 }
 
 void add_compiling(CLI::App& command, CommandOptions& options) {
-  command.add_option("--arch", options.archs, "compile for this device; `sinter devices` lists them")
+  command
+      .add_option("--arch", options.archs, "compile for this device; `sinter devices` lists them")
       ->type_name("NAME")
       ->default_str(options.archs.front())
       ->allow_extra_args(false)
@@ -45,7 +49,8 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->type_name("strict|fast")
       ->capture_default_str();
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
-  command.add_option("--require", options.required, "two values that must share a kernel; repeatable")
+  command
+      .add_option("--require", options.required, "two values that must share a kernel; repeatable")
       ->type_name("A,B")
       ->allow_extra_args(false);
   command.add_option("--forbid", options.forbidden, "two values that must not; repeatable")
@@ -72,8 +77,10 @@ void add_json(CLI::App& command, CommandOptions& options) {
 }
 
 void add_verbosity(CLI::App& command) {
-  command.add_flag_callback("-v,--verbose", [] { verbosity = Verbosity::verbose; }, "say more");
-  command.add_flag_callback("-q,--quiet", [] { verbosity = Verbosity::quiet; }, "errors and results only");
+  command.add_flag_callback(
+      "-v,--verbose", [] { verbosity = Verbosity::verbose; }, "say more");
+  command.add_flag_callback(
+      "-q,--quiet", [] { verbosity = Verbosity::quiet; }, "errors and results only");
 }
 
 Result<DType> to_dtype(const std::string& text) {

@@ -24,12 +24,13 @@ struct CommandOptions {
   bool json = false;
 };
 
-void add_model(CLI::App& command, CommandOptions& options);     // MODEL --dtype --random-weights
-void add_compiling(CLI::App& command, CommandOptions& options); // --arch --numerics ... --stop-after
+void add_model(CLI::App& command, CommandOptions& options);  // MODEL --dtype --random-weights
+void add_compiling(CLI::App& command,
+                   CommandOptions& options);  // --arch --numerics ... --stop-after
 void add_phase(CLI::App& command, CommandOptions& options);
 void add_device(CLI::App& command, CommandOptions& options);
 void add_json(CLI::App& command, CommandOptions& options);
-void add_verbosity(CLI::App& command);                          // -v -q
+void add_verbosity(CLI::App& command);  // -v -q
 
 /// The options' meaning; usage errors.
 Result<BuildRequest> to_request(const CommandOptions& options);

@@ -50,7 +50,8 @@ void print_result(std::string_view text) {
 }
 
 Status flush_results() {
-  if (!reader_gone && !write_error && std::fflush(stdout) != 0 && errno != EPIPE) write_error = errno;
+  if (!reader_gone && !write_error && std::fflush(stdout) != 0 && errno != EPIPE)
+    write_error = errno;
   if (write_error)
     return fail(fmt::format("cannot write: {}", std::generic_category().message(write_error)),
                 "standard output", "check the space on the disk");
@@ -87,7 +88,9 @@ InterruptsHeld::~InterruptsHeld() {
 
 void set_up_signals() {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGINT, [](int) { ::_exit(kInterrupted); });
+  // Started where interrupts are ignored (nohup, a script's background), it ignores them too.
+  if (std::signal(SIGINT, [](int) { ::_exit(kInterrupted); }) == SIG_IGN)
+    std::signal(SIGINT, SIG_IGN);
 }
 
 }  // namespace sinter

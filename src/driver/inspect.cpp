@@ -67,7 +67,8 @@ class OpCosts {
     Builder builder(body, symbols_);
     llvm::SmallVector<ValueId, 3> operands;
     for (ValueId id : op.operands)
-      operands.push_back(builder.leaf(OpKind::input, graph[id].type, fmt::format("x{}", operands.size())));
+      operands.push_back(
+          builder.leaf(OpKind::input, graph[id].type, fmt::format("x{}", operands.size())));
     decompose(builder, op.kind, operands, op.attrs);
     double total = 0;
     for (const Op& part : body.ops()) total += flops(body, part);
@@ -104,7 +105,8 @@ std::string class_of(const Op& op) {
     case OpKind::rms_norm:
       return "norms";
     default:
-      return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(op_info(op.kind).name);
+      return op_class(op) == OpClass::elementwise ? "elementwise"
+                                                  : std::string(op_info(op.kind).name);
   }
 }
 
@@ -132,7 +134,8 @@ EntryCosts entry_costs(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
   }
   for (size_t i = 0; i < symbols.size(); ++i)
     if (used[i])
-      costs.sizes += fmt::format("{}{}={}", costs.sizes.empty() ? "" : " ", symbols[i].name, sizes[i]);
+      costs.sizes +=
+          fmt::format("{}{}={}", costs.sizes.empty() ? "" : " ", symbols[i].name, sizes[i]);
   return costs;
 }
 
@@ -169,7 +172,8 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
                                   {spec.mlp_bias, "mlp"}})
     if (has) biases += (biases.empty() ? "" : ", ") + std::string(name);
   fact("biases", biases.empty() ? "none" : biases);
-  fact("vocabulary", fmt::format("{}{}", spec.vocabulary, spec.tied ? ", output tied to the embedding" : ""));
+  fact("vocabulary",
+       fmt::format("{}{}", spec.vocabulary, spec.tied ? ", output tied to the embedding" : ""));
 }
 
 }  // namespace
@@ -185,10 +189,13 @@ Result<Inspection> inspect(const LoadedModel& model, const std::string& device) 
   const OpCosts cost(module.symbols, sizes);
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.
-    if (llvm::none_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; })) continue;
+    if (llvm::none_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; }))
+      continue;
     result.parameters += static_cast<int64_t>(cost.elements(weight.type));
-    auto at = llvm::find_if(result.weight_bytes, [&](auto& w) { return w.first == weight.type.dtype; });
-    if (at == result.weight_bytes.end()) at = result.weight_bytes.insert(at, {weight.type.dtype, 0.0});
+    auto at =
+        llvm::find_if(result.weight_bytes, [&](auto& w) { return w.first == weight.type.dtype; });
+    if (at == result.weight_bytes.end())
+      at = result.weight_bytes.insert(at, {weight.type.dtype, 0.0});
     at->second += cost.bytes(weight.type);
   }
   for (const State& state : module.states)

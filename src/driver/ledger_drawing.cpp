@@ -66,8 +66,9 @@ for (const field of document.querySelectorAll("input")) {
 )";
 
 std::string html_kernels(const EntryLedger& entry) {
-  std::string text = "<details open><summary>Kernels, in order</summary><table><thead><tr>"
-                     "<th>#</th><th>kernel</th><th>bytes</th><th>computes</th></tr></thead><tbody>\n";
+  std::string text =
+      "<details open><summary>Kernels, in order</summary><table><thead><tr>"
+      "<th>#</th><th>kernel</th><th>bytes</th><th>computes</th></tr></thead><tbody>\n";
   std::optional<int64_t> layer;
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const LedgerStep& step = entry.steps[i];
@@ -76,10 +77,11 @@ std::string html_kernels(const EntryLedger& entry) {
       text += fmt::format("<tr class=\"layer\"><td colspan=\"4\">{}</td></tr>\n",
                           own < 0 ? "outside the layers" : fmt::format("layer {}", own));
     layer = own;
-    text += fmt::format("<tr><td class=\"n\">{}</td><td><code>{}</code></td><td class=\"n\">{}</td>"
-                        "<td><code>{}</code></td></tr>\n",
-                        i, html(step.name), with_unit(step.bytes, "B"),
-                        html(fmt::format("{}", fmt::join(step.values, " "))));
+    text += fmt::format(
+        "<tr><td class=\"n\">{}</td><td><code>{}</code></td><td class=\"n\">{}</td>"
+        "<td><code>{}</code></td></tr>\n",
+        i, html(step.name), with_unit(step.bytes, "B"),
+        html(fmt::format("{}", fmt::join(step.values, " "))));
   }
   return text + "</tbody></table></details>\n";
 }
@@ -88,14 +90,16 @@ std::string html_decisions(const EntryLedger& entry) {
   std::string text =
       "<details open><summary>Decisions</summary><input type=\"search\" "
       "placeholder=\"search: names, reasons, fused, refused\">"
-      "<table><thead><tr><th></th><th>values</th><th>reason</th><th>detail</th></tr></thead><tbody>\n";
+      "<table><thead><tr><th></th><th>values</th><th>reason</th><th>detail</th></tr></"
+      "thead><tbody>\n";
   for (const LedgerDecision& d : entry.decisions) {
-    std::string detail = d.fused ? fmt::format("saves {}", with_unit(d.saved_bytes, "B")) : d.detail;
+    std::string detail =
+        d.fused ? fmt::format("saves {}", with_unit(d.saved_bytes, "B")) : d.detail;
     if (!d.path.empty()) detail += fmt::format(" {}", fmt::join(d.path, " → "));
-    text += fmt::format("<tr class=\"{0}\"><td>{0}</td><td><code>{1}<br>{2}</code></td><td>{3}</td>"
-                        "<td><code>{4}</code></td></tr>\n",
-                        d.fused ? "fused" : "refused", html(d.a), html(d.b), html(d.text),
-                        html(detail));
+    text += fmt::format(
+        "<tr class=\"{0}\"><td>{0}</td><td><code>{1}<br>{2}</code></td><td>{3}</td>"
+        "<td><code>{4}</code></td></tr>\n",
+        d.fused ? "fused" : "refused", html(d.a), html(d.b), html(d.text), html(detail));
   }
   return text + "</tbody></table></details>\n";
 }

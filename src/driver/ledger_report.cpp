@@ -66,10 +66,10 @@ std::string ledger_json(const Compiled& compiled) {
     const auto list = [](const std::vector<std::string>& items) {
       return items.empty() ? "[]" : fmt::format("[\n{}\n    ]", fmt::join(items, ",\n"));
     };
-    entries.push_back(fmt::format(
-        "  {{\n    \"name\": {},\n    \"kernels\": {},\n    \"decisions\": {}\n  }}",
-        Json(entry.name).dump(-1, ' ', false, Json::error_handler_t::replace), list(kernels),
-        list(decisions)));
+    entries.push_back(
+        fmt::format("  {{\n    \"name\": {},\n    \"kernels\": {},\n    \"decisions\": {}\n  }}",
+                    Json(entry.name).dump(-1, ' ', false, Json::error_handler_t::replace),
+                    list(kernels), list(decisions)));
   }
   return fmt::format("{{\"entries\": [\n{}\n]}}\n", fmt::join(entries, ",\n"));
 }

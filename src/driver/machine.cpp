@@ -41,10 +41,9 @@ std::string devices_text() {
     table.add({d.name, std::to_string(d.multiprocessors), with_unit(d.memory_bytes_per_s, "B/s"),
                with_unit(d.tensor_flops_per_s, "FLOP/s")});
   const Result<NvrtcFile> nvrtc = find_nvrtc();
-  return table.str() +
-         fmt::format("\nNVRTC: {}\nCUDA driver: {}\nplans run on: cpu\n",
-                     nvrtc ? nvrtc->path : "not found, kernels stay CUDA text",
-                     has_cuda_driver() ? "libcuda.so.1" : "not found");
+  return table.str() + fmt::format("\nNVRTC: {}\nCUDA driver: {}\nplans run on: cpu\n",
+                                   nvrtc ? nvrtc->path : "not found, kernels stay CUDA text",
+                                   has_cuda_driver() ? "libcuda.so.1" : "not found");
 }
 
 std::string devices_json() {

@@ -48,7 +48,8 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
   const auto place = [&](ValueId id, std::string& kernel, uint32_t& step) {
     const ValueId root = root_of(graph, id);
     if (root != id)
-      answer.notes.push_back(fmt::format("{} is a way of reading {}", graph[id].name, graph[root].name));
+      answer.notes.push_back(
+          fmt::format("{} is a way of reading {}", graph[id].name, graph[root].name));
     const uint32_t group = fusion.grouping.group_of[root.index];
     if (group == UINT32_MAX) return;
     step = group;
@@ -64,11 +65,12 @@ std::string why_json(const Why& why, const std::string& entry) {
   using Json = nlohmann::ordered_json;
   const LedgerDecision& d = why.decision;
   Json kernels = Json::array(), steps = Json::array();
-  for (const auto& [kernel, step] : {std::pair(&why.kernel_a, why.step_a), {&why.kernel_b, why.step_b}}) {
+  for (const auto& [kernel, step] :
+       {std::pair(&why.kernel_a, why.step_a), {&why.kernel_b, why.step_b}}) {
     kernels.push_back(kernel->empty() ? Json(nullptr) : Json(*kernel));
     steps.push_back(kernel->empty() ? Json(nullptr) : Json(step));
   }
-  const Json json = {{"entry", entry},        {"a", d.a},           {"b", d.b},
+  const Json json = {{"entry", entry},         {"a", d.a},           {"b", d.b},
                      {"same_kernel", d.fused}, {"reason", d.reason}, {"text", d.text},
                      {"detail", d.detail},     {"path", d.path},     {"kernels", kernels},
                      {"steps", steps},         {"notes", why.notes}};

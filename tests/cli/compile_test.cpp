@@ -1,0 +1,125 @@
+// The folder of a plan: what it holds, that it is deterministic, and what it never replaces.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A residual and its norm: one kernel of each phase's kind is enough to see machine code.
+constexpr const char* kModule = R"(module @small {
+  symbol N in [1, 64]
+  weight %w : f32[32] = file {tensor = "w"}
+  entry @main(%x: f32[N, 32], %y: f32[N, 32]) -> (%sum, %norm) {
+    %sum = add %x, %y : f32[N, 32]
+    %norm = rms_norm %sum, %w {eps = 0.5} : f32[N, 32]
+  }
+}
+)";
+
+ProgramRun compile_to(const std::string& model, const std::string& folder,
+                      const std::string& cache) {
+  return run_program({"compile", model, "-o", folder}, {"SINTER_CACHE_DIR=" + cache});
+}
+
+TEST_CASE("two processes with caches of their own write the same bytes") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir";
+  write_whole(module, kModule);
+  const ProgramRun first = compile_to(module, place.path() + "/a", place.path() + "/cache1");
+  REQUIRE_MESSAGE(first.code == 0, first.err);
+  // Elsewhere and at another time, over a plan that is there already.
+  REQUIRE(compile_to(module, place.path() + "/b", place.path() + "/cache2").code == 0);
+  const ProgramRun again = compile_to(module, place.path() + "/b", place.path() + "/cache2");
+  REQUIRE(again.code == 0);
+  const auto a = folder_contents(place.path() + "/a"), b = folder_contents(place.path() + "/b");
+  CHECK(a == b);
+  CHECK(a.size() >= 9);  // plan, ledger, six dumps, a kernel
+  for (const auto& [path, content] : a) {
+    CAPTURE(path);
+    CHECK(!content.empty());
+    CHECK(content.find(place.path()) == std::string::npos);
+  }
+  CHECK(read_whole(place.path() + "/a/ir/00-input.sir").find("rms_norm %sum, %w") !=
+        std::string::npos);
+  CHECK(first.out.find("2 → 1") != std::string::npos);  // launches
+  // Nothing else is left beside the folders.
+  size_t beside = 0;
+  for (const auto& entry : fs::directory_iterator(place.path())) beside += entry.is_directory();
+  const bool nvrtc = first.err.find("stay CUDA text") == std::string::npos;
+  CHECK(beside == (nvrtc ? 4 : 2));
+  if (nvrtc) CHECK(again.err.find("1 kernel for sm_90a: 1 from the cache") != std::string::npos);
+}
+
+TEST_CASE("the ledger of a plan is JSON with kernels and decisions") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir";
+  write_whole(module, kModule);
+  REQUIRE(compile_to(module, place.path() + "/plan", place.path() + "/cache").code == 0);
+  const auto fusion = nlohmann::json::parse(read_whole(place.path() + "/plan/fusion.json"));
+  const auto& entry = fusion["entries"][0];
+  CHECK(entry["name"] == "main");
+  CHECK(entry["kernels"].size() == 1);
+  CHECK(entry["kernels"][0]["kind"] == "kernel");
+  CHECK(entry["kernels"][0]["values"] == std::vector<std::string>{"sum", "norm"});
+  CHECK(entry["kernels"][0]["bytes"] == 4 * 64 * 32 * 4 + 32 * 4);
+  REQUIRE(entry["decisions"].size() == 1);
+  CHECK(entry["decisions"][0]["fused"] == true);
+  CHECK(entry["decisions"][0]["a"] == "sum");
+  CHECK(entry["decisions"][0]["b"] == "norm");
+  CHECK(entry["decisions"][0]["reason"] == "fused");
+  const auto plan = nlohmann::json::parse(read_whole(place.path() + "/plan/plan.json"));
+  CHECK(fs::exists(place.path() + "/plan/" + plan["kernels"][0]["file"].get<std::string>()));
+}
+
+TEST_CASE("a folder that is no plan is left alone") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir", target = place.path() + "/mine";
+  write_whole(module, kModule);
+  const auto refused = [&](const std::string& part) {
+    const auto before = folder_contents(place.path());
+    const ProgramRun run = compile_to(module, target, place.path() + "/cache");
+    CAPTURE(run.err);
+    CHECK(run.code == 4);
+    CHECK(run.out == "");
+    CHECK(run.err.find(part) != std::string::npos);
+    CHECK(folder_contents(place.path()) == before);
+  };
+  fs::create_directory(target);
+  write_whole(target + "/notes.txt", "mine");
+  refused("notes.txt");
+  fs::remove(target + "/notes.txt");
+  write_whole(target + "/plan.json", "{\"name\": \"another program's\"}");
+  refused("no plan.json of Sinter");
+  write_whole(target + "/plan.json", "not JSON");
+  refused("no plan.json of Sinter");
+  fs::remove_all(target);
+  write_whole(target, "a file");
+  refused("no folder");
+  fs::remove(target);
+  fs::create_directory(target);
+  CHECK(compile_to(module, target, place.path() + "/cache").code == 0);  // empty: taken
+  write_whole(target + "/notes.txt", "mine");
+  refused("notes.txt");  // a plan, but not only
+}
+
+TEST_CASE("a link to a plan's folder stays a link") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir";
+  write_whole(module, kModule);
+  fs::create_directory(place.path() + "/real");
+  fs::create_directory_symlink(place.path() + "/real", place.path() + "/link");
+  for (int i = 0; i < 2; ++i)
+    CHECK(compile_to(module, place.path() + "/link/", place.path() + "/cache").code == 0);
+  CHECK(fs::is_symlink(place.path() + "/link"));
+  CHECK(fs::exists(place.path() + "/real/plan.json"));
+}
+
+}  // namespace
+}  // namespace sinter

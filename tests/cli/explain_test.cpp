@@ -1,0 +1,159 @@
+// What people and programs are told about fusions and models, for every golden model.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+struct GoldenModel {
+  const char* name;
+  bool parallel = false;  // one residual a layer, called res
+};
+constexpr GoldenModel kGoldenModels[] = {{"gpt2"},
+                                         {"gpt_neox_parallel", true},
+                                         {"gpt_neox_sequential"},
+                                         {"llama"},
+                                         {"llama3_gqa_scaled_rope"}};
+
+std::string folder_of(const GoldenModel& model) {
+  return std::string(SINTER_TESTS_DIR "/golden/") + model.name;
+}
+
+nlohmann::json json_of(const std::vector<std::string>& arguments) {
+  const ProgramRun run = run_program(arguments);
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(run.err == "");
+  return nlohmann::json::parse(run.out);
+}
+
+TEST_CASE("attention stands between a norm and the residual after it") {
+  for (const GoldenModel& model : kGoldenModels) {
+    CAPTURE(model.name);
+    const std::string residual = model.parallel ? "l0.res" : "l0.res1";
+    for (const char* phase : {"prefill", "decode"}) {
+      CAPTURE(phase);
+      const auto why = json_of(
+          {"explain", folder_of(model), "--phase", phase, "--json", "--why", "l0.norm1", residual});
+      CHECK(why["same_kernel"] == false);
+      CHECK(why["reason"] == "convexity.path");
+      CHECK(why["entry"] == phase);
+      CHECK(why["kernels"].size() == 2);
+      CHECK(why["kernels"][0] != why["kernels"][1]);
+      const auto path = why["path"].get<std::vector<std::string>>();
+      CHECK(path.front() == "l0.norm1");
+      CHECK(path.back() == residual);
+      size_t at = 0;  // in this order
+      for (const char* value : {"l0.qkv", "l0.attn", "l0.attn_out"}) {
+        CAPTURE(value);
+        while (at < path.size() && path[at] != value) ++at;
+        CHECK(at < path.size());
+      }
+    }
+    const ProgramRun text =
+        run_program({"explain", folder_of(model), "--why", "l0.norm1", residual});
+    CHECK(text.out.find("do not share a kernel") != std::string::npos);
+    CHECK(text.out.find("l0.norm1 → l0.qkv → ") != std::string::npos);
+    CHECK(text.out.find(" → l0.attn → l0.attn_out → ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a residual and the norm after it share a kernel") {
+  for (const GoldenModel& model : kGoldenModels) {
+    CAPTURE(model.name);
+    const std::vector<std::string> question = {"explain", folder_of(model), "--why",
+                                               model.parallel ? "l0.res" : "l0.res1",
+                                               model.parallel ? "l1.norm1" : "l0.norm2"};
+    CHECK(run_program(question).out.find("share a kernel: launch") != std::string::npos);
+    std::vector<std::string> as_json = question;
+    as_json.push_back("--json");
+    const auto why = json_of(as_json);
+    CHECK(why["same_kernel"] == true);
+    CHECK(why["reason"] == "fused");
+    CHECK(why["kernels"][0] == why["kernels"][1]);
+    as_json.insert(as_json.end(), {"--forbid", question[3] + "," + question[4]});
+    CHECK(json_of(as_json)["reason"] == "constraint.forbidden");
+    as_json.push_back("--no-fuse");
+    CHECK(json_of(as_json)["same_kernel"] == false);
+  }
+}
+
+TEST_CASE("a value that a merged projection holds is resolved to it") {
+  const auto why = json_of({"explain", folder_of({"llama"}), "--why", "l0.q", "l0.v", "--json"});
+  CHECK(why["same_kernel"] == true);
+  CHECK(why["notes"][0] == "l0.q is a way of reading l0.qkv");
+}
+
+TEST_CASE("the whole ledger, as text, JSON, page and graph") {
+  const TemporaryDirectory place;
+  const std::string llama = folder_of({"llama"});
+  const ProgramRun text = run_program({"explain", SINTER_SAMPLES_DIR "/llama-2-7b.json"});
+  CHECK(text.out.find("layers 1–30: as layer 0\n") != std::string::npos);
+  CHECK(text.out.find("(convexity.path)") != std::string::npos);
+  CHECK(std::count(text.out.begin(), text.out.end(), '\n') < 80);
+
+  const auto json = json_of({"explain", llama, "--json"});
+  CHECK(json["entries"].size() == 2);
+  size_t refused = 0;
+  for (const auto& decision : json["entries"][0]["decisions"])
+    refused += decision["fused"] == false;
+  CHECK(refused > 0);
+  CHECK(refused < json["entries"][0]["decisions"].size());
+
+  const std::string page = place.path() + "/ledger.html", graph = place.path() + "/ledger.dot";
+  REQUIRE(run_program({"explain", llama, "--html", page, "--dot", graph}).code == 0);
+  CHECK(read_whole(page).find("l0.attn_out") != std::string::npos);
+  CHECK(read_whole(page).find("http") == std::string::npos);
+  CHECK(read_whole(graph).starts_with("digraph"));
+}
+
+TEST_CASE("names cannot write into the page or the graph") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/odd.sir", page = place.path() + "/p",
+                    graph = place.path() + "/g";
+  write_whole(module, R"(module @m {
+  entry @e(%x: f32[8]) -> (%"<b>\"&") {
+    %"<b>\"&" = exp %x : f32[8]
+  }
+}
+)");
+  const ProgramRun run = run_program({"explain", module, "--html", page, "--dot", graph});
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(read_whole(page).find("<b>") == std::string::npos);
+  CHECK(read_whole(page).find("&lt;b&gt;&quot;&amp;") != std::string::npos);
+  CHECK(read_whole(graph).find(R"(label="<b>\"&")") != std::string::npos);
+}
+
+TEST_CASE("inspect counts parameters and floating-point operations") {
+  const auto model = json_of({"inspect", SINTER_SAMPLES_DIR "/llama-2-7b.json", "--json"});
+  CHECK(model["parameters"] == 6738415616);
+  CHECK(model["weight_bytes"]["f16"] == 2 * 6738415616.0);
+  CHECK(model["cache_bytes_per_token"] == 2 * 32 * 4096 * 2);
+  const auto& decode = model["entries"][1];
+  CHECK(decode["name"] == "decode");
+  CHECK(decode["total"]["bound"] == "memory");
+  for (const auto& c : decode["classes"]) {
+    if (c["class"] == "mlp.down") CHECK(c["flops"] == 32 * 2.0 * 4096 * 11008);
+    if (c["class"] == "attention") CHECK(c["flops"] == 32 * 4.0 * 1024 * 4096);
+  }
+  for (const auto& c : model["entries"][0]["classes"]) {
+    if (c["class"] == "mlp.down") {
+      CHECK(c["flops"] == 512 * 32 * 2.0 * 4096 * 11008);
+      CHECK(c["bound"] == "compute");
+    }
+    if (c["class"] == "norms") CHECK(c["bound"] == "memory");
+  }
+  for (const GoldenModel& golden : kGoldenModels) {
+    CAPTURE(golden.name);
+    const ProgramRun run = run_program({"inspect", folder_of(golden)});
+    CHECK(run.code == 0);
+    CHECK(run.out.find("parameters") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace sinter

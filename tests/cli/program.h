@@ -1,0 +1,28 @@
+// Runs the built `sinter` in a process of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sinter {
+
+struct ProgramRun {
+  int code = -1;  // 128 + signal for one that ended it
+  std::string out, err;
+};
+
+/// `environment`: "NAME=value" beside the inherited ones. stdin is empty; neither output is a
+/// terminal.
+ProgramRun run_program(const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& environment = {});
+
+/// A shell line in which "$SINTER" is the program; for pipes and signals.
+ProgramRun run_shell(const std::string& line);
+
+std::string read_whole(const std::string& path);
+void write_whole(const std::string& path, const std::string& text);
+
+/// Path and content of every file under a folder, sorted.
+std::vector<std::pair<std::string, std::string>> folder_contents(const std::string& folder);
+
+}  // namespace sinter
