@@ -1,7 +1,5 @@
 #include "passes/quotient_dag.h"
 
-#include <llvm/ADT/DenseSet.h>
-
 #include <algorithm>
 
 #include "ir/fault.h"
@@ -46,7 +44,7 @@ uint32_t QuotientDag::find(ValueId id) const {
 }
 
 QuotientDag::Reach QuotientDag::reach(uint32_t from, uint32_t to, const Edges& edges, size_t budget,
-                                      std::vector<uint32_t>& found) const {
+                                      std::vector<uint32_t>* found) const {
   const auto [low, high] = std::minmax(position_[from], position_[to]);
   ++epoch_;
   mark_[from] = epoch_;
@@ -59,10 +57,13 @@ QuotientDag::Reach QuotientDag::reach(uint32_t from, uint32_t to, const Edges& e
       for (ValueId op : edges[member.index]) {
         if (budget-- == 0) return Reach::unknown;
         const uint32_t other = find(op);
-        if (other == to && group != from) reach = Reach::target;
+        if (other == to && group != from) {
+          reach = Reach::target;
+          if (!found) return reach;
+        }
         if (mark_[other] == epoch_ || position_[other] <= low || position_[other] >= high) continue;
         mark_[other] = epoch_;
-        found.push_back(other);
+        if (found) found->push_back(other);
         stack.push_back(other);
       }
   }
@@ -73,9 +74,8 @@ bool QuotientDag::path_outside(uint32_t a, uint32_t b) const {
   // From both ends in turn, ever further: the cost is that of the cheaper end.
   for (size_t budget = 64;; budget *= 2)
     for (bool forward : {true, false}) {
-      std::vector<uint32_t> found;
-      const Reach result = forward ? reach(a, b, op_successors_, budget, found)
-                                   : reach(b, a, op_predecessors_, budget, found);
+      const Reach result = forward ? reach(a, b, op_successors_, budget, nullptr)
+                                   : reach(b, a, op_predecessors_, budget, nullptr);
       if (result != Reach::unknown) return result == Reach::target;
     }
 }
@@ -86,7 +86,7 @@ std::vector<ValueId> QuotientDag::search(llvm::ArrayRef<ValueId> from, llvm::Arr
   // groups that lead to the target are worth a visit.
   const uint32_t source = find(from[0]), target = find(to[0]);
   std::vector<uint32_t> between;
-  reach(target, source, op_predecessors_, SIZE_MAX, between);
+  reach(target, source, op_predecessors_, SIZE_MAX, &between);
   const uint32_t on_the_way = epoch_;
   mark_[source] = on_the_way;
   struct State {
@@ -95,9 +95,11 @@ std::vector<ValueId> QuotientDag::search(llvm::ArrayRef<ValueId> from, llvm::Arr
     int64_t parent;
   };
   std::vector<State> states;
-  llvm::DenseSet<std::pair<uint32_t, uint32_t>> visited;
+  visited_.resize(2 * op_successors_.size(), 0);
   const auto visit = [&](ValueId op, bool outside, int64_t parent) {
-    if (visited.insert({op.index, outside}).second) states.push_back({op, outside, parent});
+    uint32_t& visited = visited_[2 * op.index + outside];
+    if (visited != on_the_way) states.push_back({op, outside, parent});
+    visited = on_the_way;
   };
   for (ValueId op : from) visit(op, false, -1);
   for (size_t i = 0; i < states.size(); ++i) {
@@ -134,8 +136,8 @@ uint32_t QuotientDag::merge(uint32_t a, uint32_t b) {
   if (position_[a] > position_[b]) std::swap(a, b);
   const uint32_t low = position_[a], high = position_[b];
   std::vector<uint32_t> after, before;
-  reach(a, b, op_successors_, SIZE_MAX, after);
-  reach(b, a, op_predecessors_, SIZE_MAX, before);
+  reach(a, b, op_successors_, SIZE_MAX, &after);
+  reach(b, a, op_predecessors_, SIZE_MAX, &before);
   const auto by_position = [&](uint32_t x, uint32_t y) { return position_[x] < position_[y]; };
   std::sort(after.begin(), after.end(), by_position);
   std::sort(before.begin(), before.end(), by_position);

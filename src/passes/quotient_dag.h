@@ -38,9 +38,9 @@ class QuotientDag {
 
   /// Collects (and marks with the epoch) the groups between the positions of `from` and `to` that
   /// the edges lead to from `from`. target: one of them leads to `to`; unknown: more edges than the
-  /// budget.
+  /// budget. `found` null: returns at the first way to `to`.
   Reach reach(uint32_t from, uint32_t to, const Edges& edges, size_t budget,
-              std::vector<uint32_t>& found) const;
+              std::vector<uint32_t>* found) const;
   std::vector<ValueId> search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to,
                               bool through_groups) const;
 
@@ -48,7 +48,7 @@ class QuotientDag {
   mutable std::vector<uint32_t> parent_;
   std::vector<llvm::SmallVector<ValueId, 4>> members_;
   std::vector<uint32_t> position_;
-  mutable std::vector<uint32_t> mark_;
+  mutable std::vector<uint32_t> mark_, visited_;  // the epoch of the last visit; by group, by state
   mutable uint32_t epoch_ = 0;
 };
 
