@@ -67,6 +67,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::rope, 2},           {&GraphGenerator::pre_norm_block, 3},
       {&GraphGenerator::post_norm_block, 2}, {&GraphGenerator::primitive_norm, 2},
       {&GraphGenerator::primitive_softmax, 2}, {&GraphGenerator::logits, 1},
+      {&GraphGenerator::old_and_new, 3},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;

@@ -279,6 +279,31 @@ void GraphGenerator::append() {
   if (slot) append_to(version ? *version : state(type), value, *slot);
 }
 
+// Reads a state before and after a write and brings both together, so that fusing the reads would
+// move one of them across the write.
+void GraphGenerator::old_and_new() {
+  using enum OpKind;
+  const ValueId value = pick_rows();
+  const int64_t rows = random_.between(12, 16);
+  const Value slot = slots(rows_, rows);
+  if (!slot) return;
+  const ValueId old_version = this->state({main_dtype_, {Dim(rows), graph_[value].type.dims[1]}});
+  const auto read = [&](ValueId version) {
+    const ValueId x = random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
+    if (random_.chance(50)) return must(mul, {x, x});
+    return must(sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
+  };
+  const ValueId before = read(old_version);
+  Value newest = append_to(old_version, value, *slot);
+  if (!newest) return;
+  const ValueId after = read(*newest);
+  if (random_.chance(30)) {
+    newest = append_to(*newest, must(neg, {value}), *slot);
+    must(add, {after, read(*newest)});
+  }
+  must(add, {before, after});
+}
+
 void GraphGenerator::linear() { project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : random_.between(1, 40)); }
 
 void GraphGenerator::einsum() {

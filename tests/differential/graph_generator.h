@@ -69,6 +69,7 @@ class GraphGenerator {
   ValueId constant(DType dtype, Dims dims);
   void embedding();
   void append();
+  void old_and_new();
   void linear();
   void einsum();
   void attention();

@@ -4,6 +4,9 @@
 //   sinter_differential --seed 17 --print                     the module of a seed
 //   sinter_differential --sir f.sir --symbols 3,16,2          a module from a file
 //
+// The build with planted faults, sinter_differential_faults, has two ways more: --fault NAME makes
+// every fused plan with that fault; --every-fault asks of each fault that the graphs find it.
+//
 // Exit codes: 0 all equal, 2 usage, 3 something differs.
 #include <unistd.h>
 
@@ -25,15 +28,15 @@ namespace sinter {
 namespace {
 
 constexpr uint64_t kSeedsPerChild = 25;  // of one child: their kernels are compiled together
-constexpr int kShrinkSeconds = 20;    // for one run of a smaller case
-constexpr size_t kMostShrunk = 3;     // failures that are made small; the others are listed
+constexpr int kShrinkSeconds = 20;       // for one run of a smaller case
+constexpr size_t kMostShrunk = 3;        // failures that are made small; the others are listed
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
   std::string mode = "host", sir, fault, out = ".";
   std::vector<int64_t> symbols;
   int jobs = 2, shrink_tries = 300;
-  bool print = false, no_shrink = false, stop_at_first = false;
+  bool print = false, no_shrink = false, every_fault = false;
 
   bool shim() const { return mode == "shim"; }
 };
@@ -115,15 +118,19 @@ void shrink_and_print(uint64_t seed, const Options& options) {
              path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
 }
 
-int run_seeds(const Options& options) {
-  std::set<uint64_t> failed;
-  std::map<std::string, uint64_t> tallied;
-  const auto begin = std::chrono::steady_clock::now();
+/// The seeds that fail. With a fault: those that pass without it.
+std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_at_first,
+                                              std::map<std::string, uint64_t>& tallied) {
+  std::map<uint64_t, std::string> failed;
+  Options sound = options;
+  sound.fault.clear();
   PoolEvents events;
   events.failed = [&](uint64_t seed, const std::string& what) {
-    if (!failed.insert(seed).second) return;
-    fmt::print("seed {}: {}\n  replay: sinter_differential --seed {} --count 1 {}\n", seed, what, seed, flags(options));
-    std::fflush(stdout);
+    if (failed.contains(seed)) return;
+    if (!options.fault.empty() &&
+        !run_in_child([&] { return check_one(generate(seed), seed, sound); }, kShrinkSeconds).empty())
+      return;
+    failed[seed] = what;
   };
   events.note = [&](uint64_t, const std::string& text) {
     std::istringstream lines(text);
@@ -135,25 +142,64 @@ int run_seeds(const Options& options) {
   };
   events.progress = [&](uint64_t done) {
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{} of {} graphs", done, options.count);
-    return !(options.stop_at_first && !failed.empty());
+    return !(stop_at_first && !failed.empty());
   };
   run_in_children(options.seed, options.count, kSeedsPerChild, options.jobs,
                   [&](uint64_t first, uint64_t last, ItemReport& report) { work(first, last, report, options); },
                   events);
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\n");
-  if (!options.no_shrink) {
-    size_t shrunk = 0;
-    for (uint64_t seed : failed) {
-      if (shrunk++ == kMostShrunk) break;
-      fmt::print("seed {}\n", seed);
-      shrink_and_print(seed, options);
-    }
+  return failed;
+}
+
+int run_seeds(const Options& options) {
+  std::map<std::string, uint64_t> tallied;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto failed = find_failures(options, false, tallied);
+  for (const auto& [seed, what] : failed)
+    fmt::print("seed {}: {}\n  replay: sinter_differential --seed {} --count 1 {}\n", seed, what, seed, flags(options));
+  size_t shrunk = 0;
+  for (const auto& [seed, what] : failed) {
+    if (options.no_shrink || shrunk++ == kMostShrunk) break;
+    fmt::print("seed {}\n", seed);
+    shrink_and_print(seed, options);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print("{} graphs, {} failed, {:.1f} s\n", options.count, failed.size(), seconds.count());
   for (const auto& [what, count] : tallied) fmt::print("{:>10}  {}\n", count, what);
   return failed.empty() ? 0 : 3;
 }
+
+#ifdef SINTER_PLANT_FAULTS
+/// Every fault must show: on the host, where graphs are cheap, else from kernel text.
+int run_every_fault(Options options) {
+  static constexpr std::string_view kNames[] = {
+#define X(fault, what) #fault,
+      SINTER_FAULTS(X)
+#undef X
+  };
+  int missed = 0;
+  for (std::string_view name : kNames) {
+    options.fault = name;
+    std::map<std::string, uint64_t> tallied;
+    std::map<uint64_t, std::string> found;
+    options.mode = "host";
+    found = find_failures(options, true, tallied);
+    if (found.empty()) {
+      options.mode = "shim";
+      found = find_failures(options, true, tallied);
+    }
+    if (found.empty()) {
+      fmt::print("{}: not found in {} graphs\n", name, options.count);
+      ++missed;
+    } else {
+      const auto& [seed, what] = *found.begin();
+      fmt::print("{}: seed {}, mode {}: {}\n", name, seed, options.mode, what.substr(0, 300));
+    }
+    std::fflush(stdout);
+  }
+  return missed == 0 ? 0 : 3;
+}
+#endif
 
 int run_file(const Options& options) {
   std::ifstream file(options.sir, std::ios::binary);
@@ -184,12 +230,14 @@ int run(int argc, char** argv) {
   app.add_option("--sir", options.sir, "a module instead of seeds");
   app.add_option("--symbols", options.symbols, "its symbols' values")->delimiter(',');
   app.add_option("--data-seed", options.data_seed, "its data");
-  app.add_option("--fault", options.fault, "a planted fault that the fused plan is made with");
+#ifdef SINTER_PLANT_FAULTS
+  app.add_option("--fault", options.fault, "a planted fault that fused plans are made with");
+  app.add_flag("--every-fault", options.every_fault, "find each planted fault");
+#endif
   app.add_option("--out", options.out, "folder for shrunk modules");
   app.add_option("--jobs", options.jobs, "processes")->check(CLI::PositiveNumber);
   app.add_option("--shrink-tries", options.shrink_tries, "runs of smaller modules");
   app.add_flag("--no-shrink", options.no_shrink);
-  app.add_flag("--stop-at-first", options.stop_at_first, "end with the first failure");
   app.add_flag("--print", options.print, "print the module of --seed and its symbols' values");
   try {
     app.parse(argc, argv);
@@ -205,11 +253,14 @@ int run(int argc, char** argv) {
     fmt::print("{}// symbols {}\n", print_module(test.module), fmt::join(test.symbol_values, ","));
     return 0;
   }
-  if (options.shim())
+  if (options.shim() || options.every_fault)
     if (const Status ready = KernelShim::prepare(); !ready) {
       fmt::print(stderr, "{}\n", message(ready.error()));
       return 1;
     }
+#ifdef SINTER_PLANT_FAULTS
+  if (options.every_fault) return run_every_fault(options);
+#endif
   return options.sir.empty() ? run_seeds(options) : run_file(options);
 }
 
