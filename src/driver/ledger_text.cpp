@@ -45,6 +45,8 @@ std::vector<Section> sections(const EntryLedger& ledger) {
 std::string kernels_by_layer(const EntryLedger& ledger) {
   const std::vector<Section> all = sections(ledger);
   const bool layered = llvm::any_of(all, [](const Section& s) { return s.layer >= 0; });
+  size_t name_width = 0;  // one for all sections
+  for (const LedgerStep& step : ledger.steps) name_width = std::max(name_width, step.name.size());
   std::string text;
   for (size_t i = 0; i < all.size();) {
     const Section& section = all[i];
@@ -52,13 +54,12 @@ std::string kernels_by_layer(const EntryLedger& ledger) {
       text += section.layer >= 0 ? fmt::format("layer {}\n", section.layer)
               : i == 0           ? "before the layers\n"
                                  : "after the layers\n";
-    TextTable table("rlrl");
     for (size_t index : section.steps) {
       const LedgerStep& step = ledger.steps[index];
-      table.add({fmt::format("{:>5}", index), step.name, with_unit(step.bytes, "B"),
-                 printable(fmt::format("{}", fmt::join(step.values, " ")), 400)});
+      text += fmt::format("{:>5}  {:<{}}  {:>8}  {}\n", index, step.name, name_width,
+                          with_unit(step.bytes, "B"),
+                          printable(fmt::format("{}", fmt::join(step.values, " ")), 400));
     }
-    text += table.str();
     size_t next = i + 1;
     while (section.layer >= 0 && next < all.size() && all[next].layer >= 0 &&
            all[next].signature == section.signature)

@@ -60,7 +60,8 @@ class Materializer {
     for (uint32_t operand : operands) {
       const std::vector<int64_t> order = gemm_order(op, operand);
       const ValueId ordered = builder_.transpose(op.operands[operand], order);
-      const ValueId copy = builder_.op(OpKind::copy, {ordered});
+      const ValueId copy =
+          builder_.op(OpKind::copy, {ordered}, {}, op.name + (operand == 0 ? ".a" : ".b"));
       fixed.operands[operand] = builder_.transpose(copy, inverse(order));
     }
     return fixed;
