@@ -52,9 +52,16 @@ std::string Error::message() const {
   if (!where.empty()) line += where + ": ";
   line += what;
   if (!hint.empty()) line += "; " + hint;
-  for (char& c : line)
-    if (c == '\n' || c == '\r') c = ' ';
-  return line;
+  std::string escaped;
+  for (char c : line) {
+    if (c == '\n' || c == '\t')
+      escaped += ' ';
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+      escaped += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      escaped += c;
+  }
+  return escaped;
 }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {

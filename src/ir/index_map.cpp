@@ -176,13 +176,14 @@ IndexExpr linearize(DimsRef dims, const IndexMap& coords) {
 IndexMap delinearize(DimsRef dims, const IndexExpr& offset, DimsRef extents) {
   IndexMap coords(dims.size());
   if (llvm::is_contained(dims, Dim(0))) return coords;  // no element is ever read
-  const auto strides = row_major_strides(dims);
-  bool outermost = true;
-  for (size_t i = 0; i < dims.size(); ++i) {
+  size_t outermost = 0;
+  while (outermost < dims.size() && dims[outermost].is(1)) ++outermost;
+  // From the innermost axis outwards, so that linearize() finds each quotient beside its remainder.
+  IndexExpr rest = offset;
+  for (size_t i = dims.size(); i-- > outermost;) {
     if (dims[i].is(1)) continue;
-    coords[i] = IndexExpr::quotient(offset, strides[i], extents);
-    if (!outermost) coords[i] = IndexExpr::remainder(coords[i], SymExpr(dims[i]), extents);
-    outermost = false;
+    coords[i] = i == outermost ? rest : IndexExpr::remainder(rest, SymExpr(dims[i]), extents);
+    rest = IndexExpr::quotient(rest, SymExpr(dims[i]), extents);
   }
   return coords;
 }

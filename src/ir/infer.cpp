@@ -18,7 +18,7 @@
 //   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
 //   C18  attention: the shapes that ops.def lists; kv_heads divides heads; scale finite;
-//        softcap > 0; window >= 1
+//        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
 #include "ir/infer.h"
@@ -322,8 +322,11 @@ Result<TensorType> Inference::einsum() const {
 Status Inference::check_scores() const {
   const double scale = attrs.get<double>(AttrName::scale);
   if (!std::isfinite(scale)) return reject(18, fmt::format("scale is {}", scale));
-  if (attrs.has(AttrName::softcap) && !(attrs.get<double>(AttrName::softcap) > 0))
-    return reject(18, fmt::format("softcap is {}, must be > 0", attrs.get<double>(AttrName::softcap)));
+  if (attrs.has(AttrName::softcap)) {
+    const double softcap = attrs.get<double>(AttrName::softcap);
+    if (!(softcap > 0) || !std::isfinite(softcap))
+      return reject(18, fmt::format("softcap is {}, must be > 0 and finite", softcap));
+  }
   if (attrs.has(AttrName::window) && attrs.get<int64_t>(AttrName::window) < 1)
     return reject(18, fmt::format("window is {}, must be >= 1", attrs.get<int64_t>(AttrName::window)));
   return {};
