@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -33,7 +34,7 @@ constexpr size_t kMostShrunk = 3;        // failures that are made small; the ot
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
-  std::string mode = "host", sir, fault, out = ".";
+  std::string mode = "host", sir, fault, out = std::filesystem::temp_directory_path().string();
   std::vector<int64_t> symbols;
   int jobs = 2, shrink_tries = 300;
   bool print = false, no_shrink = false, every_fault = false;
