@@ -71,10 +71,17 @@ class Canonicalizer {
   }
 
   bool changes_nothing(const Op& op) const {
+    // A cast of a state holds the version's values when the next version is written.
+    if (op.kind == OpKind::cast && reads_state(op)) return false;
     const bool identity_kind = op.kind == OpKind::reshape || op.kind == OpKind::broadcast ||
                                op.kind == OpKind::slice || op.kind == OpKind::cast;
     if (identity_kind) return graph_[op.operands[0]].type == op.type;
     return op.kind == OpKind::transpose && std::is_sorted(axes(op).begin(), axes(op).end());
+  }
+
+  bool reads_state(const Op& op) const {
+    const OpKind root = graph_[root_of(graph_, op.operands[0])].kind;
+    return root == OpKind::state || root == OpKind::kv_append;
   }
 
   static const std::vector<int64_t>& axes(const Op& op) {
