@@ -1,6 +1,8 @@
 // A group made ready for emission: primitives, the rows they share, and what is computed when.
 #pragma once
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <vector>
 
 #include "ir/graph.h"
@@ -31,6 +33,10 @@ struct GroupForm {
   bool reduces = false;
 
   uint32_t passes() const { return tasks.empty() ? 0 : tasks.back().pass + 1; }
+  /// The first pass that walks the stage.
+  uint32_t first_pass(uint32_t stage) const {
+    return llvm::find_if(tasks, [&](const Task& t) { return t.stage == stage; })->pass;
+  }
   /// The value whose elements output `value` writes: a kv_append's operand, else itself.
   ValueId stored(ValueId value) const {
     return graph[value].kind == OpKind::kv_append ? graph[value].operands[1] : value;

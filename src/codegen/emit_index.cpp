@@ -23,6 +23,7 @@ LoopSpace::LoopSpace(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
     : form_(form), symbols_(symbols), parameters_(parameters) {
   add_rows(form);
   for (const Stage& stage : form.stages) add_stage(stage);
+  fixed_count_ = static_cast<uint32_t>(variables_.size());
 }
 
 void LoopSpace::add(Dim extent, Variable variable) {
@@ -180,11 +181,17 @@ bool LoopSpace::contiguous(const IndexExpr& e, int64_t alignment) const {
   });
 }
 
+bool LoopSpace::fixed(const IndexExpr& e) const {
+  return llvm::all_of(e.terms(), [&](const IndexExpr::Term& term) {
+    return term.atom.kind == IndexExpr::Atom::Kind::variable && term.atom.variable < fixed_count_;
+  });
+}
+
 std::string LoopSpace::symbol_code(SymbolId symbol) const {
   return fmt::format("n{}", llvm::find(parameters_, symbol) - parameters_.begin());
 }
 
-std::string LoopSpace::size_code(const SymExpr& e) const {
+std::string LoopSpace::size_code(const SymExpr& e, bool nested) const {
   if (e.is_constant()) return fmt::format("{}", e.constant());
   std::string text;
   for (const SymExpr::Term& term : llvm::reverse(e.terms())) {
@@ -199,7 +206,7 @@ std::string LoopSpace::size_code(const SymExpr& e) const {
   }
   const bool single = e.terms().size() == 1 && e.terms()[0].symbols.size() == 1 &&
                       e.terms()[0].coefficient == 1;
-  return single ? text : "(" + text + ")";
+  return single || !nested ? text : "(" + text + ")";
 }
 
 std::string LoopSpace::atom_code(const IndexExpr::Atom& atom, bool at_chunk) {

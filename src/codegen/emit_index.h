@@ -42,9 +42,13 @@ class LoopSpace {
   /// `alignment` (a divisor of 8) at the first: a place where a whole chunk can be accessed.
   bool contiguous(const IndexExpr& e, int64_t alignment) const;
 
+  /// True if the expression is affine in the axes of rows and stages alone.
+  bool fixed(const IndexExpr& e) const;
+
   /// The expression at the current element, or at the first of the chunk.
   std::string code(const IndexExpr& e, bool at_chunk = false);
-  std::string size_code(const SymExpr& e) const;
+  /// `nested`: sums and products in parentheses.
+  std::string size_code(const SymExpr& e, bool nested = true) const;
   /// A text that is equal for equal expressions.
   std::string key(const IndexExpr& e) const;
 
@@ -89,6 +93,7 @@ class LoopSpace {
   llvm::ArrayRef<Symbol> symbols_;
   llvm::ArrayRef<SymbolId> parameters_;
   Dims extents_;
+  uint32_t fixed_count_ = 0;  // variables that are axes
   std::vector<Variable> variables_;
   std::vector<StageLoop> loops_;
   llvm::SmallVector<Run, 1> row_runs_;

@@ -12,25 +12,34 @@
 //   const float s0 = reduce_row<512>(lanes0, shared);
 //   for (...) ...                           the next pass
 //
-// On chip, element values that a later pass needs stay in registers (k0). In the looped form every
-// pass computes them again from the inputs.
+// On chip, element values that a later pass needs stay in registers (k0), and what only later passes
+// load (weights) is loaded in the first where registers allow. In the looped form every pass computes
+// its values again from the inputs.
 #include "codegen/emit_kernel_body.h"
 #include "codegen/emit_scalar.h"
 
 namespace sinter {
 namespace {
 
+/// Element values that stay in registers.
+struct Residents {
+  std::map<std::string, KeptValue> kept;
+  std::vector<ValueEmitter::EarlyLoad> early;
+};
+
 class RowKernel {
  public:
   RowKernel(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config,
-            std::map<std::string, KeptValue>* kept)
-      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config),
-        kept_(kept) {
-    if (kept) values_.keep(kept);
+            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, Residents* residents)
+      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config) {
+    if (!residents) return;
+    kept_ = &residents->kept;
+    early_ = residents->early;
+    values_.keep(kept_);
   }
 
   Result<KernelBody> emit();
+  std::vector<ValueEmitter::EarlyLoad> early_loads() const { return values_.early_loads(); }
 
  private:
   void walk(uint32_t stage, uint32_t pass);
@@ -38,6 +47,7 @@ class RowKernel {
   void take(const Task& task, const std::string& lane);
   void close_reductions(llvm::ArrayRef<Task> tasks);
   std::string loop(const std::string& body, bool reduces);
+  void declare_kept(uint32_t stage, uint32_t pass);
   std::string preamble() const;
 
   const Op& op(const Task& task) const { return form_.graph[task.value]; }
@@ -55,7 +65,8 @@ class RowKernel {
   LoopSpace space_;
   ValueEmitter values_;
   const RowConfig& config_;
-  std::map<std::string, KeptValue>* kept_;
+  std::map<std::string, KeptValue>* kept_ = nullptr;  // null: looped
+  llvm::ArrayRef<ValueEmitter::EarlyLoad> early_;
   CodeScope row_;
   const Stage* stage_ = nullptr;
   std::map<uint32_t, uint32_t> numbers_;  // of reductions, by value
@@ -152,20 +163,28 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
       else if (!stage_->axes.empty())
         take(task, lane);
     }
+    if (pass == form_.first_pass(stage))
+      for (const ValueEmitter::EarlyLoad& load : early_)
+        if (load.stage == stage) values_.value(load.input, load.coords);
   }
   if (!stage_->axes.empty()) {
     std::string body = values_.close();
     if (tail)
       body = fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
                          space_.size_code(stage_->width)) + body;
-    if (kept_)
-      for (const auto& [key, kept] : *kept_)
-        if (kept.stage == stage && kept.first == pass)
-          row_.line("{} k{}[{}][8];", register_type(kept.dtype), kept.number,
-                    config_.chunks_per_thread(problem_stage()));
+    if (kept_) declare_kept(stage, pass);
     row_.text += loop(body, reduces);
   }
   close_reductions(tasks);
+}
+
+void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
+  std::map<uint32_t, DType> kept;  // by number
+  for (const auto& [key, value] : *kept_)
+    if (value.stage == stage && value.first == pass) kept[value.number] = value.dtype;
+  for (const auto& [number, dtype] : kept)
+    row_.line("{} k{}[{}][8];", register_type(dtype), number,
+              config_.chunks_per_thread(problem_stage()));
 }
 
 std::string RowKernel::preamble() const {
@@ -223,14 +242,25 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                              llvm::ArrayRef<SymbolId> parameters,
                              const DeviceDescription& device) {
-  std::map<std::string, KeptValue> kept;
+  // Trials of the text tell what would stay in registers: as little as possible, or with early loads.
   const RowConfig trial;
-  SINTER_TRY(RowKernel(form, symbols, parameters, trial, &kept).emit());
-  const auto config = schedule_rows(problem_of(form, kept, symbols), symbols, device);
+  Residents needed, all;
+  RowKernel first(form, symbols, parameters, trial, &needed);
+  SINTER_TRY(first.emit());
+  all.early = first.early_loads();
+  SINTER_TRY(RowKernel(form, symbols, parameters, trial, &all).emit());
+
+  Residents* residents = &all;
+  auto config = schedule_rows(problem_of(form, all.kept, symbols), symbols, device);
+  if (config && !config->on_chip) {
+    residents = &needed;
+    config = schedule_rows(problem_of(form, needed.kept, symbols), symbols, device);
+  }
   if (!config)
     return fail(fmt::format("no configuration of a row kernel fits {}", device.name), {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  return RowKernel(form, symbols, parameters, *config, config->on_chip ? &kept : nullptr).emit();
+  if (!config->on_chip) residents = nullptr;
+  return RowKernel(form, symbols, parameters, *config, residents).emit();
 }
 
 }  // namespace sinter

@@ -166,6 +166,8 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   CodeScope& chunk = current_->place(Level::chunk);
   if (level == Level::element && chunk.level == Level::chunk && space_.contiguous(at, chunk_alignment(type.dtype))) {
     const std::string name = define_chunk(key, type.dtype, chunk);
+    if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
+      early_loads_.push_back({stage_, id, coords});
     chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true),
                tail_ ? ", valid" : "");
     return name + "[e]";

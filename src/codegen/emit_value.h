@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "codegen/emit_scope.h"
 
@@ -45,12 +46,19 @@ class ValueEmitter {
   /// Lets values live from pass to pass. First all that a pass finds computed by an earlier one are
   /// collected in `kept`; text made with the complete collection keeps them.
   void keep(std::map<std::string, KeptValue>* kept) { kept_ = kept; }
+  /// Chunk loads of passes after the stage's first that depend on no other value: loads that could
+  /// be made in the first pass, so that they do not wait for its reductions.
+  struct EarlyLoad {
+    uint32_t stage;
+    ValueId input;
+    IndexMap coords;
+  };
+  const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
   /// Definitions that stand before the kernel.
   const std::string& globals() const { return globals_; }
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  struct Scopes;
   std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
   std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
   std::string define_chunk(const std::string& key, DType dtype, CodeScope& chunk);
@@ -83,6 +91,7 @@ class ValueEmitter {
   CodeScope chunk_, element_;
   CodeScope* current_ = nullptr;
   std::string after_;  // stores of whole chunks
+  std::vector<EarlyLoad> early_loads_;
   uint32_t stage_ = 0, pass_ = 0;
   bool tail_ = false;
 

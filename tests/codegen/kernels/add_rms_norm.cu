@@ -8,12 +8,13 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(512)
-add_rms_norm_9263d69b(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+add_rms_norm_01619afb(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
   Lanes<Sum, 1> lanes0;
   float k0[1][8];
+  float k1[1][8];
 #pragma unroll
   for (int j = 0; j < 1; ++j) {
     const int i = 8 * (thread + 512 * j);
@@ -21,6 +22,7 @@ add_rms_norm_9263d69b(const f16* __restrict__ x0, const f16* __restrict__ x1, co
     load_chunk(v0, x0 + row * 4096 + i);
     float v1[8];
     load_chunk(v1, x1 + row * 4096 + i);
+    load_chunk(k1[j], x2 + i);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       k0[j][e] = round_f16(math::add(v0[e], v1[e]));
@@ -36,15 +38,13 @@ add_rms_norm_9263d69b(const f16* __restrict__ x0, const f16* __restrict__ x1, co
 #pragma unroll
   for (int j = 0; j < 1; ++j) {
     const int i = 8 * (thread + 512 * j);
-    float v8[8];
-    load_chunk(v8, x2 + i);
     float o1[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const float v6 = math::mul(k0[j][e], v5);
       const float v7 = round_f16(v6);
-      const float v9 = round_f16(math::mul(v7, v8[e]));
-      o1[e] = v9;
+      const float v8 = round_f16(math::mul(v7, k1[j][e]));
+      o1[e] = v8;
     }
     store_chunk(y1 + row * 4096 + i, o1);
   }

@@ -10,7 +10,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-embedding_add_layer_norm_1ea8cf4a(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+embedding_add_layer_norm_0b1efc3a(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
@@ -18,6 +18,8 @@ embedding_add_layer_norm_1ea8cf4a(const f16* __restrict__ x0, const f16* __restr
   const int v0 = load(x2 + row);
   const int v2 = load(x3 + row);
   float k0[1][8];
+  float k2[1][8];
+  float k3[1][8];
 #pragma unroll
   for (int j = 0; j < 1; ++j) {
     const int i = 8 * (thread + 256 * j);
@@ -26,6 +28,8 @@ embedding_add_layer_norm_1ea8cf4a(const f16* __restrict__ x0, const f16* __restr
       load_chunk(v1, x0 + i + v0 * 1600ll);
       float v3[8];
       load_chunk(v3, x1 + i + v2 * 1600ll);
+      load_chunk(k2[j], x4 + i);
+      load_chunk(k3[j], x5 + i);
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         k0[j][e] = round_f16(math::add(v1[e], v3[e]));
@@ -58,18 +62,14 @@ embedding_add_layer_norm_1ea8cf4a(const f16* __restrict__ x0, const f16* __restr
   for (int j = 0; j < 1; ++j) {
     const int i = 8 * (thread + 256 * j);
     if (i < 1600) {
-      float v10[8];
-      load_chunk(v10, x4 + i);
-      float v12[8];
-      load_chunk(v12, x5 + i);
       float o1[8];
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const float v9 = math::mul(k1[j][e], v8);
-        const float v11 = math::mul(v9, v10[e]);
-        const float v13 = math::add(v11, v12[e]);
-        const float v14 = round_f16(v13);
-        o1[e] = v14;
+        const float v10 = math::mul(v9, k2[j][e]);
+        const float v11 = math::add(v10, k3[j][e]);
+        const float v12 = round_f16(v11);
+        o1[e] = v12;
       }
       store_chunk(y1 + row * 1600 + i, o1);
     }

@@ -17,9 +17,9 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-add_cast_mul_erf_add_mul_cast_9afe5789(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
+add_cast_mul_erf_add_mul_cast_a9546636(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
   const long long item = blockIdx.x * 256ll + threadIdx.x;
-  const long long end0 = (n0 * 384);
+  const long long end0 = n0 * 384;
   if (item < end0) {
     const int i = static_cast<int>(item * 8);
     const int a1 = i % 3072;
