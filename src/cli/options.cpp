@@ -83,19 +83,11 @@ void add_verbosity(CLI::App& command) {
       "-q,--quiet", [] { verbosity = Verbosity::quiet; }, "errors and results only");
 }
 
-Result<DType> to_dtype(const std::string& text) {
-  if (text == "fp32" || text == "f32") return DType::f32;
-  if (text == "fp16" || text == "f16") return DType::f16;
-  if (text == "bf16") return DType::bf16;
-  return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype",
-              "give fp32, fp16 or bf16", ExitCode::usage);
-}
-
 Result<BuildRequest> to_request(const CommandOptions& options) {
   BuildRequest request;
   request.path = options.model;
   if (!options.dtype.empty()) {
-    SINTER_LET(dtype, to_dtype(options.dtype));
+    SINTER_LET(dtype, parse_dtype_option(options.dtype));
     request.load.dtype = dtype;
   }
   request.load.random_weights = options.random_weights;

@@ -36,7 +36,5 @@ void add_verbosity(CLI::App& command);  // -v -q
 Result<BuildRequest> to_request(const CommandOptions& options);
 /// Can this build run plans on that device?
 Status check_device(const CommandOptions& options);
-/// "fp16" or "f16".
-Result<DType> to_dtype(const std::string& text);
 
 }  // namespace sinter

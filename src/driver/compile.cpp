@@ -51,7 +51,7 @@ Result<DType> parse_dtype_option(std::string_view text) {
   if (text == "fp32" || text == "f32") return DType::f32;
   if (text == "fp16" || text == "f16") return DType::f16;
   if (text == "bf16") return DType::bf16;
-  return fail(fmt::format("unknown dtype \"{}\"", printable(text)), "--dtype", "use fp32, fp16 or bf16", ExitCode::usage);
+  return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype", "give fp32, fp16 or bf16", ExitCode::usage);
 }
 
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries, const PassObserver& observer) {
