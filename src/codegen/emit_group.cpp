@@ -168,7 +168,9 @@ class Analysis {
     const SymExpr rows = volume(form_.prefix);
     if (leads_with_prefix(dims))
       width = volume(dims.drop_front(form_.prefix.size()));
-    else if (!rows.is(0))
+    else if (rows.is(0))  // no row, and so no element
+      width = volume(dims).is(0) ? std::optional(SymExpr(0)) : std::nullopt;
+    else
       width = volume(dims).divide_exactly(rows);
     if (!width || width->overflowed())
       return tl::make_unexpected(refusal(fmt::format(

@@ -232,6 +232,10 @@ graph() -> (%y) {
   %f = cast %i {dtype = DTYPE} : DTYPE[20, 3]
   %y = mul %f, %l : DTYPE[20, 3]
 })"},
+    {"no_rows", 0, R"(
+graph(%x: DTYPE[N, 0]) -> (%y) {
+  %y = reduce_sum %x {axes = [0]} : DTYPE[1, 0]
+})"},
     {"no_elements", 1, R"(
 graph(%x: DTYPE[N, 0], %y: DTYPE[N, 8]) -> (%a, %b, %c, %d) {
   %a = reduce_sum %x {axes = [1]} : DTYPE[N, 1]
