@@ -80,7 +80,8 @@ std::string parameters_of(const Graph& graph, size_t symbols) {
     text += (text.empty() ? "" : ", ") + std::move(parameter);
   };
   for (size_t k = 0; k < graph.inputs.size(); ++k)
-    add(fmt::format("const {}* __restrict__ x{}", memory_type(graph[graph.inputs[k]].type.dtype), k));
+    add(fmt::format("const {}* __restrict__ x{}", memory_type(graph[graph.inputs[k]].type.dtype),
+                    k));
   for (size_t k = 0; k < graph.outputs.size(); ++k)
     add(fmt::format("{}* __restrict__ y{}", memory_type(graph[graph.outputs[k]].type.dtype), k));
   for (size_t k = 0; k < symbols; ++k) add(fmt::format("long long n{}", k));
@@ -89,8 +90,8 @@ std::string parameters_of(const Graph& graph, size_t symbols) {
 
 }  // namespace
 
-Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank,
-                           llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device) {
+Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
+                           const DeviceDescription& device) {
   Kernel kernel;
   kernel.group = canonical_names(group);
   kernel.symbols = symbols_of(kernel.group);
@@ -99,7 +100,8 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank,
       return fail("the size of a kernel's values is known on the device only", {},
                   "give the symbol a value on the host", ExitCode::internal_error);
   for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
-    if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append) kernel.appends.push_back(k);
+    if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
+      kernel.appends.push_back(k);
 
   SINTER_LET(form, analyze_group(kernel.group, prefix_rank, symbols));
   SINTER_LET(body, form.reduces ? emit_rows(form, symbols, kernel.symbols, device)
@@ -110,9 +112,8 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank,
                            "#include \"sinter/reduce.cuh\"\n#include \"sinter/vector.cuh\"\n"
                            "using namespace sinter;\n\n" +
                            body.globals;
-  const std::string tail =
-      fmt::format("({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()),
-                  indented(body.text));
+  const std::string tail = fmt::format(
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()), indented(body.text));
   const std::string bounds =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", body.launch.threads);
   // Kernels of other symbols are other kernels, even with the same text.

@@ -1,5 +1,5 @@
-// Groups without reductions: every chunk of 8 elements of every result is one thread's work. Results
-// of different sizes are stages of their own, one after the other in the order of threads:
+// Groups without reductions: every chunk of 8 elements of every result is one thread's work.
+// Results of different sizes are stages of their own, one after the other in the order of threads:
 //
 //   const long long item = blockIdx.x * 256ll + threadIdx.x;
 //   const long long end0 = n0 * 512;
@@ -17,7 +17,8 @@ constexpr int64_t kThreads = 256;
 
 /// Chunks of a stage, as code.
 std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
-  if (width.is_constant()) return fmt::format("{}", width.constant() / 8 + (width.constant() % 8 != 0));
+  if (width.is_constant())
+    return fmt::format("{}", width.constant() / 8 + (width.constant() % 8 != 0));
   if (const auto exact = width.divide_exactly(SymExpr(8))) return space.size_code(*exact, false);
   return fmt::format("({} + 7) / 8", space.size_code(width));
 }

@@ -19,15 +19,16 @@ Error refusal(std::string what) {
 
 Status check_ops(const Graph& graph) {
   if (graph.size() > kMostPrimitives)
-    return tl::make_unexpected(
-        refusal(fmt::format("a group of {} primitives, at most {}", graph.size(), kMostPrimitives)));
+    return tl::make_unexpected(refusal(
+        fmt::format("a group of {} primitives, at most {}", graph.size(), kMostPrimitives)));
   for (size_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     const ValueId id{static_cast<uint32_t>(i)};
-    const bool foreign_leaf = op_class(op) == OpClass::leaf && !llvm::is_contained(graph.inputs, id);
+    const bool foreign_leaf =
+        op_class(op) == OpClass::leaf && !llvm::is_contained(graph.inputs, id);
     if (foreign_leaf || op_class(op) == OpClass::contraction || op.kind == OpKind::file)
-      return tl::make_unexpected(refusal(
-          fmt::format("a row kernel cannot compute '{}'", op_info(op.kind).name)));
+      return tl::make_unexpected(
+          refusal(fmt::format("a row kernel cannot compute '{}'", op_info(op.kind).name)));
     for (ValueId operand : op.operands)
       if (graph[operand].kind == OpKind::kv_append)
         return tl::make_unexpected(refusal("a group reads the state that it writes"));
@@ -137,8 +138,8 @@ class Analysis {
     }
     for (size_t k = 0; k < graph_.outputs.size(); ++k) {
       const ValueId id = graph_.outputs[k], stored = form_.stored(id);
-      SINTER_TRY(add_task({id, static_cast<int64_t>(k), 0, depth_[id.index]},
-                          graph_[stored].type.dims));
+      SINTER_TRY(
+          add_task({id, static_cast<int64_t>(k), 0, depth_[id.index]}, graph_[stored].type.dims));
     }
     std::stable_sort(form_.tasks.begin(), form_.tasks.end(), [](const Task& a, const Task& b) {
       return std::pair(a.pass, a.stage) < std::pair(b.pass, b.stage);
@@ -152,8 +153,7 @@ class Analysis {
     depth_.resize(graph_.size(), 0);
     for (size_t i = 0; i < graph_.size(); ++i) {
       const Op& op = graph_.ops()[i];
-      for (ValueId operand : op.operands)
-        depth_[i] = std::max(depth_[i], depth_[operand.index]);
+      for (ValueId operand : op.operands) depth_[i] = std::max(depth_[i], depth_[operand.index]);
       depth_[i] += op_class(op) == OpClass::reduce;
     }
   }
@@ -173,9 +173,9 @@ class Analysis {
     else
       width = volume(dims).divide_exactly(rows);
     if (!width || width->overflowed())
-      return tl::make_unexpected(refusal(fmt::format(
-          "'{}' does not have the rows that the other ops of its group have",
-          op_info(graph_[task.value].kind).name)));
+      return tl::make_unexpected(
+          refusal(fmt::format("'{}' does not have the rows that the other ops of its group have",
+                              op_info(graph_[task.value].kind).name)));
     const auto at = llvm::find_if(form_.stages, [&](const Stage& s) { return s.width == *width; });
     task.stage = static_cast<uint32_t>(at - form_.stages.begin());
     if (at == form_.stages.end()) form_.stages.push_back({std::move(*width), {}, 0});
@@ -217,15 +217,16 @@ Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
   if (form.reduces) {
     const Graph& graph = form.graph;
     const auto operand = [&](ValueId id) -> const Op& { return graph[graph[id].operands[0]]; };
-    form.prefix = Dims(DimsRef(operand(reductions[0]).type.dims)
-                           .take_front(std::min<size_t>(prefix_rank, operand(reductions[0]).type.rank())));
-    const bool fits = llvm::all_of(reductions, [&](ValueId id) {
-      return reduces_from(graph[id], operand(id), form.prefix);
-    });
+    form.prefix =
+        Dims(DimsRef(operand(reductions[0]).type.dims)
+                 .take_front(std::min<size_t>(prefix_rank, operand(reductions[0]).type.rank())));
+    const bool fits = llvm::all_of(
+        reductions, [&](ValueId id) { return reduces_from(graph[id], operand(id), form.prefix); });
     if (!fits) {
       if (reductions.size() > 1)
         return tl::make_unexpected(refusal("the reductions of a group run over different axes"));
-      const size_t kept = operand(reductions[0]).type.rank() - reduced_axes(graph[reductions[0]]).size();
+      const size_t kept =
+          operand(reductions[0]).type.rank() - reduced_axes(graph[reductions[0]]).size();
       form.graph = with_trailing_axes(form.graph, reductions[0], symbols);
       for (const Op& op : form.graph.ops())
         if (op_class(op) == OpClass::reduce)

@@ -19,10 +19,10 @@ struct Stage {
 
 /// One thing a pass over the row does.
 struct Task {
-  ValueId value;           // a reduce, or the value of an output
-  int64_t output = -1;     // which output, or -1: a reduce
-  uint32_t stage = 0;      // index into GroupForm::stages
-  uint32_t pass = 0;       // the number of reductions that must be complete, one after the other
+  ValueId value;        // a reduce, or the value of an output
+  int64_t output = -1;  // which output, or -1: a reduce
+  uint32_t stage = 0;   // index into GroupForm::stages
+  uint32_t pass = 0;    // the number of reductions that must be complete, one after the other
 };
 
 struct GroupForm {

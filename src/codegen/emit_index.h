@@ -75,8 +75,8 @@ class LoopSpace {
     std::string element_code, chunk_code, used;
   };
   struct StageLoop {
-    uint32_t first = 0;     // variable of the outermost axis
-    uint32_t block = 0;     // axes from here on are walked inside one chunk-aligned block
+    uint32_t first = 0;              // variable of the outermost axis
+    uint32_t block = 0;              // axes from here on are walked inside one chunk-aligned block
     llvm::SmallVector<Run, 2> runs;  // longest first
     std::vector<std::pair<std::string, std::string>> declarations;  // axis, declaration
   };

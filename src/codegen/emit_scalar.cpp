@@ -12,9 +12,12 @@ namespace {
 
 float constant_as_float(double value, DType dtype) {
   switch (dtype) {
-    case DType::f16: return math::f16_to_float(math::double_to_f16(value));
-    case DType::bf16: return math::bf16_to_float(math::double_to_bf16(value));
-    default: return static_cast<float>(value);
+    case DType::f16:
+      return math::f16_to_float(math::double_to_f16(value));
+    case DType::bf16:
+      return math::bf16_to_float(math::double_to_bf16(value));
+    default:
+      return static_cast<float>(value);
   }
 }
 
@@ -37,11 +40,16 @@ bool is_word(char c) {
 
 const char* memory_type(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "float";
-    case DType::f16: return "f16";
-    case DType::bf16: return "bf16";
-    case DType::i32: return "int";
-    case DType::i1: return "i1";
+    case DType::f32:
+      return "float";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::i32:
+      return "int";
+    case DType::i1:
+      return "i1";
   }
   SINTER_CHECK(false, "dtype");
 }
@@ -83,7 +91,8 @@ std::string formula_code(OpKind kind, llvm::ArrayRef<std::string> operands) {
     if (end < formula.size() && formula[end] == '(')
       text += fmt::format("math::{}", word);
     else if (word.size() == 1 && !digit)
-      text += operands[swap ? 1 - static_cast<size_t>(word[0] - 'a') : static_cast<size_t>(word[0] - 'a')];
+      text += operands[swap ? 1 - static_cast<size_t>(word[0] - 'a')
+                            : static_cast<size_t>(word[0] - 'a')];
     else
       text += word;
     // "1.0f" is a number, not two words.

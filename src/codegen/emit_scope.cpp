@@ -17,8 +17,7 @@ std::string indented(std::string_view text) {
 
 CodeScope& CodeScope::place(Level level_of_value) {
   CodeScope* scope = this;
-  while (scope->level > level_of_value &&
-         (!scope->condition || level_of_value < *scope->condition))
+  while (scope->level > level_of_value && (!scope->condition || level_of_value < *scope->condition))
     scope = scope->parent;
   return *scope;
 }

@@ -13,7 +13,8 @@ constexpr uint32_t kMostValues = 20000;
 /// The coordinates of a read that lands one element too early.
 IndexMap shifted(IndexMap coords) {
   for (IndexExpr& e : coords)
-    if (e.constant().is_constant() && e.constant().constant() > 0 && fault(Fault::wrong_index_map)) {
+    if (e.constant().is_constant() && e.constant().constant() > 0 &&
+        fault(Fault::wrong_index_map)) {
       e += IndexExpr(SymExpr(-1));
       break;
     }
@@ -22,7 +23,8 @@ IndexMap shifted(IndexMap coords) {
 
 /// Operand coordinates with the operand's axes aligned at the first axis instead of the last.
 IndexMap misaligned(DimsRef from, DimsRef to, const IndexMap& coords) {
-  const bool possible = from.size() < to.size() && !from.empty() && to.take_front(from.size()) == from;
+  const bool possible =
+      from.size() < to.size() && !from.empty() && to.take_front(from.size()) == from;
   if (possible && fault(Fault::wrong_axis_broadcast))
     return broadcast_coords(from, from, IndexMap(coords.begin(), coords.begin() + from.size()));
   return broadcast_coords(from, to, coords);
@@ -32,7 +34,8 @@ IndexMap misaligned(DimsRef from, DimsRef to, const IndexMap& coords) {
 
 std::string ValueEmitter::give_up(std::string what) {
   if (!error_)
-    error_ = Error{std::move(what), {}, "compute the ops in separate kernels", ExitCode::internal_error};
+    error_ =
+        Error{std::move(what), {}, "compute the ops in separate kernels", ExitCode::internal_error};
   return "0";
 }
 
@@ -60,8 +63,7 @@ std::string ValueEmitter::element_loop(const std::string& body) const {
 std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
   const Op& op = form_.graph[id];
   if (op_class(op) == OpClass::view)
-    return value(op.operands[0],
-                 shifted(through_view(form_.graph, id, coords, space_.extents())));
+    return value(op.operands[0], shifted(through_view(form_.graph, id, coords, space_.extents())));
   if (op.kind == OpKind::constant)
     return literal_code(op.attrs.get<double>(AttrName::value), op.type.dtype);
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
@@ -77,9 +79,9 @@ std::string ValueEmitter::find(const std::string& key, Level level) {
   if (!kept_ || level != Level::element) return {};
   const auto computed = computed_.find(key);
   if (computed == computed_.end() || computed->second.pass == pass_) return {};
-  const auto [at, added] = kept_->try_emplace(
-      key, KeptValue{static_cast<uint32_t>(kept_->size()), stage_, computed->second.pass, pass_,
-                     computed->second.dtype});
+  const auto [at, added] =
+      kept_->try_emplace(key, KeptValue{static_cast<uint32_t>(kept_->size()), stage_,
+                                        computed->second.pass, pass_, computed->second.dtype});
   at->second.last = std::max(at->second.last, pass_);
   return fmt::format("k{}[j][e]", at->second.number);
 }
@@ -125,17 +127,23 @@ std::string ValueEmitter::define_chunk(const std::string& key, DType dtype, Code
 std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std::string& key) {
   const Op& op = form_.graph[id];
   switch (op.kind) {
-    case OpKind::input: return load(id, coords, key);
-    case OpKind::literal: return table(id, coords, key);
-    case OpKind::embedding: return gather(op, coords);
-    case OpKind::concat: return concat(id, coords, key);
+    case OpKind::input:
+      return load(id, coords, key);
+    case OpKind::literal:
+      return table(id, coords, key);
+    case OpKind::embedding:
+      return gather(op, coords);
+    case OpKind::concat:
+      return concat(id, coords, key);
     case OpKind::iota: {
       const IndexExpr& e = coords[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))];
       return define(key, op.type.dtype, space_.level(coords),
                     fmt::format("static_cast<int>({})", space_.code(e)));
     }
-    case OpKind::copy: return value(op.operands[0], coords);
-    default: return elementwise(id, coords, key);
+    case OpKind::copy:
+      return value(op.operands[0], coords);
+    default:
+      return elementwise(id, coords, key);
   }
 }
 
@@ -143,8 +151,8 @@ std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const 
   const Op& op = form_.graph[id];
   llvm::SmallVector<std::string, 3> operands;
   for (ValueId operand : op.operands)
-    operands.push_back(value(
-        operand, misaligned(form_.graph[operand].type.dims, op.type.dims, coords)));
+    operands.push_back(
+        value(operand, misaligned(form_.graph[operand].type.dims, op.type.dims, coords)));
   std::string code;
   if (op.kind == OpKind::cast) {
     const DType from = form_.graph[op.operands[0]].type.dtype;
@@ -164,7 +172,8 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   const Level level = space_.level(coords);
   const auto input = llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin();
   CodeScope& chunk = current_->place(Level::chunk);
-  if (level == Level::element && chunk.level == Level::chunk && space_.contiguous(at, chunk_alignment(type.dtype))) {
+  if (level == Level::element && chunk.level == Level::chunk &&
+      space_.contiguous(at, chunk_alignment(type.dtype))) {
     const std::string name = define_chunk(key, type.dtype, chunk);
     if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
       early_loads_.push_back({stage_, id, coords});
@@ -183,8 +192,8 @@ std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::s
     std::string elements;
     for (double value : op.attrs.get<std::vector<double>>(AttrName::values))
       elements += (elements.empty() ? "" : ", ") + literal_code(value, op.type.dtype);
-    globals_ += fmt::format("__device__ const {} {}[] = {{{}}};\n", register_type(op.type.dtype), name,
-                            elements.empty() ? "0" : elements);
+    globals_ += fmt::format("__device__ const {} {}[] = {{{}}};\n", register_type(op.type.dtype),
+                            name, elements.empty() ? "0" : elements);
   }
   return define(key, op.type.dtype, space_.level(coords),
                 fmt::format("{}[{}]", name, space_.code(linearize(op.type.dims, coords))));

@@ -6,8 +6,8 @@
 namespace sinter {
 namespace {
 
-// A block of several short rows: enough warps to hide latency, small enough that the last block of a
-// launch is not much idle.
+// A block of several short rows: enough warps to hide latency, small enough that the last block of
+// a launch is not much idle.
 constexpr int64_t kShortRowThreads = 256;
 // Registers of a thread for elements that stay on chip; the rest is for addresses and arithmetic.
 constexpr int64_t kKeptRegisters = 40;

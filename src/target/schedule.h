@@ -12,9 +12,10 @@ namespace sinter {
 struct RowProblem {
   /// Elements of a row that are walked together; a row has one such stage or several.
   struct Stage {
-    int64_t lanes = 0;        // V of the contract for the stage's reductions; 0: it has none
-    int64_t chunks = 0;       // of 8 elements, in the longest row
-    int64_t kept_values = 0;  // elements that live at once from one pass over the row to a later one
+    int64_t lanes = 0;   // V of the contract for the stage's reductions; 0: it has none
+    int64_t chunks = 0;  // of 8 elements, in the longest row
+    int64_t kept_values =
+        0;  // elements that live at once from one pass over the row to a later one
   };
   SymExpr rows;
   llvm::SmallVector<Stage, 2> stages;
@@ -22,10 +23,10 @@ struct RowProblem {
 };
 
 struct RowConfig {
-  bool on_chip = true;          // elements needed again stay in registers; else every pass reads again
+  bool on_chip = true;  // elements needed again stay in registers; else every pass reads again
   int64_t threads_per_row = 1;  // power of two
   int64_t rows_per_block = 1;
-  int64_t threads = 256;        // of a block: a multiple of 32
+  int64_t threads = 256;  // of a block: a multiple of 32
 
   /// Threads of a row that walk a stage of `lanes` virtual lanes, each simulating lanes / owners of
   /// them. Where a stage has fewer lanes than the row threads, threads with equal remainder by

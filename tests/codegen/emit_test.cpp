@@ -150,7 +150,8 @@ TEST_CASE("launches cover the rows, and nothing is launched for none") {
 
 TEST_CASE("groups that are no row kernel are refused with a reason") {
   const auto refused = [](uint32_t prefix_rank, const char* text) {
-    const auto kernel = emit(make_group({"refused", prefix_rank, text}, DType::f32, 64), prefix_rank);
+    const auto kernel =
+        emit(make_group({"refused", prefix_rank, text}, DType::f32, 64), prefix_rank);
     REQUIRE_FALSE(kernel.has_value());
     return kernel.error().what;
   };

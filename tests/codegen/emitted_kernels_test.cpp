@@ -1,5 +1,5 @@
-// Emitted kernels compute what the host evaluator computes, bit for bit: over element types, widths,
-// forms (on chip and looped) and numbers of threads. The kernel text runs on the CPU.
+// Emitted kernels compute what the host evaluator computes, bit for bit: over element types,
+// widths, forms (on chip and looped) and numbers of threads. The kernel text runs on the CPU.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -32,7 +32,8 @@ struct Trials {
   std::vector<std::string> names;
 
   void add(const GroupText& group, DType dtype, int64_t width, const DeviceDescription& device) {
-    auto kernel = emit_kernel(make_group(group, dtype, width), group.prefix_rank, group_symbols(), device);
+    auto kernel =
+        emit_kernel(make_group(group, dtype, width), group.prefix_rank, group_symbols(), device);
     REQUIRE_MESSAGE(kernel.has_value(),
                     (std::string(group.name) + ": " + (kernel ? "" : kernel.error().message())));
     kernels.push_back(std::move(*kernel));

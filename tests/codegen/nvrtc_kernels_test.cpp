@@ -21,7 +21,8 @@ TEST_CASE("emitted kernels compile") {
     std::vector<KernelSource> sources;
     DeviceDescription device = *find_device(arch);
     const auto add = [&](const GroupText& text, DType dtype, int64_t width) {
-      auto kernel = emit_kernel(make_group(text, dtype, width), text.prefix_rank, group_symbols(), device);
+      auto kernel =
+          emit_kernel(make_group(text, dtype, width), text.prefix_rank, group_symbols(), device);
       REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
       kernels.push_back(std::move(*kernel));
       sources.push_back({kernels.back().name, kernels.back().source});

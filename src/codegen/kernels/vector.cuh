@@ -45,8 +45,8 @@ SINTER_DEVICE void store_words(void* p, uint4 words) {
 }
 SINTER_DEVICE void store_words(void* p, uint2 words) {
 #ifdef __CUDACC_RTC__
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)),
-               "r"(words.x), "r"(words.y));
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(words.x),
+               "r"(words.y));
 #else
   *static_cast<uint2*>(p) = words;
 #endif
@@ -81,8 +81,7 @@ template <typename T>
 SINTER_DEVICE void store_chunk(T* p, const float (&in)[8]) {
   unsigned word[4];
 #pragma unroll
-  for (int k = 0; k < 4; ++k)
-    word[k] = half_bits(p, in[2 * k]) | half_bits(p, in[2 * k + 1]) << 16;
+  for (int k = 0; k < 4; ++k) word[k] = half_bits(p, in[2 * k]) | half_bits(p, in[2 * k + 1]) << 16;
   store_words(p, make_uint4(word[0], word[1], word[2], word[3]));
 }
 

@@ -1,0 +1,86 @@
+// Named devices, and the configurations of row kernels.
+#include "target/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+RowProblem rows_of(int64_t lanes, int64_t chunks, int64_t kept_values, SymExpr rows = 100000) {
+  return {std::move(rows), {{lanes, chunks, kept_values}}, 1};
+}
+
+RowConfig schedule(const RowProblem& problem) {
+  const auto config = schedule_rows(problem, {}, *find_device("sm_90a"));
+  REQUIRE(config.has_value());
+  return *config;
+}
+
+}  // namespace
+
+TEST_CASE("devices are found by name; another name is a usage error that lists them") {
+  CHECK(find_device("sm_80")->compute_capability == 80);
+  CHECK(find_device("sm_90a")->multiprocessors == 132);
+  const auto unknown = find_device("sm_\n1");
+  REQUIRE_FALSE(unknown.has_value());
+  CHECK(unknown.error().code == ExitCode::usage);
+  CHECK(unknown.error().message() ==
+        "unknown device description 'sm_\\x0a1'; choose one of sm_80, sm_86, sm_89, sm_90, sm_90a, "
+        "sm_100, sm_120");
+}
+
+TEST_CASE("a row has as many threads as lanes; short rows share a block") {
+  for (int64_t lanes = 1; lanes <= 1024; lanes *= 2) {
+    const RowConfig config = schedule(rows_of(lanes, lanes, 1));
+    CHECK(config.threads_per_row == lanes);
+    CHECK(config.threads == std::max<int64_t>(256, lanes));
+    CHECK(config.rows_per_block == config.threads / lanes);
+    CHECK(config.on_chip);
+  }
+}
+
+TEST_CASE("few rows make no block of idle threads, but at least a warp") {
+  CHECK(schedule(rows_of(16, 16, 1, 3)).threads == 64);
+  CHECK(schedule(rows_of(1, 1, 1, 1)).threads == 32);
+  CHECK(schedule(rows_of(512, 512, 1, 1)).threads == 512);
+}
+
+TEST_CASE("rows stay on chip while registers and unrolled text allow") {
+  CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);         // 4 chunks, 32 registers
+  CHECK_FALSE(schedule(rows_of(1024, 4096, 2)).on_chip);   // 64 registers
+  CHECK_FALSE(schedule(rows_of(1024, 16384, 0)).on_chip);  // 16 unrolled chunks
+  CHECK(schedule(rows_of(256, 256, 5)).on_chip);
+  CHECK_FALSE(schedule(rows_of(256, 256, 6)).on_chip);
+}
+
+TEST_CASE("a stage with fewer lanes than the row has threads is walked by that many") {
+  RowProblem problem = rows_of(1024, 2048, 1);
+  problem.stages.push_back({4, 4, 1});
+  problem.stages.push_back({0, 3000, 0});
+  const RowConfig config = schedule(problem);
+  CHECK(config.owners(1024) == 1024);
+  CHECK(config.owners(4) == 4);
+  CHECK(config.owners(0) == 1024);
+  CHECK(config.chunks_per_thread(problem.stages[0]) == 2);
+  CHECK(config.chunks_per_thread(problem.stages[1]) == 1);
+  CHECK(config.chunks_per_thread(problem.stages[2]) == 3);
+}
+
+TEST_CASE("a device of few threads makes each simulate several lanes, or takes nothing") {
+  DeviceDescription device = *find_device("sm_90a");
+  device.max_threads_per_block = 100;
+  const auto config = schedule_rows(rows_of(1024, 1024, 1), {}, device);
+  REQUIRE(config.has_value());
+  CHECK(config->threads_per_row == 64);
+  CHECK_FALSE(config->on_chip);
+  RowProblem problem = rows_of(1024, 1024, 0);
+  problem.reductions = 1000;
+  CHECK_FALSE(
+      schedule_rows(problem, {}, device).has_value());  // 1000 reductions of 16 lanes in 2 warps
+  device.max_threads_per_block = 16;
+  CHECK_FALSE(schedule_rows(rows_of(1, 1, 1), {}, device).has_value());
+}
+
+}  // namespace sinter
