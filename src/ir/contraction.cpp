@@ -51,6 +51,7 @@ std::optional<IndexExpr> place(const Graph& graph, ValueId operand, const Einsum
     if (spec.axes[i].*slot >= 0) coords[spec.axes[i].*slot] = IndexExpr::variable(i);
   Access access = resolve_access(graph, operand, std::move(coords), extents);
   root = access.root;
+  if (op_class(graph[root]) == OpClass::generator) return std::nullopt;  // not in memory
   IndexExpr offset = linearize(graph[root].type.dims, access.coords);
   if (!offset.is_affine()) return std::nullopt;
   return offset;
@@ -87,14 +88,20 @@ Axis take(llvm::SmallVector<Axis, 8>& axes, Role role, llvm::ArrayRef<Symbol> sy
   return axis;
 }
 
+/// Steps that a matrix product can take: one of them 1, and no line repeated (a step of 0).
 bool matrix(StridedMatrix& out, ValueId root, const SymExpr& offset, const SymExpr& rows,
             SymExpr row_stride, const SymExpr& columns, SymExpr column_stride) {
-  // The step of an axis of one element is free.
-  if (!row_stride.is(1) && !column_stride.is(1)) {
-    if (columns.is(1)) column_stride = 1;
-    else if (rows.is(1)) row_stride = 1;
-    else return false;
+  if (rows.is(0) || columns.is(0)) {  // no element at all
+    out = {root, offset, columns, SymExpr(1)};
+    return true;
   }
+  // The step of an axis of one element is free: over all of the other axis.
+  if (columns.is(1) && row_stride.is(1)) column_stride = rows;
+  else if (columns.is(1)) column_stride = 1;
+  if (rows.is(1) && column_stride.is(1)) row_stride = columns;
+  else if (rows.is(1)) row_stride = 1;
+  if (!row_stride.is(1) && !column_stride.is(1)) return false;
+  if (row_stride.is(0) || column_stride.is(0)) return false;
   out = {root, offset, std::move(row_stride), std::move(column_stride)};
   return true;
 }
@@ -118,7 +125,7 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   const IndexExpr c = linearize(op.type.dims, result);
   if (product.bias.valid()) {
     form.bias = root_of(graph, product.bias);
-    if (graph[form.bias].type != graph[product.bias].type) return std::nullopt;
+    if (op_class(graph[form.bias]) == OpClass::generator || graph[form.bias].type != graph[product.bias].type) return std::nullopt;
     if (form.bias != product.bias) {  // a view of the same shape may still read elsewhere
       const Access access = resolve_access(graph, product.bias, identity_map(1), graph[product.bias].type.dims);
       if (!(access.coords == identity_map(1))) return std::nullopt;

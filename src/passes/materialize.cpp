@@ -16,7 +16,7 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& axes) {
 class Materializer {
  public:
   Materializer(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), builder_(result_, symbols), copies_(from.size()) {}
+      : from_(from), symbols_(symbols), builder_(result_, symbols), copies_(from.size()) {}
 
   Graph run() {
     for (uint32_t i = 0; i < from_.size(); ++i) {
@@ -33,58 +33,64 @@ class Materializer {
   bool changed() const { return changed_; }
 
  private:
-  /// Copies of the operands that stand in the way of a form, then the op.
+  /// Copies of as few operands as a form needs, then the op.
   ValueId contraction(const Op& op) {
     if (has_form(op)) return result_.add(op);
     changed_ = true;
-    Op fixed = op;
-    for (const auto& operands : {std::vector<uint32_t>{0}, {1}, {0, 1}}) {
-      fixed = with_copies(op, operands);
-      if (has_form(fixed)) return result_.add(fixed);
-    }
-    if (fixed.operands.size() == 3) {
-      fixed.operands[2] = builder_.op(OpKind::copy, {fixed.operands[2]}, {}, op.name + ".bias");
-      if (has_form(fixed)) return result_.add(fixed);
-    }
+    const std::vector<uint32_t> choices[] = {{2}, {0}, {1}, {0, 1}, {0, 1, 2}};
+    for (const auto& operands : choices)
+      if (const Op fixed = with_copies(op, operands); has_form(fixed)) return result_.add(fixed);
     // The result's own order leaves no unit stride: compute in the products' order, view as asked.
     SINTER_CHECK(op.kind == OpKind::einsum, "{} has no form", op.name);
-    return reordered(fixed);
+    std::vector<int64_t> axes;
+    Op product = reordered(op, axes);
+    for (const auto& operands : {std::vector<uint32_t>{}, {0}, {1}, {0, 1}})
+      if (const Op fixed = with_copies(product, operands); has_form(fixed))
+        return builder_.transpose(result_.add(fixed), axes, op.name);
+    SINTER_CHECK(false, "{} has no form", op.name);
   }
 
-  bool has_form(const Op& op) {
-    return contraction_form(result_, op, builder_.symbols()).has_value();
+  bool has_form(const Op& op) const {
+    return contraction_form(result_, op, symbols_).has_value();
   }
 
+  /// The op with dense copies of these operands, in the order of a product; of the bias as it is.
   Op with_copies(const Op& op, llvm::ArrayRef<uint32_t> operands) {
     Op fixed = op;
+    constexpr std::string_view kSuffixes[] = {".a", ".b", ".bias"};
     for (uint32_t operand : operands) {
-      const std::vector<int64_t> order = gemm_order(op, operand);
+      if (operand >= op.operands.size()) continue;
+      std::vector<int64_t> order = {0};
+      if (operand < 2) order = gemm_order(op, operand);
       const ValueId ordered = builder_.transpose(op.operands[operand], order);
       const ValueId copy =
-          builder_.op(OpKind::copy, {ordered}, {}, op.name + (operand == 0 ? ".a" : ".b"));
+          builder_.op(OpKind::copy, {ordered}, {}, op.name + std::string(kSuffixes[operand]));
       fixed.operands[operand] = builder_.transpose(copy, inverse(order));
     }
     return fixed;
   }
 
-  ValueId reordered(const Op& op) {
+  /// The einsum with its result's axes in the order batch, free in a, free in b; `axes` leads back.
+  Op reordered(const Op& op, std::vector<int64_t>& axes) const {
     const std::string spec = op.attrs.get<std::string>(AttrName::spec);
     const size_t arrow = spec.find("->");
     const std::string terms = spec.substr(0, arrow), letters = spec.substr(arrow + 2);
     const size_t comma = terms.find(',');
     const std::string a = terms.substr(0, comma), b = terms.substr(comma + 1);
+    Op product = op;
+    product.name += ".product";
+    product.type.dims.clear();
     std::string ordered;
     for (const std::pair<bool, bool>& wanted : {std::pair(true, true), {true, false}, {false, true}})
-      for (char c : letters)
-        if ((a.find(c) != std::string::npos) == wanted.first && (b.find(c) != std::string::npos) == wanted.second)
-          ordered += c;
-    Attributes attrs = op.attrs;
-    attrs.set(AttrName::spec, terms + "->" + ordered);
-    const ValueId product = builder_.op(OpKind::einsum, op.operands, attrs, op.name + ".product");
-    SINTER_CHECK(contraction_form(result_, result_[product], builder_.symbols()), "{} has no form", op.name);
-    std::vector<int64_t> axes;
+      for (size_t i = 0; i < letters.size(); ++i)
+        if ((a.find(letters[i]) != std::string::npos) == wanted.first &&
+            (b.find(letters[i]) != std::string::npos) == wanted.second) {
+          ordered += letters[i];
+          product.type.dims.push_back(op.type.dims[i]);
+        }
+    product.attrs.set(AttrName::spec, terms + "->" + ordered);
     for (char c : letters) axes.push_back(static_cast<int64_t>(ordered.find(c)));
-    return builder_.transpose(product, axes, op.name);
+    return product;
   }
 
   /// An output that a step of its own has written.
@@ -106,6 +112,7 @@ class Materializer {
   }
 
   const Graph& from_;
+  llvm::ArrayRef<Symbol> symbols_;
   Graph result_;
   Builder builder_;
   std::vector<ValueId> copies_;

@@ -1,4 +1,6 @@
 // GEMM operands stay inside their buffers; the result is written once, everywhere.
+#include <algorithm>
+
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -21,6 +23,18 @@ class GemmCheck {
  public:
   GemmCheck(const Program& program, std::string_view where)
       : symbols_(program.symbols), where_(where) {}
+
+  // A product with an extent of 0 touches no element: what follows may take its symbols as 1 or more.
+  void assume_elements(const GemmStep& gemm) {
+    const auto assume = [&](const SymExpr& extent) {
+      if (extent.terms().size() != 1) return;
+      for (SymbolId symbol : extent.terms()[0].symbols)
+        symbols_[symbol.index].low = std::max<int64_t>(symbols_[symbol.index].low, 1);
+    };
+    assume(gemm.m);
+    assume(gemm.n);
+    for (const GemmStep::Loop& loop : gemm.loops) assume(loop.count);
+  }
 
   Status expressions(const GemmStep& gemm) const {
     for (const GemmOperand* operand : {&gemm.a, &gemm.b, &gemm.c})
@@ -126,7 +140,7 @@ class GemmCheck {
   }
   std::string text(const SymExpr& expr) const { return to_string(expr, symbols_); }
 
-  llvm::ArrayRef<Symbol> symbols_;
+  std::vector<Symbol> symbols_;
   std::string where_;
 };
 
@@ -145,10 +159,16 @@ Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep
     b.axes.push_back({loop.count, loop.b_stride});
     c.axes.push_back({loop.count, loop.c_stride});
   }
-  const GemmCheck check(program, where);
+  GemmCheck check(program, where);
   SINTER_TRY(check.expressions(gemm));
+  check.assume_elements(gemm);
   SINTER_TRY(check.element_types(a, b, c));
+  // An extent of 0 leaves nothing to read, one of m, n or a loop nothing to write either.
+  const bool no_result = gemm.m.is(0) || gemm.n.is(0) ||
+                         llvm::any_of(gemm.loops, [](const auto& loop) { return loop.count.is(0); });
+  if (no_result) return {};
   for (const Operand* operand : {&a, &b, &c}) {
+    if (gemm.k.is(0) && operand != &c) continue;
     SINTER_TRY(check.matrix(*operand));
     SINTER_TRY(check.inside(*operand));
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <string_view>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -39,7 +40,9 @@ Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem
                                  "-fPIC",         "-w",               "-ffp-contract=off",
                                  "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti",
                                  "-I" SINTER_SHIM_INCLUDE};
-  std::istringstream flags(SINTER_SHIM_FLAGS);
+  // The environment's flags replace the build's: a plain build can so run sanitized kernel text.
+  const char* given = std::getenv("SINTER_SHIM_FLAGS");
+  std::istringstream flags(given ? given : SINTER_SHIM_FLAGS);
   for (std::string flag; flags >> flag;) words.push_back(flag);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -51,7 +54,12 @@ Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  // What is loaded into this process first is not meant for the compiler.
+  std::vector<char*> environment;
+  for (char** variable = environ; *variable; ++variable)
+    if (!std::string_view(*variable).starts_with("LD_PRELOAD=")) environment.push_back(*variable);
+  environment.push_back(nullptr);
+  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error) return fail(fmt::format("cannot start the compiler {} (error {})", argv[0], error));
   int status = 0;

@@ -1,0 +1,135 @@
+// Every kernel of the golden models' plans, fused and unfused, in every float type: run from its
+// text on the CPU and compared with the evaluation of its group bit for bit, and compiled by NVRTC
+// for two architectures.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "codegen/kernel_library.h"
+#include "driver/compile.h"
+#include "frontends/load_model.h"
+#include "runtime/nvrtc.h"
+#include "runtime/random_inputs.h"
+#include "shim/kernel_shim.h"
+
+namespace sinter {
+namespace {
+
+constexpr const char* kModels[] = {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama",
+                                   "llama3_gqa_scaled_rope"};
+constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+
+/// The distinct kernels of one golden model, by name.
+struct ModelKernels {
+  std::vector<std::shared_ptr<const Program>> programs;
+  std::map<std::string, const Kernel*> kernels;
+};
+
+ModelKernels kernels_of(const std::string& name, const std::string& target) {
+  ModelKernels result;
+  for (DType dtype : kFloats) {
+    const auto model = load_model(SINTER_TESTS_DIR "/golden/" + name, {.dtype = dtype, .random_weights = {}});
+    REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message()));
+    const auto module = freeze(model->module, {});
+    REQUIRE(module.has_value());
+    for (bool fuse : {true, false}) {
+      CompileOptions options;
+      options.target = target;
+      options.fusion.enabled = fuse;
+      const auto compiled = compile(*module, options);
+      REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().message()));
+      result.programs.push_back(compiled->program);
+      for (const Kernel& kernel : compiled->program->kernels) result.kernels.emplace(kernel.name, &kernel);
+    }
+  }
+  return result;
+}
+
+/// Small and odd sizes; symbols as build_model names them.
+std::vector<int64_t> symbol_values(llvm::ArrayRef<Symbol> symbols) {
+  const std::map<std::string, int64_t> sizes = {{"N", 5}, {"M", 3}, {"B", 2}, {"R", 24}, {"K", 16}};
+  std::vector<int64_t> values;
+  for (const Symbol& symbol : symbols) values.push_back(sizes.at(symbol.name));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("golden kernels equal the host evaluator bit for bit") {
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const ModelKernels model = kernels_of(name, "sm_90a");
+    std::vector<const Kernel*> kernels;
+    for (const auto& [kernel_name, kernel] : model.kernels) kernels.push_back(kernel);
+    const auto shim = KernelShim::compile(kernels);
+    REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().message()));
+    const llvm::ArrayRef<Symbol> symbols = model.programs[0]->symbols;
+    const std::vector<int64_t> values = symbol_values(symbols);
+    uint64_t seed = 0;
+    for (const Kernel* kernel : kernels) {
+      const auto inputs = random_inputs(kernel->group, symbols, values, ++seed);
+      REQUIRE_MESSAGE(inputs.has_value(), (inputs ? "" : inputs.error().message()));
+      std::vector<const HostTensor*> pointers;
+      for (const HostTensor& input : *inputs) pointers.push_back(&input);
+      const Status status = check_kernel(*shim, *kernel, symbols, values, pointers);
+      CHECK_MESSAGE(status.has_value(), (kernel->name + ": " + (status ? "" : status.error().message())));
+    }
+    CHECK(kernels.size() >= 30);  // three types, fused and unfused, prefill and decode
+  }
+}
+
+TEST_CASE("golden kernels compile for sm_80 and sm_90a without a GPU") {
+  const auto nvrtc = find_nvrtc();
+  if (!nvrtc) {
+    MESSAGE("skipped: " << nvrtc.error().message());
+    return;
+  }
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    std::vector<ModelKernels> models;
+    std::vector<KernelSource> sources;
+    for (const char* name : kModels) models.push_back(kernels_of(name, arch));
+    for (const ModelKernels& model : models)
+      for (const auto& [name, kernel] : model.kernels) sources.push_back({name, kernel->source});
+    const auto cubins = compile_kernels(*nvrtc, sources, kernel_library(), arch);
+    CHECK_MESSAGE(cubins.has_value(), (cubins ? "" : cubins.error().message()));
+  }
+}
+
+TEST_CASE("an access outside a buffer ends a sanitized run") {
+  const char* flags = std::getenv("SINTER_SHIM_FLAGS");
+  if (!flags || std::string_view(flags).find("address") == std::string_view::npos) {
+    MESSAGE("skipped: kernel text is not sanitized in this run");
+    return;
+  }
+  Kernel kernel;
+  kernel.name = "reads_outside";
+  kernel.source =
+      "#include \"sinter/vector.cuh\"\n"
+      "extern \"C\" __global__ void __launch_bounds__(32)\n"
+      "reads_outside(const float* __restrict__ x0, float* __restrict__ y0) {\n"
+      "  y0[threadIdx.x] = x0[threadIdx.x + 1];\n"
+      "}\n";
+  const ValueId x = kernel.group.add({OpKind::input, {DType::f32, {32}}, {}, {}, "x0"});
+  kernel.group.inputs.push_back(x);
+  kernel.group.outputs.push_back(kernel.group.add({OpKind::copy, {DType::f32, {32}}, {x}, {}, "v0"}));
+  kernel.launch.rows = 1;
+  kernel.launch.threads = 32;
+  const auto shim = KernelShim::compile({&kernel});
+  REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().message()));
+  auto input = make_tensor(DType::f32, {32});
+  std::fill(input->bytes.begin(), input->bytes.end(), std::byte{0});
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::freopen("/dev/null", "w", stderr);
+    _exit(shim->run(kernel, {}, {&*input}) ? 0 : 3);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(!(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3)));
+}
+
+}  // namespace sinter
