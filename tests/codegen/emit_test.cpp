@@ -148,6 +148,30 @@ TEST_CASE("launches cover the rows, and nothing is launched for none") {
   CHECK(append.symbols == std::vector<SymbolId>{SymbolId{0}});
 }
 
+TEST_CASE("indices are as wide as the elements need") {
+  const auto source = [](const char* text) { return emit(GroupText{"wide", 1, text}).source; };
+  CHECK(source(R"(
+graph(%x: f32[100000, 50000]) -> (%y) {
+  %y = exp %x : f32[100000, 50000]
+})")
+            .find("const long long i = static_cast<long long>(item * 8);") != std::string::npos);
+  // The index within a row is an int; a row's place is not.
+  const std::string rows = source(R"(
+graph(%x: f32[100000, 50000]) -> (%y) {
+  %y = softmax %x : f32[100000, 50000]
+})");
+  CHECK(rows.find("const long long row") != std::string::npos);
+  CHECK(rows.find("for (int i = ") != std::string::npos);
+  CHECK(rows.find("x0 + row * 50000 + i") != std::string::npos);
+  // A column's stride times its number may exceed an int although both fit.
+  CHECK(source(R"(
+graph(%x: f32[50000, 100000]) -> (%y) {
+  %t = transpose %x {axes = [1, 0]} : f32[100000, 50000]
+  %y = softmax %t : f32[100000, 50000]
+})")
+            .find("(i + e) * 100000ll") != std::string::npos);
+}
+
 TEST_CASE("groups that are no row kernel are refused with a reason") {
   const auto refused = [](uint32_t prefix_rank, const char* text) {
     const auto kernel =
