@@ -131,7 +131,7 @@ class Case {
 
   Result<Module> read_module() {
     if (settings_.contains("input"))
-      return parse_module(settings_["input"][0] + "}\n", path_ + ", input");
+      return parse_module(settings_["input"][0] + "}\n", "input");
     const std::string folder = fmt::format("{}/{}", SINTER_TESTS_DIR, setting("model"));
     SINTER_LET(loaded, load_model(folder));
     return std::move(loaded.module);
