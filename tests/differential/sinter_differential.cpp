@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -24,6 +25,7 @@
 #include "differential/shrink.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
+#include "shim/shim_compiler.h"
 
 namespace sinter {
 namespace {
@@ -254,6 +256,9 @@ int run(int argc, char** argv) {
     fmt::print("{}// symbols {}\n", print_module(test.module), fmt::join(test.symbol_values, ","));
     return 0;
   }
+  // Children that are killed leave files behind; all go with this folder.
+  const TemporaryFolder folder;
+  setenv("TMPDIR", folder.path().c_str(), 1);
   if (options.shim() || options.every_fault)
     if (const Status ready = KernelShim::prepare(); !ready) {
       fmt::print(stderr, "{}\n", message(ready.error()));
