@@ -30,6 +30,11 @@
 namespace sinter {
 namespace {
 
+#ifdef SINTER_PLANT_FAULTS
+constexpr std::string_view kProgram = "sinter_differential_faults";
+#else
+constexpr std::string_view kProgram = "sinter_differential";
+#endif
 constexpr uint64_t kSeedsPerChild = 25;  // of one child: their kernels are compiled together
 constexpr int kShrinkSeconds = 20;       // for one run of a smaller case
 constexpr size_t kMostShrunk = 3;        // failures that are made small; the others are listed
@@ -117,7 +122,7 @@ void shrink_and_print(uint64_t seed, const Options& options) {
   const std::string path = fmt::format("{}/seed-{}.sir", options.out, seed);
   std::ofstream(path, std::ios::binary) << print_module(smallest.module);
   const std::string what = run_in_child([&] { return check_one(smallest, seed, options); }, kShrinkSeconds);
-  fmt::print("  shrunk: {}\n  replay: sinter_differential --sir {} --symbols {} --data-seed {} {}\n", what,
+  fmt::print("  shrunk: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}\n", what, kProgram,
              path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
 }
 
@@ -159,7 +164,7 @@ int run_seeds(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   const auto failed = find_failures(options, false, tallied);
   for (const auto& [seed, what] : failed)
-    fmt::print("seed {}: {}\n  replay: sinter_differential --seed {} --count 1 {}\n", seed, what, seed, flags(options));
+    fmt::print("seed {}: {}\n  replay: {} --seed {} --count 1 {}\n", seed, what, kProgram, seed, flags(options));
   size_t shrunk = 0;
   for (const auto& [seed, what] : failed) {
     if (options.no_shrink || shrunk++ == kMostShrunk) break;
