@@ -115,6 +115,7 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   for (const EinsumAxis& axis : product.spec.axes)
     extents.push_back(axis.a >= 0 ? graph[product.a].type.dims[axis.a] : graph[product.b].type.dims[axis.b]);
   ContractionForm form;
+  const bool empty = llvm::is_contained(op.type.dims, Dim(0));
   ValueId a_root, b_root;
   const auto a = place(graph, product.a, product.spec, &EinsumAxis::a, extents, a_root);
   const auto b = place(graph, product.b, product.spec, &EinsumAxis::b, extents, b_root);
@@ -130,6 +131,11 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
       const Access access = resolve_access(graph, product.bias, identity_map(1), graph[product.bias].type.dims);
       if (!(access.coords == identity_map(1))) return std::nullopt;
     }
+  }
+  if (empty) {  // no element to compute, so that any strides will do
+    for (StridedMatrix* matrix : {&form.a, &form.b, &form.c}) matrix->row_stride = matrix->column_stride = 1;
+    form.a.root = a_root, form.b.root = b_root;
+    return form;  // m, n and k are 0
   }
   llvm::SmallVector<Axis, 8> axes;
   for (uint32_t i = 0; i < product.spec.axes.size(); ++i) {

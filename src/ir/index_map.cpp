@@ -133,9 +133,14 @@ std::optional<SymExpr> IndexExpr::largest(DimsRef extents) const {
       case Atom::Kind::remainder: bound = term.atom.divisor - SymExpr(1); break;
       case Atom::Kind::quotient: {
         const auto operand = term.atom.operand->largest(extents);
-        if (!operand || !operand->is_constant() || !term.atom.divisor.is_constant())
+        if (!operand) return std::nullopt;
+        const auto whole = (*operand + SymExpr(1)).divide_exactly(term.atom.divisor);
+        if (whole)
+          bound = *whole - SymExpr(1);
+        else if (operand->is_constant() && term.atom.divisor.is_constant())
+          bound = operand->constant() / term.atom.divisor.constant();
+        else
           return std::nullopt;
-        bound = operand->constant() / term.atom.divisor.constant();
       }
     }
     sum += bound * term.coefficient;

@@ -1,5 +1,7 @@
 #include "plan/checker.h"
 
+#include <algorithm>
+
 #include "plan/check_parts.h"
 
 namespace sinter {
@@ -18,14 +20,26 @@ SymExpr counted_from_low(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
   return result;
 }
 
-// `expr` or something smaller: in what is subtracted, a symbol with a bound stands for the bound.
+// `expr` or something smaller: in what is subtracted, symbols may stand for their bounds. Of the
+// ways to do so, one that what is added covers; else all of them.
 SymExpr least(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
   SymExpr result = 0;
   for (const SymExpr::Term& term : expr.terms()) {
+    if (term.coefficient < 0) continue;
     SymExpr product = term.coefficient;
-    for (SymbolId symbol : term.symbols) {
-      const auto& bound = symbols[symbol.index].at_most;
-      product = product * SymExpr(Dim(bound && term.coefficient < 0 ? *bound : symbol));
+    for (SymbolId symbol : term.symbols) product = product * SymExpr(Dim(symbol));
+    result += product;
+  }
+  for (const SymExpr::Term& term : expr.terms()) {
+    if (term.coefficient >= 0) continue;
+    SymExpr product = 0;
+    for (uint32_t bounded = 0; bounded < 1u << std::min<size_t>(term.symbols.size(), 8); ++bounded) {
+      product = term.coefficient;
+      for (size_t i = 0; i < term.symbols.size(); ++i) {
+        const auto& bound = symbols[term.symbols[i].index].at_most;
+        product = product * SymExpr(Dim(bound && (bounded >> i & 1) ? *bound : term.symbols[i]));
+      }
+      if ((result + product).covers(0)) break;
     }
     result += product;
   }

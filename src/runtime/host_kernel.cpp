@@ -52,7 +52,7 @@ HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols
 Status write_rows(const HostTensor& rows, const HostTensor& slots, HostTensor& state) {
   const int64_t count = slots.volume();
   const int64_t capacity = state.dims.empty() ? 0 : state.dims[0];
-  if (count == 0) return {};
+  if (count == 0 || rows.bytes.empty()) return {};
   const size_t row_bytes = rows.bytes.size() / static_cast<size_t>(count);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t slot = slots.data<int32_t>()[i];
