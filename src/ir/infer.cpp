@@ -1,3 +1,4 @@
+// All constraints stand in this one file, beside their list.
 // Constraints, by number; the number stands in the error.
 //   C1   operand count, and attributes that are required and known
 //   C2   elementwise: dims broadcast (NumPy)

@@ -81,8 +81,10 @@ std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
     return refuse(Reason::port_other_element, fmt::format("{} of {}", name(reader), root.name));
   };
   if (read.space.size() < q.merged.rows || dims.size() < q.merged.rows) return other_element();
-  for (uint32_t i = 0; i < q.merged.rows; ++i)
-    if (!(read.coords[i] == IndexExpr::variable(i)) && !dims[i].is(1)) return other_element();
+  for (uint32_t i = 0; i < q.merged.rows; ++i) {
+    const bool repeated = dims[i].is(1) && read.coords[i] == IndexExpr();
+    if (!(read.coords[i] == IndexExpr::variable(i)) && !repeated) return other_element();
+  }
   const DimsRef inner = dims.drop_front(q.merged.rows);
   if (volume(inner).is(1)) return std::nullopt;  // one value a row: every thread has it
   IndexMap own;
