@@ -23,6 +23,7 @@ struct CheckedCase {
   };
   std::vector<Launch> launches;
   bool compared_with_source = false;
+  std::vector<std::string> verdicts;  // reason ids of the fused plan's ledger
 };
 
 /// Compiles a case with and without fusion and runs both plans on the host in two calls, so that

@@ -73,11 +73,12 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
   return what;
 }
 
-/// Which ops a case has, how it was checked: "note" lines that the parent adds up.
+/// Which ops a case has, what was decided of them, how it was checked: "note" lines that the parent adds up.
 std::string tally(const Case& test, const CheckedCase& checked) {
   std::string text;
   for (const Op& op : test.module.entries[0].graph.ops()) text += fmt::format("op {}\n", op_info(op.kind).name);
   text += fmt::format("kernels {}\n", checked.fused->kernels.size());
+  for (const std::string& verdict : checked.verdicts) text += fmt::format("verdict {}\n", verdict);
   if (checked.compared_with_source) text += "source\n";
   return text;
 }
@@ -144,7 +145,7 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
     std::istringstream lines(text);
     for (std::string word, rest; lines >> word;) {
       if (word == "source") ++tallied["compared with the module itself"];
-      if (word == "op" && lines >> rest) ++tallied["op " + rest];
+      if ((word == "op" || word == "verdict") && lines >> rest) ++tallied[word + " " + rest];
       if (word == "kernels" && lines >> rest) tallied["kernels"] += std::stoull(rest);
     }
   };
