@@ -12,11 +12,7 @@ struct Loaded {
 };
 
 Result<Loaded> prepare(const LoadedModel& model, const RunOptions& options) {
-  const bool needs_files = llvm::any_of(model.module.weights, [](const Weight& weight) {
-    return llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; });
-  });
-  if (needs_files && !model.tensors)
-    return fail("the model has no weights", model.origin, "give --random-weights SEED to run it with stand-ins");
+  SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   SINTER_LET(compiled, compile(std::move(module), options.compile));
   SINTER_LET(host, HostModel::load(compiled.program, model.tensors.get()));
@@ -64,6 +60,15 @@ Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::
 }
 
 }  // namespace
+
+Status require_weights(const LoadedModel& model) {
+  const bool needs_files = llvm::any_of(model.module.weights, [](const Weight& weight) {
+    return llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; });
+  });
+  if (needs_files && !model.tensors)
+    return fail("the model has no weights", model.origin, "give --random-weights SEED to run it with stand-ins");
+  return {};
+}
 
 Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>& tokens, int64_t more,
                             const RunOptions& options) {

@@ -14,6 +14,9 @@ struct RunOptions {
   std::vector<std::pair<std::string, int64_t>> symbols;
 };
 
+/// An error where the model's weights come from files that are not there.
+Status require_weights(const LoadedModel& model);
+
 struct NamedHostTensor {
   std::string name;
   HostTensor tensor;

@@ -1,4 +1,5 @@
 #include "driver/host_decoder.h"
+#include "driver/run.h"
 #include "driver/verify_parts.h"
 #include "runtime/host_eval.h"
 
@@ -54,10 +55,7 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
 }
 
 Result<Plans> make_plans(const LoadedModel& model, const std::string& target) {
-  if (!model.tensors && llvm::any_of(model.module.weights, [](const Weight& weight) {
-        return llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; });
-      }))
-    return fail("the model has no weights", model.origin, "give --random-weights SEED to run it with stand-ins");
+  SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions options;
   options.target = target;

@@ -13,6 +13,7 @@ struct FusionState::Question {
   ValueId a, b;        // a's group comes first
   uint32_t ga, gb;     // groups
   GroupShape merged;
+  llvm::SmallVector<ValueId, 8> members;  // of both groups, ascending
 };
 
 namespace {
@@ -64,9 +65,7 @@ std::optional<Verdict> FusionState::space(Question& q) const {
       return refuse(Reason::space_prefix, fmt::format("{} against {}", show(facts_[q.a.index].dims),
                                                       show(facts_[q.b.index].dims)));
   }
-  llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));
-  members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
-  m.rows = row_axes(members, m);
+  m.rows = row_axes(q.members, m);
   return std::nullopt;
 }
 
@@ -225,9 +224,7 @@ double FusionState::seconds(llvm::ArrayRef<ValueId> members, const GroupShape& s
 }
 
 std::optional<Verdict> FusionState::profit(const Question& q) const {
-  llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));
-  members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
-  llvm::sort(members);
+  llvm::ArrayRef<ValueId> members = q.members;
   constexpr size_t kMostPointers = 64;  // kernel parameters are 4 KiB, and registers hold addresses
   size_t pointers = 0;
   for (ValueId member : members) pointers += 1 + facts_[member.index].reads.size();
@@ -241,12 +238,15 @@ std::optional<Verdict> FusionState::profit(const Question& q) const {
 }
 
 FusionState::Question FusionState::question(ValueId a, ValueId b) const {
-  Question q{a, b, dag_.find(a), dag_.find(b), {}};
+  Question q{a, b, dag_.find(a), dag_.find(b), {}, {}};
   SINTER_CHECK(q.ga != q.gb, "{} and {} share a kernel already", name(a), name(b));
   if (dag_.position(q.ga) > dag_.position(q.gb)) {
     std::swap(q.a, q.b);
     std::swap(q.ga, q.gb);
   }
+  q.members.append(dag_.members(q.ga).begin(), dag_.members(q.ga).end());
+  q.members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
+  llvm::sort(q.members);
   return q;
 }
 
@@ -273,11 +273,8 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
     refusal = Verdict{Reason::convexity_path, "", {}, 0};
   if (!refusal) refusal = profit(q);
   if (refusal) return *refusal;
-  llvm::SmallVector<ValueId, 8> members(dag_.members(q.ga));
-  members.append(dag_.members(q.gb).begin(), dag_.members(q.gb).end());
-  llvm::sort(members);
   Verdict verdict;
-  verdict.saved_bytes = traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(members);
+  verdict.saved_bytes = traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(q.members);
   return verdict;
 }
 
