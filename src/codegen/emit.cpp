@@ -88,6 +88,14 @@ std::string parameters_of(const Graph& graph, size_t symbols) {
   return text;
 }
 
+Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
+  if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
+    return emit_opaque(group, symbols, parameters);
+  SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
+  return form.reduces ? emit_rows(form, symbols, parameters, device) : emit_elements(form, symbols, parameters);
+}
+
 }  // namespace
 
 Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
@@ -103,15 +111,11 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
       kernel.appends.push_back(k);
 
-  SINTER_LET(form, analyze_group(kernel.group, prefix_rank, symbols));
-  SINTER_LET(body, form.reduces ? emit_rows(form, symbols, kernel.symbols, device)
-                                : emit_elements(form, symbols, kernel.symbols));
+  SINTER_LET(body, emit_body(kernel.group, prefix_rank, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
-                           "#include \"sinter/reduce.cuh\"\n#include \"sinter/vector.cuh\"\n"
-                           "using namespace sinter;\n\n" +
-                           body.globals;
+                           body.includes + "using namespace sinter;\n\n" + body.globals;
   const std::string tail = fmt::format(
       "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()), indented(body.text));
   const std::string bounds =

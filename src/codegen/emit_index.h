@@ -17,6 +17,10 @@ namespace sinter {
 /// How often an expression changes: with the row, the chunk, or the element.
 enum class Level : uint8_t { row, chunk, element };
 
+/// A size as code, symbols by their parameters' names: "n0 * 4096". `nested`: sums and products in
+/// parentheses.
+std::string size_code(const SymExpr& e, llvm::ArrayRef<SymbolId> parameters, bool nested = true);
+
 class LoopSpace {
  public:
   LoopSpace(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
@@ -87,7 +91,6 @@ class LoopSpace {
   void append_term(std::string& text, const std::string& factor, const SymExpr& coefficient) const;
   std::string narrow(const std::string& name, const SymExpr& bound) const;
   std::string atom_code(const IndexExpr::Atom& atom, bool at_chunk);
-  std::string symbol_code(SymbolId symbol) const;
 
   const GroupForm& form_;
   llvm::ArrayRef<Symbol> symbols_;

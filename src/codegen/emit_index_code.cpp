@@ -5,17 +5,13 @@
 
 namespace sinter {
 
-std::string LoopSpace::symbol_code(SymbolId symbol) const {
-  return fmt::format("n{}", llvm::find(parameters_, symbol) - parameters_.begin());
-}
-
-std::string LoopSpace::size_code(const SymExpr& e, bool nested) const {
+std::string size_code(const SymExpr& e, llvm::ArrayRef<SymbolId> parameters, bool nested) {
   if (e.is_constant()) return fmt::format("{}", e.constant());
   std::string text;
   for (const SymExpr::Term& term : llvm::reverse(e.terms())) {
     std::string product;
     for (SymbolId symbol : term.symbols)
-      product += (product.empty() ? "" : " * ") + symbol_code(symbol);
+      product += fmt::format("{}n{}", product.empty() ? "" : " * ", llvm::find(parameters, symbol) - parameters.begin());
     if (term.symbols.empty())
       product = fmt::format("{}", term.coefficient);
     else if (term.coefficient != 1)
@@ -25,6 +21,10 @@ std::string LoopSpace::size_code(const SymExpr& e, bool nested) const {
   const bool single =
       e.terms().size() == 1 && e.terms()[0].symbols.size() == 1 && e.terms()[0].coefficient == 1;
   return single || !nested ? text : "(" + text + ")";
+}
+
+std::string LoopSpace::size_code(const SymExpr& e, bool nested) const {
+  return sinter::size_code(e, parameters_, nested);
 }
 
 std::string LoopSpace::atom_code(const IndexExpr::Atom& atom, bool at_chunk) {

@@ -1,4 +1,4 @@
-// The two forms of kernels: rows with reductions, and independent elements.
+// The forms of kernels: rows with reductions, independent elements, and opaque ops.
 #pragma once
 
 #include "codegen/emit_value.h"
@@ -9,6 +9,7 @@ namespace sinter {
 
 /// What a kernel's function holds, and how it is launched.
 struct KernelBody {
+  std::string includes = "#include \"sinter/reduce.cuh\"\n#include \"sinter/vector.cuh\"\n";
   std::string globals;  // definitions before the function
   std::string text;     // between the function's braces
   Launch launch;
@@ -19,5 +20,9 @@ Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbo
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device);
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                  llvm::ArrayRef<SymbolId> parameters);
+
+/// The kernel of a group that is one opaque op, read through views.
+Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                               llvm::ArrayRef<SymbolId> parameters);
 
 }  // namespace sinter

@@ -38,12 +38,17 @@ class OpCosts {
       case OpClass::composite:
         return composite_flops(graph, op);
       case OpClass::contraction:
+      case OpClass::opaque:
         break;
       default:
         return 0;
     }
     if (op.kind == OpKind::linear) return 2 * elements(op.type) * extent(operand(0).dims.back());
     if (op.kind == OpKind::einsum) return einsum_flops(graph, op);
+    if (op_class(op) == OpClass::opaque) {
+      if (op.kind != OpKind::attention_split) return elements(operand(0));
+      return 4 * extent(operand(1).dims[0]) * elements(operand(0));
+    }
     // attention: scores, then the sum of values; every token against all visible rows.
     return 2 * extent(operand(1).dims[0]) * (elements(operand(0)) + elements(op.type));
   }

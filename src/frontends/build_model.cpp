@@ -63,7 +63,8 @@ Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
   Entry entry{prefill ? "prefill" : "decode", {}};
   ModelGraph g(spec, module, entry.graph);
   g.tokens = prefill ? kPrefillTokens : kDecodeTokens;
-  g.visible_rows = kVisibleRows;
+  // A decode step looks where first and slot say, so that its shapes do not depend on the length.
+  g.visible_rows = prefill ? kVisibleRows : kCacheRows;
   const ValueId tokens = g.input("tokens", g.tokens);
   g.pos = g.input("pos", g.tokens);
   g.slot = g.input("slot", g.tokens);

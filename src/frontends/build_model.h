@@ -5,14 +5,14 @@
 //   M  rows of it whose logits are wanted  1 .. max_positions
 //   B  tokens of a decode call             1 .. 8
 //   R  rows of each cache                  8 .. 8 * max_positions rounded up to 8, in steps of 8
-//   K  rows of a cache that can be seen    as R; K <= R in every call
+//   K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
 //
 // Entries
 //   prefill(tokens, pos, slot, first : i32[N], wanted : i32[M]) -> logits [M, vocabulary]
 //   decode(tokens, pos, slot, first : i32[B]) -> logits [B, vocabulary]
 //
 //   pos    position in its sequence
-//   slot   cache row that the token is written to; distinct in a call, < K
+//   slot   cache row that the token is written to; distinct in a call, < K (decode: < R)
 //   first  cache row of its sequence's first token: the token sees rows first .. slot
 //   wanted rows of the call (not of the cache) whose logits are computed
 //

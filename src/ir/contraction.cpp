@@ -159,6 +159,18 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   return form;
 }
 
+std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id) {
+  const Dims& dims = graph[id].type.dims;
+  SINTER_CHECK(dims.size() == 2, "%{} has rank {}", graph[id].name, dims.size());
+  const Access access = resolve_access(graph, id, identity_map(2), dims);
+  if (op_class(graph[access.root]) == OpClass::generator) return std::nullopt;
+  const IndexExpr offset = linearize(graph[access.root].type.dims, access.coords);
+  if (!offset.is_affine()) return std::nullopt;
+  const SymExpr column_stride = dims[1].is(1) ? SymExpr(1) : offset.coefficient(1);
+  if (!column_stride.is(1)) return std::nullopt;
+  return StridedMatrix{access.root, offset.constant(), offset.coefficient(0), column_stride};
+}
+
 std::vector<int64_t> gemm_order(const Op& op, uint32_t operand) {
   const Product product = product_of(op);
   std::vector<int64_t> order;

@@ -30,6 +30,7 @@ enum class OpClass : uint8_t {
   reduce,
   composite,    // decomposes into primitives
   contraction,
+  opaque,       // a kernel written for the op; its neighbours see its operands and result in memory
 };
 
 /// Static facts of an op: its row of ops.def.

@@ -22,11 +22,15 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
+//   C21  attention_split, attention_merge, sample: the shapes and bounds that ops.def, attention_order.h
+//        and sampling.h list
 #include "ir/infer.h"
 
 #include <cmath>
 #include <set>
 
+#include "ir/attention_order.h"
+#include "ir/sampling.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -65,6 +69,9 @@ struct Inference {
   Status check_scores() const;
   Result<TensorType> attention_softmax() const;
   Result<TensorType> attention() const;
+  Result<TensorType> attention_split() const;
+  Result<TensorType> attention_merge() const;
+  Result<TensorType> sample() const;
 };
 
 Status Inference::check_counts() const {
@@ -370,6 +377,37 @@ Result<TensorType> Inference::attention() const {
   return TensorType{q.dtype, {q.dims[0], value_width / kv_heads * heads}};
 }
 
+Result<TensorType> Inference::attention_split() const {
+  SINTER_LET(whole, attention());
+  const int64_t heads = attrs.get<int64_t>(AttrName::heads), splits = attrs.get<int64_t>(AttrName::splits);
+  if (splits < 1 || splits > kMostAttentionSplits)
+    return reject(21, fmt::format("{} splits, must be 1 .. {}", splits, kMostAttentionSplits));
+  const int64_t width = whole.dims[1].constant() / heads;
+  if (width > kMostHeadWidth || operands[0].dims[1].constant() / heads > kMostHeadWidth)
+    return reject(21, fmt::format("heads of {} elements, at most {}", width, kMostHeadWidth));
+  return TensorType{DType::f32, {whole.dims[0], heads, splits, width + 2}};
+}
+
+Result<TensorType> Inference::attention_merge() const {
+  const TensorType& parts = operands[0];
+  const DType dtype = attrs.get<DType>(AttrName::dtype);
+  if (parts.rank() != 4 || parts.dtype != DType::f32 || !is_float(dtype) ||
+      !parts.dims[1].is_constant() || !parts.dims[2].is_constant() || parts.dims[2].constant() < 1 ||
+      !parts.dims[3].is_constant() || parts.dims[3].constant() < 3)
+    return reject(21, fmt::format("parts {}", show(parts)));
+  return TensorType{dtype, {parts.dims[0], parts.dims[1].constant() * (parts.dims[3].constant() - 2)}};
+}
+
+Result<TensorType> Inference::sample() const {
+  const TensorType& logits = operands[0];
+  bool fits = logits.rank() == 2 && is_float(logits.dtype) && logits.dims[1].is_constant() &&
+              logits.dims[1].constant() >= 1 && logits.dims[1].constant() <= kMostSampled;
+  constexpr DType kTypes[] = {DType::f32, DType::i32, DType::f32, DType::i32, DType::i32};
+  for (size_t i = 0; fits && i < 5; ++i) fits = operands[i + 1] == TensorType{kTypes[i], {logits.dims[0]}};
+  if (!fits) return reject(21, fmt::format("logits {}, {}", show(logits), show(operands[1])));
+  return TensorType{DType::i32, {logits.dims[0]}};
+}
+
 Result<TensorType> Inference::infer() const {
   SINTER_TRY(check_counts());
   switch (op_info(kind).op_class) {
@@ -383,6 +421,10 @@ Result<TensorType> Inference::infer() const {
     case OpClass::composite: return composite();
     case OpClass::contraction:
       return kind == OpKind::linear ? linear() : kind == OpKind::einsum ? einsum() : attention();
+    case OpClass::opaque:
+      return kind == OpKind::attention_split   ? attention_split()
+             : kind == OpKind::attention_merge ? attention_merge()
+                                               : sample();
     case OpClass::pointwise:
       if (kind == OpKind::cast) return cast();
       if (kind == OpKind::concat) return concat();

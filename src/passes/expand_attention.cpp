@@ -1,12 +1,36 @@
 #include "passes/expand_attention.h"
 
+#include <algorithm>
+
+#include "ir/attention_order.h"
 #include "ir/builder.h"
 
 namespace sinter {
 namespace {
 
+// Blocks of one token that fill a device, and parts that are not worth cutting further.
+constexpr int64_t kWantedBlocks = 256;
+constexpr int64_t kMostSplits = 32;
+static_assert(kMostSplits <= kMostAttentionSplits);
+
+bool has_few_tokens(const Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
+  const Dim tokens = b.type(operands[0]).dims[0];
+  const int64_t most = tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
+  const int64_t widest = std::max(b.type(operands[0]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::heads),
+                                  b.type(operands[2]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::kv_heads));
+  return most <= kFewTokens && widest <= kMostHeadWidth;
+}
+
+ValueId split(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
+  const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+  Attributes attrs = op.attrs;
+  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / kv_heads, 1, kMostSplits));
+  const ValueId parts = b.op(OpKind::attention_split, operands, attrs, op.name + ".parts");
+  return b.op(OpKind::attention_merge, {parts}, Attributes().set(AttrName::dtype, op.type.dtype), op.name);
+}
+
 /// Appends the three ops and returns the value that replaces `op`'s result.
-ValueId expand(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
+ValueId compose(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
   const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;
   const Dims q = b.type(operands[0]).dims;
@@ -48,7 +72,11 @@ bool expand_attention(Module& module) {
     for (uint32_t i = 0; i < graph.size(); ++i) {
       Op op = graph.ops()[i];
       for (ValueId& operand : op.operands) operand = copies[operand.index];
-      copies[i] = is_attention(op) ? expand(builder, op, op.operands) : result.add(op);
+      if (!is_attention(op))
+        copies[i] = result.add(op);
+      else
+        copies[i] = has_few_tokens(builder, op, op.operands) ? split(builder, op, op.operands)
+                                                             : compose(builder, op, op.operands);
     }
     for (ValueId id : graph.inputs) result.inputs.push_back(copies[id.index]);
     for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);

@@ -45,7 +45,7 @@ FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
         users.push_back({i});
     GroupShape& shape = shapes_[i];
     shape.prefix = facts.dims;
-    shape.contraction = facts.contraction;
+    shape.closed = facts.closed;
     shape.lone = facts.reduces && !facts.kept_axes;
     shape.reduced = facts.reduced_upper_bound;
     if (facts.reduces) {
@@ -75,7 +75,7 @@ Grouping FusionState::grouping() const {
       const auto* axes = graph_[{representative}].attrs.find(AttrName::axes);
       group.prefix_rank = static_cast<uint32_t>(
           facts.dims.size() - (axes ? std::get<std::vector<int64_t>>(*axes).size() : facts.dims.size()));
-    } else if (!shape.contraction) {
+    } else if (!shape.closed) {
       group.prefix_rank = shape.rows;
     }
     for (ValueId member : group.members)

@@ -12,7 +12,7 @@ namespace sinter {
 struct GroupShape {
   Dims prefix;                         // the leading axes that every member shares
   std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
-  bool contraction = false;
+  bool closed = false;
   bool lone = false;                   // reduces over axes that are not trailing: a kernel alone
   uint32_t rows = 0;                   // leading axes that make a row of the kernel
   int64_t reduced = 0;                 // elements of the longest reduction, upper bound

@@ -46,7 +46,7 @@ std::optional<Verdict> FusionState::space(Question& q) const {
   for (uint32_t group : {q.ga, q.gb}) {
     if (shapes_[group].lone)
       return refuse(Reason::space_reduction, name(dag_.members(group)[0]));
-    if (shapes_[group].contraction)
+    if (shapes_[group].closed)
       return refuse(Reason::port_closed, name(dag_.members(group)[0]));
   }
   if (a.row_prefix && b.row_prefix && *a.row_prefix != *b.row_prefix)

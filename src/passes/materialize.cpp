@@ -22,8 +22,10 @@ class Materializer {
     for (uint32_t i = 0; i < from_.size(); ++i) {
       Op op = from_.ops()[i];
       for (ValueId& operand : op.operands) operand = copies_[operand.index];
-      copies_[i] = op.kind == OpKind::linear || op.kind == OpKind::einsum ? contraction(op)
-                                                                           : result_.add(std::move(op));
+      if (op.kind == OpKind::linear || op.kind == OpKind::einsum)
+        copies_[i] = contraction(op);
+      else
+        copies_[i] = op_class(op) == OpClass::opaque ? opaque(std::move(op)) : result_.add(std::move(op));
     }
     for (ValueId id : from_.inputs) result_.inputs.push_back(copies_[id.index]);
     for (ValueId id : from_.outputs) result_.outputs.push_back(output(copies_[id.index]));
@@ -48,6 +50,24 @@ class Materializer {
       if (const Op fixed = with_copies(product, operands); has_form(fixed))
         return builder_.transpose(result_.add(fixed), axes, op.name);
     SINTER_CHECK(false, "{} has no form", op.name);
+  }
+
+  /// The op with copies of the operands that its kernel could not address: matrices have rows of
+  /// neighbouring elements, everything else is read where it was computed.
+  ValueId opaque(Op op) {
+    for (ValueId& operand : op.operands) {
+      const bool addressed = result_[operand].type.rank() == 2 ? strided_rows(result_, operand).has_value()
+                                                               : stored(operand);
+      if (addressed) continue;
+      changed_ = true;
+      operand = builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
+    }
+    return result_.add(std::move(op));
+  }
+
+  /// In memory as it is: no view and no generator.
+  bool stored(ValueId id) const {
+    return op_class(result_[id]) != OpClass::view && op_class(result_[id]) != OpClass::generator;
   }
 
   bool has_form(const Op& op) const {

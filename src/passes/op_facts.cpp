@@ -102,8 +102,8 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
   const Op& op = graph[id];
   OpFacts facts;
   facts.dims = op.kind == OpKind::kv_append ? graph[op.operands[1]].type.dims : op.type.dims;
-  if (op_class(op) == OpClass::contraction) {
-    facts.contraction = true;
+  if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::opaque) {
+    facts.closed = true;
     for (ValueId operand : op.operands)
       facts.reads.push_back({root_of(graph, operand), {}, {}, true});
     return facts;

@@ -18,7 +18,7 @@ struct OpFacts {
   /// Extents of the loop over the op's elements: its dims; of a kv_append the value's.
   Dims dims;
   llvm::SmallVector<Read, 4> reads;  // without repetition
-  bool contraction = false;
+  bool closed = false;  // nothing of the op's inside shows to a neighbour: contractions, opaque ops
   bool reduces = false;
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.

@@ -13,7 +13,7 @@ namespace sinter {
   X(fused, "fused", "they share a kernel")                                                       \
   X(space_prefix, "space.prefix", "their rows differ")                                           \
   X(space_reduction, "space.reduction", "a reduction runs over axes that are not a row's own")   \
-  X(port_closed, "port.closed", "a contraction shows nothing of its inside to a neighbour")      \
+  X(port_closed, "port.closed", "the op shows nothing of its inside to a neighbour")              \
   X(port_other_element, "port.other_element", "one reads elements that the other's threads do not hold") \
   X(port_gathered, "port.gathered", "one reads the other at places that are known only at run time") \
   X(state_version, "state.version", "one writes the state that the other reads")                 \

@@ -82,10 +82,11 @@ class InputMaker {
       const auto is_operand = [&](size_t i) {
         return i < op.operands.size() && root_of(graph_, op.operands[i]) == input;
       };
+      const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_split;
       const bool id = op.kind == OpKind::embedding && is_operand(1);
       const bool slot = (op.kind == OpKind::kv_append && is_operand(2)) ||
-                        (op.kind == OpKind::attention && is_operand(4));
-      const bool first = op.kind == OpKind::attention && is_operand(3);
+                        (attends && is_operand(4));
+      const bool first = attends && is_operand(3);
       role.slots |= slot;
       role.first |= first;
       if (id) role.rows = std::min(role.rows, rows(op.operands[0]));

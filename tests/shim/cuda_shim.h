@@ -149,6 +149,13 @@ static inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(
 static inline int __ffs(int x) { return __builtin_ffs(x); }
 static inline int __float2int_rn(float x) { return static_cast<int>(__builtin_rintf(x)); }
 static inline float __int2float_rn(int x) { return static_cast<float>(x); }
+// Threads run one at a time.
+template <typename T>
+static inline T atomicAdd(T* address, T value) {
+  const T before = *address;
+  *address += value;
+  return before;
+}
 template <typename T>
 static inline T __ldg(const T* address) { return *address; }
 template <typename T>

@@ -1,0 +1,132 @@
+// Opaque ops: a template of the kernel library with what the group fixes, and the addresses of its
+// operands' rows.
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+#include "codegen/emit_index.h"
+#include "codegen/emit_kernel_body.h"
+#include "codegen/emit_scalar.h"
+#include "ir/attention_order.h"
+#include "ir/contraction.h"
+
+namespace sinter {
+namespace {
+
+// Query heads of one block: more keep more sums in registers, fewer read the keys more often.
+constexpr int64_t kMostTile = 4;
+constexpr int64_t kMergeThreads = 128;
+constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
+
+class OpaqueKernel {
+ public:
+  OpaqueKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters)
+      : group_(group), symbols_(symbols), parameters_(parameters), op_(group[group.outputs[0]]) {}
+
+  Result<KernelBody> emit() {
+    const bool alone = group_.outputs.size() == 1 && op_class(op_) == OpClass::opaque &&
+                       llvm::count_if(group_.ops(), [](const Op& op) {
+                         return op_class(op) != OpClass::view && op_class(op) != OpClass::leaf;
+                       }) == 1;
+    if (!alone)
+      return fail("an opaque op shares its kernel with others", {}, "compute the ops in separate kernels",
+                  ExitCode::internal_error);
+    body_.launch.rows = SymExpr(op_.type.dims[0]);
+    switch (op_.kind) {
+      case OpKind::attention_split: SINTER_TRY(attention_split()); break;
+      case OpKind::attention_merge: attention_merge(); break;
+      case OpKind::sample: SINTER_TRY(sample()); break;
+      default: SINTER_CHECK(false, "{}", op_info(op_.kind).name);
+    }
+    return std::move(body_);
+  }
+
+ private:
+  int64_t integer(AttrName name) const { return op_.attrs.get<int64_t>(name); }
+  double number(AttrName name) const {
+    const AttrValue* value = op_.attrs.find(name);
+    return value ? std::get<double>(*value) : 0;
+  }
+
+  /// "x0": the pointer of an operand that is read where it stands.
+  std::string pointer(size_t operand) const {
+    return fmt::format("x{}", llvm::find(group_.inputs, root_of(group_, op_.operands[operand])) - group_.inputs.begin());
+  }
+
+  /// "x0 + 64, 4096ll": the first element and the row stride of a matrix; notes its alignment.
+  Result<std::string> rows(size_t operand) {
+    const auto matrix = strided_rows(group_, op_.operands[operand]);
+    if (!matrix)
+      return fail("an opaque op reads a matrix without rows of neighbouring elements", {}, {}, ExitCode::internal_error);
+    aligned_ = aligned_ && matrix->row_stride.divisor(symbols_) % 8 == 0 && matrix->offset.divisor(symbols_) % 8 == 0;
+    const std::string offset = matrix->offset.is(0) ? "" : " + " + size_code(matrix->offset, parameters_);
+    return fmt::format("{}{}, {}", pointer(operand), offset, size_code(matrix->row_stride, parameters_, false));
+  }
+
+  Status attention_split() {
+    const int64_t heads = integer(AttrName::heads), kv_heads = integer(AttrName::kv_heads);
+    const int64_t splits = integer(AttrName::splits), group = heads / kv_heads;
+    const int64_t value_width = op_.type.dims[3].constant() - 2;
+    const int64_t width = group_[op_.operands[0]].type.dims[1].constant() / heads;
+    int64_t tile = std::min(group, kMostTile);
+    while (group % tile != 0) --tile;
+    const int lanes = attention_lanes(static_cast<int>(width), static_cast<int>(value_width));
+    const int64_t window = op_.attrs.has(AttrName::window) ? integer(AttrName::window) : 0;
+    SINTER_LET(q, rows(0));
+    SINTER_LET(keys, rows(1));
+    SINTER_LET(values, rows(2));
+    body_.includes = "#include \"sinter/attention.cuh\"\n";
+    body_.globals = fmt::format(
+        "struct Config {{\n"
+        "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = {};\n"
+        "  static constexpr int kSplits = {}, kLanes = {};\n"
+        "  static constexpr bool kAligned = {};\n"
+        "  static constexpr float kScale = {}, kSoftcap = {};\n"
+        "  static constexpr long long kWindow = {};\n"
+        "}};\n\n",
+        heads, kv_heads, tile, width, value_width, splits, lanes, aligned_,
+        literal_code(number(AttrName::scale), DType::f32), literal_code(number(AttrName::softcap), DType::f32), window);
+    body_.text = fmt::format(
+        "__shared__ float shared[{}];\n"
+        "attention_split<Config>({}, {}, {}, {}, {}, y0, shared);\n",
+        kAttentionStreams * (value_width + 2), q, keys, values, pointer(3), pointer(4));
+    body_.launch.items_per_row = kv_heads * (group / tile) * splits;
+    body_.launch.threads = std::max<int64_t>(32, kAttentionStreams * lanes);
+    return {};
+  }
+
+  void attention_merge() {
+    const Dims& parts = group_[op_.operands[0]].type.dims;
+    body_.includes = "#include \"sinter/attention.cuh\"\n";
+    body_.text = fmt::format("attention_merge<{}, {}>({}, y0);\n", parts[2].constant(),
+                             parts[3].constant() - 2, pointer(0));
+    body_.launch.items_per_row = parts[1].constant();
+    body_.launch.threads = kMergeThreads;
+  }
+
+  Status sample() {
+    SINTER_LET(logits, rows(0));
+    body_.includes = "#include \"sinter/sample.cuh\"\n";
+    body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}, {}, {}, {}, {}, y0, shared);\n", logits,
+                             group_[op_.operands[0]].type.dims[1].constant(), pointer(1), pointer(2), pointer(3),
+                             pointer(4), pointer(5));
+    body_.launch.threads = kSampleBlock;
+    return {};
+  }
+
+  const Graph& group_;
+  llvm::ArrayRef<Symbol> symbols_;
+  llvm::ArrayRef<SymbolId> parameters_;
+  const Op& op_;
+  KernelBody body_;
+  bool aligned_ = true;
+};
+
+}  // namespace
+
+Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                               llvm::ArrayRef<SymbolId> parameters) {
+  return OpaqueKernel(group, symbols, parameters).emit();
+}
+
+}  // namespace sinter

@@ -1,0 +1,64 @@
+// The choice of a token from logits: the arithmetic of op `sample`, the same text on host and device.
+//
+// Probabilities are integers: element i weighs floor(2^40 exp(x_i - max x)), x = logit / temperature.
+// So sums need no order, and every machine draws the same token. What weighs less than 2^-40 of the
+// largest is never drawn. Cuts keep the elements whose key (an integer that grows with x) is at least
+// a threshold:
+//   top_k  the largest key that k elements reach or exceed
+//   top_p  of those left, the largest key with weight(reaching it) >= top_p * weight(all left)
+// A random integer r below the weight W of all that is left chooses the first element at which the
+// running weight, in the order of the vocabulary, exceeds r.
+#pragma once
+
+#ifdef __CUDACC_RTC__
+#include "sinter/scalar_math.h"
+#else
+#include "ir/scalar_math.h"
+#endif
+
+namespace sinter {
+
+constexpr int kMostSampled = 1 << 20;  // elements: their weights together stay below 2^61
+
+/// Grows with x; NaN counts as the least.
+SINTER_DEVICE math::u32 sampling_key(float x) {
+  if (x != x) return 0;
+  const math::u32 bits = math::float_bits(math::add(x, 0.0f));  // -0 counts as +0
+  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
+SINTER_DEVICE math::u64 sampling_weight(float x, float largest) {
+  const float p = math::exp(math::sub(x, largest));
+  return p > 0.0f ? static_cast<math::u64>(math::mul(p, 0x1p40f)) : 0;  // false for NaN
+}
+
+/// The least weight that satisfies top_p of `total`; at least 1.
+SINTER_DEVICE math::u64 sampling_target(float top_p, math::u64 total) {
+  if (!(top_p > 0.0f)) return 1;
+  const double wanted = static_cast<double>(total) * static_cast<double>(top_p);
+  const math::u64 target = wanted < static_cast<double>(total) ? static_cast<math::u64>(wanted) : total;
+  return target > 0 ? target : 1;
+}
+
+/// 64 random bits for one draw (the finalizer of SplitMix64, twice).
+SINTER_DEVICE math::u64 sampling_bits(int seed, int step, int row) {
+  math::u64 x = static_cast<math::u64>(static_cast<math::u32>(seed)) << 32 | static_cast<math::u32>(step);
+  for (int round = 0; round < 2; ++round) {
+    x += 0x9E3779B97F4A7C15ull * (static_cast<math::u64>(static_cast<math::u32>(row)) + 1);
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    x ^= x >> 31;
+  }
+  return x;
+}
+
+/// A number of 0 .. bound - 1: the high half of bits * bound.
+SINTER_DEVICE math::u64 sampling_below(math::u64 bits, math::u64 bound) {
+#ifdef __CUDACC_RTC__
+  return __umul64hi(bits, bound);
+#else
+  return static_cast<math::u64>(static_cast<unsigned __int128>(bits) * bound >> 64);
+#endif
+}
+
+}  // namespace sinter
