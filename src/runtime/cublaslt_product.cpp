@@ -1,0 +1,203 @@
+#include "runtime/cublaslt_product.h"
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+using Api = CublasLtApi;
+
+int library_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return Api::kFloat32;
+    case DType::f16:
+      return Api::kFloat16;
+    case DType::bf16:
+      return Api::kBfloat16;
+    default:
+      break;
+  }
+  SINTER_CHECK(false, "{} has no library type", to_string(dtype));
+  return -1;
+}
+
+/// What an algorithm may do inside: sum in float32, and not shorten float32 operands.
+uint64_t allowed_implementations(DType operands) {
+  uint64_t forbidden = Api::kAccumulate16F;
+  if (operands == DType::f32) forbidden |= Api::kInput16F | Api::kInputBf16 | Api::kInputTf32;
+  return ~forbidden;
+}
+
+/// How split sums are joined. In the result ("in place") and from parts of the result's type, a sum
+/// is rounded more than once, and in place the order needs counters to be the same in every run.
+constexpr uint32_t kReductions = Api::kReductionNone | Api::kReductionComputeType;
+
+Api::Algorithm algorithm_of(const GemmChoice& choice) {
+  Api::Algorithm algorithm;
+  std::copy(choice.algorithm.begin(), choice.algorithm.end(), algorithm.data);
+  return algorithm;
+}
+
+}  // namespace
+
+Status CublasLtProduct::status(int code, std::string_view call) const {
+  if (code == Api::kSuccess) return {};
+  return tl::make_unexpected(cublaslt_error(library_->api(), call, code, "product " + key_));
+}
+
+Result<CublasLtProduct> CublasLtProduct::create(std::shared_ptr<CublasLt> library,
+                                                const CublasLtCall& call,
+                                                const GemmProblem& problem) {
+  CublasLtProduct product;
+  product.library_ = std::move(library);
+  product.call_ = call;
+  product.key_ = problem.key();
+  SINTER_TRY(product.make_matmul());
+  SINTER_TRY(product.make_layout(call.a, product.a_));
+  SINTER_TRY(product.make_layout(call.b, product.b_));
+  SINTER_TRY(product.make_layout(call.d, product.d_));
+  return product;
+}
+
+CublasLtProduct::~CublasLtProduct() {
+  if (!library_) return;
+  const Api& api = library_->api();
+  for (Api::Layout layout : {a_, b_, d_})
+    if (layout != nullptr) api.layout_destroy(layout);
+  if (matmul_ != nullptr) api.matmul_destroy(matmul_);
+}
+
+void CublasLtProduct::swap(CublasLtProduct& other) {
+  std::swap(library_, other.library_);
+  std::swap(call_, other.call_);
+  std::swap(key_, other.key_);
+  std::swap(matmul_, other.matmul_);
+  std::swap(a_, other.a_);
+  std::swap(b_, other.b_);
+  std::swap(d_, other.d_);
+  std::swap(bias_, other.bias_);
+}
+
+Status CublasLtProduct::make_matmul() {
+  const Api& api = library_->api();
+  SINTER_TRY(status(api.matmul_create(&matmul_, Api::kCompute32F, Api::kFloat32),
+                    "cublasLtMatmulDescCreate"));
+  const auto set = [&](int attribute, const auto& value) {
+    return status(api.matmul_set(matmul_, attribute, &value, sizeof(value)),
+                  "cublasLtMatmulDescSetAttribute");
+  };
+  if (call_.a.transposed) SINTER_TRY(set(Api::kMatmulTransposeA, Api::kTranspose));
+  if (call_.b.transposed) SINTER_TRY(set(Api::kMatmulTransposeB, Api::kTranspose));
+  if (!call_.bias) return {};
+  SINTER_TRY(set(Api::kMatmulEpilogue, Api::kEpilogueBias));
+  const int32_t type = library_type(call_.bias->dtype);
+  SINTER_TRY(set(Api::kMatmulBiasType, type));
+  // The library may look at the pointer's alignment when it proposes algorithms. Any address with
+  // just that alignment stands for it, so that the proposal depends on the problem alone.
+  return set_bias((CudaAddress{1} << 20) + static_cast<CudaAddress>(call_.bias->alignment));
+}
+
+Status CublasLtProduct::set_bias(CudaAddress bias) {
+  if (bias == bias_) return {};
+  SINTER_TRY(
+      status(library_->api().matmul_set(matmul_, Api::kMatmulBiasPointer, &bias, sizeof(bias)),
+             "cublasLtMatmulDescSetAttribute"));
+  bias_ = bias;
+  return {};
+}
+
+Status CublasLtProduct::make_layout(const CublasLtCall::Matrix& matrix, Api::Layout& layout) const {
+  const Api& api = library_->api();
+  SINTER_TRY(status(
+      api.layout_create(&layout, library_type(matrix.dtype), static_cast<uint64_t>(matrix.rows),
+                        static_cast<uint64_t>(matrix.columns), matrix.leading),
+      "cublasLtMatrixLayoutCreate"));
+  if (call_.batch == 1) return {};
+  const auto set = [&](int attribute, const auto& value) {
+    return status(api.layout_set(layout, attribute, &value, sizeof(value)),
+                  "cublasLtMatrixLayoutSetAttribute");
+  };
+  const auto count = static_cast<int32_t>(call_.batch);
+  SINTER_TRY(set(Api::kLayoutBatchCount, count));
+  return set(Api::kLayoutBatchStride, matrix.batch_stride);
+}
+
+Status CublasLtProduct::set_preferences(Api::Preference preference) const {
+  const Api& api = library_->api();
+  const auto set = [&](int attribute, const auto& value) {
+    return status(api.preference_set(preference, attribute, &value, sizeof(value)),
+                  "cublasLtMatmulPreferenceSetAttribute");
+  };
+  SINTER_TRY(set(Api::kPreferWorkspace, kGemmWorkspaceBytes));
+  SINTER_TRY(set(Api::kPreferReductions, kReductions));
+  SINTER_TRY(set(Api::kPreferImplementations, allowed_implementations(call_.a.dtype)));
+  SINTER_TRY(set(Api::kPreferAlignmentA, static_cast<uint32_t>(call_.a.alignment)));
+  SINTER_TRY(set(Api::kPreferAlignmentB, static_cast<uint32_t>(call_.b.alignment)));
+  SINTER_TRY(set(Api::kPreferAlignmentC, static_cast<uint32_t>(call_.d.alignment)));
+  return set(Api::kPreferAlignmentD, static_cast<uint32_t>(call_.d.alignment));
+}
+
+Result<std::vector<GemmChoice>> CublasLtProduct::propose(int wanted) const {
+  const Api& api = library_->api();
+  Api::Preference preference = nullptr;
+  SINTER_TRY(status(api.preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
+  const std::unique_ptr<std::remove_pointer_t<Api::Preference>, int (*)(Api::Preference)> owner(
+      preference, api.preference_destroy);
+  SINTER_TRY(set_preferences(preference));
+  std::vector<Api::Heuristic> results(static_cast<size_t>(wanted));
+  int found = 0;
+  const int code = api.heuristics(library_->handle(), matmul_, a_, b_, d_, d_, preference, wanted,
+                                  results.data(), &found);
+  if (code == Api::kNotSupported) return std::vector<GemmChoice>();
+  SINTER_TRY(status(code, "cublasLtMatmulAlgoGetHeuristic"));
+  std::vector<GemmChoice> choices;
+  for (int i = 0; i < found; ++i) {
+    const Api::Heuristic& result = results[static_cast<size_t>(i)];
+    if (result.status != Api::kSuccess) continue;
+    GemmChoice choice{GemmChoice::Kind::cublaslt, {}, result.workspace_bytes, 0};
+    std::copy(std::begin(result.algorithm.data), std::end(result.algorithm.data),
+              choice.algorithm.begin());
+    if (check(choice)) choices.push_back(choice);
+  }
+  return choices;
+}
+
+Status CublasLtProduct::check(const GemmChoice& choice) const {
+  const Api& api = library_->api();
+  const Api::Algorithm algorithm = algorithm_of(choice);
+  Api::Heuristic result = {};
+  SINTER_TRY(status(api.check(library_->handle(), matmul_, a_, b_, d_, d_, &algorithm, &result),
+                    "cublasLtMatmulAlgoCheck"));
+  if (result.workspace_bytes > choice.workspace_bytes)
+    return fail(fmt::format("the algorithm works in {} bytes, the record gives it {}",
+                            result.workspace_bytes, choice.workspace_bytes),
+                "product " + key_, {}, ExitCode::device);
+  uint32_t reduction = 0;
+  size_t written = 0;
+  SINTER_TRY(status(
+      api.config_get(&algorithm, Api::kConfigReduction, &reduction, sizeof(reduction), &written),
+      "cublasLtMatmulAlgoConfigGetAttribute"));
+  if ((reduction & ~kReductions) != 0)
+    return fail(fmt::format("the algorithm joins split sums by scheme {}, which rounds them more "
+                            "than once",
+                            reduction),
+                "product " + key_, {}, ExitCode::device);
+  return {};
+}
+
+Status CublasLtProduct::run(const GemmChoice& choice, const GemmPlace& place, CudaAddress workspace,
+                            CudaApi::Stream stream) {
+  if (call_.bias) SINTER_TRY(set_bias(place.bias));
+  const Api::Algorithm algorithm = algorithm_of(choice);
+  const float one = 1, zero = 0;
+  const auto pointer = [](CudaAddress address) { return reinterpret_cast<void*>(address); };
+  const CudaAddress a = call_.swapped ? place.b : place.a, b = call_.swapped ? place.a : place.b;
+  return status(
+      library_->api().multiply(library_->handle(), matmul_, &one, pointer(a), a_, pointer(b), b_,
+                               &zero, pointer(place.c), d_, pointer(place.c), d_, &algorithm,
+                               pointer(workspace), choice.workspace_bytes, stream),
+      "cublasLtMatmul");
+}
+
+}  // namespace sinter

@@ -1,0 +1,51 @@
+// One matrix product in cuBLASLt: its descriptors, the algorithms for it, its execution.
+#pragma once
+
+#include <vector>
+
+#include "runtime/cublaslt.h"
+#include "runtime/cublaslt_call.h"
+#include "runtime/gemm_record.h"
+
+namespace sinter {
+
+/// Move-only. All errors name the library's call, its status and the problem's key. The context of
+/// the library's device is current in the calling thread.
+class CublasLtProduct {
+ public:
+  /// Descriptors for `call`, which is that of `problem`.
+  static Result<CublasLtProduct> create(std::shared_ptr<CublasLt> library, const CublasLtCall& call,
+                                        const GemmProblem& problem);
+  CublasLtProduct(CublasLtProduct&& other) noexcept { swap(other); }
+  CublasLtProduct& operator=(CublasLtProduct&& other) noexcept { return swap(other), *this; }
+  ~CublasLtProduct();
+
+  /// At most `wanted` algorithms, the one that the library expects to be fastest first; none where
+  /// it refuses the product. All give the same bits in every run and accumulate in float32: split
+  /// sums are joined in float32 from the workspace in a pass of their own, never in the result.
+  Result<std::vector<GemmChoice>> propose(int wanted) const;
+  /// Whether the choice is an algorithm for this product on this device, as propose() gives them.
+  /// The error says why not.
+  Status check(const GemmChoice& choice) const;
+  /// Enqueues; no allocation, no synchronization. `workspace` holds choice.workspace_bytes bytes.
+  Status run(const GemmChoice& choice, const GemmPlace& place, CudaAddress workspace,
+             CudaApi::Stream stream);
+
+ private:
+  CublasLtProduct() = default;
+  void swap(CublasLtProduct& other);
+  Status make_matmul();
+  Status make_layout(const CublasLtCall::Matrix& matrix, CublasLtApi::Layout& layout) const;
+  Status set_preferences(CublasLtApi::Preference preference) const;
+  Status set_bias(CudaAddress bias);
+  Status status(int code, std::string_view call) const;
+
+  std::shared_ptr<CublasLt> library_;
+  CublasLtCall call_;
+  std::string key_;
+  CublasLtApi::Matmul matmul_ = nullptr;
+  CublasLtApi::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
+  CudaAddress bias_ = 0;  // set in matmul_
+};
+
+}  // namespace sinter

@@ -1,0 +1,79 @@
+// Matrix products on a CUDA device: cuBLASLt where it has the product, else Sinter's own kernel, by
+// the decision record.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "plan/embedded_header.h"
+#include "runtime/cublaslt_product.h"
+#include "runtime/cuda_memory.h"
+#include "runtime/gemm_record.h"
+#include "runtime/kernel_cache.h"
+
+namespace sinter {
+
+/// What happens to a product that the record does not decide.
+enum class GemmPolicy : uint8_t {
+  frozen,  // an error
+  first,   // the library's first proposal, or the own kernel where it has none
+  tune,    // the fastest of the library's proposals and the own kernel, by timing
+};
+
+/// One for a device, shared by the models on it. One thread at a time, and its work in one stream
+/// at a time: all products work in the same memory.
+class CudaGemm {
+ public:
+  /// `record` holds the decisions made so far: none, or those of the same device and library
+  /// version; with others, an error that shows both. `kernel_library` has what the own kernel
+  /// includes; compiled kernels go to `cache`.
+  static Result<std::shared_ptr<CudaGemm>> create(CudaDevicePtr device,
+                                                  llvm::ArrayRef<EmbeddedHeader> kernel_library,
+                                                  GemmRecord record, GemmPolicy policy,
+                                                  KernelCache cache = KernelCache::of_user());
+
+  /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
+  /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
+  /// matters. A recorded decision that cannot be used is an error with GemmPolicy::frozen, and
+  /// otherwise made anew.
+  Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
+                 llvm::ArrayRef<int64_t> symbol_values);
+  /// Enqueues a prepared step: launches alone, no allocation, no waiting.
+  Status run(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
+             llvm::ArrayRef<int64_t> symbol_values, const CudaStream& stream);
+
+  /// The decisions: those given to create() and those made since.
+  const GemmRecord& record() const { return record_; }
+
+ private:
+  /// How one problem is computed.
+  struct Implementation {
+    GemmChoice choice;
+    std::optional<CublasLtProduct> product;  // where the library has the problem
+    CudaApi::Kernel kernel = nullptr;        // where the choice is the own kernel
+  };
+
+  CudaGemm() = default;
+  Result<Implementation> implement(const GemmProblem& problem);
+  Result<GemmChoice> decide(const GemmProblem& problem, Implementation& implementation);
+  Status usable(const GemmProblem& problem, const GemmChoice& choice,
+                const Implementation& implementation) const;
+  Result<GemmChoice> tune(const GemmProblem& problem, const std::vector<GemmChoice>& proposals,
+                          Implementation& implementation);
+  Result<CudaApi::Kernel> own_kernel(const GemmProblem& problem);
+  Status enqueue(const GemmProblem& problem, Implementation& implementation,
+                 const GemmChoice& choice, const GemmPlace& place, const CudaStream& stream) const;
+
+  CudaDevicePtr device_;
+  std::vector<EmbeddedHeader> kernel_library_;
+  GemmPolicy policy_ = GemmPolicy::first;
+  KernelCache cache_{std::string()};
+  GemmRecord record_;
+  CudaMemory workspace_;
+  std::shared_ptr<CublasLt> library_;
+  std::map<std::string, CudaLibrary> own_kernels_;  // by text
+  std::map<GemmProblem, Implementation> prepared_;
+};
+
+}  // namespace sinter

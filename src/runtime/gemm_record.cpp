@@ -1,0 +1,150 @@
+#include "runtime/gemm_record.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kMajor = 1;
+
+/// A word of an algorithm: JSON readers keep 53 bits of a number.
+std::string hexadecimal(uint64_t word) { return fmt::format("{:016x}", word); }
+
+std::optional<uint64_t> parse_hexadecimal(const std::string& text) {
+  uint64_t word = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), word, 16);
+  if (error != std::errc() || end != text.data() + text.size() || text.size() != 16) return {};
+  return word;
+}
+
+std::string pointer_step(std::string_view key) {
+  std::string step = "/";
+  for (char c : key) {
+    if (c == '~')
+      step += "~0";
+    else if (c == '/')
+      step += "~1";
+    else
+      step += c;
+  }
+  return step;
+}
+
+/// Reads one record; the place of a value is its JSON pointer behind the file's name.
+class RecordReader {
+ public:
+  explicit RecordReader(std::string path) : path_(std::move(path)) {}
+
+  Result<GemmRecord> read(const Json& root) const {
+    GemmRecord record;
+    SINTER_LET(major, member(root, "", "format"));
+    if (!major->is_number_integer() || *major != kMajor)
+      return mismatch("/format", fmt::format("format {}", kMajor), *major);
+    SINTER_TRY(read_text(root, "", "device", record.device));
+    SINTER_TRY(read_text(root, "", "library", record.library));
+    SINTER_LET(choices, member(root, "", "choices"));
+    if (!choices->is_object()) return mismatch("/choices", "an object", *choices);
+    for (const auto& [key, value] : choices->items())
+      SINTER_TRY(read_choice(value, "/choices" + pointer_step(key), record.choices[key]));
+    return record;
+  }
+
+ private:
+  Status read_choice(const Json& value, const std::string& where, GemmChoice& choice) const {
+    std::string kind;
+    SINTER_TRY(read_text(value, where, "kind", kind));
+    if (kind == "cublaslt") {
+      choice.kind = GemmChoice::Kind::cublaslt;
+      SINTER_TRY(read_algorithm(value, where, choice));
+      SINTER_LET(bytes, member(value, where, "workspace_bytes"));
+      if (!bytes->is_number_unsigned() || bytes->get<uint64_t>() > kGemmWorkspaceBytes)
+        return mismatch(where + "/workspace_bytes",
+                        fmt::format("an integer of 0..{}", kGemmWorkspaceBytes), *bytes);
+      choice.workspace_bytes = bytes->get<uint64_t>();
+    } else if (kind != "own") {
+      return mismatch(where + "/kind", "\"own\" or \"cublaslt\"", kind);
+    }
+    if (!value.contains("seconds")) return {};
+    const Json& seconds = value["seconds"];
+    if (!seconds.is_number() || !(seconds.get<double>() >= 0) ||
+        !std::isfinite(seconds.get<double>()))
+      return mismatch(where + "/seconds", "a number of at least 0", seconds);
+    choice.seconds = seconds.get<double>();
+    return {};
+  }
+
+  Status read_algorithm(const Json& value, const std::string& where, GemmChoice& choice) const {
+    SINTER_LET(words, member(value, where, "algorithm"));
+    if (!words->is_array() || words->size() != choice.algorithm.size())
+      return mismatch(where + "/algorithm", fmt::format("{} words", choice.algorithm.size()),
+                      *words);
+    for (size_t i = 0; i < choice.algorithm.size(); ++i) {
+      const Json& item = (*words)[i];
+      const auto word =
+          item.is_string() ? parse_hexadecimal(item.get<std::string>()) : std::optional<uint64_t>();
+      if (!word)
+        return mismatch(fmt::format("{}/algorithm/{}", where, i), "16 hexadecimal digits", item);
+      choice.algorithm[i] = *word;
+    }
+    return {};
+  }
+
+  Result<const Json*> member(const Json& object, const std::string& where, const char* name) const {
+    if (!object.is_object()) return mismatch(where, "an object", object);
+    const auto it = object.find(name);
+    if (it == object.end())
+      return tl::make_unexpected(error(where, fmt::format("has no \"{}\"", name)));
+    return &*it;
+  }
+
+  Status read_text(const Json& object, const std::string& where, const char* name,
+                   std::string& out) const {
+    SINTER_LET(value, member(object, where, name));
+    if (!value->is_string()) return mismatch(fmt::format("{}/{}", where, name), "a string", *value);
+    out = value->get<std::string>();
+    return {};
+  }
+
+  tl::unexpected<Error> mismatch(const std::string& where, std::string_view expected,
+                                 const Json& got) const {
+    const std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return tl::make_unexpected(
+        error(where, fmt::format("expected {}, got {}", expected, printable(text, 60))));
+  }
+  Error error(const std::string& where, std::string what) const {
+    return Error{std::move(what), fmt::format("{}:{}", path_, printable(where)),
+                 "write the record anew by tuning"};
+  }
+
+  std::string path_;
+};
+
+}  // namespace
+
+std::string GemmRecord::to_json() const {
+  nlohmann::ordered_json json = {{"format", kMajor}, {"device", device}, {"library", library}};
+  auto& list = json["choices"] = nlohmann::ordered_json::object();
+  for (const auto& [key, choice] : choices) {
+    auto& item = list[key];
+    const bool library_call = choice.kind == GemmChoice::Kind::cublaslt;
+    item["kind"] = library_call ? "cublaslt" : "own";
+    if (library_call) {
+      for (uint64_t word : choice.algorithm) item["algorithm"].push_back(hexadecimal(word));
+      item["workspace_bytes"] = choice.workspace_bytes;
+    }
+    if (choice.seconds != 0) item["seconds"] = choice.seconds;
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Result<GemmRecord> GemmRecord::parse(const std::string& text, const std::string& path) {
+  const Json root = Json::parse(text, nullptr, false);
+  if (root.is_discarded()) return fail("not JSON", path, "write the record anew by tuning");
+  return RecordReader(path).read(root);
+}
+
+}  // namespace sinter
