@@ -7,7 +7,8 @@ set(SINTER_PUBLIC_HEADERS driver/sinter.h ir/error.h)
 
 # The folders' objects and fmt's as one archive. Archives that they need and that other machines do
 # not have lie beside it, in lib/sinter.
-set(SINTER_ARCHIVES ${SINTER_LLVM_SUPPORT} ${SINTER_LLVM_DEMANGLE} ${SINTER_XXHASH})
+set(SINTER_ARCHIVES ${SINTER_LLVM_SUPPORT} ${SINTER_LLVM_DEMANGLE} ${SINTER_XXHASH} ${SINTER_PCRE2}
+    ${SINTER_UTF8PROC})
 set(objects $<TARGET_OBJECTS:sinter_fmt>)
 foreach(folder ir target passes plan codegen frontends runtime driver)
   if(TARGET sinter_${folder})

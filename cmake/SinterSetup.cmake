@@ -43,6 +43,8 @@ function(sinter_find_library variable name linkage)
 endfunction()
 sinter_find_library(SINTER_OPENBLAS openblas SHARED)
 sinter_find_library(SINTER_XXHASH xxhash STATIC)
+sinter_find_library(SINTER_PCRE2 pcre2-8 STATIC)
+sinter_find_library(SINTER_UTF8PROC utf8proc STATIC)
 
 # fmt: headers from the system, the compiled half from fmt.cpp.
 find_package(fmt REQUIRED)

@@ -1,0 +1,71 @@
+// Text to token ids and back, as the model's own tokenizer does it.
+//
+// Read are tokenizer.json (Hugging Face tokenizers; BPE, WordPiece, Unigram), tokenizer.model
+// (SentencePiece) and tokenizer.bin (llama2.c). A component that is not known is an error that
+// names its place in the file. Ids equal those of the reference libraries, up to the version of
+// Unicode that properties of characters are taken from.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+class TokenizerFormat;
+
+/// Immutable; copies share it, between threads too.
+class Tokenizer {
+ public:
+  /// A tokenizer file, told by its name's end, or a folder that holds one under its usual name:
+  /// tokenizer.json, tokenizer.model or tokenizer.bin, the first of them that there is.
+  static Result<Tokenizer> open(const std::string& path);
+
+  /// Ids of `text`, which must be UTF-8; with `add_special` the special tokens around a text
+  /// (BOS, [CLS] … [SEP]). Special tokens that the text spells are recognized where the file lists
+  /// them.
+  Result<std::vector<int32_t>> encode(std::string_view text, bool add_special) const;
+
+  /// Text of `ids`, always UTF-8; `skip_special` leaves special tokens out. An id that is not in
+  /// the vocabulary is an error.
+  Result<std::string> decode(std::span<const int32_t> ids, bool skip_special) const;
+
+  /// The largest id and one. Not every id below must exist; a model may have more rows.
+  int32_t vocabulary_size() const;
+  std::optional<int32_t> token_id(std::string_view piece) const;
+  /// The piece as the file spells it; nothing if there is no such id.
+  std::optional<std::string> piece(int32_t id) const;
+
+ private:
+  friend class TextStream;
+  explicit Tokenizer(std::shared_ptr<const TokenizerFormat> format) : format_(std::move(format)) {}
+  std::shared_ptr<const TokenizerFormat> format_;
+};
+
+/// Decodes ids one by one. All texts together equal what decode() gives for all ids.
+///
+/// A continuation is part of its prompt's text: push the prompt's ids first and drop their text,
+/// else the space before the first word can be lost.
+class TextStream {
+ public:
+  TextStream(const Tokenizer& tokenizer, bool skip_special);
+  TextStream(TextStream&&) noexcept;
+  ~TextStream();
+
+  /// The text that is certain now: UTF-8, empty while a character or a row of byte tokens is
+  /// unfinished. Fails if the id is not in the vocabulary; the stream stays as it was.
+  Result<std::string> push(int32_t id);
+  /// The rest: what ended unfinished is U+FFFD.
+  Result<std::string> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sinter

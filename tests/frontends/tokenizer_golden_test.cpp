@@ -1,0 +1,56 @@
+// Ids and texts of the tokenizers in tests/golden equal those of the reference library.
+#include <doctest/doctest.h>
+
+#include "frontends/json.h"
+#include "frontends/tokenizer.h"
+
+namespace sinter {
+namespace {
+
+std::vector<int32_t> ids_at(const JsonView& view) {
+  std::vector<int32_t> ids;
+  for (const JsonValue& id : **view.array()) ids.push_back(static_cast<int32_t>(*id.integer()));
+  return ids;
+}
+
+std::string streamed(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, bool skip) {
+  TextStream stream(tokenizer, skip);
+  std::string text;
+  for (int32_t id : ids) {
+    const std::string part = stream.push(id).value();
+    CHECK(is_utf8(part));
+    text += part;
+  }
+  return text + stream.finish().value();
+}
+
+void check_cases(const std::string& name) {
+  const std::string folder = fmt::format("{}/golden/tokenizers/{}", SINTER_TESTS_DIR, name);
+  auto tokenizer = Tokenizer::open(folder);
+  REQUIRE_MESSAGE(tokenizer, tokenizer.error().message());
+  auto cases = read_json(folder + "/cases.json");
+  REQUIRE_MESSAGE(cases, cases.error().message());
+  const size_t count = (*cases->view().array())->size();
+  REQUIRE(count > 0);
+  for (size_t i = 0; i < count; ++i) {
+    const JsonView row = cases->view()[i];
+    const std::string text = *row["text"].string();
+    CAPTURE(text);
+    const auto ids = ids_at(row["ids"]), plain = ids_at(row["ids_no_special"]);
+    CHECK(tokenizer->encode(text, true).value() == ids);
+    CHECK(tokenizer->encode(text, false).value() == plain);
+    const std::string decoded = *row["decoded"].string(), skipped = *row["decoded_skip"].string();
+    CHECK(tokenizer->decode(ids, false).value() == decoded);
+    CHECK(tokenizer->decode(ids, true).value() == skipped);
+    CHECK(streamed(*tokenizer, ids, false) == decoded);
+    CHECK(streamed(*tokenizer, ids, true) == skipped);
+  }
+}
+
+TEST_CASE("byte-level BPE, as in GPT-2") { check_cases("bytelevel_gpt2"); }
+TEST_CASE("byte-level BPE behind a split, as in Llama 3") { check_cases("split_llama3"); }
+TEST_CASE("BPE with byte fallback, as in Llama 2") { check_cases("bytefallback_llama2"); }
+TEST_CASE("WordPiece, as in BERT") { check_cases("wordpiece_bert"); }
+
+}  // namespace
+}  // namespace sinter
