@@ -1,0 +1,106 @@
+"""Writes the benchmark modules: one .sir file for each pattern, width and element type.
+
+    python3 bench/cases/make.py
+
+`PATTERNS` says what is computed, `SPEED` and `NUMERICS` at which widths and types. Rows are a
+symbol, so that one file serves every number of tokens. The modules of numerics/ take the norm's
+weight and bias as inputs, so that a test can choose them; the others hold them as weights.
+"""
+
+import dataclasses
+import pathlib
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Pattern:
+    inputs: str  # matrices of [N, WIDTH]
+    parameters: str  # vectors of [WIDTH]
+    outputs: str
+    text: str  # ROWS stands for the matrices' type
+
+
+# GELU by tanh as a framework without the composite would write it.
+GELU_TANH = """
+%square = mul %x, %x : ROWS
+%cube = mul %square, %x : ROWS
+%c1 = constant {value = 0.044715} : f32[]
+%bent = mul %c1, %cube : ROWS
+%inner = add %x, %bent : ROWS
+%c2 = constant {value = 0x1.9884533d43651p-1} : f32[]
+%scaled = mul %c2, %inner : ROWS
+%tanh = tanh %scaled : ROWS
+%c3 = constant {value = 0.5} : f32[]
+%half = mul %c3, %x : ROWS
+%c4 = constant {value = 1} : f32[]
+%factor = add %c4, %tanh : ROWS
+%y = mul %half, %factor : ROWS
+"""
+
+PATTERNS = {
+    "gelu_tanh": Pattern("x", "", "y", GELU_TANH),
+    "add_layer_norm": Pattern("x r", "weight bias", "sum y", """
+%sum = add %x, %r : ROWS
+%y = layer_norm %sum, %weight, %bias {eps = 1e-5} : ROWS
+"""),
+    "layer_norm_add": Pattern("x r", "weight bias", "y", """
+%norm = layer_norm %x, %weight, %bias {eps = 1e-5} : ROWS
+%y = add %norm, %r : ROWS
+"""),
+    "add_rms_norm": Pattern("x r", "weight", "sum y", """
+%sum = add %x, %r : ROWS
+%y = rms_norm %sum, %weight {eps = 1e-5} : ROWS
+"""),
+    "silu_mul": Pattern("x r", "", "y", """
+%gate = silu %x : ROWS
+%y = mul %gate, %r : ROWS
+"""),
+    "softmax": Pattern("x", "", "y", """
+%y = softmax %x : ROWS
+"""),
+}
+
+SPEED = [
+    ("gelu_tanh", "f32", [4096, 16384]),
+    ("add_layer_norm", "bf16", [2560, 4096, 16384]),
+    ("layer_norm_add", "bf16", [2560, 4096, 16384]),
+    ("add_rms_norm", "bf16", [2560, 4096, 16384]),
+    ("silu_mul", "bf16", [2560, 4096, 16384]),
+    ("softmax", "bf16", [1024, 4096, 16384, 32768]),
+]
+NUMERICS = [(pattern, dtype, [2560])
+            for pattern in ("layer_norm_add", "add_layer_norm") for dtype in ("f32", "f16")]
+LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
+
+
+def module(name: str, width: int, dtype: str, parameters_are_inputs: bool) -> str:
+    pattern = PATTERNS[name]
+    rows, vector = f"{dtype}[N, {width}]", f"{dtype}[{width}]"
+    lines = [f"// Made by make.py: {name}, {width} elements a row, {dtype}.",
+             f"module @{name}_{width}_{dtype} {{",
+             f"  symbol N in [1, {LARGEST_TENSOR // width}]"]
+    inputs = [f"%{value}: {rows}" for value in pattern.inputs.split()]
+    for parameter in pattern.parameters.split():
+        if parameters_are_inputs:
+            inputs.append(f"%{parameter}: {vector}")
+        else:
+            lines.append(f'  weight %{parameter} : {vector} = file {{tensor = "{parameter}"}}')
+    outputs = ", ".join(f"%{value}" for value in pattern.outputs.split())
+    lines.append(f"  entry @f({', '.join(inputs)}) -> ({outputs}) {{")
+    body = pattern.text.strip().replace("ROWS", rows)
+    lines += ["    " + line for line in body.splitlines()] + ["  }", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    for folder, cases, are_inputs in ((FOLDER, SPEED, False), (FOLDER / "numerics", NUMERICS, True)):
+        folder.mkdir(exist_ok=True)
+        for name, dtype, widths in cases:
+            for width in widths:
+                path = folder / f"{name}.{width}.{dtype}.sir"
+                path.write_text(module(name, width, dtype, are_inputs), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
