@@ -34,10 +34,10 @@ Status run_command(const RunCommand& options) {
   if (options.tokens.empty() == options.inputs.empty())
     return fail("give either --tokens or --inputs", "sinter run", "--tokens 1,2,3 runs a language model",
                 ExitCode::usage);
-  SINTER_TRY(check_device(options));
   SINTER_LET(request, to_request(options));
+  SINTER_LET(backend, open_backend(options));
   SINTER_LET(model, load_model(request.path, request.load));
-  RunOptions run{options.keep, request.compile, {}};
+  RunOptions run{backend, options.keep, request.compile, {}};
   for (const std::string& text : options.symbols) {
     SINTER_LET(symbol, parse_symbol(text));
     run.symbols.push_back(symbol);
@@ -61,7 +61,7 @@ Status run_command(const RunCommand& options) {
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("run", "one forward pass on the CPU");
+  CLI::App& command = *program.add_subcommand("run", "one forward pass");
   auto options = std::make_shared<RunCommand>();
   add_model(command, *options);
   command.add_option("--tokens", options->tokens, "token ids of one sequence")->delimiter(',')->type_name("1,2,3");

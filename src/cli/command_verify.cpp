@@ -11,12 +11,17 @@ namespace {
 struct VerifyCommand : CommandOptions {
   std::string reference;
   uint64_t seed = 1;
+  int64_t steps = 16;
+  bool forced = false;
 };
 
 Status verify_command(const VerifyCommand& options) {
-  SINTER_TRY(check_device(options));
   SINTER_LET(request, to_request(options));
+  SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
+  verify.backend = backend;
+  verify.steps = options.steps;
+  verify.forced = options.forced;
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
   verify.target = request.compile.target;
@@ -40,6 +45,8 @@ void add_verify(CLI::App& program, Action& action) {
                      "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
       ->type_name("FILE");
   command.add_option("--seed", options->seed, "of random tokens, where there is no reference");
+  command.add_option("--steps", options->steps, "of decoding after the first call")->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_flag("--teacher-forced", options->forced, "decode seeded tokens instead of the likeliest");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

@@ -19,6 +19,8 @@ void add_compile(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_run(CLI::App& program, Action& action);
 void add_verify(CLI::App& program, Action& action);
+void add_generate(CLI::App& program, Action& action);
+void add_ppl(CLI::App& program, Action& action);
 void add_devices(CLI::App& program, Action& action);
 void add_cache(CLI::App& program, Action& action);
 

@@ -27,6 +27,8 @@ void add_commands(CLI::App& program, Action& action) {
   add_explain(program, action);
   add_run(program, action);
   add_verify(program, action);
+  add_generate(program, action);
+  add_ppl(program, action);
   add_devices(program, action);
   add_cache(program, action);
 }

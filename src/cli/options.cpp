@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 
 #include "cli/output.h"
 
@@ -70,6 +72,13 @@ void add_device(CLI::App& command, CommandOptions& options) {
   command.add_option("--device", options.device, "where to run")
       ->type_name("auto|cpu|cuda[:N]")
       ->capture_default_str();
+  command.add_option("--record", options.record, "GPU: which implementation computes each matrix product; no other is taken")
+      ->type_name("FILE");
+}
+
+void add_streaming(CLI::App& command, CommandOptions& options) {
+  command.add_option("--kv", options.kv, "a cache of bounded size: the first S tokens and the last W; text may be of any length")
+      ->type_name("sink=S,window=W");
 }
 
 void add_json(CLI::App& command, CommandOptions& options) {
@@ -83,6 +92,46 @@ void add_verbosity(CLI::App& command) {
       "-q,--quiet", [] { verbosity = Verbosity::quiet; }, "errors and results only");
 }
 
+Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where) {
+  std::vector<int32_t> tokens;
+  constexpr std::string_view kSeparators = ", \t\r\n";
+  for (size_t at = text.find_first_not_of(kSeparators); at != text.npos; at = text.find_first_not_of(kSeparators, at)) {
+    const size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
+    int32_t id = 0;
+    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
+    if (error != std::errc() || rest != text.data() + end || id < 0)
+      return fail(fmt::format("\"{}\" is no token id", printable(text.substr(at, end - at), 40)), where, "write ids with commas between, e.g. 1,2,3");
+    tokens.push_back(id);
+    at = end;
+  }
+  if (tokens.empty()) return fail("no token ids", where, "write ids with commas between, e.g. 1,2,3");
+  return tokens;
+}
+
+namespace {
+
+/// "sink=4,window=1020"
+Result<StreamingCache> parse_streaming(std::string_view text) {
+  std::optional<int64_t> sink, window;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view item = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    for (auto [name, value] : {std::pair("sink=", &sink), {"window=", &window}}) {
+      if (!item.starts_with(name)) continue;
+      const std::string_view digits = item.substr(std::string_view(name).size());
+      int64_t number = 0;
+      const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+      if (error == std::errc() && end == digits.end() && number >= 0 && number <= kLargestSize) *value = number;
+    }
+  }
+  if (!sink || !window || *window < 1)
+    return fail(fmt::format("\"{}\" is no streaming cache", printable(text)), "--kv", "write for example sink=4,window=1020", ExitCode::usage);
+  return StreamingCache{*sink, *window};
+}
+
+}  // namespace
+
 Result<BuildRequest> to_request(const CommandOptions& options) {
   BuildRequest request;
   request.path = options.model;
@@ -91,6 +140,10 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
     request.load.dtype = dtype;
   }
   request.load.random_weights = options.random_weights;
+  if (!options.kv.empty()) {
+    SINTER_LET(streaming, parse_streaming(options.kv));
+    request.load.streaming = streaming;
+  }
   if (options.numerics == "fast")
     return fail("fast numerics are not there yet", "--numerics", "strict is", ExitCode::usage);
   if (options.numerics != "strict")
@@ -106,15 +159,22 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   return request;
 }
 
-Status check_device(const CommandOptions& options) {
-  const std::string& device = options.device;
-  if (device == "auto" || device == "cpu") return {};
-  const bool numbered = device.starts_with("cuda:") && device.size() > 5 && device.size() < 10 &&
-                        device.find_first_not_of("0123456789", 5) == std::string::npos;
-  if (device != "cuda" && !numbered)
-    return fail(fmt::format("no such device: \"{}\"", printable(device)), "--device",
-                "give auto, cpu, cuda or cuda:N", ExitCode::usage);
-  return fail("this build runs plans on the CPU", "--device", "give auto or cpu", ExitCode::device);
+Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, bool tune) {
+  BackendOptions backend;
+  backend.device = options.device;
+  backend.record = options.record;
+  backend.frozen = !options.record.empty() && !tune;
+  backend.tune = tune;
+  backend.progress = [](size_t done, size_t total) {
+    constexpr double kGigabyte = 1e9;
+    constexpr size_t kWidth = 30;
+    const size_t filled = total == 0 ? kWidth : static_cast<size_t>(kWidth * (static_cast<double>(done) / static_cast<double>(total)));
+    progress(fmt::format("weights [{}{}] {:.2f} of {:.2f} GB", std::string(filled, '#'), std::string(kWidth - filled, '.'),
+                         static_cast<double>(done) / kGigabyte, static_cast<double>(total) / kGigabyte));
+  };
+  SINTER_LET(opened, Backend::open(backend));
+  detail(fmt::format("device {}: {}", opened->name(), opened->why()));
+  return std::move(opened);
 }
 
 }  // namespace sinter

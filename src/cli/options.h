@@ -1,6 +1,7 @@
 // Options that commands share.
 #pragma once
 
+#include "driver/backend.h"
 #include "driver/build.h"
 
 namespace CLI {
@@ -15,12 +16,14 @@ struct CommandOptions {
   std::string dtype;
   std::optional<uint64_t> random_weights;
   std::string device = "auto";
+  std::string record;
   std::vector<std::string> archs = {"sm_90a"};
   std::string numerics = "strict";
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;
   std::string phase;
+  std::string kv;  // "sink=4,window=1020"
   bool json = false;
 };
 
@@ -29,12 +32,16 @@ void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after
 void add_phase(CLI::App& command, CommandOptions& options);
 void add_device(CLI::App& command, CommandOptions& options);
+void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 
+/// "1,2 3" as ids; an error names `where`.
+Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where);
+
 /// The options' meaning; usage errors.
 Result<BuildRequest> to_request(const CommandOptions& options);
-/// Can this build run plans on that device?
-Status check_device(const CommandOptions& options);
+/// The device of --device, with the decisions of --record. Says on stderr which it is and why.
+Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, bool tune = false);
 
 }  // namespace sinter

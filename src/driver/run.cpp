@@ -1,23 +1,10 @@
 #include "driver/run.h"
 
-#include "driver/host_decoder.h"
+#include "driver/decoder.h"
 #include "frontends/safetensors.h"
 
 namespace sinter {
 namespace {
-
-struct Loaded {
-  Compiled compiled;
-  HostModel model;
-};
-
-Result<Loaded> prepare(const LoadedModel& model, const RunOptions& options) {
-  SINTER_TRY(require_weights(model));
-  SINTER_LET(module, freeze(model.module, {}));
-  SINTER_LET(compiled, compile(std::move(module), options.compile));
-  SINTER_LET(host, HostModel::load(compiled.program, model.tensors.get()));
-  return Loaded{std::move(compiled), std::move(host)};
-}
 
 /// A value that is inside a kernel of the plan has no buffer to keep.
 Status check_keep(const EntryPlan& entry, const std::vector<std::string>& keep) {
@@ -61,31 +48,17 @@ Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::
 
 }  // namespace
 
-Status require_weights(const LoadedModel& model) {
-  const bool needs_files = llvm::any_of(model.module.weights, [](const Weight& weight) {
-    return llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; });
-  });
-  if (needs_files && !model.tensors)
-    return fail("the model has no weights", model.origin, "give --random-weights SEED to run it with stand-ins");
-  return {};
-}
-
 Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>& tokens, int64_t more,
                             const RunOptions& options) {
-  if (!model.spec)
-    return fail("tokens need a language model, got a module", model.origin, "give its inputs with --inputs F.safetensors",
-                ExitCode::usage);
+  SINTER_TRY(check_tokens(model, tokens));
   const int64_t length = static_cast<int64_t>(tokens.size()) + more;
   if (length > model.spec->max_positions)
     return fail(fmt::format("{} tokens and {} more, the model has {} positions", tokens.size(), more,
                             model.spec->max_positions), model.origin);
-  for (int32_t id : tokens)
-    if (id < 0 || id >= model.spec->vocabulary)
-      return fail(fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary), model.origin);
-  SINTER_LET(loaded, prepare(model, options));
+  SINTER_LET(loaded, make_ready(model, options.compile, *options.backend));
   const EntryPlan& entry = *loaded.compiled.program->find_entry("prefill");
   SINTER_TRY(check_keep(entry, options.keep));
-  SINTER_LET(decoder, HostDecoder::create(loaded.model, 1, length));
+  SINTER_LET(decoder, Decoder::create(loaded.model, 1, length));
   SINTER_LET(first, decoder.prefill({tokens}, {.keep = options.keep}));
   TokenRun run;
   HostTensor logits = first.outputs[0];
@@ -103,7 +76,7 @@ Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>
 Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const std::string& entry_name,
                                                 const std::string& path, const RunOptions& options) {
   SINTER_LET(file, SafetensorsFile::open(path));
-  SINTER_LET(loaded, prepare(model, options));
+  SINTER_LET(loaded, make_ready(model, options.compile, *options.backend));
   const Entry* entry = loaded.compiled.module.find_entry(entry_name);
   if (!entry)
     return fail(fmt::format("no entry point is called \"{}\"", printable(entry_name)), model.origin, "", ExitCode::usage);
@@ -141,8 +114,8 @@ Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const 
   for (size_t i = 0; i < values.size(); ++i) values[i] = known[i].value_or(values[i]);
   std::vector<const HostTensor*> pointers;
   for (const HostTensor& input : inputs) pointers.push_back(&input);
-  SINTER_LET(session, HostSession::create(loaded.model, values));
-  SINTER_LET(result, session.run(entry_name, values, pointers, {.keep = options.keep}));
+  SINTER_LET(session, loaded.model->new_session(values));
+  SINTER_LET(result, session->run(entry_name, values, pointers, {.keep = options.keep}));
   return name_results(plan, std::move(result));
 }
 

@@ -1,21 +1,17 @@
-// One forward pass on the CPU: tensors or tokens in, tensors out.
+// One forward pass: tensors or tokens in, tensors out.
 #pragma once
 
-#include "driver/compile.h"
-#include "frontends/load_model.h"
-#include "runtime/host_executor.h"
+#include "driver/ready_model.h"
 
 namespace sinter {
 
 struct RunOptions {
+  std::shared_ptr<Backend> backend;
   std::vector<std::string> keep;  // values to return beside the outputs
   CompileOptions compile;
   /// Values of symbols that no input tensor's shape tells.
   std::vector<std::pair<std::string, int64_t>> symbols;
 };
-
-/// An error where the model's weights come from files that are not there.
-Status require_weights(const LoadedModel& model);
 
 struct NamedHostTensor {
   std::string name;

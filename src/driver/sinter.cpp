@@ -13,13 +13,18 @@ struct CompiledModel::Data {
 };
 
 Result<CompiledModel> CompiledModel::compile(const std::string& path, const ModelOptions& options) {
-  LoadOptions load{{}, options.random_weights};
+  LoadOptions load;
+  load.random_weights = options.random_weights;
   if (!options.dtype.empty()) {
     SINTER_LET(dtype, parse_dtype_option(options.dtype));
     load.dtype = dtype;
   }
   SINTER_LET(model, load_model(path, load));
   auto data = std::make_shared<Data>();
+  BackendOptions on_cpu;
+  on_cpu.device = "cpu";
+  SINTER_LET(backend, Backend::open(on_cpu));
+  data->options.backend = std::move(backend);
   data->options.compile.target = options.target;
   data->options.compile.fusion.enabled = options.fuse;
   SINTER_LET(frozen, freeze(model.module, {}));

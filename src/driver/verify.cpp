@@ -1,28 +1,48 @@
 #include "driver/verify.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "driver/compile.h"
-#include "driver/host_decoder.h"
+#include "driver/decoder.h"
+#include "driver/generator.h"
 #include "driver/verify_parts.h"
+#include "ir/sym_expr.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
 namespace {
 
 constexpr int64_t kRandomTokens = 16;   // of each of two sequences, where there is no reference
-constexpr int64_t kDecodeSteps = 16;    // after the first call
+// Multiplications of the prefill in float64, on the host, that are still worth waiting for.
+constexpr double kMostPreciseProducts = 2e10;
+
+std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed) {
+  const auto ids = random_tensor(DType::i32, {count}, seed, {1, 0, vocabulary - 1});
+  SINTER_CHECK(ids.has_value(), "random tokens");
+  return {ids->data<int32_t>(), ids->data<int32_t>() + count};
+}
 
 std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed) {
-  std::vector<std::vector<int32_t>> tokens;
-  for (uint64_t s = 0; s < 2; ++s) {
-    const auto ids = random_tensor(DType::i32, {kRandomTokens - static_cast<int64_t>(3 * s)}, seed + s,
-                                   {1, 0, vocabulary - 1});
-    SINTER_CHECK(ids.has_value(), "random tokens");
-    const auto* data = ids->data<int32_t>();
-    tokens.emplace_back(data, data + ids->volume());
+  return {random_ids(vocabulary, kRandomTokens, seed), random_ids(vocabulary, kRandomTokens - 3, seed + 1)};
+}
+
+double weight_elements(const Model& model) {
+  double elements = 0;
+  for (const Weight& weight : model.program().weights)
+    elements += static_cast<double>(volume(weight.type.dims).constant());
+  return elements;
+}
+
+/// Of the fused and the unfused plan.
+Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences, int64_t capacity) {
+  std::vector<Decoder> decoders;
+  for (const auto& plan : {plans.fused, plans.unfused}) {
+    SINTER_LET(decoder, Decoder::create(plan, sequences, capacity));
+    decoders.push_back(std::move(decoder));
   }
-  return tokens;
+  return decoders;
 }
 
 /// Prefill of all sequences, then greedy decoding of the first, fused beside unfused.
@@ -31,43 +51,57 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   const auto tokens = reference ? reference->sequences() : random_tokens(model.spec->vocabulary, options.seed);
   int64_t longest = 0;
   for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
-  const int64_t steps = std::min(kDecodeSteps, model.spec->max_positions - longest);
-  const std::vector<std::string> keep = plans.common_values("prefill");
+  const int64_t steps = std::min(options.steps, model.spec->max_positions - longest);
+  // Evaluating kernels on the host is for models of the size of tests.
+  const bool small = weight_elements(*plans.fused) * static_cast<double>(2 * longest) < kMostPreciseProducts;
+  CallOptions run{.poison_freed = true, .keep = plans.common_values("prefill"), .check_kernels = small && options.backend->on_gpu()};
 
-  std::vector<HostDecoder> decoders;
-  for (const HostModel* plan : {&plans.fused, &plans.unfused}) {
-    SINTER_LET(decoder, HostDecoder::create(*plan, static_cast<int64_t>(tokens.size()), longest + steps));
-    decoders.push_back(std::move(decoder));
-  }
-  HostRunOptions run{.poison_freed = true, .keep = keep};
+  SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest + steps));
   SINTER_LET(fused, decoders[0].prefill(tokens, run));
   SINTER_LET(unfused, decoders[1].prefill(tokens, run));
   SINTER_TRY(compare_runs("prefill", fused, unfused, report));
-  SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused.program(), report));
+  SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
   if (reference) SINTER_TRY(reference->check(fused, report));
-  SINTER_TRY(measure_float64(plans, tokens, fused.outputs[0], unfused.outputs[0], report));
+  if (small) SINTER_TRY(measure_float64(plans, tokens, fused.outputs[0], unfused.outputs[0], report));
 
-  // Greedy continuation of the first sequence alone, both plans fed with the fused plan's tokens.
-  decoders.clear();
-  for (const HostModel* plan : {&plans.fused, &plans.unfused}) {
-    SINTER_LET(decoder, HostDecoder::create(*plan, 1, static_cast<int64_t>(tokens[0].size()) + steps));
-    decoders.push_back(std::move(decoder));
-  }
+  // Continuation of the first sequence alone, both plans fed with the same tokens: the fused plan's
+  // likeliest, or seeded ones.
   run.keep.clear();
-  HostTensor logits;
-  for (int64_t step = 0; step < steps; ++step) {
+  decoders.clear();
+  SINTER_LET(alone, new_decoders(plans, 1, static_cast<int64_t>(tokens[0].size()) + steps));
+  const std::vector<int32_t> forced = random_ids(model.spec->vocabulary, steps, options.seed + 7);
+  XXH3_state_t* hash = XXH3_createState();
+  XXH3_64bits_reset(hash);
+  Status done = {};
+  for (int64_t step = 0; step < steps && done; ++step) done = [&]() -> Status {
     std::vector<RunResult> results;
-    for (HostDecoder& decoder : decoders) {
-      auto result = step == 0 ? decoder.prefill({tokens[0]}, run) : decoder.decode({report.tokens.back()}, run);
+    for (Decoder& decoder : alone) {
+      const int32_t last = step == 0 ? 0 : options.forced ? forced[static_cast<size_t>(step - 1)] : report.tokens.back();
+      auto result = step == 0 ? decoder.prefill({tokens[0]}, run) : decoder.decode({last}, run);
       if (!result) return tl::make_unexpected(std::move(result.error()));
       results.push_back(std::move(*result));
     }
     SINTER_TRY(compare_runs(step == 0 ? "prefill" : "decode", results[0], results[1], report));
-    logits = std::move(results[0].outputs[0]);
+    const HostTensor& logits = results[0].outputs[0];
+    XXH3_64bits_update(hash, logits.bytes.data(), logits.bytes.size());
     report.tokens.push_back(greedy_token(logits, logits.dims[0] - 1));
-  }
+    return {};
+  }();
+  report.logits_hash = XXH3_64bits_digest(hash);
+  XXH3_freeState(hash);
+  SINTER_TRY(done);
+  if (run.check_kernels) report.host_checked_calls = report.calls * 2;
   // In narrow types another token may win by a rounding: only float32 must follow the reference.
   if (reference && report.dtype == DType::f32) report.tokens_match = reference->tokens_match(report.tokens);
+  if (!options.forced && options.backend->on_gpu()) {
+    SINTER_LET(generator, Generator::create(plans.fused, {tokens[0]}, steps, {}));
+    std::vector<int32_t> recorded;
+    for (int64_t step = 0; step < steps; ++step) {
+      SINTER_LET(next, generator->next());
+      recorded.push_back(next[0]);
+    }
+    report.recorded_match = recorded == report.tokens;
+  }
   return {};
 }
 
@@ -80,13 +114,13 @@ Status verify_entries(const Plans& plans, const Module& original, uint64_t seed,
     SINTER_LET(inputs, random_inputs(graph, symbols, values, seed));
     std::vector<const HostTensor*> pointers;
     for (const HostTensor& input : inputs) pointers.push_back(&input);
-    const HostRunOptions run{.poison_freed = true, .keep = plans.common_values(entry.name)};
-    SINTER_LET(a, HostSession::create(plans.fused, values));
-    SINTER_LET(b, HostSession::create(plans.unfused, values));
-    SINTER_LET(fused, a.run(entry.name, values, pointers, run));
-    SINTER_LET(unfused, b.run(entry.name, values, pointers, run));
+    const CallOptions run{.poison_freed = true, .keep = plans.common_values(entry.name)};
+    SINTER_LET(a, plans.fused->new_session(values));
+    SINTER_LET(b, plans.unfused->new_session(values));
+    SINTER_LET(fused, a->run(entry.name, values, pointers, run));
+    SINTER_LET(unfused, b->run(entry.name, values, pointers, run));
     SINTER_TRY(compare_runs(entry.name, fused, unfused, report));
-    SINTER_TRY(compare_states(a, b, plans.fused.program(), report));
+    SINTER_TRY(compare_states(*a, *b, plans.fused->program(), report));
   }
   return {};
 }
@@ -95,7 +129,7 @@ Status verify_entries(const Plans& plans, const Module& original, uint64_t seed,
 
 bool VerifyReport::passed() const {
   return llvm::all_of(dtypes, [](const DTypeReport& report) {
-    return report.difference.empty() && report.tokens_match.value_or(true) &&
+    return report.difference.empty() && report.tokens_match.value_or(true) && report.recorded_match.value_or(true) &&
            llvm::all_of(report.reference, [](const ValueCheck& check) { return check.passed; });
   });
 }
@@ -110,12 +144,15 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
   std::vector<DType> dtypes = options.dtypes;
   if (dtypes.empty()) dtypes = {DType::f32, DType::f16, DType::bf16};
   for (DType dtype : dtypes) {
-    SINTER_LET(model, load_model(path, {.dtype = dtype, .random_weights = options.random_weights}));
-    SINTER_LET(plans, make_plans(model, options.target));
+    LoadOptions load;
+    load.dtype = dtype;
+    load.random_weights = options.random_weights;
+    SINTER_LET(model, load_model(path, load));
+    SINTER_LET(plans, make_plans(model, options.target, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
     one.dtype = dtype;
-    for (const EntryPlan& entry : plans.fused.program().entries) one.fused_launches += entry.steps.size();
-    for (const EntryPlan& entry : plans.unfused.program().entries) one.unfused_launches += entry.steps.size();
+    for (const EntryPlan& entry : plans.fused->program().entries) one.fused_launches += entry.steps.size();
+    for (const EntryPlan& entry : plans.unfused->program().entries) one.unfused_launches += entry.steps.size();
     if (model.spec) {
       SINTER_TRY(verify_decoder(plans, model, reference ? &*reference : nullptr, options, one));
     } else {

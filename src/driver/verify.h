@@ -2,17 +2,21 @@
 // reference tensors.
 #pragma once
 
+#include "driver/backend.h"
 #include "frontends/load_model.h"
 #include "runtime/compare.h"
 
 namespace sinter {
 
 struct VerifyOptions {
+  std::shared_ptr<Backend> backend;
   std::vector<DType> dtypes;       // empty: f32, f16, bf16
   std::string reference;           // safetensors with input_ids, logits, hidden_i, greedy; empty: none
   std::string target = "sm_90a";
   uint64_t seed = 1;               // of tokens and inputs where there is no reference
   std::optional<uint64_t> random_weights;
+  int64_t steps = 16;              // of decoding after the first call
+  bool forced = false;             // decode seeded tokens, not the likeliest
 };
 
 /// One value against another.
@@ -29,10 +33,15 @@ struct DTypeReport {
   int64_t calls = 0, values = 0, elements = 0;
   std::string difference;  // the first node that differs and how; empty: none
   int64_t fused_launches = 0, unfused_launches = 0;
-  Accuracy fused_error, unfused_error;  // of the logits (first output), against float64
+  /// Of the logits (first output), against float64; absent where that would take too long.
+  std::optional<Accuracy> fused_error, unfused_error;
+  /// GPU: calls in which every kernel without a contraction gave the bits of the host's evaluation.
+  int64_t host_checked_calls = 0;
+  uint64_t logits_hash = 0;             // of all decoding steps, in order
   std::vector<ValueCheck> reference;    // f32 only
   std::vector<int32_t> tokens;          // greedy continuation of the first sequence
   std::optional<bool> tokens_match;     // the reference's
+  std::optional<bool> recorded_match;   // GPU: decoding by a recorded graph gave the same tokens
 };
 
 struct VerifyReport {

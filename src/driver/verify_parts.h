@@ -1,26 +1,27 @@
 // The parts of `verify`: both plans of a model, comparison of their runs, the reference file.
 #pragma once
 
+#include "driver/backend.h"
 #include "driver/compile.h"
 #include "driver/verify.h"
 #include "frontends/safetensors.h"
-#include "runtime/host_executor.h"
+#include "runtime/executor.h"
 
 namespace sinter {
 
 /// The fused and the unfused plan of one frozen module, with weights.
 struct Plans {
   Module module;  // frozen
-  HostModel fused, unfused;
+  std::shared_ptr<const Model> fused, unfused;
 
   /// Values that both plans store in buffers of an entry, in its order.
   std::vector<std::string> common_values(std::string_view entry) const;
 };
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target);
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Backend& backend);
 
 /// Adds one call's comparison to the report; the first difference is named in the entry's order.
 Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report);
-Status compare_states(const HostSession& fused, const HostSession& unfused, const Program& program,
+Status compare_states(const Session& fused, const Session& unfused, const Program& program,
                       DTypeReport& report);
 
 /// Runs `prefill` in float64 without roundings and measures both plans' logits against it.

@@ -1,4 +1,4 @@
-#include "driver/host_decoder.h"
+#include "driver/decoder.h"
 #include "driver/run.h"
 #include "driver/verify_parts.h"
 #include "runtime/host_eval.h"
@@ -46,25 +46,24 @@ size_t index_of(const std::vector<T>& items, std::string_view name) {
 }  // namespace
 
 std::vector<std::string> Plans::common_values(std::string_view entry) const {
-  const std::vector<std::string> in_fused = stored_values(*fused.program().find_entry(entry));
-  const std::vector<std::string> in_unfused = stored_values(*unfused.program().find_entry(entry));
+  const std::vector<std::string> in_fused = stored_values(*fused->program().find_entry(entry));
+  const std::vector<std::string> in_unfused = stored_values(*unfused->program().find_entry(entry));
   std::vector<std::string> common;
   for (const Op& op : module.find_entry(entry)->graph.ops())
     if (llvm::is_contained(in_fused, op.name) && llvm::is_contained(in_unfused, op.name)) common.push_back(op.name);
   return common;
 }
 
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target) {
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Backend& backend) {
   SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions options;
-  options.target = target;
+  options.target = backend.target(target);
   SINTER_LET(fused, compile(module, options));
   options.fusion.enabled = false;
   SINTER_LET(unfused, compile(module, options));
-  SINTER_LET(fused_model, HostModel::load(fused.program, model.tensors.get()));
-  SINTER_LET(unfused_model, HostModel::load(unfused.program, model.tensors.get()));
-  return Plans{std::move(module), std::move(fused_model), std::move(unfused_model)};
+  SINTER_LET(models, backend.load({fused.program, unfused.program}, model.tensors.get()));
+  return Plans{std::move(module), models[0], models[1]};
 }
 
 Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report) {
@@ -76,10 +75,13 @@ Status compare_runs(std::string_view entry, const RunResult& fused, const RunRes
   return {};
 }
 
-Status compare_states(const HostSession& fused, const HostSession& unfused, const Program& program,
+Status compare_states(const Session& fused, const Session& unfused, const Program& program,
                       DTypeReport& report) {
-  for (size_t i = 0; i < fused.states().size(); ++i)
-    SINTER_TRY(compare_values("state", program.states[i].name, fused.states()[i], unfused.states()[i], report));
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    SINTER_LET(a, fused.state(i));
+    SINTER_LET(b, unfused.state(i));
+    SINTER_TRY(compare_values("state", program.states[i].name, a, b, report));
+  }
   return {};
 }
 
@@ -94,21 +96,20 @@ Status measure_float64(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> 
                                           std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
   std::vector<const HostTensor*> inputs;
   for (const HostTensor& input : call.inputs) inputs.push_back(&input);
-  std::vector<HostTensor> states;
-  states.reserve(leaves.size());
+  std::vector<HostTensor> held;
+  held.reserve(leaves.size());
   for (const auto& [kind, name] : leaves) {
     if (kind == OpKind::weight) {
-      inputs.push_back(&plans.unfused.weight(index_of(plans.unfused.program().weights, name)));
+      SINTER_LET(weight, plans.unfused->read_weight(index_of(plans.unfused->program().weights, name)));
+      held.push_back(std::move(weight));
+      inputs.push_back(&held.back());
       continue;
     }
-    const State& state = plans.unfused.program().states[index_of(plans.unfused.program().states, name)];
-    std::vector<int64_t> dims;
-    for (Dim dim : state.type.dims)
-      dims.push_back(dim.is_constant() ? dim.constant() : call.symbol_values[dim.symbol().index]);
-    SINTER_LET(zeros, make_tensor(state.type.dtype, dims));
+    const State& state = plans.unfused->program().states[index_of(plans.unfused->program().states, name)];
+    SINTER_LET(zeros, make_tensor(state.type.dtype, concrete_dims(state.type, call.symbol_values)));
     std::fill(zeros.bytes.begin(), zeros.bytes.end(), std::byte{0});
-    states.push_back(std::move(zeros));
-    inputs.push_back(&states.back());
+    held.push_back(std::move(zeros));
+    inputs.push_back(&held.back());
   }
   SINTER_LET(exact, evaluate(graph, plans.module.symbols, call.symbol_values, inputs, {.precise = true}));
   const std::vector<double> reference = to_doubles(exact[0]);

@@ -14,8 +14,14 @@ std::string dtype_text(const DTypeReport& report) {
                                                   report.elements, report.calls)
                                     : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
-  if (report.fused_error.max > 0)
-    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error.rms, report.fused_error.max)});
+  if (report.host_checked_calls > 0)
+    facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls", report.host_checked_calls)});
+  if (report.fused_error)
+    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error->rms, report.fused_error->max)});
+  if (report.logits_hash != 0)
+    facts.add({"logits' hash", fmt::format("{:016x} over {} steps", report.logits_hash, report.tokens.size())});
+  if (report.recorded_match)
+    facts.add({"recorded graph", *report.recorded_match ? "gives the same tokens" : "gives OTHER tokens"});
   if (!report.tokens.empty()) {
     std::string_view suffix = !report.tokens_match  ? ""
                               : *report.tokens_match ? "  = reference"
@@ -58,9 +64,12 @@ std::string verify_json(const VerifyReport& report) {
                    {"values", one.values},
                    {"elements", one.elements},
                    {"launches", {{"unfused", one.unfused_launches}, {"fused", one.fused_launches}}},
-                   {"float64", {{"rms", one.fused_error.rms}, {"max", one.fused_error.max}}},
+                   {"host_checked_calls", one.host_checked_calls},
+                   {"logits_hash", fmt::format("{:016x}", one.logits_hash)},
                    {"reference", std::move(reference)},
                    {"tokens", one.tokens}};
+    if (one.fused_error) object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
+    if (one.recorded_match) object["recorded_match"] = *one.recorded_match;
     if (one.tokens_match) object["tokens_match"] = *one.tokens_match;
     dtypes.push_back(std::move(object));
   }

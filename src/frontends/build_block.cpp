@@ -27,10 +27,12 @@ class Block {
     const ValueId q = g_.linear(x, name("q"), spec_.qkv_bias);
     const ValueId k = g_.linear(x, name("k"), spec_.qkv_bias);
     const ValueId v = g_.linear(x, name("v"), spec_.qkv_bias);
-    const ValueId q_rows = rotate(q, "q", spec_.heads);
-    const ValueId k_rows = rotate(k, "k", spec_.kv_heads);
-    const ValueId keys = append(k_rows, "k", "keys");
+    const bool streams = spec_.streaming.has_value();
+    const ValueId q_rows = rotate(q, "q", spec_.heads, g_.tokens, g_.token_rope);
+    const ValueId k_rows = streams ? k : rotate(k, "k", spec_.kv_heads, g_.tokens, g_.token_rope);
+    ValueId keys = append(k_rows, "k", "keys");
     const ValueId values = append(v, "v", "values");
+    if (streams) keys = rotate(keys, "keys", spec_.kv_heads, g_.visible_rows, g_.row_rope);
     Attributes attrs;
     attrs.set(AttrName::heads, spec_.heads);
     attrs.set(AttrName::kv_heads, spec_.kv_heads);
@@ -39,22 +41,22 @@ class Block {
                                    : spec_.attention_scale);
     if (spec_.window) attrs.set(AttrName::window, *spec_.window);
     const ValueId attention = g_.builder.op(
-        OpKind::attention, {q_rows, keys, values, g_.first, g_.slot}, attrs, name("attn"));
+        OpKind::attention, {q_rows, keys, values, g_.first, g_.last}, attrs, name("attn"));
     return g_.linear(attention, name("attn_out"), spec_.attention_out_bias);
   }
 
-  /// Rotary positions on each head of x [tokens, heads * head_dim].
-  ValueId rotate(ValueId x, std::string_view which, int64_t heads) {
-    if (!spec_.rope) return x;
-    const Dims rows = g_.builder.type(x).dims;
-    const ValueId split =
-        g_.builder.reshape(x, {g_.tokens, heads, spec_.head_dim}, name(which) + "_heads");
-    const ValueId turned = g_.builder.op(OpKind::rope, {split, g_.cos, g_.sin},
+  /// Rotary positions on each head of x [rows, heads * head_dim].
+  ValueId rotate(ValueId x, std::string_view which, int64_t heads, Dim rows,
+                 const std::optional<ModelGraph::RotaryTables>& tables) {
+    if (!tables) return x;
+    const Dims dims = g_.builder.type(x).dims;
+    const ValueId split = g_.builder.reshape(x, {rows, heads, spec_.head_dim}, name(which) + "_heads");
+    const ValueId turned = g_.builder.op(OpKind::rope, {split, tables->cos, tables->sin},
                                          Attributes()
                                              .set(AttrName::rotary, spec_.rope->rotary)
                                              .set(AttrName::pairing, spec_.rope->pairing),
                                          name(which) + "_rot");
-    return g_.builder.reshape(turned, rows, name(which) + "_rows");
+    return g_.builder.reshape(turned, dims, name(which) + "_rows");
   }
 
   /// Writes the tokens' rows to the layer's cache and looks at its visible part.
@@ -118,11 +120,12 @@ ValueId ModelGraph::norm(ValueId x, const std::string& name) {
   return builder.op(kind, operands, Attributes().set(AttrName::eps, spec.norm_eps), name);
 }
 
-void build_rope_tables(ModelGraph& g) {
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& g, ValueId positions, const std::string& prefix) {
   const Rope& rope = *g.spec.rope;
-  const ValueId position = g.builder.cast(g.pos, DType::f32, "rope.pos");
-  const ValueId column = g.builder.reshape(position, {g.tokens, 1}, "rope.column");
-  const ValueId angle = g.named(OpKind::mul, {column, g.weight("rope.inv_freq")}, "rope.angle");
+  const Dim count = g.builder.type(positions).dims[0];
+  const ValueId position = g.builder.cast(positions, DType::f32, prefix + "pos");
+  const ValueId column = g.builder.reshape(position, {count, 1}, prefix + "column");
+  const ValueId angle = g.named(OpKind::mul, {column, g.weight("rope.inv_freq")}, prefix + "angle");
   const auto table = [&](OpKind function, const std::string& name) {
     const bool scaled = rope.attention_factor != 1.0, narrow = g.spec.dtype != DType::f32;
     ValueId value = g.named(function, {angle}, scaled || narrow ? name + ".exact" : name);
@@ -132,8 +135,8 @@ void build_rope_tables(ModelGraph& g) {
     }
     return g.builder.cast(value, g.spec.dtype, name);
   };
-  g.cos = table(OpKind::cos, "rope.cos");
-  g.sin = table(OpKind::sin, "rope.sin");
+  const ValueId cos = table(OpKind::cos, prefix + "cos");
+  return {cos, table(OpKind::sin, prefix + "sin")};
 }
 
 ValueId build_block(ModelGraph& graph, int64_t layer, ValueId x) {

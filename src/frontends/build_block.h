@@ -20,7 +20,12 @@ class ModelGraph {
   Dim visible_rows;          // cache rows that attention may look at, from the first
   ValueId pos, slot, first;  // i32 [tokens]: position in the sequence, cache row, cache row of the
                              // sequence's first token
-  ValueId cos, sin;          // rotary tables [tokens, rotary/2]; invalid with learned positions
+  ValueId last;              // i32 [tokens]: the last cache row that a token sees
+  struct RotaryTables {
+    ValueId cos, sin;  // [n, rotary/2]
+  };
+  std::optional<RotaryTables> token_rope;  // of the tokens; none with learned positions
+  std::optional<RotaryTables> row_rope;    // streaming cache: of its visible rows
 
   ValueId input(std::string name, Dim extent);  // i32 [extent]
   ValueId weight(const std::string& name) { return leaf(OpKind::weight, name); }
@@ -39,8 +44,9 @@ class ModelGraph {
   std::map<std::string, ValueId, std::less<>> leaves_;
 };
 
-/// Sets cos and sin from pos: f32 cos(pos * rope.inv_freq), sin(...), rounded to the spec's dtype.
-void build_rope_tables(ModelGraph& graph);
+/// f32 cos(p * rope.inv_freq) and sin(...) for positions p : i32 [n], rounded to the spec's dtype;
+/// values are named `prefix` + "cos", ...
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& graph, ValueId positions, const std::string& prefix);
 
 /// The residual stream [tokens, hidden] after block `layer`, given the one before it.
 ValueId build_block(ModelGraph& graph, int64_t layer, ValueId x);

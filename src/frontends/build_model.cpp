@@ -56,28 +56,75 @@ ValueId embed(ModelGraph& g, ValueId tokens) {
   return g.named(OpKind::add, {token, position}, "embed");
 }
 
+/// A streaming cache holds one sequence.
+Dim decode_tokens(const ModelSpec& spec) { return spec.streaming ? Dim(1) : Dim(kDecodeTokens); }
+
 enum class EntryKind : uint8_t { prefill, decode };
 
 Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
   const bool prefill = kind == EntryKind::prefill;
   Entry entry{prefill ? "prefill" : "decode", {}};
   ModelGraph g(spec, module, entry.graph);
-  g.tokens = prefill ? kPrefillTokens : kDecodeTokens;
+  g.tokens = prefill ? Dim(kPrefillTokens) : decode_tokens(spec);
   // A decode step looks where first and slot say, so that its shapes do not depend on the length.
   g.visible_rows = prefill ? kVisibleRows : kCacheRows;
   const ValueId tokens = g.input("tokens", g.tokens);
   g.pos = g.input("pos", g.tokens);
   g.slot = g.input("slot", g.tokens);
   g.first = g.input("first", g.tokens);
+  // A streaming cache is full of visible rows up to the token's position, wherever it was written.
+  g.last = spec.streaming ? g.pos : g.slot;
   const ValueId wanted = prefill ? g.input("wanted", kWantedRows) : ValueId();
 
   ValueId x = embed(g, tokens);
-  if (spec.rope) build_rope_tables(g);
+  if (spec.rope) g.token_rope = build_rope_tables(g, g.pos, "rope.");
+  if (spec.streaming) g.row_rope = build_rope_tables(g, g.input("row_pos", g.visible_rows), "row_rope.");
   for (int64_t layer = 0; layer < spec.layers; ++layer) x = build_block(g, layer, x);
   x = g.norm(x, "final_norm");
   if (prefill) x = g.named(OpKind::embedding, {x, wanted}, "final_norm.wanted");
   const ValueId head = g.weight(spec.tied ? "embed.weight" : "lm_head.weight");
   entry.graph.outputs.push_back(g.named(OpKind::linear, {x, head}, "logits"));
+  return entry;
+}
+
+/// Chooses the next token of every sequence, and moves what changes from step to step.
+Entry build_sample_entry(const ModelSpec& spec, const Module& module) {
+  Entry entry{"sample", {}};
+  Builder b(entry.graph, module.symbols);
+  const auto input = [&](const char* name, DType dtype, Dims dims) {
+    return b.leaf(OpKind::input, {dtype, std::move(dims)}, name);
+  };
+  const Dim tokens = decode_tokens(spec);
+  const ValueId logits = input("logits", spec.dtype, {tokens, spec.vocabulary});
+  const ValueId pos = input("pos", DType::i32, {tokens}), slot = input("slot", DType::i32, {tokens});
+  const ValueId step = input("step", DType::i32, {tokens}), seed = input("seed", DType::i32, {tokens});
+  const ValueId temperature = input("temperature", DType::f32, {tokens});
+  const ValueId top_k = input("top_k", DType::i32, {tokens}), top_p = input("top_p", DType::f32, {tokens});
+  const ValueId one = b.constant(1, DType::i32);
+  const auto output = [&](OpKind kind, llvm::ArrayRef<ValueId> operands, const char* name) {
+    entry.graph.outputs.push_back(b.op(kind, operands, {}, name));
+  };
+  output(OpKind::sample, {logits, temperature, top_k, top_p, seed, step}, "next.tokens");
+  output(OpKind::add, {step, one}, "next.step");
+  if (!spec.streaming) {
+    output(OpKind::add, {pos, one}, "next.pos");
+    output(OpKind::add, {slot, one}, "next.slot");
+    return entry;
+  }
+  // Behind the last row the window begins anew; then the oldest token goes, and every token of the
+  // window is one place nearer to the sinks.
+  const auto integer = [&](int64_t value) { return b.constant(static_cast<double>(value), DType::i32); };
+  const ValueId newest = integer(spec.streaming->rows() - 1);
+  const ValueId after = b.add(slot, one);
+  output(OpKind::minimum, {b.add(pos, one), newest}, "next.pos");
+  output(OpKind::where, {b.less(newest, after), integer(spec.streaming->sink), after}, "next.slot");
+  const ValueId row_pos = input("row_pos", DType::i32, {kCacheRows});
+  const ValueId row = b.op(OpKind::iota, {}, Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{kCacheRows}));
+  const ValueId full = b.equal(pos, newest);
+  const ValueId moves = b.logical_and(full, b.less_equal(integer(spec.streaming->sink), row));
+  const ValueId written = b.equal(row, entry.graph.outputs.back());
+  const ValueId nearer = b.op(OpKind::where, {moves, b.sub(row_pos, one), row_pos});
+  output(OpKind::where, {b.logical_and(full, written), newest, nearer}, "next.row_pos");
   return entry;
 }
 
@@ -90,6 +137,7 @@ Result<Module> build_model(const ModelSpec& spec, const WeightNames& names,
   if (spec.rope) module.weights.push_back(frequencies(*spec.rope));
   for (EntryKind kind : {EntryKind::prefill, EntryKind::decode})
     module.entries.push_back(build_entry(spec, module, kind));
+  module.entries.push_back(build_sample_entry(spec, module));
   return module;
 }
 

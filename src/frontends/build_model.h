@@ -11,6 +11,16 @@
 //   prefill(tokens, pos, slot, first : i32[N], wanted : i32[M]) -> logits [M, vocabulary]
 //   decode(tokens, pos, slot, first : i32[B]) -> logits [B, vocabulary]
 //
+//   sample(logits [B, vocabulary], pos, slot, step : i32[B], temperature : f32[B], top_k : i32[B],
+//          top_p : f32[B], seed : i32[B]) -> next.tokens, next.pos, next.slot, next.step : i32[B]
+//
+//   sample chooses each sequence's next token (op sample); its outputs next.X are the inputs X of the
+//   following decode and sample.
+//
+//   With a streaming cache (one sequence): prefill and decode have the input row_pos : i32 [K] or
+//   [R], the place of each cache row in the text as the cache holds it; pos is such a place too, and
+//   sample has row_pos and next.row_pos.
+//
 //   pos    position in its sequence
 //   slot   cache row that the token is written to; distinct in a call, < K (decode: < R)
 //   first  cache row of its sequence's first token: the token sees rows first .. slot

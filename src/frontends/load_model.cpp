@@ -61,6 +61,18 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                            std::shared_ptr<const TensorSource> tensors, const std::string& path,
                            const std::string& weights_path, const LoadOptions& options) {
   if (options.dtype) spec.dtype = *options.dtype;
+  if (options.streaming) {
+    if (!spec.rope)
+      return fail("a streaming cache needs rotary positions, the model has learned ones", path,
+                  "leave out --kv", ExitCode::usage);
+    if (spec.window)
+      return fail(fmt::format("a streaming cache for a model with a window of its own, {} tokens", *spec.window), path,
+                  "leave out --kv", ExitCode::usage);
+    if (options.streaming->rows() > spec.max_positions)
+      return fail(fmt::format("a streaming cache of {} rows, the model has {} positions", options.streaming->rows(),
+                              spec.max_positions), path, "make the window smaller", ExitCode::usage);
+    spec.streaming = options.streaming;
+  }
   SINTER_LET(module, build_model(spec, names, tensors.get(), weights_path));
   if (options.random_weights)
     tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));

@@ -11,6 +11,7 @@ namespace sinter {
 struct LoadOptions {
   std::optional<DType> dtype;              // compute in this type, whatever the model's own is
   std::optional<uint64_t> random_weights;  // a seed: stand-in weights, the model's own stay unread
+  std::optional<StreamingCache> streaming; // keep keys and values so; language models with rotary positions
 };
 
 struct LoadedModel {

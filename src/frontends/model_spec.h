@@ -41,6 +41,16 @@ struct Rope {
   friend bool operator==(const Rope&, const Rope&) = default;
 };
 
+/// A cache of bounded size: the first `sink` tokens and the last `window` others, the current one
+/// among them. Keys are stored before rotation and turned by their place in the cache, as if the text
+/// had no more tokens than that (attention sinks: Xiao et al., StreamingLLM, 2023).
+struct StreamingCache {
+  int64_t sink = 4;
+  int64_t window = 1020;
+  int64_t rows() const { return sink + window; }
+  friend bool operator==(const StreamingCache&, const StreamingCache&) = default;
+};
+
 struct ModelSpec {
   std::string name;
   DType dtype = DType::f32;  // of weights, activations and caches
@@ -65,6 +75,7 @@ struct ModelSpec {
   double attention_scale = 0.0;         // of q·k
   bool scale_by_inverse_layer = false;  // layer i divides attention_scale by i + 1
   std::optional<int64_t> window;        // keys a query sees, itself included
+  std::optional<StreamingCache> streaming;  // how a run keeps keys and values; of no file
   std::vector<int64_t> eos;             // ids that end a text; may lie outside the vocabulary
 
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;

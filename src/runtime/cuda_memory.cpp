@@ -1,5 +1,7 @@
 #include "runtime/cuda_memory.h"
 
+#include <algorithm>
+
 namespace sinter {
 namespace {
 

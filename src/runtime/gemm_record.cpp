@@ -116,7 +116,8 @@ class RecordReader {
         error(where, fmt::format("expected {}, got {}", expected, printable(text, 60))));
   }
   Error error(const std::string& where, std::string what) const {
-    return Error{std::move(what), fmt::format("{}:{}", path_, printable(where)),
+    return Error{std::move(what),
+                 where.empty() ? path_ : fmt::format("{}:{}", path_, printable(where)),
                  "write the record anew by tuning"};
   }
 

@@ -2,36 +2,23 @@
 // errors of the planner show as wrong results.
 #pragma once
 
-#include <memory>
-#include <utility>
-
-#include "plan/program.h"
-#include "runtime/host_tensor.h"
+#include "runtime/executor.h"
 
 namespace sinter {
 
 class TensorSource;
 
-struct HostRunOptions {
-  /// Fill the arena with bytes 0xFF (NaNs) before the run, and every buffer after its last use.
-  bool poison_freed = false;
-  /// Values to copy out as soon as they are computed; each must have a buffer in the plan.
-  std::vector<std::string> keep;
-};
-
-struct RunResult {
-  std::vector<HostTensor> outputs;                       // in the entry's order
-  std::vector<std::pair<std::string, HostTensor>> kept;  // in the order of HostRunOptions::keep
-};
-
-/// A program with its weights. Immutable; copies share everything, between threads too.
-class HostModel {
+/// Copies share everything, between threads too.
+class HostModel final : public Model {
  public:
   /// Evaluates the weight functions; `source` has the tensors of their `file` ops (may be null if
   /// there are none) and is not used afterwards. The program must have passed check().
   static Result<HostModel> load(std::shared_ptr<const Program> program, const TensorSource* source);
 
-  const Program& program() const;
+  const Program& program() const override;
+  std::string device() const override { return "cpu"; }
+  Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const override;
+  Result<HostTensor> read_weight(size_t index) const override { return weight(index); }
   const HostTensor& weight(size_t index) const;
 
  private:
@@ -40,19 +27,14 @@ class HostModel {
   std::shared_ptr<const Data> data_;
 };
 
-/// The states of one user of a model, zeros at first. One call at a time.
-class HostSession {
+class HostSession final : public Session {
  public:
-  /// `symbol_values[i]` for symbol i; those in the types of states hold for all calls, the others
-  /// are not used.
   static Result<HostSession> create(HostModel model, llvm::ArrayRef<int64_t> symbol_values);
 
-  /// Runs an entry with one tensor per input. Bad symbol values, tensors that do not fit the
-  /// inputs' types, and ids or slots outside their tables are errors; the states may have changed
-  /// by then.
   Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                         llvm::ArrayRef<const HostTensor*> inputs,
-                        const HostRunOptions& options = {});
+                        const CallOptions& options = {}) override;
+  Result<HostTensor> state(size_t index) const override { return states_[index]; }
 
   /// One per state of the program.
   llvm::ArrayRef<HostTensor> states() const { return states_; }

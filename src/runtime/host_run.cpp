@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kPoison = 0xFF;
 
-std::string shown(DType dtype, llvm::ArrayRef<int64_t> dims) {
-  return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
-}
-
 struct ArenaDelete {
   void operator()(std::byte* arena) const {
     ::operator delete(arena, std::align_val_t(kArenaAlignment));
@@ -30,7 +26,7 @@ class Run {
   explicit Run(const HostCall& call) : call_(call) {}
 
   Result<RunResult> run() {
-    SINTER_TRY(check_inputs());
+    SINTER_TRY(check_call_inputs(call_.program, entry_, call_.symbol_values, call_.inputs));
     SINTER_TRY(place_buffers());
     SINTER_TRY(prepare_kept());
     std::vector<uint32_t> order;
@@ -43,9 +39,7 @@ class Run {
                         : gemm_step(std::get<GemmStep>(step.run));
       if (!done) {
         std::string& where = done.error().where;
-        where = fmt::format("entry {}, step {} (%{}){}{}", printable(entry_.name), i,
-                            printable(fmt::format("{}", fmt::join(step.values, ", %"))),
-                            where.empty() ? "" : ": ", where);
+        where = describe_step(entry_, i) + (where.empty() ? "" : ": ") + where;
         return tl::make_unexpected(std::move(done.error()));
       }
       poison_after(i, dying);
@@ -64,27 +58,6 @@ class Run {
     const HostTensor* tensor = nullptr;
     int64_t bytes = 0;  // reserved
   };
-
-  Status check_inputs() {
-    if (call_.inputs.size() != entry_.inputs.size())
-      return fail(fmt::format("{} tensors for entry {} with {} inputs", call_.inputs.size(),
-                              printable(entry_.name), entry_.inputs.size()));
-    for (size_t i = 0; i < call_.inputs.size(); ++i) {
-      const Buffer& buffer = entry_.buffers[entry_.inputs[i]];
-      const std::vector<int64_t> dims = concrete_dims(buffer.type, call_.symbol_values);
-      if (call_.inputs[i]->dtype != buffer.type.dtype || call_.inputs[i]->dims != dims)
-        return fail(fmt::format("input %{} is {}, expected {}, that is {}", printable(buffer.value),
-                                shown(call_.inputs[i]->dtype, call_.inputs[i]->dims),
-                                shown(buffer.type.dtype, dims),
-                                to_string(buffer.type, call_.program.symbols)),
-                    "entry " + printable(entry_.name));
-      SINTER_CHECK(
-          call_.inputs[i]->bytes.size() ==
-              static_cast<size_t>(call_.inputs[i]->volume() * size_bytes(buffer.type.dtype)),
-          "tensor for %{}", buffer.value);
-    }
-    return {};
-  }
 
   Status place_buffers() {
     const std::optional<int64_t> arena_bytes = entry_.arena_bytes.evaluate(call_.symbol_values);
@@ -133,16 +106,10 @@ class Run {
     result_.kept.resize(call_.options.keep.size());
     for (size_t i = 0; i < call_.options.keep.size(); ++i) {
       const std::string& name = call_.options.keep[i];
-      const auto it =
-          llvm::find_if(entry_.buffers, [&](const Buffer& buffer) { return buffer.value == name; });
-      if (it == entry_.buffers.end())
-        return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a "
-                                "kernel",
-                                printable(name)),
-                    "entry " + printable(entry_.name), "compile with it kept, or without fusion");
-      const auto id = static_cast<uint32_t>(it - entry_.buffers.begin());
+      SINTER_LET(id, find_stored(entry_, name));
       result_.kept[i].first = name;
-      if (it->place == Buffer::Place::arena || it->version > 0) {
+      const Buffer& buffer = entry_.buffers[id];
+      if (buffer.place == Buffer::Place::arena || buffer.version > 0) {
         kept_.emplace_back(id, i);
       } else {
         SINTER_LET(tensor, copy_out(id));
@@ -259,12 +226,5 @@ class Run {
 }  // namespace
 
 Result<RunResult> run_entry(const HostCall& call) { return Run(call).run(); }
-
-std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values) {
-  std::vector<int64_t> dims;
-  for (Dim dim : type.dims)
-    dims.push_back(dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index]);
-  return dims;
-}
 
 }  // namespace sinter

@@ -15,11 +15,8 @@ struct HostCall {
   std::vector<HostTensor>& states;        // of the session
   llvm::ArrayRef<int64_t> symbol_values;  // valid
   llvm::ArrayRef<const HostTensor*> inputs;
-  const HostRunOptions& options;
+  const CallOptions& options;
 };
 Result<RunResult> run_entry(const HostCall& call);
-
-/// Extents of a type for these symbol values.
-std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values);
 
 }  // namespace sinter

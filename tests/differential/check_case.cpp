@@ -59,7 +59,7 @@ struct Runner {
   }
   Status call(const Case& test, const CaseData& data, std::vector<std::string> keep = {}) {
     states_before.assign(session.states().begin(), session.states().end());
-    HostRunOptions options;
+    CallOptions options;
     options.poison_freed = true;
     options.keep = std::move(keep);
     SINTER_LET(ran, session.run("main", test.symbol_values, pointers<HostTensor>(data.inputs), options));

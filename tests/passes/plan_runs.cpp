@@ -119,7 +119,7 @@ Result<std::string> compare(const Module& module, llvm::ArrayRef<int64_t> symbol
     for (const Entry& entry : module.entries) {
       SINTER_LET(inputs, random_inputs(entry.graph, module.symbols, symbol_values, kSeed + call));
       if (edit) edit(entry.name, inputs);
-      const HostRunOptions poison{.poison_freed = true, .keep = {}};
+      const CallOptions poison{.poison_freed = true, .keep = {}};
       SINTER_LET(a, fused_session.run(entry.name, symbol_values, pointers(inputs), poison));
       SINTER_LET(b, unfused_session.run(entry.name, symbol_values, pointers(inputs), poison));
       SINTER_LET(c, reference.run(entry, inputs));

@@ -48,7 +48,7 @@ struct Sample {
       : model(*HostModel::load(std::make_shared<Program>(std::move(program)), &source)),
         session(*HostSession::create(model, symbols)) {}
 
-  Result<RunResult> run(const HostRunOptions& options = {}) {
+  Result<RunResult> run(const CallOptions& options = {}) {
     return session.run("forward", symbols, {&x, &slots}, options);
   }
 
@@ -147,7 +147,7 @@ TEST_CASE("errors of a plan show") {
   };
   const Sample reference;
   const auto want = expected(reference, reference.session.states()[0]);
-  HostRunOptions options;
+  CallOptions options;
   SUBCASE("two live values in one space") {
     buffer("d").offset_bytes = 0;
     CHECK_FALSE(check(program));

@@ -1,4 +1,4 @@
-#include "driver/host_decoder.h"
+#include "driver/decoder.h"
 
 #include <algorithm>
 
@@ -6,12 +6,6 @@
 
 namespace sinter {
 namespace {
-
-int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
-  for (size_t i = 0; i < symbols.size(); ++i)
-    if (symbols[i].name == name) return static_cast<int>(i);
-  return -1;
-}
 
 int64_t rounded_up(int64_t value, const Symbol& symbol) {
   const int64_t at_least = std::max(value, symbol.low);
@@ -26,6 +20,12 @@ HostTensor i32_tensor(const std::vector<int32_t>& values) {
 }
 
 }  // namespace
+
+int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (symbols[i].name == name) return static_cast<int>(i);
+  return -1;
+}
 
 std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols) {
   std::vector<int64_t> values;
@@ -47,14 +47,14 @@ int32_t greedy_token(const HostTensor& logits, int64_t row) {
 
 DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
                            llvm::ArrayRef<std::vector<int32_t>> tokens,
-                           llvm::ArrayRef<int64_t> lengths, int64_t capacity) {
+                           llvm::ArrayRef<int64_t> lengths, int64_t capacity, Wanted which) {
   std::vector<int32_t> ids, pos, slot, first, wanted;
   int64_t rows = 0;
   for (size_t s = 0; s < tokens.size(); ++s) {
     const auto begin = static_cast<int64_t>(s) * capacity;
     int64_t at = lengths[s];
-    for (int32_t id : tokens[s]) {
-      wanted.push_back(static_cast<int32_t>(ids.size()));
+    for (const int32_t& id : tokens[s]) {
+      if (which == Wanted::all || &id == &tokens[s].back()) wanted.push_back(static_cast<int32_t>(ids.size()));
       ids.push_back(id);
       pos.push_back(static_cast<int32_t>(at));
       slot.push_back(static_cast<int32_t>(begin + at));
@@ -73,7 +73,7 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
   const auto count = static_cast<int64_t>(ids.size());
   if (entry == "prefill") {
     set("N", count);
-    set("M", count);
+    set("M", static_cast<int64_t>(wanted.size()));
     call.inputs.push_back(i32_tensor(wanted));
   } else {
     set("B", count);
@@ -81,21 +81,21 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
   return call;
 }
 
-Result<HostDecoder> HostDecoder::create(HostModel model, int64_t sequences, int64_t capacity) {
-  const llvm::ArrayRef<Symbol> symbols = model.program().symbols;
+Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequences, int64_t capacity) {
+  const llvm::ArrayRef<Symbol> symbols = model->program().symbols;
   for (std::string_view name : {"N", "M", "B", "R", "K"})
     if (find_symbol(symbols, name) < 0)
-      return fail(fmt::format("the plan has no symbol {}", name), model.program().name,
+      return fail(fmt::format("the plan has no symbol {}", name), model->program().name,
                   "token sequences run on language models; give a module's inputs with --inputs");
   capacity = rounded_up(capacity, symbols[find_symbol(symbols, "R")]);
   std::vector<int64_t> values = least_symbol_values(symbols);
   values[find_symbol(symbols, "R")] = sequences * capacity;
-  SINTER_LET(session, HostSession::create(model, values));
-  return HostDecoder(std::move(model), std::move(session), sequences, capacity);
+  SINTER_LET(session, model->new_session(values));
+  return Decoder(std::move(model), std::move(session), sequences, capacity);
 }
 
-Result<RunResult> HostDecoder::run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
-                                   const HostRunOptions& options) {
+Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
+                                   const CallOptions& options, Wanted wanted) {
   SINTER_CHECK(tokens.size() == lengths_.size(), "{} lists for {} sequences", tokens.size(), lengths_.size());
   for (size_t s = 0; s < tokens.size(); ++s) {
     const int64_t length = lengths_[s] + static_cast<int64_t>(tokens[s].size());
@@ -103,21 +103,22 @@ Result<RunResult> HostDecoder::run(std::string_view entry, llvm::ArrayRef<std::v
     if (length > capacity_)
       return fail(fmt::format("sequence {} would have {} tokens, the cache has room for {}", s, length, capacity_));
   }
-  const DecoderCall call = pack_sequences(entry, model_.program().symbols, tokens, lengths_, capacity_);
+  const DecoderCall call = pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);
   for (size_t s = 0; s < tokens.size(); ++s) lengths_[s] += static_cast<int64_t>(tokens[s].size());
   std::vector<const HostTensor*> pointers;
   for (const HostTensor& input : call.inputs) pointers.push_back(&input);
-  return session_.run(entry, call.symbol_values, pointers, options);
+  return session_->run(entry, call.symbol_values, pointers, options);
 }
 
-Result<RunResult> HostDecoder::prefill(llvm::ArrayRef<std::vector<int32_t>> tokens, const HostRunOptions& options) {
-  return run("prefill", tokens, options);
+Result<RunResult> Decoder::prefill(llvm::ArrayRef<std::vector<int32_t>> tokens, const CallOptions& options,
+                                   Wanted wanted) {
+  return run("prefill", tokens, options, wanted);
 }
 
-Result<RunResult> HostDecoder::decode(llvm::ArrayRef<int32_t> tokens, const HostRunOptions& options) {
+Result<RunResult> Decoder::decode(llvm::ArrayRef<int32_t> tokens, const CallOptions& options) {
   std::vector<std::vector<int32_t>> lists;
   for (int32_t token : tokens) lists.push_back({token});
-  return run("decode", lists, options);
+  return run("decode", lists, options, Wanted::all);
 }
 
 }  // namespace sinter

@@ -1,7 +1,7 @@
-// A decoder-only language model on the CPU: sequences of tokens in, logits out.
+// A decoder-only language model on any device: sequences of tokens in, logits out.
 #pragma once
 
-#include "runtime/host_executor.h"
+#include "runtime/executor.h"
 
 namespace sinter {
 
@@ -11,43 +11,52 @@ struct DecoderCall {
   std::vector<int64_t> symbol_values;
 };
 
+/// Of which of a call's tokens the logits are computed (prefill only; decode has one a sequence).
+enum class Wanted : uint8_t { all, last_of_each };
+
 /// Packs the tokens that follow the first `lengths[s]` of each sequence; sequence s owns the cache
 /// rows s * capacity .. (s + 1) * capacity - 1. `capacity` is one that the symbol R allows.
 DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
                            llvm::ArrayRef<std::vector<int32_t>> tokens,
-                           llvm::ArrayRef<int64_t> lengths, int64_t capacity);
+                           llvm::ArrayRef<int64_t> lengths, int64_t capacity,
+                           Wanted wanted = Wanted::all);
 
 /// Calls the entries `prefill` and `decode` (see frontends/build_model.h) with sequences of unequal length.
-class HostDecoder {
+class Decoder {
  public:
   /// A decoder for `sequences` sequences of up to `capacity` tokens (rounded up to what the plan's
   /// symbols allow). An error if the program lacks the entries or has no room for so many.
-  static Result<HostDecoder> create(HostModel model, int64_t sequences, int64_t capacity);
+  static Result<Decoder> create(std::shared_ptr<const Model> model, int64_t sequences, int64_t capacity);
 
   /// Appends tokens to every sequence (one list per sequence, none empty) and returns the logits of
-  /// all of them, [tokens in all, vocabulary], in order.
+  /// all of them, [tokens in all, vocabulary], in order, or of the last of each sequence.
   Result<RunResult> prefill(llvm::ArrayRef<std::vector<int32_t>> tokens,
-                            const HostRunOptions& options = {});
+                            const CallOptions& options = {}, Wanted wanted = Wanted::all);
   /// Appends one token to every sequence; logits [sequences, vocabulary].
-  Result<RunResult> decode(llvm::ArrayRef<int32_t> tokens, const HostRunOptions& options = {});
+  Result<RunResult> decode(llvm::ArrayRef<int32_t> tokens, const CallOptions& options = {});
 
-  const HostSession& session() const { return session_; }
+  const Session& session() const { return *session_; }
+  /// Tokens of each sequence so far.
+  llvm::ArrayRef<int64_t> lengths() const { return lengths_; }
 
  private:
-  HostDecoder(HostModel model, HostSession session, int64_t sequences, int64_t capacity)
+  Decoder(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t sequences, int64_t capacity)
       : model_(std::move(model)), session_(std::move(session)), capacity_(capacity), lengths_(sequences, 0) {}
 
   Result<RunResult> run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
-                        const HostRunOptions& options);
+                        const CallOptions& options, Wanted wanted);
 
-  HostModel model_;
-  HostSession session_;
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Session> session_;
   int64_t capacity_;
   std::vector<int64_t> lengths_;  // of the sequences so far
 };
 
 /// The index of the largest of the last row's `logits`; ties go to the smaller index.
 int32_t greedy_token(const HostTensor& logits, int64_t row);
+
+/// Index of the symbol, or -1.
+int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name);
 
 /// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols allow.
 std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols);

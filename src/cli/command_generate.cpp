@@ -1,0 +1,89 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/generate.h"
+
+namespace sinter {
+namespace {
+
+struct GenerateCommand : CommandOptions {
+  std::vector<std::string> tokens;
+  int64_t count = 64;
+  bool greedy = false, ignore_eos = false;
+  double temperature = 0, top_p = 1;
+  int32_t top_k = 0, seed = 0;
+};
+
+Result<Sampling> sampling_of(const GenerateCommand& options) {
+  if (options.greedy && options.temperature > 0)
+    return fail("--greedy and --temperature exclude each other", "sinter generate", {}, ExitCode::usage);
+  if (!(options.temperature >= 0) || options.temperature > 1e6)
+    return fail(fmt::format("a temperature of {}", options.temperature), "--temperature", "give 0 or more", ExitCode::usage);
+  if (!(options.top_p > 0 && options.top_p <= 1))
+    return fail(fmt::format("top-p of {}", options.top_p), "--top-p", "give a share above 0, at most 1", ExitCode::usage);
+  return Sampling{static_cast<float>(options.temperature), options.top_k, static_cast<float>(options.top_p), options.seed};
+}
+
+std::string generation_json(const Generation& generation) {
+  const nlohmann::ordered_json json = {{"tokens", generation.tokens},
+                                       {"prompt_tokens", generation.prompt_tokens},
+                                       {"ttft_s", generation.first_s},
+                                       {"tpot_s", generation.per_token_s}};
+  return json.dump(2) + "\n";
+}
+
+Status generate_command(const GenerateCommand& options) {
+  SINTER_LET(sampling, sampling_of(options));
+  SINTER_LET(request, to_request(options));
+  std::vector<std::vector<int32_t>> prompts;
+  for (const std::string& text : options.tokens) {
+    SINTER_LET(ids, parse_tokens(text, "--tokens"));
+    prompts.push_back(std::move(ids));
+  }
+  SINTER_LET(backend, open_backend(options));
+  SINTER_LET(model, load_model(request.path, request.load));
+  GenerateOptions generating;
+  generating.backend = backend;
+  generating.compile = request.compile;
+  generating.count = options.count;
+  generating.stop_at_eos = !options.ignore_eos;
+  generating.sampling = sampling;
+  SINTER_LET(generation, generate(model, prompts, generating));
+  if (options.json) {
+    print_result(generation_json(generation));
+  } else {
+    for (const auto& tokens : generation.tokens) print_result(fmt::format("{}\n", fmt::join(tokens, " ")));
+  }
+  note(fmt::format("{} prompt tokens, first token after {:.2f} ms, then {:.3f} ms a token, {:.1f} tokens/s",
+                   generation.prompt_tokens, generation.first_s * 1e3, generation.per_token_s * 1e3,
+                   generation.per_token_s > 0 ? static_cast<double>(prompts.size()) / generation.per_token_s : 0));
+  return {};
+}
+
+}  // namespace
+
+void add_generate(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand("generate", "continue a text");
+  auto options = std::make_shared<GenerateCommand>();
+  add_model(command, *options);
+  command.add_option("--tokens", options->tokens, "ids of a prompt; repeat for a batch of sequences")
+      ->type_name("1,2,3")->allow_extra_args(false)->required();
+  command.add_option("-n", options->count, "tokens to add")->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
+  command.add_option("--temperature", options->temperature, "above 0: draw, from softmax(logits / T)");
+  command.add_option("--top-k", options->top_k, "draw from the K likeliest")->check(CLI::NonNegativeNumber);
+  command.add_option("--top-p", options->top_p, "draw from the likeliest whose probabilities reach P");
+  command.add_option("--seed", options->seed, "of the draws")->capture_default_str();
+  command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token");
+  add_streaming(command, *options);
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return generate_command(*options); }; });
+}
+
+}  // namespace sinter

@@ -1,0 +1,64 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/perplexity.h"
+#include "frontends/bounded_file.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
+
+struct PplCommand : CommandOptions {
+  std::string tokens;
+  int64_t window = 0;
+  bool recompute = false;
+};
+
+Status ppl_command(const PplCommand& options) {
+  if (!options.kv.empty() && (options.recompute || options.window > 0))
+    return fail("--kv has a window of its own", "sinter ppl", "leave out --window and --recompute", ExitCode::usage);
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(text, read_small_file(options.tokens, kMostTextBytes));
+  SINTER_LET(ids, parse_tokens(text, options.tokens));
+  SINTER_LET(backend, open_backend(options));
+  SINTER_LET(model, load_model(request.path, request.load));
+  PerplexityOptions measuring;
+  measuring.backend = backend;
+  measuring.compile = request.compile;
+  measuring.window = options.window;
+  measuring.recompute = options.recompute;
+  SINTER_LET(result, perplexity(model, ids, measuring));
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"perplexity", result.value()}, {"nll_mean", result.mean()}, {"predicted", result.predicted}};
+    print_result(json.dump(2) + "\n");
+  } else {
+    print_result(fmt::format("perplexity {:.6g} over {} tokens (mean negative log-likelihood {:.9g})\n", result.value(),
+                             result.predicted, result.mean()));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_ppl(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand("ppl", "perplexity of a text");
+  auto options = std::make_shared<PplCommand>();
+  add_model(command, *options);
+  command.add_option("--tokens", options->tokens, "file with the text's token ids, separated by commas or spaces")
+      ->type_name("FILE")->required();
+  command.add_option("--window", options->window, "tokens that a prediction sees at most; default: the model's positions")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--recompute", options->recompute, "compute every prediction anew from the window before it");
+  add_streaming(command, *options);
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return ppl_command(*options); }; });
+}
+
+}  // namespace sinter

@@ -1,0 +1,112 @@
+#include "driver/backend.h"
+
+#include <charconv>
+
+#include "codegen/kernel_library.h"
+#include "frontends/bounded_file.h"
+#include "runtime/cuda_executor.h"
+#include "runtime/host_executor.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;
+
+class HostBackend final : public Backend {
+ public:
+  std::string name() const override { return "cpu"; }
+  bool on_gpu() const override { return false; }
+  std::string target(const std::string& wanted) const override { return wanted; }
+  Result<std::vector<std::shared_ptr<const Model>>> load(
+      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) override {
+    std::vector<std::shared_ptr<const Model>> models;
+    for (const auto& program : programs) {
+      SINTER_LET(model, HostModel::load(program, source));
+      models.push_back(std::make_shared<HostModel>(std::move(model)));
+    }
+    return models;
+  }
+};
+
+class CudaBackend final : public Backend {
+ public:
+  static Result<std::shared_ptr<Backend>> open(int ordinal, const BackendOptions& options) {
+    auto backend = std::make_shared<CudaBackend>();
+    SINTER_LET(device, CudaDevice::open(ordinal));
+    GemmRecord record;
+    if (!options.record.empty()) {
+      SINTER_LET(text, read_small_file(options.record, kMostRecordBytes));
+      SINTER_LET(parsed, GemmRecord::parse(text, options.record));
+      record = std::move(parsed);
+    }
+    const GemmPolicy policy = options.frozen ? GemmPolicy::frozen : options.tune ? GemmPolicy::tune : GemmPolicy::first;
+    SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), std::move(record), policy));
+    backend->device_ = std::move(device);
+    backend->gemm_ = std::move(gemm);
+    backend->progress_ = options.progress;
+    return backend;
+  }
+
+  std::string name() const override { return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name()); }
+  bool on_gpu() const override { return true; }
+  std::string target(const std::string&) const override { return device_->arch(); }
+  Result<std::vector<std::shared_ptr<const Model>>> load(
+      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) override {
+    std::vector<std::shared_ptr<const Model>> models;
+    std::shared_ptr<const CudaWeights> weights;
+    for (const auto& program : programs) {
+      if (!weights || !weights->serves(*program)) {
+        SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress_));
+        weights = std::move(loaded);
+      }
+      SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(), KernelCache::of_user()));
+      models.push_back(std::move(model));
+    }
+    return models;
+  }
+  GemmRecord record() const override { return gemm_->record(); }
+
+ private:
+  CudaDevicePtr device_;
+  std::shared_ptr<CudaGemm> gemm_;
+  std::function<void(size_t, size_t)> progress_;
+};
+
+/// N of "cuda:N".
+std::optional<int> parse_ordinal(std::string_view device) {
+  if (device == "cuda") return 0;
+  if (!device.starts_with("cuda:")) return std::nullopt;
+  device.remove_prefix(5);
+  int ordinal = 0;
+  const auto [end, error] = std::from_chars(device.begin(), device.end(), ordinal);
+  if (error != std::errc() || end != device.end() || ordinal < 0) return std::nullopt;
+  return ordinal;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Backend>> Backend::open(const BackendOptions& options) {
+  const std::optional<int> ordinal = parse_ordinal(options.device);
+  if (options.device != "auto" && options.device != "cpu" && !ordinal)
+    return fail(fmt::format("no device is called \"{}\"", printable(options.device)), "--device",
+                "give auto, cpu, cuda or cuda:N", ExitCode::usage);
+  std::shared_ptr<Backend> backend;
+  if (options.device == "cpu") {
+    backend = std::make_shared<HostBackend>();
+    backend->why_ = "as asked";
+  } else if (ordinal) {
+    SINTER_LET(cuda, CudaBackend::open(*ordinal, options));
+    backend = std::move(cuda);
+    backend->why_ = "as asked";
+  } else if (const Result<int> count = cuda_device_count(); count && *count > 0) {
+    SINTER_LET(cuda, CudaBackend::open(0, options));
+    backend = std::move(cuda);
+    backend->why_ = fmt::format("the first of {} GPU{}", *count, *count == 1 ? "" : "s");
+  } else {
+    backend = std::make_shared<HostBackend>();
+    backend->why_ = count ? "the driver shows no GPU" : count.error().what;
+  }
+  return backend;
+}
+
+}  // namespace sinter

@@ -1,0 +1,50 @@
+// Where plans run: the CPU, or a GPU through its driver.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ir/tensor_source.h"
+#include "runtime/executor.h"
+#include "runtime/gemm_record.h"
+
+namespace sinter {
+
+struct BackendOptions {
+  std::string device = "auto";  // auto, cpu, cuda, cuda:N
+  /// GPU: which implementation computes each matrix product.
+  std::string record;           // file with decisions; empty: none yet
+  bool frozen = false;          // a product that the record lacks is an error
+  bool tune = false;            // decide by timing, not by the library's first proposal
+  /// Uploading weights: bytes done and in all.
+  std::function<void(size_t done, size_t total)> progress;
+};
+
+class CudaModel;
+
+class Backend {
+ public:
+  /// `auto` takes the first GPU, or the CPU where there is none.
+  static Result<std::shared_ptr<Backend>> open(const BackendOptions& options);
+  virtual ~Backend() = default;
+
+  /// "cuda:0 (NVIDIA H200)"
+  virtual std::string name() const = 0;
+  /// Why it was taken, for people: "the first of 1 GPU", "no NVIDIA driver on this machine".
+  const std::string& why() const { return why_; }
+  virtual bool on_gpu() const = 0;
+  /// The device description that plans for it are made for; `wanted` is what the user asked for.
+  virtual std::string target(const std::string& wanted) const = 0;
+  /// Programs of one module: they have the same weights, which are loaded once where they can be
+  /// shared.
+  virtual Result<std::vector<std::shared_ptr<const Model>>> load(
+      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) = 0;
+  /// The decisions made so far; empty on the CPU.
+  virtual GemmRecord record() const { return {}; }
+
+ private:
+  std::string why_;
+};
+
+}  // namespace sinter

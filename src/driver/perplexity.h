@@ -1,0 +1,30 @@
+// How well a model predicts a text.
+#pragma once
+
+#include "driver/ready_model.h"
+
+namespace sinter {
+
+struct PerplexityOptions {
+  std::shared_ptr<Backend> backend;
+  CompileOptions compile;
+  /// Tokens that a prediction sees at most, the predicted one excepted; 0: as many as the model has
+  /// positions. Without `recompute` the text is cut into pieces of so many tokens, each predicted
+  /// from its own beginning; with a streaming cache the cache's size counts instead.
+  int64_t window = 0;
+  /// Every prediction from the last `window` tokens, computed anew: slow, the measure for caches.
+  bool recompute = false;
+};
+
+struct Perplexity {
+  int64_t predicted = 0;   // tokens
+  double nll_sum = 0;      // natural logarithms
+  double mean() const { return nll_sum / static_cast<double>(predicted); }
+  double value() const;    // exp(mean)
+};
+
+/// `tokens`: at least two.
+Result<Perplexity> perplexity(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens,
+                              const PerplexityOptions& options);
+
+}  // namespace sinter

@@ -1,0 +1,224 @@
+#include "runtime/cuda_executor.h"
+
+#include <chrono>
+
+#include "runtime/kernel_compiler.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kMostBlocks = INT32_MAX;
+
+}  // namespace
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const Program> program,
+                                                         CudaDevicePtr device,
+                                                         std::shared_ptr<CudaGemm> gemm,
+                                                         std::shared_ptr<const CudaWeights> weights,
+                                                         llvm::ArrayRef<EmbeddedHeader> headers,
+                                                         const KernelCache& cache) {
+  const auto begin = std::chrono::steady_clock::now();
+  SINTER_LET(nvrtc, find_nvrtc());
+  std::vector<KernelSource> sources;
+  for (const Kernel& kernel : program->kernels) sources.push_back({kernel.name, kernel.source});
+  SINTER_LET(compiled, compile_cached(nvrtc, cache, sources, headers, device->arch()));
+  std::vector<std::shared_ptr<const CudaLibrary>> libraries;
+  std::vector<CudaApi::Kernel> kernels;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    SINTER_LET(library, CudaLibrary::load(device, compiled.cubins[i].bytes, sources[i].name));
+    SINTER_LET(kernel, library.kernel(program->kernels[i].name));
+    libraries.push_back(std::make_shared<const CudaLibrary>(std::move(library)));
+    kernels.push_back(kernel);
+  }
+  auto model = make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels));
+  model->compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  model->from_cache_ = compiled.from_cache;
+  return model;
+}
+
+std::shared_ptr<const CudaModel> CudaModel::assemble(std::shared_ptr<const Program> program, CudaDevicePtr device,
+                                                     std::shared_ptr<CudaGemm> gemm,
+                                                     std::shared_ptr<const CudaWeights> weights,
+                                                     std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+                                                     std::vector<CudaApi::Kernel> kernels) {
+  return make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels));
+}
+
+std::shared_ptr<CudaModel> CudaModel::make(std::shared_ptr<const Program> program, CudaDevicePtr device,
+                                           std::shared_ptr<CudaGemm> gemm, std::shared_ptr<const CudaWeights> weights,
+                                           std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+                                           std::vector<CudaApi::Kernel> kernels) {
+  SINTER_CHECK(weights->serves(*program), "the weights are another program's");
+  SINTER_CHECK(kernels.size() == program->kernels.size(), "{} kernels", kernels.size());
+  auto model = std::make_shared<CudaModel>();
+  model->program_ = std::move(program);
+  model->device_ = std::move(device);
+  model->gemm_ = std::move(gemm);
+  model->weights_ = std::move(weights);
+  model->libraries_ = std::move(libraries);
+  model->kernels_ = std::move(kernels);
+  return model;
+}
+
+std::string CudaModel::device() const {
+  return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name());
+}
+
+Result<std::unique_ptr<Session>> CudaModel::new_session(llvm::ArrayRef<int64_t> symbol_values) const {
+  return CudaSession::create(shared_from_this(), symbol_values);
+}
+
+Result<HostTensor> CudaModel::read_weight(size_t index) const {
+  SINTER_LET(tensor, make_tensor(program_->weights[index].type.dtype, concrete_dims(program_->weights[index].type, {})));
+  SINTER_LET(stream, CudaStream::create(device_));
+  SINTER_TRY(stream.copy_to_host(tensor.bytes, weights_->address(index)));
+  SINTER_TRY(stream.synchronize("reading a weight"));
+  return std::move(tensor);
+}
+
+Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const CudaModel> model,
+                                                         llvm::ArrayRef<int64_t> symbol_values) {
+  const Program& program = model->program();
+  if (symbol_values.size() != program.symbols.size())
+    return fail(fmt::format("{} symbol values for a plan with {} symbols", symbol_values.size(),
+                            program.symbols.size()));
+  auto session = std::make_unique<CudaSession>();
+  SINTER_LET(stream, CudaStream::create(model->cuda_device()));
+  session->stream_ = std::move(stream);
+  for (const State& state : program.states) {
+    for (Dim dim : state.type.dims)
+      if (!dim.is_constant())
+        SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index], symbol_values[dim.symbol().index]));
+    const auto bytes = storage_bytes(state.type, program.symbols).evaluate(symbol_values);
+    if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
+    SINTER_LET(memory, CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes), "state " + printable(state.name)));
+    SINTER_TRY(session->stream_.fill(memory.address(), 0, memory.bytes()));
+    session->states_.push_back(std::move(memory));
+  }
+  SINTER_TRY(session->stream_.synchronize("clearing the states"));
+  session->symbol_values_.assign(symbol_values.begin(), symbol_values.end());
+  session->model_ = std::move(model);
+  return session;
+}
+
+Result<HostTensor> CudaSession::state(size_t index) const {
+  const TensorType& type = model_->program().states[index].type;
+  SINTER_LET(tensor, make_tensor(type.dtype, concrete_dims(type, symbol_values_)));
+  SINTER_TRY(stream_.copy_to_host(tensor.bytes, states_[index].address()));
+  SINTER_TRY(stream_.synchronize("reading a state"));
+  return std::move(tensor);
+}
+
+Result<size_t> CudaSession::arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const {
+  SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
+  const auto bytes = plan->arena_bytes.evaluate(symbol_values);
+  if (!bytes || *bytes < 0) return fail("the arena's size exceeds 63 bits", "entry " + printable(entry));
+  return static_cast<size_t>(*bytes);
+}
+
+Result<CudaCall> CudaSession::place(std::string_view entry_name, llvm::ArrayRef<int64_t> symbol_values,
+                                    llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
+                                    llvm::ArrayRef<CudaAddress> outputs) const {
+  CudaCall call;
+  SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
+  SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
+  SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(), entry_name);
+  call.entry = entry;
+  call.symbol_values.assign(symbol_values.begin(), symbol_values.end());
+  call.arena_bytes = arena_size;
+  for (const Buffer& buffer : entry->buffers) {
+    const auto bytes = buffer.size_bytes.evaluate(symbol_values);
+    if (!bytes) return fail("a buffer's size exceeds 63 bits", "%" + printable(buffer.value));
+    call.bytes.push_back(static_cast<size_t>(*bytes));
+    CudaAddress address = 0;
+    switch (buffer.place) {
+      case Buffer::Place::arena: {
+        const auto offset = buffer.offset_bytes.evaluate(symbol_values);
+        SINTER_CHECK(offset && *offset >= 0 && static_cast<size_t>(*offset) + call.bytes.back() <= arena_size,
+                     "%{} leaves the arena", buffer.value);
+        address = arena + static_cast<CudaAddress>(*offset);
+        break;
+      }
+      case Buffer::Place::input: address = inputs[buffer.index]; break;
+      case Buffer::Place::weight: address = model_->weights().address(buffer.index); break;
+      case Buffer::Place::state: address = states_[buffer.index].address(); break;
+    }
+    call.addresses.push_back(address);
+  }
+  // An output keeps its place to the end, so that any other memory serves as well.
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i] != 0 && entry->buffers[entry->outputs[i]].place == Buffer::Place::arena)
+      call.addresses[entry->outputs[i]] = outputs[i];
+  return call;
+}
+
+namespace {
+
+/// A GEMM step's operands as CudaGemm takes them.
+GemmOperands gemm_operands(const CudaCall& call, const GemmStep& step) {
+  const auto operand = [&](uint32_t id) {
+    return GemmOperands::Operand{call.addresses[id], call.entry->buffers[id].type.dtype};
+  };
+  GemmOperands operands{operand(step.a.buffer), operand(step.b.buffer), operand(step.c.buffer), {}};
+  if (step.bias >= 0) operands.bias = operand(static_cast<uint32_t>(step.bias));
+  return operands;
+}
+
+}  // namespace
+
+Status CudaSession::prepare(const CudaCall& call) const {
+  for (size_t i = 0; i < call.entry->steps.size(); ++i) {
+    const auto* gemm = std::get_if<GemmStep>(&call.entry->steps[i].run);
+    if (!gemm) continue;
+    if (Status ready = model_->gemm().prepare(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values);
+        !ready) {
+      ready.error().where = describe_step(*call.entry, i) + ": " + ready.error().where;
+      return ready;
+    }
+  }
+  return {};
+}
+
+Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaStream& stream) const {
+  const Step& step = call.entry->steps[index];
+  if (const auto* gemm = std::get_if<GemmStep>(&step.run))
+    return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values, stream);
+  const KernelStep& run = std::get<KernelStep>(step.run);
+  const Kernel& kernel = model_->program().kernels[run.kernel];
+  const Launch& launch = kernel.launch;
+  const auto rows = launch.rows.evaluate(call.symbol_values);
+  const auto items = launch.symbolic_items.is(0) ? std::optional(launch.items_per_row)
+                                                 : launch.symbolic_items.evaluate(call.symbol_values);
+  const auto all = rows && items ? (SymExpr(*rows) * SymExpr(*items)).evaluate({}) : std::nullopt;
+  if (!all) return fail("the number of rows exceeds 63 bits");
+  const int64_t blocks = (*all + launch.items_per_block - 1) / launch.items_per_block;
+  if (blocks == 0) return {};
+  if (blocks > kMostBlocks) return fail(fmt::format("{} blocks, a launch has at most {}", blocks, kMostBlocks));
+
+  llvm::SmallVector<CudaAddress, 16> pointers;
+  for (uint32_t id : run.inputs) pointers.push_back(call.addresses[id]);
+  for (uint32_t id : run.outputs) pointers.push_back(call.addresses[id]);
+  llvm::SmallVector<long long, 4> sizes;
+  for (SymbolId symbol : kernel.symbols) sizes.push_back(call.symbol_values[symbol.index]);
+  llvm::SmallVector<void*, 20> parameters;
+  for (CudaAddress& pointer : pointers) parameters.push_back(&pointer);
+  for (long long& size : sizes) parameters.push_back(&size);
+  const CudaDevice& device = *model_->cuda_device();
+  return device.check(device.api().launch(model_->kernels_[run.kernel], static_cast<unsigned>(blocks), 1, 1,
+                                          static_cast<unsigned>(launch.threads), 1, 1,
+                                          static_cast<unsigned>(launch.shared_bytes), stream.handle(),
+                                          parameters.data(), nullptr),
+                      "cuLaunchKernel " + kernel.name);
+}
+
+Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream) const {
+  SINTER_TRY(model_->cuda_device()->make_current());
+  for (size_t i = 0; i < call.entry->steps.size(); ++i)
+    if (Status done = enqueue_step(call, i, stream); !done) {
+      done.error().where = describe_step(*call.entry, i) + ": " + done.error().where;
+      return done;
+    }
+  return {};
+}
+
+}  // namespace sinter

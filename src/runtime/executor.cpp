@@ -1,0 +1,96 @@
+#include "runtime/executor.h"
+
+#include <algorithm>
+
+#include "ir/tensor_source.h"
+#include "runtime/host_eval.h"
+
+namespace sinter {
+namespace {
+
+std::string shown(DType dtype, llvm::ArrayRef<int64_t> dims) {
+  return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
+}
+
+}  // namespace
+
+std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values) {
+  std::vector<int64_t> dims;
+  for (Dim dim : type.dims)
+    dims.push_back(dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index]);
+  return dims;
+}
+
+std::vector<int64_t> greatest_symbol_values(llvm::ArrayRef<Symbol> symbols) {
+  std::vector<int64_t> values;
+  for (const Symbol& symbol : symbols) {
+    int64_t value = symbol.high;
+    if (symbol.at_most) value = std::min(value, values[symbol.at_most->index]);
+    values.push_back(value - value % symbol.multiple);
+  }
+  return values;
+}
+
+Result<const EntryPlan*> find_call(const Program& program, std::string_view entry_name,
+                                   llvm::ArrayRef<int64_t> symbol_values,
+                                   llvm::ArrayRef<int64_t> session_values) {
+  const EntryPlan* entry = program.find_entry(entry_name);
+  if (!entry) return fail(fmt::format("the plan has no entry {}", printable(entry_name)));
+  SINTER_TRY(check_symbol_values(program.symbols, symbol_values));
+  for (const State& state : program.states)
+    for (Dim dim : state.type.dims) {
+      if (dim.is_constant()) continue;
+      const uint32_t symbol = dim.symbol().index;
+      if (symbol_values[symbol] != session_values[symbol])
+        return fail(fmt::format("{} is {}, the session's states were made with {}",
+                                printable(program.symbols[symbol].name), symbol_values[symbol],
+                                session_values[symbol]));
+    }
+  return entry;
+}
+
+Status check_call_inputs(const Program& program, const EntryPlan& entry,
+                         llvm::ArrayRef<int64_t> symbol_values,
+                         llvm::ArrayRef<const HostTensor*> inputs) {
+  if (inputs.size() != entry.inputs.size())
+    return fail(fmt::format("{} tensors for entry {} with {} inputs", inputs.size(),
+                            printable(entry.name), entry.inputs.size()));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Buffer& buffer = entry.buffers[entry.inputs[i]];
+    const std::vector<int64_t> dims = concrete_dims(buffer.type, symbol_values);
+    if (inputs[i]->dtype != buffer.type.dtype || inputs[i]->dims != dims)
+      return fail(fmt::format("input %{} is {}, expected {}, that is {}", printable(buffer.value),
+                              shown(inputs[i]->dtype, inputs[i]->dims), shown(buffer.type.dtype, dims),
+                              to_string(buffer.type, program.symbols)),
+                  "entry " + printable(entry.name));
+    SINTER_CHECK(inputs[i]->bytes.size() ==
+                     static_cast<size_t>(inputs[i]->volume() * size_bytes(buffer.type.dtype)),
+                 "tensor for %{}", buffer.value);
+  }
+  return {};
+}
+
+Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value) {
+  for (uint32_t id = 0; id < entry.buffers.size(); ++id)
+    if (entry.buffers[id].value == value) return id;
+  return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a kernel", printable(value)),
+              "entry " + printable(entry.name), "compile with it kept, or without fusion");
+}
+
+std::string describe_step(const EntryPlan& entry, size_t step) {
+  return fmt::format("entry {}, step {} (%{})", printable(entry.name), step,
+                     printable(fmt::format("{}", fmt::join(entry.steps[step].values, ", %"))));
+}
+
+Result<HostTensor> evaluate_weight(const Program& program, size_t index, const TensorSource* source) {
+  const Weight& weight = program.weights[index];
+  EvalOptions options;
+  options.source = source;
+  auto tensors = evaluate(weight.init, program.symbols, greatest_symbol_values(program.symbols), {}, options);
+  if (tensors) return std::move((*tensors)[0]);
+  Error error = std::move(tensors.error());
+  if (error.where.empty()) error.where = "weight " + printable(weight.name);
+  return tl::make_unexpected(std::move(error));
+}
+
+}  // namespace sinter

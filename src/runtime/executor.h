@@ -1,0 +1,80 @@
+// Running a Program: a Model holds what calls share, a Session what one user's calls leave behind.
+// The host (host_executor.h) and CUDA (cuda_executor.h) implement both.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "plan/program.h"
+#include "runtime/host_tensor.h"
+
+namespace sinter {
+
+struct CallOptions {
+  /// Fill the arena with bytes 0xFF (NaNs) before the run, and every buffer after its last use.
+  bool poison_freed = false;
+  /// Values to copy out as soon as they are computed; each must have a buffer in the plan.
+  std::vector<std::string> keep;
+  /// CUDA: evaluate every kernel's group on the host too, on what the kernel read, and compare the
+  /// results bit for bit; a difference is an error (ExitCode::check_failed) that names the kernel.
+  bool check_kernels = false;
+};
+
+struct RunResult {
+  std::vector<HostTensor> outputs;                       // in the entry's order
+  std::vector<std::pair<std::string, HostTensor>> kept;  // in the order of CallOptions::keep
+};
+
+/// The states of one user of a model, zeros at first. One call at a time.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Runs an entry with one tensor per input. Bad symbol values, tensors that do not fit the
+  /// inputs' types, and ids or slots outside their tables are errors; the states may have changed
+  /// by then.
+  virtual Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
+                                llvm::ArrayRef<const HostTensor*> inputs,
+                                const CallOptions& options = {}) = 0;
+
+  /// State `index` of the program, copied out.
+  virtual Result<HostTensor> state(size_t index) const = 0;
+};
+
+/// A program with its weights, immutable. Sessions keep what they need of it.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const Program& program() const = 0;
+  /// "cpu", "cuda:0 (NVIDIA H200)"
+  virtual std::string device() const = 0;
+  /// `symbol_values[i]` for symbol i; those in the types of states hold for all calls, the others
+  /// are not used.
+  virtual Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const = 0;
+  /// Weight `index` of the program, copied out.
+  virtual Result<HostTensor> read_weight(size_t index) const = 0;
+};
+
+/// Extents of a type for these symbol values.
+std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values);
+/// Symbol values that any program's weights can be evaluated with: weights have constant extents.
+std::vector<int64_t> greatest_symbol_values(llvm::ArrayRef<Symbol> symbols);
+/// The entry of that name and valid values for all symbols, those in the types of states as the
+/// session was made with.
+Result<const EntryPlan*> find_call(const Program& program, std::string_view entry,
+                                   llvm::ArrayRef<int64_t> symbol_values,
+                                   llvm::ArrayRef<int64_t> session_values);
+/// One tensor per input of the entry, of its type.
+Status check_call_inputs(const Program& program, const EntryPlan& entry,
+                         llvm::ArrayRef<int64_t> symbol_values,
+                         llvm::ArrayRef<const HostTensor*> inputs);
+/// Buffer of the entry that holds the value; an error where it lives inside a kernel.
+Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value);
+/// "entry E, step I (%a, %b)"
+std::string describe_step(const EntryPlan& entry, size_t step);
+/// Weight `index` computed on the host.
+class TensorSource;
+Result<HostTensor> evaluate_weight(const Program& program, size_t index, const TensorSource* source);
+
+}  // namespace sinter
