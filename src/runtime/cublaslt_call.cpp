@@ -13,7 +13,7 @@ using Matrix = CublasLtCall::Matrix;
 std::optional<Matrix> stored(const GemmProblem::Operand& operand, int64_t rows, int64_t columns) {
   Matrix matrix{operand.dtype,     rows, columns, operand.column_stride, operand.batch_stride,
                 operand.alignment, false};
-  if (operand.row_stride != 1 || matrix.leading < rows) {
+  if (operand.row_stride != 1) {
     if (operand.column_stride != 1) return std::nullopt;
     matrix.rows = columns;
     matrix.columns = rows;

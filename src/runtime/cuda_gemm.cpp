@@ -143,16 +143,16 @@ Result<GemmChoice> CudaGemm::tune(const GemmProblem& problem,
 }
 
 Result<CudaApi::Kernel> CudaGemm::own_kernel(const GemmProblem& problem) {
-  const std::string text = strided_gemm_source(problem);
-  auto it = own_kernels_.find(text);
+  const StridedGemmKernel kernel = strided_gemm_kernel(problem);
+  auto it = own_kernels_.find(kernel.name);
   if (it == own_kernels_.end()) {
     SINTER_LET(nvrtc, find_nvrtc());
-    const KernelSource source{kStridedGemmName, text};
+    const KernelSource source{kernel.name, kernel.text};
     SINTER_LET(compiled, compile_cached(nvrtc, cache_, source, kernel_library_, device_->arch()));
-    SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[0].bytes, kStridedGemmName));
-    it = own_kernels_.emplace(text, std::move(library)).first;
+    SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[0].bytes, kernel.name));
+    it = own_kernels_.emplace(kernel.name, std::move(library)).first;
   }
-  return it->second.kernel(kStridedGemmName);
+  return it->second.kernel(kernel.name);
 }
 
 Status CudaGemm::enqueue(const GemmProblem& problem, Implementation& implementation,

@@ -72,7 +72,7 @@ class CudaGemm {
   GemmRecord record_;
   CudaMemory workspace_;
   std::shared_ptr<CublasLt> library_;
-  std::map<std::string, CudaLibrary> own_kernels_;  // by text
+  std::map<std::string, CudaLibrary> own_kernels_;  // by name
   std::map<GemmProblem, Implementation> prepared_;
 };
 

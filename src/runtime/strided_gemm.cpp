@@ -14,20 +14,25 @@ std::string_view element_type(DType dtype) {
 
 }  // namespace
 
-std::string strided_gemm_source(const GemmProblem& problem) {
-  return fmt::format(R"(#include "sinter/strided_gemm.cuh"
-
+StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem) {
+  const DType bias = problem.bias ? problem.bias->dtype : problem.c.dtype;
+  StridedGemmKernel kernel;
+  kernel.name =
+      fmt::format("strided_gemm_{}_{}_{}_{}", to_string(problem.a.dtype),
+                  to_string(problem.b.dtype), to_string(problem.c.dtype), to_string(bias));
+  kernel.text =
+      fmt::format(R"(#include "sinter/strided_gemm.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
 {}(const {}* a, const {}* b, {}* c, const {}* bias, GemmShape shape) {{
   __shared__ float shared[kGemmShared];
-  sinter::strided_gemm(a, b, c, bias, shape, shared);
+  strided_gemm(a, b, c, bias, shape, shared);
 }}
 )",
-                     kStridedGemmName, element_type(problem.a.dtype), element_type(problem.b.dtype),
-                     element_type(problem.c.dtype),
-                     element_type(problem.bias ? problem.bias->dtype : problem.c.dtype));
+                  kernel.name, element_type(problem.a.dtype), element_type(problem.b.dtype),
+                  element_type(problem.c.dtype), element_type(bias));
+  return kernel;
 }
 
 StridedGemmShape strided_gemm_shape(const GemmProblem& p) {

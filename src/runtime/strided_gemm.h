@@ -7,11 +7,13 @@
 
 namespace sinter {
 
-/// The kernel's text for the problem's element types, which are float types; one function
-/// `strided_gemm(a, b, c, bias, shape)` of four pointers and a StridedGemmShape. Problems of the
-/// same types have the same text.
-std::string strided_gemm_source(const GemmProblem& problem);
-inline constexpr const char* kStridedGemmName = "strided_gemm";
+/// The kernel for the problem's element types, which are float types: one function `name(a, b, c,
+/// bias, shape)` of four pointers and a StridedGemmShape. Problems of the same types have the same.
+struct StridedGemmKernel {
+  std::string name;  // "strided_gemm_f16_f16_f32_f32"
+  std::string text;
+};
+StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem);
 
 /// GemmShape of the kernel: m, n, k, then strides of row, column and copy for A, B and C.
 using StridedGemmShape = std::array<long long, 12>;

@@ -1,0 +1,172 @@
+#include "runtime/gemm_case.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/host_view.h"
+
+namespace sinter {
+namespace {
+
+constexpr std::byte kPoison{0xff};  // NaN in every float type
+constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+
+/// Extents that lie around the sizes of vectors and tiles.
+int64_t random_extent(Random& random, const GemmCaseLimits& limits) {
+  if (limits.empty && random.chance(15)) return 0;
+  if (random.chance(25)) return 1;
+  constexpr int64_t kNear[] = {2, 8, 16, 17, 32, 63, 64, 65, 128, 200, 256};
+  const int64_t extent = random.chance(50) ? random.pick(kNear) : random.between(1, limits.most);
+  return std::min(extent, limits.most);
+}
+
+/// Strides of axes with these extents: in a random order of memory, the innermost 1 (or 2), gaps
+/// behind some axes. Rows and columns are axes 0 and 1; one of them is innermost.
+llvm::SmallVector<int64_t, 4> random_strides(Random& random, llvm::ArrayRef<int64_t> extents,
+                                             bool any_stride, int64_t& span) {
+  llvm::SmallVector<size_t, 4> order(extents.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<size_t>(random.below(static_cast<int64_t>(i)))]);
+  std::swap(*llvm::find(order, random.chance(50) ? 0u : 1u), order[0]);
+  llvm::SmallVector<int64_t, 4> strides(extents.size());
+  span = any_stride && random.chance(30) ? 2 : 1;
+  for (size_t axis : order) {
+    strides[axis] = span;
+    span *= std::max<int64_t>(extents[axis], 1);
+    constexpr int64_t kGaps[] = {0, 0, 0, 1, 3, 8};
+    span += random.pick(kGaps);
+  }
+  return strides;
+}
+
+/// Elements of an operand at its rows and columns, for one round of the loops.
+struct Window {
+  const GemmCase::Buffer& buffer;
+  int64_t offset, row_stride, column_stride;
+  float at(int64_t row, int64_t column) const {
+    return static_cast<float>(
+        read_element(buffer, offset + row * row_stride + column * column_stride));
+  }
+};
+
+Window window(const GemmCase::Buffer& buffer, const GemmOperand& operand) {
+  return {buffer, operand.offset.constant(), operand.row_stride.constant(),
+          operand.column_stride.constant()};
+}
+
+}  // namespace
+
+double read_element(const GemmCase::Buffer& buffer, int64_t index) {
+  double value = 0;
+  load_run(storage_of(buffer.dtype), buffer.bytes.data() + index * size_bytes(buffer.dtype), 1, 1,
+           &value);
+  return value;
+}
+
+void write_element(GemmCase::Buffer& buffer, int64_t index, float value) {
+  store_run(&value, 1, storage_of(buffer.dtype),
+            buffer.bytes.data() + index * size_bytes(buffer.dtype));
+}
+
+GemmOperands GemmCase::at(CudaAddress a_address, CudaAddress b_address, CudaAddress c_address,
+                          CudaAddress bias_address) const {
+  GemmOperands operands{
+      {a_address, a.dtype}, {b_address, b.dtype}, {c_address, c.dtype}, std::nullopt};
+  if (step.bias >= 0) operands.bias = GemmOperands::Operand{bias_address, bias.dtype};
+  return operands;
+}
+
+std::string GemmCase::text() const {
+  const auto calls = make_gemm_calls(step, at(0, 0, 0, 0), {}, {});
+  SINTER_CHECK(calls.has_value());
+  return fmt::format("{} at {} places", calls->problem.key(), calls->places.size());
+}
+
+void GemmCase::for_each(const std::function<void(const Element&)>& visit) const {
+  const int64_t m = step.m.constant(), n = step.n.constant(), k = step.k.constant();
+  int64_t rounds = 1;
+  for (const GemmStep::Loop& loop : step.loops) rounds *= loop.count.constant();
+  std::vector<float> row(static_cast<size_t>(k)), column(static_cast<size_t>(k));
+  for (int64_t round = 0; round < rounds; ++round) {
+    Window x = window(a, step.a), y = window(b, step.b), z = window(c, step.c);
+    int64_t rest = round;
+    for (const GemmStep::Loop& loop : step.loops) {
+      const int64_t i = rest % loop.count.constant();
+      rest /= loop.count.constant();
+      x.offset += i * loop.a_stride.constant();
+      y.offset += i * loop.b_stride.constant();
+      z.offset += i * loop.c_stride.constant();
+    }
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t p = 0; p < k; ++p) {
+          row[static_cast<size_t>(p)] = x.at(i, p);
+          column[static_cast<size_t>(p)] = y.at(p, j);
+        }
+        visit({z.offset + i * z.row_stride + j * z.column_stride, row, column,
+               step.bias < 0 ? 0.0f : static_cast<float>(read_element(bias, j))});
+      }
+  }
+}
+
+GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
+  GemmCase result;
+  GemmStep& step = result.step;
+  const int64_t m = random_extent(random, limits), n = random_extent(random, limits);
+  const int64_t k = random_extent(random, limits);
+  step.m = m, step.n = n, step.k = k;
+  llvm::SmallVector<int64_t, 2> counts;
+  for (int64_t i = random.below(3); i > 0; --i)
+    counts.push_back(limits.empty && random.chance(5) ? 0 : random.between(1, 4));
+  step.loops.resize(counts.size());
+
+  const auto place = [&](GemmCase::Buffer& buffer, GemmOperand& operand, int64_t rows,
+                         int64_t columns, SymExpr GemmStep::Loop::*loop_stride, bool result_axes) {
+    llvm::SmallVector<int64_t, 4> extents = {rows, columns};
+    extents.append(counts.begin(), counts.end());
+    // A loop that an operand does not move along.
+    llvm::SmallVector<bool, 2> shared;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      shared.push_back(!result_axes && random.chance(30));
+      if (shared[i]) extents[2 + i] = 1;
+    }
+    int64_t span = 0;
+    const auto strides = random_strides(random, extents, limits.any_stride && !result_axes, span);
+    const int64_t offset = random.chance(50) ? 0 : random.below(20);
+    operand.offset = offset;
+    operand.row_stride = strides[0];
+    operand.column_stride = strides[1];
+    for (size_t i = 0; i < counts.size(); ++i)
+      step.loops[i].*loop_stride = shared[i] ? 0 : strides[2 + i];
+    buffer.bytes.assign(static_cast<size_t>((offset + span) * size_bytes(buffer.dtype)), kPoison);
+  };
+  const auto fill = [&](GemmCase::Buffer& buffer) {
+    const auto elements = static_cast<int64_t>(buffer.bytes.size()) / size_bytes(buffer.dtype);
+    for (int64_t i = 0; i < elements; ++i)
+      write_element(buffer, i,
+                    limits.integers ? static_cast<float>(random.between(-2, 2)) : random.unit());
+  };
+  const DType dtype = random.pick(kFloats);
+  result.a.dtype = result.b.dtype = result.c.dtype = dtype;
+  if (random.chance(25)) result.c.dtype = DType::f32;
+  if (limits.any_stride && random.chance(50)) {
+    result.b.dtype = random.pick(kFloats);
+    result.c.dtype = random.pick(kFloats);
+  }
+  for (size_t i = 0; i < counts.size(); ++i) step.loops[i].count = counts[i];
+  place(result.a, step.a, m, k, &GemmStep::Loop::a_stride, false);
+  place(result.b, step.b, k, n, &GemmStep::Loop::b_stride, false);
+  place(result.c, step.c, m, n, &GemmStep::Loop::c_stride, true);
+  fill(result.a);
+  fill(result.b);
+  result.bias.dtype = limits.any_stride ? random.pick(kFloats) : result.c.dtype;
+  if (random.chance(40)) {
+    step.bias = 3;
+    result.bias.bytes.resize(static_cast<size_t>(n * size_bytes(result.bias.dtype)));
+    fill(result.bias);
+  }
+  return result;
+}
+
+}  // namespace sinter

@@ -1,0 +1,50 @@
+// Random GEMM steps with their operands in host memory, and what they should give.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "differential/random.h"
+#include "runtime/gemm_problem.h"
+
+namespace sinter {
+
+/// What random_gemm_case may choose.
+struct GemmCaseLimits {
+  bool any_stride = false;  // operands without a stride of 1, and of different types
+  bool empty = false;       // extents of 0
+  bool integers = false;    // elements are -2 .. 2: sums are exact in float32
+  int64_t most = 40;        // of m, n and k
+};
+
+/// A step over four buffers. Every operand has an offset, its axes (rows, columns, loops) in any
+/// order of memory, and gaps.
+struct GemmCase {
+  struct Buffer {
+    DType dtype = DType::f32;
+    std::vector<std::byte> bytes;
+  };
+  GemmStep step;
+  Buffer a, b, c, bias;  // c is poisoned, bias is empty where the step has none
+
+  /// The step's operands with their buffers at these addresses.
+  GemmOperands at(CudaAddress a, CudaAddress b, CudaAddress c, CudaAddress bias) const;
+  /// "16x8x3 ..", for messages.
+  std::string text() const;
+
+  /// One element of the result: where it stands in c, its terms a * b in the order of k, its bias.
+  struct Element {
+    int64_t index = 0;
+    llvm::ArrayRef<float> a, b;
+    float bias = 0;
+  };
+  void for_each(const std::function<void(const Element&)>& visit) const;
+};
+
+GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits);
+
+/// Element `index` of a buffer as a number; the reverse rounds once.
+double read_element(const GemmCase::Buffer& buffer, int64_t index);
+void write_element(GemmCase::Buffer& buffer, int64_t index, float value);
+
+}  // namespace sinter

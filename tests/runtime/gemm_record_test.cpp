@@ -1,0 +1,103 @@
+// The record's file: what is written is read, and nothing else is.
+#include "runtime/gemm_record.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace sinter {
+namespace {
+
+GemmRecord sample() {
+  GemmRecord record{"NVIDIA H200", "cuBLASLt 130000", {}};
+  GemmChoice library{GemmChoice::Kind::cublaslt, {}, kGemmWorkspaceBytes, 0x1.9p-17};
+  for (size_t i = 0; i < 8; ++i) library.algorithm[i] = 0xfedcba9876543210u * (i + 1);
+  record.choices["1x3x4096x64 A f16"] = library;
+  record.choices["of a/b ~ \"quoted\""] = GemmChoice{};
+  return record;
+}
+
+TEST_CASE("written and read back, equal to the last bit; the text is canonical") {
+  const GemmRecord record = sample();
+  const std::string text = record.to_json();
+  const auto read = GemmRecord::parse(text, "r.json");
+  REQUIRE_MESSAGE(read.has_value(), (read ? "" : read.error().message()));
+  CHECK(read->device == record.device);
+  CHECK(read->library == record.library);
+  CHECK(read->choices == record.choices);
+  CHECK(read->to_json() == text);
+}
+
+TEST_CASE("an empty record") {
+  const auto read = GemmRecord::parse(GemmRecord().to_json(), "r.json");
+  REQUIRE(read.has_value());
+  CHECK(read->device.empty());
+  CHECK(read->choices.empty());
+}
+
+/// The sample's text with `from` replaced, which stands in it.
+std::string changed(std::string_view from, std::string_view to) {
+  std::string text = sample().to_json();
+  const size_t at = text.find(from);
+  REQUIRE(at != text.npos);
+  return text.replace(at, from.size(), to);
+}
+
+TEST_CASE("hostile records name the place") {
+  const auto message = [](const std::string& text) {
+    const auto read = GemmRecord::parse(text, "r.json");
+    REQUIRE(!read);
+    CHECK(read.error().code == ExitCode::bad_input);
+    return read.error().message();
+  };
+  const std::string hint = "; write the record anew by tuning";
+  const std::string item = "r.json:/choices/1x3x4096x64 A f16";
+  CHECK(message("") == "r.json: not JSON" + hint);
+  CHECK(message("{\"format\": 1") == "r.json: not JSON" + hint);
+  CHECK(message("[]") == "r.json: expected an object, got []" + hint);
+  CHECK(message("{}") == "r.json: has no \"format\"" + hint);
+  CHECK(message(changed("\"format\": 1", "\"format\": 2")) ==
+        "r.json:/format: expected format 1, got 2" + hint);
+  CHECK(message(changed("\"NVIDIA H200\"", "7")) ==
+        "r.json:/device: expected a string, got 7" + hint);
+  CHECK(message(changed("\"cublaslt\"", "\"magic\"")) ==
+        item + "/kind: expected \"own\" or \"cublaslt\", got \\\"magic\\\"" + hint);
+  CHECK(message(changed("fedcba9876543210", "fedcba987654321")) ==
+        item + "/algorithm/0: expected 16 hexadecimal digits, got \\\"fedcba987654321\\\"" + hint);
+  CHECK(message(changed("fedcba9876543210", "0xdcba9876543210")) ==
+        item + "/algorithm/0: expected 16 hexadecimal digits, got \\\"0xdcba9876543210\\\"" + hint);
+  CHECK(message(changed("\"fedcba9876543210\",", ""))
+            .starts_with(item + "/algorithm: expected 8 words, got ["));
+  CHECK(message(changed("33554432", "33554433")) ==
+        item + "/workspace_bytes: expected an integer of 0..33554432, got 33554433" + hint);
+  CHECK(message(changed("33554432", "-1")) ==
+        item + "/workspace_bytes: expected an integer of 0..33554432, got -1" + hint);
+  const std::string text = sample().to_json();
+  const size_t seconds = text.find("\"seconds\": ") + 11;
+  const auto with_seconds = [&](std::string_view value) {
+    std::string other = text;
+    return other.replace(seconds, other.find_first_of(",\n}", seconds) - seconds, value);
+  };
+  CHECK(message(with_seconds("-1.0")) ==
+        item + "/seconds: expected a number of at least 0, got -1.0" + hint);
+  CHECK(message(with_seconds("\"fast\"")) ==
+        item + "/seconds: expected a number of at least 0, got \\\"fast\\\"" + hint);
+  CHECK(message(with_seconds("1e999")) == "r.json: not JSON" + hint);
+}
+
+TEST_CASE("no prefix and no changed byte of a record crashes the reader") {
+  const std::string text = sample().to_json();
+  for (size_t length = 0; length < text.size(); ++length)
+    if (const auto read = GemmRecord::parse(text.substr(0, length), "r.json"))
+      CHECK(length + 1 == text.size());  // the last newline
+  for (size_t i = 0; i < text.size(); ++i)
+    for (char c : {'\0', '"', '}', '9', '\x80'}) {
+      std::string other = text;
+      other[i] = c;
+      if (const auto read = GemmRecord::parse(other, "r.json")) CHECK(!read->to_json().empty());
+    }
+  CHECK(!GemmRecord::parse(std::string(100000, '['), "r.json"));
+}
+
+}  // namespace
+}  // namespace sinter
