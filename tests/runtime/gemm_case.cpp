@@ -40,18 +40,30 @@ llvm::SmallVector<int64_t, 4> random_strides(Random& random, llvm::ArrayRef<int6
   return strides;
 }
 
-/// Elements of an operand at its rows and columns, for one round of the loops.
+/// A buffer's elements; what rounds to float32 is a float already.
+std::vector<float> values(const GemmCase::Buffer& buffer) {
+  std::vector<float> result(buffer.bytes.size() / static_cast<size_t>(size_bytes(buffer.dtype)));
+  load_run(storage_of(buffer.dtype), buffer.bytes.data(), 1, static_cast<int64_t>(result.size()),
+           result.data());
+  return result;
+}
+
+void fill(GemmCase::Buffer& buffer, Random& random, bool integers) {
+  const auto elements = static_cast<int64_t>(buffer.bytes.size()) / size_bytes(buffer.dtype);
+  for (int64_t i = 0; i < elements; ++i)
+    write_element(buffer, i, integers ? static_cast<float>(random.between(-2, 2)) : random.unit());
+}
+
+/// An operand's rows and columns, for one round of the loops.
 struct Window {
-  const GemmCase::Buffer& buffer;
   int64_t offset, row_stride, column_stride;
-  float at(int64_t row, int64_t column) const {
-    return static_cast<float>(
-        read_element(buffer, offset + row * row_stride + column * column_stride));
+  size_t at(int64_t row, int64_t column) const {
+    return static_cast<size_t>(offset + row * row_stride + column * column_stride);
   }
 };
 
-Window window(const GemmCase::Buffer& buffer, const GemmOperand& operand) {
-  return {buffer, operand.offset.constant(), operand.row_stride.constant(),
+Window window(const GemmOperand& operand) {
+  return {operand.offset.constant(), operand.row_stride.constant(),
           operand.column_stride.constant()};
 }
 
@@ -83,31 +95,53 @@ std::string GemmCase::text() const {
   return fmt::format("{} at {} places", calls->problem.key(), calls->places.size());
 }
 
-void GemmCase::for_each(const std::function<void(const Element&)>& visit) const {
-  const int64_t m = step.m.constant(), n = step.n.constant(), k = step.k.constant();
+void GemmCase::for_each(const std::function<void(const Element&)>& visit, int64_t every) const {
+  const int64_t rows = step.m.constant(), columns = step.n.constant(), depth = step.k.constant();
+  const std::vector<float> as = values(a), bs = values(b), biases = values(bias);
   int64_t rounds = 1;
   for (const GemmStep::Loop& loop : step.loops) rounds *= loop.count.constant();
-  std::vector<float> row(static_cast<size_t>(k)), column(static_cast<size_t>(k));
-  for (int64_t round = 0; round < rounds; ++round) {
-    Window x = window(a, step.a), y = window(b, step.b), z = window(c, step.c);
-    int64_t rest = round;
+  std::vector<float> row(static_cast<size_t>(depth)), column(static_cast<size_t>(depth));
+  for (int64_t at = 0; at < rounds * rows * columns; at += every) {
+    Window x = window(step.a), y = window(step.b), z = window(step.c);
+    const int64_t j = at % columns, i = at / columns % rows;
+    int64_t round = at / columns / rows;
     for (const GemmStep::Loop& loop : step.loops) {
-      const int64_t i = rest % loop.count.constant();
-      rest /= loop.count.constant();
-      x.offset += i * loop.a_stride.constant();
-      y.offset += i * loop.b_stride.constant();
-      z.offset += i * loop.c_stride.constant();
+      const int64_t index = round % loop.count.constant();
+      round /= loop.count.constant();
+      x.offset += index * loop.a_stride.constant();
+      y.offset += index * loop.b_stride.constant();
+      z.offset += index * loop.c_stride.constant();
     }
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        for (int64_t p = 0; p < k; ++p) {
-          row[static_cast<size_t>(p)] = x.at(i, p);
-          column[static_cast<size_t>(p)] = y.at(p, j);
-        }
-        visit({z.offset + i * z.row_stride + j * z.column_stride, row, column,
-               step.bias < 0 ? 0.0f : static_cast<float>(read_element(bias, j))});
-      }
+    for (int64_t p = 0; p < depth; ++p) {
+      row[static_cast<size_t>(p)] = as[x.at(i, p)];
+      column[static_cast<size_t>(p)] = bs[y.at(p, j)];
+    }
+    visit({static_cast<int64_t>(z.at(i, j)), row, column,
+           step.bias < 0 ? 0.0f : biases[static_cast<size_t>(j)]});
   }
+}
+
+GemmCase linear_gemm_case(Random& random, DType dtype, int64_t m, int64_t n, int64_t k, bool bias) {
+  GemmCase result;
+  GemmStep& step = result.step;
+  step.m = m, step.n = n, step.k = k;
+  step.a = {0, 0, k, 1};
+  step.b = {1, 0, 1, k};
+  step.c = {2, 0, n, 1};
+  const auto make = [&](GemmCase::Buffer& buffer, int64_t elements) {
+    buffer.dtype = dtype;
+    buffer.bytes.assign(static_cast<size_t>(elements * size_bytes(dtype)), kPoison);
+  };
+  make(result.a, m * k);
+  make(result.b, k * n);
+  make(result.c, m * n);
+  fill(result.a, random, false);
+  fill(result.b, random, false);
+  if (!bias) return result;
+  step.bias = 3;
+  make(result.bias, n);
+  fill(result.bias, random, false);
+  return result;
 }
 
 GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
@@ -141,12 +175,6 @@ GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
       step.loops[i].*loop_stride = shared[i] ? 0 : strides[2 + i];
     buffer.bytes.assign(static_cast<size_t>((offset + span) * size_bytes(buffer.dtype)), kPoison);
   };
-  const auto fill = [&](GemmCase::Buffer& buffer) {
-    const auto elements = static_cast<int64_t>(buffer.bytes.size()) / size_bytes(buffer.dtype);
-    for (int64_t i = 0; i < elements; ++i)
-      write_element(buffer, i,
-                    limits.integers ? static_cast<float>(random.between(-2, 2)) : random.unit());
-  };
   const DType dtype = random.pick(kFloats);
   result.a.dtype = result.b.dtype = result.c.dtype = dtype;
   if (random.chance(25)) result.c.dtype = DType::f32;
@@ -158,13 +186,13 @@ GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
   place(result.a, step.a, m, k, &GemmStep::Loop::a_stride, false);
   place(result.b, step.b, k, n, &GemmStep::Loop::b_stride, false);
   place(result.c, step.c, m, n, &GemmStep::Loop::c_stride, true);
-  fill(result.a);
-  fill(result.b);
+  fill(result.a, random, limits.integers);
+  fill(result.b, random, limits.integers);
   result.bias.dtype = limits.any_stride ? random.pick(kFloats) : result.c.dtype;
   if (random.chance(40)) {
     step.bias = 3;
     result.bias.bytes.resize(static_cast<size_t>(n * size_bytes(result.bias.dtype)));
-    fill(result.bias);
+    fill(result.bias, random, limits.integers);
   }
   return result;
 }

@@ -38,8 +38,12 @@ struct GemmCase {
     llvm::ArrayRef<float> a, b;
     float bias = 0;
   };
-  void for_each(const std::function<void(const Element&)>& visit) const;
+  /// All elements, or every so manieth.
+  void for_each(const std::function<void(const Element&)>& visit, int64_t every = 1) const;
 };
+
+/// A linear layer: A[m, k] and C[m, n] in row order, B[k, n] in column order, as weights stand.
+GemmCase linear_gemm_case(Random& random, DType dtype, int64_t m, int64_t n, int64_t k, bool bias);
 
 GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits);
 

@@ -1,0 +1,247 @@
+// Matrix products on a device against float64 on the host, in every policy.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "codegen/kernel_library.h"
+#include "runtime/cuda_gemm.h"
+#include "runtime/gemm_case.h"
+
+namespace sinter {
+namespace {
+
+constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+
+template <typename T>
+T value(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
+  return std::move(*result);
+}
+void require(const Status& status) {
+  REQUIRE_MESSAGE(status.has_value(), (status ? "" : status.error().message()));
+}
+
+CudaDevicePtr device() {
+  static const CudaDevicePtr opened = value(CudaDevice::open(0));
+  return opened;
+}
+
+std::shared_ptr<CudaGemm> make_gemm(GemmPolicy policy, GemmRecord record = {}) {
+  return value(CudaGemm::create(device(), kernel_library(), std::move(record), policy));
+}
+
+/// How far a result may be from the sum of its k terms in float64, `exact`, whose absolute values
+/// add up to `magnitude`. Every addition may lose 2^-23 of what is summed so far (tensor cores
+/// truncate), and as much again where terms are aligned to a larger one; the result is rounded
+/// once.
+double error_bound(DType dtype, size_t k, double exact, double magnitude) {
+  const double half_ulp = dtype == DType::f32 ? 0x1p-24 : dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
+  const double least = dtype == DType::f16 ? 0x1p-25 : 0;  // half the smallest f16
+  return static_cast<double>(k + 2) * 0x1p-22 * magnitude + half_ulp * std::abs(exact) + least;
+}
+
+/// A case's buffers on the device.
+class DeviceCase {
+ public:
+  explicit DeviceCase(const GemmCase& test) : test_(test) {
+    stream_ = value(CudaStream::create(device()));
+    upload(test.a, a_);
+    upload(test.b, b_);
+    upload(test.c, c_);
+    upload(test.bias, bias_);
+    require(stream_.synchronize("uploading"));
+  }
+
+  GemmOperands operands() const {
+    return test_.at(a_.address(), b_.address(), c_.address(), bias_.address());
+  }
+  void prepare(CudaGemm& gemm) const { require(try_prepare(gemm)); }
+  Status try_prepare(CudaGemm& gemm) const { return gemm.prepare(test_.step, operands(), {}, {}); }
+  Status enqueue(CudaGemm& gemm) const { return gemm.run(test_.step, operands(), {}, {}, stream_); }
+  /// c after `enqueue` has worked on a poisoned one.
+  template <typename Enqueue>
+  GemmCase::Buffer result_of(Enqueue&& enqueue) const {
+    require(stream_.fill(c_.address(), 0xff, c_.bytes()));
+    require(enqueue());
+    GemmCase::Buffer c{test_.c.dtype, std::vector<std::byte>(test_.c.bytes.size())};
+    require(stream_.copy_to_host(c.bytes, c_.address()));
+    require(stream_.synchronize("a test's product"));
+    return c;
+  }
+  GemmCase::Buffer run(CudaGemm& gemm) const {
+    prepare(gemm);
+    return result_of([&] { return enqueue(gemm); });
+  }
+  const CudaStream& stream() const { return stream_; }
+
+ private:
+  void upload(const GemmCase::Buffer& buffer, CudaMemory& memory) {
+    memory = value(CudaMemory::allocate(device(), buffer.bytes.size(), "a test"));
+    require(stream_.copy_to_device(memory.address(), buffer.bytes));
+  }
+
+  const GemmCase& test_;
+  CudaStream stream_;
+  CudaMemory a_, b_, c_, bias_;
+};
+
+/// Elements (each, or every so manieth) outside the bound, and bytes of gaps that were written.
+int64_t wrong_elements(const GemmCase& test, const GemmCase::Buffer& got, int64_t every = 1) {
+  int64_t wrong = 0;
+  GemmCase::Buffer rest = got;
+  test.for_each(
+      [&](const GemmCase::Element& e) {
+        double exact = e.bias, magnitude = std::abs(exact);
+        for (size_t p = 0; p < e.a.size(); ++p) {
+          const double term = static_cast<double>(e.a[p]) * static_cast<double>(e.b[p]);
+          exact += term;
+          magnitude += std::abs(term);
+        }
+        const double error = std::abs(read_element(got, e.index) - exact);
+        wrong += !(error <= error_bound(got.dtype, e.a.size(), exact, magnitude));
+        const auto size = static_cast<size_t>(size_bytes(rest.dtype));
+        std::memset(rest.bytes.data() + static_cast<size_t>(e.index) * size, 0xff, size);
+      },
+      every);
+  if (every == 1)
+    for (std::byte b : rest.bytes) wrong += b != std::byte{0xff};
+  return wrong;
+}
+
+int64_t count_of(const GemmRecord& record, GemmChoice::Kind kind) {
+  return std::count_if(record.choices.begin(), record.choices.end(),
+                       [&](const auto& entry) { return entry.second.kind == kind; });
+}
+
+TEST_CASE("random products of all layouts and types, twice with the same bits") {
+  const auto gemm = make_gemm(GemmPolicy::first);
+  Random random(11);
+  for (int i = 0; i < 600; ++i) {
+    const GemmCase test = random_gemm_case(
+        random, {.any_stride = i % 3 == 0, .empty = i % 5 == 0, .most = i % 10 ? 70 : 200});
+    CAPTURE(test.text());
+    const DeviceCase on_device(test);
+    const GemmCase::Buffer got = on_device.run(*gemm);
+    CHECK(wrong_elements(test, got) == 0);
+    CHECK(on_device.run(*gemm).bytes == got.bytes);
+  }
+  // Both implementations were at work.
+  CHECK(count_of(gemm->record(), GemmChoice::Kind::own) > 50);
+  CHECK(count_of(gemm->record(), GemmChoice::Kind::cublaslt) > 150);
+}
+
+TEST_CASE("linear layers of models: the library takes them, tuned or not") {
+  Random random(12);
+  const auto first = make_gemm(GemmPolicy::first), tuned = make_gemm(GemmPolicy::tune);
+  for (DType dtype : kFloats)
+    for (int64_t m : {1, 7, 64, 300})
+      for (const auto& [n, k, bias] :
+           {std::tuple<int64_t, int64_t, bool>{3072, 1024, false}, {1024, 4096, true}}) {
+        const GemmCase test = linear_gemm_case(random, dtype, m, n, k, bias);
+        CAPTURE(test.text());
+        const DeviceCase on_device(test);
+        for (CudaGemm* gemm : {first.get(), tuned.get()}) {
+          const GemmCase::Buffer got = on_device.run(*gemm);
+          CHECK(wrong_elements(test, got, 97) == 0);
+          for (int again = 0; again < 3; ++again) CHECK(on_device.run(*gemm).bytes == got.bytes);
+        }
+      }
+  CHECK(count_of(first->record(), GemmChoice::Kind::own) == 0);
+  for (const auto& [key, choice] : tuned->record().choices) {
+    CAPTURE(key);
+    CHECK(choice.seconds > 0);
+    CHECK(choice.seconds < 1);
+  }
+}
+
+TEST_CASE("prepared products can be recorded in a graph that was never run before") {
+  Random random(13);
+  for (DType dtype : kFloats)
+    for (bool bias : {false, true}) {
+      const GemmCase linear = linear_gemm_case(random, dtype, 5, 264, 136, bias);
+      const GemmCase strided = random_gemm_case(random, {.any_stride = true});
+      for (const GemmCase* test : {&linear, &strided}) {
+        CAPTURE(test->text());
+        const DeviceCase on_device(*test);
+        const auto gemm = make_gemm(GemmPolicy::first);
+        on_device.prepare(*gemm);
+        const CudaGraph graph =
+            value(CudaGraph::record(on_device.stream(), [&] { return on_device.enqueue(*gemm); }));
+        const auto launch = [&] { return graph.launch(on_device.stream()); };
+        const GemmCase::Buffer got = on_device.result_of(launch);
+        CHECK(wrong_elements(*test, got) == 0);
+        CHECK(on_device.result_of(launch).bytes == got.bytes);
+        CHECK(on_device.run(*gemm).bytes == got.bytes);
+      }
+    }
+}
+
+TEST_CASE("a frozen record gives the same bits, and nothing that it does not hold") {
+  Random random(14);
+  const GemmCase test = linear_gemm_case(random, DType::bf16, 33, 512, 2048, true);
+  const DeviceCase on_device(test);
+  const auto tuned = make_gemm(GemmPolicy::tune);
+  const GemmCase::Buffer expected = on_device.run(*tuned);
+  const GemmRecord record = value(GemmRecord::parse(tuned->record().to_json(), "record.json"));
+  const auto frozen = make_gemm(GemmPolicy::frozen, record);
+  CHECK(on_device.run(*frozen).bytes == expected.bytes);
+  CHECK(frozen->record().choices == record.choices);
+
+  const auto empty = make_gemm(GemmPolicy::frozen);
+  const Status missing = on_device.try_prepare(*empty);
+  REQUIRE(!missing);
+  CHECK(missing.error().what == "the record does not decide this matrix product");
+  CHECK(missing.error().where.starts_with("product 1x33x512x2048 A bf16"));
+
+  const auto unprepared = make_gemm(GemmPolicy::first);
+  const Status run = on_device.enqueue(*unprepared);
+  REQUIRE(!run);
+  CHECK(run.error().code == ExitCode::internal_error);
+}
+
+TEST_CASE("a record of another device or library is refused with both names") {
+  const GemmRecord own = make_gemm(GemmPolicy::first)->record();
+  for (GemmRecord other :
+       {GemmRecord{"Some GPU", own.library, {}}, GemmRecord{own.device, "cuBLASLt 1", {}}}) {
+    const auto gemm = CudaGemm::create(device(), kernel_library(), other, GemmPolicy::first);
+    REQUIRE(!gemm);
+    CHECK(gemm.error().what.find(other.device + " with " + other.library) != std::string::npos);
+    CHECK(gemm.error().what.find(own.device + " with " + own.library) != std::string::npos);
+  }
+}
+
+TEST_CASE("damaged algorithms are errors when frozen, and decided anew otherwise") {
+  Random random(15);
+  const GemmCase test = linear_gemm_case(random, DType::f16, 16, 256, 512, false);
+  const DeviceCase on_device(test);
+  const auto first = make_gemm(GemmPolicy::first);
+  const GemmCase::Buffer expected = on_device.run(*first);
+  const GemmRecord good = first->record();
+  REQUIRE(count_of(good, GemmChoice::Kind::cublaslt) == 1);
+
+  GemmRecord wiped = good;
+  wiped.choices.begin()->second.algorithm.fill(~uint64_t{0});
+  const auto frozen = make_gemm(GemmPolicy::frozen, wiped);
+  const Status refused = on_device.try_prepare(*frozen);
+  REQUIRE(!refused);
+  CHECK(refused.error().what.starts_with("the recorded decision cannot be used: cublasLt"));
+  const auto renewed = make_gemm(GemmPolicy::first, wiped);
+  CHECK(on_device.run(*renewed).bytes == expected.bytes);
+  CHECK(renewed->record().choices == good.choices);
+
+  // The library judges any bits without harm.
+  for (int i = 0; i < 300; ++i) {
+    GemmRecord damaged = good;
+    auto& words = damaged.choices.begin()->second.algorithm;
+    words[static_cast<size_t>(random.below(8))] ^= uint64_t{1} << random.below(64);
+    if (i % 3 == 0) words[static_cast<size_t>(random.below(8))] = random.next();
+    const auto gemm = make_gemm(GemmPolicy::frozen, damaged);
+    if (const Status prepared = on_device.try_prepare(*gemm); !prepared)
+      CHECK(prepared.error().what.starts_with("the recorded decision cannot be used"));
+  }
+  CHECK(on_device.run(*first).bytes == expected.bytes);
+}
+
+}  // namespace
+}  // namespace sinter
