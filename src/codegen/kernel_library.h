@@ -7,7 +7,8 @@
 
 namespace sinter {
 
-/// codegen/kernels/*.cuh and ir/scalar_math.h as "sinter/<file>", sorted by name.
+/// codegen/kernels/*.cuh as "sinter/<file>", and the headers of ir that host and device share as
+/// "ir/<file>".
 llvm::ArrayRef<EmbeddedHeader> kernel_library();
 
 }  // namespace sinter

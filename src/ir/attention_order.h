@@ -1,24 +1,21 @@
 // Attention of few tokens over a long cache, cut into splits and streams: the order of operations of
 // attention_split and attention_merge, the same text on host and device.
 //
-// A token sees the keys low .. low + count - 1. Split s takes ceil(count / splits) of them from
-// low + s * ceil(count / splits) on, as far as there are. Its keys are cut into blocks of
-// kAttentionBlock; block b belongs to stream b mod kAttentionStreams. A stream keeps the largest score
-// m, the sum l of exp(score - m) and per element the sum of the values weighted so; it takes its
-// blocks in order: first m grows, what was summed is scaled by exp(old m - new m), then the block's
-// keys are added in order, each by one fused multiply-add. Streams, and later splits, are joined in
-// order: m is the largest, every sum is weighted by exp(its m - m). (The online softmax of Milakov
-// and Gimelshein 2018, split over keys as in Flash-Decoding.)
+// A token sees the keys low .. low + count - 1; one that sees none gets NaN. Split s takes
+// ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its keys
+// are cut into blocks of kAttentionBlock; block b belongs to stream b mod kAttentionStreams. A stream
+// keeps the largest score m, the sum l of exp(score - m) and per element the sum of the values
+// weighted so; it takes its blocks in order: first m grows, what was summed is scaled by
+// exp(old m - new m), then the block's keys are added in order, each by one fused multiply-add.
+// Streams, and later splits, are joined in order: m is the largest, every sum is weighted by
+// exp(its m - m). (The online softmax of Milakov and Gimelshein 2018, split over keys as in
+// Flash-Decoding.)
 //
 // A score is the dot product q·k times `scale`: chunks of 8 elements, each a chain of fused
 // multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ...
 #pragma once
 
-#ifdef __CUDACC_RTC__
-#include "sinter/scalar_math.h"
-#else
 #include "ir/scalar_math.h"
-#endif
 
 namespace sinter {
 
@@ -26,6 +23,8 @@ constexpr int kAttentionStreams = 8;
 constexpr int kAttentionBlock = 4;        // keys
 constexpr int kMostAttentionSplits = 64;
 constexpr int kMostHeadWidth = 256;       // elements
+
+SINTER_DEVICE constexpr bool is_split_head_width(long long width) { return width >= 1 && width <= kMostHeadWidth; }
 
 /// Lanes of 8 elements for heads of these widths: a power of two.
 SINTER_DEVICE constexpr int attention_lanes(int width, int value_width) {
@@ -41,7 +40,7 @@ struct AttentionRange {
 };
 SINTER_DEVICE AttentionRange attention_range(int first, int last, long long window) {
   long long low = first;
-  if (window > 0 && last - window + 1 > low) low = last - window + 1;
+  if (window > 0 && last - low >= window) low = last - window + 1;
   const long long count = last - low + 1;
   return {low, count > 0 ? count : 0};
 }
@@ -60,7 +59,8 @@ SINTER_DEVICE float attention_score(float dot, float scale, float softcap) {
   return math::mul(math::tanh(math::div(score, softcap)), softcap);
 }
 
-/// What a sum taken under the maximum `from` is worth under `to`: 0 where nothing was summed.
+/// exp(from - to): the weight of a score under the maximum `to`, and what a sum taken under the
+/// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so far.
 SINTER_DEVICE float attention_weight(float from, float to) {
   return from == -math::infinity() ? 0.0f : math::exp(math::sub(from, to));
 }

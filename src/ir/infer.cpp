@@ -382,20 +382,23 @@ Result<TensorType> Inference::attention_split() const {
   const int64_t heads = attrs.get<int64_t>(AttrName::heads), splits = attrs.get<int64_t>(AttrName::splits);
   if (splits < 1 || splits > kMostAttentionSplits)
     return reject(21, fmt::format("{} splits, must be 1 .. {}", splits, kMostAttentionSplits));
-  const int64_t width = whole.dims[1].constant() / heads;
-  if (width > kMostHeadWidth || operands[0].dims[1].constant() / heads > kMostHeadWidth)
-    return reject(21, fmt::format("heads of {} elements, at most {}", width, kMostHeadWidth));
-  return TensorType{DType::f32, {whole.dims[0], heads, splits, width + 2}};
+  const int64_t width = operands[0].dims[1].constant() / heads;
+  const int64_t value_width = whole.dims[1].constant() / heads;
+  if (!is_split_head_width(width) || !is_split_head_width(value_width))
+    return reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", width, value_width, kMostHeadWidth));
+  return TensorType{DType::f32, {whole.dims[0], heads, splits, value_width + 2}};
 }
 
 Result<TensorType> Inference::attention_merge() const {
   const TensorType& parts = operands[0];
   const DType dtype = attrs.get<DType>(AttrName::dtype);
+  int64_t width = 0;
   if (parts.rank() != 4 || parts.dtype != DType::f32 || !is_float(dtype) ||
       !parts.dims[1].is_constant() || !parts.dims[2].is_constant() || parts.dims[2].constant() < 1 ||
-      !parts.dims[3].is_constant() || parts.dims[3].constant() < 3)
-    return reject(21, fmt::format("parts {}", show(parts)));
-  return TensorType{dtype, {parts.dims[0], parts.dims[1].constant() * (parts.dims[3].constant() - 2)}};
+      !parts.dims[3].is_constant() || parts.dims[3].constant() < 3 ||
+      __builtin_mul_overflow(parts.dims[1].constant(), parts.dims[3].constant() - 2, &width))
+    return reject(21, fmt::format("parts {} to {}", show(parts), to_string(dtype)));
+  return TensorType{dtype, {parts.dims[0], width}};
 }
 
 Result<TensorType> Inference::sample() const {
@@ -404,7 +407,10 @@ Result<TensorType> Inference::sample() const {
               logits.dims[1].constant() >= 1 && logits.dims[1].constant() <= kMostSampled;
   constexpr DType kTypes[] = {DType::f32, DType::i32, DType::f32, DType::i32, DType::i32};
   for (size_t i = 0; fits && i < 5; ++i) fits = operands[i + 1] == TensorType{kTypes[i], {logits.dims[0]}};
-  if (!fits) return reject(21, fmt::format("logits {}, {}", show(logits), show(operands[1])));
+  if (!fits)
+    return reject(21, fmt::format("logits {}, temperature {}, top_k {}, top_p {}, seed {}, step {}", show(logits),
+                                  show(operands[1]), show(operands[2]), show(operands[3]), show(operands[4]),
+                                  show(operands[5])));
   return TensorType{DType::i32, {logits.dims[0]}};
 }
 

@@ -10,11 +10,7 @@
 // running weight, in the order of the vocabulary, exceeds r.
 #pragma once
 
-#ifdef __CUDACC_RTC__
-#include "sinter/scalar_math.h"
-#else
 #include "ir/scalar_math.h"
-#endif
 
 namespace sinter {
 
@@ -36,8 +32,9 @@ SINTER_DEVICE math::u64 sampling_weight(float x, float largest) {
 SINTER_DEVICE math::u64 sampling_target(float top_p, math::u64 total) {
   if (!(top_p > 0.0f)) return 1;
   const double wanted = static_cast<double>(total) * static_cast<double>(top_p);
-  const math::u64 target = wanted < static_cast<double>(total) ? static_cast<math::u64>(wanted) : total;
-  return target > 0 ? target : 1;
+  if (!(wanted < static_cast<double>(total))) return total > 0 ? total : 1;
+  const math::u64 whole = static_cast<math::u64>(wanted);
+  return static_cast<double>(whole) < wanted ? whole + 1 : whole;
 }
 
 /// 64 random bits for one draw (the finalizer of SplitMix64, twice).

@@ -16,9 +16,9 @@ static_assert(kMostSplits <= kMostAttentionSplits);
 bool has_few_tokens(const Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const Dim tokens = b.type(operands[0]).dims[0];
   const int64_t most = tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
-  const int64_t widest = std::max(b.type(operands[0]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::heads),
-                                  b.type(operands[2]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::kv_heads));
-  return most <= kFewTokens && widest <= kMostHeadWidth;
+  const int64_t width = b.type(operands[0]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::heads);
+  const int64_t value_width = b.type(operands[2]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::kv_heads);
+  return most <= kFewTokens && is_split_head_width(width) && is_split_head_width(value_width);
 }
 
 ValueId split(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {

@@ -1,6 +1,7 @@
 // attention, straight from its definition: per token and query head scores, softmax in float32,
 // probabilities rounded to the element type, the weighted sum of the values.
 #include <algorithm>
+#include <limits>
 
 #include "ir/reduction_order.h"
 #include "ir/scalar_math.h"
@@ -74,7 +75,7 @@ Result<HostView> attend(const OpCall& call) {
         row.push_back(score);
       }
       softmax(attrs, call.storage, row);
-      std::fill(sums.begin(), sums.end(), T{0});
+      std::fill(sums.begin(), sums.end(), row.empty() ? std::numeric_limits<T>::quiet_NaN() : T{0});
       for (int64_t t = first; t <= slot; ++t)
         for (int64_t i = 0; i < vd; ++i)
           sums[i] += row[t - first] * values[t * value_width + kv_head * vd + i];

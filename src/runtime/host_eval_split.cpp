@@ -16,8 +16,6 @@ double score_of(double dot, double scale, double softcap) {
 float score_of(float dot, float scale, float softcap) { return attention_score(dot, scale, softcap); }
 double weight_of(double from, double to) { return from == -INFINITY ? 0 : std::exp(from - to); }
 float weight_of(float from, float to) { return attention_weight(from, to); }
-double exponential(double x) { return std::exp(x); }
-float exponential(float x) { return math::exp(x); }
 float multiply_add(float a, float b, float c) { return math::fma(a, b, c); }
 double multiply_add(double a, double b, double c) { return a * b + c; }
 template <typename T>
@@ -131,7 +129,7 @@ class Split {
     for (T& sum : stream.sums) sum *= scale;
     stream.max() = largest;
     for (int64_t u = 0; u < count; ++u) {
-      const T p = exponential(scores[u] - largest);
+      const T p = weight_of(scores[u], largest);
       const T* v = values_ + (row + u) * kv_heads_ * value_width_ + kv_head * value_width_;
       for (int64_t i = 0; i < value_width_; ++i) stream.sums[i] = multiply_add(p, v[i], stream.sums[i]);
       stream.sums.back() += p;

@@ -119,7 +119,7 @@ TEST_CASE("fused projections are cut without holes or overlaps") {
 
 TEST_CASE("options: element type and stand-in weights") {
   auto model =
-      load_model((kGolden / "llama").string(), {.dtype = DType::bf16, .random_weights = {}});
+      load_model((kGolden / "llama").string(), {.dtype = DType::bf16, .random_weights = {}, .streaming = {}});
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->dtype == DType::bf16);
   const Weight& embed = *model->module.find_weight("embed.weight");
@@ -127,7 +127,7 @@ TEST_CASE("options: element type and stand-in weights") {
   CHECK(embed.init.ops()[0].type.dtype == DType::f32);  // as in the file, cast when loaded
 
   const std::string spec = fmt::format("{}/llama-3.2-1b.json", SINTER_SAMPLES_DIR);
-  auto random = load_model(spec, {.dtype = {}, .random_weights = 7});
+  auto random = load_model(spec, {.dtype = {}, .random_weights = 7, .streaming = {}});
   REQUIRE_MESSAGE(random, message_of(random));
   REQUIRE(random->tensors);
   const auto type = random->tensors->find("l3.k.weight");
@@ -141,7 +141,7 @@ TEST_CASE("a folder with a config alone has no weights") {
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(!model->tensors);
-  CHECK(load_model(folder.path().string(), {.dtype = {}, .random_weights = 1})->tensors);
+  CHECK(load_model(folder.path().string(), {.dtype = {}, .random_weights = 1, .streaming = {}})->tensors);
 }
 
 TEST_CASE("a checkpoint without an output projection is tied") {
@@ -255,7 +255,7 @@ TEST_CASE("a module in text form") {
   CHECK(!loaded->tensors);
   CHECK(print_module(loaded->module) == print_module(model.module));
   auto random =
-      load_model((folder.path() / "llama.sir").string(), {.dtype = {}, .random_weights = 3});
+      load_model((folder.path() / "llama.sir").string(), {.dtype = {}, .random_weights = 3, .streaming = {}});
   REQUIRE(random);
   CHECK(random->tensors->find("model.norm.weight") == TensorType{DType::f32, {64}});
 }

@@ -1,7 +1,7 @@
 // attention_split and attention_merge; ir/attention_order.h states their order of operations.
 #pragma once
 
-#include "sinter/attention_order.h"
+#include "ir/attention_order.h"
 #include "sinter/vector.cuh"
 
 namespace sinter {
@@ -91,7 +91,7 @@ SINTER_DEVICE void attention_split(const T* q, long long q_stride, const T* keys
 #pragma unroll
       for (int u = 0; u < block; ++u) {
         if (u >= left) continue;
-        const float p = math::exp(math::sub(score[u], largest));
+        const float p = attention_weight(score[u], largest);
         l[h] = math::add(l[h], p);
 #pragma unroll
         for (int e = 0; e < 8; ++e) sum[h][e] = math::fma(p, v[u][e], sum[h][e]);

@@ -4,7 +4,7 @@
 // simulates the lanes t, t + P, t + 2P, ... Rows are aligned to P threads in their block.
 #pragma once
 
-#include "sinter/scalar_math.h"
+#include "ir/scalar_math.h"
 
 namespace sinter {
 

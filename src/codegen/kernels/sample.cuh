@@ -1,7 +1,7 @@
 // Op `sample`; ir/sampling.h states the choice.
 #pragma once
 
-#include "sinter/sampling.h"
+#include "ir/sampling.h"
 #include "sinter/vector.cuh"
 
 namespace sinter {

@@ -5,7 +5,7 @@
 // to their size in memory, at most 16 bytes, and loaded from memory that the kernel does not write.
 #pragma once
 
-#include "sinter/scalar_math.h"
+#include "ir/scalar_math.h"
 
 namespace sinter {
 
