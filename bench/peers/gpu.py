@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import gc
 import platform
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ import torch
 
 from report import progress
 
-WARM_UP_REPLAYS = 3
+WARM_UP = 3  # calls before a capture, and replays before the timing
 
 
 def machine() -> dict:
@@ -48,7 +49,7 @@ def capture(call: Callable[[int], object], sets: int, calls: int) -> Captured:
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for i in range(3):
+        for i in range(WARM_UP):
             call(i % sets)
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
@@ -64,7 +65,7 @@ def time_calls(captured: dict[str, Captured], samples: int) -> dict[str, list[fl
     """Microseconds of a call, one sample for each replay. The graphs take turns, so that a drift
     of the clocks meets all of them."""
     for one in captured.values():
-        for _ in range(WARM_UP_REPLAYS):
+        for _ in range(WARM_UP):
             one.graph.replay()
     torch.cuda.synchronize()
     times: dict[str, list[float]] = {name: [] for name in captured}
@@ -82,6 +83,7 @@ def time_calls(captured: dict[str, Captured], samples: int) -> dict[str, list[fl
 def free_memory() -> None:
     """Between cases: forgets compiled code and returns memory that nothing holds."""
     torch.compiler.reset()
+    gc.collect()
     torch.cuda.empty_cache()
 
 
