@@ -5,17 +5,18 @@ import math
 import pathlib
 import sys
 
-
-def median(samples: list[float]) -> float:
-    ordered = sorted(samples)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
+MOST_SETS = 32768
 
 def percentile(samples: list[float], share: float) -> float:
-    """Nearest rank: the least sample that `share` of all samples do not exceed."""
+    """Linear between the two nearest samples."""
     ordered = sorted(samples)
-    return ordered[max(math.ceil(share * len(ordered)), 1) - 1]
+    at = share * (len(ordered) - 1)
+    low, high = math.floor(at), math.ceil(at)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
+def median(samples: list[float]) -> float:
+    return percentile(samples, 0.5)
 
 
 def summary(samples: list[float]) -> dict:
@@ -24,9 +25,9 @@ def summary(samples: list[float]) -> dict:
 
 
 def sets_past_cache(input_bytes: int, cache_bytes: int) -> int:
-    """How many sets of inputs take more than four times the cache: a set that comes round again
-    has left it."""
-    return max(4 * cache_bytes // input_bytes + 1, 2)
+    """How many sets of inputs take more than four times the cache, three at least: a set that
+    comes round again has left it."""
+    return min(max(4 * cache_bytes // input_bytes + 1, 3), MOST_SETS)
 
 
 def calls_in_graph(sets: int, least: int = 8) -> int:
