@@ -11,7 +11,9 @@ struct FormatReader {
   std::string_view extension;
   Result<TokenizerFormatPtr> (*open)(const std::string& path);
 };
-constexpr FormatReader readers[] = {{".json", open_tokenizer_json}};
+constexpr FormatReader readers[] = {{".json", open_tokenizer_json},
+                                    {".model", open_tokenizer_sentencepiece},
+                                    {".bin", open_tokenizer_llama2c}};
 
 }  // namespace
 

@@ -30,5 +30,9 @@ using TokenizerFormatPtr = std::shared_ptr<const TokenizerFormat>;
 
 /// A tokenizer.json of Hugging Face's tokenizers library.
 Result<TokenizerFormatPtr> open_tokenizer_json(const std::string& path);
+/// A tokenizer.model of SentencePiece.
+Result<TokenizerFormatPtr> open_tokenizer_sentencepiece(const std::string& path);
+/// A tokenizer.bin of llama2.c.
+Result<TokenizerFormatPtr> open_tokenizer_llama2c(const std::string& path);
 
 }  // namespace sinter

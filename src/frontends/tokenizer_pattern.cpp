@@ -9,9 +9,10 @@
 namespace sinter {
 namespace {
 
-// Oniguruma's \w. Between two properties, so that a hyphen beside it stays a hyphen.
+// Oniguruma's \w within a class, and outside one, where it takes some of Latin-1's numbers too.
+constexpr std::string_view word_class = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 constexpr std::string_view word_set =
-    R"(\p{Alphabetic}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\p{M}\p{Nd}\p{Pc})";
+    R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 constexpr std::string_view boundary = "(?:(?<=[W])(?![W])|(?<![W])(?=[W]))";
 constexpr std::string_view no_boundary = "(?:(?<=[W])(?=[W])|(?<![W])(?![W]))";
 
@@ -216,7 +217,7 @@ class Translator {
     }
     switch (c) {
       case 'w':
-        return put(word_set, 2);
+        return put(word_class, 2);
       case 's':
         return put("\\p{White_Space}", 2);
       case 'S':
