@@ -1,9 +1,8 @@
 // The choice of a token from logits: the arithmetic of op `sample`, the same text on host and device.
 //
-// Probabilities are integers: element i weighs floor(2^40 exp(x_i - max x)), x = logit / temperature.
-// So sums need no order, and every machine draws the same token. What weighs less than 2^-40 of the
-// largest is never drawn. Cuts keep the elements whose key (an integer that grows with x) is at least
-// a threshold:
+// Probabilities are integers: logit x_i weighs floor(2^40 exp((x_i - max x) / temperature)). So sums
+// need no order, and every machine draws the same token. What weighs less than 2^-40 of the largest is
+// never drawn. Cuts keep the logits whose key (an integer that grows with x) is at least a threshold:
 //   top_k  the largest key that k elements reach or exceed
 //   top_p  of those left, the largest key with weight(reaching it) >= top_p * weight(all left)
 // A random integer r below the weight W of all that is left chooses the first element at which the
@@ -23,8 +22,9 @@ SINTER_DEVICE math::u32 sampling_key(float x) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-SINTER_DEVICE math::u64 sampling_weight(float x, float largest) {
-  const float p = math::exp(math::sub(x, largest));
+/// `temperature` > 0. 0 where the largest is infinite.
+SINTER_DEVICE math::u64 sampling_weight(float x, float largest, float temperature) {
+  const float p = math::exp(math::div(math::sub(x, largest), temperature));
   return p > 0.0f ? static_cast<math::u64>(math::mul(p, 0x1p40f)) : 0;  // false for NaN
 }
 

@@ -1,4 +1,5 @@
-// The choice of tokens; ir/sampling.h has the arithmetic.
+// The choice of tokens; ir/sampling.h has the arithmetic, which precise evaluation shares: it rounds
+// what it has in float64 before.
 #include <algorithm>
 
 #include "ir/sampling.h"
@@ -13,17 +14,14 @@ struct Sampler {
   float top_p;
   int32_t seed, step;
 
-  int32_t choose(std::vector<float> x, int row) const {
-    const bool greedy = !(temperature > 0);
-    if (!greedy)
-      for (float& value : x) value = math::div(value, temperature);
+  int32_t choose(llvm::ArrayRef<float> x, int row) const {
     std::vector<uint32_t> keys;
     for (float value : x) keys.push_back(sampling_key(value));
     const auto best = static_cast<int32_t>(std::max_element(keys.begin(), keys.end()) - keys.begin());
-    if (greedy) return best;
+    if (!(temperature > 0)) return best;
 
     std::vector<uint64_t> weights;
-    for (float value : x) weights.push_back(sampling_weight(value, x[static_cast<size_t>(best)]));
+    for (float value : x) weights.push_back(sampling_weight(value, x[static_cast<size_t>(best)], temperature));
     uint32_t least = 0;
     if (top_k > 0 && top_k < static_cast<int32_t>(x.size())) {
       std::vector<uint32_t> sorted = keys;
@@ -60,22 +58,29 @@ struct Sampler {
   }
 };
 
+Result<HostView> in_float32(const HostView& view) {
+  return view.storage == Storage::f64 ? copy_dense(view, Storage::f32) : view;
+}
+
 }  // namespace
 
 Result<HostView> eval_sample(const OpCall& call) {
+  SINTER_LET(logits_view, in_float32(call.operands[0]));
+  SINTER_LET(temperature_view, in_float32(call.operands[1]));
+  SINTER_LET(top_p_view, in_float32(call.operands[3]));
   std::vector<float> logits_scratch, temperature_scratch, top_p_scratch;
   std::vector<int32_t> top_k_scratch, seed_scratch, step_scratch;
-  const float* logits = dense_elements(call.operands[0], logits_scratch);
-  const float* temperature = dense_elements(call.operands[1], temperature_scratch);
+  const float* logits = dense_elements(logits_view, logits_scratch);
+  const float* temperature = dense_elements(temperature_view, temperature_scratch);
   const int32_t* top_k = dense_elements(call.operands[2], top_k_scratch);
-  const float* top_p = dense_elements(call.operands[3], top_p_scratch);
+  const float* top_p = dense_elements(top_p_view, top_p_scratch);
   const int32_t* seed = dense_elements(call.operands[4], seed_scratch);
   const int32_t* step = dense_elements(call.operands[5], step_scratch);
   const int64_t width = call.operands[0].dims[1];
   SINTER_LET(value, allocate(call.dims, call.storage));
   for (int64_t n = 0; n < call.dims[0]; ++n) {
     const Sampler sampler{temperature[n], top_k[n], top_p[n], seed[n], step[n]};
-    const int32_t token = sampler.choose({logits + n * width, logits + (n + 1) * width}, static_cast<int>(n));
+    const int32_t token = sampler.choose({logits + n * width, static_cast<size_t>(width)}, static_cast<int>(n));
     store_run(&token, 1, call.storage, value.out + n * size_bytes(call.storage));
   }
   return value.view;

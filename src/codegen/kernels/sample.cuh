@@ -83,9 +83,7 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
   const int row = blockIdx.x;
   const T* x = logits + row * stride;
   const float heat = temperature[row];
-  const bool greedy = !(heat > 0.0f);
-  const auto value = [&](int i) { return greedy ? load(x + i) : math::div(load(x + i), heat); };
-  const auto key = [&](int i) { return sampling_key(value(i)); };
+  const auto key = [&](int i) { return sampling_key(load(x + i)); };
 
   math::u64 best = 0;
   for (int i = threadIdx.x; i < count; i += kSampleThreads) {
@@ -94,13 +92,13 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
   }
   best = block_max(best, shared);
   const int largest_at = static_cast<int>(~static_cast<math::u32>(best));
-  if (greedy) {
+  if (!(heat > 0.0f)) {
     if (threadIdx.x == 0) out[row] = largest_at;
     return;
   }
 
-  const float largest = value(largest_at);
-  const auto weight = [&](int i) { return sampling_weight(value(i), largest); };
+  const float largest = load(x + largest_at);
+  const auto weight = [&](int i) { return sampling_weight(load(x + i), largest, heat); };
   const auto one = [](int) { return math::u64{1}; };
   math::u32 least = 0;
   if (top_k[row] > 0 && top_k[row] < count)
