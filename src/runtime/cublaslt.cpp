@@ -56,7 +56,6 @@ Result<CublasLtApi> load() {
   bind(api.preference_destroy, "cublasLtMatmulPreferenceDestroy");
   bind(api.preference_set, "cublasLtMatmulPreferenceSetAttribute");
   bind(api.heuristics, "cublasLtMatmulAlgoGetHeuristic");
-  bind(api.check, "cublasLtMatmulAlgoCheck");
   bind(api.config_get, "cublasLtMatmulAlgoConfigGetAttribute");
   bind(api.multiply, "cublasLtMatmul");
   if (missing != nullptr)

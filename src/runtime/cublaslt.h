@@ -50,7 +50,7 @@ struct CublasLtApi {
   static constexpr int kPreferWorkspace = 1, kPreferReductions = 3, kPreferAlignmentA = 5,
                        kPreferAlignmentB = 6, kPreferAlignmentC = 7, kPreferAlignmentD = 8,
                        kPreferImplementations = 12;
-  static constexpr int kConfigReduction = 3;
+  static constexpr int kConfigReduction = 3, kConfigInnerShape = 7, kConfigClusterShape = 8;
 
   size_t (*version)();
   const char* (*status_name)(int status);
@@ -67,8 +67,6 @@ struct CublasLtApi {
   int (*preference_set)(Preference preference, int attribute, const void* value, size_t bytes);
   int (*heuristics)(Handle handle, Matmul matmul, Layout a, Layout b, Layout c, Layout d,
                     Preference preference, int wanted, Heuristic* results, int* found);
-  int (*check)(Handle handle, Matmul matmul, Layout a, Layout b, Layout c, Layout d,
-               const Algorithm* algorithm, Heuristic* result);
   int (*config_get)(const Algorithm* algorithm, int attribute, void* value, size_t bytes,
                     size_t* written);
   int (*multiply)(Handle handle, Matmul matmul, const void* alpha, const void* a, Layout a_layout,

@@ -26,7 +26,8 @@ std::optional<Matrix> stored(const GemmProblem::Operand& operand, int64_t rows, 
 
 bool has_types(const GemmProblem& problem) {
   return is_float(problem.a.dtype) && problem.a.dtype == problem.b.dtype &&
-         (problem.c.dtype == problem.a.dtype || problem.c.dtype == DType::f32);
+         (problem.c.dtype == problem.a.dtype || problem.c.dtype == DType::f32) &&
+         (!problem.bias || problem.bias->dtype == problem.c.dtype);
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ struct CublasLtCall {
 };
 
 /// The call for a problem that has elements, or nothing where the library has no such call: other
-/// element types, k of 0, more than 2^31 - 1 copies, an operand without a stride of 1 or with
-/// overlapping lines, a bias beside a result in column order.
+/// element types (a result is of the operands' type or f32, a bias of the result's), k of 0, more
+/// than 2^31 - 1 copies, an operand without a stride of 1 or with overlapping lines, a bias beside
+/// a result in column order.
 std::optional<CublasLtCall> cublaslt_call(const GemmProblem& problem);
 
 }  // namespace sinter

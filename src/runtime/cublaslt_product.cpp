@@ -7,6 +7,8 @@ namespace {
 
 using Api = CublasLtApi;
 
+constexpr int kMostProposals = 8;
+
 int library_type(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -29,14 +31,13 @@ uint64_t allowed_implementations(DType operands) {
   return ~forbidden;
 }
 
-/// How split sums are joined. In the result ("in place") and from parts of the result's type, a sum
-/// is rounded more than once, and in place the order needs counters to be the same in every run.
-constexpr uint32_t kReductions = Api::kReductionNone | Api::kReductionComputeType;
-
-Api::Algorithm algorithm_of(const GemmChoice& choice) {
-  Api::Algorithm algorithm;
-  std::copy(choice.algorithm.begin(), choice.algorithm.end(), algorithm.data);
-  return algorithm;
+/// How split sums may be joined, a mask. In the result ("in place") and from parts of the result's
+/// type, a sum is rounded more than once, and in place the order needs counters to be the same in
+/// every run. With a bias, the joined sum is rounded to the result's type and then once more after
+/// the bias (cuBLASLt 13.1, algorithm 24: all of 89 products of f16 and bf16).
+uint32_t allowed_reductions(const CublasLtCall& call) {
+  if (call.bias && call.d.dtype != DType::f32) return Api::kReductionNone;
+  return Api::kReductionNone | Api::kReductionComputeType;
 }
 
 }  // namespace
@@ -57,6 +58,7 @@ Result<CublasLtProduct> CublasLtProduct::create(std::shared_ptr<CublasLt> librar
   SINTER_TRY(product.make_layout(call.a, product.a_));
   SINTER_TRY(product.make_layout(call.b, product.b_));
   SINTER_TRY(product.make_layout(call.d, product.d_));
+  SINTER_TRY(product.make_proposals());
   return product;
 }
 
@@ -77,6 +79,8 @@ void CublasLtProduct::swap(CublasLtProduct& other) {
   std::swap(b_, other.b_);
   std::swap(d_, other.d_);
   std::swap(bias_, other.bias_);
+  std::swap(proposals_, other.proposals_);
+  std::swap(algorithms_, other.algorithms_);
 }
 
 Status CublasLtProduct::make_matmul() {
@@ -130,7 +134,7 @@ Status CublasLtProduct::set_preferences(Api::Preference preference) const {
                   "cublasLtMatmulPreferenceSetAttribute");
   };
   SINTER_TRY(set(Api::kPreferWorkspace, kGemmWorkspaceBytes));
-  SINTER_TRY(set(Api::kPreferReductions, kReductions));
+  SINTER_TRY(set(Api::kPreferReductions, allowed_reductions(call_)));
   SINTER_TRY(set(Api::kPreferImplementations, allowed_implementations(call_.a.dtype)));
   SINTER_TRY(set(Api::kPreferAlignmentA, static_cast<uint32_t>(call_.a.alignment)));
   SINTER_TRY(set(Api::kPreferAlignmentB, static_cast<uint32_t>(call_.b.alignment)));
@@ -138,66 +142,59 @@ Status CublasLtProduct::set_preferences(Api::Preference preference) const {
   return set(Api::kPreferAlignmentD, static_cast<uint32_t>(call_.d.alignment));
 }
 
-Result<std::vector<GemmChoice>> CublasLtProduct::propose(int wanted) const {
+Status CublasLtProduct::make_proposals() {
   const Api& api = library_->api();
   Api::Preference preference = nullptr;
   SINTER_TRY(status(api.preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
   const std::unique_ptr<std::remove_pointer_t<Api::Preference>, int (*)(Api::Preference)> owner(
       preference, api.preference_destroy);
   SINTER_TRY(set_preferences(preference));
-  std::vector<Api::Heuristic> results(static_cast<size_t>(wanted));
+  std::array<Api::Heuristic, kMostProposals> results = {};
   int found = 0;
-  const int code = api.heuristics(library_->handle(), matmul_, a_, b_, d_, d_, preference, wanted,
-                                  results.data(), &found);
-  if (code == Api::kNotSupported) return std::vector<GemmChoice>();
+  const int code = api.heuristics(library_->handle(), matmul_, a_, b_, d_, d_, preference,
+                                  kMostProposals, results.data(), &found);
+  if (code == Api::kNotSupported) return {};
   SINTER_TRY(status(code, "cublasLtMatmulAlgoGetHeuristic"));
-  std::vector<GemmChoice> choices;
-  for (int i = 0; i < found; ++i) {
-    const Api::Heuristic& result = results[static_cast<size_t>(i)];
-    if (result.status != Api::kSuccess) continue;
-    GemmChoice choice{GemmChoice::Kind::cublaslt, {}, result.workspace_bytes, 0};
-    std::copy(std::begin(result.algorithm.data), std::end(result.algorithm.data),
-              choice.algorithm.begin());
-    if (check(choice)) choices.push_back(choice);
+  for (const Api::Heuristic& result : llvm::ArrayRef(results).take_front(found)) {
+    if (result.status != Api::kSuccess || result.workspace_bytes > kGemmWorkspaceBytes) continue;
+    SINTER_LET(algorithm, describe(result.algorithm));
+    // The preference is a filter of proposals; here the algorithm itself says how it joins sums.
+    if ((algorithm[Api::kConfigReduction] & ~allowed_reductions(call_)) != 0) continue;
+    const GemmChoice choice{GemmChoice::Kind::cublaslt, algorithm, result.workspace_bytes, 0};
+    if (llvm::is_contained(proposals_, choice)) continue;
+    proposals_.push_back(choice);
+    algorithms_.push_back(result.algorithm);
   }
-  return choices;
-}
-
-Status CublasLtProduct::check(const GemmChoice& choice) const {
-  const Api& api = library_->api();
-  const Api::Algorithm algorithm = algorithm_of(choice);
-  Api::Heuristic result = {};
-  SINTER_TRY(status(api.check(library_->handle(), matmul_, a_, b_, d_, d_, &algorithm, &result),
-                    "cublasLtMatmulAlgoCheck"));
-  if (result.workspace_bytes > choice.workspace_bytes)
-    return fail(fmt::format("the algorithm works in {} bytes, the record gives it {}",
-                            result.workspace_bytes, choice.workspace_bytes),
-                "product " + key_, {}, ExitCode::device);
-  uint32_t reduction = 0;
-  size_t written = 0;
-  SINTER_TRY(status(
-      api.config_get(&algorithm, Api::kConfigReduction, &reduction, sizeof(reduction), &written),
-      "cublasLtMatmulAlgoConfigGetAttribute"));
-  if ((reduction & ~kReductions) != 0)
-    return fail(fmt::format("the algorithm joins split sums by scheme {}, which rounds them more "
-                            "than once",
-                            reduction),
-                "product " + key_, {}, ExitCode::device);
   return {};
 }
 
-Status CublasLtProduct::run(const GemmChoice& choice, const GemmPlace& place, CudaAddress workspace,
+Result<CublasLtAlgorithm> CublasLtProduct::describe(const Api::Algorithm& algorithm) const {
+  CublasLtAlgorithm fields = {};
+  for (int attribute = 0; attribute < static_cast<int>(fields.size()); ++attribute) {
+    const bool half = attribute == Api::kConfigInnerShape || attribute == Api::kConfigClusterShape;
+    uint16_t narrow = 0;
+    uint32_t wide = 0;
+    size_t written = 0;
+    SINTER_TRY(status(library_->api().config_get(&algorithm, attribute,
+                                                 half ? static_cast<void*>(&narrow) : &wide,
+                                                 half ? sizeof(narrow) : sizeof(wide), &written),
+                      "cublasLtMatmulAlgoConfigGetAttribute"));
+    fields[static_cast<size_t>(attribute)] = half ? narrow : wide;
+  }
+  return fields;
+}
+
+Status CublasLtProduct::run(size_t proposal, const GemmPlace& place, CudaAddress workspace,
                             CudaApi::Stream stream) {
   if (call_.bias) SINTER_TRY(set_bias(place.bias));
-  const Api::Algorithm algorithm = algorithm_of(choice);
   const float one = 1, zero = 0;
   const auto pointer = [](CudaAddress address) { return reinterpret_cast<void*>(address); };
   const CudaAddress a = call_.swapped ? place.b : place.a, b = call_.swapped ? place.a : place.b;
-  return status(
-      library_->api().multiply(library_->handle(), matmul_, &one, pointer(a), a_, pointer(b), b_,
-                               &zero, pointer(place.c), d_, pointer(place.c), d_, &algorithm,
-                               pointer(workspace), choice.workspace_bytes, stream),
-      "cublasLtMatmul");
+  return status(library_->api().multiply(
+                    library_->handle(), matmul_, &one, pointer(a), a_, pointer(b), b_, &zero,
+                    pointer(place.c), d_, pointer(place.c), d_, &algorithms_[proposal],
+                    pointer(workspace), proposals_[proposal].workspace_bytes, stream),
+                "cublasLtMatmul");
 }
 
 }  // namespace sinter

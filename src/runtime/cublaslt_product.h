@@ -13,22 +13,21 @@ namespace sinter {
 /// the library's device is current in the calling thread.
 class CublasLtProduct {
  public:
-  /// Descriptors for `call`, which is that of `problem`.
+  /// `call` is that of `problem`. Asks the library for algorithms.
   static Result<CublasLtProduct> create(std::shared_ptr<CublasLt> library, const CublasLtCall& call,
                                         const GemmProblem& problem);
   CublasLtProduct(CublasLtProduct&& other) noexcept { swap(other); }
   CublasLtProduct& operator=(CublasLtProduct&& other) noexcept { return swap(other), *this; }
   ~CublasLtProduct();
 
-  /// At most `wanted` algorithms, the one that the library expects to be fastest first; none where
-  /// it refuses the product. All give the same bits in every run and accumulate in float32: split
-  /// sums are joined in float32 from the workspace in a pass of their own, never in the result.
-  Result<std::vector<GemmChoice>> propose(int wanted) const;
-  /// Whether the choice is an algorithm for this product on this device, as propose() gives them.
-  /// The error says why not.
-  Status check(const GemmChoice& choice) const;
-  /// Enqueues; no allocation, no synchronization. `workspace` holds choice.workspace_bytes bytes.
-  Status run(const GemmChoice& choice, const GemmPlace& place, CudaAddress workspace,
+  /// The algorithms that the library proposes, at most 8, the one that it expects to be fastest
+  /// first; none where it refuses the product. All give the same bits in every run and accumulate
+  /// in float32: split sums are joined in float32 from the workspace in a pass of their own, never
+  /// in the result. One version of the library proposes the same for the same problem.
+  const std::vector<GemmChoice>& proposals() const { return proposals_; }
+  /// Enqueues a proposal; no allocation, no synchronization. `workspace` holds as many bytes as its
+  /// choice says.
+  Status run(size_t proposal, const GemmPlace& place, CudaAddress workspace,
              CudaApi::Stream stream);
 
  private:
@@ -38,6 +37,8 @@ class CublasLtProduct {
   Status make_layout(const CublasLtCall::Matrix& matrix, CublasLtApi::Layout& layout) const;
   Status set_preferences(CublasLtApi::Preference preference) const;
   Status set_bias(CudaAddress bias);
+  Status make_proposals();
+  Result<CublasLtAlgorithm> describe(const CublasLtApi::Algorithm& algorithm) const;
   Status status(int code, std::string_view call) const;
 
   std::shared_ptr<CublasLt> library_;
@@ -46,6 +47,8 @@ class CublasLtProduct {
   CublasLtApi::Matmul matmul_ = nullptr;
   CublasLtApi::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
   CudaAddress bias_ = 0;  // set in matmul_
+  std::vector<GemmChoice> proposals_;
+  std::vector<CublasLtApi::Algorithm> algorithms_;  // of the proposals
 };
 
 }  // namespace sinter

@@ -7,8 +7,6 @@
 namespace sinter {
 namespace {
 
-constexpr int kProposals = 8;
-
 Status belongs(const GemmRecord& record, const std::string& device, const std::string& library) {
   if (record.device == device && record.library == library) return {};
   return fail(
@@ -16,12 +14,6 @@ Status belongs(const GemmRecord& record, const std::string& device, const std::s
                   "{} with {}",
                   printable(record.device), printable(record.library), device, library),
       {}, "tune on this device, or run without the record");
-}
-
-/// Errors of a record that freezes decisions.
-tl::unexpected<Error> not_frozen(std::string what, const GemmProblem& problem) {
-  return fail(std::move(what), "product " + problem.key(),
-              "make a record of these products, or run without one");
 }
 
 }  // namespace
@@ -68,8 +60,11 @@ Status CudaGemm::run(const GemmStep& step, const GemmOperands& operands,
     return fail("a matrix product runs that was not prepared", "product " + calls.problem.key(),
                 "this is a bug of the executor", ExitCode::internal_error);
   SINTER_TRY(device_->make_current());
+  Implementation& way = it->second;
   for (const GemmPlace& place : calls.places)
-    SINTER_TRY(enqueue(it->first, it->second, it->second.choice, place, stream));
+    SINTER_TRY(way.choice.kind == GemmChoice::Kind::own
+                   ? enqueue_own(it->first, way.kernel, place, stream)
+                   : enqueue_proposal(way, way.proposal, place, stream));
   return {};
 }
 
@@ -87,59 +82,56 @@ Result<CudaGemm::Implementation> CudaGemm::implement(const GemmProblem& problem)
     SINTER_LET(product, CublasLtProduct::create(library_, *call, problem));
     implementation.product = std::move(product);
   }
-  SINTER_LET(choice, decide(problem, implementation));
-  implementation.choice = choice;
-  if (choice.kind == GemmChoice::Kind::own && implementation.kernel == nullptr) {
+  SINTER_TRY(decide(problem, implementation));
+  if (implementation.choice.kind == GemmChoice::Kind::own) {
     SINTER_LET(kernel, own_kernel(problem));
     implementation.kernel = kernel;
   }
-  record_.choices[problem.key()] = choice;
+  record_.choices[problem.key()] = implementation.choice;
   return implementation;
 }
 
-Result<GemmChoice> CudaGemm::decide(const GemmProblem& problem, Implementation& implementation) {
-  if (const auto recorded = record_.choices.find(problem.key());
-      recorded != record_.choices.end()) {
-    const Status valid = usable(problem, recorded->second, implementation);
-    if (valid) return recorded->second;
-    if (policy_ == GemmPolicy::frozen)
-      return not_frozen(fmt::format("the recorded decision cannot be used: {}", valid.error().what),
-                        problem);
-  } else if (policy_ == GemmPolicy::frozen) {
-    return not_frozen("the record does not decide this matrix product", problem);
+Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementation) {
+  llvm::ArrayRef<GemmChoice> proposals;
+  if (implementation.product) proposals = implementation.product->proposals();
+  const auto recorded = record_.choices.find(problem.key());
+  if (recorded != record_.choices.end()) {
+    const GemmChoice& choice = recorded->second;
+    const auto* proposal = llvm::find_if(
+        proposals, [&](const GemmChoice& other) { return other.same_implementation(choice); });
+    if (choice.kind == GemmChoice::Kind::own || proposal != proposals.end()) {
+      implementation.choice = choice;
+      implementation.proposal = static_cast<size_t>(proposal - proposals.begin());
+      return {};
+    }
   }
-  std::vector<GemmChoice> proposals;
-  if (implementation.product) {
-    SINTER_LET(proposed, implementation.product->propose(kProposals));
-    proposals = std::move(proposed);
-  }
-  if (proposals.empty()) return GemmChoice{};
-  if (policy_ == GemmPolicy::first) return proposals.front();
-  return tune(problem, proposals, implementation);
+  if (policy_ == GemmPolicy::frozen)
+    return fail(recorded == record_.choices.end()
+                    ? "the record does not decide this matrix product"
+                    : "the recorded algorithm is none that cuBLASLt proposes for this product",
+                "product " + problem.key(), "make a record of these products, or run without one");
+  if (proposals.empty()) return {};
+  if (policy_ == GemmPolicy::tune) return tune(problem, implementation);
+  implementation.choice = proposals.front();
+  return {};
 }
 
-Status CudaGemm::usable(const GemmProblem& problem, const GemmChoice& choice,
-                        const Implementation& implementation) const {
-  if (choice.kind == GemmChoice::Kind::own) return {};
-  if (!implementation.product)
-    return fail("cuBLASLt does not have this product", "product " + problem.key());
-  return implementation.product->check(choice);
-}
-
-Result<GemmChoice> CudaGemm::tune(const GemmProblem& problem,
-                                  const std::vector<GemmChoice>& proposals,
-                                  Implementation& implementation) {
+Status CudaGemm::tune(const GemmProblem& problem, Implementation& implementation) {
   SINTER_LET(kernel, own_kernel(problem));
-  implementation.kernel = kernel;
+  const std::vector<GemmChoice>& proposals = implementation.product->proposals();
   std::vector<GemmCandidate> candidates;
-  const auto add = [&](const GemmChoice& choice) {
-    candidates.push_back({choice, [&, choice](const GemmPlace& place, const CudaStream& stream) {
-                            return enqueue(problem, implementation, choice, place, stream);
-                          }});
-  };
-  for (const GemmChoice& proposal : proposals) add(proposal);
-  add(GemmChoice{});
-  return tune_gemm(device_, problem, candidates);
+  for (size_t i = 0; i < proposals.size(); ++i)
+    candidates.push_back([&, i](const GemmPlace& place, const CudaStream& stream) {
+      return enqueue_proposal(implementation, i, place, stream);
+    });
+  candidates.push_back([&](const GemmPlace& place, const CudaStream& stream) {
+    return enqueue_own(problem, kernel, place, stream);
+  });
+  SINTER_LET(fastest, tune_gemm(device_, problem, candidates));
+  implementation.proposal = fastest.candidate;
+  if (fastest.candidate < proposals.size()) implementation.choice = proposals[fastest.candidate];
+  implementation.choice.seconds = fastest.seconds;
+  return {};
 }
 
 Result<CudaApi::Kernel> CudaGemm::own_kernel(const GemmProblem& problem) {
@@ -155,18 +147,20 @@ Result<CudaApi::Kernel> CudaGemm::own_kernel(const GemmProblem& problem) {
   return it->second.kernel(kernel.name);
 }
 
-Status CudaGemm::enqueue(const GemmProblem& problem, Implementation& implementation,
-                         const GemmChoice& choice, const GemmPlace& place,
-                         const CudaStream& stream) const {
-  if (choice.kind == GemmChoice::Kind::cublaslt)
-    return implementation.product->run(choice, place, workspace_.address(), stream.handle());
+Status CudaGemm::enqueue_proposal(Implementation& implementation, size_t proposal,
+                                  const GemmPlace& place, const CudaStream& stream) const {
+  return implementation.product->run(proposal, place, workspace_.address(), stream.handle());
+}
+
+Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,
+                             const GemmPlace& place, const CudaStream& stream) const {
   GemmPlace pointers = place;
   StridedGemmShape shape = strided_gemm_shape(problem);
   void* parameters[] = {&pointers.a, &pointers.b, &pointers.c, &pointers.bias, shape.data()};
   const auto blocks = static_cast<unsigned>(*strided_gemm_blocks(problem));
   Status launched =
-      device_->check(device_->api().launch(implementation.kernel, blocks, 1, 1, kStridedGemmThreads,
-                                           1, 1, 0, stream.handle(), parameters, nullptr),
+      device_->check(device_->api().launch(kernel, blocks, 1, 1, kStridedGemmThreads, 1, 1, 0,
+                                           stream.handle(), parameters, nullptr),
                      "cuLaunchKernel strided_gemm");
   if (!launched)
     launched.error().where = fmt::format("product {}, {}", problem.key(), launched.error().where);

@@ -36,7 +36,8 @@ class CudaGemm {
   /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
   /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
   /// matters. A recorded decision that cannot be used is an error with GemmPolicy::frozen, and
-  /// otherwise made anew.
+  /// otherwise made anew. A recorded algorithm can be used if it is one that the library proposes
+  /// for the product: the library's own check does not survive words that it did not make.
   Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
                  llvm::ArrayRef<int64_t> symbol_values);
   /// Enqueues a prepared step: launches alone, no allocation, no waiting.
@@ -51,19 +52,19 @@ class CudaGemm {
   struct Implementation {
     GemmChoice choice;
     std::optional<CublasLtProduct> product;  // where the library has the problem
-    CudaApi::Kernel kernel = nullptr;        // where the choice is the own kernel
+    size_t proposal = 0;                     // choice cublaslt: which of the product's
+    CudaApi::Kernel kernel = nullptr;        // choice own
   };
 
   CudaGemm() = default;
   Result<Implementation> implement(const GemmProblem& problem);
-  Result<GemmChoice> decide(const GemmProblem& problem, Implementation& implementation);
-  Status usable(const GemmProblem& problem, const GemmChoice& choice,
-                const Implementation& implementation) const;
-  Result<GemmChoice> tune(const GemmProblem& problem, const std::vector<GemmChoice>& proposals,
-                          Implementation& implementation);
+  Status decide(const GemmProblem& problem, Implementation& implementation);
+  Status tune(const GemmProblem& problem, Implementation& implementation);
   Result<CudaApi::Kernel> own_kernel(const GemmProblem& problem);
-  Status enqueue(const GemmProblem& problem, Implementation& implementation,
-                 const GemmChoice& choice, const GemmPlace& place, const CudaStream& stream) const;
+  Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,
+                          const CudaStream& stream) const;
+  Status enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel, const GemmPlace& place,
+                     const CudaStream& stream) const;
 
   CudaDevicePtr device_;
   std::vector<EmbeddedHeader> kernel_library_;

@@ -48,7 +48,9 @@ struct GemmProblem {
 };
 
 /// Alignments are powers of two up to this many bytes: the widest access of one thread and the
-/// alignment that bulk copies ask for. A finer distinction would part problems that run alike.
+/// alignment that bulk copies ask for. A finer distinction would part problems that run alike: on an
+/// H200, cuBLASLt 13.1 proposes the same algorithms at 256 as at 16 for 126 products of 1 to 2048
+/// tokens.
 inline constexpr int64_t kMostAlignment = 16;
 
 /// The buffers of a GEMM step: where they begin and their element types.

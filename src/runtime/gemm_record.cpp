@@ -1,6 +1,5 @@
 #include "runtime/gemm_record.h"
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -10,16 +9,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kMajor = 1;
-
-/// A word of an algorithm: JSON readers keep 53 bits of a number.
-std::string hexadecimal(uint64_t word) { return fmt::format("{:016x}", word); }
-
-std::optional<uint64_t> parse_hexadecimal(const std::string& text) {
-  uint64_t word = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), word, 16);
-  if (error != std::errc() || end != text.data() + text.size() || text.size() != 16) return {};
-  return word;
-}
 
 std::string pointer_step(std::string_view key) {
   std::string step = "/";
@@ -59,12 +48,12 @@ class RecordReader {
     SINTER_TRY(read_text(value, where, "kind", kind));
     if (kind == "cublaslt") {
       choice.kind = GemmChoice::Kind::cublaslt;
-      SINTER_TRY(read_algorithm(value, where, choice));
-      SINTER_LET(bytes, member(value, where, "workspace_bytes"));
-      if (!bytes->is_number_unsigned() || bytes->get<uint64_t>() > kGemmWorkspaceBytes)
-        return mismatch(where + "/workspace_bytes",
-                        fmt::format("an integer of 0..{}", kGemmWorkspaceBytes), *bytes);
-      choice.workspace_bytes = bytes->get<uint64_t>();
+      SINTER_LET(algorithm, member(value, where, "algorithm"));
+      for (size_t i = 0; i < kAlgorithmFields.size(); ++i)
+        SINTER_TRY(read_number(*algorithm, where + "/algorithm", kAlgorithmFields[i], UINT32_MAX,
+                               choice.algorithm[i]));
+      SINTER_TRY(read_number(value, where, "workspace_bytes", kGemmWorkspaceBytes,
+                             choice.workspace_bytes));
     } else if (kind != "own") {
       return mismatch(where + "/kind", "\"own\" or \"cublaslt\"", kind);
     }
@@ -77,19 +66,14 @@ class RecordReader {
     return {};
   }
 
-  Status read_algorithm(const Json& value, const std::string& where, GemmChoice& choice) const {
-    SINTER_LET(words, member(value, where, "algorithm"));
-    if (!words->is_array() || words->size() != choice.algorithm.size())
-      return mismatch(where + "/algorithm", fmt::format("{} words", choice.algorithm.size()),
-                      *words);
-    for (size_t i = 0; i < choice.algorithm.size(); ++i) {
-      const Json& item = (*words)[i];
-      const auto word =
-          item.is_string() ? parse_hexadecimal(item.get<std::string>()) : std::optional<uint64_t>();
-      if (!word)
-        return mismatch(fmt::format("{}/algorithm/{}", where, i), "16 hexadecimal digits", item);
-      choice.algorithm[i] = *word;
-    }
+  template <typename T>
+  Status read_number(const Json& object, const std::string& where, const char* name, uint64_t most,
+                     T& out) const {
+    SINTER_LET(value, member(object, where, name));
+    if (!value->is_number_unsigned() || value->get<uint64_t>() > most)
+      return mismatch(fmt::format("{}/{}", where, name), fmt::format("an integer of 0..{}", most),
+                      *value);
+    out = value->get<T>();
     return {};
   }
 
@@ -134,7 +118,8 @@ std::string GemmRecord::to_json() const {
     const bool library_call = choice.kind == GemmChoice::Kind::cublaslt;
     item["kind"] = library_call ? "cublaslt" : "own";
     if (library_call) {
-      for (uint64_t word : choice.algorithm) item["algorithm"].push_back(hexadecimal(word));
+      for (size_t i = 0; i < kAlgorithmFields.size(); ++i)
+        item["algorithm"][kAlgorithmFields[i]] = choice.algorithm[i];
       item["workspace_bytes"] = choice.workspace_bytes;
     }
     if (choice.seconds != 0) item["seconds"] = choice.seconds;

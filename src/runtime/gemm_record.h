@@ -10,15 +10,28 @@
 
 namespace sinter {
 
+/// A cuBLASLt algorithm by its configuration, which names it among those that one version of the
+/// library proposes for a product. (The library's own form of it holds bytes that differ from
+/// process to process.) In the order of the library's attributes,
+/// cublasLtMatmulAlgoConfigAttributes_t.
+inline constexpr std::array<const char*, 9> kAlgorithmFields = {
+    "id",     "tile",   "split_k",     "reduction",    "swizzle",
+    "custom", "stages", "inner_shape", "cluster_shape"};
+using CublasLtAlgorithm = std::array<uint32_t, kAlgorithmFields.size()>;
+
 /// One decision.
 struct GemmChoice {
   enum class Kind : uint8_t { own, cublaslt };
   Kind kind = Kind::own;
-  // cuBLASLt's: the algorithm, which means something to the same version alone, and the device
-  // memory that it works in.
-  std::array<uint64_t, 8> algorithm = {};
-  uint64_t workspace_bytes = 0;
-  double seconds = 0;  // measured by the tuner; 0: not measured
+  CublasLtAlgorithm algorithm = {};  // cublaslt
+  uint64_t workspace_bytes = 0;      // cublaslt: device memory that the algorithm works in
+  double seconds = 0;                // measured by the tuner; 0: not measured
+
+  /// Whether both compute alike, whatever was measured.
+  bool same_implementation(const GemmChoice& other) const {
+    return kind == other.kind && algorithm == other.algorithm &&
+           workspace_bytes == other.workspace_bytes;
+  }
   friend bool operator==(const GemmChoice&, const GemmChoice&) = default;
 };
 

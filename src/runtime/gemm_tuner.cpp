@@ -1,6 +1,7 @@
 #include "runtime/gemm_tuner.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 namespace sinter {
@@ -79,12 +80,12 @@ class Tuner {
   /// Seconds per product, or nothing where that is surely more than `best` (0: none yet).
   Result<std::optional<double>> measure(const GemmCandidate& candidate, double best) {
     // The first run may load code.
-    SINTER_TRY(candidate.run(places_[0], stream_));
-    SINTER_LET(once, time([&] { return candidate.run(places_[0], stream_); }));
+    SINTER_TRY(candidate(places_[0], stream_));
+    SINTER_LET(once, time([&] { return candidate(places_[0], stream_); }));
     if (best != 0 && once > kHopeless * best + kLaunchSeconds) return std::optional<double>();
     SINTER_LET(graph, CudaGraph::record(stream_, [&]() -> Status {
                  for (size_t i = 0; i < kLaunches; ++i)
-                   SINTER_TRY(candidate.run(places_[i % places_.size()], stream_));
+                   SINTER_TRY(candidate(places_[i % places_.size()], stream_));
                  return {};
                }));
     SINTER_TRY(graph.launch(stream_));
@@ -133,21 +134,19 @@ class Tuner {
 
 }  // namespace
 
-Result<GemmChoice> tune_gemm(CudaDevicePtr device, const GemmProblem& problem,
-                             const std::vector<GemmCandidate>& candidates) {
+Result<FastestGemm> tune_gemm(CudaDevicePtr device, const GemmProblem& problem,
+                              const std::vector<GemmCandidate>& candidates) {
   Tuner tuner(std::move(device), problem);
   SINTER_TRY(tuner.make_operands());
-  std::optional<GemmChoice> best;
+  std::optional<FastestGemm> best;
   Status failed = fail("no candidate", problem.key(), {}, ExitCode::internal_error);
-  for (const GemmCandidate& candidate : candidates) {
-    Result<std::optional<double>> seconds = tuner.measure(candidate, best ? best->seconds : 0);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Result<std::optional<double>> seconds = tuner.measure(candidates[i], best ? best->seconds : 0);
     SINTER_TRY(tuner.settle());
-    if (!seconds) {
+    if (!seconds)
       failed = tl::make_unexpected(std::move(seconds.error()));
-    } else if (*seconds && (!best || **seconds < best->seconds)) {
-      best = candidate.choice;
-      best->seconds = **seconds;
-    }
+    else if (*seconds && (!best || **seconds < best->seconds))
+      best = FastestGemm{i, **seconds};
   }
   if (!best) return tl::make_unexpected(std::move(failed.error()));
   return *best;

@@ -5,20 +5,21 @@
 #include <vector>
 
 #include "runtime/cuda_memory.h"
-#include "runtime/gemm_record.h"
+#include "runtime/gemm_problem.h"
 
 namespace sinter {
 
-/// An implementation: `run` enqueues the product at a place; it can be recorded in a graph.
-struct GemmCandidate {
-  GemmChoice choice;
-  std::function<Status(const GemmPlace&, const CudaStream&)> run;
+/// An implementation: enqueues the product at a place. What it enqueues can be recorded in a graph.
+using GemmCandidate = std::function<Status(const GemmPlace&, const CudaStream&)>;
+
+struct FastestGemm {
+  size_t candidate = 0;
+  double seconds = 0;  // per product, from memory that the caches do not hold
 };
 
-/// The fastest candidate's choice, with its seconds per product, from memory that the caches do not
-/// hold; of equals the first. Works on operands of its own, random and finite. A candidate whose
-/// `run` fails is left out; the error is the last one's where all fail, or the device's.
-Result<GemmChoice> tune_gemm(CudaDevicePtr device, const GemmProblem& problem,
-                             const std::vector<GemmCandidate>& candidates);
+/// Times the candidates on operands of its own, random and finite; of equals the first wins. A
+/// candidate that fails is left out; the error is the last one's where all fail, or the device's.
+Result<FastestGemm> tune_gemm(CudaDevicePtr device, const GemmProblem& problem,
+                              const std::vector<GemmCandidate>& candidates);
 
 }  // namespace sinter

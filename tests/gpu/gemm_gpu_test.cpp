@@ -220,27 +220,23 @@ TEST_CASE("damaged algorithms are errors when frozen, and decided anew otherwise
   const GemmRecord good = first->record();
   REQUIRE(count_of(good, GemmChoice::Kind::cublaslt) == 1);
 
-  GemmRecord wiped = good;
-  wiped.choices.begin()->second.algorithm.fill(~uint64_t{0});
-  const auto frozen = make_gemm(GemmPolicy::frozen, wiped);
-  const Status refused = on_device.try_prepare(*frozen);
-  REQUIRE(!refused);
-  CHECK(refused.error().what.starts_with("the recorded decision cannot be used: cublasLt"));
-  const auto renewed = make_gemm(GemmPolicy::first, wiped);
-  CHECK(on_device.run(*renewed).bytes == expected.bytes);
-  CHECK(renewed->record().choices == good.choices);
-
-  // The library judges any bits without harm.
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 40; ++i) {
     GemmRecord damaged = good;
-    auto& words = damaged.choices.begin()->second.algorithm;
-    words[static_cast<size_t>(random.below(8))] ^= uint64_t{1} << random.below(64);
-    if (i % 3 == 0) words[static_cast<size_t>(random.below(8))] = random.next();
-    const auto gemm = make_gemm(GemmPolicy::frozen, damaged);
-    if (const Status prepared = on_device.try_prepare(*gemm); !prepared)
-      CHECK(prepared.error().what.starts_with("the recorded decision cannot be used"));
+    GemmChoice& choice = damaged.choices.begin()->second;
+    if (i == 0)
+      choice.workspace_bytes += 1;
+    else
+      choice.algorithm[static_cast<size_t>(i) % choice.algorithm.size()] ^=
+          1u << random.between(16, 31);  // fields are small numbers
+    const auto frozen = make_gemm(GemmPolicy::frozen, damaged);
+    const Status refused = on_device.try_prepare(*frozen);
+    REQUIRE(!refused);
+    CHECK(refused.error().what ==
+          "the recorded algorithm is none that cuBLASLt proposes for this product");
+    const auto renewed = make_gemm(GemmPolicy::first, damaged);
+    CHECK(on_device.run(*renewed).bytes == expected.bytes);
+    CHECK(renewed->record().choices == good.choices);
   }
-  CHECK(on_device.run(*first).bytes == expected.bytes);
 }
 
 }  // namespace

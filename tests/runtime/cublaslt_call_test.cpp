@@ -125,6 +125,8 @@ TEST_CASE("what the library does not take") {
   CHECK(refused([](GemmProblem& p) { p.b.row_stride = 0; }));   // a repeated line
   CHECK(refused([](GemmProblem& p) { p.batch = int64_t{1} << 31; }));
   CHECK(!refused([](GemmProblem& p) { p.c.dtype = DType::f32; }));
+  CHECK(!refused([](GemmProblem& p) { p.bias = GemmProblem::Bias{DType::f16, 2}; }));
+  CHECK(refused([](GemmProblem& p) { p.bias = GemmProblem::Bias{DType::f32, 4}; }));
   CHECK(!refused([](GemmProblem& p) { p.a.row_stride = 17; }));
 }
 

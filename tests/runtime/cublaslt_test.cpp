@@ -55,7 +55,6 @@ SAME_CALL(preference_create, cublasLtMatmulPreferenceCreate);
 SAME_CALL(preference_destroy, cublasLtMatmulPreferenceDestroy);
 SAME_CALL(preference_set, cublasLtMatmulPreferenceSetAttribute);
 SAME_CALL(heuristics, cublasLtMatmulAlgoGetHeuristic);
-SAME_CALL(check, cublasLtMatmulAlgoCheck);
 SAME_CALL(config_get, cublasLtMatmulAlgoConfigGetAttribute);
 SAME_CALL(multiply, cublasLtMatmul);
 // The comparison sees a wrong width and a missing parameter.
@@ -103,6 +102,8 @@ SAME_NUMBER(kPreferAlignmentC, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
 SAME_NUMBER(kPreferAlignmentD, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 SAME_NUMBER(kPreferImplementations, CUBLASLT_MATMUL_PREF_IMPL_MASK);
 SAME_NUMBER(kConfigReduction, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+SAME_NUMBER(kConfigInnerShape, CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID);
+SAME_NUMBER(kConfigClusterShape, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID);
 
 #endif
 
