@@ -1,0 +1,88 @@
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/bench_report.h"
+#include "driver/text_file.h"
+
+namespace sinter {
+namespace {
+
+struct BenchCommand : CommandOptions {
+  std::vector<int64_t> prompts;
+  int64_t context = 0;  // 0: not given
+  std::vector<std::string> symbols;
+  std::string save_record;
+  bool tune = false;
+  BenchOptions bench;
+};
+
+/// "N=16384"
+Result<std::pair<std::string, int64_t>> parse_symbol(const std::string& text) {
+  const size_t equals = text.find('=');
+  int64_t value = 0;
+  if (equals != std::string::npos && equals > 0) {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc() && rest == end && rest != text.data() + equals + 1 && value >= 0)
+      return std::pair(text.substr(0, equals), value);
+  }
+  return fail(fmt::format("\"{}\" is no size", printable(text)), "--symbol", "write for example N=16384", ExitCode::usage);
+}
+
+Result<BenchOptions> bench_options(const BenchCommand& options) {
+  BenchOptions bench = options.bench;
+  if (options.no_fuse)
+    return fail("a benchmark measures the fused plan beside the unfused one", "--no-fuse", "leave it out", ExitCode::usage);
+  SINTER_LET(request, to_request(options));
+  bench.load = request.load;
+  bench.compile = request.compile;
+  if (!options.prompts.empty()) bench.prompts = options.prompts;
+  if (options.context > 0) bench.context = options.context;
+  for (const std::string& text : options.symbols) {
+    SINTER_LET(symbol, parse_symbol(text));
+    bench.symbols.push_back(std::move(symbol));
+  }
+  bench.on_stage = [](const std::string& text) { progress(text); };
+  return bench;
+}
+
+Status bench_command(const BenchCommand& options) {
+  SINTER_LET(bench_with, bench_options(options));
+  SINTER_LET(backend, open_backend(options, options.tune));
+  bench_with.backend = backend;
+  SINTER_LET(report, bench(options.model, bench_with));
+  report.tuned = options.tune;
+  print_result(options.json ? bench_json(report) : bench_text(report));
+  if (!options.save_record.empty()) SINTER_TRY(write_text(options.save_record, backend->record().to_json()));
+  return {};
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand("bench", "time the fused plan beside the unfused one on a GPU");
+  auto options = std::make_shared<BenchCommand>();
+  BenchOptions& bench = options->bench;
+  add_model(command, *options);
+  command.add_option("-p", options->prompts, "tokens of a prefill, several with commas; 0: none; usually 512,2048")
+      ->type_name("N")->delimiter(',')->allow_extra_args(false)->check(CLI::NonNegativeNumber);
+  command.add_option("-n", bench.tokens, "tokens that a sample decodes; 0: no decoding")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command.add_option("-d", options->context, "tokens in the cache before them; usually 1024")->check(CLI::PositiveNumber);
+  command.add_option("--batch", bench.batch, "sequences")->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_option("--symbol", options->symbols, "a module's size; repeatable; others are at their least")
+      ->type_name("NAME=VALUE")->allow_extra_args(false);
+  command.add_option("--repeat", bench.repeat, "samples of each plan")->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_option("--seed", bench.seed, "of tokens and inputs")->capture_default_str();
+  command.add_flag("--tune", options->tune, "choose the fastest implementation of each matrix product by timing");
+  command.add_option("--save-record", options->save_record, "write the decisions that were made")->type_name("FILE");
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return bench_command(*options); }; });
+}
+
+}  // namespace sinter

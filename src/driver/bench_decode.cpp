@@ -1,0 +1,85 @@
+#include "driver/bench_costs.h"
+#include "driver/bench_parts.h"
+#include "driver/generation_state.h"
+#include "driver/plan_summary.h"
+
+namespace sinter {
+namespace {
+
+// Steps before the first timed one: each of the two graphs of a generator runs twice.
+constexpr int64_t kWarmSteps = 4;
+
+struct DecodeRun {
+  Stopwatch::Times times;             // of all timed steps
+  std::vector<int32_t> tokens;        // of every step, all sequences
+  std::vector<int64_t> symbol_values; // of decode and sample
+};
+
+/// Generates after the prompts, with `count` timed steps. The prompts run anew every time, so that
+/// every sample is taken at the same context.
+Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
+                              llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
+  // Token 0 comes from the prompt; step i makes token i + 1.
+  const int64_t most = 1 + kWarmSteps + 1 + count;
+  SINTER_LET(state, start_generation(*model, prompts, most, Sampling{}, std::nullopt));
+  SINTER_LET(first, choose_tokens(*model, state));
+  DecodeRun run;
+  run.symbol_values = state.symbol_values;
+  // The generator keeps the session where it is.
+  const CudaStream& stream = static_cast<const CudaSession&>(*state.session).stream();
+  SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
+  SINTER_LET(generator, record_generation(model, std::move(state), std::move(first), most));
+  const auto next = [&]() -> Status {
+    SINTER_LET(tokens, generator->next());
+    run.tokens.insert(run.tokens.end(), tokens.begin(), tokens.end());
+    return {};
+  };
+  // A step is enqueued before the tokens of the one before it are waited for: after kWarmSteps + 1
+  // tokens the stream holds the steps 0 .. kWarmSteps.
+  for (int64_t i = 0; i <= kWarmSteps; ++i) SINTER_TRY(next());
+  SINTER_TRY(watch.start(stream));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < count; ++i) SINTER_TRY(next());
+  const double host_s = seconds_since(begin);
+  SINTER_LET(times, watch.stop(stream));
+  run.times = {times.device_s, host_s};
+  return run;
+}
+
+}  // namespace
+
+Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
+                               const Ceiling& read) {
+  // The prompt, the token chosen after it and the untimed steps make the context.
+  const int64_t length = std::max<int64_t>(context - kWarmSteps - 1, 1);
+  const int64_t before = length + kWarmSteps + 1;
+  const int64_t count = options.tokens;
+  SINTER_LET(prompts, random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
+  BenchCase result;
+  result.name = "decode";
+  result.sizes = {{"context", before}, {"tokens", count}, {"batch", options.batch}};
+  // Timed step i, from 0, sees the context and i + 1 more tokens.
+  const double visible = static_cast<double>(before) + static_cast<double>(count + 1) / 2;
+  result.amount = decode_bytes(plans.frozen, *plans.spec, options.batch, visible);
+  result.ceiling_name = "read";
+  result.ceiling = read;
+
+  const auto begin = std::chrono::steady_clock::now();
+  SINTER_LET(fused, decode_once(plans.fused, prompts, count));
+  SINTER_LET(unfused, decode_once(plans.unfused, prompts, count));
+  plans.first_calls_s += seconds_since(begin);
+  if (fused.tokens != unfused.tokens)
+    return fail("the fused and the unfused plan choose different tokens", "decode",
+                "`sinter verify` finds the first value that differs", ExitCode::check_failed);
+  for (auto [model, times] : {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}})
+    for (std::string_view entry : {"decode", "sample"})
+      times->launches += plan_costs((*model)->program(), *(*model)->program().find_entry(entry), fused.symbol_values).launches;
+  for (int64_t i = 0; i < options.repeat; ++i)
+    for (auto [model, times] : {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}}) {
+      SINTER_LET(run, decode_once(*model, prompts, count));
+      add_sample(*times, run.times, count);
+    }
+  return result;
+}
+
+}  // namespace sinter

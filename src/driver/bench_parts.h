@@ -1,0 +1,66 @@
+// The parts of `bench`: both plans on the device, a stopwatch, and what is measured with them.
+#pragma once
+
+#include <chrono>
+
+#include "driver/bench.h"
+#include "driver/ready_model.h"
+#include "runtime/cuda_executor.h"
+
+namespace sinter {
+
+/// Both plans of one frozen module with the same weights and decisions.
+struct BenchPlans {
+  Module original;  // before the passes
+  Module frozen;
+  std::optional<ModelSpec> spec;
+  std::shared_ptr<const CudaModel> fused, unfused;
+  double first_calls_s = 0;  // of all measurements: deciding the products, warming up
+
+  const CudaDevicePtr& device() const { return fused->cuda_device(); }
+};
+
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Times work in a stream by events, and by the host's clock from start() until it is done.
+class Stopwatch {
+ public:
+  struct Times {
+    double device_s = 0, host_s = 0;
+  };
+  static Result<Stopwatch> create(CudaDevicePtr device);
+  Status start(const CudaStream& stream);
+  /// Waits for what was enqueued since start().
+  Result<Times> stop(const CudaStream& stream);
+
+ private:
+  CudaEvent begin_, end_;
+  std::chrono::steady_clock::time_point begin_time_;
+};
+
+/// Adds a sample of `calls` calls that took `times` together.
+void add_sample(PlanTimes& plan, const Stopwatch::Times& times, int64_t calls);
+
+/// An error where the two plans' results differ; `what` names them.
+Status require_equal(const HostTensor& fused, const HostTensor& unfused, std::string_view what);
+
+/// Greedy generation of `options.batch` sequences after prompts of random tokens: seconds of a token
+/// through the recorded graph, against the read ceiling.
+Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
+                               const Ceiling& read);
+/// One prefill of `length` random tokens a sequence that leaves the logits of the last ones, against
+/// the GEMM ceiling.
+Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, int64_t length,
+                                const Ceiling& gemm);
+/// Every entry of a module on random inputs that rotate through memory, against the copy of as many
+/// bytes.
+Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptions& options,
+                                             const CudaCeilings& ceilings);
+
+/// `count` sequences of `length` tokens, all inside the vocabulary.
+Result<std::vector<std::vector<int32_t>>> random_sequences(int64_t vocabulary, int64_t count,
+                                                           int64_t length, uint64_t seed);
+
+}  // namespace sinter
