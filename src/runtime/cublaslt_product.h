@@ -21,9 +21,8 @@ class CublasLtProduct {
   ~CublasLtProduct();
 
   /// The algorithms that the library proposes, at most 8, the one that it expects to be fastest
-  /// first; none where it refuses the product. All give the same bits in every run and accumulate
-  /// in float32: split sums are joined in float32 from the workspace in a pass of their own, never
-  /// in the result. One version of the library proposes the same for the same problem.
+  /// first; none where it refuses the product. All give the same bits in every run, accumulate in
+  /// float32 and round once. One version of the library proposes the same for the same problem.
   const std::vector<GemmChoice>& proposals() const { return proposals_; }
   /// Enqueues a proposal; no allocation, no synchronization. `workspace` holds as many bytes as its
   /// choice says.

@@ -36,8 +36,9 @@ class CudaGemm {
   /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
   /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
   /// matters. A recorded decision that cannot be used is an error with GemmPolicy::frozen, and
-  /// otherwise made anew. A recorded algorithm can be used if it is one that the library proposes
-  /// for the product: the library's own check does not survive words that it did not make.
+  /// otherwise made anew. A recorded algorithm can be used if the library proposes it for the
+  /// product; nothing of a record reaches the library, whose cublasLtMatmulAlgoCheck (13.1) crashes
+  /// on algorithms that it did not make.
   Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
                  llvm::ArrayRef<int64_t> symbol_values);
   /// Enqueues a prepared step: launches alone, no allocation, no waiting.

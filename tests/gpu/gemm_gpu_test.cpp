@@ -177,6 +177,27 @@ TEST_CASE("prepared products can be recorded in a graph that was never run befor
     }
 }
 
+TEST_CASE("products of one shape share a decision, not a bias") {
+  Random random(16);
+  const GemmCase one = linear_gemm_case(random, DType::f16, 4, 64, 32, true);
+  GemmCase other = one;
+  for (int64_t i = 0; i < 64; ++i) write_element(other.bias, i, 100.0f + static_cast<float>(i));
+  const DeviceCase x(one), y(other);
+  const auto gemm = make_gemm(GemmPolicy::first);
+  x.prepare(*gemm);
+  y.prepare(*gemm);
+  CHECK(gemm->record().choices.size() == 1);
+  CHECK(count_of(gemm->record(), GemmChoice::Kind::cublaslt) == 1);
+  const auto record = [&](const DeviceCase& test) {
+    return value(CudaGraph::record(test.stream(), [&] { return test.enqueue(*gemm); }));
+  };
+  const CudaGraph graph_x = record(x), graph_y = record(y);
+  const auto result_x = x.result_of([&] { return graph_x.launch(x.stream()); });
+  const auto result_y = y.result_of([&] { return graph_y.launch(y.stream()); });
+  CHECK(wrong_elements(one, result_x) == 0);
+  CHECK(wrong_elements(other, result_y) == 0);
+}
+
 TEST_CASE("a frozen record gives the same bits, and nothing that it does not hold") {
   Random random(14);
   const GemmCase test = linear_gemm_case(random, DType::bf16, 33, 512, 2048, true);
