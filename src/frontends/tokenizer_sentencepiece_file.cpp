@@ -126,22 +126,33 @@ Status read_normalizer(std::string_view bytes, SentencePieceModel& model) {
 
 Status read_model(std::string_view bytes, SentencePieceModel& model) {
   Message message(bytes);
+  bool has_trainer = false, has_normalizer = false;
   for (;;) {
     SINTER_LET(field, message.next());
-    if (!field) return {};
+    if (!field) break;
     if (field->number == 1) {
       if (model.pieces.size() == Vocabulary::most_ids)
         return fail(fmt::format("more than {} pieces", Vocabulary::most_ids));
       SINTER_TRY(read_piece(field->bytes, model.pieces.emplace_back()));
     }
-    if (field->number == 2) SINTER_TRY(read_trainer(field->bytes, model));
-    if (field->number == 3) SINTER_TRY(read_normalizer(field->bytes, model));
+    if (field->number == 2) {
+      SINTER_TRY(read_trainer(field->bytes, model));
+      has_trainer = true;
+    }
+    if (field->number == 3) {
+      SINTER_TRY(read_normalizer(field->bytes, model));
+      has_normalizer = true;
+    }
     if (field->number == 5) {
       SentencePieceModel denormalizer;
       SINTER_TRY(read_normalizer(field->bytes, denormalizer));
       model.has_denormalizer = !denormalizer.character_map.empty();
     }
   }
+  // Always written. Without them the defaults would stand in.
+  if (!has_trainer || !has_normalizer)
+    return fail("not a SentencePiece model: no settings of trainer and normalizer, or cut short");
+  return {};
 }
 
 Status check_pieces(const SentencePieceModel& model) {
@@ -162,6 +173,7 @@ Status check_pieces(const SentencePieceModel& model) {
     bytes += is_byte;
     unknown += piece.type == Type::unknown;
   }
+  if (!is_utf8(model.unknown_text)) return fail("the text of unknown pieces is not UTF-8");
   if (unknown != 1) return fail(fmt::format("expected one unknown piece, got {}", unknown));
   if (model.byte_fallback && bytes != 256)
     return fail(fmt::format("expected 256 byte pieces, got {}", bytes));
