@@ -31,7 +31,7 @@ struct ModelKernels {
 ModelKernels kernels_of(const std::string& name, const std::string& target) {
   ModelKernels result;
   for (DType dtype : kFloats) {
-    const auto model = load_model(SINTER_TESTS_DIR "/golden/" + name, {.dtype = dtype, .random_weights = {}});
+    const auto model = load_model(SINTER_TESTS_DIR "/golden/" + name, {.dtype = dtype, .random_weights = {}, .streaming = {}});
     REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message()));
     const auto module = freeze(model->module, {});
     REQUIRE(module.has_value());

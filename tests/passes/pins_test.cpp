@@ -55,7 +55,7 @@ TEST_CASE("kernels and launches of the samples") {
   std::string text = "// sample, entry, plan: launches of kernels, matrix products, kernels\n";
   for (const char* name : kSamples) {
     const LoadedModel model = load_sample(name);
-    for (const char* entry : {"prefill", "decode"})
+    for (const char* entry : {"prefill", "decode", "sample"})
       for (bool fuse : {true, false}) {
         const Counts counts = count(compile_entry(model.module, entry, fuse));
         text += fmt::format("{:16} {:8} {:8} {:5} {:5} {:5}\n", name, entry,
@@ -100,7 +100,8 @@ TEST_CASE("a Llama layer's decode plan has no other memory-bound kernel than the
   const std::vector<std::string> wanted = {
       "l4.res2 l5.norm1",                              // residual and norm
       "l5.q_rot l5.k_rot l5.k_append l5.v_append",     // rotary and cache
-      "l5.attn.probs",                                 // softmax
+      "l5.attn.parts",                                 // attention over parts of the keys
+      "l5.attn",                                       // the parts joined
       "l5.res1 l5.norm2",                              // residual and norm
       "l5.mlp.silu l5.mlp.act",                        // SiLU and product
       "l5.res2 l6.norm1",                              // the next layer's first
