@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -17,19 +16,6 @@ struct RunCommand : CommandOptions {
   std::vector<std::string> keep, symbols;
 };
 
-/// "K=16".
-Result<std::pair<std::string, int64_t>> parse_symbol(const std::string& text) {
-  const size_t equals = text.find('=');
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  if (equals != std::string::npos) {
-    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
-    if (error == std::errc() && rest == end) return std::pair(text.substr(0, equals), value);
-  }
-  return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol", "write for example K=16",
-              ExitCode::usage);
-}
-
 Status run_command(const RunCommand& options) {
   if (options.tokens.empty() == options.inputs.empty())
     return fail("give either --tokens or --inputs", "sinter run", "--tokens 1,2,3 runs a language model",
@@ -39,7 +25,7 @@ Status run_command(const RunCommand& options) {
   SINTER_LET(model, load_model(request.path, request.load));
   RunOptions run{backend, options.keep, request.compile, {}};
   for (const std::string& text : options.symbols) {
-    SINTER_LET(symbol, parse_symbol(text));
+    SINTER_LET(symbol, parse_size(text));
     run.symbols.push_back(symbol);
   }
   TokenRun result;

@@ -108,6 +108,17 @@ Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::stri
   return tokens;
 }
 
+Result<std::pair<std::string, int64_t>> parse_size(const std::string& text) {
+  const size_t equals = text.find('=');
+  const char* end = text.data() + text.size();
+  int64_t value = 0;
+  if (equals != std::string::npos && equals > 0) {
+    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
+    if (error == std::errc() && rest == end && value >= 0) return std::pair(text.substr(0, equals), value);
+  }
+  return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol", "write for example K=16", ExitCode::usage);
+}
+
 namespace {
 
 /// "sink=4,window=1020"

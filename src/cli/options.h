@@ -39,6 +39,9 @@ void add_verbosity(CLI::App& command);  // -v -q
 /// "1,2 3" as ids; an error names `where`.
 Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where);
 
+/// "K=16", of --symbol.
+Result<std::pair<std::string, int64_t>> parse_size(const std::string& text);
+
 /// The options' meaning; usage errors.
 Result<BuildRequest> to_request(const CommandOptions& options);
 /// The device of --device, with the decisions of --record. Says on stderr which it is and why.

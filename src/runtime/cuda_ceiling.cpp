@@ -37,7 +37,8 @@ constexpr size_t kPatternElements = size_t{1} << 19;
 
 size_t rounded_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Fills memory with bf16 numbers of a bell: random bits that are finite in every float type.
+/// Fills memory with bf16 numbers of a bell: bits that are finite and of ordinary size in every float
+/// type.
 Status fill_random(const CudaMemory& memory, const CudaStream& stream) {
   SINTER_LET(pattern, random_tensor(DType::bf16, {static_cast<int64_t>(kPatternElements)}, 1));
   size_t filled = std::min(pattern.bytes.size(), memory.bytes());
@@ -175,14 +176,15 @@ Result<Ceiling> CudaCeilings::read(size_t bytes) const {
   return summarize(std::move(seconds), static_cast<double>(whole), "kernel");
 }
 
-Result<Ceiling> CudaCeilings::gemm_bf16(int64_t n) const {
+Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
+  if (!is_float(dtype)) return fail(fmt::format("a product of {}", to_string(dtype)), "measuring a ceiling");
   if (n < 1 || n > 32768) return fail(fmt::format("a product of {0} x {0} matrices", n), "measuring a ceiling");
   SINTER_LET(gemm, CudaGemm::create(device_, kernel_library_, {}, GemmPolicy::tune));
-  const size_t bytes = rounded_up(static_cast<size_t>(n * n) * sizeof(uint16_t));
+  const size_t bytes = rounded_up(static_cast<size_t>(n * n * size_bytes(dtype)));
   SINTER_LET(memory, CudaMemory::allocate(device_, 3 * bytes, "measuring matrix products"));
   SINTER_TRY(fill_random(memory, stream_));
   const CudaAddress at = memory.address();
-  const GemmOperands operands{{at, DType::bf16}, {at + bytes, DType::bf16}, {at + 2 * bytes, DType::bf16}, {}};
+  const GemmOperands operands{{at, dtype}, {at + bytes, dtype}, {at + 2 * bytes, dtype}, {}};
   GemmStep step;
   step.a = {0, 0, n, 1};
   step.b = {1, 0, 1, n};

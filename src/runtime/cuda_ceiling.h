@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/types.h"
 #include "plan/embedded_header.h"
 #include "runtime/cuda_memory.h"
 #include "runtime/kernel_cache.h"
@@ -35,9 +36,10 @@ class CudaCeilings {
   Result<Ceiling> copy(size_t bytes) const;
   /// A kernel that reads `bytes`, rounded down to a multiple of 16, at least that.
   Result<Ceiling> read(size_t bytes) const;
-  /// bf16 products of n x n matrices, B transposed as a linear's weight, by the fastest
+  /// Products of n x n matrices of a float type, B transposed as a linear's weight, by the fastest
   /// implementation that the tuner finds. 2 n^3 operations a call.
-  Result<Ceiling> gemm_bf16(int64_t n = 8192) const;
+  Result<Ceiling> gemm(DType dtype, int64_t n) const;
+  Result<Ceiling> gemm_bf16(int64_t n = 8192) const { return gemm(DType::bf16, n); }
 
  private:
   struct Places;

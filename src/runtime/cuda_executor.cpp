@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "runtime/kernel_compiler.h"
+#include "runtime/nvtx.h"
 
 namespace sinter {
 namespace {
@@ -181,6 +182,7 @@ Status CudaSession::prepare(const CudaCall& call) const {
 
 Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaStream& stream) const {
   const Step& step = call.entry->steps[index];
+  const NvtxRange range(step.values);
   if (const auto* gemm = std::get_if<GemmStep>(&step.run))
     return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values, stream);
   const KernelStep& run = std::get<KernelStep>(step.run);

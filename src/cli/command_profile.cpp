@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/profile_report.h"
+#include "driver/text_file.h"
+
+namespace sinter {
+namespace {
+
+struct ProfileCommand : CommandOptions {
+  std::optional<int64_t> context, prompt;
+  int64_t count = 16;
+  uint64_t seed = 1;
+  std::vector<std::string> symbols;
+  std::string trace;
+  bool tune = false;
+};
+
+Result<ProfileOptions> profile_options(const ProfileCommand& options) {
+  ProfileOptions profiling;
+  profiling.phase = options.phase;
+  profiling.context = options.context;
+  profiling.prompt = options.prompt;
+  profiling.count = options.count;
+  profiling.seed = options.seed;
+  for (const std::string& text : options.symbols) {
+    SINTER_LET(symbol, parse_size(text));
+    profiling.symbols.push_back(std::move(symbol));
+  }
+  return profiling;
+}
+
+Status profile_command(const ProfileCommand& options) {
+  SINTER_LET(profiling, profile_options(options));
+  CommandOptions building = options;
+  building.phase.clear();  // the phase is what runs; all entries are compiled
+  SINTER_LET(request, to_request(building));
+  SINTER_LET(backend, open_backend(options, options.tune));
+  profiling.backend = backend;
+  profiling.compile = request.compile;
+  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(profiled, profile(model, profiling));
+  // The file comes last: what was printed stands even if it cannot be written.
+  print_result(options.json ? profile_json(profiled) : profile_text(profiled));
+  if (!options.trace.empty()) SINTER_TRY(write_text(options.trace, profile_trace(profiled)));
+  return {};
+}
+
+}  // namespace
+
+void add_profile(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand("profile", "where the time of a token goes on a GPU, kernel by kernel");
+  auto options = std::make_shared<ProfileCommand>();
+  add_model(command, *options);
+  command.add_option("--phase", options->phase, "a language model's decode (the default) or prefill, or a module's entry")
+      ->type_name("NAME");
+  command.add_option("-d", options->context, "tokens in the cache before; decode: 1024 or what fits, prefill: 0")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("-p", options->prompt, "tokens of a prefill; 512 or what fits")->check(CLI::PositiveNumber);
+  command.add_option("-n", options->count, "tokens or calls that are measured")->check(CLI::Range(int64_t{1}, int64_t{1000}))
+      ->capture_default_str();
+  command.add_option("--seed", options->seed, "of random tokens or inputs")->capture_default_str();
+  command.add_option("--symbol", options->symbols, "a module's size; repeatable")->type_name("NAME=VALUE")->allow_extra_args(false);
+  command.add_option("--trace", options->trace, "write a timeline for ui.perfetto.dev or chrome://tracing")->type_name("FILE");
+  command.add_flag("--tune", options->tune, "choose the fastest implementation of each matrix product by timing");
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return profile_command(*options); }; });
+}
+
+}  // namespace sinter

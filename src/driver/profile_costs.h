@@ -1,0 +1,25 @@
+// What a step of a plan must move and compute, for concrete sizes.
+#pragma once
+
+#include "plan/program.h"
+
+namespace sinter {
+
+struct StepCost {
+  double read_bytes = 0, written_bytes = 0;
+  double flops = 0;  // of contractions and attention: other arithmetic is small beside its bytes
+  double bytes() const { return read_bytes + written_bytes; }
+};
+
+/// bytes_moved() at these symbol values, parted into what is read and what is written. Of a cache
+/// that attention reads, only `visible_rows` count, or its window where that is smaller: the rows
+/// that the call's tokens see, together.
+StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
+                   llvm::ArrayRef<int64_t> sizes, int64_t visible_rows);
+
+/// What a step is called in tables: a kernel's name, or "gemm 1x4096x4096 bf16" (m, n, k), with
+/// "32 of" before it where the step repeats the product.
+std::string step_title(const Program& program, const EntryPlan& entry, const Step& step,
+                       llvm::ArrayRef<int64_t> sizes);
+
+}  // namespace sinter

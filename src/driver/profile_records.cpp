@@ -1,0 +1,107 @@
+#include "driver/profile_records.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/statistics.h"
+
+namespace sinter {
+namespace {
+
+constexpr double kNanosecond = 1e-9;
+
+double duration_s(const KernelRecord& record) {
+  return record.end_ns > record.start_ns ? kNanosecond * static_cast<double>(record.end_ns - record.start_ns) : 0;
+}
+
+uint64_t first_start(const ProfiledToken& token) { return token.kernels.front().record.start_ns; }
+
+/// Gives every copy to the last token that began before it.
+void add_copies(std::vector<CopyRecord> copies, std::vector<ProfiledToken>& tokens) {
+  for (CopyRecord& copy : copies) {
+    const auto after = std::find_if(tokens.begin(), tokens.end(), [&](const ProfiledToken& token) {
+      return first_start(token) > copy.start_ns;
+    });
+    if (after != tokens.begin()) std::prev(after)->copies.push_back(copy);
+  }
+}
+
+/// Kernels of equal correlation, in the order of their first start.
+std::vector<ProfiledToken> by_correlation(std::vector<KernelRecord> kernels) {
+  std::vector<ProfiledToken> tokens;
+  std::map<uint32_t, size_t> index;
+  for (KernelRecord& kernel : kernels) {
+    const auto [at, is_new] = index.try_emplace(kernel.correlation, tokens.size());
+    if (is_new) tokens.emplace_back();
+    tokens[at->second].kernels.push_back({ProfiledKernel::kNoStep, std::move(kernel)});
+  }
+  return tokens;
+}
+
+}  // namespace
+
+Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps, size_t count) {
+  std::vector<ProfiledToken> tokens(count);
+  for (KernelRecord& kernel : records.kernels) {
+    if (!kernel.tag || steps == 0 || *kernel.tag / steps >= count) continue;
+    const uint64_t tag = *kernel.tag;
+    tokens[tag / steps].kernels.push_back({tag % steps, std::move(kernel)});
+  }
+  for (size_t i = 0; i < count; ++i)
+    if (tokens[i].kernels.empty())
+      return fail(fmt::format("CUPTI recorded no kernels of call {} of {}, among {} kernels", i, count, records.kernels.size()), {},
+                  "see that the user may profile", ExitCode::device);
+  add_copies(std::move(records.copies), tokens);
+  return tokens;
+}
+
+Result<std::vector<ProfiledToken>> tokens_by_graph(DeviceRecords records, size_t count) {
+  const size_t all = records.kernels.size();
+  std::vector<ProfiledToken> tokens = by_correlation(std::move(records.kernels));
+  if (tokens.size() != count || count == 0)
+    return fail(fmt::format("CUPTI recorded {} kernels in {} launches, {} graphs were launched", all, tokens.size(), count), {},
+                "see that the user may profile", ExitCode::device);
+  add_copies(std::move(records.copies), tokens);
+  return tokens;
+}
+
+bool take_steps(const ProfiledToken& reference, ProfiledToken& token) {
+  const auto same = [](const ProfiledKernel& a, const ProfiledKernel& b) { return a.record.name == b.record.name; };
+  if (!std::equal(reference.kernels.begin(), reference.kernels.end(), token.kernels.begin(), token.kernels.end(), same)) return false;
+  for (size_t i = 0; i < token.kernels.size(); ++i) token.kernels[i].step = reference.kernels[i].step;
+  return true;
+}
+
+TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
+  std::vector<double> periods, kernels, gaps, pauses;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    uint64_t end = first_start(tokens[i]);
+    double sum = 0, gap = 0;
+    for (const ProfiledKernel& kernel : tokens[i].kernels) {
+      sum += duration_s(kernel.record);
+      if (kernel.record.start_ns > end) gap += kNanosecond * static_cast<double>(kernel.record.start_ns - end);
+      end = std::max(end, kernel.record.end_ns);
+    }
+    kernels.push_back(sum);
+    gaps.push_back(gap);
+    // The last token has no successor; alone it lasts as long as its kernels.
+    const bool last = i + 1 == tokens.size();
+    if (last && tokens.size() > 1) continue;
+    const uint64_t next = last ? end : first_start(tokens[i + 1]);
+    periods.push_back(kNanosecond * static_cast<double>(next - first_start(tokens[i])));
+    pauses.push_back(next > end ? kNanosecond * static_cast<double>(next - end) : 0);
+  }
+  return {median(periods), median(kernels), median(gaps), median(pauses)};
+}
+
+std::vector<TokenCopies> token_copies(const std::vector<ProfiledToken>& tokens) {
+  std::map<std::pair<CopyRecord::Kind, uint64_t>, size_t> counts;
+  for (const ProfiledToken& token : tokens)
+    for (const CopyRecord& copy : token.copies) ++counts[{copy.kind, copy.bytes}];
+  std::vector<TokenCopies> copies;
+  for (const auto& [key, count] : counts)
+    copies.push_back({key.first, key.second, static_cast<double>(count) / static_cast<double>(tokens.size())});
+  return copies;
+}
+
+}  // namespace sinter

@@ -1,0 +1,52 @@
+// From records of a device to tokens: which kernels belong to which step of which token (or call),
+// and where its time went.
+#pragma once
+
+#include "runtime/cupti_trace.h"
+
+namespace sinter {
+
+/// A kernel that a step launched.
+struct ProfiledKernel {
+  static constexpr size_t kNoStep = SIZE_MAX;
+  size_t step = kNoStep;  // of the token's steps, in the plan's order
+  KernelRecord record;
+};
+
+/// What the device did for one token, in the order of start.
+struct ProfiledToken {
+  std::vector<ProfiledKernel> kernels;
+  std::vector<CopyRecord> copies;  // from its first kernel on, before the next token's
+};
+
+/// Tokens launched step by step: kernels are tagged token * `steps` + step. Kernels without a tag
+/// belong to none. An error where a token has no kernels.
+Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps, size_t tokens);
+
+/// Tokens launched as one graph each, without steps yet. Kernels of one launch share their
+/// correlation. An error where the records are not those of `tokens` launches.
+Result<std::vector<ProfiledToken>> tokens_by_graph(DeviceRecords records, size_t tokens);
+
+/// Gives the kernels the steps that those of `reference` have, in order; false, and nothing changes,
+/// where the kernels' names differ.
+bool take_steps(const ProfiledToken& reference, ProfiledToken& token);
+
+/// Seconds.
+struct TokenTimes {
+  double period = 0;   // from a token's first kernel to the next one's, or its last kernel's end
+  double kernels = 0;  // sum over the kernels; more than their span where they overlap
+  double gaps = 0;     // between its first and last kernel, without any running
+  double pause = 0;    // from its last kernel to the next token's first
+};
+/// Medians over the tokens.
+TokenTimes token_times(const std::vector<ProfiledToken>& tokens);
+
+/// Copies of one kind and size, per token.
+struct TokenCopies {
+  CopyRecord::Kind kind = CopyRecord::Kind::other;
+  uint64_t bytes = 0;  // of one
+  double count = 0;    // mean over the tokens
+};
+std::vector<TokenCopies> token_copies(const std::vector<ProfiledToken>& tokens);
+
+}  // namespace sinter

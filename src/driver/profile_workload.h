@@ -1,0 +1,32 @@
+// What `profile` runs: the calls of a token of decoding, of a prefill, or of a module's entry.
+#pragma once
+
+#include <functional>
+
+#include "driver/profile.h"
+#include "driver/resident_calls.h"
+
+namespace sinter {
+
+/// Runs so many more recorded graphs and waits for them.
+using RecordedRun = std::function<Status(int64_t count)>;
+
+struct Workload {
+  std::string phase;
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  int64_t visible_rows = INT64_MAX;  // of the caches, by the calls of resident()
+  bool grows = false;                // a recorded graph sees one row more than the one before it
+  /// The calls of the first token.
+  std::function<Result<ResidentCalls>()> resident;
+  /// The same as one recorded graph a token, for at most so many of them. Nothing runs until it is
+  /// asked for; one graph more than that may have been launched.
+  std::function<Result<RecordedRun>(int64_t most)> record;
+};
+
+/// What to profile, as ProfileOptions::phase says. An error where the model has no such phase.
+Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
+
+/// `most`: tokens that record() will be asked for. `ready` must outlive the workload.
+Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most);
+
+}  // namespace sinter

@@ -1,0 +1,41 @@
+// Calls of a plan that stay on a device with their inputs, to be run again and again.
+#pragma once
+
+#include <map>
+
+#include "runtime/cuda_executor.h"
+
+namespace sinter {
+
+/// One entry with its inputs by name. An input that is not there is the output of that name of the
+/// call before.
+struct EntryCall {
+  std::string entry;
+  std::vector<int64_t> symbol_values;
+  std::map<std::string, HostTensor, std::less<>> inputs;
+};
+
+/// Prepared calls on a session of their own: inputs uploaded, an arena each. Every run reads the same
+/// inputs and, where a state is written, writes the same rows.
+class ResidentCalls {
+ public:
+  /// `session` is one of a CudaModel.
+  static Result<ResidentCalls> create(std::unique_ptr<Session> session, const std::vector<EntryCall>& calls);
+
+  const CudaSession& session() const { return static_cast<const CudaSession&>(*session_); }
+  const CudaStream& stream() const { return session().stream(); }
+  const std::vector<CudaCall>& calls() const { return calls_; }
+  /// All calls' steps, in order.
+  size_t steps() const;
+  Status enqueue_step(size_t index) const;
+  Status enqueue() const;
+
+ private:
+  ResidentCalls() = default;
+
+  std::unique_ptr<Session> session_;
+  CudaMemory memory_;  // per call: inputs, then the arena
+  std::vector<CudaCall> calls_;
+};
+
+}  // namespace sinter
