@@ -5,12 +5,13 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/generate.h"
+#include "driver/text.h"
 
 namespace sinter {
 namespace {
 
 struct GenerateCommand : CommandOptions {
-  std::vector<std::string> tokens;
+  std::vector<std::string> tokens, prompts;
   int64_t count = 64;
   bool greedy = false, ignore_eos = false;
   double temperature = 0, top_p = 1;
@@ -35,14 +36,50 @@ std::string generation_json(const Generation& generation) {
   return json.dump(2) + "\n";
 }
 
-Status generate_command(const GenerateCommand& options) {
-  SINTER_LET(sampling, sampling_of(options));
-  SINTER_LET(request, to_request(options));
+Result<std::vector<std::vector<int32_t>>> prompts_of(const GenerateCommand& options) {
+  if (options.tokens.empty() == options.prompts.empty())
+    return fail("give either --prompt or --tokens", "sinter generate", {}, ExitCode::usage);
   std::vector<std::vector<int32_t>> prompts;
   for (const std::string& text : options.tokens) {
     SINTER_LET(ids, parse_tokens(text, "--tokens"));
     prompts.push_back(std::move(ids));
   }
+  for (const std::string& text : options.prompts) {
+    SINTER_LET(ids, tokenize(options.model, text));
+    prompts.push_back(std::move(ids));
+  }
+  return prompts;
+}
+
+/// Prints one sequence's text as it comes, its prompt first.
+class Printer {
+ public:
+  static Result<Printer> start(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt) {
+    Printer printer{TextStream(tokenizer, true)};
+    for (int32_t id : prompt) SINTER_TRY(printer.print(id));
+    return printer;
+  }
+  Status print(int32_t id) {
+    SINTER_LET(text, stream_.push(id));
+    if (!text.empty()) print_now(text);
+    return {};
+  }
+  Status finish() {
+    SINTER_LET(text, stream_.finish());
+    print_result(text + "\n");
+    return {};
+  }
+
+ private:
+  explicit Printer(TextStream stream) : stream_(std::move(stream)) {}
+  TextStream stream_;
+};
+
+Status generate_command(const GenerateCommand& options) {
+  SINTER_LET(sampling, sampling_of(options));
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(prompts, prompts_of(options));
+  SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(backend, open_backend(options));
   SINTER_LET(model, load_model(request.path, request.load));
   GenerateOptions generating;
@@ -51,14 +88,38 @@ Status generate_command(const GenerateCommand& options) {
   generating.count = options.count;
   generating.stop_at_eos = !options.ignore_eos;
   generating.sampling = sampling;
+  // One text is printed as it grows, several one after the other.
+  const bool as_text = tokenizer && !options.json;
+  std::optional<Printer> growing;
+  Status printed = {};
+  if (as_text && prompts.size() == 1)
+    generating.on_token = [&](size_t, int32_t token) {
+      if (!printed) return;
+      if (!growing) {
+        auto started = Printer::start(*tokenizer, prompts[0]);
+        if (!started) printed = tl::make_unexpected(started.error());
+        else growing.emplace(std::move(*started));
+      }
+      if (printed) printed = growing->print(token);
+    };
   SINTER_LET(generation, generate(model, prompts, generating));
+  SINTER_TRY(printed);
   if (options.json) {
     print_result(generation_json(generation));
+  } else if (growing) {
+    SINTER_TRY(growing->finish());
+  } else if (as_text) {
+    for (size_t s = 0; s < prompts.size(); ++s) {
+      SINTER_LET(printer, Printer::start(*tokenizer, prompts[s]));
+      for (int32_t token : generation.tokens[s]) SINTER_TRY(printer.print(token));
+      SINTER_TRY(printer.finish());
+    }
   } else {
     for (const auto& tokens : generation.tokens) print_result(fmt::format("{}\n", fmt::join(tokens, " ")));
   }
-  note(fmt::format("{} prompt tokens, first token after {:.2f} ms, then {:.3f} ms a token, {:.1f} tokens/s",
-                   generation.prompt_tokens, generation.first_s * 1e3, generation.per_token_s * 1e3,
+  note(fmt::format("{} on {}: {} prompt tokens, first token after {:.2f} ms, then {:.3f} ms a token, {:.1f} tokens/s",
+                   model.module.name, backend->name(), generation.prompt_tokens, generation.first_s * 1e3,
+                   generation.per_token_s * 1e3,
                    generation.per_token_s > 0 ? static_cast<double>(prompts.size()) / generation.per_token_s : 0));
   return {};
 }
@@ -70,7 +131,9 @@ void add_generate(CLI::App& program, Action& action) {
   auto options = std::make_shared<GenerateCommand>();
   add_model(command, *options);
   command.add_option("--tokens", options->tokens, "ids of a prompt; repeat for a batch of sequences")
-      ->type_name("1,2,3")->allow_extra_args(false)->required();
+      ->type_name("1,2,3")->allow_extra_args(false);
+  command.add_option("--prompt", options->prompts, "a text, for the model's own tokenizer; repeat for a batch")
+      ->type_name("TEXT")->allow_extra_args(false);
   command.add_option("-n", options->count, "tokens to add")->check(CLI::PositiveNumber)->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
   command.add_option("--temperature", options->temperature, "above 0: draw, from softmax(logits / T)");

@@ -5,15 +5,13 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/perplexity.h"
-#include "frontends/bounded_file.h"
+#include "driver/text.h"
 
 namespace sinter {
 namespace {
 
-constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
-
 struct PplCommand : CommandOptions {
-  std::string tokens;
+  std::string tokens, text;
   int64_t window = 0;
   bool recompute = false;
 };
@@ -22,8 +20,9 @@ Status ppl_command(const PplCommand& options) {
   if (!options.kv.empty() && (options.recompute || options.window > 0))
     return fail("--kv has a window of its own", "sinter ppl", "leave out --window and --recompute", ExitCode::usage);
   SINTER_LET(request, to_request(options));
-  SINTER_LET(text, read_small_file(options.tokens, kMostTextBytes));
-  SINTER_LET(ids, parse_tokens(text, options.tokens));
+  if (options.tokens.empty() == options.text.empty())
+    return fail("give either --text or --tokens", "sinter ppl", {}, ExitCode::usage);
+  SINTER_LET(ids, options.text.empty() ? read_tokens(options.tokens) : read_text_tokens(options.model, options.text));
   SINTER_LET(backend, open_backend(options));
   SINTER_LET(model, load_model(request.path, request.load));
   PerplexityOptions measuring;
@@ -49,7 +48,8 @@ void add_ppl(CLI::App& program, Action& action) {
   auto options = std::make_shared<PplCommand>();
   add_model(command, *options);
   command.add_option("--tokens", options->tokens, "file with the text's token ids, separated by commas or spaces")
-      ->type_name("FILE")->required();
+      ->type_name("FILE");
+  command.add_option("--text", options->text, "file with the text, for the model's own tokenizer")->type_name("FILE");
   command.add_option("--window", options->window, "tokens that a prediction sees at most; default: the model's positions")
       ->check(CLI::PositiveNumber);
   command.add_flag("--recompute", options->recompute, "compute every prediction anew from the window before it");

@@ -49,6 +49,11 @@ void print_result(std::string_view text) {
     write_error = errno;
 }
 
+void print_now(std::string_view text) {
+  print_result(text);
+  if (!reader_gone) std::fflush(stdout);
+}
+
 Status flush_results() {
   if (!reader_gone && !write_error && std::fflush(stdout) != 0 && errno != EPIPE)
     write_error = errno;

@@ -14,6 +14,8 @@ inline Verbosity verbosity = Verbosity::normal;
 /// To stdout. When the reader has gone away, what it did not want is dropped and the program goes
 /// on; other failures of writing are reported by flush_results.
 void print_result(std::string_view text);
+/// The same, shown at once: for text that grows.
+void print_now(std::string_view text);
 /// The last thing a command does.
 Status flush_results();
 

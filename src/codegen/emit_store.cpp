@@ -20,7 +20,7 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const ValueId stored = form_.stored(task.value);
   const TensorType& type = form_.graph[stored].type;
   const IndexMap coords = space_.identity(type.dims);
-  const std::string element = value(stored, coords);
+  const std::string element = before_rounding(stored, coords);
   const IndexExpr at = address(task, coords);
   const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
   if (fault(Fault::missing_output_write)) return;

@@ -67,11 +67,26 @@ std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
   if (op.kind == OpKind::constant)
     return literal_code(op.attrs.get<double>(AttrName::value), op.type.dtype);
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
-  std::string key = fmt::format("{}:", id.index);
-  for (const IndexExpr& e : coords) key += space_.key(e) + ';';
+  const std::string key = key_of(id, coords);
   if (std::string known = find(key, space_.level(coords)); !known.empty()) return known;
   if (error_ || next_ > kMostValues) return give_up("a group needs too much code");
   return compute(id, coords, key);
+}
+
+std::string ValueEmitter::before_rounding(ValueId id, const IndexMap& coords) {
+  const Op& op = form_.graph[id];
+  const bool narrow = op.type.dtype == DType::f16 || op.type.dtype == DType::bf16;
+  const bool alone = llvm::none_of(form_.graph.ops(), [&](const Op& user) { return llvm::is_contained(user.operands, id); });
+  const bool formula = op_class(op) == OpClass::elementwise || (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32);
+  if (!narrow || !formula || !alone || error_ || !find(key_of(id, coords), space_.level(coords)).empty()) return value(id, coords);
+  const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
+  return op.kind == OpKind::cast ? operands[0] : formula_code(op.kind, operands);
+}
+
+std::string ValueEmitter::key_of(ValueId id, const IndexMap& coords) const {
+  std::string key = fmt::format("{}:", id.index);
+  for (const IndexExpr& e : coords) key += space_.key(e) + ';';
+  return key;
 }
 
 std::string ValueEmitter::find(const std::string& key, Level level) {
@@ -147,12 +162,17 @@ std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std:
   }
 }
 
-std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const std::string& key) {
-  const Op& op = form_.graph[id];
+llvm::SmallVector<std::string, 3> ValueEmitter::operands_of(const Op& op, const IndexMap& coords) {
   llvm::SmallVector<std::string, 3> operands;
   for (ValueId operand : op.operands)
     operands.push_back(
         value(operand, misaligned(form_.graph[operand].type.dims, op.type.dims, coords)));
+  return operands;
+}
+
+std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const std::string& key) {
+  const Op& op = form_.graph[id];
+  const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
   std::string code;
   if (op.kind == OpKind::cast) {
     const DType from = form_.graph[op.operands[0]].type.dtype;

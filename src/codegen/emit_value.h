@@ -34,6 +34,8 @@ class ValueEmitter {
   std::string close();
 
   std::string value(ValueId id, const IndexMap& coords);
+  /// The same for a store, which rounds itself: not rounded yet if nothing else reads the value.
+  std::string before_rounding(ValueId id, const IndexMap& coords);
   /// The value at the current element of the stage.
   std::string element(ValueId id) { return value(id, space_.identity(form_.graph[id].type.dims)); }
   /// Adds a statement for the current element.
@@ -66,6 +68,8 @@ class ValueEmitter {
   std::string table(ValueId id, const IndexMap& coords, const std::string& key);
   std::string reduction(ValueId id, const IndexMap& coords);
   std::string gather(const Op& op, const IndexMap& coords);
+  llvm::SmallVector<std::string, 3> operands_of(const Op& op, const IndexMap& coords);
+  std::string key_of(ValueId id, const IndexMap& coords) const;
   std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
   std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
   IndexExpr loaded_row(const std::string& id, Dim extent, Level level);

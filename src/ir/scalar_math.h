@@ -171,11 +171,21 @@ SINTER_DEVICE float minimum(float a, float b) {
 SINTER_DEVICE int maximum(int a, int b) { return a < b ? b : a; }
 SINTER_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 
+// x, but low or high where it lies outside; NaN stays.
+SINTER_DEVICE float clamp(float x, float low, float high) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  asm("min.NaN.f32 %0, %0, %1;\n\tmax.NaN.f32 %0, %0, %2;" : "+f"(x) : "f"(high), "f"(low));
+  return x;
+#else
+  x = x > high ? high : x;
+  return x < low ? low : x;
+#endif
+}
+
 // exp(x) = 2^n e^r, n = round(x / ln 2), |r| <= ln 2 / 2. The scaling is in two steps, of which
 // only the second can round (a subnormal result) or overflow.
 SINTER_DEVICE float exp(float x) {
-  x = x > 89.0f ? 89.0f : x;      // e^89 is infinite
-  x = x < -104.0f ? -104.0f : x;  // e^-104 is 0
+  x = clamp(x, -104.0f, 89.0f);  // e^-104 is 0, e^89 infinite
   const float shifted = fma(x, 0x1.715476p+0f, 12582912.0f);  // 1.5 * 2^23: n in the low bits
   const float n = shifted - 12582912.0f;
   float r = fma(n, -0x1.62e430p-1f, x);
@@ -187,10 +197,11 @@ SINTER_DEVICE float exp(float x) {
   p = fma(p, r, 0x1.fffffcp-2f);
   p = fma(p, r, 1.0f);
   p = fma(p, r, 1.0f);
-  const int exponent = static_cast<int>(float_bits(shifted) - 0x4b400000u);
-  const int half = exponent >> 1;
-  return p * bits_float(static_cast<u32>(half + 127) << 23) *
-         bits_float(static_cast<u32>(exponent - half + 127) << 23);
+  // Sums of shifted numbers are one instruction; the bits above n leave at the top.
+  const u32 exponent = float_bits(shifted) - 0x4b400000u;
+  const u32 half = static_cast<u32>(static_cast<int>(exponent) >> 1);
+  return p * bits_float((half << 23) + 0x3f800000u) *
+         bits_float(((exponent - half) << 23) + 0x3f800000u);
 }
 
 // log(x) = n ln 2 + log(1 + f), 1 + f in [2/3, 4/3).
@@ -233,7 +244,7 @@ SINTER_DEVICE float tanh(float x) {
     p = fma(p, s, -0x1.555548p-2f);
     y = fma(p * s, a, a);
   } else {
-    y = 1.0f - 2.0f / (exp(a + a) + 1.0f);
+    y = 1.0f - 2.0f * (1.0f / (exp(a + a) + 1.0f));
   }
   return copy_sign(y, x);
 }

@@ -1,7 +1,7 @@
 // Element types in memory, and chunks of 8 elements moved in accesses of 16 bytes.
 //
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
-// truth value. load and store convert; what is stored has been rounded before. Chunks are aligned
+// truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are aligned
 // to their size in memory, at most 16 bytes, and loaded from memory that the kernel does not write.
 #pragma once
 
@@ -58,8 +58,25 @@ SINTER_DEVICE float low_half(const f16*, unsigned word) {
 SINTER_DEVICE float low_half(const bf16*, unsigned word) {
   return math::bf16_to_float(static_cast<unsigned short>(word));
 }
-SINTER_DEVICE unsigned half_bits(const f16*, float x) { return math::float_to_f16(x); }
-SINTER_DEVICE unsigned half_bits(const bf16*, float x) { return math::float_to_bf16(x); }
+// Two elements as they lie in memory, rounded in one instruction where there is one.
+SINTER_DEVICE unsigned pack(const f16*, float low, float high) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  unsigned word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return math::float_to_f16(low) | static_cast<unsigned>(math::float_to_f16(high)) << 16;
+#endif
+}
+SINTER_DEVICE unsigned pack(const bf16*, float low, float high) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return math::float_to_bf16(low) | static_cast<unsigned>(math::float_to_bf16(high)) << 16;
+#endif
+}
 
 SINTER_DEVICE float from_word(const float*, unsigned word) { return math::bits_float(word); }
 SINTER_DEVICE int from_word(const int*, unsigned word) { return static_cast<int>(word); }
@@ -81,7 +98,7 @@ template <typename T>
 SINTER_DEVICE void store_chunk(T* p, const float (&in)[8]) {
   unsigned word[4];
 #pragma unroll
-  for (int k = 0; k < 4; ++k) word[k] = half_bits(p, in[2 * k]) | half_bits(p, in[2 * k + 1]) << 16;
+  for (int k = 0; k < 4; ++k) word[k] = pack(p, in[2 * k], in[2 * k + 1]);
   store_words(p, make_uint4(word[0], word[1], word[2], word[3]));
 }
 

@@ -1,0 +1,20 @@
+// Between texts and token ids, by the tokenizer in the model's folder.
+#pragma once
+
+#include "frontends/tokenizer.h"
+
+namespace sinter {
+
+/// "1,2 3" as ids; an error names `where`.
+Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where);
+/// A file of ids, separated by commas or white space.
+Result<std::vector<int32_t>> read_tokens(const std::string& path);
+/// A text file as ids, special tokens of a beginning included.
+Result<std::vector<int32_t>> read_text_tokens(const std::string& model, const std::string& path);
+/// A text as ids, special tokens of a beginning included.
+Result<std::vector<int32_t>> tokenize(const std::string& model, std::string_view text);
+
+/// The tokenizer in the model's folder; nothing where there is none.
+Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model);
+
+}  // namespace sinter
