@@ -79,6 +79,12 @@ graph(%t: f16[50257, 1600], %p: f16[1024, 1600], %ids: i32[N], %pos: i32[N], %w:
   %y = layer_norm %x, %w, %b {eps = 1e-5} : f16[N, 1600]
 })"};
 
+const GroupText kAttentionSplit = {"attention_split", 0, R"(
+graph(%qkv: bf16[N, 3072], %k: bf16[K, 512], %v: bf16[K, 512], %first: i32[N], %last: i32[N]) -> (%y) {
+  %q = slice %qkv {axis = 1, begin = 0, size = 2048} : bf16[N, 2048]
+  %y = attention_split %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 32} : f32[N, 32, 32, 66]
+})"};
+
 }  // namespace
 
 TEST_CASE("kernels in full") {
@@ -88,11 +94,13 @@ TEST_CASE("kernels in full") {
   check_text("rope_append.cu", emit(kRopeAppend));
   check_text("gelu.cu", emit(kGelu));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
+  check_text("attention_split.cu", emit(kAttentionSplit));
+  check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
 }
 
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
-  for (const std::vector<GroupText>* list : {&kRowGroups, &kFixedGroups})
+  for (const std::vector<GroupText>* list : {&kRowGroups, &kFixedGroups, &kOpaqueGroups})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);
       Graph renamed = make_group(text, DType::bf16, 64);
@@ -206,6 +214,16 @@ graph(%c: f32[9, 8], %x: f32[N, 8], %slot: i32[N]) -> (%y) {
   %a = kv_append %c, %x, %slot : f32[9, 8]
   %y = exp %a : f32[9, 8]
 })") == "a group reads the state that it writes");
+  CHECK(refused(1, R"(
+graph(%p: f32[N, 2, 3, 10], %x: f32[N, 16]) -> (%y) {
+  %m = attention_merge %p {dtype = f32} : f32[N, 16]
+  %y = add %m, %x : f32[N, 16]
+})") == "an opaque op shares its kernel with others");
+  CHECK(refused(0, R"(
+graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
+  %k = transpose %t {axes = [1, 0]} : f32[9, 4]
+  %y = attention_split %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 1, 2, 6]
+})") == "an opaque op reads a matrix without rows of neighbouring elements");
 }
 
 }  // namespace sinter

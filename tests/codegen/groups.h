@@ -23,6 +23,10 @@ struct GroupText {
 extern const std::vector<GroupText> kRowGroups;
 /// Groups that fix their sizes.
 extern const std::vector<GroupText> kFixedGroups;
+/// One opaque op each, read through views.
+extern const std::vector<GroupText> kOpaqueGroups;
+/// The choice of tokens from a vocabulary of any size.
+extern const GroupText kSampleGroup;
 
 /// The group with its placeholders filled in.
 Graph make_group(const GroupText& group, DType dtype, int64_t width);

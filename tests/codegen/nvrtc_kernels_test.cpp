@@ -32,6 +32,9 @@ TEST_CASE("emitted kernels compile") {
       add(text, DType::bf16, 129);
     }
     for (const GroupText& text : kFixedGroups) add(text, DType::bf16, 0);
+    for (const GroupText& text : kOpaqueGroups)
+      for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
+    add(kSampleGroup, DType::f16, 128256);
     device.max_threads_per_block = 64;
     device.registers_per_block = 0;
     add(kRowGroups[0], DType::f32, 4096);

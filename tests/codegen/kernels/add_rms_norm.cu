@@ -8,7 +8,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(512)
-add_rms_norm_01619afb(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+add_rms_norm_d6f77887(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
@@ -43,8 +43,7 @@ add_rms_norm_01619afb(const f16* __restrict__ x0, const f16* __restrict__ x1, co
     for (int e = 0; e < 8; ++e) {
       const float v6 = math::mul(k0[j][e], v5);
       const float v7 = round_f16(v6);
-      const float v8 = round_f16(math::mul(v7, k1[j][e]));
-      o1[e] = v8;
+      o1[e] = math::mul(v7, k1[j][e]);
     }
     store_chunk(y1 + row * 4096 + i, o1);
   }

@@ -10,7 +10,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-embedding_add_layer_norm_0b1efc3a(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+embedding_add_layer_norm_5e08b17c(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
@@ -68,8 +68,7 @@ embedding_add_layer_norm_0b1efc3a(const f16* __restrict__ x0, const f16* __restr
         const float v9 = math::mul(k1[j][e], v8);
         const float v10 = math::mul(v9, k2[j][e]);
         const float v11 = math::add(v10, k3[j][e]);
-        const float v12 = round_f16(v11);
-        o1[e] = v12;
+        o1[e] = v11;
       }
       store_chunk(y1 + row * 1600 + i, o1);
     }

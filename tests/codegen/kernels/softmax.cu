@@ -8,7 +8,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_eb92a382(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+softmax_dd388678(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
@@ -38,6 +38,7 @@ softmax_eb92a382(const float* __restrict__ x0, float* __restrict__ y0, long long
     }
   }
   const float s1 = reduce_row<256>(lanes1, shared + 8);
+  const float v7 = math::div(0x1p+0f, s1);
   for (int i = 8 * thread; i < n1; i += 2048) {
     const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
 #pragma unroll
@@ -46,8 +47,8 @@ softmax_eb92a382(const float* __restrict__ x0, float* __restrict__ y0, long long
         const float v4 = load(x0 + row * n1 + i + e);
         const float v5 = math::sub(v4, s0);
         const float v6 = math::exp(v5);
-        const float v7 = math::div(v6, s1);
-        store(y0 + row * n1 + i + e, v7);
+        const float v8 = math::mul(v6, v7);
+        store(y0 + row * n1 + i + e, v8);
       }
     }
   }

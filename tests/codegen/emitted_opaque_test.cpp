@@ -1,0 +1,88 @@
+// Kernels of opaque ops compute what the host evaluator computes, bit for bit.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "codegen/kernel_trials.h"
+
+namespace sinter {
+namespace {
+
+/// The inputs that decide what an opaque op does: ranges of keys of every kind, ways to choose.
+class OpaqueInputs {
+ public:
+  OpaqueInputs(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+               std::vector<HostTensor>& inputs)
+      : group_(kernel.group),
+        op_(group_[group_.outputs[0]]),
+        values_(symbol_values),
+        inputs_(inputs) {}
+
+  void vary() {
+    if (op_.kind == OpKind::attention_split) vary_ranges();
+    if (op_.kind == OpKind::sample) vary_choices();
+  }
+
+ private:
+  HostTensor& operand(size_t i) {
+    const ValueId root = root_of(group_, op_.operands[i]);
+    const auto at = llvm::find(group_.inputs, root);
+    return inputs_[static_cast<size_t>(at - group_.inputs.begin())];
+  }
+
+  template <typename T, typename Value>
+  void set(size_t index, const Value& value) {
+    HostTensor& tensor = operand(index);
+    for (int64_t i = 0; i < tensor.volume(); ++i) tensor.data<T>()[i] = static_cast<T>(value(i));
+  }
+
+  void vary_ranges() {
+    const Dim dim = group_[op_.operands[1]].type.dims[0];
+    const int64_t rows = dim.is_constant() ? dim.constant() : values_[dim.symbol().index];
+    // All keys, the first, three in the middle, the last, none, all but two, the second half, none.
+    const int64_t first[] = {0, 0, rows / 3, rows - 1, 5, 1, rows / 2, 0};
+    const int64_t last[] = {rows - 1, 0, rows / 3 + 2, rows - 1, 4, rows - 2, rows - 1, -1};
+    set<int32_t>(3, [&](int64_t i) { return first[i % 8]; });
+    if (op_.operands[4] != op_.operands[3]) set<int32_t>(4, [&](int64_t i) { return last[i % 8]; });
+  }
+
+  void vary_choices() {
+    const int64_t width = group_[op_.operands[0]].type.dims[1].constant();
+    const double temperatures[] = {1, 0, 0.5, 2, 1e-3, INFINITY, -1, 0.8, 1e-42};
+    const int64_t top_ks[] = {0, 1, 5, width - 1, width, 50, -2, 2};
+    const double top_ps[] = {1, 0.9, 0, 0.5, 0.1, 2, 0.99};
+    set<float>(1, [&](int64_t i) { return temperatures[i % 9]; });
+    set<int32_t>(4, [&](int64_t i) { return i * 12345 - 7; });
+    set<int32_t>(2, [&](int64_t i) { return top_ks[i % 8]; });
+    set<float>(3, [&](int64_t i) { return top_ps[i % 7]; });
+    set<int32_t>(5, [&](int64_t i) { return i * i; });
+  }
+
+  const Graph& group_;
+  const Op& op_;
+  llvm::ArrayRef<int64_t> values_;
+  std::vector<HostTensor>& inputs_;
+};
+
+void vary(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+          std::vector<HostTensor>& inputs) {
+  OpaqueInputs(kernel, symbol_values, inputs).vary();
+}
+
+}  // namespace
+
+TEST_CASE("attention in splits, its merge and the choice of tokens, read through views") {
+  Trials trials;
+  for (const GroupText& group : kOpaqueGroups)
+    for (DType dtype : kFloats) trials.add(group, dtype, 0, *find_device("sm_90a"));
+  run_trials(trials, {{8, 0, 150, 0}, {5, 0, 5, 0}, {0, 0, 0, 0}}, vary);
+}
+
+TEST_CASE("the choice of tokens from vocabularies of one to many for each thread") {
+  Trials trials;
+  for (int64_t width : {1, 100, 1025, 5000})
+    for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, width, *find_device("sm_90a"));
+  run_trials(trials, {{20, 0, 0, 0}}, vary);
+}
+
+}  // namespace sinter

@@ -1,0 +1,68 @@
+#include "codegen/kernel_trials.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "ir/scalar_math.h"
+#include "runtime/random_inputs.h"
+#include "shim/kernel_shim.h"
+
+namespace sinter {
+namespace {
+
+/// Zeros of both signs, infinities, NaN and subnormals among a tensor's elements.
+void sprinkle(HostTensor& tensor, size_t seed) {
+  constexpr double kSpecial[] = {-0.0, 0.0, INFINITY, -INFINITY, NAN, 1e-40, -6e-8, 65504, 3e38};
+  const auto count = static_cast<size_t>(tensor.volume());
+  for (size_t i = seed % 11, k = seed; i < count; i += 11 + i % 3, ++k) {
+    const double value = kSpecial[k % std::size(kSpecial)];
+    if (tensor.dtype == DType::f32) tensor.data<float>()[i] = math::to_float_sticky(value);
+    if (tensor.dtype == DType::f16) tensor.data<uint16_t>()[i] = math::double_to_f16(value);
+    if (tensor.dtype == DType::bf16) tensor.data<uint16_t>()[i] = math::double_to_bf16(value);
+  }
+}
+
+}  // namespace
+
+void Trials::add(const GroupText& group, DType dtype, int64_t width,
+                 const DeviceDescription& device) {
+  auto kernel =
+      emit_kernel(make_group(group, dtype, width), group.prefix_rank, group_symbols(), device);
+  REQUIRE_MESSAGE(kernel.has_value(),
+                  (std::string(group.name) + ": " + (kernel ? "" : kernel.error().message())));
+  kernels.push_back(std::move(*kernel));
+  names.push_back(fmt::format("{} {} width {} ({} threads, {} registers)", group.name,
+                              to_string(dtype), width, device.max_threads_per_block,
+                              device.registers_per_block));
+}
+
+void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbol_values,
+                const InputEditor& edit) {
+  std::vector<const Kernel*> pointers;
+  for (const Kernel& kernel : trials.kernels) pointers.push_back(&kernel);
+  const auto shim = KernelShim::compile(pointers);
+  REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().what));
+  for (size_t k = 0; k < trials.kernels.size(); ++k) {
+    const Kernel& kernel = trials.kernels[k];
+    for (const auto& values : symbol_values) {
+      auto inputs = random_inputs(kernel.group, group_symbols(), values, k + 1);
+      REQUIRE_MESSAGE(inputs.has_value(), (inputs ? "" : inputs.error().message()));
+      if (edit) edit(kernel, values, *inputs);
+      for (const bool special : {false, true}) {
+        std::vector<const HostTensor*> tensors;
+        for (size_t i = 0; i < inputs->size(); ++i) {
+          if (special) sprinkle((*inputs)[i], k + i);
+          tensors.push_back(&(*inputs)[i]);
+        }
+        const Status status = check_kernel(*shim, kernel, group_symbols(), values, tensors);
+        CHECK_MESSAGE(status.has_value(),
+                      (trials.names[k] + ", N = " + std::to_string(values[0]) +
+                       (special ? ", special values: " : ": ") +
+                       (status ? "" : status.error().message() + "\n" + kernel.source)));
+      }
+    }
+  }
+}
+
+}  // namespace sinter

@@ -1,0 +1,33 @@
+// Emitted kernels tried on inputs: their text, run on the CPU, against the host evaluator.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/emit.h"
+#include "codegen/groups.h"
+#include "runtime/host_tensor.h"
+
+namespace sinter {
+
+inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
+
+struct Trials {
+  std::deque<Kernel> kernels;
+  std::vector<std::string> names;  // for messages
+
+  void add(const GroupText& group, DType dtype, int64_t width, const DeviceDescription& device);
+};
+
+/// Changes the inputs of a kernel's group, which random_inputs made.
+using InputEditor = std::function<void(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+                                       std::vector<HostTensor>& inputs)>;
+
+/// Runs every kernel with every row of values of group_symbols(), on ordinary inputs and with
+/// special values among them, and checks that it gives the evaluator's bits.
+void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbol_values,
+                const InputEditor& edit = {});
+
+}  // namespace sinter
