@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <charconv>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -19,19 +18,6 @@ struct BenchCommand : CommandOptions {
   BenchOptions bench;
 };
 
-/// "N=16384"
-Result<std::pair<std::string, int64_t>> parse_symbol(const std::string& text) {
-  const size_t equals = text.find('=');
-  int64_t value = 0;
-  if (equals != std::string::npos && equals > 0) {
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
-    if (error == std::errc() && rest == end && rest != text.data() + equals + 1 && value >= 0)
-      return std::pair(text.substr(0, equals), value);
-  }
-  return fail(fmt::format("\"{}\" is no size", printable(text)), "--symbol", "write for example N=16384", ExitCode::usage);
-}
-
 Result<BenchOptions> bench_options(const BenchCommand& options) {
   BenchOptions bench = options.bench;
   if (options.no_fuse)
@@ -42,7 +28,7 @@ Result<BenchOptions> bench_options(const BenchCommand& options) {
   if (!options.prompts.empty()) bench.prompts = options.prompts;
   if (options.context > 0) bench.context = options.context;
   for (const std::string& text : options.symbols) {
-    SINTER_LET(symbol, parse_symbol(text));
+    SINTER_LET(symbol, parse_size(text));
     bench.symbols.push_back(std::move(symbol));
   }
   bench.on_stage = [](const std::string& text) { progress(text); };
@@ -53,8 +39,8 @@ Status bench_command(const BenchCommand& options) {
   SINTER_LET(bench_with, bench_options(options));
   SINTER_LET(backend, open_backend(options, options.tune));
   bench_with.backend = backend;
+  bench_with.tuned = options.tune;
   SINTER_LET(report, bench(options.model, bench_with));
-  report.tuned = options.tune;
   print_result(options.json ? bench_json(report) : bench_text(report));
   if (!options.save_record.empty()) SINTER_TRY(write_text(options.save_record, backend->record().to_json()));
   return {};

@@ -15,6 +15,7 @@ constexpr int64_t kUsualPrompts[] = {512, 2048};
 constexpr int64_t kUsualContext = 1024;
 // Long enough that the start of a kernel is less than a hundredth of its time.
 constexpr size_t kReadBytes = size_t{1} << 30;
+constexpr int64_t kGemmSize = 8192;
 
 using Clock = std::chrono::steady_clock;
 
@@ -101,6 +102,8 @@ Status bench_language_model(BenchPlans& plans, const BenchOptions& options, cons
   const auto stage = [&](const std::string& text) {
     if (options.on_stage) options.on_stage(text);
   };
+  if (options.tokens == 0 && lengths.prompts.empty())
+    return fail("there is nothing to measure", "-n 0", "give lengths of prefills with -p", ExitCode::usage);
   if (options.tokens > 0) {
     stage("read ceiling");
     SINTER_LET(read, ceilings.read(kReadBytes));
@@ -110,7 +113,7 @@ Status bench_language_model(BenchPlans& plans, const BenchOptions& options, cons
   }
   if (lengths.prompts.empty()) return {};
   stage("GEMM ceiling");
-  SINTER_LET(gemm, ceilings.gemm_bf16());
+  SINTER_LET(gemm, ceilings.gemm(plans.spec->dtype, kGemmSize));
   for (int64_t length : lengths.prompts) {
     stage(fmt::format("prefill of {}", length));
     SINTER_LET(prefill, bench_prefill(plans, options, length, gemm));
@@ -140,6 +143,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
     return fail("a benchmark needs a GPU: " + options.backend->why(), options.backend->name(), {}, ExitCode::device);
   BenchReport report;
   report.repeat = options.repeat;
+  report.tuned = options.tuned;
   if (options.on_stage) options.on_stage("compiling and loading");
   SINTER_LET(plans, make_bench_plans(path, options, report));
   report.model = plans.frozen.name;
@@ -156,7 +160,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
     SINTER_LET(cases, bench_entries(plans, options, ceilings));
     report.cases = std::move(cases);
   }
-  report.seconds.emplace_back("first calls", plans.first_calls_s);
+  report.seconds.emplace_back(options.tuned ? "tuning and first calls" : "first calls", plans.first_calls_s);
   return report;
 }
 

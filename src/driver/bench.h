@@ -13,6 +13,7 @@ struct BenchOptions {
   std::shared_ptr<Backend> backend;  // of a GPU
   LoadOptions load;
   CompileOptions compile;            // of the fused plan; the unfused one has the same target
+  bool tuned = false;                // the backend chooses matrix products by timing
   int64_t repeat = 10;               // samples of each plan
   uint64_t seed = 1;                 // of tokens and inputs
   // Language models. Sizes that are not given are the usual ones that the model's positions allow.
