@@ -327,23 +327,6 @@ void GraphGenerator::einsum() {
   op(OpKind::einsum, {*a, value_of(other)}, std::move(attrs));
 }
 
-void GraphGenerator::attention() {
-  const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 3);
-  const int64_t width = random_.pick(std::array{1, 2, 4, 5, 8}), value_width = random_.pick(std::array{1, 3, 4, 8});
-  const int64_t rows = random_.between(12, 20);
-  const ValueId q = value_of({main_dtype_, {rows_, Dim(heads * width)}});
-  const ValueId keys = value_of({main_dtype_, {Dim(rows), Dim(kv_heads * width)}});
-  const ValueId values = value_of({main_dtype_, {Dim(rows), Dim(kv_heads * value_width)}});
-  const Value slot = slots(rows_, rows);
-  if (!slot) return;
-  Attributes attrs;
-  attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
-  attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
-  if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
-  if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
-  op(OpKind::attention, {q, keys, values, input({DType::i32, {rows_}}), *slot}, std::move(attrs));
-}
-
 void GraphGenerator::rope() {
   const int64_t heads = random_.between(1, 3), width = 2 * random_.between(1, 5);
   rotate(value_of({main_dtype_, {rows_, Dim(heads * width)}}), heads);

@@ -46,6 +46,7 @@ TEST_CASE("a seed gives the same module and data again") {
 TEST_CASE("every op, element type, and kind of result occurs") {
   std::map<OpKind, int> ops;
   std::map<DType, int> dtypes;
+  int of_few_tokens = 0, of_many_tokens = 0;
   int repeated = 0, inputs_returned = 0, returned_and_used = 0, symbolic = 0, empty = 0, versions = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Case test = generate(seed);
@@ -54,6 +55,7 @@ TEST_CASE("every op, element type, and kind of result occurs") {
     for (const Op& op : graph.ops()) {
       ++ops[op.kind];
       ++dtypes[op.type.dtype];
+      if (op.kind == OpKind::attention) ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
       for (Dim dim : op.type.dims) symbolic += !dim.is_constant(), empty += dim.is(0);
       versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
     }
@@ -64,7 +66,7 @@ TEST_CASE("every op, element type, and kind of result occurs") {
       returned_and_used += !users[output.index].empty();
     }
   }
-  for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::attention); ++kind) {
+  for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::sample); ++kind) {
     const auto op = static_cast<OpKind>(kind);
     // `file` stands in weight functions only, attention_softmax in expanded graphs only.
     if (op == OpKind::file || op == OpKind::attention_softmax) continue;
@@ -72,6 +74,9 @@ TEST_CASE("every op, element type, and kind of result occurs") {
   }
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})
     CHECK(dtypes[dtype] > 100);
+  // At most 8 tokens where the number is a constant, at most 12 where it is a symbol.
+  CHECK(of_few_tokens > 10);
+  CHECK(of_many_tokens > 10);
   CHECK(repeated > 5);
   CHECK(inputs_returned > 5);
   CHECK(returned_and_used > 50);

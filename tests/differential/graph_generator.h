@@ -72,10 +72,20 @@ class GraphGenerator {
   void old_and_new();
   void linear();
   void einsum();
-  void attention();
   void rope();
   Value slots(Dim count, int64_t rows);
   Value append_to(ValueId version, ValueId value, ValueId slot);
+
+  // Attention and what has a kernel of its own (generate_attention.cpp).
+  struct Attended {
+    llvm::SmallVector<ValueId, 5> operands;
+    Attributes attrs;
+  };
+  ValueId columns(const TensorType& type);
+  std::optional<Attended> attended(int64_t rows);
+  void attention();
+  void split_attention();
+  void sample();
 
   // Parts of transformers (generate_blocks.cpp).
   ValueId project(ValueId x, int64_t width);

@@ -21,7 +21,7 @@ constexpr int kSpecialPercent = 4;  // of the elements, in a case that has any
 struct Rows {
   int64_t limit = -1;     // values are 0 .. limit-1; -1: any integer
   bool distinct = false;  // slots of an append
-  std::optional<ValueId> at_most;  // the first key of a token: not after this other value's
+  std::optional<ValueId> at_most;  // the first key of a token: seldom after this other value's
 };
 
 class DataMaker {
@@ -80,8 +80,9 @@ Rows DataMaker::rows_read_by(ValueId input) const {
     const auto extent = [&](size_t operand) { return graph_[op.operands[operand]].type.dims[0]; };
     if (op.kind == OpKind::embedding && reads(1)) limit(extent(0));
     if (op.kind == OpKind::kv_append && reads(2)) limit(extent(0)), rows.distinct = true;
-    if (op.kind == OpKind::attention && (reads(3) || reads(4))) limit(extent(1));
-    if (op.kind == OpKind::attention && reads(3)) rows.at_most = op.operands[4];
+    const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_split;
+    if (attends && (reads(3) || reads(4))) limit(extent(1));
+    if (attends && reads(3)) rows.at_most = op.operands[4];
   }
   return rows;
 }
@@ -139,7 +140,9 @@ Result<HostTensor> DataMaker::first_keys(const TensorType& type, ValueId slots,
     const int64_t last = slot == graph_.inputs.end()
                              ? i
                              : inputs[slot - graph_.inputs.begin()].data<int32_t>()[i];
-    tensor.data<int32_t>()[i] = static_cast<int32_t>(random_.chance(50) ? 0 : random_.between(0, last));
+    // A token whose first key comes after its last sees none.
+    const int64_t first = random_.chance(50) ? 0 : random_.chance(4) ? last + 1 : random_.between(0, last);
+    tensor.data<int32_t>()[i] = static_cast<int32_t>(first);
   }
   return std::move(tensor);
 }
