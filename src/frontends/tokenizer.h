@@ -1,9 +1,17 @@
 // Text to token ids and back, as the model's own tokenizer does it.
 //
 // Read are tokenizer.json (Hugging Face tokenizers; BPE, WordPiece, Unigram), tokenizer.model
-// (SentencePiece) and tokenizer.bin (llama2.c). A component that is not known is an error that
-// names its place in the file. Ids equal those of the reference libraries, up to the version of
-// Unicode that properties of characters are taken from.
+// (SentencePiece; BPE, unigram) and tokenizer.bin (llama2.c). A component or setting that is not
+// known is an error that names its place in the file.
+//
+// Ids and texts equal those of the reference libraries, but for this:
+// - Properties of characters are those of one version of Unicode; the libraries mix several, so
+//   that characters of the last ten years may differ.
+// - Truncation and padding, which are for batches, are not applied. Dropout is refused.
+// - An added token whose id contradicts the vocabulary is refused, and one with any other id has
+//   that id; Hugging Face's library numbers such tokens itself, with a warning.
+// - An added token is decoded as it is spelled, not as it is normalized (as that library did up to
+//   version 0.22).
 #pragma once
 
 #include <memory>

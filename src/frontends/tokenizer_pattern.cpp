@@ -1,56 +1,13 @@
 // Translation of regular expressions from Oniguruma's (Ruby) syntax to PCRE2's.
 #include <algorithm>
-#include <array>
 #include <vector>
 
+#include "frontends/tokenizer_pattern_names.h"
 #include "frontends/tokenizer_regex.h"
 #include "frontends/tokenizer_unicode.h"
 
 namespace sinter {
 namespace {
-
-// Oniguruma's \w within a class, and outside one, where it takes some of Latin-1's numbers too.
-constexpr std::string_view word_class = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-constexpr std::string_view word_set =
-    R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-constexpr std::string_view boundary = "(?:(?<=[W])(?![W])|(?<![W])(?=[W]))";
-constexpr std::string_view no_boundary = "(?:(?<=[W])(?=[W])|(?<![W])(?![W]))";
-
-struct PropertyName {
-  std::string_view from, to;
-};
-// Names that do not mean a script. PCRE2 takes a bare script name for Script_Extensions.
-constexpr std::array<PropertyName, 26> properties{{
-    {"Letter", "L"},
-    {"Mark", "M"},
-    {"Number", "N"},
-    {"Punctuation", "P"},
-    {"Punct", "P"},
-    {"Symbol", "S"},
-    {"Separator", "Z"},
-    {"Other", "C"},
-    {"Digit", "Nd"},
-    {"Alpha", "Alphabetic"},
-    {"Space", "White_Space"},
-    {"Upper", "Uppercase"},
-    {"Lower", "Lowercase"},
-    {"Any", "Any"},
-    {"ASCII", "ASCII"},
-    {"Alphabetic", "Alphabetic"},
-    {"White_Space", "White_Space"},
-    {"Uppercase", "Uppercase"},
-    {"Lowercase", "Lowercase"},
-    {"Ideographic", "Ideographic"},
-    {"Emoji", "Emoji"},
-    {"Emoji_Presentation", "Emoji_Presentation"},
-    {"Emoji_Modifier", "Emoji_Modifier"},
-    {"Emoji_Modifier_Base", "Emoji_Modifier_Base"},
-    {"Emoji_Component", "Emoji_Component"},
-    {"Extended_Pictographic", "Extended_Pictographic"},
-}};
-constexpr std::string_view categories =
-    " C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So "
-    "Z Zl Zp Zs ";
 
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -195,61 +152,13 @@ class Translator {
 
   Status escape(bool in_class) {
     const char c = peek(1);
-    if (!in_class) {
-      atom_ = out_.size();
-      switch (c) {
-        case 'w':
-          return put(fmt::format("[{}]", word_set), 2);
-        case 'W':
-          return put(fmt::format("[^{}]", word_set), 2);
-        case 'b':
-          return assertion(boundary);
-        case 'B':
-          return assertion(no_boundary);
-        case 'A':
-        case 'z':
-        case 'Z':
-          copy(2);
-          return {};
-        default:
-          break;
-      }
-    }
-    switch (c) {
-      case 'w':
-        return put(word_class, 2);
-      case 's':
-        return put("\\p{White_Space}", 2);
-      case 'S':
-        return put("\\P{White_Space}", 2);
-      case 'd':
-        return put("\\p{Nd}", 2);
-      case 'D':
-        return put("\\P{Nd}", 2);
-      case 'h':
-        return put("\\p{ASCII_Hex_Digit}", 2);
-      case 'H':
-        return put("\\P{ASCII_Hex_Digit}", 2);
-      case 'v':
-        return put("\\x{b}", 2);
-      case 'b':
-        return put("\\x{8}", 2);
-      case 't':
-      case 'n':
-      case 'r':
-      case 'f':
-      case 'a':
-      case 'e':
-        copy(2);
-        return {};
-      case 'p':
-      case 'P':
-        return property();
-      case 'x':
-      case 'u':
-        return code();
-      default:
-        break;
+    if (!in_class) atom_ = out_.size();
+    if (c == 'p' || c == 'P') return property();
+    if (c == 'x' || c == 'u') return code();
+    if (const PatternEscape* known = find_pattern_escape(c)) {
+      const std::string_view meant = in_class ? known->inside : known->outside;
+      if (meant.empty()) return refuse("an escape that is not supported within a class");
+      return put(meant, 2);
     }
     if (is_ascii_punctuation(static_cast<unsigned char>(c)) || c == ' ') {
       copy(2);
@@ -261,17 +170,6 @@ class Translator {
       return {};
     }
     return refuse("an escape that is not supported");
-  }
-
-  Status assertion(std::string_view text) {
-    for (char c : text) {
-      if (c == 'W')
-        out_ += word_set;
-      else
-        out_ += c;
-    }
-    at_ += 2;
-    return {};
   }
 
   /// \p{Name}, \p{^Name}, \P{Name}
@@ -287,14 +185,8 @@ class Translator {
     const auto plain = [](char c) { return c == '_' || (c | 32) - 'a' + 0u < 26u; };
     if (name.empty() || !std::all_of(name.begin(), name.end(), plain))
       return refuse("a property's name that is not supported");
-    const auto known = std::find_if(properties.begin(), properties.end(),
-                                    [&](const PropertyName& row) { return row.from == name; });
-    std::string meant = "sc:" + std::string(name);
-    if (known != properties.end())
-      meant = known->to;
-    else if (categories.find(fmt::format(" {} ", name)) != categories.npos)
-      meant = name;
-    return put(fmt::format("\\{}{{{}}}", negative ? 'P' : 'p', meant), end + 1 - at_);
+    return put(fmt::format("\\{}{{{}}}", negative ? 'P' : 'p', pcre2_property(name)),
+               end + 1 - at_);
   }
 
   /// \x{H…}, \xHH below 80 (above, it is a byte), \uHHHH
