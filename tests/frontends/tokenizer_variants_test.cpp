@@ -47,5 +47,19 @@ TEST_CASE("every component, as the reference library") {
   }
 }
 
+TEST_CASE("models that do not say their type") {
+  const TemporaryFolder temporary;
+  for (const char* base : {"bytelevel_gpt2", "wordpiece_bert", "unigram_t5"}) {
+    CAPTURE(base);
+    json file = json::parse(bytes_of(folder + base + "/tokenizer.json"));
+    const std::string named = temporary.write("named.json", file.dump());
+    REQUIRE(file["model"].erase("type") == 1);
+    const auto tokenizer = Tokenizer::open(temporary.write("unnamed.json", file.dump()));
+    REQUIRE_MESSAGE(tokenizer, tokenizer.error().message());
+    const std::string text = "What 123 words don't say";
+    CHECK(tokenizer->encode(text, true) == Tokenizer::open(named)->encode(text, true).value());
+  }
+}
+
 }  // namespace
 }  // namespace sinter
