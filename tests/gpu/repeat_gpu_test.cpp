@@ -1,0 +1,74 @@
+// The same calls give the same bits every time: of all logits, and of tokens that a recorded graph
+// samples.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "driver/decoder.h"
+#include "driver/generator.h"
+#include "driver/ready_model.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kRuns = 100;
+constexpr int64_t kSteps = 4;
+const std::vector<std::vector<int32_t>> kPrompts = {{1, 17, 4, 150, 33, 9, 2}, {5, 6, 7}};
+
+// The suite may run on another machine than it was built on.
+std::string tests_folder() {
+  const char* folder = std::getenv("SINTER_TESTS_DIR");
+  return folder != nullptr ? folder : SINTER_TESTS_DIR;
+}
+
+template <typename T>
+T value(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
+  return std::move(*result);
+}
+
+/// Prefill and decoding of given tokens in a session of its own; all logits.
+std::vector<HostTensor> run_once(const std::shared_ptr<const Model>& model, const CallOptions& options) {
+  Decoder decoder = value(Decoder::create(model, static_cast<int64_t>(kPrompts.size()), 16));
+  std::vector<HostTensor> logits = {value(decoder.prefill(kPrompts, options)).outputs[0]};
+  for (int32_t step = 0; step < kSteps; ++step)
+    logits.push_back(value(decoder.decode({step, 100 + step}, options)).outputs[0]);
+  return logits;
+}
+
+std::vector<int32_t> sample_once(const std::shared_ptr<const Model>& model) {
+  const Sampling sampling{.temperature = 1, .top_k = 40, .top_p = 0.9f, .seed = 3};
+  auto generator = value(Generator::create(model, kPrompts, kSteps, sampling));
+  std::vector<int32_t> tokens;
+  for (int64_t step = 0; step < kSteps; ++step)
+    for (int32_t token : value(generator->next())) tokens.push_back(token);
+  return tokens;
+}
+
+TEST_CASE("a hundred runs give the same bits") {
+  const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
+  for (const std::string name : {"gpt2", "llama", "llama3_gqa_scaled_rope", "gpt_neox_parallel", "gpt_neox_sequential"})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      CAPTURE(name);
+      CAPTURE(to_string(dtype));
+      LoadOptions load;
+      load.dtype = dtype;
+      const LoadedModel model = value(load_model(tests_folder() + "/golden/" + name, load));
+      const ReadyModel ready = value(make_ready(model, {}, *backend));
+      const std::vector<HostTensor> first = run_once(ready.model, {});
+      const std::vector<int32_t> sampled = sample_once(ready.model);
+      for (int run = 1; run < kRuns; ++run) {
+        CAPTURE(run);
+        // What earlier runs left in memory must not matter.
+        CallOptions options;
+        options.poison_freed = run % 2 == 1;
+        const std::vector<HostTensor> again = run_once(ready.model, options);
+        for (size_t i = 0; i < first.size(); ++i) REQUIRE(again[i].bytes == first[i].bytes);
+        REQUIRE(sample_once(ready.model) == sampled);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace sinter
