@@ -21,7 +21,8 @@ struct BenchCommand : CommandOptions {
 Result<BenchOptions> bench_options(const BenchCommand& options) {
   BenchOptions bench = options.bench;
   if (options.no_fuse)
-    return fail("a benchmark measures the fused plan beside the unfused one", "--no-fuse", "leave it out", ExitCode::usage);
+    return fail("a benchmark measures the fused plan beside the unfused one", "--no-fuse",
+                "leave it out", ExitCode::usage);
   SINTER_LET(request, to_request(options));
   bench.load = request.load;
   bench.compile = request.compile;
@@ -42,28 +43,47 @@ Status bench_command(const BenchCommand& options) {
   bench_with.tuned = options.tune;
   SINTER_LET(report, bench(options.model, bench_with));
   print_result(options.json ? bench_json(report) : bench_text(report));
-  if (!options.save_record.empty()) SINTER_TRY(write_text(options.save_record, backend->record().to_json()));
+  if (!options.save_record.empty())
+    SINTER_TRY(write_text(options.save_record, backend->record().to_json()));
   return {};
 }
 
 }  // namespace
 
 void add_bench(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("bench", "time the fused plan beside the unfused one on a GPU");
+  CLI::App& command =
+      *program.add_subcommand("bench", "time the fused plan beside the unfused one on a GPU");
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   add_model(command, *options);
-  command.add_option("-p", options->prompts, "tokens of a prefill, several with commas; 0: none; usually 512,2048")
-      ->type_name("N")->delimiter(',')->allow_extra_args(false)->check(CLI::NonNegativeNumber);
-  command.add_option("-n", bench.tokens, "tokens that a sample decodes; 0: no decoding")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command.add_option("-d", options->context, "tokens in the cache before them; usually 1024")->check(CLI::PositiveNumber);
-  command.add_option("--batch", bench.batch, "sequences")->check(CLI::PositiveNumber)->capture_default_str();
-  command.add_option("--symbol", options->symbols, "a module's size; repeatable; others are at their least")
-      ->type_name("NAME=VALUE")->allow_extra_args(false);
-  command.add_option("--repeat", bench.repeat, "samples of each plan")->check(CLI::PositiveNumber)->capture_default_str();
+  command
+      .add_option("-p", options->prompts,
+                  "tokens of a prefill, several with commas; 0: none; usually 512,2048")
+      ->type_name("N")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("-n", bench.tokens, "tokens that a sample decodes; 0: no decoding")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("-d", options->context, "tokens in the cache before them; usually 1024")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch", bench.batch, "sequences")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--symbol", options->symbols,
+                  "a module's size; repeatable; others are at their least")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--repeat", bench.repeat, "samples of each plan")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--seed", bench.seed, "of tokens and inputs")->capture_default_str();
-  command.add_flag("--tune", options->tune, "choose the fastest implementation of each matrix product by timing");
-  command.add_option("--save-record", options->save_record, "write the decisions that were made")->type_name("FILE");
+  command.add_flag("--tune", options->tune,
+                   "choose the fastest implementation of each matrix product by timing");
+  command.add_option("--save-record", options->save_record, "write the decisions that were made")
+      ->type_name("FILE");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

@@ -92,22 +92,6 @@ void add_verbosity(CLI::App& command) {
       "-q,--quiet", [] { verbosity = Verbosity::quiet; }, "errors and results only");
 }
 
-Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where) {
-  std::vector<int32_t> tokens;
-  constexpr std::string_view kSeparators = ", \t\r\n";
-  for (size_t at = text.find_first_not_of(kSeparators); at != text.npos; at = text.find_first_not_of(kSeparators, at)) {
-    const size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
-    int32_t id = 0;
-    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
-    if (error != std::errc() || rest != text.data() + end || id < 0)
-      return fail(fmt::format("\"{}\" is no token id", printable(text.substr(at, end - at), 40)), where, "write ids with commas between, e.g. 1,2,3");
-    tokens.push_back(id);
-    at = end;
-  }
-  if (tokens.empty()) return fail("no token ids", where, "write ids with commas between, e.g. 1,2,3");
-  return tokens;
-}
-
 Result<std::pair<std::string, int64_t>> parse_size(const std::string& text) {
   const size_t equals = text.find('=');
   const char* end = text.data() + text.size();

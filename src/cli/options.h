@@ -36,9 +36,6 @@ void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 
-/// "1,2 3" as ids; an error names `where`.
-Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where);
-
 /// "K=16", of --symbol.
 Result<std::pair<std::string, int64_t>> parse_size(const std::string& text);
 

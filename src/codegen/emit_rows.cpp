@@ -12,7 +12,7 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     const int64_t width = form.stages[s].width.upper_bound(symbols);
-    RowProblem::Stage stage{form.stages[s].lanes, width / 8 + (width % 8 != 0), 0};
+    RowProblem::Stage stage{form.stages[s].lanes, width / 8 + (width % 8 != 0), 0, !form.stages[s].width.is_constant()};
     for (uint32_t pass = 1; pass < form.passes(); ++pass)
       stage.kept_values =
           std::max<int64_t>(stage.kept_values, llvm::count_if(kept, [&](const auto& entry) {

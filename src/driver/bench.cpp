@@ -20,8 +20,11 @@ constexpr int64_t kGemmSize = 8192;
 using Clock = std::chrono::steady_clock;
 
 /// Both plans, loaded; adds the stages' times to the report.
-Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions& options, BenchReport& report) {
-  const auto stage = [&](const char* name, Clock::time_point begin) { report.seconds.emplace_back(name, seconds_since(begin)); };
+Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions& options,
+                                    BenchReport& report) {
+  const auto stage = [&](const char* name, Clock::time_point begin) {
+    report.seconds.emplace_back(name, seconds_since(begin));
+  };
   Clock::time_point begin = Clock::now();
   SINTER_LET(model, load_model(path, options.load));
   SINTER_TRY(require_weights(model));
@@ -54,7 +57,8 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
 BenchMachine describe_machine(const CudaDevice& device, const Backend& backend) {
   BenchMachine machine;
   machine.device = device.name();
-  machine.driver = fmt::format("CUDA {}.{}", device.driver_version() / 1000, device.driver_version() % 1000 / 10);
+  machine.driver = fmt::format("CUDA {}.{}", device.driver_version() / 1000,
+                               device.driver_version() % 1000 / 10);
   machine.libraries.push_back(backend.record().library);
   if (const Result<NvrtcFile> nvrtc = find_nvrtc()) {
     std::error_code error;
@@ -74,36 +78,42 @@ struct Lengths {
 };
 
 /// The sizes asked for, or the usual ones as far as the model has positions.
-Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options, const std::string& path) {
+Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
+                           const std::string& path) {
   const int64_t most = spec.max_positions;
   const auto too_long = [&](std::string what, const char* option) {
-    return fail(fmt::format("{}, the model has {} positions", what, most), path, fmt::format("give a smaller {}", option), ExitCode::usage);
+    return fail(fmt::format("{}, the model has {} positions", what, most), path,
+                fmt::format("give a smaller {}", option), ExitCode::usage);
   };
   Lengths lengths;
   if (options.prompts) lengths.prompts = *options.prompts;
   for (int64_t length : options.prompts ? llvm::ArrayRef<int64_t>() : llvm::ArrayRef(kUsualPrompts))
     if (length * options.batch <= most) lengths.prompts.push_back(length);
   std::erase(lengths.prompts, 0);
-  // A prefill call has at most as many tokens as the model has positions, those of all sequences together.
+  // A prefill call has at most as many tokens as the model has positions, those of all sequences
+  // together.
   for (int64_t length : lengths.prompts)
     if (length > most / options.batch)
-      return too_long(fmt::format("a prefill of {} times {} tokens", options.batch, length), "-p or --batch");
+      return too_long(fmt::format("a prefill of {} times {} tokens", options.batch, length),
+                      "-p or --batch");
   if (options.tokens == 0) return lengths;
   const int64_t room = std::min(most - options.tokens, most / options.batch);
   lengths.context = options.context.value_or(std::clamp<int64_t>(room, 1, kUsualContext));
   if (lengths.context > room)
-    return too_long(fmt::format("{} times a context of {} and {} tokens more", options.batch, lengths.context, options.tokens),
+    return too_long(fmt::format("{} times a context of {} and {} tokens more", options.batch,
+                                lengths.context, options.tokens),
                     "-d, -n or --batch");
   return lengths;
 }
 
-Status bench_language_model(BenchPlans& plans, const BenchOptions& options, const Lengths& lengths, const CudaCeilings& ceilings,
-                            BenchReport& report) {
+Status bench_language_model(BenchPlans& plans, const BenchOptions& options, const Lengths& lengths,
+                            const CudaCeilings& ceilings, BenchReport& report) {
   const auto stage = [&](const std::string& text) {
     if (options.on_stage) options.on_stage(text);
   };
   if (options.tokens == 0 && lengths.prompts.empty())
-    return fail("there is nothing to measure", "-n 0", "give lengths of prefills with -p", ExitCode::usage);
+    return fail("there is nothing to measure", "-n 0", "give lengths of prefills with -p",
+                ExitCode::usage);
   if (options.tokens > 0) {
     stage("read ceiling");
     SINTER_LET(read, ceilings.read(kReadBytes));
@@ -140,7 +150,8 @@ double BenchCase::of_ceiling(const PlanTimes& times) const {
 
 Result<BenchReport> bench(const std::string& path, const BenchOptions& options) {
   if (!options.backend->on_gpu())
-    return fail("a benchmark needs a GPU: " + options.backend->why(), options.backend->name(), {}, ExitCode::device);
+    return fail("a benchmark needs a GPU: " + options.backend->why(), options.backend->name(), {},
+                ExitCode::device);
   BenchReport report;
   report.repeat = options.repeat;
   report.tuned = options.tuned;
@@ -153,14 +164,16 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
   SINTER_LET(ceilings, CudaCeilings::create(plans.device(), kernel_library()));
   if (plans.spec) {
     if (!options.symbols.empty())
-      return fail("a language model's sizes are not symbols", "--symbol", "give -p, -n, -d and --batch", ExitCode::usage);
+      return fail("a language model's sizes are not symbols", "--symbol",
+                  "give -p, -n, -d and --batch", ExitCode::usage);
     SINTER_LET(lengths, lengths_of(*plans.spec, options, path));
     SINTER_TRY(bench_language_model(plans, options, lengths, ceilings, report));
   } else {
     SINTER_LET(cases, bench_entries(plans, options, ceilings));
     report.cases = std::move(cases);
   }
-  report.seconds.emplace_back(options.tuned ? "tuning and first calls" : "first calls", plans.first_calls_s);
+  report.seconds.emplace_back(options.tuned ? "tuning and first calls" : "first calls",
+                              plans.first_calls_s);
   return report;
 }
 

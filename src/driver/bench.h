@@ -12,15 +12,15 @@ namespace sinter {
 struct BenchOptions {
   std::shared_ptr<Backend> backend;  // of a GPU
   LoadOptions load;
-  CompileOptions compile;            // of the fused plan; the unfused one has the same target
-  bool tuned = false;                // the backend chooses matrix products by timing
-  int64_t repeat = 10;               // samples of each plan
-  uint64_t seed = 1;                 // of tokens and inputs
+  CompileOptions compile;  // of the fused plan; the unfused one has the same target
+  bool tuned = false;      // the backend chooses matrix products by timing
+  int64_t repeat = 10;     // samples of each plan
+  uint64_t seed = 1;       // of tokens and inputs
   // Language models. Sizes that are not given are the usual ones that the model's positions allow.
-  std::optional<std::vector<int64_t>> prompts;  // tokens of a sequence in a prefill; usually 512 and 2048
-  int64_t tokens = 128;                         // decode steps of a sample; 0: no decoding is measured
-  std::optional<int64_t> context;               // tokens before the first timed step; usually 1024
-  int64_t batch = 1;                            // sequences
+  std::optional<std::vector<int64_t>> prompts;  // tokens of a sequence; usually 512 and 2048
+  int64_t tokens = 128;            // decode steps of a sample; 0: no decoding is measured
+  std::optional<int64_t> context;  // tokens before the first timed step; usually 1024
+  int64_t batch = 1;               // sequences
   // Modules: values by name; other symbols are at their least.
   std::vector<std::pair<std::string, int64_t>> symbols;
   /// What is being done, for people.
@@ -36,18 +36,18 @@ struct PlanTimes {
 
 /// One thing measured.
 struct BenchCase {
-  std::string name;                                     // "decode", "prefill", an entry
-  std::vector<std::pair<std::string, int64_t>> sizes;   // "context", 1024
+  std::string name;                                    // "decode", "prefill", an entry
+  std::vector<std::pair<std::string, int64_t>> sizes;  // "context", 1024
   enum class Work : uint8_t { bytes, operations };
-  Work work = Work::bytes;       // what bounds it
-  double amount = 0;             // of a token or call
-  std::string ceiling_name;      // "read", "copy", "GEMM"
+  Work work = Work::bytes;   // what bounds it
+  double amount = 0;         // of a token or call
+  std::string ceiling_name;  // "read", "copy", "GEMM"
   Ceiling ceiling;
   PlanTimes fused, unfused;
 
-  double speedup() const;                            // of the medians
-  double per_s(const PlanTimes& times) const;        // amount over the median of the device's time
-  double of_ceiling(const PlanTimes& times) const;   // share
+  double speedup() const;                           // of the medians
+  double per_s(const PlanTimes& times) const;       // amount over the median of the device's time
+  double of_ceiling(const PlanTimes& times) const;  // share
 };
 
 struct BenchMachine {
@@ -64,8 +64,8 @@ struct BenchReport {
   BenchMachine machine;
   int64_t repeat = 0;
   bool tuned = false;
-  double weight_bytes = 0;  // all weights on the device
-  std::vector<std::pair<std::string, double>> seconds;  // what came before the measurements, by stage
+  double weight_bytes = 0;                              // all weights on the device
+  std::vector<std::pair<std::string, double>> seconds;  // before the measurements, by stage
   std::vector<BenchCase> cases;
 };
 

@@ -33,7 +33,9 @@ void add_weight_reads(const Graph& graph, llvm::ArrayRef<int64_t> sizes,
       if (root.kind != OpKind::weight) continue;
       const double whole = bytes(root.type, sizes);
       double& read = reads[root.name];
-      read = op_class(op) == OpClass::gather && i == 0 ? std::min(whole, read + bytes(op.type, sizes)) : whole;
+      read = op_class(op) == OpClass::gather && i == 0
+                 ? std::min(whole, read + bytes(op.type, sizes))
+                 : whole;
     }
   }
 }
@@ -67,12 +69,14 @@ double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequenc
 
 double prefill_operations(const Module& module, const ModelSpec& spec, int64_t sequences,
                           int64_t length) {
-  const std::vector<int64_t> sizes = sizes_with(module, {{"N", sequences * length}, {"M", sequences}});
+  const std::vector<int64_t> sizes =
+      sizes_with(module, {{"N", sequences * length}, {"M", sequences}});
   double total = 0;
   if (const Entry* entry = module.find_entry("prefill"))
     for (const Op& op : entry->graph.ops())
       if (op.kind == OpKind::linear)
-        total += 2 * elements(op.type, sizes) * extent(entry->graph[op.operands[0]].type.dims.back(), sizes);
+        total += 2 * elements(op.type, sizes) *
+                 extent(entry->graph[op.operands[0]].type.dims.back(), sizes);
   // Query i of a sequence sees min(i + 1, window) keys.
   const int64_t most = std::min(spec.window.value_or(length), length);
   const double seen = static_cast<double>(most) * static_cast<double>(most + 1) / 2 +

@@ -10,9 +10,9 @@ namespace {
 constexpr int64_t kWarmSteps = 4;
 
 struct DecodeRun {
-  Stopwatch::Times times;             // of all timed steps
-  std::vector<int32_t> tokens;        // of every step, all sequences
-  std::vector<int64_t> symbol_values; // of decode and sample
+  Stopwatch::Times times;              // of all timed steps
+  std::vector<int32_t> tokens;         // of every step, all sequences
+  std::vector<int64_t> symbol_values;  // of decode and sample
 };
 
 /// Generates after the prompts, with `count` timed steps. The prompts run anew every time, so that
@@ -54,7 +54,8 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
   const int64_t length = std::max<int64_t>(context - kWarmSteps - 1, 1);
   const int64_t before = length + kWarmSteps + 1;
   const int64_t count = options.tokens;
-  SINTER_LET(prompts, random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
+  SINTER_LET(prompts,
+             random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
   BenchCase result;
   result.name = "decode";
   result.sizes = {{"context", before}, {"tokens", count}, {"batch", options.batch}};
@@ -71,11 +72,15 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
   if (fused.tokens != unfused.tokens)
     return fail("the fused and the unfused plan choose different tokens", "decode",
                 "`sinter verify` finds the first value that differs", ExitCode::check_failed);
-  for (auto [model, times] : {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}})
+  for (auto [model, times] :
+       {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}})
     for (std::string_view entry : {"decode", "sample"})
-      times->launches += plan_costs((*model)->program(), *(*model)->program().find_entry(entry), fused.symbol_values).launches;
+      times->launches += plan_costs((*model)->program(), *(*model)->program().find_entry(entry),
+                                    fused.symbol_values)
+                             .launches;
   for (int64_t i = 0; i < options.repeat; ++i)
-    for (auto [model, times] : {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}}) {
+    for (auto [model, times] :
+         {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}}) {
       SINTER_LET(run, decode_once(*model, prompts, count));
       add_sample(*times, run.times, count);
     }

@@ -47,7 +47,8 @@ Result<std::vector<std::vector<int32_t>>> random_sequences(int64_t vocabulary, i
   SINTER_LET(ids, random_tensor(DType::i32, {count, length}, seed, {1, 0, vocabulary - 1}));
   std::vector<std::vector<int32_t>> sequences;
   for (int64_t s = 0; s < count; ++s)
-    sequences.emplace_back(ids.data<int32_t>() + s * length, ids.data<int32_t>() + (s + 1) * length);
+    sequences.emplace_back(ids.data<int32_t>() + s * length,
+                           ids.data<int32_t>() + (s + 1) * length);
   return sequences;
 }
 

@@ -46,12 +46,12 @@ void add_sample(PlanTimes& plan, const Stopwatch::Times& times, int64_t calls);
 /// An error where the two plans' results differ; `what` names them.
 Status require_equal(const HostTensor& fused, const HostTensor& unfused, std::string_view what);
 
-/// Greedy generation of `options.batch` sequences after prompts of random tokens: seconds of a token
-/// through the recorded graph, against the read ceiling.
+/// Greedy generation of `options.batch` sequences after prompts of random tokens: seconds of a
+/// token through the recorded graph, against the read ceiling.
 Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
                                const Ceiling& read);
-/// One prefill of `length` random tokens a sequence that leaves the logits of the last ones, against
-/// the GEMM ceiling.
+/// One prefill of `length` random tokens a sequence that leaves the logits of the last ones,
+/// against the GEMM ceiling.
 Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, int64_t length,
                                 const Ceiling& gemm);
 /// Every entry of a module on random inputs that rotate through memory, against the copy of as many

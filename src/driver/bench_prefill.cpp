@@ -1,5 +1,5 @@
+#include "driver/bench_calls.h"
 #include "driver/bench_costs.h"
-#include "driver/bench_parts.h"
 #include "driver/decoder.h"
 #include "driver/plan_summary.h"
 
@@ -8,30 +8,20 @@ namespace {
 
 constexpr int64_t kWarmCalls = 3;
 
-size_t aligned(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
 /// One plan's entry `prefill` with its inputs, caches and arena on the device.
 class ResidentPrefill {
  public:
-  static Result<ResidentPrefill> create(const std::shared_ptr<const CudaModel>& model, const DecoderCall& call) {
+  static Result<ResidentPrefill> create(const std::shared_ptr<const CudaModel>& model,
+                                        const DecoderCall& call) {
     ResidentPrefill prefill;
     SINTER_LET(session, CudaSession::create(model, call.symbol_values));
     prefill.session_ = std::move(session);
     const CudaDevicePtr& device = model->cuda_device();
-    size_t bytes = 0;
-    for (const HostTensor& input : call.inputs) bytes += aligned(input.bytes.size());
-    SINTER_LET(inputs, CudaMemory::allocate(device, bytes, "the inputs"));
+    SINTER_LET(inputs, InputSets::create(device, call.inputs, 1));
     SINTER_LET(arena_bytes, prefill.session_->arena_bytes("prefill", call.symbol_values));
     SINTER_LET(arena, CudaMemory::allocate(device, arena_bytes, "the arena"));
-    std::vector<CudaAddress> addresses;
-    CudaAddress at = inputs.address();
-    for (const HostTensor& input : call.inputs) {
-      SINTER_TRY(prefill.stream().copy_to_device(at, input.bytes));
-      addresses.push_back(at);
-      at += aligned(input.bytes.size());
-    }
-    SINTER_TRY(prefill.stream().synchronize("uploading the inputs"));
-    SINTER_LET(placed, prefill.session_->place("prefill", call.symbol_values, addresses, arena.address()));
+    SINTER_LET(placed, prefill.session_->place("prefill", call.symbol_values, inputs.addresses(0),
+                                               arena.address()));
     SINTER_TRY(prefill.session_->prepare(placed));
     SINTER_LET(watch, Stopwatch::create(device));
     prefill.inputs_ = std::move(inputs);
@@ -47,19 +37,14 @@ class ResidentPrefill {
     return watch_.stop(stream());
   }
 
-  Result<HostTensor> logits() const {
-    const TensorType& type = call_.entry->buffers[call_.entry->outputs[0]].type;
-    SINTER_LET(tensor, make_tensor(type.dtype, concrete_dims(type, call_.symbol_values)));
-    SINTER_TRY(stream().copy_to_host(tensor.bytes, call_.output(0)));
-    SINTER_TRY(stream().synchronize("reading the logits"));
-    return std::move(tensor);
-  }
+  Result<HostTensor> logits() const { return read_output(call_, 0, stream()); }
 
  private:
   const CudaStream& stream() const { return session_->stream(); }
 
   std::unique_ptr<CudaSession> session_;
-  CudaMemory inputs_, arena_;
+  InputSets inputs_;
+  CudaMemory arena_;
   CudaCall call_;
   Stopwatch watch_;
 };
@@ -69,12 +54,14 @@ class ResidentPrefill {
 Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, int64_t length,
                                 const Ceiling& gemm) {
   const std::string name = fmt::format("prefill {}", length);
-  SINTER_LET(sequences, random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
+  SINTER_LET(sequences,
+             random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
   const llvm::ArrayRef<Symbol> symbols = plans.fused->program().symbols;
   const int64_t multiple = symbols[static_cast<size_t>(find_symbol(symbols, "R"))].multiple;
   const int64_t capacity = (length + multiple - 1) / multiple * multiple;
-  const DecoderCall call = pack_sequences("prefill", symbols, sequences, std::vector<int64_t>(sequences.size(), 0),
-                                          capacity, Wanted::last_of_each);
+  const DecoderCall call =
+      pack_sequences("prefill", symbols, sequences, std::vector<int64_t>(sequences.size(), 0),
+                     capacity, Wanted::last_of_each);
   SINTER_TRY(check_symbol_values(symbols, call.symbol_values));
   BenchCase result;
   result.name = "prefill";
@@ -84,7 +71,8 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
   result.ceiling_name = "GEMM";
   result.ceiling = gemm;
   const auto launches = [&](const CudaModel& model) {
-    return plan_costs(model.program(), *model.program().find_entry("prefill"), call.symbol_values).launches;
+    return plan_costs(model.program(), *model.program().find_entry("prefill"), call.symbol_values)
+        .launches;
   };
   result.fused.launches = launches(*plans.fused);
   result.unfused.launches = launches(*plans.unfused);

@@ -17,11 +17,14 @@ constexpr double kTail = 0.95;
 std::string duration(double seconds) {
   const auto digits = [](double value) { return value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2; };
   for (const auto& [unit, name] : {std::pair(1.0, "s"), {1e-3, "ms"}})
-    if (seconds >= unit * 0.9995) return fmt::format("{:.{}f} {}", seconds / unit, digits(seconds / unit), name);
+    if (seconds >= unit * 0.9995)
+      return fmt::format("{:.{}f} {}", seconds / unit, digits(seconds / unit), name);
   return fmt::format("{:.{}f} µs", seconds * 1e6, digits(seconds * 1e6));
 }
 
-std::string rate_unit(BenchCase::Work work) { return work == BenchCase::Work::bytes ? "B/s" : "FLOP/s"; }
+std::string rate_unit(BenchCase::Work work) {
+  return work == BenchCase::Work::bytes ? "B/s" : "FLOP/s";
+}
 
 /// "decode, context 1024, tokens 128", without a batch of one.
 std::string case_name(const BenchCase& one) {
@@ -37,23 +40,21 @@ std::string table(const BenchReport& report) {
   for (const BenchCase& one : report.cases)
     for (const auto& [plan, times] : {std::pair("fused", &one.fused), {"unfused", &one.unfused}}) {
       const bool first = times == &one.fused;
-      table.add({first ? case_name(one) : "", plan, duration(median(times->device_s)), duration(quantile(times->device_s, kTail)),
-                 duration(median(times->host_s)), with_unit(one.per_s(*times), rate_unit(one.work)),
-                 fmt::format("{:.1f} %", 100 * one.of_ceiling(*times)), std::to_string(times->launches),
+      table.add({first ? case_name(one) : "", plan, duration(median(times->device_s)),
+                 duration(quantile(times->device_s, kTail)), duration(median(times->host_s)),
+                 with_unit(one.per_s(*times), rate_unit(one.work)),
+                 fmt::format("{:.1f} %", 100 * one.of_ceiling(*times)),
+                 std::to_string(times->launches),
                  first ? fmt::format("{:.2f}", one.speedup()) : ""});
     }
   return table.str();
 }
 
 Json samples_json(const BenchCase& one, const PlanTimes& times) {
-  return {{"median_s", median(times.device_s)},
-          {"p95_s", quantile(times.device_s, kTail)},
-          {"per_s", one.per_s(times)},
-          {"of_ceiling", one.of_ceiling(times)},
-          {"launches", times.launches},
-          {"host_median_s", median(times.host_s)},
-          {"device_s", times.device_s},
-          {"host_s", times.host_s}};
+  return {{"median_s", median(times.device_s)}, {"p95_s", quantile(times.device_s, kTail)},
+          {"per_s", one.per_s(times)},          {"of_ceiling", one.of_ceiling(times)},
+          {"launches", times.launches},         {"host_median_s", median(times.host_s)},
+          {"device_s", times.device_s},         {"host_s", times.host_s}};
 }
 
 Json case_json(const BenchCase& one) {
@@ -81,17 +82,22 @@ std::string bench_text(const BenchReport& report) {
   const BenchMachine& machine = report.machine;
   facts.add({"model", printable(report.model) + (report.dtype.empty() ? "" : ", " + report.dtype) +
                           ", weights of " + with_unit(report.weight_bytes, "B")});
-  facts.add({"device", fmt::format("{}, {}, {}", machine.device, machine.driver, fmt::join(machine.libraries, ", "))});
+  facts.add({"device", fmt::format("{}, {}, {}", machine.device, machine.driver,
+                                   fmt::join(machine.libraries, ", "))});
   std::string stages;
   for (const auto& [name, seconds] : report.seconds)
     stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", name, duration(seconds));
   facts.add({"before", stages});
-  facts.add({"samples", fmt::format("{} of each plan, in turns; products {}", report.repeat,
-                                    report.tuned ? "tuned" : "by the library's first proposal or the record")});
+  facts.add(
+      {"samples",
+       fmt::format("{} of each plan, in turns; products {}", report.repeat,
+                   report.tuned ? "tuned" : "by the library's first proposal or the record")});
   std::vector<std::string> shown;
   for (const BenchCase& one : report.cases) {
-    std::string ceiling = fmt::format("{} {} ({}, {} a call)", one.ceiling_name, with_unit(one.ceiling.per_s, rate_unit(one.work)),
-                                      one.ceiling.by, with_unit(one.ceiling.amount, one.work == BenchCase::Work::bytes ? "B" : "FLOP"));
+    std::string ceiling = fmt::format(
+        "{} {} ({}, {} a call)", one.ceiling_name,
+        with_unit(one.ceiling.per_s, rate_unit(one.work)), one.ceiling.by,
+        with_unit(one.ceiling.amount, one.work == BenchCase::Work::bytes ? "B" : "FLOP"));
     if (std::find(shown.begin(), shown.end(), ceiling) != shown.end()) continue;
     facts.add({shown.empty() ? "ceilings" : "", ceiling});
     shown.push_back(std::move(ceiling));

@@ -97,6 +97,12 @@ bool match(const ProfileRun& stepped, ProfileRun& recorded) {
 
 }  // namespace
 
+double Profile::bytes() const {
+  double total = 0;
+  for (const ProfiledStep& step : steps) total += step.cost.bytes();
+  return total;
+}
+
 Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options) {
   if (!options.backend->on_gpu())
     return fail(fmt::format("a profile needs a GPU, and the device is {}: {}", options.backend->name(), options.backend->why()), {},

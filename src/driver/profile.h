@@ -42,6 +42,8 @@ struct Profile {
   bool matched = false;
   std::vector<ProfiledStep> steps;
   std::vector<ProfileRow> rows;
+
+  double bytes() const;  // that all steps of a token move
 };
 
 /// Compiles, loads, runs and measures. Errors: a backend without a GPU, no CUPTI (ExitCode::device);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "driver/profile_report.h"
@@ -129,6 +130,7 @@ std::string profile_json(const Profile& profile) {
                        {"copy", ceiling_json(profile.ceilings.copy)},
                        {"gemm", ceiling_json(profile.ceilings.gemm)}}},
                      {"untraced_s", profile.untraced_s},
+                     {"bytes", profile.bytes()},
                      {"recorded", run_json(profile.recorded)},
                      {"stepped", run_json(profile.stepped)},
                      {"rows_from", profile.matched ? "recorded" : "stepped"},

@@ -63,6 +63,14 @@ std::string ceilings_text(const ProfileCeilings& ceilings) {
                      ceilings.gemm.by);
 }
 
+std::string whole_text(const Profile& profile) {
+  const double bytes = profile.bytes();
+  const double rate = profile.untraced_s > 0 ? bytes / profile.untraced_s : 0;
+  const double ceiling = profile.ceilings.read.per_s;
+  return fmt::format("a {} moves {}: {} over its time, {} of the read's ceiling\n", unit(profile), with_unit(bytes, "B"),
+                     with_unit(rate, "B/s"), percent(ceiling > 0 ? rate / ceiling : 0));
+}
+
 std::string rows_text(const Profile& profile) {
   TextTable table("lrrrrrrll");
   table.add({"kernel", "launches", "µs", "share", "bytes", "rate", "of ceiling", "bound by", "computes"});
@@ -79,10 +87,13 @@ std::string profile_text(const Profile& profile) {
   std::string text = fmt::format("{}: {}{} on {}, {}{}, {} {}s\n\n", printable(profile.model), printable(profile.phase), sizes_text(profile),
                                  profile.device, profile.dtype.empty() ? "" : profile.dtype + ", ",
                                  profile.fused ? "fused" : "a kernel for every op", profile.count, unit(profile));
-  text += times_text(profile) + "\n" + copies_text(profile, profile.recorded) + ceilings_text(profile.ceilings) + "\n";
+  text += times_text(profile) + "\n" + copies_text(profile, profile.recorded) + ceilings_text(profile.ceilings) + whole_text(profile) + "\n";
   text += rows_text(profile);
-  text += fmt::format("\nPer {}, from {}. of ceiling: r of the read's, c of the copy's.\n", unit(profile),
-                      profile.matched ? "the recorded graph" : "the steps launched one by one: the graph ran other kernels");
+  text += fmt::format("\nPer {}, from {}. Of ceiling: r of the read's, c of the copy's. Bound by what would\n"
+                      "take at least {:g} % of the time at its own ceiling, else by latency.\n",
+                      unit(profile),
+                      profile.matched ? "the recorded graph" : "the steps launched one by one: the graph ran other kernels",
+                      kBoundShare * 100);
   return text;
 }
 

@@ -62,7 +62,7 @@ Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& rea
   work.resident = [loaded, prompt, most]() -> Result<ResidentCalls> {
     SINTER_LET(state, start_generation(*loaded, {prompt}, most + 1, {}, {}));
     SINTER_TRY(choose_tokens(*loaded, state));
-    std::vector<EntryCall> calls = {{"decode", state.symbol_values, state.inputs}, {"sample", state.symbol_values, state.inputs}};
+    std::vector<ResidentCall> calls = {{"decode", state.symbol_values, state.inputs}, {"sample", state.symbol_values, state.inputs}};
     return ResidentCalls::create(std::move(state.session), calls);
   };
   work.record = [loaded, prompt](int64_t tokens) -> Result<RecordedRun> {
@@ -105,7 +105,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
     }
     const EntryPlan* entry = program.find_entry("prefill");
     SINTER_CHECK(entry && entry->inputs.size() == packed.inputs.size(), "the entry prefill takes other inputs");
-    EntryCall call{"prefill", packed.symbol_values, {}};
+    ResidentCall call{"prefill", packed.symbol_values, {}};
     for (size_t i = 0; i < packed.inputs.size(); ++i)
       call.inputs[entry->buffers[entry->inputs[i]].value] = std::move(packed.inputs[i]);
     return ResidentCalls::create(std::move(session), {call});
@@ -133,7 +133,7 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
   const Entry* entry = module.find_entry(name);
   SINTER_CHECK(entry, "no entry {}", name);
   SINTER_LET(inputs, random_inputs(entry->graph, module.symbols, sizes, options.seed));
-  EntryCall call{name, sizes, {}};
+  ResidentCall call{name, sizes, {}};
   for (size_t i = 0; i < inputs.size(); ++i) call.inputs[entry->graph[entry->graph.inputs[i]].name] = std::move(inputs[i]);
   Workload work;
   work.phase = name;

@@ -9,7 +9,7 @@ size_t aligned(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlig
 
 /// Where the inputs of `entry` stand: from `at` on those that the call brings, in the order of their
 /// names, and results of `before` for the others.
-Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const EntryCall& call, CudaAddress at,
+Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const ResidentCall& call, CudaAddress at,
                                                  const CudaCall* before) {
   std::map<std::string, CudaAddress, std::less<>> known;
   if (before != nullptr)
@@ -28,7 +28,7 @@ Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const E
   return addresses;
 }
 
-size_t input_bytes(const EntryCall& call) {
+size_t input_bytes(const ResidentCall& call) {
   size_t bytes = 0;
   for (const auto& [name, tensor] : call.inputs) bytes += aligned(tensor.bytes.size());
   return bytes;
@@ -36,14 +36,14 @@ size_t input_bytes(const EntryCall& call) {
 
 }  // namespace
 
-Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, const std::vector<EntryCall>& calls) {
+Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, const std::vector<ResidentCall>& calls) {
   ResidentCalls result;
   SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");
   result.session_ = std::move(owned);
   const CudaSession& session = result.session();
   std::vector<size_t> arenas;
   size_t all = 0;
-  for (const EntryCall& call : calls) {
+  for (const ResidentCall& call : calls) {
     SINTER_LET(bytes, session.arena_bytes(call.entry, call.symbol_values));
     arenas.push_back(aligned(bytes));
     all += input_bytes(call) + arenas.back();

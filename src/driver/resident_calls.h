@@ -9,7 +9,7 @@ namespace sinter {
 
 /// One entry with its inputs by name. An input that is not there is the output of that name of the
 /// call before.
-struct EntryCall {
+struct ResidentCall {
   std::string entry;
   std::vector<int64_t> symbol_values;
   std::map<std::string, HostTensor, std::less<>> inputs;
@@ -20,7 +20,7 @@ struct EntryCall {
 class ResidentCalls {
  public:
   /// `session` is one of a CudaModel.
-  static Result<ResidentCalls> create(std::unique_ptr<Session> session, const std::vector<EntryCall>& calls);
+  static Result<ResidentCalls> create(std::unique_ptr<Session> session, const std::vector<ResidentCall>& calls);
 
   const CudaSession& session() const { return static_cast<const CudaSession&>(*session_); }
   const CudaStream& stream() const { return session().stream(); }

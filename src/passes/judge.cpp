@@ -197,7 +197,7 @@ RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members, const Group
     if (at == widths.end()) {
       widths.push_back(width);
       const int64_t elements = width.upper_bound(symbols_);
-      problem.stages.push_back({0, elements / kChunk + (elements % kChunk != 0), 0});
+      problem.stages.push_back({0, elements / kChunk + (elements % kChunk != 0), 0, !width.is_constant()});
     }
     if (!facts.reduces) continue;
     const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;

@@ -46,6 +46,7 @@ class CublasLtProduct {
   CublasLtApi::Matmul matmul_ = nullptr;
   CublasLtApi::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
   CudaAddress bias_ = 0;  // set in matmul_
+  uint32_t reductions_ = 0;  // how split sums may be joined
   std::vector<GemmChoice> proposals_;
   std::vector<CublasLtApi::Algorithm> algorithms_;  // of the proposals
 };

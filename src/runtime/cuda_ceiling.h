@@ -39,7 +39,6 @@ class CudaCeilings {
   /// Products of n x n matrices of a float type, B transposed as a linear's weight, by the fastest
   /// implementation that the tuner finds. 2 n^3 operations a call.
   Result<Ceiling> gemm(DType dtype, int64_t n) const;
-  Result<Ceiling> gemm_bf16(int64_t n = 8192) const { return gemm(DType::bf16, n); }
 
  private:
   struct Places;

@@ -53,6 +53,13 @@ struct GemmProblem {
 /// tokens.
 inline constexpr int64_t kMostAlignment = 16;
 
+/// Products of so few rows may round a sum in f16 or bf16 once before its bias is added and once
+/// after: cuBLASLt does where it splits k, and does not split it otherwise.
+inline constexpr int64_t kFewRows = 8;
+inline bool sums_may_round_twice(const GemmProblem& problem) {
+  return problem.bias && problem.c.dtype != DType::f32 && problem.m <= kFewRows;
+}
+
 /// The buffers of a GEMM step: where they begin and their element types.
 struct GemmOperands {
   struct Operand {

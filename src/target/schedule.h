@@ -14,8 +14,9 @@ struct RowProblem {
   struct Stage {
     int64_t lanes = 0;   // V of the contract for the stage's reductions; 0: it has none
     int64_t chunks = 0;  // of 8 elements, in the longest row
-    int64_t kept_values =
-        0;  // elements that live at once from one pass over the row to a later one
+    // Elements that live at once from one pass over the row to a later one.
+    int64_t kept_values = 0;
+    bool symbolic = false;  // the length is known at the launch only
   };
   SymExpr rows;
   llvm::SmallVector<Stage, 2> stages;

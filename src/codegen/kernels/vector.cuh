@@ -29,8 +29,34 @@ SINTER_DEVICE void store(bf16* p, float x) { p->bits = math::float_to_bf16(x); }
 SINTER_DEVICE void store(int* p, int x) { *p = x; }
 SINTER_DEVICE void store(i1* p, bool x) { *p = x ? 1 : 0; }
 
-SINTER_DEVICE float round_f16(float x) { return math::f16_to_float(math::float_to_f16(x)); }
-SINTER_DEVICE float round_bf16(float x) { return math::bf16_to_float(math::float_to_bf16(x)); }
+
+// Two elements as they lie in memory, rounded in one instruction where there is one.
+SINTER_DEVICE unsigned pack(const f16*, float low, float high) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  unsigned word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return math::float_to_f16(low) | static_cast<unsigned>(math::float_to_f16(high)) << 16;
+#endif
+}
+SINTER_DEVICE unsigned pack(const bf16*, float low, float high) {
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+  unsigned word;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#else
+  return math::float_to_bf16(low) | static_cast<unsigned>(math::float_to_bf16(high)) << 16;
+#endif
+}
+
+// Conversions of pairs run at a multiple of the rate of single ones.
+SINTER_DEVICE float round_f16(float x) {
+  return math::f16_to_float(static_cast<unsigned short>(pack(static_cast<const f16*>(nullptr), x, 0.0f)));
+}
+SINTER_DEVICE float round_bf16(float x) {
+  return math::bits_float(pack(static_cast<const bf16*>(nullptr), x, 0.0f) << 16);
+}
 
 // One access of 16 bytes, or of the 8 bytes of 8 truth values. A kernel never reads what it stores,
 // so that stores need not hold back later loads. (As plain assignments they come apart into words
@@ -58,26 +84,6 @@ SINTER_DEVICE float low_half(const f16*, unsigned word) {
 SINTER_DEVICE float low_half(const bf16*, unsigned word) {
   return math::bf16_to_float(static_cast<unsigned short>(word));
 }
-// Two elements as they lie in memory, rounded in one instruction where there is one.
-SINTER_DEVICE unsigned pack(const f16*, float low, float high) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
-  unsigned word;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
-#else
-  return math::float_to_f16(low) | static_cast<unsigned>(math::float_to_f16(high)) << 16;
-#endif
-}
-SINTER_DEVICE unsigned pack(const bf16*, float low, float high) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
-  unsigned word;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-  return word;
-#else
-  return math::float_to_bf16(low) | static_cast<unsigned>(math::float_to_bf16(high)) << 16;
-#endif
-}
-
 SINTER_DEVICE float from_word(const float*, unsigned word) { return math::bits_float(word); }
 SINTER_DEVICE int from_word(const int*, unsigned word) { return static_cast<int>(word); }
 SINTER_DEVICE unsigned to_word(float x) { return math::float_bits(x); }
