@@ -16,7 +16,7 @@ constexpr std::align_val_t kBufferAlignment{16};
 struct Collector {
   std::mutex mutex;
   const CuptiApi* api = nullptr;  // while a trace lives
-  RecordReader reader;
+  ActivityReader reader;
   int failed = CuptiApi::kSuccess;  // first result of reading that was an error
 };
 Collector& collector() {
@@ -79,7 +79,7 @@ bool crosses_bus(CopyRecord::Kind kind) {
          kind != CopyRecord::Kind::fill;
 }
 
-void RecordReader::add(const CuptiApi::Record& record) {
+void ActivityReader::add(const CuptiApi::Record& record) {
   switch (record.kind) {
     case CuptiApi::kKernel:
     case CuptiApi::kConcurrentKernel: {
@@ -112,7 +112,7 @@ void RecordReader::add(const CuptiApi::Record& record) {
   }
 }
 
-DeviceRecords RecordReader::take() {
+DeviceRecords ActivityReader::take() {
   std::sort(tags_.begin(), tags_.end());
   for (KernelRecord& kernel : records_.kernels) {
     const auto at = std::lower_bound(tags_.begin(), tags_.end(), std::pair(kernel.correlation, uint64_t{0}));

@@ -85,7 +85,7 @@ class CuptiTrace {
 };
 
 /// Turns CUPTI's records, which come in any order, into ours.
-class RecordReader {
+class ActivityReader {
  public:
   void add(const CuptiApi::Record& record);
   /// All records added, sorted; the reader is empty then.

@@ -1,0 +1,99 @@
+// What steps of real plans move and compute.
+#include "driver/profile_costs.h"
+
+#include <doctest/doctest.h>
+
+#include "driver/decoder.h"
+#include "driver/plan_summary.h"
+#include "driver/ready_model.h"
+
+namespace sinter {
+namespace {
+
+struct Plan {
+  ModelSpec spec;
+  std::shared_ptr<const Program> program;
+};
+
+Plan plan_of(const std::string& path) {
+  const auto model = load_model(path);
+  REQUIRE(model);
+  auto frozen = freeze(model->module, {});
+  REQUIRE(frozen);
+  const auto compiled = compile(std::move(*frozen), {});
+  REQUIRE(compiled);
+  return {*model->spec, compiled->program};
+}
+
+std::vector<int64_t> sizes_with(const Program& program, std::initializer_list<std::pair<const char*, int64_t>> given) {
+  std::vector<int64_t> sizes = usual_sizes(program.symbols);
+  for (const auto& [name, value] : given) {
+    const int symbol = find_symbol(program.symbols, name);
+    REQUIRE(symbol >= 0);
+    sizes[static_cast<size_t>(symbol)] = value;
+  }
+  return sizes;
+}
+
+double bytes_of(const Program& program, const EntryPlan& entry, const std::vector<int64_t>& sizes, int64_t visible_rows) {
+  double total = 0;
+  for (const Step& step : entry.steps) total += step_cost(program, entry, step, sizes, visible_rows).bytes();
+  return total;
+}
+
+TEST_CASE("reads and writes are bytes_moved where the whole cache is seen") {
+  const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
+  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}});
+  for (const EntryPlan& entry : plan.program->entries)
+    for (const Step& step : entry.steps) {
+      const StepCost cost = step_cost(*plan.program, entry, step, sizes, INT64_MAX);
+      CHECK(cost.bytes() == doctest::Approx(step_bytes(*plan.program, entry, step, sizes)));
+      CHECK(cost.written_bytes > 0);
+      CHECK(cost.read_bytes >= 0);
+    }
+}
+
+TEST_CASE("of a cache, decoding reads the rows that its token sees") {
+  const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
+  const EntryPlan& decode = *plan.program->find_entry("decode");
+  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}, {"B", 1}});
+  // Keys and values of every layer, two bytes each.
+  const double row = 2.0 * 2.0 * static_cast<double>(plan.spec.layers * plan.spec.kv_heads * plan.spec.head_dim);
+  const double all = bytes_of(*plan.program, decode, sizes, 2048);
+  CHECK(all - bytes_of(*plan.program, decode, sizes, 1025) == doctest::Approx(row * (2048 - 1025)));
+  CHECK(all == doctest::Approx(bytes_of(*plan.program, decode, sizes, INT64_MAX)));
+}
+
+TEST_CASE("operations are two for each multiplication of the contractions") {
+  const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
+  const ModelSpec& spec = plan.spec;
+  const EntryPlan& decode = *plan.program->find_entry("decode");
+  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}, {"B", 1}});
+  double flops = 0;
+  for (const Step& step : decode.steps) flops += step_cost(*plan.program, decode, step, sizes, 1025).flops;
+  const int64_t width = spec.heads * spec.head_dim;
+  const int64_t block = 4 * spec.hidden * width + 3 * spec.hidden * spec.ffn;
+  const int64_t attention = 2 * 1025 * width;
+  CHECK(flops == doctest::Approx(2.0 * static_cast<double>(spec.layers * (block + attention) + spec.hidden * spec.vocabulary)));
+}
+
+TEST_CASE("steps are called by their kernel or their product") {
+  const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
+  const EntryPlan& decode = *plan.program->find_entry("decode");
+  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"B", 1}});
+  size_t kernels = 0, products = 0;
+  for (const Step& step : decode.steps) {
+    const std::string title = step_title(*plan.program, decode, step, sizes);
+    if (const auto* run = std::get_if<KernelStep>(&step.run)) {
+      ++kernels;
+      CHECK(title == plan.program->kernels[run->kernel].name);
+    } else {
+      products += title == "gemm 1x32000x4096 f16";
+    }
+  }
+  CHECK(kernels > 0);
+  CHECK(products == 1);
+}
+
+}  // namespace
+}  // namespace sinter
