@@ -44,7 +44,7 @@ class DataMaker {
         const TensorType& type = graph_[graph_.inputs[i]].type;
         const Rows rows = rows_read_by(graph_.inputs[i]);
         if (rows.at_most.has_value() != dependent) continue;
-        Result<HostTensor> tensor = rows.at_most     ? first_keys(type, *rows.at_most, data.inputs)
+        Result<HostTensor> tensor = rows.at_most     ? first_keys(type, rows, data.inputs)
                                     : rows.limit >= 0 ? row_numbers(type, rows)
                                                       : numbers(type);
         if (!tensor) return tl::make_unexpected(std::move(tensor.error()));
@@ -58,7 +58,7 @@ class DataMaker {
   Result<HostTensor> empty(const TensorType& type) const;
   Result<HostTensor> numbers(const TensorType& type);
   Result<HostTensor> row_numbers(const TensorType& type, const Rows& rows);
-  Result<HostTensor> first_keys(const TensorType& type, ValueId slots,
+  Result<HostTensor> first_keys(const TensorType& type, const Rows& rows,
                                 llvm::ArrayRef<HostTensor> inputs);
   float number();
 
@@ -131,17 +131,17 @@ Result<HostTensor> DataMaker::row_numbers(const TensorType& type, const Rows& ro
   return std::move(tensor);
 }
 
-Result<HostTensor> DataMaker::first_keys(const TensorType& type, ValueId slots,
+Result<HostTensor> DataMaker::first_keys(const TensorType& type, const Rows& rows,
                                          llvm::ArrayRef<HostTensor> inputs) {
   SINTER_LET(tensor, empty(type));
-  const auto slot = llvm::find(graph_.inputs, slots);
+  const auto slot = llvm::find(graph_.inputs, *rows.at_most);
   for (int64_t i = 0; i < tensor.volume(); ++i) {
     // Slots that are no input are an iota.
     const int64_t last = slot == graph_.inputs.end()
                              ? i
                              : inputs[slot - graph_.inputs.begin()].data<int32_t>()[i];
     // A token whose first key comes after its last sees none.
-    const int64_t first = random_.chance(50) ? 0 : random_.chance(4) ? last + 1 : random_.between(0, last);
+    const int64_t first = random_.chance(50) ? 0 : random_.chance(4) ? std::min(last + 1, rows.limit - 1) : random_.between(0, last);
     tensor.data<int32_t>()[i] = static_cast<int32_t>(first);
   }
   return std::move(tensor);
