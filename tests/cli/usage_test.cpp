@@ -44,6 +44,36 @@ TEST_CASE("a required fusion that is impossible exits 3 with its path") {
               "l0.attn → l0.attn_out → l0.res1");
 }
 
+TEST_CASE("a GPU that is not there exits 5; auto takes the CPU and says why") {
+  const TemporaryDirectory folder;
+  write_whole(folder.path() + "/tokens", "1, 5, 7 9\n3\n");
+  const std::vector<std::string> hidden = {"CUDA_VISIBLE_DEVICES=-1"};
+  const std::vector<std::vector<std::string>> commands = {
+      {"run", kGpt2, "--tokens", "1,2"},
+      {"generate", kGpt2, "--tokens", "1,2", "-n", "2"},
+      {"verify", kGpt2, "--dtype", "fp32", "--steps", "2"},
+      {"ppl", kGpt2, "--tokens", folder.path() + "/tokens"}};
+  for (std::vector<std::string> command : commands) {
+    CAPTURE(command[0]);
+    for (const char* device : {"cuda", "cuda:1"}) {
+      std::vector<std::string> asked = command;
+      asked.insert(asked.end(), {"--device", device});
+      const ProgramRun run = run_program(asked, hidden);
+      CAPTURE(run.err);
+      CHECK(run.code == 5);
+      CHECK(run.out == "");
+      CHECK(run.err.starts_with("sinter: "));
+      CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+    }
+    command.insert(command.end(), {"--device", "auto", "-v"});
+    const ProgramRun run = run_program(command, hidden);
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    CHECK(run.err.find("device cpu: ") != std::string::npos);
+  }
+  check_error({"run", kGpt2, "--tokens", "1", "--device", "gpu"}, 2, "give auto, cpu, cuda or cuda:N");
+}
+
 TEST_CASE("bad input exits 4") {
   const TemporaryDirectory folder;
   check_error({"inspect", folder.path() + "/absent.json"}, 4, "absent.json");

@@ -3,11 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <filesystem>
 
-#include "driver/decoder.h"
 #include "driver/generator.h"
-#include "driver/ready_model.h"
+#include "driver/small_models.h"
 
 namespace sinter {
 namespace {
@@ -20,12 +18,6 @@ const std::vector<std::vector<int32_t>> kPrompts = {{1, 17, 4, 150, 33, 9, 2}, {
 std::string tests_folder() {
   const char* folder = std::getenv("SINTER_TESTS_DIR");
   return folder != nullptr ? folder : SINTER_TESTS_DIR;
-}
-
-template <typename T>
-T value(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
-  return std::move(*result);
 }
 
 /// Prefill and decoding of given tokens in a session of its own; all logits.
@@ -48,7 +40,7 @@ std::vector<int32_t> sample_once(const std::shared_ptr<const Model>& model) {
 
 TEST_CASE("a hundred runs give the same bits") {
   const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
-  for (const std::string name : {"gpt2", "llama", "llama3_gqa_scaled_rope", "gpt_neox_parallel", "gpt_neox_sequential"})
+  for (const std::string& name : kGoldenModels)
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       CAPTURE(name);
       CAPTURE(to_string(dtype));

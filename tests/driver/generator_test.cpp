@@ -1,0 +1,90 @@
+// Generation step by step against the decoder that it is made of.
+#include "driver/generator.h"
+
+#include "driver/small_models.h"
+
+namespace sinter {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+constexpr int64_t kSteps = 12;
+
+/// What a generator gives for each prompt.
+std::vector<Tokens> generated(const std::shared_ptr<const Model>& model, const std::vector<Tokens>& prompts,
+                              int64_t steps, const Sampling& sampling = {}) {
+  const auto generator = value(Generator::create(model, prompts, steps, sampling));
+  std::vector<Tokens> result(prompts.size());
+  for (int64_t step = 0; step < steps; ++step) {
+    const Tokens next = value(generator->next());
+    REQUIRE(next.size() == prompts.size());
+    for (size_t s = 0; s < next.size(); ++s) result[s].push_back(next[s]);
+  }
+  return result;
+}
+
+/// The likeliest token again and again.
+Tokens decoded(const std::shared_ptr<const Model>& model, const Tokens& prompt) {
+  Decoder decoder = value(Decoder::create(model, 1, static_cast<int64_t>(prompt.size()) + kSteps));
+  Tokens result = {greedy_token(value(decoder.prefill({prompt}, {}, Wanted::last_of_each)).outputs[0], 0)};
+  while (static_cast<int64_t>(result.size()) < kSteps)
+    result.push_back(greedy_token(value(decoder.decode({result.back()})).outputs[0], 0));
+  return result;
+}
+
+TEST_CASE("a greedy generator chooses what the decoder's logits say") {
+  for (const std::string& name : kGoldenModels)
+    for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      CAPTURE(name);
+      CAPTURE(to_string(dtype));
+      const auto model = ready(load_golden(name, dtype));
+      for (int64_t length : {1, 9}) {
+        const Tokens prompt = some_tokens(length, 3);
+        CHECK(generated(model, {prompt}, kSteps)[0] == decoded(model, prompt));
+      }
+    }
+}
+
+TEST_CASE("prompts of unequal length give what each gives alone") {
+  const std::vector<Tokens> prompts = {some_tokens(5, 1), some_tokens(1, 2), some_tokens(17, 3), some_tokens(8, 4)};
+  for (const std::string& name : kGoldenModels) {
+    CAPTURE(name);
+    const auto model = ready(load_golden(name, DType::f32));
+    const auto together = generated(model, prompts, kSteps);
+    for (size_t s = 0; s < prompts.size(); ++s) {
+      CAPTURE(s);
+      CHECK(together[s] == generated(model, {prompts[s]}, kSteps)[0]);
+    }
+  }
+}
+
+TEST_CASE("sampled tokens follow the seed") {
+  const auto model = ready(load_golden("llama", DType::f32));
+  const Tokens prompt = some_tokens(6, 1);
+  Sampling sampling{.temperature = 2, .top_k = 0, .top_p = 1, .seed = 1};
+  const auto first = generated(model, {prompt}, kSteps, sampling);
+  CHECK(generated(model, {prompt}, kSteps, sampling) == first);
+  sampling.seed = 2;
+  CHECK(generated(model, {prompt}, kSteps, sampling) != first);
+  // One token left is the likeliest, at any temperature.
+  sampling.top_k = 1;
+  CHECK(generated(model, {prompt}, kSteps, sampling) == generated(model, {prompt}, kSteps));
+}
+
+TEST_CASE("prompts that cannot be generated from are errors") {
+  const auto model = ready(load_golden("llama", DType::f32));
+  const auto error = [&](const std::vector<Tokens>& prompts, int64_t steps) {
+    const auto generator = Generator::create(model, prompts, steps, {});
+    REQUIRE_FALSE(generator);
+    return generator.error().message();
+  };
+  CHECK(error({}, 1).find("0 sequences, 1 to 8") != std::string::npos);
+  CHECK(error(std::vector<Tokens>(9, {1}), 1).find("9 sequences") != std::string::npos);
+  CHECK(error({{1}, {}}, 1).find("no tokens") != std::string::npos);
+  CHECK(error({{1, 211}}, 1).find("211") != std::string::npos);
+  // 128 positions.
+  CHECK(error({some_tokens(129, 1)}, 1) != "");
+  CHECK(generated(model, {some_tokens(120, 1)}, 9)[0].size() == 9);
+}
+
+}  // namespace
+}  // namespace sinter

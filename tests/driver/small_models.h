@@ -1,0 +1,33 @@
+// Small language models ready to run on the CPU.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "driver/decoder.h"
+#include "driver/ready_model.h"
+
+namespace sinter {
+
+template <typename T>
+T value(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
+  return std::move(*result);
+}
+
+inline const std::vector<std::string> kGoldenModels = {
+    "gpt2", "llama", "llama3_gqa_scaled_rope", "gpt_neox_parallel", "gpt_neox_sequential"};
+
+inline LoadedModel load_golden(const std::string& name, DType dtype, std::optional<StreamingCache> streaming = {}) {
+  return value(load_model(SINTER_TESTS_DIR "/golden/" + name, {.dtype = dtype, .random_weights = {}, .streaming = streaming}));
+}
+
+/// A Llama of one layer with random weights and 512 positions.
+LoadedModel load_one_layer(DType dtype, std::optional<StreamingCache> streaming = {});
+
+std::shared_ptr<Backend> cpu();
+std::shared_ptr<const Model> ready(const LoadedModel& model);
+
+/// Tokens below 64, which every small model knows.
+std::vector<int32_t> some_tokens(int64_t count, uint64_t seed);
+
+}  // namespace sinter

@@ -1,0 +1,84 @@
+// Ids, slots and rows that kernels use as addresses, in inputs.
+#include "runtime/input_ranges.h"
+
+#include <doctest/doctest.h>
+
+#include "driver/compile.h"
+#include "ir/text.h"
+
+namespace sinter {
+namespace {
+
+constexpr std::string_view kModule = R"(
+module @addresses {
+  symbol N in [1, 16]
+  symbol R in [8, 64] step 8
+  weight %table : f32[10, 8] = constant {value = 0x1p+0}
+  state %keys : f32[R, 8]
+  state %values : f32[R, 8]
+  entry @main(%ids: i32[N], %slot: i32[N], %first: i32[N], %last: i32[N], %free: i32[N]) -> (%merged, %sum, %again) {
+    %x = embedding %table, %ids : f32[N, 8]
+    %k = kv_append %keys, %x, %slot : f32[R, 8]
+    %v = kv_append %values, %x, %slot : f32[R, 8]
+    %parts = attention_split %x, %k, %v, %first, %last {heads = 1, kv_heads = 1, scale = 0x1p-2, splits = 2} : f32[N, 1, 2, 10]
+    %merged = attention_merge %parts : f32[N, 8]
+    %sum = add %free, %ids : i32[N]
+    %zero = sub %free, %free : i32[N]
+    %again = embedding %table, %zero : f32[N, 8]
+  }
+}
+)";
+constexpr int64_t kRows = 24;
+
+/// What the check says of three tokens' inputs, with some of them changed; for a fused and an
+/// unfused plan, which must agree.
+std::string checked(size_t input = 0, int64_t at = 0, std::optional<int32_t> changed = {}) {
+  std::string said;
+  for (bool fuse : {true, false}) {
+    auto module = parse_module(kModule, "addresses.sir");
+    REQUIRE_MESSAGE(module.has_value(), (module ? "" : module.error().message()));
+    CompileOptions options;
+    options.fusion.enabled = fuse;
+    const auto compiled = compile(*freeze(std::move(*module), {}), options);
+    REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().message()));
+    const Program& program = *compiled->program;
+    std::vector<HostTensor> inputs;
+    std::vector<const HostTensor*> pointers;
+    for (const auto& values : {std::vector<int32_t>{0, 9, 5}, {0, 23, 1}, {0, 0, 0}, {23, 23, 1}, {-5, 1000000, 0}}) {
+      inputs.push_back(*make_tensor(DType::i32, {3}));
+      std::copy(values.begin(), values.end(), inputs.back().data<int32_t>());
+    }
+    if (changed) inputs[input].data<int32_t>()[at] = *changed;
+    for (const HostTensor& tensor : inputs) pointers.push_back(&tensor);
+    const Status status = check_input_ranges(program, program.entries[0], {3, kRows}, pointers);
+    const std::string message = status ? "fine" : status.error().message();
+    CHECK((said.empty() || said == message));
+    said = message;
+  }
+  return said;
+}
+
+TEST_CASE("inputs inside their tables are fine, and so are numbers that address nothing") {
+  CHECK(checked() == "fine");
+  CHECK(checked(4, 0, INT32_MIN) == "fine");
+  CHECK(checked(0, 2, 0) == "fine");
+}
+
+TEST_CASE("ids outside the table, slots and rows outside the cache are errors") {
+  struct Outside {
+    size_t input;
+    const char* name;
+    int32_t limit;
+  };
+  for (const Outside& outside : {Outside{0, "ids", 10}, {1, "slot", kRows}, {2, "first", kRows}, {3, "last", kRows}})
+    for (int64_t at : {0, 2})
+      for (int32_t id : {-1, outside.limit, INT32_MAX, INT32_MIN}) {
+        const std::string said = checked(outside.input, at, id);
+        CAPTURE(said);
+        CHECK(said.find(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", outside.name, at, id,
+                                    outside.limit - 1)) != std::string::npos);
+      }
+}
+
+}  // namespace
+}  // namespace sinter
