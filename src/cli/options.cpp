@@ -72,6 +72,7 @@ void add_device(CLI::App& command, CommandOptions& options) {
   command.add_option("--device", options.device, "where to run")
       ->type_name("auto|cpu|cuda[:N]")
       ->capture_default_str();
+  command.add_flag("--own-products", options.own_products, "GPU: matrix products by Sinter's own kernel, not cuBLASLt; slow");
   command.add_option("--record", options.record, "GPU: which implementation computes each matrix product; no other is taken")
       ->type_name("FILE");
 }
@@ -160,6 +161,7 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
   backend.record = options.record;
   backend.frozen = !options.record.empty() && !tune;
   backend.tune = tune;
+  backend.own_products = options.own_products;
   backend.progress = [](size_t done, size_t total) {
     constexpr double kGigabyte = 1e9;
     constexpr size_t kWidth = 30;

@@ -17,6 +17,7 @@ struct CommandOptions {
   std::optional<uint64_t> random_weights;
   std::string device = "auto";
   std::string record;
+  bool own_products = false;
   std::vector<std::string> archs = {"sm_90a"};
   std::string numerics = "strict";
   bool no_fuse = false;

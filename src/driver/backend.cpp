@@ -39,7 +39,7 @@ class CudaBackend final : public Backend {
       SINTER_LET(parsed, GemmRecord::parse(text, options.record));
       record = std::move(parsed);
     }
-    const GemmPolicy policy = options.frozen ? GemmPolicy::frozen : options.tune ? GemmPolicy::tune : GemmPolicy::first;
+    const GemmPolicy policy = options.frozen ? GemmPolicy::frozen : options.own_products ? GemmPolicy::own : options.tune ? GemmPolicy::tune : GemmPolicy::first;
     SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), std::move(record), policy));
     backend->device_ = std::move(device);
     backend->gemm_ = std::move(gemm);

@@ -17,6 +17,7 @@ struct BackendOptions {
   std::string record;           // file with decisions; empty: none yet
   bool frozen = false;          // a product that the record lacks is an error
   bool tune = false;            // decide by timing, not by the library's first proposal
+  bool own_products = false;    // every product by Sinter's own kernel: slow, for sanitizers
   /// Uploading weights: bytes done and in all.
   std::function<void(size_t done, size_t total)> progress;
 };

@@ -45,12 +45,12 @@ class OpCosts {
     }
     if (op.kind == OpKind::linear) return 2 * elements(op.type) * extent(operand(0).dims.back());
     if (op.kind == OpKind::einsum) return einsum_flops(graph, op);
-    if (op_class(op) == OpClass::opaque) {
-      if (op.kind != OpKind::attention_split) return elements(operand(0));
-      return 4 * extent(operand(1).dims[0]) * elements(operand(0));
-    }
-    // attention: scores, then the sum of values; every token against all visible rows.
-    return 2 * extent(operand(1).dims[0]) * (elements(operand(0)) + elements(op.type));
+    if (op.kind == OpKind::attention_merge || op.kind == OpKind::sample) return elements(operand(0));
+    // Attention: scores, then the sum of values; every token against all visible rows.
+    const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+    const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;
+    const double sums = extent(operand(0).dims[0]) * extent(operand(2).dims[1]) * static_cast<double>(group);
+    return 2 * extent(operand(1).dims[0]) * (elements(operand(0)) + sums);
   }
 
   /// What the op reads and writes, once. Of a table only the rows that a gather reads count, of a

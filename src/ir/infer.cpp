@@ -370,11 +370,13 @@ Result<TensorType> Inference::attention() const {
     return shape_error();
   const int64_t width = q.dims[1].constant(), key_width = keys.dims[1].constant();
   const int64_t value_width = values.dims[1].constant();
+  int64_t result_width = 0;
   if (width % heads != 0 || key_width % kv_heads != 0 || value_width % kv_heads != 0 ||
-      width / heads != key_width / kv_heads)
+      width / heads != key_width / kv_heads ||
+      __builtin_mul_overflow(value_width / kv_heads, heads, &result_width))
     return shape_error();
   SINTER_TRY(check_scores());
-  return TensorType{q.dtype, {q.dims[0], value_width / kv_heads * heads}};
+  return TensorType{q.dtype, {q.dims[0], result_width}};
 }
 
 Result<TensorType> Inference::attention_split() const {

@@ -110,7 +110,7 @@ Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementati
                     ? "the record does not decide this matrix product"
                     : "the recorded algorithm is none that cuBLASLt proposes for this product",
                 "product " + problem.key(), "make a record of these products, or run without one");
-  if (proposals.empty()) return {};
+  if (proposals.empty() || policy_ == GemmPolicy::own) return {};
   if (policy_ == GemmPolicy::tune) return tune(problem, implementation);
   implementation.choice = proposals.front();
   return {};

@@ -18,6 +18,7 @@ namespace sinter {
 enum class GemmPolicy : uint8_t {
   frozen,  // an error
   first,   // the library's first proposal, or the own kernel where it has none
+  own,     // the own kernel: for sanitizers, which do not see all that the library writes
   tune,    // the fastest of the library's proposals and the own kernel, by timing
 };
 
