@@ -28,8 +28,12 @@ TEST_CASE("a benchmark without a GPU is one line and exits 5") {
 }
 
 TEST_CASE("a benchmark refuses what it cannot measure") {
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"--no-fuse"}, {"--symbol", "N"}, {"--symbol", "N=many"}, {"--repeat", "0"}, {"-p", "-1"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--no-fuse"},
+                                             {"--symbol", "N"},
+                                             {"--symbol", "N=many"},
+                                             {"--repeat", "0"},
+                                             {"-p", "-1"}}) {
     CAPTURE(arguments[0]);
     CHECK(bench_without_gpu(arguments).code == 2);
   }

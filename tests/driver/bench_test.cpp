@@ -24,31 +24,37 @@ Module frozen(const LoadedModel& model) {
   return std::move(*module);
 }
 
-TEST_CASE("a decode step reads the weights it multiplies by, looked-up rows and visible cache rows") {
+TEST_CASE(
+    "a decode step reads the weights it multiplies by, looked-up rows and visible cache rows") {
   const LoadedModel llama = sample("llama-2-7b.json");
   const double multiplied = 32.0 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096 + 65 * 4096;
   const double frequencies = 64 * 4, cache_row = 32 * 2 * 4096 * 2;
   for (double sequences : {1, 4}) {
-    const double expected = 2 * multiplied + frequencies + sequences * (2 * 4096 + 1024 * cache_row);
-    CHECK(decode_bytes(frozen(llama), *llama.spec, static_cast<int64_t>(sequences), 1024) == expected);
+    const double expected =
+        2 * multiplied + frequencies + sequences * (2 * 4096 + 1024 * cache_row);
+    CHECK(decode_bytes(frozen(llama), *llama.spec, static_cast<int64_t>(sequences), 1024) ==
+          expected);
   }
   // The output projection is the table of tokens: all of it is read. Of the positions' one row is.
   const LoadedModel gpt2 = sample("gpt2-124m.json");
   const double parameters = 124439808, positions = 1024 * 768;
-  CHECK(decode_bytes(frozen(gpt2), *gpt2.spec, 1, 100) == 2 * (parameters - positions + 768) + 100 * 12 * 2 * 768 * 2);
+  CHECK(decode_bytes(frozen(gpt2), *gpt2.spec, 1, 100) ==
+        2 * (parameters - positions + 768) + 100 * 12 * 2 * 768 * 2);
 }
 
 TEST_CASE("a window bounds the cache rows and the keys of a query") {
   LoadedModel model = sample("gpt2-124m.json");
   const Module module = frozen(model);
-  const double without = decode_bytes(module, *model.spec, 1, 0), full = prefill_operations(module, *model.spec, 1, 8);
+  const double without = decode_bytes(module, *model.spec, 1, 0),
+               full = prefill_operations(module, *model.spec, 1, 8);
   model.spec->window = 3;
   CHECK(decode_bytes(module, *model.spec, 1, 100) == without + 3 * 12 * 2 * 768 * 2);
   // 1 + 2 + 3 * 6 keys instead of 1 + 2 + ... + 8.
   CHECK(full - prefill_operations(module, *model.spec, 1, 8) == 4.0 * 12 * 768 * (36 - 21));
 }
 
-TEST_CASE("a prefill multiplies every token by the layers and the last ones by the output projection") {
+TEST_CASE(
+    "a prefill multiplies every token by the layers and the last ones by the output projection") {
   const LoadedModel llama = sample("llama-2-7b.json");
   const double layers = 32.0 * (4 * 4096 * 4096 + 3 * 4096 * 11008), output = 32000 * 4096;
   const double attention = 4.0 * 32 * 4096 * (512 * 513 / 2);
@@ -62,7 +68,9 @@ BenchReport made_up() {
   BenchReport report;
   report.model = "toy";
   report.dtype = "bf16";
-  report.machine = {"Some GPU", "CUDA 13.0", {"cuBLASLt 130000"}, 4, size_t{8} << 30, size_t{4} << 20};
+  report.machine.device = "Some GPU";
+  report.machine.driver = "CUDA 13.0";
+  report.machine.libraries = {"cuBLASLt 130000"};
   report.repeat = 5;
   report.weight_bytes = 6e9;
   report.seconds = {{"reading", 0.25}, {"first calls", 12.0}};
@@ -78,16 +86,16 @@ BenchReport made_up() {
 }
 
 TEST_CASE("the table shows medians, tails, rates and shares") {
-  CHECK(bench_text(made_up()) ==
-        "model     toy, bf16, weights of 6.00 GB\n"
-        "device    Some GPU, CUDA 13.0, cuBLASLt 130000\n"
-        "before    reading 250 ms, first calls 12.0 s\n"
-        "samples   5 of each plan, in turns; products by the library's first proposal or the record\n"
-        "ceilings  read 4.00 TB/s (kernel, 1.00 GB a call)\n"
-        "\n"
-        "                      plan      median      p95     host       rate  of ceiling  launches  speedup\n"
-        "decode, context 1024  fused    2.00 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 %       100     2.50\n"
-        "                      unfused  5.00 ms  13.0 ms  7.00 ms  1.20 TB/s      30.0 %       300\n");
+  CHECK(bench_text(made_up()) == R"(model     toy, bf16, weights of 6.00 GB
+device    Some GPU, CUDA 13.0, cuBLASLt 130000
+before    reading 250 ms, first calls 12.0 s
+samples   5 of each plan, in turns; products by the library's first proposal or the record
+ceilings  read 4.00 TB/s (kernel, 1.00 GB a call)
+
+                      plan      median      p95     host       rate  of ceiling  launches  speedup
+decode, context 1024  fused    2.00 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 %       100     2.50
+                      unfused  5.00 ms  13.0 ms  7.00 ms  1.20 TB/s      30.0 %       300
+)");
 }
 
 TEST_CASE("JSON holds every sample") {
