@@ -36,7 +36,8 @@ TEST_CASE("a GPU that was asked for is a GPU or an error") {
 }
 
 TEST_CASE("no other devices have names") {
-  for (const char* device : {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda0", "cuda:99999999999"}) {
+  for (const char* device :
+       {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda0", "cuda:99999999999"}) {
     CAPTURE(device);
     const auto backend = open(device);
     REQUIRE_FALSE(backend);

@@ -10,8 +10,9 @@ using Tokens = std::vector<int32_t>;
 constexpr int64_t kSteps = 12;
 
 /// What a generator gives for each prompt.
-std::vector<Tokens> generated(const std::shared_ptr<const Model>& model, const std::vector<Tokens>& prompts,
-                              int64_t steps, const Sampling& sampling = {}) {
+std::vector<Tokens> generated(const std::shared_ptr<const Model>& model,
+                              const std::vector<Tokens>& prompts, int64_t steps,
+                              const Sampling& sampling = {}) {
   const auto generator = value(Generator::create(model, prompts, steps, sampling));
   std::vector<Tokens> result(prompts.size());
   for (int64_t step = 0; step < steps; ++step) {
@@ -25,7 +26,8 @@ std::vector<Tokens> generated(const std::shared_ptr<const Model>& model, const s
 /// The likeliest token again and again.
 Tokens decoded(const std::shared_ptr<const Model>& model, const Tokens& prompt) {
   Decoder decoder = value(Decoder::create(model, 1, static_cast<int64_t>(prompt.size()) + kSteps));
-  Tokens result = {greedy_token(value(decoder.prefill({prompt}, {}, Wanted::last_of_each)).outputs[0], 0)};
+  Tokens result = {
+      greedy_token(value(decoder.prefill({prompt}, {}, Wanted::last_of_each)).outputs[0], 0)};
   while (static_cast<int64_t>(result.size()) < kSteps)
     result.push_back(greedy_token(value(decoder.decode({result.back()})).outputs[0], 0));
   return result;
@@ -45,7 +47,8 @@ TEST_CASE("a greedy generator chooses what the decoder's logits say") {
 }
 
 TEST_CASE("prompts of unequal length give what each gives alone") {
-  const std::vector<Tokens> prompts = {some_tokens(5, 1), some_tokens(1, 2), some_tokens(17, 3), some_tokens(8, 4)};
+  const std::vector<Tokens> prompts = {some_tokens(5, 1), some_tokens(1, 2), some_tokens(17, 3),
+                                       some_tokens(8, 4)};
   for (const std::string& name : kGoldenModels) {
     CAPTURE(name);
     const auto model = ready(load_golden(name, DType::f32));

@@ -14,7 +14,8 @@ using Tokens = std::vector<int32_t>;
 // Sums of float32 in other orders, in logits of the order of 1.
 constexpr double kAllowed = 1e-5;  // of a mean
 
-Perplexity measured(const LoadedModel& model, const Tokens& tokens, int64_t window = 0, bool recompute = false) {
+Perplexity measured(const LoadedModel& model, const Tokens& tokens, int64_t window = 0,
+                    bool recompute = false) {
   PerplexityOptions options;
   options.backend = cpu();
   options.window = window;
@@ -23,7 +24,8 @@ Perplexity measured(const LoadedModel& model, const Tokens& tokens, int64_t wind
 }
 
 /// -log p(tokens[i + 1] | tokens[0 .. i]) for every i, from one prefill.
-std::vector<double> losses(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens) {
+std::vector<double> losses(const std::shared_ptr<const Model>& model,
+                           llvm::ArrayRef<int32_t> tokens) {
   Decoder decoder = value(Decoder::create(model, 1, static_cast<int64_t>(tokens.size())));
   const HostTensor logits = value(decoder.prefill({tokens.vec()})).outputs[0];
   const std::vector<double> values = to_doubles(logits);
@@ -87,7 +89,8 @@ TEST_CASE("recomputed predictions see the last tokens of the window") {
 TEST_CASE("a streaming cache that is never full changes nothing") {
   const Tokens tokens = some_tokens(30, 1);
   const double expected = sum(losses(ready(load_golden("llama", DType::f32)), tokens));
-  check_sum(measured(load_golden("llama", DType::f32, StreamingCache{4, 27}), tokens), expected, 29);
+  check_sum(measured(load_golden("llama", DType::f32, StreamingCache{4, 27}), tokens), expected,
+            29);
 }
 
 TEST_CASE("what cannot be measured is an error") {
@@ -102,7 +105,8 @@ TEST_CASE("what cannot be measured is an error") {
   CHECK(error({1}).find("fewer than two tokens") != std::string::npos);
   CHECK(error({1, 211}).find("token 211 is outside the vocabulary of 211") != std::string::npos);
   options.window = 129;
-  CHECK(error({1, 2}).find("a window of 129 tokens, the model has 128 positions") != std::string::npos);
+  CHECK(error({1, 2}).find("a window of 129 tokens, the model has 128 positions") !=
+        std::string::npos);
 }
 
 }  // namespace

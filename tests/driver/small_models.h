@@ -14,11 +14,13 @@ T value(Result<T> result) {
   return std::move(*result);
 }
 
-inline const std::vector<std::string> kGoldenModels = {
-    "gpt2", "llama", "llama3_gqa_scaled_rope", "gpt_neox_parallel", "gpt_neox_sequential"};
+inline const std::vector<std::string> kGoldenModels = {"gpt2", "llama", "llama3_gqa_scaled_rope",
+                                                       "gpt_neox_parallel", "gpt_neox_sequential"};
 
-inline LoadedModel load_golden(const std::string& name, DType dtype, std::optional<StreamingCache> streaming = {}) {
-  return value(load_model(SINTER_TESTS_DIR "/golden/" + name, {.dtype = dtype, .random_weights = {}, .streaming = streaming}));
+inline LoadedModel load_golden(const std::string& name, DType dtype,
+                               std::optional<StreamingCache> streaming = {}) {
+  return value(load_model(SINTER_TESTS_DIR "/golden/" + name,
+                          {.dtype = dtype, .random_weights = {}, .streaming = streaming}));
 }
 
 /// A Llama of one layer with random weights and 512 positions.

@@ -1,7 +1,6 @@
 // The cache of bounded size: the same as the plain one while the text is shorter, then the plain
 // model's prefill of the tokens that are kept.
 #include "driver/generation_state.h"
-
 #include "driver/small_models.h"
 #include "runtime/compare.h"
 
@@ -31,8 +30,10 @@ TEST_CASE("a text shorter than the cache is continued as without one") {
 }
 
 /// Logits after each of the tokens, as they go through the cache.
-std::vector<HostTensor> streamed(const Model& model, const Tokens& tokens, int64_t prompt, const StreamingCache& cache) {
-  Started state = value(start_generation(model, {Tokens(tokens.begin(), tokens.begin() + prompt)}, 1, {}, cache));
+std::vector<HostTensor> streamed(const Model& model, const Tokens& tokens, int64_t prompt,
+                                 const StreamingCache& cache) {
+  Started state = value(
+      start_generation(model, {Tokens(tokens.begin(), tokens.begin() + prompt)}, 1, {}, cache));
   std::vector<HostTensor> logits = {state.logits};
   for (size_t at = static_cast<size_t>(prompt); at < tokens.size(); ++at) {
     const Status done = force_token(model, state, tokens[at]);
@@ -56,8 +57,8 @@ Tokens kept(llvm::ArrayRef<int32_t> tokens, const StreamingCache& cache) {
 // computation over the kept tokens alone repeats them.
 //
 // The two differ in the order in which keys are summed, since the window's rows go round, and in
-// narrow types by a rounding of keys: before they are turned, not after. Each of the five products of
-// the layer that a difference goes through (scores, values, attention's, two of the MLP) and the
+// narrow types by a rounding of keys: before they are turned, not after. Each of the five products
+// of the layer that a difference goes through (scores, values, attention's, two of the MLP) and the
 // logits may differ by what one may be off; sums are of 80 terms at most.
 TEST_CASE("a longer text gives the logits of the tokens that are kept") {
   constexpr int kProducts = 6;
@@ -81,11 +82,14 @@ TEST_CASE("a longer text gives the logits of the tokens that are kept") {
           CAPTURE(length);
           const Tokens seen = kept(llvm::ArrayRef(tokens).take_front(length), cache);
           Decoder decoder = value(Decoder::create(plain, 1, static_cast<int64_t>(seen.size())));
-          const HostTensor expected = value(decoder.prefill({seen}, {}, Wanted::last_of_each)).outputs[0];
+          const HostTensor expected =
+              value(decoder.prefill({seen}, {}, Wanted::last_of_each)).outputs[0];
           const auto excess = value(exceeds(logits[i], to_doubles(expected), allowed));
-          CHECK_MESSAGE(!excess, (excess ? fmt::format("{} logits, logit {} is {}, expected {} ± {}", excess->count, excess->index,
-                                                       excess->value, excess->reference, excess->allowed)
-                                         : std::string()));
+          CHECK_MESSAGE(!excess,
+                        (excess ? fmt::format("{} logits, logit {} is {}, expected {} ± {}",
+                                              excess->count, excess->index, excess->value,
+                                              excess->reference, excess->allowed)
+                                : std::string()));
         }
       }
 }

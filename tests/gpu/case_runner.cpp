@@ -49,7 +49,8 @@ Result<CaseRunner> CaseRunner::create(CudaDevicePtr device, const KernelStore& k
 }
 
 /// `weights` are loaded where those given do not serve.
-Result<CaseRunner::Plan> CaseRunner::load(const std::shared_ptr<const Program>& program, const PlannedCase& test,
+Result<CaseRunner::Plan> CaseRunner::load(const std::shared_ptr<const Program>& program,
+                                          const PlannedCase& test,
                                           std::shared_ptr<const CudaWeights>& weights) const {
   std::vector<std::shared_ptr<const CudaLibrary>> libraries;
   std::vector<CudaApi::Kernel> kernels;
@@ -63,7 +64,8 @@ Result<CaseRunner::Plan> CaseRunner::load(const std::shared_ptr<const Program>& 
     SINTER_LET(uploaded, CudaWeights::load(device_, *program, &files));
     weights = std::move(uploaded);
   }
-  const auto model = CudaModel::assemble(program, device_, gemm_, weights, std::move(libraries), std::move(kernels));
+  const auto model = CudaModel::assemble(program, device_, gemm_, weights, std::move(libraries),
+                                         std::move(kernels));
   SINTER_LET(session, model->new_session(test.symbol_values));
   return Plan{program == test.fused ? "fused plan" : "unfused plan", std::move(session), {}};
 }
@@ -74,10 +76,12 @@ Status CaseRunner::run(const PlannedCase& test, bool check_host) const {
   SINTER_LET(fused, load(test.fused, test, weights));
   for (int call = 0; call < kCallsOfCase; ++call) {
     const std::string name = fmt::format("call {}", call);
-    for (Plan* plan : {&unfused, &fused}) SINTER_TRY(in(name, plan->call(test, test.calls[call], check_host)));
+    for (Plan* plan : {&unfused, &fused})
+      SINTER_TRY(in(name, plan->call(test, test.calls[call], check_host)));
     const llvm::ArrayRef<std::string> outputs = test.fused->entries[0].output_names;
     for (size_t i = 0; i < outputs.size(); ++i)
-      SINTER_TRY(compare(fmt::format("{}, output {} (%{})", name, i, outputs[i]), unfused.result.outputs[i], fused.result.outputs[i]));
+      SINTER_TRY(compare(fmt::format("{}, output {} (%{})", name, i, outputs[i]),
+                         unfused.result.outputs[i], fused.result.outputs[i]));
     for (size_t i = 0; i < test.fused->states.size(); ++i) {
       SINTER_LET(a, unfused.session->state(i));
       SINTER_LET(b, fused.session->state(i));

@@ -14,8 +14,8 @@ class CaseRunner {
   static Result<CaseRunner> create(CudaDevicePtr device, const KernelStore& kernels);
 
   /// Runs both plans kCallsOfCase times, freed memory poisoned; an error unless all outputs and
-  /// states are equal bit for bit after every call. With `check_host` every kernel's results must also
-  /// have the bits of its evaluation on the host. The case's kernels are in the store.
+  /// states are equal bit for bit after every call. With `check_host` every kernel's results must
+  /// also have the bits of its evaluation on the host. The case's kernels are in the store.
   Status run(const PlannedCase& test, bool check_host) const;
 
  private:

@@ -28,19 +28,23 @@ struct Options {
 };
 
 std::string replay(uint64_t seed) {
-  return fmt::format("  replay: sinter_differential_gpu --seed {} --count 1 --check-host 1\n", seed);
+  return fmt::format("  replay: sinter_differential_gpu --seed {} --count 1 --check-host 1\n",
+                     seed);
 }
 
 // What a failed check or a fault of the host prints before the process ends.
 thread_local char last_words[160];
 
 void set_last_words(uint64_t seed) {
-  const auto end = fmt::format_to_n(last_words, sizeof(last_words) - 1, "seed {} ended the process\n{}", seed, replay(seed)).out;
+  const auto end = fmt::format_to_n(last_words, sizeof(last_words) - 1,
+                                    "seed {} ended the process\n{}", seed, replay(seed))
+                       .out;
   *end = '\0';
 }
 
 extern "C" void say_last_words(int signal) {
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, last_words, std::char_traits<char>::length(last_words));
+  [[maybe_unused]] const auto written =
+      write(STDERR_FILENO, last_words, std::char_traits<char>::length(last_words));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -49,7 +53,9 @@ extern "C" void say_last_words(int signal) {
 class Timed {
  public:
   explicit Timed(std::atomic<double>& sum) : sum_(sum) {}
-  ~Timed() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  ~Timed() {
+    sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
 
  private:
   std::atomic<double>& sum_;
@@ -60,7 +66,8 @@ class Timed {
 class Differential {
  public:
   Differential(const Options& options, CudaDevicePtr device, NvrtcFile nvrtc)
-      : options_(options), device_(std::move(device)),
+      : options_(options),
+        device_(std::move(device)),
         target_(device_ ? device_->arch() : options.arch),
         kernels_(device_, std::move(nvrtc), target_) {}
 
@@ -68,7 +75,8 @@ class Differential {
     const auto begin = std::chrono::steady_clock::now();
     const uint64_t batches = (options_.count + options_.batch - 1) / options_.batch;
     std::vector<std::thread> threads;
-    for (uint64_t i = 0; i < std::min<uint64_t>(options_.threads, batches); ++i) threads.emplace_back([this] { work(); });
+    for (uint64_t i = 0; i < std::min<uint64_t>(options_.threads, batches); ++i)
+      threads.emplace_back([this] { work(); });
     for (std::thread& thread : threads) thread.join();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\n");
@@ -94,8 +102,10 @@ class Differential {
       for (uint64_t i = first; i < last; ++i) {
         set_last_words(options_.seed + i);
         auto planned = plan_case(options_.seed + i, target_);
-        if (planned) cases.push_back(std::move(*planned));
-        else failed(options_.seed + i, planned.error());
+        if (planned)
+          cases.push_back(std::move(*planned));
+        else
+          failed(options_.seed + i, planned.error());
       }
     }
     add_kernels(cases);
@@ -109,7 +119,8 @@ class Differential {
       checked_ += runner && check_host;
       ++done_;
     }
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{} of {} graphs", done_.load(), options_.count);
+    if (isatty(STDERR_FILENO))
+      fmt::print(stderr, "\r{} of {} graphs", done_.load(), options_.count);
   }
 
   void add_kernels(llvm::ArrayRef<PlannedCase> cases) {
@@ -141,16 +152,23 @@ class Differential {
   }
 
   int report(double seconds) const {
-    for (const auto& [seed, what] : failures_) fmt::print("seed {}: {}\n{}", seed, what, replay(seed));
+    for (const auto& [seed, what] : failures_)
+      fmt::print("seed {}: {}\n{}", seed, what, replay(seed));
     if (stopped_ && !failures_.empty())
-      fmt::print("the device failed after {} of {} graphs, all threads share it: replay each seed above alone\n", done_.load(), options_.count);
+      fmt::print(
+          "the device failed after {} of {} graphs, all threads share it: replay each seed above "
+          "alone\n",
+          done_.load(), options_.count);
     if (!why_stopped_.empty()) fmt::print("{}\n", why_stopped_);
-    fmt::print("{} graphs, {} kernels, {} failed, {:.1f} s\n", done_.load(), kernels_.size(), failures_.size(), seconds);
+    fmt::print("{} graphs, {} kernels, {} failed, {:.1f} s\n", done_.load(), kernels_.size(),
+               failures_.size(), seconds);
     const double graphs = std::max<double>(1, static_cast<double>(done_.load())) * 1e-3;
-    fmt::print("  {} graphs checked against the host; in a thread and graph: {:.2f} ms planning, {:.1f} ms of a processor "
-               "compiling, {:.2f} ms waiting for kernels, {:.2f} ms running\n",
-               checked_.load(), planning_ / graphs, kernels_.compile_seconds() / graphs,
-               kernels_.wait_seconds() / graphs, running_ / graphs);
+    fmt::print(
+        "  {} graphs checked against the host; in a thread and graph: {:.2f} ms planning, {:.1f} "
+        "ms of a processor "
+        "compiling, {:.2f} ms waiting for kernels, {:.2f} ms running\n",
+        checked_.load(), planning_ / graphs, kernels_.compile_seconds() / graphs,
+        kernels_.wait_seconds() / graphs, running_ / graphs);
     if (!why_stopped_.empty()) return static_cast<int>(ExitCode::device);
     return failures_.empty() ? 0 : static_cast<int>(ExitCode::check_failed);
   }
@@ -174,12 +192,15 @@ int run(int argc, char** argv) {
   app.add_option("--count", options.count, "seeds")->capture_default_str();
   app.add_option("--threads", options.threads)->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--batch", options.batch, "graphs whose kernels are compiled as one program")
-      ->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--check-host", options.check_host, "compare the kernels of every K-th graph with the host; 0: of none")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--check-host", options.check_host,
+                 "compare the kernels of every K-th graph with the host; 0: of none")
       ->option_text("K");
   app.add_option("--device", options.device, "number of the device")->capture_default_str();
   app.add_flag("--compile-only", options.compile_only, "plan and compile; needs no device");
-  app.add_option("--arch", options.arch, "what to compile for where there is no device")->capture_default_str();
+  app.add_option("--arch", options.arch, "what to compile for where there is no device")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

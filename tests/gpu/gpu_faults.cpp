@@ -1,6 +1,6 @@
-// sinter_gpu_faults NAME: runs a kernel with a fault on a CUDA device, the way a plan's kernels run.
-// Alone it just runs; the tool of compute-sanitizer that is named beside a fault must find it, and
-// none may find anything in the sound kernel.
+// sinter_gpu_faults NAME: runs a kernel with a fault on a CUDA device, the way a plan's kernels
+// run. Alone it just runs; the tool of compute-sanitizer that is named beside a fault must find it,
+// and none may find anything in the sound kernel.
 //
 // Exit codes: 0 it ran, 2 usage, 5 no device or no compiler.
 #include <cstdio>
@@ -59,7 +59,8 @@ Status run(const Planted& planted) {
   SINTER_LET(program, plan(planted, device->arch()));
   SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), {}, GemmPolicy::first));
   SINTER_LET(weights, CudaWeights::load(device, *program, nullptr));
-  SINTER_LET(model, CudaModel::load(program, device, gemm, weights, kernel_library(), KernelCache("")));
+  SINTER_LET(model,
+             CudaModel::load(program, device, gemm, weights, kernel_library(), KernelCache("")));
   SINTER_LET(session, model->new_session({}));
   SINTER_LET(x, make_tensor(DType::f32, {kThreads}));
   for (int64_t i = 0; i < kThreads; ++i) x.data<float>()[i] = static_cast<float>(i);

@@ -26,23 +26,26 @@ std::vector<const Kernel*> KernelStore::claim(llvm::ArrayRef<const Kernel*> kern
   return claimed;
 }
 
-Result<std::shared_ptr<const CudaLibrary>> KernelStore::compile(llvm::ArrayRef<const Kernel*> kernels) const {
+Result<std::shared_ptr<const CudaLibrary>> KernelStore::compile(
+    llvm::ArrayRef<const Kernel*> kernels) const {
   const std::string text = kernel_unit(kernels);
-  const std::string name = kernels.size() == 1 ? kernels[0]->name : fmt::format("one of {}", kernels.size());
+  const std::string name =
+      kernels.size() == 1 ? kernels[0]->name : fmt::format("one of {}", kernels.size());
   SINTER_LET(cubin, compile_kernel(nvrtc_, {name, text}, kernel_library(), arch_));
   if (!device_) return nullptr;
   SINTER_LET(library, CudaLibrary::load(device_, cubin.bytes, name));
   return std::make_shared<const CudaLibrary>(std::move(library));
 }
 
-Result<KernelStore::Loaded> KernelStore::load(const std::shared_ptr<const CudaLibrary>& library, const Kernel& kernel) const {
+Result<KernelStore::Loaded> KernelStore::load(const std::shared_ptr<const CudaLibrary>& library,
+                                              const Kernel& kernel) const {
   if (!device_) return Loaded{};
   SINTER_LET(loaded, library->kernel(kernel.name));
   return Loaded{library, loaded};
 }
 
-void KernelStore::publish(llvm::ArrayRef<const Kernel*> kernels, std::vector<Result<Loaded>> results,
-                          double seconds) {
+void KernelStore::publish(llvm::ArrayRef<const Kernel*> kernels,
+                          std::vector<Result<Loaded>> results, double seconds) {
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < kernels.size(); ++i) entries_[kernels[i]->name] = std::move(results[i]);
   compile_seconds_ += seconds;
@@ -66,7 +69,8 @@ void KernelStore::add(llvm::ArrayRef<const Kernel*> kernels) {
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   published_.wait(lock, [&] {
-    return llvm::all_of(kernels, [&](const Kernel* kernel) { return entries_.at(kernel->name).has_value(); });
+    return llvm::all_of(
+        kernels, [&](const Kernel* kernel) { return entries_.at(kernel->name).has_value(); });
   });
   wait_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

@@ -25,8 +25,8 @@ class KernelStore {
   KernelStore(CudaDevicePtr device, NvrtcFile nvrtc, std::string arch)
       : device_(std::move(device)), nvrtc_(std::move(nvrtc)), arch_(std::move(arch)) {}
 
-  /// Compiles those of the kernels that nobody has begun, as one program, loads it, and waits for the
-  /// others. What fails is what find() says.
+  /// Compiles those of the kernels that nobody has begun, as one program, loads it, and waits for
+  /// the others. What fails is what find() says.
   void add(llvm::ArrayRef<const Kernel*> kernels);
   /// A kernel that was added, or why it cannot be run.
   Result<Loaded> find(const std::string& name) const;
@@ -41,7 +41,8 @@ class KernelStore {
 
   std::vector<const Kernel*> claim(llvm::ArrayRef<const Kernel*> kernels);
   Result<std::shared_ptr<const CudaLibrary>> compile(llvm::ArrayRef<const Kernel*> kernels) const;
-  Result<Loaded> load(const std::shared_ptr<const CudaLibrary>& library, const Kernel& kernel) const;
+  Result<Loaded> load(const std::shared_ptr<const CudaLibrary>& library,
+                      const Kernel& kernel) const;
   void publish(llvm::ArrayRef<const Kernel*> kernels, std::vector<Result<Loaded>> results,
                double seconds);
 

@@ -1,4 +1,5 @@
-// A random module compiled with and without fusion, and its data: all of a case that needs no device.
+// A random module compiled with and without fusion, and its data: all of a case that needs no
+// device.
 #pragma once
 
 #include <memory>

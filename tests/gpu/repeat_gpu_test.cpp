@@ -21,7 +21,8 @@ std::string tests_folder() {
 }
 
 /// Prefill and decoding of given tokens in a session of its own; all logits.
-std::vector<HostTensor> run_once(const std::shared_ptr<const Model>& model, const CallOptions& options) {
+std::vector<HostTensor> run_once(const std::shared_ptr<const Model>& model,
+                                 const CallOptions& options) {
   Decoder decoder = value(Decoder::create(model, static_cast<int64_t>(kPrompts.size()), 16));
   std::vector<HostTensor> logits = {value(decoder.prefill(kPrompts, options)).outputs[0]};
   for (int32_t step = 0; step < kSteps; ++step)

@@ -44,7 +44,8 @@ std::string checked(size_t input = 0, int64_t at = 0, std::optional<int32_t> cha
     const Program& program = *compiled->program;
     std::vector<HostTensor> inputs;
     std::vector<const HostTensor*> pointers;
-    for (const auto& values : {std::vector<int32_t>{0, 9, 5}, {0, 23, 1}, {0, 0, 0}, {23, 23, 1}, {-5, 1000000, 0}}) {
+    for (const auto& values :
+         {std::vector<int32_t>{0, 9, 5}, {0, 23, 1}, {0, 0, 0}, {23, 23, 1}, {-5, 1000000, 0}}) {
       inputs.push_back(*make_tensor(DType::i32, {3}));
       std::copy(values.begin(), values.end(), inputs.back().data<int32_t>());
     }
@@ -70,13 +71,14 @@ TEST_CASE("ids outside the table, slots and rows outside the cache are errors") 
     const char* name;
     int32_t limit;
   };
-  for (const Outside& outside : {Outside{0, "ids", 10}, {1, "slot", kRows}, {2, "first", kRows}, {3, "last", kRows}})
+  for (const Outside& outside :
+       {Outside{0, "ids", 10}, {1, "slot", kRows}, {2, "first", kRows}, {3, "last", kRows}})
     for (int64_t at : {0, 2})
       for (int32_t id : {-1, outside.limit, INT32_MAX, INT32_MIN}) {
         const std::string said = checked(outside.input, at, id);
         CAPTURE(said);
-        CHECK(said.find(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", outside.name, at, id,
-                                    outside.limit - 1)) != std::string::npos);
+        CHECK(said.find(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into",
+                                    outside.name, at, id, outside.limit - 1)) != std::string::npos);
       }
 }
 
