@@ -271,6 +271,8 @@ TEST_CASE("C18 attention") {
   rejects(18, OpKind::attention, replaced(2, f16({kM, 9})), attention(4, 2));
   rejects(18, OpKind::attention, replaced(3, i32({kM})), attention(4, 2));
   rejects(18, OpKind::attention, replaced(4, f32({kN})), attention(4, 2));
+  rejects(18, OpKind::attention, {f16({kN, 0}), f16({0, 0}), f16({0, int64_t{1} << 40}), i32({kN}), i32({kN})},
+          attention(int64_t{1} << 40, 1));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::scale, double(INFINITY)));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::softcap, 0.0));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::window, int64_t{0}));
