@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "driver/profile_report.h"
 #include "driver/text_table.h"
 
@@ -94,6 +96,9 @@ std::string profile_text(const Profile& profile) {
                       unit(profile),
                       profile.matched ? "the recorded graph" : "the steps launched one by one: the graph ran other kernels",
                       kBoundShare * 100);
+  // Every run reads the same inputs.
+  if (std::any_of(profile.rows.begin(), profile.rows.end(), [](const ProfileRow& row) { return row.of_ceiling > 1; }))
+    text += "Shares above 100 % are of bytes that the second-level cache holds.\n";
   return text;
 }
 

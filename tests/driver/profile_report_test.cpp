@@ -66,6 +66,9 @@ TEST_CASE("a graph that ran other kernels is said, and nothing over the bus too"
   const std::string text = profile_text(profile);
   CHECK(text.find("over the bus per token: nothing\n") != std::string::npos);
   CHECK(text.find("from the steps launched one by one") != std::string::npos);
+  CHECK(text.find("second-level cache") == std::string::npos);
+  profile.rows[1].of_ceiling = 1.5;
+  CHECK(profile_text(profile).find("Shares above 100 % are of bytes that the second-level cache holds.\n") != std::string::npos);
 }
 
 TEST_CASE("the JSON holds all numbers") {
