@@ -1,11 +1,10 @@
 #include "driver/machine.h"
 
-#include <dlfcn.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "driver/text_table.h"
+#include "runtime/cuda_driver.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/nvrtc_library.h"
 #include "target/named_devices.h"
@@ -13,11 +12,14 @@
 namespace sinter {
 namespace {
 
-/// The driver's library, which only machines with an NVIDIA GPU have.
-bool has_cuda_driver() {
-  void* library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (library) ::dlclose(library);
-  return library != nullptr;
+/// "cuda:0 (NVIDIA H200)", ..., and "cpu".
+std::vector<std::string> devices_that_run() {
+  std::vector<std::string> names;
+  const Result<int> count = cuda_device_count();
+  for (int ordinal = 0; count && ordinal < *count; ++ordinal)
+    if (const auto device = CudaDevice::open(ordinal)) names.push_back(fmt::format("cuda:{} ({})", ordinal, (*device)->name()));
+  names.push_back("cpu");
+  return names;
 }
 
 std::string use_text(const KernelCache& cache, const CacheUse& use) {
@@ -41,9 +43,11 @@ std::string devices_text() {
     table.add({d.name, std::to_string(d.multiprocessors), with_unit(d.memory_bytes_per_s, "B/s"),
                with_unit(d.tensor_flops_per_s, "FLOP/s")});
   const Result<NvrtcFile> nvrtc = find_nvrtc();
-  return table.str() + fmt::format("\nNVRTC: {}\nCUDA driver: {}\nplans run on: cpu\n",
+  const auto driver = load_cuda();
+  return table.str() + fmt::format("\nNVRTC: {}\nCUDA driver: {}\nplans run on: {}\n",
                                    nvrtc ? nvrtc->path : "not found, kernels stay CUDA text",
-                                   has_cuda_driver() ? "libcuda.so.1" : "not found");
+                                   driver ? "libcuda.so.1" : driver.error().what,
+                                   fmt::join(devices_that_run(), ", "));
 }
 
 std::string devices_json() {
@@ -57,8 +61,8 @@ std::string devices_json() {
   const Result<NvrtcFile> nvrtc = find_nvrtc();
   const Json json = {{"targets", targets},
                      {"nvrtc", nvrtc ? Json(nvrtc->path) : Json(nullptr)},
-                     {"cuda_driver", has_cuda_driver()},
-                     {"runs_on", {"cpu"}}};
+                     {"cuda_driver", load_cuda().has_value()},
+                     {"runs_on", devices_that_run()}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -18,6 +18,7 @@ constexpr int64_t kKeptRegistersOfFew = 96;
 // A block of the most threads that keeps more has a multiprocessor for itself, and nothing to do
 // while its row is reduced. LayerNorm(x) + r on [8192, 16384] bf16, one H200: 257 us with 1024
 // threads that keep 32 registers each, 202 us with 512 that keep 64.
+constexpr int64_t kFullBlock = 1024;
 constexpr int64_t kKeptByFullBlocks = 24;
 // A warp walks a row without barriers; of a length that is not known, a short one leaves few of its
 // threads idle. Enough rows to fill a device are needed for that. Softmax of [32768, 1024] bf16, one
@@ -64,8 +65,8 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
     warp.threads = std::min(kShortRowThreads, limit);
     if (symbolic || fits_on_chip(problem, warp, device)) config.threads_per_row = warp.threads_per_row;
   }
-  if (config.threads_per_row == limit && kept_registers(problem, config) > kKeptByFullBlocks)
-    config.threads_per_row = std::max<int64_t>(limit / 2, 32);
+  if (config.threads_per_row == kFullBlock && kept_registers(problem, config) > kKeptByFullBlocks)
+    config.threads_per_row /= 2;
   for (const RowProblem::Stage& stage : problem.stages)
     most_lanes_per_thread = std::max(most_lanes_per_thread, stage.lanes / config.threads_per_row);
 

@@ -102,7 +102,7 @@ TEST_CASE("the whole ledger, as text, JSON, page and graph") {
   CHECK(grouped.out.find("layers 1–14: as layer 0\n") != std::string::npos);
 
   const auto json = json_of({"explain", llama, "--json"});
-  CHECK(json["entries"].size() == 2);
+  CHECK(json["entries"].size() == 3);
   size_t refused = 0;
   for (const auto& decision : json["entries"][0]["decisions"])
     refused += decision["fused"] == false;

@@ -31,12 +31,12 @@ TEST_CASE("devices are found by name; another name is a usage error that lists t
         "sm_100, sm_120");
 }
 
-TEST_CASE("a row has as many threads as lanes; short rows share a block") {
+TEST_CASE("a row of few lanes has a warp at most, another as many threads as lanes; short rows share a block") {
   for (int64_t lanes = 1; lanes <= 1024; lanes *= 2) {
     const RowConfig config = schedule(rows_of(lanes, lanes, 1));
-    CHECK(config.threads_per_row == lanes);
+    CHECK(config.threads_per_row == (lanes <= 256 ? std::min<int64_t>(lanes, 32) : lanes));
     CHECK(config.threads == std::max<int64_t>(256, lanes));
-    CHECK(config.rows_per_block == config.threads / lanes);
+    CHECK(config.rows_per_block == config.threads / config.threads_per_row);
     CHECK(config.on_chip);
   }
 }
@@ -51,8 +51,23 @@ TEST_CASE("rows stay on chip while registers and unrolled text allow") {
   CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);         // 4 chunks, 32 registers
   CHECK_FALSE(schedule(rows_of(1024, 4096, 2)).on_chip);   // 64 registers
   CHECK_FALSE(schedule(rows_of(1024, 16384, 0)).on_chip);  // 16 unrolled chunks
-  CHECK(schedule(rows_of(256, 256, 5)).on_chip);
-  CHECK_FALSE(schedule(rows_of(256, 256, 6)).on_chip);
+  CHECK(schedule(rows_of(256, 256, 12)).on_chip);         // 96 registers
+  CHECK_FALSE(schedule(rows_of(256, 256, 13)).on_chip);
+}
+
+TEST_CASE("rows of unknown length are walked by warps where there are enough of them") {
+  RowProblem problem = rows_of(256, 4096, 1);
+  problem.stages[0].symbolic = true;
+  CHECK(schedule(problem).threads_per_row == 32);
+  problem.rows = 8;
+  CHECK(schedule(problem).threads_per_row == 256);
+}
+
+TEST_CASE("a row of most threads that would keep much is walked by half of them") {
+  CHECK(schedule(rows_of(1024, 1024, 3)).threads_per_row == 1024);  // 24 registers
+  const RowConfig config = schedule(rows_of(1024, 1024, 4));
+  CHECK(config.threads_per_row == 512);
+  CHECK(config.on_chip);
 }
 
 TEST_CASE("a stage with fewer lanes than the row has threads is walked by that many") {

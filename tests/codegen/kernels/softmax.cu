@@ -8,38 +8,51 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_dd388678(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
-  __shared__ float shared[16];
-  const int thread = threadIdx.x;
-  const long long row = blockIdx.x;
-  Lanes<Max, 1> lanes0;
-  for (int i = 8 * thread; i < n1; i += 2048) {
-    const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
+softmax_0c797852(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+  const int thread = threadIdx.x % 32;
+  const long long own_row = blockIdx.x * 8ll + threadIdx.x / 32;
+  const bool live = own_row < (n0 * 16);
+  const long long row = live ? own_row : (n0 * 16) - 1;
+  Lanes<Max, 8> lanes0;
+  for (int first = 8 * thread; first < n1; first += 2048) {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      if (e < valid) {
-        const float v0 = load(x0 + row * n1 + i + e);
-        lanes0.take(0, v0);
+    for (int j = 0; j < 8; ++j) {
+      const int i = first + 256 * j;
+      if (i < n1) {
+        const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
+#pragma unroll
+        for (int e = 0; e < 8; ++e) {
+          if (e < valid) {
+            const float v0 = load(x0 + row * n1 + i + e);
+            lanes0.take(j, v0);
+          }
+        }
       }
     }
   }
-  const float s0 = reduce_row<256>(lanes0, shared);
-  Lanes<Sum, 1> lanes1;
-  for (int i = 8 * thread; i < n1; i += 2048) {
-    const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
+  const float s0 = reduce_row<32>(lanes0, nullptr);
+  Lanes<Sum, 8> lanes1;
+  for (int first = 8 * thread; first < n1; first += 2048) {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      if (e < valid) {
-        const float v1 = load(x0 + row * n1 + i + e);
-        const float v2 = math::sub(v1, s0);
-        const float v3 = math::exp(v2);
-        lanes1.take(0, v3);
+    for (int j = 0; j < 8; ++j) {
+      const int i = first + 256 * j;
+      if (i < n1) {
+        const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
+#pragma unroll
+        for (int e = 0; e < 8; ++e) {
+          if (e < valid) {
+            const float v1 = load(x0 + row * n1 + i + e);
+            const float v2 = math::sub(v1, s0);
+            const float v3 = math::exp(v2);
+            lanes1.take(j, v3);
+          }
+        }
       }
     }
   }
-  const float s1 = reduce_row<256>(lanes1, shared + 8);
+  const float s1 = reduce_row<32>(lanes1, nullptr);
   const float v7 = math::div(0x1p+0f, s1);
-  for (int i = 8 * thread; i < n1; i += 2048) {
+  for (int i = 8 * thread; i < n1; i += 256) {
     const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
@@ -48,7 +61,7 @@ softmax_dd388678(const float* __restrict__ x0, float* __restrict__ y0, long long
         const float v5 = math::sub(v4, s0);
         const float v6 = math::exp(v5);
         const float v8 = math::mul(v6, v7);
-        store(y0 + row * n1 + i + e, v8);
+        if (live) store(y0 + row * n1 + i + e, v8);
       }
     }
   }
