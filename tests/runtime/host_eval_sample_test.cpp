@@ -148,6 +148,9 @@ TEST_CASE("top_k = 1 and top_p = 0 leave the largest") {
   CHECK(seen(row, {.top_k = 3}) == std::set{1, 2, 3});
   CHECK(seen({2, 0, 2, 0}, {.top_p = 0.7}) == std::set{0, 2});
   CHECK(seen({2, 0, 2, 0}, {.top_p = 0.9}) == std::set{0, 1, 2, 3});
+  // Of two that weigh the same one reaches a half exactly.
+  CHECK(seen({0, 1}, {.temperature = 1e20, .top_p = 0.5}) == std::set{1});
+  CHECK(seen({0, 1}, {.temperature = 1e20, .top_p = 0.51}) == std::set{0, 1});
   // Ties at the cut stay together.
   CHECK(seen({1, 2, 1, 1, 0}, {.top_k = 2}) == std::set{0, 1, 2, 3});
 }
