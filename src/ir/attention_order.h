@@ -24,7 +24,9 @@ constexpr int kAttentionBlock = 4;        // keys
 constexpr int kMostAttentionSplits = 64;
 constexpr int kMostHeadWidth = 256;       // elements
 
-SINTER_DEVICE constexpr bool is_split_head_width(long long width) { return width >= 1 && width <= kMostHeadWidth; }
+SINTER_DEVICE constexpr bool is_split_head_width(long long width) {
+  return width >= 1 && width <= kMostHeadWidth;
+}
 
 /// Lanes of 8 elements for heads of these widths: a power of two.
 SINTER_DEVICE constexpr int attention_lanes(int width, int value_width) {

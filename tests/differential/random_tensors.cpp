@@ -141,7 +141,9 @@ Result<HostTensor> DataMaker::first_keys(const TensorType& type, const Rows& row
                              ? i
                              : inputs[slot - graph_.inputs.begin()].data<int32_t>()[i];
     // A token whose first key comes after its last sees none.
-    const int64_t first = random_.chance(50) ? 0 : random_.chance(4) ? std::min(last + 1, rows.limit - 1) : random_.between(0, last);
+    const int64_t first = random_.chance(50)  ? 0
+                          : random_.chance(4) ? std::min(last + 1, rows.limit - 1)
+                                              : random_.between(0, last);
     tensor.data<int32_t>()[i] = static_cast<int32_t>(first);
   }
   return std::move(tensor);
