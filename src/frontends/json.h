@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/json_pointer.h"
 
 namespace sinter {
 
@@ -138,7 +139,5 @@ Result<JsonDocument> read_json(const std::string& path, uint64_t max_bytes = 16u
 /// `text` as a JSON string with its quotes. `text` must be UTF-8.
 std::string json_quoted(std::string_view text);
 bool is_utf8(std::string_view text);
-/// "/key" with ~ and / escaped: one step of a JSON pointer (RFC 6901).
-std::string json_pointer_step(std::string_view key);
 
 }  // namespace sinter

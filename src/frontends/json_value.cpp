@@ -118,19 +118,6 @@ tl::unexpected<Error> JsonView::fail(std::string what, std::string hint) const {
       std::move(hint));
 }
 
-std::string json_pointer_step(std::string_view key) {
-  std::string step = "/";
-  for (char c : key) {
-    if (c == '~')
-      step += "~0";
-    else if (c == '/')
-      step += "~1";
-    else
-      step += c;
-  }
-  return step;
-}
-
 bool is_utf8(std::string_view text) {
   auto* begin = reinterpret_cast<const llvm::UTF8*>(text.data());
   return llvm::isLegalUTF8String(&begin, begin + text.size());

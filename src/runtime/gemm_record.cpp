@@ -3,25 +3,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "ir/json_pointer.h"
+
 namespace sinter {
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr int64_t kMajor = 1;
-
-std::string pointer_step(std::string_view key) {
-  std::string step = "/";
-  for (char c : key) {
-    if (c == '~')
-      step += "~0";
-    else if (c == '/')
-      step += "~1";
-    else
-      step += c;
-  }
-  return step;
-}
 
 /// Reads one record; the place of a value is its JSON pointer behind the file's name.
 class RecordReader {
@@ -38,7 +27,7 @@ class RecordReader {
     SINTER_LET(choices, member(root, "", "choices"));
     if (!choices->is_object()) return mismatch("/choices", "an object", *choices);
     for (const auto& [key, value] : choices->items())
-      SINTER_TRY(read_choice(value, "/choices" + pointer_step(key), record.choices[key]));
+      SINTER_TRY(read_choice(value, "/choices" + json_pointer_step(key), record.choices[key]));
     return record;
   }
 
