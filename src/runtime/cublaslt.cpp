@@ -1,79 +1,41 @@
 #include "runtime/cublaslt.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <mutex>
-#include <optional>
-#include <vector>
+#include "runtime/dynamic_library.h"
 
 namespace sinter {
 namespace {
 
-constexpr const char* kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-
-/// What to ask the dynamic loader for, in order. A bare name is sought where the loader looks.
-std::vector<std::string> candidates() {
-  std::vector<std::string> paths(std::begin(kNames), std::end(kNames));
-  std::vector<std::string> roots;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* root = std::getenv(variable); root != nullptr && *root != 0)
-      roots.emplace_back(root);
-  roots.emplace_back("/usr/local/cuda");
-  for (const std::string& root : roots)
-    for (const char* name : kNames) paths.push_back(fmt::format("{}/lib64/{}", root, name));
-  return paths;
-}
-
-Result<void*> open_library() {
-  const std::vector<std::string> paths = candidates();
-  for (const std::string& path : paths)
-    if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-  return fail(fmt::format("cuBLASLt cannot be loaded as any of {}", fmt::join(paths, ", ")), {},
-              "install the CUDA toolkit, 12 or newer, or set CUDA_HOME to where it is",
-              ExitCode::device);
-}
+constexpr const char* kTitle = "cuBLASLt";
 
 Result<CublasLtApi> load() {
-  SINTER_LET(library, open_library());
+  SINTER_LET(
+      library,
+      open_library(kTitle, toolkit_paths({"libcublasLt.so.13", "libcublasLt.so.12"}, {"lib64"}),
+                   "install the CUDA toolkit, 12 or newer, or set CUDA_HOME to where it is"));
   CublasLtApi api;
-  const char* missing = nullptr;
-  const auto bind = [&]<typename F>(F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(library, name));
-    if (function == nullptr && missing == nullptr) missing = name;
-  };
-  bind(api.version, "cublasLtGetVersion");
-  bind(api.status_name, "cublasLtGetStatusName");
-  bind(api.create, "cublasLtCreate");
-  bind(api.destroy, "cublasLtDestroy");
-  bind(api.matmul_create, "cublasLtMatmulDescCreate");
-  bind(api.matmul_destroy, "cublasLtMatmulDescDestroy");
-  bind(api.matmul_set, "cublasLtMatmulDescSetAttribute");
-  bind(api.layout_create, "cublasLtMatrixLayoutCreate");
-  bind(api.layout_destroy, "cublasLtMatrixLayoutDestroy");
-  bind(api.layout_set, "cublasLtMatrixLayoutSetAttribute");
-  bind(api.preference_create, "cublasLtMatmulPreferenceCreate");
-  bind(api.preference_destroy, "cublasLtMatmulPreferenceDestroy");
-  bind(api.preference_set, "cublasLtMatmulPreferenceSetAttribute");
-  bind(api.heuristics, "cublasLtMatmulAlgoGetHeuristic");
-  bind(api.config_get, "cublasLtMatmulAlgoConfigGetAttribute");
-  bind(api.multiply, "cublasLtMatmul");
-  if (missing != nullptr)
-    return fail(fmt::format("cuBLASLt has no {}", missing), {},
-                "install the CUDA toolkit, 12 or newer", ExitCode::device);
+  library.bind(api.version, "cublasLtGetVersion");
+  library.bind(api.status_name, "cublasLtGetStatusName");
+  library.bind(api.create, "cublasLtCreate");
+  library.bind(api.destroy, "cublasLtDestroy");
+  library.bind(api.matmul_create, "cublasLtMatmulDescCreate");
+  library.bind(api.matmul_destroy, "cublasLtMatmulDescDestroy");
+  library.bind(api.matmul_set, "cublasLtMatmulDescSetAttribute");
+  library.bind(api.layout_create, "cublasLtMatrixLayoutCreate");
+  library.bind(api.layout_destroy, "cublasLtMatrixLayoutDestroy");
+  library.bind(api.layout_set, "cublasLtMatrixLayoutSetAttribute");
+  library.bind(api.preference_create, "cublasLtMatmulPreferenceCreate");
+  library.bind(api.preference_destroy, "cublasLtMatmulPreferenceDestroy");
+  library.bind(api.preference_set, "cublasLtMatmulPreferenceSetAttribute");
+  library.bind(api.heuristics, "cublasLtMatmulAlgoGetHeuristic");
+  library.bind(api.config_get, "cublasLtMatmulAlgoConfigGetAttribute");
+  library.bind(api.multiply, "cublasLtMatmul");
+  SINTER_TRY(library.require_all(kTitle, "install the CUDA toolkit, 12 or newer"));
   return api;
 }
 
 }  // namespace
 
-Result<const CublasLtApi*> load_cublaslt() {
-  static std::mutex mutex;
-  static std::optional<Result<CublasLtApi>> loaded;
-  const std::lock_guard lock(mutex);
-  if (!loaded) loaded = load();
-  if (!*loaded) return tl::make_unexpected(loaded->error());
-  return &**loaded;
-}
+Result<const CublasLtApi*> load_cublaslt() { return load_once<load>(); }
 
 Error cublaslt_error(const CublasLtApi& api, std::string_view call, int status, std::string where) {
   const char* name = api.status_name(status);

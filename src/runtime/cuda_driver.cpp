@@ -1,9 +1,6 @@
 #include "runtime/cuda_driver.h"
 
-#include <dlfcn.h>
-
-#include <mutex>
-#include <optional>
+#include "runtime/dynamic_library.h"
 
 namespace sinter {
 namespace {
@@ -15,60 +12,53 @@ constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
 
 Result<CudaApi> load() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
+  auto library = DynamicLibrary::open({"libcuda.so.1"});
+  if (!library)
     return fail("no NVIDIA driver on this machine (libcuda.so.1 cannot be loaded)", {},
                 "use --device cpu, or install the driver", ExitCode::device);
   CudaApi api;
-  const char* missing = nullptr;
-  const auto bind = [&]<typename F>(F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(library, name));
-    if (function == nullptr && missing == nullptr) missing = name;
-  };
-  bind(api.init, "cuInit");
-  bind(api.driver_version, "cuDriverGetVersion");
-  bind(api.error_name, "cuGetErrorName");
-  bind(api.error_string, "cuGetErrorString");
-  bind(api.device_count, "cuDeviceGetCount");
-  bind(api.device_get, "cuDeviceGet");
-  bind(api.device_name, "cuDeviceGetName");
-  bind(api.device_attribute, "cuDeviceGetAttribute");
-  bind(api.device_memory, "cuDeviceTotalMem_v2");
-  bind(api.context_retain, "cuDevicePrimaryCtxRetain");
-  bind(api.context_release, "cuDevicePrimaryCtxRelease_v2");
-  bind(api.context_set, "cuCtxSetCurrent");
-  bind(api.memory_info, "cuMemGetInfo_v2");
-  bind(api.allocate, "cuMemAlloc_v2");
-  bind(api.free, "cuMemFree_v2");
-  bind(api.allocate_host, "cuMemHostAlloc");
-  bind(api.free_host, "cuMemFreeHost");
-  bind(api.copy_to_device, "cuMemcpyHtoDAsync_v2");
-  bind(api.copy_to_host, "cuMemcpyDtoHAsync_v2");
-  bind(api.copy_on_device, "cuMemcpyDtoDAsync_v2");
-  bind(api.set_bytes, "cuMemsetD8Async");
-  bind(api.stream_create, "cuStreamCreate");
-  bind(api.stream_destroy, "cuStreamDestroy_v2");
-  bind(api.stream_synchronize, "cuStreamSynchronize");
-  bind(api.stream_begin_capture, "cuStreamBeginCapture_v2");
-  bind(api.stream_end_capture, "cuStreamEndCapture");
-  bind(api.event_create, "cuEventCreate");
-  bind(api.event_destroy, "cuEventDestroy_v2");
-  bind(api.event_record, "cuEventRecord");
-  bind(api.event_synchronize, "cuEventSynchronize");
-  bind(api.event_query, "cuEventQuery");
-  bind(api.event_elapsed, "cuEventElapsedTime");
-  bind(api.graph_instantiate, "cuGraphInstantiateWithFlags");
-  bind(api.graph_launch, "cuGraphLaunch");
-  bind(api.graph_exec_destroy, "cuGraphExecDestroy");
-  bind(api.graph_destroy, "cuGraphDestroy");
-  bind(api.library_load, "cuLibraryLoadData");
-  bind(api.library_unload, "cuLibraryUnload");
-  bind(api.library_kernel, "cuLibraryGetKernel");
-  bind(api.kernel_set_attribute, "cuKernelSetAttribute");
-  bind(api.launch, "cuLaunchKernel");
-  if (missing != nullptr)
-    return fail(fmt::format("the NVIDIA driver has no {}", missing), {},
-                "install a driver of CUDA 12 or newer", ExitCode::device);
+  library->bind(api.init, "cuInit");
+  library->bind(api.driver_version, "cuDriverGetVersion");
+  library->bind(api.error_name, "cuGetErrorName");
+  library->bind(api.error_string, "cuGetErrorString");
+  library->bind(api.device_count, "cuDeviceGetCount");
+  library->bind(api.device_get, "cuDeviceGet");
+  library->bind(api.device_name, "cuDeviceGetName");
+  library->bind(api.device_attribute, "cuDeviceGetAttribute");
+  library->bind(api.device_memory, "cuDeviceTotalMem_v2");
+  library->bind(api.context_retain, "cuDevicePrimaryCtxRetain");
+  library->bind(api.context_release, "cuDevicePrimaryCtxRelease_v2");
+  library->bind(api.context_set, "cuCtxSetCurrent");
+  library->bind(api.memory_info, "cuMemGetInfo_v2");
+  library->bind(api.allocate, "cuMemAlloc_v2");
+  library->bind(api.free, "cuMemFree_v2");
+  library->bind(api.allocate_host, "cuMemHostAlloc");
+  library->bind(api.free_host, "cuMemFreeHost");
+  library->bind(api.copy_to_device, "cuMemcpyHtoDAsync_v2");
+  library->bind(api.copy_to_host, "cuMemcpyDtoHAsync_v2");
+  library->bind(api.copy_on_device, "cuMemcpyDtoDAsync_v2");
+  library->bind(api.set_bytes, "cuMemsetD8Async");
+  library->bind(api.stream_create, "cuStreamCreate");
+  library->bind(api.stream_destroy, "cuStreamDestroy_v2");
+  library->bind(api.stream_synchronize, "cuStreamSynchronize");
+  library->bind(api.stream_begin_capture, "cuStreamBeginCapture_v2");
+  library->bind(api.stream_end_capture, "cuStreamEndCapture");
+  library->bind(api.event_create, "cuEventCreate");
+  library->bind(api.event_destroy, "cuEventDestroy_v2");
+  library->bind(api.event_record, "cuEventRecord");
+  library->bind(api.event_synchronize, "cuEventSynchronize");
+  library->bind(api.event_query, "cuEventQuery");
+  library->bind(api.event_elapsed, "cuEventElapsedTime");
+  library->bind(api.graph_instantiate, "cuGraphInstantiateWithFlags");
+  library->bind(api.graph_launch, "cuGraphLaunch");
+  library->bind(api.graph_exec_destroy, "cuGraphExecDestroy");
+  library->bind(api.graph_destroy, "cuGraphDestroy");
+  library->bind(api.library_load, "cuLibraryLoadData");
+  library->bind(api.library_unload, "cuLibraryUnload");
+  library->bind(api.library_kernel, "cuLibraryGetKernel");
+  library->bind(api.kernel_set_attribute, "cuKernelSetAttribute");
+  library->bind(api.launch, "cuLaunchKernel");
+  SINTER_TRY(library->require_all("the NVIDIA driver", "install a driver of CUDA 12 or newer"));
   if (const int code = api.init(0); code != 0)
     return tl::make_unexpected(cuda_error(api, "cuInit", code));
   return api;
@@ -81,14 +71,7 @@ std::string arch_name(int major, int minor) {
 
 }  // namespace
 
-Result<const CudaApi*> load_cuda() {
-  static std::mutex mutex;
-  static std::optional<Result<CudaApi>> loaded;
-  const std::lock_guard lock(mutex);
-  if (!loaded) loaded = load();
-  if (!*loaded) return tl::make_unexpected(loaded->error());
-  return &**loaded;
-}
+Result<const CudaApi*> load_cuda() { return load_once<load>(); }
 
 Error cuda_error(const CudaApi& api, std::string_view call, int code, std::string where) {
   const char *name = nullptr, *text = nullptr;

@@ -3,12 +3,13 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <vector>
+
+#include "runtime/dynamic_library.h"
 
 namespace sinter {
 namespace {
@@ -47,37 +48,29 @@ std::vector<std::string> search_directories() {
   std::vector<std::string> directories;
   append_loader_directories(directories);
   append_configured_directories(directories);
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* root = std::getenv(variable); root != nullptr && *root != 0)
-      directories.push_back(std::string(root) + "/lib64");
-  directories.push_back("/usr/local/cuda/lib64");
+  for (const std::string& root : toolkit_roots()) directories.push_back(root + "/lib64");
   return directories;
 }
 
-Error load_error(const std::string& path) {
-  const char* reason = dlerror();
-  return Error{fmt::format("NVRTC cannot be loaded: {}", reason ? reason : "unknown reason"), path,
-               "install a complete CUDA toolkit, 12 or newer", ExitCode::device};
-}
+constexpr const char* kHint = "install a complete CUDA toolkit, 12 or newer";
 
 Result<NvrtcApi> load(const std::string& path) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return tl::make_unexpected(load_error(path));
+  auto library = DynamicLibrary::open(path);
+  if (!library) {
+    const char* reason = dlerror();
+    return fail(fmt::format("NVRTC cannot be loaded: {}", reason ? reason : "unknown reason"), path,
+                kHint, ExitCode::device);
+  }
   NvrtcApi api;
-  bool complete = true;
-  const auto bind = [&]<typename F>(F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(library, name));
-    complete = complete && function != nullptr;
-  };
-  bind(api.create_program, "nvrtcCreateProgram");
-  bind(api.compile_program, "nvrtcCompileProgram");
-  bind(api.destroy_program, "nvrtcDestroyProgram");
-  bind(api.cubin_size, "nvrtcGetCUBINSize");
-  bind(api.cubin, "nvrtcGetCUBIN");
-  bind(api.log_size, "nvrtcGetProgramLogSize");
-  bind(api.log, "nvrtcGetProgramLog");
-  bind(api.error_string, "nvrtcGetErrorString");
-  if (!complete) return tl::make_unexpected(load_error(path));
+  library->bind(api.create_program, "nvrtcCreateProgram");
+  library->bind(api.compile_program, "nvrtcCompileProgram");
+  library->bind(api.destroy_program, "nvrtcDestroyProgram");
+  library->bind(api.cubin_size, "nvrtcGetCUBINSize");
+  library->bind(api.cubin, "nvrtcGetCUBIN");
+  library->bind(api.log_size, "nvrtcGetProgramLogSize");
+  library->bind(api.log, "nvrtcGetProgramLog");
+  library->bind(api.error_string, "nvrtcGetErrorString");
+  SINTER_TRY(library->require_all("NVRTC", kHint, path));
   return api;
 }
 

@@ -1,0 +1,62 @@
+// Shared libraries that are found and loaded at run time.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+/// A loaded library. It stays loaded until the program ends, so that its functions can be called
+/// from anywhere.
+class DynamicLibrary {
+ public:
+  /// The first of `paths` that can be loaded, if any. A bare name is sought where the dynamic
+  /// loader looks.
+  static std::optional<DynamicLibrary> open(llvm::ArrayRef<std::string> paths);
+
+  /// Points `function` to the library's function `name`; to nothing where there is none.
+  template <typename Function>
+  void bind(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(find(name));
+  }
+  /// "TITLE has no NAME", exit code 5, for the first name that bind() did not find.
+  Status require_all(std::string_view title, std::string hint, std::string where = {}) const;
+
+ private:
+  explicit DynamicLibrary(void* handle) : handle_(handle) {}
+  void* find(const char* name);
+
+  void* handle_;
+  std::string missing_;  // the first name that was not found
+};
+
+/// Where a CUDA toolkit may be: $CUDA_HOME, $CUDA_PATH and /usr/local/cuda, in this order.
+std::vector<std::string> toolkit_roots();
+
+/// What to ask the dynamic loader for to get a library of a CUDA toolkit, in order: the bare
+/// `names`, then the names in each of `folders` of each toolkit.
+std::vector<std::string> toolkit_paths(llvm::ArrayRef<const char*> names,
+                                       llvm::ArrayRef<const char*> folders);
+
+/// Opens the first of `paths`. The error, exit code 5, calls the library `title` and lists the
+/// paths.
+Result<DynamicLibrary> open_library(std::string_view title, llvm::ArrayRef<std::string> paths,
+                                    std::string hint);
+
+/// What `load`, a function that returns a Result, returned when it was first asked for.
+/// Thread-safe.
+template <auto load>
+auto load_once() -> Result<const typename std::invoke_result_t<decltype(load)>::value_type*> {
+  static const auto loaded = load();
+  if (!loaded) return tl::make_unexpected(loaded.error());
+  return &*loaded;
+}
+
+}  // namespace sinter

@@ -1,0 +1,77 @@
+// Loading of libraries, with those of the system in the part of CUDA's.
+#include "runtime/dynamic_library.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+namespace sinter {
+namespace {
+
+TEST_CASE(
+    "a toolkit's library is sought by its bare names, then in every folder of every toolkit") {
+  setenv("CUDA_HOME", "/first", 1);
+  setenv("CUDA_PATH", "", 1);
+  CHECK(toolkit_paths({"libx.so.2", "libx.so.1"}, {"extras", "lib64"}) ==
+        std::vector<std::string>{
+            "libx.so.2", "libx.so.1", "/first/extras/libx.so.2", "/first/extras/libx.so.1",
+            "/first/lib64/libx.so.2", "/first/lib64/libx.so.1", "/usr/local/cuda/extras/libx.so.2",
+            "/usr/local/cuda/extras/libx.so.1", "/usr/local/cuda/lib64/libx.so.2",
+            "/usr/local/cuda/lib64/libx.so.1"});
+  setenv("CUDA_PATH", "/second", 1);
+  CHECK(toolkit_roots() == std::vector<std::string>{"/first", "/second", "/usr/local/cuda"});
+  unsetenv("CUDA_HOME");
+  unsetenv("CUDA_PATH");
+}
+
+TEST_CASE("the first library that loads is taken, and its functions can be called") {
+  auto library = open_library("libm", {"libsinter_absent.so", "libm.so.6"}, "");
+  REQUIRE_MESSAGE(library, library.error().message());
+  double (*root)(double) = nullptr;
+  library->bind(root, "sqrt");
+  REQUIRE((root != nullptr));
+  CHECK(root(9) == 3);
+  CHECK(library->require_all("libm", ""));
+}
+
+TEST_CASE("an absent library is an error with all that was tried") {
+  const auto library =
+      open_library("libx", {"libsinter_absent.so", "/absent/libx.so"}, "install it");
+  REQUIRE_FALSE(library);
+  CHECK(library.error().message() ==
+        "libx cannot be loaded as any of libsinter_absent.so, /absent/libx.so; install it");
+  CHECK(library.error().code == ExitCode::device);
+}
+
+TEST_CASE("the first function that a library lacks is named") {
+  auto library = DynamicLibrary::open({"libm.so.6"});
+  REQUIRE(library);
+  int (*absent)() = [] { return 0; };
+  double (*root)(double) = nullptr;
+  library->bind(absent, "sinter_absent_function");
+  library->bind(absent, "sinter_another");
+  library->bind(root, "sqrt");
+  CHECK((absent == nullptr));
+  const Status all = library->require_all("libm", "install a newer one", "some/place");
+  REQUIRE_FALSE(all);
+  CHECK(all.error().message() ==
+        "some/place: libm has no sinter_absent_function; install a newer one");
+  CHECK(all.error().code == ExitCode::device);
+}
+
+int loads = 0;
+Result<int> load_well() { return ++loads, 7; }
+Result<int> load_badly() { return ++loads, fail("not there"); }
+
+TEST_CASE("what a load returned is kept, errors too") {
+  const auto once = load_once<load_well>();
+  REQUIRE(once);
+  CHECK(**once == 7);
+  CHECK(*load_once<load_well>() == *once);
+  CHECK(load_once<load_badly>().error().what == "not there");
+  CHECK_FALSE(load_once<load_badly>());
+  CHECK(loads == 2);
+}
+
+}  // namespace
+}  // namespace sinter
