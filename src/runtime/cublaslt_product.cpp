@@ -52,8 +52,7 @@ Status CublasLtProduct::status(int code, std::string_view call) const {
 Result<CublasLtProduct> CublasLtProduct::create(std::shared_ptr<CublasLt> library,
                                                 const CublasLtCall& call,
                                                 const GemmProblem& problem) {
-  CublasLtProduct product;
-  product.library_ = std::move(library);
+  CublasLtProduct product(std::move(library));
   product.call_ = call;
   product.key_ = problem.key();
   product.reductions_ = allowed_reductions(call, problem);
@@ -65,34 +64,19 @@ Result<CublasLtProduct> CublasLtProduct::create(std::shared_ptr<CublasLt> librar
   return product;
 }
 
-CublasLtProduct::~CublasLtProduct() {
-  if (!library_) return;
-  const Api& api = library_->api();
-  for (Api::Layout layout : {a_, b_, d_})
-    if (layout != nullptr) api.layout_destroy(layout);
-  if (matmul_ != nullptr) api.matmul_destroy(matmul_);
-}
-
-void CublasLtProduct::swap(CublasLtProduct& other) {
-  std::swap(library_, other.library_);
-  std::swap(call_, other.call_);
-  std::swap(key_, other.key_);
-  std::swap(reductions_, other.reductions_);
-  std::swap(matmul_, other.matmul_);
-  std::swap(a_, other.a_);
-  std::swap(b_, other.b_);
-  std::swap(d_, other.d_);
-  std::swap(bias_, other.bias_);
-  std::swap(proposals_, other.proposals_);
-  std::swap(algorithms_, other.algorithms_);
-}
+CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> library)
+    : library_(std::move(library)),
+      matmul_(library_->api().matmul_destroy),
+      a_(library_->api().layout_destroy),
+      b_(library_->api().layout_destroy),
+      d_(library_->api().layout_destroy) {}
 
 Status CublasLtProduct::make_matmul() {
   const Api& api = library_->api();
-  SINTER_TRY(status(api.matmul_create(&matmul_, Api::kCompute32F, Api::kFloat32),
+  SINTER_TRY(status(api.matmul_create(matmul_.receive(), Api::kCompute32F, Api::kFloat32),
                     "cublasLtMatmulDescCreate"));
   const auto set = [&](int attribute, const auto& value) {
-    return status(api.matmul_set(matmul_, attribute, &value, sizeof(value)),
+    return status(api.matmul_set(matmul_.get(), attribute, &value, sizeof(value)),
                   "cublasLtMatmulDescSetAttribute");
   };
   if (call_.a.transposed) SINTER_TRY(set(Api::kMatmulTransposeA, Api::kTranspose));
@@ -108,22 +92,22 @@ Status CublasLtProduct::make_matmul() {
 
 Status CublasLtProduct::set_bias(CudaAddress bias) {
   if (bias == bias_) return {};
-  SINTER_TRY(
-      status(library_->api().matmul_set(matmul_, Api::kMatmulBiasPointer, &bias, sizeof(bias)),
-             "cublasLtMatmulDescSetAttribute"));
+  SINTER_TRY(status(
+      library_->api().matmul_set(matmul_.get(), Api::kMatmulBiasPointer, &bias, sizeof(bias)),
+      "cublasLtMatmulDescSetAttribute"));
   bias_ = bias;
   return {};
 }
 
-Status CublasLtProduct::make_layout(const CublasLtCall::Matrix& matrix, Api::Layout& layout) const {
+Status CublasLtProduct::make_layout(const CublasLtCall::Matrix& matrix, Layout& layout) const {
   const Api& api = library_->api();
-  SINTER_TRY(status(
-      api.layout_create(&layout, library_type(matrix.dtype), static_cast<uint64_t>(matrix.rows),
-                        static_cast<uint64_t>(matrix.columns), matrix.leading),
-      "cublasLtMatrixLayoutCreate"));
+  SINTER_TRY(status(api.layout_create(layout.receive(), library_type(matrix.dtype),
+                                      static_cast<uint64_t>(matrix.rows),
+                                      static_cast<uint64_t>(matrix.columns), matrix.leading),
+                    "cublasLtMatrixLayoutCreate"));
   if (call_.batch == 1) return {};
   const auto set = [&](int attribute, const auto& value) {
-    return status(api.layout_set(layout, attribute, &value, sizeof(value)),
+    return status(api.layout_set(layout.get(), attribute, &value, sizeof(value)),
                   "cublasLtMatrixLayoutSetAttribute");
   };
   const auto count = static_cast<int32_t>(call_.batch);
@@ -148,15 +132,15 @@ Status CublasLtProduct::set_preferences(Api::Preference preference) const {
 
 Status CublasLtProduct::make_proposals() {
   const Api& api = library_->api();
-  Api::Preference preference = nullptr;
-  SINTER_TRY(status(api.preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
-  const std::unique_ptr<std::remove_pointer_t<Api::Preference>, int (*)(Api::Preference)> owner(
-      preference, api.preference_destroy);
-  SINTER_TRY(set_preferences(preference));
+  UniqueHandle<Api::Preference, decltype(api.preference_destroy)> preference(
+      api.preference_destroy);
+  SINTER_TRY(status(api.preference_create(preference.receive()), "cublasLtMatmulPreferenceCreate"));
+  SINTER_TRY(set_preferences(preference.get()));
   std::array<Api::Heuristic, kMostProposals> results = {};
   int found = 0;
-  const int code = api.heuristics(library_->handle(), matmul_, a_, b_, d_, d_, preference,
-                                  kMostProposals, results.data(), &found);
+  const int code =
+      api.heuristics(library_->handle(), matmul_.get(), a_.get(), b_.get(), d_.get(), d_.get(),
+                     preference.get(), kMostProposals, results.data(), &found);
   if (code == Api::kNotSupported) return {};
   SINTER_TRY(status(code, "cublasLtMatmulAlgoGetHeuristic"));
   for (const Api::Heuristic& result : llvm::ArrayRef(results).take_front(found)) {
@@ -194,11 +178,12 @@ Status CublasLtProduct::run(size_t proposal, const GemmPlace& place, CudaAddress
   const float one = 1, zero = 0;
   const auto pointer = [](CudaAddress address) { return reinterpret_cast<void*>(address); };
   const CudaAddress a = call_.swapped ? place.b : place.a, b = call_.swapped ? place.a : place.b;
-  return status(library_->api().multiply(
-                    library_->handle(), matmul_, &one, pointer(a), a_, pointer(b), b_, &zero,
-                    pointer(place.c), d_, pointer(place.c), d_, &algorithms_[proposal],
-                    pointer(workspace), proposals_[proposal].workspace_bytes, stream),
-                "cublasLtMatmul");
+  return status(
+      library_->api().multiply(library_->handle(), matmul_.get(), &one, pointer(a), a_.get(),
+                               pointer(b), b_.get(), &zero, pointer(place.c), d_.get(),
+                               pointer(place.c), d_.get(), &algorithms_[proposal],
+                               pointer(workspace), proposals_[proposal].workspace_bytes, stream),
+      "cublasLtMatmul");
 }
 
 }  // namespace sinter

@@ -6,6 +6,7 @@
 #include "runtime/cublaslt.h"
 #include "runtime/cublaslt_call.h"
 #include "runtime/gemm_record.h"
+#include "runtime/unique_handle.h"
 
 namespace sinter {
 
@@ -16,9 +17,6 @@ class CublasLtProduct {
   /// `call` is that of `problem`. Asks the library for algorithms.
   static Result<CublasLtProduct> create(std::shared_ptr<CublasLt> library, const CublasLtCall& call,
                                         const GemmProblem& problem);
-  CublasLtProduct(CublasLtProduct&& other) noexcept { swap(other); }
-  CublasLtProduct& operator=(CublasLtProduct&& other) noexcept { return swap(other), *this; }
-  ~CublasLtProduct();
 
   /// The algorithms that the library proposes, at most 8, the one that it expects to be fastest
   /// first; none where it refuses the product. All give the same bits in every run, accumulate in
@@ -30,10 +28,12 @@ class CublasLtProduct {
              CudaApi::Stream stream);
 
  private:
-  CublasLtProduct() = default;
-  void swap(CublasLtProduct& other);
+  using Matmul = UniqueHandle<CublasLtApi::Matmul, decltype(CublasLtApi::matmul_destroy)>;
+  using Layout = UniqueHandle<CublasLtApi::Layout, decltype(CublasLtApi::layout_destroy)>;
+
+  explicit CublasLtProduct(std::shared_ptr<CublasLt> library);
   Status make_matmul();
-  Status make_layout(const CublasLtCall::Matrix& matrix, CublasLtApi::Layout& layout) const;
+  Status make_layout(const CublasLtCall::Matrix& matrix, Layout& layout) const;
   Status set_preferences(CublasLtApi::Preference preference) const;
   Status set_bias(CudaAddress bias);
   Status make_proposals();
@@ -43,8 +43,8 @@ class CublasLtProduct {
   std::shared_ptr<CublasLt> library_;
   CublasLtCall call_;
   std::string key_;
-  CublasLtApi::Matmul matmul_ = nullptr;
-  CublasLtApi::Layout a_ = nullptr, b_ = nullptr, d_ = nullptr;
+  Matmul matmul_;
+  Layout a_, b_, d_;
   CudaAddress bias_ = 0;  // set in matmul_
   uint32_t reductions_ = 0;  // how split sums may be joined
   std::vector<GemmChoice> proposals_;

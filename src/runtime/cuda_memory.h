@@ -1,39 +1,49 @@
-// What lives on a CUDA device: memory, streams, events, loaded kernels, graphs. Each owns its handle
-// and keeps its device; move-only.
+// What lives on a CUDA device: memory, streams, events, loaded kernels, graphs. Each owns its
+// handle and keeps its device; move-only.
 #pragma once
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "runtime/cuda_driver.h"
+#include "runtime/unique_handle.h"
 
 namespace sinter {
 
 using CudaDevicePtr = std::shared_ptr<CudaDevice>;
 
+/// Gives a handle back to the driver of the device that it lives on.
+template <auto function>
+struct CudaRelease {
+  CudaDevicePtr device;
+  void operator()(auto handle) const {
+    if (device->make_current()) (device->api().*function)(handle);
+  }
+};
+template <typename Handle, auto function>
+class CudaHandle : public UniqueHandle<Handle, CudaRelease<function>> {
+ public:
+  CudaHandle() = default;
+  explicit CudaHandle(CudaDevicePtr device)
+      : UniqueHandle<Handle, CudaRelease<function>>({std::move(device)}) {}
+  const CudaDevicePtr& device() const { return this->release().device; }
+};
+
 /// Device memory, aligned to 256 bytes.
 class CudaMemory {
  public:
   CudaMemory() = default;
-  /// Uninitialized. `purpose` is for the message of an error, which says how much was wanted and how
-  /// much is free.
+  /// Uninitialized. `purpose` is for the message of an error, which says how much was wanted and
+  /// how much is free.
   static Result<CudaMemory> allocate(CudaDevicePtr device, size_t bytes, std::string_view purpose);
-  CudaMemory(CudaMemory&& other) noexcept { swap(other); }
-  CudaMemory& operator=(CudaMemory&& other) noexcept { return swap(other), *this; }
-  ~CudaMemory();
 
-  CudaAddress address() const { return address_; }
+  CudaAddress address() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }
 
  private:
-  void swap(CudaMemory& other) {
-    std::swap(device_, other.device_);
-    std::swap(address_, other.address_);
-    std::swap(bytes_, other.bytes_);
-  }
-  CudaDevicePtr device_;
-  CudaAddress address_ = 0;
+  CudaMemory(CudaDevicePtr device, size_t bytes) : memory_(std::move(device)), bytes_(bytes) {}
+
+  CudaHandle<CudaAddress, &CudaApi::free> memory_;
   size_t bytes_ = 0;
 };
 
@@ -42,21 +52,14 @@ class PinnedMemory {
  public:
   PinnedMemory() = default;
   static Result<PinnedMemory> allocate(CudaDevicePtr device, size_t bytes);
-  PinnedMemory(PinnedMemory&& other) noexcept { swap(other); }
-  PinnedMemory& operator=(PinnedMemory&& other) noexcept { return swap(other), *this; }
-  ~PinnedMemory();
 
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
   size_t bytes() const { return bytes_; }
 
  private:
-  void swap(PinnedMemory& other) {
-    std::swap(device_, other.device_);
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-  }
-  CudaDevicePtr device_;
-  std::byte* data_ = nullptr;
+  PinnedMemory(CudaDevicePtr device, size_t bytes) : memory_(std::move(device)), bytes_(bytes) {}
+
+  CudaHandle<void*, &CudaApi::free_host> memory_;
   size_t bytes_ = 0;
 };
 
@@ -65,12 +68,9 @@ class CudaStream {
  public:
   CudaStream() = default;
   static Result<CudaStream> create(CudaDevicePtr device);
-  CudaStream(CudaStream&& other) noexcept { swap(other); }
-  CudaStream& operator=(CudaStream&& other) noexcept { return swap(other), *this; }
-  ~CudaStream();
 
-  CudaApi::Stream handle() const { return stream_; }
-  const CudaDevicePtr& device() const { return device_; }
+  CudaApi::Stream handle() const { return stream_.get(); }
+  const CudaDevicePtr& device() const { return stream_.device(); }
   /// Waits; the error of work that failed names `what` was done.
   Status synchronize(std::string_view what) const;
   /// `from` must stay until the copy is done, unless it is pageable.
@@ -80,12 +80,9 @@ class CudaStream {
   Status fill(CudaAddress to, unsigned char value, size_t bytes) const;
 
  private:
-  void swap(CudaStream& other) {
-    std::swap(device_, other.device_);
-    std::swap(stream_, other.stream_);
-  }
-  CudaDevicePtr device_;
-  CudaApi::Stream stream_ = nullptr;
+  explicit CudaStream(CudaDevicePtr device) : stream_(std::move(device)) {}
+
+  CudaHandle<CudaApi::Stream, &CudaApi::stream_destroy> stream_;
 };
 
 /// A point in a stream, with a time.
@@ -93,9 +90,6 @@ class CudaEvent {
  public:
   CudaEvent() = default;
   static Result<CudaEvent> create(CudaDevicePtr device);
-  CudaEvent(CudaEvent&& other) noexcept { swap(other); }
-  CudaEvent& operator=(CudaEvent&& other) noexcept { return swap(other), *this; }
-  ~CudaEvent();
 
   Status record(const CudaStream& stream) const;
   Status wait() const;
@@ -103,12 +97,9 @@ class CudaEvent {
   Result<double> seconds_since(const CudaEvent& begin) const;
 
  private:
-  void swap(CudaEvent& other) {
-    std::swap(device_, other.device_);
-    std::swap(event_, other.event_);
-  }
-  CudaDevicePtr device_;
-  CudaApi::Event event_ = nullptr;
+  explicit CudaEvent(CudaDevicePtr device) : event_(std::move(device)) {}
+
+  CudaHandle<CudaApi::Event, &CudaApi::event_destroy> event_;
 };
 
 /// Machine code on the device.
@@ -116,21 +107,16 @@ class CudaLibrary {
  public:
   CudaLibrary() = default;
   /// `name` is for messages.
-  static Result<CudaLibrary> load(CudaDevicePtr device, const std::string& cubin, std::string_view name);
-  CudaLibrary(CudaLibrary&& other) noexcept { swap(other); }
-  CudaLibrary& operator=(CudaLibrary&& other) noexcept { return swap(other), *this; }
-  ~CudaLibrary();
+  static Result<CudaLibrary> load(CudaDevicePtr device, const std::string& cubin,
+                                  std::string_view name);
 
   /// A `__global__` function with C linkage. Valid as long as the library is.
   Result<CudaApi::Kernel> kernel(const std::string& name) const;
 
  private:
-  void swap(CudaLibrary& other) {
-    std::swap(device_, other.device_);
-    std::swap(library_, other.library_);
-  }
-  CudaDevicePtr device_;
-  CudaApi::Library library_ = nullptr;
+  explicit CudaLibrary(CudaDevicePtr device) : library_(std::move(device)) {}
+
+  CudaHandle<CudaApi::Library, &CudaApi::library_unload> library_;
 };
 
 /// Work recorded once and launched often.
@@ -144,21 +130,15 @@ class CudaGraph {
     const Status done = work();
     return end(stream, done);
   }
-  CudaGraph(CudaGraph&& other) noexcept { swap(other); }
-  CudaGraph& operator=(CudaGraph&& other) noexcept { return swap(other), *this; }
-  ~CudaGraph();
 
   Status launch(const CudaStream& stream) const;
 
  private:
   static Status begin(const CudaStream& stream);
   static Result<CudaGraph> end(const CudaStream& stream, const Status& done);
-  void swap(CudaGraph& other) {
-    std::swap(device_, other.device_);
-    std::swap(exec_, other.exec_);
-  }
-  CudaDevicePtr device_;
-  CudaApi::GraphExec exec_ = nullptr;
+  explicit CudaGraph(CudaDevicePtr device) : exec_(std::move(device)) {}
+
+  CudaHandle<CudaApi::GraphExec, &CudaApi::graph_exec_destroy> exec_;
 };
 
 }  // namespace sinter
