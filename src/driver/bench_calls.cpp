@@ -11,10 +11,6 @@ constexpr unsigned char kPoison = 0xFF;
 
 }  // namespace
 
-size_t aligned_bytes(size_t bytes) {
-  return (std::max<size_t>(bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
 Result<HostTensor> read_output(const CudaCall& call, size_t index, const CudaStream& stream) {
   const TensorType& type = call.entry->buffers[call.entry->outputs[index]].type;
   SINTER_LET(tensor, make_tensor(type.dtype, concrete_dims(type, call.symbol_values)));
@@ -28,7 +24,7 @@ Result<InputSets> InputSets::create(CudaDevicePtr device, llvm::ArrayRef<HostTen
   InputSets sets;
   for (const HostTensor& input : inputs) {
     sets.offsets_.push_back(sets.stride_);
-    sets.stride_ += aligned_bytes(input.bytes.size());
+    sets.stride_ += aligned_bytes(std::max<size_t>(input.bytes.size(), 1));
   }
   if (inputs.empty()) return sets;
   const auto all = static_cast<size_t>(count);
@@ -93,7 +89,7 @@ Status RecordedCalls::place(const std::shared_ptr<const CudaModel>& model, const
     sessions_.push_back(std::move(session));
   }
   SINTER_LET(arena, sessions_[0]->arena_bytes(call.name, call.sizes));
-  const size_t stride = aligned_bytes(arena);
+  const size_t stride = aligned_bytes(std::max<size_t>(arena, 1));
   SINTER_LET(arenas, CudaMemory::allocate(model->cuda_device(), stride * sets, "the arenas"));
   arenas_ = std::move(arenas);
   SINTER_TRY(stream().fill(arenas_.address(), kPoison, arenas_.bytes()));

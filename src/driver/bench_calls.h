@@ -5,9 +5,6 @@
 
 namespace sinter {
 
-/// Arenas and inputs start at multiples of kArenaAlignment.
-size_t aligned_bytes(size_t bytes);
-
 /// The same inputs at `count` places.
 class InputSets {
  public:

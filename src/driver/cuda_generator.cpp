@@ -10,8 +10,6 @@
 namespace sinter {
 namespace {
 
-size_t aligned(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
 class CudaGenerator final : public Generator {
  public:
   static Result<std::unique_ptr<Generator>> create(std::shared_ptr<const Model> model, Started state,
@@ -84,7 +82,7 @@ class CudaGenerator final : public Generator {
     const EntryPlan& sample = *model_->program().find_entry("sample");
     for (const auto& [name, tensor] : state_.inputs) {
       offsets_[name] = {block_bytes_, false};
-      block_bytes_ += aligned(tensor.bytes.size());
+      block_bytes_ += aligned_bytes(tensor.bytes.size());
     }
     for (const std::string& output : sample.output_names)
       if (const auto at = offsets_.find(carried_input(output)); at != offsets_.end()) at->second.carried = true;
@@ -95,8 +93,9 @@ class CudaGenerator final : public Generator {
     SINTER_TRY(session().stream().synchronize("uploading the state of generation"));
     SINTER_LET(decode_bytes, session().arena_bytes("decode", state_.symbol_values));
     SINTER_LET(sample_bytes, session().arena_bytes("sample", state_.symbol_values));
-    sample_arena_ = aligned(decode_bytes);
-    SINTER_LET(arena, CudaMemory::allocate(device, sample_arena_ + aligned(sample_bytes), "the arena"));
+    sample_arena_ = aligned_bytes(decode_bytes);
+    SINTER_LET(arena, CudaMemory::allocate(device, sample_arena_ + aligned_bytes(sample_bytes),
+                                           "the arena"));
     arena_ = std::move(arena);
     return {};
   }

@@ -5,8 +5,6 @@
 namespace sinter {
 namespace {
 
-size_t aligned(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
-
 /// Where the inputs of `entry` stand: from `at` on those that the call brings, in the order of their
 /// names, and results of `before` for the others.
 Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const ResidentCall& call, CudaAddress at,
@@ -16,7 +14,7 @@ Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const R
     for (size_t i = 0; i < before->entry->outputs.size(); ++i) known[before->entry->output_names[i]] = before->output(i);
   for (const auto& [name, tensor] : call.inputs) {
     known[name] = at;
-    at += aligned(tensor.bytes.size());
+    at += aligned_bytes(tensor.bytes.size());
   }
   std::vector<CudaAddress> addresses;
   for (uint32_t id : entry.inputs) {
@@ -30,7 +28,7 @@ Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const R
 
 size_t input_bytes(const ResidentCall& call) {
   size_t bytes = 0;
-  for (const auto& [name, tensor] : call.inputs) bytes += aligned(tensor.bytes.size());
+  for (const auto& [name, tensor] : call.inputs) bytes += aligned_bytes(tensor.bytes.size());
   return bytes;
 }
 
@@ -45,7 +43,7 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, cons
   size_t all = 0;
   for (const ResidentCall& call : calls) {
     SINTER_LET(bytes, session.arena_bytes(call.entry, call.symbol_values));
-    arenas.push_back(aligned(bytes));
+    arenas.push_back(aligned_bytes(bytes));
     all += input_bytes(call) + arenas.back();
   }
   SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(), std::max<size_t>(all, 1), "inputs and arenas"));
@@ -57,7 +55,7 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, cons
     SINTER_LET(inputs, input_addresses(*entry, calls[i], at, i > 0 ? &result.calls_.back() : nullptr));
     for (const auto& [name, tensor] : calls[i].inputs) {
       SINTER_TRY(session.stream().copy_to_device(at, tensor.bytes));
-      at += aligned(tensor.bytes.size());
+      at += aligned_bytes(tensor.bytes.size());
     }
     SINTER_LET(placed, session.place(calls[i].entry, calls[i].symbol_values, inputs, at));
     at += arenas[i];

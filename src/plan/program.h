@@ -35,6 +35,11 @@ struct Buffer {
 };
 inline constexpr int64_t kArenaAlignment = 256;
 
+/// `bytes` rounded up to a multiple of kArenaAlignment, so that another buffer can follow.
+inline constexpr size_t aligned_bytes(size_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
 /// How a kernel is launched; `rows` in terms of the host symbols. blocks = ceil(rows * items_per_row
 /// / items_per_block), one-dimensional; nothing is launched when that is 0.
 struct Launch {

@@ -35,8 +35,6 @@ constexpr size_t kFewestPlaces = 3, kCaches = 4;
 constexpr int kProducts = 4;  // of one repeat
 constexpr size_t kPatternElements = size_t{1} << 19;
 
-size_t rounded_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 /// Fills memory with bf16 numbers of a bell: bits that are finite and of ordinary size in every float
 /// type.
 Status fill_random(const CudaMemory& memory, const CudaStream& stream) {
@@ -79,7 +77,7 @@ Result<CudaCeilings> CudaCeilings::create(CudaDevicePtr device,
   SINTER_LET(read, library.kernel("ceiling_read"));
   SINTER_LET(stream, CudaStream::create(device));
   const size_t flushed = std::max<size_t>(kCaches * device->l2_bytes(), kWordBytes);
-  SINTER_LET(memory, CudaMemory::allocate(device, rounded_up(flushed), "emptying the cache"));
+  SINTER_LET(memory, CudaMemory::allocate(device, aligned_bytes(flushed), "emptying the cache"));
   SINTER_TRY(fill_random(memory, stream));
   ceilings.device_ = std::move(device);
   ceilings.kernel_library_ = kernel_library;
@@ -93,7 +91,7 @@ Result<CudaCeilings> CudaCeilings::create(CudaDevicePtr device,
 
 Result<CudaCeilings::Places> CudaCeilings::make_places(size_t bytes) const {
   Places places;
-  places.bytes = rounded_up(bytes);
+  places.bytes = aligned_bytes(bytes);
   places.calls = std::clamp(kRepeatBytes / places.bytes, kFewestCalls, kMostCalls);
   places.count = std::clamp(kCaches * device_->l2_bytes() / places.bytes + 1, kFewestPlaces, places.calls);
   SINTER_LET(memory, device_->memory());
@@ -152,8 +150,8 @@ Result<std::vector<double>> CudaCeilings::time_calls(size_t calls, const Call& c
 Result<Ceiling> CudaCeilings::copy(size_t bytes) const {
   const size_t half = bytes / 2 / kWordBytes * kWordBytes;
   if (half == 0) return fail(fmt::format("a copy that moves {} bytes", bytes), "measuring a ceiling");
-  SINTER_LET(places, make_places(2 * rounded_up(half)));
-  const size_t to = rounded_up(half);
+  SINTER_LET(places, make_places(2 * aligned_bytes(half)));
+  const size_t to = aligned_bytes(half);
   SINTER_LET(by_driver, time_calls(places.calls, [&](size_t i) {
     return stream_.copy_on_device(places.at(i) + to, places.at(i), half);
   }));
@@ -180,7 +178,7 @@ Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
   if (!is_float(dtype)) return fail(fmt::format("a product of {}", to_string(dtype)), "measuring a ceiling");
   if (n < 1 || n > 32768) return fail(fmt::format("a product of {0} x {0} matrices", n), "measuring a ceiling");
   SINTER_LET(gemm, CudaGemm::create(device_, kernel_library_, {}, GemmPolicy::tune));
-  const size_t bytes = rounded_up(static_cast<size_t>(n * n * size_bytes(dtype)));
+  const size_t bytes = aligned_bytes(static_cast<size_t>(n * n * size_bytes(dtype)));
   SINTER_LET(memory, CudaMemory::allocate(device_, 3 * bytes, "measuring matrix products"));
   SINTER_TRY(fill_random(memory, stream_));
   const CudaAddress at = memory.address();

@@ -29,7 +29,7 @@ class CudaHandle : public UniqueHandle<Handle, CudaRelease<function>> {
   const CudaDevicePtr& device() const { return this->release().device; }
 };
 
-/// Device memory, aligned to 256 bytes.
+/// Device memory, aligned to 256 bytes (kArenaAlignment).
 class CudaMemory {
  public:
   CudaMemory() = default;

@@ -136,20 +136,20 @@ Result<RunResult> CudaSession::run(std::string_view entry_name, llvm::ArrayRef<i
   SINTER_TRY(check_input_ranges(program, *entry, symbol_values, inputs));
   // Inputs stand behind the arena.
   SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
-  const auto aligned = [](size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; };
-  size_t needed = aligned(arena_size);
-  for (const HostTensor* input : inputs) needed += aligned(std::max<size_t>(input->bytes.size(), 1));
+  size_t needed = aligned_bytes(arena_size);
+  for (const HostTensor* input : inputs)
+    needed += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
   if (arena_.bytes() < needed) {
     arena_ = CudaMemory();
     SINTER_LET(memory, CudaMemory::allocate(model_->cuda_device(), needed, "the arena"));
     arena_ = std::move(memory);
   }
   std::vector<CudaAddress> addresses;
-  CudaAddress at = arena_.address() + aligned(arena_size);
+  CudaAddress at = arena_.address() + aligned_bytes(arena_size);
   for (const HostTensor* input : inputs) {
     addresses.push_back(at);
     SINTER_TRY(stream_.copy_to_device(at, input->bytes));
-    at += aligned(std::max<size_t>(input->bytes.size(), 1));
+    at += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
   }
   SINTER_LET(call, place(entry_name, symbol_values, addresses, arena_.address()));
   return CudaRun(*this, std::move(call), options).run();

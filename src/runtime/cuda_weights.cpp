@@ -9,7 +9,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kAlignment = kArenaAlignment;
 constexpr size_t kStagingBytes = size_t{16} << 20;  // of each of two buffers
 constexpr unsigned kMostWorkers = 16;
 
@@ -130,7 +129,7 @@ Result<std::shared_ptr<const CudaWeights>> CudaWeights::load(CudaDevicePtr devic
   for (const Weight& weight : program.weights) {
     weights->offsets_.push_back(total);
     payload += weight_bytes(weight);
-    total += (weight_bytes(weight) + kAlignment - 1) / kAlignment * kAlignment;
+    total += aligned_bytes(weight_bytes(weight));
   }
   weights->names_ = described_weights(program);
   SINTER_LET(memory, CudaMemory::allocate(device, total, "the weights"));

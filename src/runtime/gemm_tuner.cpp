@@ -33,8 +33,6 @@ std::vector<std::byte> random_pattern() {
   return bytes;
 }
 
-size_t rounded_up(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 class Tuner {
  public:
   Tuner(CudaDevicePtr device, const GemmProblem& problem)
@@ -54,7 +52,7 @@ class Tuner {
     const auto reserve = [&](DType dtype, int64_t elements, int64_t alignment) {
       // At a multiple of `alignment` that is none of twice that.
       const size_t at = bytes + (alignment < kMostAlignment ? static_cast<size_t>(alignment) : 0);
-      bytes = rounded_up(at + static_cast<size_t>(elements * size_bytes(dtype)));
+      bytes = aligned_bytes(at + static_cast<size_t>(elements * size_bytes(dtype)));
       return at;
     };
     const GemmProblem& p = problem_;
