@@ -11,18 +11,7 @@ namespace {
 
 template <typename T>
 HostTensor repeated(DType dtype, T value, size_t count) {
-  HostTensor tensor{dtype, {static_cast<int64_t>(count)}, {}};
-  const std::vector<T> values(count, value);
-  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-  tensor.bytes.assign(bytes, bytes + count * sizeof(T));
-  return tensor;
-}
-
-HostTensor i32_tensor(const std::vector<int32_t>& values) {
-  HostTensor tensor{DType::i32, {static_cast<int64_t>(values.size())}, {}};
-  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-  tensor.bytes.assign(bytes, bytes + values.size() * sizeof(int32_t));
-  return tensor;
+  return vector_tensor<T>(dtype, std::vector<T>(count, value));
 }
 
 HostTensor counted(size_t count) {

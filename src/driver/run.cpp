@@ -105,8 +105,7 @@ Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const 
       tensor.bytes = std::move(input.bytes);
       auto narrow = to_i32(tensor);
       if (!narrow) return fail(op.name + ": " + narrow.error().what, path);
-      const auto* bytes = reinterpret_cast<const std::byte*>(narrow->data());
-      input.bytes.assign(bytes, bytes + narrow->size() * sizeof(int32_t));
+      input.bytes = i32_tensor(*narrow).bytes;
     }
     inputs.push_back(std::move(input));
   }

@@ -24,4 +24,16 @@ struct HostTensor {
 /// An uninitialized tensor; a failure if the byte count overflows or memory is refused.
 Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims);
 
+/// A tensor of rank 1; T is what the host holds an element of `dtype` in.
+template <typename T>
+HostTensor vector_tensor(DType dtype, llvm::ArrayRef<T> values) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  return {dtype,
+          {static_cast<int64_t>(values.size())},
+          std::vector<std::byte>(bytes, bytes + values.size() * sizeof(T))};
+}
+inline HostTensor i32_tensor(llvm::ArrayRef<int32_t> values) {
+  return vector_tensor(DType::i32, values);
+}
+
 }  // namespace sinter
