@@ -17,8 +17,6 @@ constexpr int64_t kUsualContext = 1024;
 constexpr size_t kReadBytes = size_t{1} << 30;
 constexpr int64_t kGemmSize = 8192;
 
-using Clock = std::chrono::steady_clock;
-
 /// Both plans, loaded; adds the stages' times to the report.
 Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions& options,
                                     BenchReport& report) {

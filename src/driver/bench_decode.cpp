@@ -38,7 +38,7 @@ Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
   // tokens the stream holds the steps 0 .. kWarmSteps.
   for (int64_t i = 0; i <= kWarmSteps; ++i) SINTER_TRY(next());
   SINTER_TRY(watch.start(stream));
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   for (int64_t i = 0; i < count; ++i) SINTER_TRY(next());
   const double host_s = seconds_since(begin);
   SINTER_LET(times, watch.stop(stream));
@@ -65,7 +65,7 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
   result.ceiling_name = "read";
   result.ceiling = read;
 
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   SINTER_LET(fused, decode_once(plans.fused, prompts, count));
   SINTER_LET(unfused, decode_once(plans.unfused, prompts, count));
   plans.first_calls_s += seconds_since(begin);

@@ -56,7 +56,7 @@ Result<int64_t> count_sets(const BenchPlans& plans, const EntryPlan& fused,
 /// Runs both plans in turns; leaves nothing on the device.
 Status measure(BenchPlans& plans, const EntryCall& call, llvm::ArrayRef<HostTensor> inputs,
                int64_t repeat, BenchCase& result) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   SINTER_LET(sets, InputSets::create(plans.device(), inputs, call.sets));
   SINTER_LET(fused, RecordedCalls::create(plans.fused, call, sets));
   SINTER_LET(unfused, RecordedCalls::create(plans.unfused, call, sets));

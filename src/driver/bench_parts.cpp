@@ -15,7 +15,7 @@ Result<Stopwatch> Stopwatch::create(CudaDevicePtr device) {
 }
 
 Status Stopwatch::start(const CudaStream& stream) {
-  begin_time_ = std::chrono::steady_clock::now();
+  begin_time_ = Clock::now();
   return begin_.record(stream);
 }
 

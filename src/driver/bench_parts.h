@@ -1,10 +1,9 @@
 // The parts of `bench`: both plans on the device, a stopwatch, and what is measured with them.
 #pragma once
 
-#include <chrono>
-
 #include "driver/bench.h"
 #include "driver/ready_model.h"
+#include "runtime/clock.h"
 #include "runtime/cuda_executor.h"
 
 namespace sinter {
@@ -20,10 +19,6 @@ struct BenchPlans {
   const CudaDevicePtr& device() const { return fused->cuda_device(); }
 };
 
-inline double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 /// Times work in a stream by events, and by the host's clock from start() until it is done.
 class Stopwatch {
  public:
@@ -37,7 +32,7 @@ class Stopwatch {
 
  private:
   CudaEvent begin_, end_;
-  std::chrono::steady_clock::time_point begin_time_;
+  Clock::time_point begin_time_;
 };
 
 /// Adds a sample of `calls` calls that took `times` together.

@@ -77,7 +77,7 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
   result.fused.launches = launches(*plans.fused);
   result.unfused.launches = launches(*plans.unfused);
 
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   SINTER_LET(fused, ResidentPrefill::create(plans.fused, call));
   SINTER_LET(unfused, ResidentPrefill::create(plans.unfused, call));
   for (int64_t i = 0; i < kWarmCalls; ++i) {

@@ -1,16 +1,10 @@
 #include "driver/generate.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "runtime/clock.h"
 
 namespace sinter {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-}  // namespace
-
 Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                             const GenerateOptions& options) {
   for (const auto& prompt : prompts) {

@@ -1,10 +1,10 @@
 #include "driver/profile.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "codegen/kernel_library.h"
 #include "driver/profile_workload.h"
+#include "runtime/clock.h"
 
 namespace sinter {
 namespace {
@@ -40,9 +40,9 @@ DType main_dtype(const LoadedModel& model) {
 Result<double> time_untraced(const Workload& work, int64_t count) {
   SINTER_LET(run, work.record(kWarmTokens + count));
   SINTER_TRY(run(kWarmTokens));
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   SINTER_TRY(run(count));
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(count);
+  return seconds_since(begin) / static_cast<double>(count);
 }
 
 ProfileRun summarize(std::vector<ProfiledToken> tokens) {

@@ -1,7 +1,6 @@
 #include "runtime/cuda_executor.h"
 
-#include <chrono>
-
+#include "runtime/clock.h"
 #include "runtime/kernel_compiler.h"
 #include "runtime/nvtx.h"
 
@@ -18,7 +17,7 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
                                                          std::shared_ptr<const CudaWeights> weights,
                                                          llvm::ArrayRef<EmbeddedHeader> headers,
                                                          const KernelCache& cache) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   SINTER_LET(nvrtc, find_nvrtc());
   std::vector<KernelSource> sources;
   for (const Kernel& kernel : program->kernels) sources.push_back({kernel.name, kernel.source});
@@ -32,7 +31,7 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
     kernels.push_back(kernel);
   }
   auto model = make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels));
-  model->compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  model->compile_seconds_ = seconds_since(begin);
   model->from_cache_ = compiled.from_cache;
   return model;
 }
