@@ -2,50 +2,38 @@
 #include "driver/bench_costs.h"
 #include "driver/decoder.h"
 #include "driver/plan_summary.h"
+#include "driver/resident_calls.h"
 
 namespace sinter {
 namespace {
 
 constexpr int64_t kWarmCalls = 3;
 
-/// One plan's entry `prefill` with its inputs, caches and arena on the device.
-class ResidentPrefill {
+/// One plan's entry `prefill`, everything on the device.
+class TimedPrefill {
  public:
-  static Result<ResidentPrefill> create(const std::shared_ptr<const CudaModel>& model,
-                                        const DecoderCall& call) {
-    ResidentPrefill prefill;
-    SINTER_LET(session, CudaSession::create(model, call.symbol_values));
-    prefill.session_ = std::move(session);
-    const CudaDevicePtr& device = model->cuda_device();
-    SINTER_LET(inputs, InputSets::create(device, call.inputs, 1));
-    SINTER_LET(arena_bytes, prefill.session_->arena_bytes("prefill", call.symbol_values));
-    SINTER_LET(arena, CudaMemory::allocate(device, arena_bytes, "the arena"));
-    SINTER_LET(placed, prefill.session_->place("prefill", call.symbol_values, inputs.addresses(0),
-                                               arena.address()));
-    SINTER_TRY(prefill.session_->prepare(placed));
-    SINTER_LET(watch, Stopwatch::create(device));
-    prefill.inputs_ = std::move(inputs);
-    prefill.arena_ = std::move(arena);
-    prefill.call_ = std::move(placed);
-    prefill.watch_ = std::move(watch);
-    return prefill;
+  static Result<TimedPrefill> create(const CudaModel& model, const DecoderCall& call) {
+    SINTER_LET(session, model.new_session(call.symbol_values));
+    SINTER_LET(calls, ResidentCalls::create(std::move(session),
+                                            {resident_call(model.program(), "prefill",
+                                                           call.symbol_values, call.inputs)}));
+    SINTER_LET(watch, Stopwatch::create(model.cuda_device()));
+    return TimedPrefill(std::move(calls), std::move(watch));
   }
 
   Result<Stopwatch::Times> run() {
-    SINTER_TRY(watch_.start(stream()));
-    SINTER_TRY(session_->enqueue(call_, stream()));
-    return watch_.stop(stream());
+    SINTER_TRY(watch_.start(calls_.stream()));
+    SINTER_TRY(calls_.enqueue());
+    return watch_.stop(calls_.stream());
   }
 
-  Result<HostTensor> logits() const { return read_output(call_, 0, stream()); }
+  Result<HostTensor> logits() const { return read_output(calls_.calls()[0], 0, calls_.stream()); }
 
  private:
-  const CudaStream& stream() const { return session_->stream(); }
+  TimedPrefill(ResidentCalls calls, Stopwatch watch)
+      : calls_(std::move(calls)), watch_(std::move(watch)) {}
 
-  std::unique_ptr<CudaSession> session_;
-  InputSets inputs_;
-  CudaMemory arena_;
-  CudaCall call_;
+  ResidentCalls calls_;
   Stopwatch watch_;
 };
 
@@ -78,8 +66,8 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
   result.unfused.launches = launches(*plans.unfused);
 
   const auto begin = Clock::now();
-  SINTER_LET(fused, ResidentPrefill::create(plans.fused, call));
-  SINTER_LET(unfused, ResidentPrefill::create(plans.unfused, call));
+  SINTER_LET(fused, TimedPrefill::create(*plans.fused, call));
+  SINTER_LET(unfused, TimedPrefill::create(*plans.unfused, call));
   for (int64_t i = 0; i < kWarmCalls; ++i) {
     SINTER_TRY(fused.run());
     SINTER_TRY(unfused.run());

@@ -103,12 +103,9 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
       for (const HostTensor& input : first.inputs) inputs.push_back(&input);
       SINTER_TRY(session->run("prefill", first.symbol_values, inputs));
     }
-    const EntryPlan* entry = program.find_entry("prefill");
-    SINTER_CHECK(entry && entry->inputs.size() == packed.inputs.size(), "the entry prefill takes other inputs");
-    ResidentCall call{"prefill", packed.symbol_values, {}};
-    for (size_t i = 0; i < packed.inputs.size(); ++i)
-      call.inputs[entry->buffers[entry->inputs[i]].value] = std::move(packed.inputs[i]);
-    return ResidentCalls::create(std::move(session), {call});
+    return ResidentCalls::create(std::move(session),
+                                 {resident_call(program, "prefill", std::move(packed.symbol_values),
+                                                std::move(packed.inputs))});
   };
   record_repeated(work);
   return work;
@@ -133,8 +130,7 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
   const Entry* entry = module.find_entry(name);
   SINTER_CHECK(entry, "no entry {}", name);
   SINTER_LET(inputs, random_inputs(entry->graph, module.symbols, sizes, options.seed));
-  ResidentCall call{name, sizes, {}};
-  for (size_t i = 0; i < inputs.size(); ++i) call.inputs[entry->graph[entry->graph.inputs[i]].name] = std::move(inputs[i]);
+  const ResidentCall call = resident_call(ready.model->program(), name, sizes, std::move(inputs));
   Workload work;
   work.phase = name;
   for (size_t i = 0; i < sizes.size(); ++i) work.sizes.emplace_back(module.symbols[i].name, sizes[i]);

@@ -34,6 +34,17 @@ size_t input_bytes(const ResidentCall& call) {
 
 }  // namespace
 
+ResidentCall resident_call(const Program& program, std::string entry,
+                           std::vector<int64_t> symbol_values, std::vector<HostTensor> inputs) {
+  const EntryPlan* plan = program.find_entry(entry);
+  SINTER_CHECK(plan && plan->inputs.size() == inputs.size(), "the entry {} takes other inputs",
+               entry);
+  ResidentCall call{std::move(entry), std::move(symbol_values), {}};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    call.inputs[plan->buffers[plan->inputs[i]].value] = std::move(inputs[i]);
+  return call;
+}
+
 Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, const std::vector<ResidentCall>& calls) {
   ResidentCalls result;
   SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");

@@ -15,6 +15,10 @@ struct ResidentCall {
   std::map<std::string, HostTensor, std::less<>> inputs;
 };
 
+/// A call with `inputs` in the entry's order, one for each.
+ResidentCall resident_call(const Program& program, std::string entry,
+                           std::vector<int64_t> symbol_values, std::vector<HostTensor> inputs);
+
 /// Prepared calls on a session of their own: inputs uploaded, an arena each. Every run reads the same
 /// inputs and, where a state is written, writes the same rows.
 class ResidentCalls {
