@@ -5,11 +5,6 @@
 #include "runtime/random_inputs.h"
 
 namespace sinter {
-namespace {
-
-constexpr unsigned char kPoison = 0xFF;
-
-}  // namespace
 
 Result<HostTensor> read_output(const CudaCall& call, size_t index, const CudaStream& stream) {
   const TensorType& type = call.entry->buffers[call.entry->outputs[index]].type;

@@ -9,8 +9,6 @@
 namespace sinter {
 namespace {
 
-constexpr unsigned char kPoison = 0xFF;
-
 class CudaRun {
  public:
   CudaRun(const CudaSession& session, CudaCall call, const CallOptions& options)
@@ -19,8 +17,8 @@ class CudaRun {
   Result<RunResult> run() {
     SINTER_TRY(session_.prepare(call_));
     if (options_.poison_freed) {
-      for (uint32_t id = 0; id < entry_.buffers.size(); ++id)
-        if (entry_.buffers[id].place == Buffer::Place::arena) SINTER_TRY(poison(id));
+      freed_.emplace(entry_);
+      SINTER_TRY(poison(freed_->all()));
     }
     SINTER_TRY(prepare_kept());
     if (!options_.poison_freed && kept_.empty() && !options_.check_kernels) {
@@ -43,7 +41,11 @@ class CudaRun {
   }
 
  private:
-  Status poison(uint32_t id) { return stream_.fill(call_.addresses[id], kPoison, call_.bytes[id]); }
+  Status poison(llvm::ArrayRef<uint32_t> buffers) const {
+    for (uint32_t id : buffers)
+      SINTER_TRY(stream_.fill(call_.addresses[id], kPoison, call_.bytes[id]));
+    return {};
+  }
 
   /// Enqueued only: the tensor is complete after the next synchronization.
   Result<HostTensor> copy_out(uint32_t id) const {
@@ -87,11 +89,7 @@ class CudaRun {
       SINTER_LET(tensor, copy_out(id));
       result_.kept[index].second = std::move(tensor);
     }
-    if (options_.poison_freed)
-      for (uint32_t id = 0; id < entry_.buffers.size(); ++id)
-        if (entry_.buffers[id].place == Buffer::Place::arena && entry_.buffers[id].last_step == i)
-          SINTER_TRY(poison(id));
-    return {};
+    return freed_ ? poison(freed_->take(i)) : Status();
   }
 
   static bool writes(const Step& step, uint32_t id) {
@@ -122,6 +120,7 @@ class CudaRun {
   CudaCall call_;
   const EntryPlan& entry_;
   const CallOptions& options_;
+  std::optional<FreedBuffers> freed_;              // to poison
   std::vector<std::pair<uint32_t, size_t>> kept_;  // buffer, index in RunResult::kept
   RunResult result_;
 };

@@ -1,5 +1,7 @@
 #include "runtime/executor.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
 #include "ir/tensor_source.h"
@@ -75,6 +77,20 @@ Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value) {
     if (entry.buffers[id].value == value) return id;
   return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a kernel", printable(value)),
               "entry " + printable(entry.name), "compile with it kept, or without fusion");
+}
+
+FreedBuffers::FreedBuffers(const EntryPlan& entry) : entry_(entry) {
+  for (uint32_t id = 0; id < entry.buffers.size(); ++id)
+    if (entry.buffers[id].place == Buffer::Place::arena) order_.push_back(id);
+  llvm::stable_sort(order_, [&](uint32_t a, uint32_t b) {
+    return entry.buffers[a].last_step < entry.buffers[b].last_step;
+  });
+}
+
+llvm::ArrayRef<uint32_t> FreedBuffers::take(uint32_t step) {
+  const size_t begin = taken_;
+  while (taken_ < order_.size() && entry_.buffers[order_[taken_]].last_step <= step) ++taken_;
+  return llvm::ArrayRef(order_).slice(begin, taken_ - begin);
 }
 
 std::string describe_step(const EntryPlan& entry, size_t step) {

@@ -10,8 +10,11 @@
 
 namespace sinter {
 
+/// What memory without a value is filled with where that is asked for: NaNs in every float type.
+inline constexpr unsigned char kPoison = 0xFF;
+
 struct CallOptions {
-  /// Fill the arena with bytes 0xFF (NaNs) before the run, and every buffer after its last use.
+  /// Fill the arena with kPoison before the run, and every buffer after its last use.
   bool poison_freed = false;
   /// Values to copy out as soon as they are computed; each must have a buffer in the plan.
   std::vector<std::string> keep;
@@ -71,6 +74,20 @@ Status check_call_inputs(const Program& program, const EntryPlan& entry,
                          llvm::ArrayRef<const HostTensor*> inputs);
 /// Buffer of the entry that holds the value; an error where it lives inside a kernel.
 Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value);
+/// The arena buffers of an entry in the order in which its steps free them.
+class FreedBuffers {
+ public:
+  explicit FreedBuffers(const EntryPlan& entry);
+  llvm::ArrayRef<uint32_t> all() const { return order_; }
+  /// Those that are used by `step` or before it for the last time, and were not taken yet.
+  llvm::ArrayRef<uint32_t> take(uint32_t step);
+
+ private:
+  const EntryPlan& entry_;
+  std::vector<uint32_t> order_;
+  size_t taken_ = 0;
+};
+
 /// "entry E, step I (%a, %b)"
 std::string describe_step(const EntryPlan& entry, size_t step);
 /// Weight `index` computed on the host.

@@ -1,7 +1,5 @@
 #include "runtime/host_run.h"
 
-#include <llvm/ADT/STLExtras.h>
-
 #include <cstring>
 #include <new>
 
@@ -10,8 +8,6 @@
 
 namespace sinter {
 namespace {
-
-constexpr int kPoison = 0xFF;
 
 struct ArenaDelete {
   void operator()(std::byte* arena) const {
@@ -29,9 +25,8 @@ class Run {
     SINTER_TRY(check_call_inputs(call_.program, entry_, call_.symbol_values, call_.inputs));
     SINTER_TRY(place_buffers());
     SINTER_TRY(prepare_kept());
-    std::vector<uint32_t> order;
-    if (call_.options.poison_freed) order = by_last_step();
-    llvm::ArrayRef<uint32_t> dying = order;
+    std::optional<FreedBuffers> freed;
+    if (call_.options.poison_freed) freed.emplace(entry_);
     for (uint32_t i = 0; i < entry_.steps.size(); ++i) {
       const Step& step = entry_.steps[i];
       Status done = std::holds_alternative<KernelStep>(step.run)
@@ -42,7 +37,9 @@ class Run {
         where = describe_step(entry_, i) + (where.empty() ? "" : ": ") + where;
         return tl::make_unexpected(std::move(done.error()));
       }
-      poison_after(i, dying);
+      if (freed)
+        for (uint32_t id : freed->take(i))
+          std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
     }
     for (uint32_t output : entry_.outputs) {
       SINTER_LET(tensor, copy_out(output));
@@ -193,26 +190,6 @@ class Run {
     }
     SINTER_TRY(run_gemm(step, buffers, call_.program.symbols, call_.symbol_values));
     return keep_written(step.c.buffer);
-  }
-
-  // Buffers of the arena, ascending by the step that uses them last.
-  std::vector<uint32_t> by_last_step() const {
-    std::vector<uint32_t> ids;
-    for (uint32_t id = 0; id < entry_.buffers.size(); ++id)
-      if (entry_.buffers[id].place == Buffer::Place::arena) ids.push_back(id);
-    llvm::stable_sort(ids, [&](uint32_t a, uint32_t b) {
-      return entry_.buffers[a].last_step < entry_.buffers[b].last_step;
-    });
-    return ids;
-  }
-
-  // Poisons the leading buffers of `dying` that no step after `step` uses, and takes them off it.
-  void poison_after(uint32_t step, llvm::ArrayRef<uint32_t>& dying) {
-    while (!dying.empty() && entry_.buffers[dying.front()].last_step <= step) {
-      const uint32_t id = dying.front();
-      std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
-      dying = dying.drop_front();
-    }
   }
 
   const HostCall& call_;
