@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kStagingBytes = size_t{16} << 20;  // of each of two buffers
+constexpr size_t kMostStagingBytes = size_t{16} << 20;  // of each of two buffers
 constexpr unsigned kMostWorkers = 16;
 
 size_t weight_bytes(const Weight& weight) {
@@ -83,12 +83,14 @@ class WeightQueue {
 /// Copies through two pinned buffers: one is filled while the other is on its way.
 class Uploader {
  public:
-  static Result<Uploader> create(const CudaDevicePtr& device) {
+  /// For `payload` bytes in all.
+  static Result<Uploader> create(const CudaDevicePtr& device, size_t payload) {
     Uploader uploader;
+    uploader.staging_bytes_ = std::min(payload, kMostStagingBytes);
     SINTER_LET(stream, CudaStream::create(device));
     uploader.stream_ = std::move(stream);
     for (Slot& slot : uploader.slots_) {
-      SINTER_LET(memory, PinnedMemory::allocate(device, kStagingBytes));
+      SINTER_LET(memory, PinnedMemory::allocate(device, uploader.staging_bytes_));
       SINTER_LET(event, CudaEvent::create(device));
       slot = {std::move(memory), std::move(event)};
       SINTER_TRY(slot.free.record(uploader.stream_));
@@ -97,8 +99,8 @@ class Uploader {
   }
 
   Status upload(CudaAddress to, std::span<const std::byte> from) {
-    for (size_t at = 0; at < from.size(); at += kStagingBytes) {
-      const auto piece = from.subspan(at, std::min(kStagingBytes, from.size() - at));
+    for (size_t at = 0; at < from.size(); at += staging_bytes_) {
+      const auto piece = from.subspan(at, std::min(staging_bytes_, from.size() - at));
       Slot& slot = slots_[next_++ % 2];
       SINTER_TRY(slot.free.wait());
       std::memcpy(slot.memory.data(), piece.data(), piece.size());
@@ -115,6 +117,7 @@ class Uploader {
     CudaEvent free;  // the last copy out of it is done
   };
   CudaStream stream_;
+  size_t staging_bytes_ = 0;
   Slot slots_[2];
   size_t next_ = 0;
 };
@@ -137,7 +140,7 @@ Result<std::shared_ptr<const CudaWeights>> CudaWeights::load(CudaDevicePtr devic
   if (program.weights.empty()) return weights;
 
   WeightQueue queue(program, source);
-  SINTER_LET(uploader, Uploader::create(device));
+  SINTER_LET(uploader, Uploader::create(device, payload));
   size_t done = 0;
   for (size_t i = 0; i < program.weights.size(); ++i) {
     SINTER_LET(tensor, queue.take(i));
