@@ -1,5 +1,6 @@
 #include "runtime/cuda_gemm.h"
 
+#include "runtime/clock.h"
 #include "runtime/gemm_tuner.h"
 #include "runtime/kernel_compiler.h"
 #include "runtime/strided_gemm.h"
@@ -111,7 +112,12 @@ Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementati
                     : "the recorded algorithm is none that cuBLASLt proposes for this product",
                 "product " + problem.key(), "make a record of these products, or run without one");
   if (proposals.empty() || policy_ == GemmPolicy::own) return {};
-  if (policy_ == GemmPolicy::tune) return tune(problem, implementation);
+  if (policy_ == GemmPolicy::tune) {
+    const auto begin = Clock::now();
+    const Status tuned = tune(problem, implementation);
+    tuning_seconds_ += seconds_since(begin);
+    return tuned;
+  }
   implementation.choice = proposals.front();
   return {};
 }

@@ -48,6 +48,8 @@ class CudaGemm {
 
   /// The decisions: those given to create() and those made since.
   const GemmRecord& record() const { return record_; }
+  /// What GemmPolicy::tune has taken so far, the own kernel's compilation included.
+  double tuning_seconds() const { return tuning_seconds_; }
 
  private:
   /// How one problem is computed.
@@ -73,6 +75,7 @@ class CudaGemm {
   GemmPolicy policy_ = GemmPolicy::first;
   KernelCache cache_{std::string()};
   GemmRecord record_;
+  double tuning_seconds_ = 0;
   CudaMemory workspace_;
   std::shared_ptr<CublasLt> library_;
   std::map<std::string, CudaLibrary> own_kernels_;  // by name

@@ -73,7 +73,7 @@ BenchReport made_up() {
   report.machine.libraries = {"cuBLASLt 130000"};
   report.repeat = 5;
   report.weight_bytes = 6e9;
-  report.seconds = {{"reading", 0.25}, {"first calls", 12.0}};
+  report.seconds = {{"reading", 0.25}, {"tuning", 1.5}, {"first calls", 12.0}};
   BenchCase& one = report.cases.emplace_back();
   one.name = "decode";
   one.sizes = {{"context", 1024}, {"batch", 1}};
@@ -88,7 +88,7 @@ BenchReport made_up() {
 TEST_CASE("the table shows medians, tails, rates and shares") {
   CHECK(bench_text(made_up()) == R"(model     toy, bf16, weights of 6.00 GB
 device    Some GPU, CUDA 13.0, cuBLASLt 130000
-before    reading 250 ms, first calls 12.0 s
+before    reading 250 ms, tuning 1.50 s, first calls 12.0 s
 samples   5 of each plan, in turns; products by the library's first proposal or the record
 ceilings  read 4.00 TB/s (kernel, 1.00 GB a call)
 
@@ -102,6 +102,8 @@ TEST_CASE("JSON holds every sample") {
   const BenchReport report = made_up();
   const nlohmann::json json = nlohmann::json::parse(bench_json(report));
   CHECK(json["machine"]["libraries"][0] == "cuBLASLt 130000");
+  CHECK(json["seconds"]["tuning"] == 1.5);
+  CHECK(json["seconds"]["first calls"] == 12.0);
   const nlohmann::json& one = json["cases"][0];
   CHECK(one["fused"]["device_s"].get<std::vector<double>>() == report.cases[0].fused.device_s);
   CHECK(one["unfused"]["host_s"].get<std::vector<double>>() == report.cases[0].unfused.host_s);
