@@ -74,6 +74,7 @@ class DeviceCase {
     prepare(gemm);
     return result_of([&] { return enqueue(gemm); });
   }
+  const GemmCase& test() const { return test_; }
   const CudaStream& stream() const { return stream_; }
 
  private:
@@ -184,20 +185,19 @@ TEST_CASE("products of one shape share a decision, not a bias") {
   const GemmCase one = linear_gemm_case(random, DType::f16, 4, 64, 32, true);
   GemmCase other = one;
   for (int64_t i = 0; i < 64; ++i) write_element(other.bias, i, 100.0f + static_cast<float>(i));
-  const DeviceCase x(one), y(other);
+  const DeviceCase cases[] = {DeviceCase(one), DeviceCase(other)};
   const auto gemm = make_gemm(GemmPolicy::first);
-  x.prepare(*gemm);
-  y.prepare(*gemm);
+  for (const DeviceCase& on_device : cases) on_device.prepare(*gemm);
   CHECK(gemm->record().choices.size() == 1);
   CHECK(count_of(gemm->record(), GemmChoice::Kind::cublaslt) == 1);
-  const auto record = [&](const DeviceCase& test) {
-    return value(CudaGraph::record(test.stream(), [&] { return test.enqueue(*gemm); }));
-  };
-  const CudaGraph graph_x = record(x), graph_y = record(y);
-  const auto result_x = x.result_of([&] { return graph_x.launch(x.stream()); });
-  const auto result_y = y.result_of([&] { return graph_y.launch(y.stream()); });
-  CHECK(wrong_elements(one, result_x) == 0);
-  CHECK(wrong_elements(other, result_y) == 0);
+  std::vector<CudaGraph> graphs;
+  for (const DeviceCase& on_device : cases)
+    graphs.push_back(
+        value(CudaGraph::record(on_device.stream(), [&] { return on_device.enqueue(*gemm); })));
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const auto launch = [&] { return graphs[i].launch(cases[i].stream()); };
+    CHECK(wrong_elements(cases[i].test(), cases[i].result_of(launch)) == 0);
+  }
 }
 
 TEST_CASE("a frozen record gives the same bits, and nothing that it does not hold") {
