@@ -3,6 +3,7 @@
 #include "ir/builder.h"
 #include "ir/contraction.h"
 #include "ir/grouping.h"
+#include "ir/index_map.h"
 
 namespace sinter {
 namespace {
@@ -53,11 +54,12 @@ class Materializer {
   }
 
   /// The op with copies of the operands that its kernel could not address: matrices have rows of
-  /// neighbouring elements, everything else is read where it was computed.
+  /// neighbouring elements, everything else is dense from a value's first element on.
   ValueId opaque(Op op) {
     for (ValueId& operand : op.operands) {
-      const bool addressed = result_[operand].type.rank() == 2 ? strided_rows(result_, operand).has_value()
-                                                               : stored(operand);
+      const bool addressed = result_[operand].type.rank() == 2
+                                 ? strided_rows(result_, operand).has_value()
+                                 : dense(operand);
       if (addressed) continue;
       changed_ = true;
       operand = builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
@@ -65,9 +67,14 @@ class Materializer {
     return result_.add(std::move(op));
   }
 
-  /// In memory as it is: no view and no generator.
-  bool stored(ValueId id) const {
-    return op_class(result_[id]) != OpClass::view && op_class(result_[id]) != OpClass::generator;
+  /// In memory in its own order, from the first element of its root on.
+  bool dense(ValueId id) const {
+    const Dims& dims = result_[id].type.dims;
+    const IndexMap own = identity_map(dims.size());
+    const Access access = resolve_access(result_, id, own, dims);
+    const Op& root = result_[access.root];
+    return op_class(root) != OpClass::generator &&
+           linearize(root.type.dims, access.coords) == linearize(dims, own);
   }
 
   bool has_form(const Op& op) const {

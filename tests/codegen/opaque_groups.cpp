@@ -51,6 +51,13 @@ graph(%q: DTYPE[N, 6], %k: DTYPE[200, 6], %v: DTYPE[200, 82], %first: i32[N], %l
 graph(%q: DTYPE[N, 512], %k: DTYPE[200, 256], %v: DTYPE[200, 256], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = attention_split %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.0625, splits = 2} : f32[N, 2, 2, 258]
 })"},
+    {"split_of_ranges_in_matrices", 0, R"(
+graph(%q: DTYPE[N, 32], %k: DTYPE[200, 16], %v: DTYPE[200, 16], %ranges: i32[2, N], %column: i32[N, 1]) -> (%y) {
+  %row = slice %ranges {axis = 0, begin = 0, size = 1} : i32[1, N]
+  %first = reshape %row {dims = [N]} : i32[N]
+  %last = reshape %column {dims = [N]} : i32[N]
+  %y = attention_split %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3} : f32[N, 2, 3, 18]
+})"},
     {"merge", 0, R"(
 graph(%p: f32[N, 3, 5, 42]) -> (%y) {
   %y = attention_merge %p {dtype = DTYPE} : DTYPE[N, 120]
