@@ -188,6 +188,13 @@ bool LoopSpace::fixed(const IndexExpr& e) const {
   });
 }
 
+bool LoopSpace::of_row(const IndexExpr& e) const {
+  return llvm::any_of(lower(e).terms(), [&](const IndexExpr::Term& term) {
+    return term.atom.kind == IndexExpr::Atom::Kind::variable &&
+           term.atom.variable < form_.prefix.size();
+  });
+}
+
 std::string LoopSpace::take_chunk_axes() {
   std::string text;
   for (const auto& [name, declaration] : loops_[stage_].declarations) {

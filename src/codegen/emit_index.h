@@ -48,6 +48,8 @@ class LoopSpace {
 
   /// True if the expression is affine in the axes of rows and stages alone.
   bool fixed(const IndexExpr& e) const;
+  /// True if the expression depends on the row.
+  bool of_row(const IndexExpr& e) const;
 
   /// The expression at the current element, or at the first of the chunk.
   std::string code(const IndexExpr& e, bool at_chunk = false);

@@ -131,9 +131,12 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
   std::map<uint32_t, DType> kept;  // by number
   for (const auto& [key, value] : *kept_)
     if (value.stage == stage && value.first == pass) kept[value.number] = value.dtype;
+  const int64_t chunks = config_.chunks_per_thread(problem_stage());
   for (const auto& [number, dtype] : kept)
-    row_.line("{} k{}[{}][8];", register_type(dtype), number,
-              config_.chunks_per_thread(problem_stage()));
+    if (is_narrow(dtype))
+      row_.line("Packed<{}> k{}[{}];", memory_type(dtype), number, chunks);
+    else
+      row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
 std::string RowKernel::preamble() const {

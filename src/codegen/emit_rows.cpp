@@ -1,5 +1,6 @@
 // Which form a row kernel takes: trials of its text tell what would have to stay in registers.
 #include "codegen/emit_row_kernel.h"
+#include "codegen/emit_scalar.h"
 
 namespace sinter {
 namespace {
@@ -12,13 +13,16 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     const int64_t width = form.stages[s].width.upper_bound(symbols);
-    RowProblem::Stage stage{form.stages[s].lanes, width / 8 + (width % 8 != 0), 0, !form.stages[s].width.is_constant()};
-    for (uint32_t pass = 1; pass < form.passes(); ++pass)
-      stage.kept_values =
-          std::max<int64_t>(stage.kept_values, llvm::count_if(kept, [&](const auto& entry) {
-                              const KeptValue& value = entry.second;
-                              return value.stage == s && value.first < pass && pass <= value.last;
-                            }));
+    RowProblem::Stage stage{.lanes = form.stages[s].lanes,
+                            .chunks = width / 8 + (width % 8 != 0),
+                            .symbolic = !form.stages[s].width.is_constant()};
+    for (uint32_t pass = 1; pass < form.passes(); ++pass) {
+      int64_t bytes = 0;
+      for (const auto& [key, value] : kept)
+        if (value.stage == s && value.first < pass && pass <= value.last)
+          bytes += is_narrow(value.dtype) ? 2 : 4;
+      stage.kept_bytes = std::max(stage.kept_bytes, bytes);
+    }
     problem.stages.push_back(stage);
   }
   return problem;
@@ -35,6 +39,9 @@ Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbo
   RowKernel first(form, symbols, parameters, trial, &needed);
   SINTER_TRY(first.emit());
   all.early = first.early_loads();
+  // What all rows load is in a cache by then, and worth no registers where rows are many.
+  if (has_many_rows(volume(form.prefix), symbols))
+    llvm::erase_if(all.early, [](const ValueEmitter::EarlyLoad& load) { return !load.of_row; });
   SINTER_TRY(RowKernel(form, symbols, parameters, trial, &all).emit());
 
   Residents* residents = &all;

@@ -23,6 +23,7 @@ float constant_as_float(double value, DType dtype) {
 
 std::string float_literal(float value) {
   if (std::isnan(value)) return "math::nan()";
+  if (value == 0 && std::signbit(value)) return "math::minus_zero()";
   if (std::isinf(value)) return value < 0 ? "(-math::infinity())" : "math::infinity()";
   if (fault(Fault::wrong_constant)) value = math::bits_float(math::float_bits(value) ^ 1u);
   char digits[32];

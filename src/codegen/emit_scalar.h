@@ -9,6 +9,8 @@ namespace sinter {
 
 /// What an element is in memory (a pointer's target) and in a register.
 const char* memory_type(DType dtype);
+/// Two bytes an element, computed with as floats.
+inline bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 const char* register_type(DType dtype);
 
 /// Elements to whose multiples the place of a chunk access is aligned: 16 bytes, of i1 8.

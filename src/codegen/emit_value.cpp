@@ -68,17 +68,21 @@ std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
     return literal_code(op.attrs.get<double>(AttrName::value), op.type.dtype);
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
   const std::string key = key_of(id, coords);
-  if (std::string known = find(key, space_.level(coords)); !known.empty()) return known;
+  if (std::string known = find(id, key, space_.level(coords)); !known.empty()) return known;
   if (error_ || next_ > kMostValues) return give_up("a group needs too much code");
   return compute(id, coords, key);
 }
 
 std::string ValueEmitter::before_rounding(ValueId id, const IndexMap& coords) {
   const Op& op = form_.graph[id];
-  const bool narrow = op.type.dtype == DType::f16 || op.type.dtype == DType::bf16;
-  const bool alone = llvm::none_of(form_.graph.ops(), [&](const Op& user) { return llvm::is_contained(user.operands, id); });
-  const bool formula = op_class(op) == OpClass::elementwise || (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32);
-  if (!narrow || !formula || !alone || error_ || !find(key_of(id, coords), space_.level(coords)).empty()) return value(id, coords);
+  const bool alone = llvm::none_of(
+      form_.graph.ops(), [&](const Op& user) { return llvm::is_contained(user.operands, id); });
+  const bool formula =
+      op_class(op) == OpClass::elementwise ||
+      (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32);
+  if (!is_narrow(op.type.dtype) || !formula || !alone || error_ ||
+      !find(id, key_of(id, coords), space_.level(coords)).empty())
+    return value(id, coords);
   const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
   return op.kind == OpKind::cast ? operands[0] : formula_code(op.kind, operands);
 }
@@ -89,9 +93,25 @@ std::string ValueEmitter::key_of(ValueId id, const IndexMap& coords) const {
   return key;
 }
 
-std::string ValueEmitter::find(const std::string& key, Level level) {
+/// A float32 value that one addition or multiplication makes of a packed value and of scalars of
+/// the row: cheaper than the registers.
+bool ValueEmitter::is_remade(const Op& op) const {
+  if (op.type.dtype != DType::f32) return false;
+  if (op.kind != OpKind::add && op.kind != OpKind::sub && op.kind != OpKind::mul) return false;
+  const size_t inner = op.type.rank() - std::min(op.type.rank(), form_.prefix.size());
+  int packed = 0, others = 0;
+  for (ValueId id : op.operands) {
+    while (form_.graph[id].kind == OpKind::cast) id = form_.graph[id].operands[0];
+    const TensorType& type = form_.graph[id].type;
+    if (volume(DimsRef(type.dims).take_back(std::min(inner, type.rank()))).is(1)) continue;
+    ++(is_narrow(type.dtype) ? packed : others);
+  }
+  return packed == 1 && others == 0;
+}
+
+std::string ValueEmitter::find(ValueId id, const std::string& key, Level level) {
   if (const std::string* name = current_->find(key)) return *name;
-  if (!kept_ || level != Level::element) return {};
+  if (!kept_ || level != Level::element || is_remade(form_.graph[id])) return {};
   const auto computed = computed_.find(key);
   if (computed == computed_.end() || computed->second.pass == pass_) return {};
   const auto [at, added] =
@@ -117,6 +137,12 @@ std::string ValueEmitter::define(const std::string& key, DType dtype, Level leve
   std::string name;
   if (const KeptValue* kept = kept_here(key, scope, level, dtype)) {
     name = fmt::format("k{}[j][e]", kept->number);
+    if (is_narrow(dtype)) {
+      const std::string chunk = fresh();
+      chunk_.line("float {}[8]{};", chunk, tail_ ? " = {}" : "");
+      after_ += fmt::format("pack_chunk(k{}[j], {});\n", kept->number, chunk);
+      name = chunk + "[e]";
+    }
     scope.line("{} = {};", name, code);
   } else {
     name = fresh();
@@ -196,7 +222,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
       space_.contiguous(at, chunk_alignment(type.dtype))) {
     const std::string name = define_chunk(key, type.dtype, chunk);
     if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
-      early_loads_.push_back({stage_, id, coords});
+      early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
     chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true),
                tail_ ? ", valid" : "");
     return name + "[e]";

@@ -6,7 +6,8 @@
 // value at given coordinates is computed once in a scope.
 //
 // Values computed in one pass over a stage and needed in a later one may be kept in registers:
-// `k3[j][e]` is element e of the thread's chunk j.
+// `k3[j][e]` is element e of the thread's chunk j. Those of two bytes an element stay packed as
+// they lie in memory, and what one cheap operation makes of them is made again instead of kept.
 #pragma once
 
 #include <optional>
@@ -54,6 +55,7 @@ class ValueEmitter {
     uint32_t stage;
     ValueId input;
     IndexMap coords;
+    bool of_row;  // other rows load something else
   };
   const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
   /// Definitions that stand before the kernel.
@@ -75,7 +77,8 @@ class ValueEmitter {
   IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
   IndexExpr address(const Task& task, const IndexMap& coords);
 
-  std::string find(const std::string& key, Level level);
+  std::string find(ValueId id, const std::string& key, Level level);
+  bool is_remade(const Op& op) const;
   const KeptValue* kept_here(const std::string& key, const CodeScope& scope, Level level,
                              DType dtype);
   std::string element_loop(const std::string& body) const;

@@ -64,7 +64,7 @@ SINTER_DEVICE float attention_score(float dot, float scale, float softcap) {
 /// exp(from - to): the weight of a score under the maximum `to`, and what a sum taken under the
 /// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so far.
 SINTER_DEVICE float attention_weight(float from, float to) {
-  return from == -math::infinity() ? 0.0f : math::exp(math::sub(from, to));
+  return from == -math::infinity() ? 0.0f : math::exp_neg_abs(math::sub(from, to));
 }
 
 }  // namespace sinter

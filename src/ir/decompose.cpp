@@ -33,19 +33,10 @@ struct Decomposition {
   int64_t last_axis(ValueId x) const { return static_cast<int64_t>(type(x).rank()) - 1; }
   ValueId row(OpKind kind, ValueId x) { return b.reduce(kind, x, {last_axis(x)}); }
 
-  /// 1 / (1 + exp(-x)).
-  ValueId logistic(ValueId x) {
-    const ValueId e = b.exp(b.neg(x));
-    const ValueId one = constant(1.0);
-    return b.div(one, b.add(one, e));
-  }
-
-  ValueId sigmoid() { return finish(logistic(wide(operands[0]))); }
-
   /// x sigmoid(x).
   ValueId silu() {
     const ValueId x = wide(operands[0]);
-    return finish(b.mul(x, logistic(x)));
+    return finish(b.mul(x, b.sigmoid(x)));
   }
 
   /// 0.5 x (1 + t).
@@ -72,7 +63,7 @@ struct Decomposition {
   /// x sigmoid(1.702 x).
   ValueId quick_gelu() {
     const ValueId x = wide(operands[0]);
-    return finish(b.mul(x, logistic(b.mul(constant(1.702), x))));
+    return finish(b.mul(x, b.sigmoid(b.mul(constant(1.702), x))));
   }
 
   ValueId relu() {
@@ -111,7 +102,8 @@ struct Decomposition {
   }
 
   ValueId softmax_of(ValueId x, DType dtype) {
-    const ValueId e = b.exp(b.sub(x, row(OpKind::reduce_max, x)));
+    // No x is above the maximum.
+    const ValueId e = b.exp_neg_abs(b.sub(x, row(OpKind::reduce_max, x)));
     // One division a row: it costs as much as ten multiplications.
     return finish(b.mul(e, b.div(constant(1), row(OpKind::reduce_sum, e))), dtype);
   }
@@ -191,7 +183,6 @@ ValueId decompose(Builder& builder, OpKind kind, llvm::ArrayRef<ValueId> operand
                   const Attributes& attrs, std::string name) {
   Decomposition d{builder, operands, attrs, std::move(name)};
   switch (kind) {
-    case OpKind::sigmoid: return d.sigmoid();
     case OpKind::silu: return d.silu();
     case OpKind::gelu: return d.gelu();
     case OpKind::gelu_tanh: return d.gelu_tanh();

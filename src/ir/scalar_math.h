@@ -4,8 +4,9 @@
 // integer operations and, in the range reduction of sin and cos, two exact or correctly rounded
 // double operations; so the results are equal wherever the compiler neither contracts nor flushes:
 // NVRTC with --fmad=false --ftz=false --prec-div=true --prec-sqrt=true, the host with
-// -ffp-contract=off. Every function is within 2 ulp for all 2^32 arguments (tests/ir/scalar_math_test.cpp
-// lists the measured maxima). A NaN result has no particular payload.
+// -ffp-contract=off. Every function is within 2 ulp for all 2^32 arguments
+// (tests/ir/scalar_math_test.cpp lists the measured maxima). A NaN result has no particular
+// payload.
 //
 // Includes nothing: NVRTC compiles it as is. The polynomials are weighted minimax fits, their
 // coefficients rounded one at a time with the others fitted anew.
@@ -42,6 +43,17 @@ SINTER_DEVICE float bits_float(u32 bits) {
 #endif
 }
 
+/// The constant -0, hidden from NVRTC's optimizer, which takes `c ? -1.0f : -0.0f` for the signed
+/// integer value of c: +0.
+SINTER_DEVICE float minus_zero() {
+#ifdef __CUDACC_RTC__
+  float zero;
+  asm("mov.b32 %0, 0x80000000;" : "=f"(zero));
+  return zero;
+#else
+  return -0.0f;
+#endif
+}
 SINTER_DEVICE float infinity() { return bits_float(0x7f800000u); }
 SINTER_DEVICE float nan() { return bits_float(0x7fffffffu); }
 SINTER_DEVICE float copy_sign(float magnitude, float sign) {
@@ -182,26 +194,73 @@ SINTER_DEVICE float clamp(float x, float low, float high) {
 #endif
 }
 
-// exp(x) = 2^n e^r, n = round(x / ln 2), |r| <= ln 2 / 2. The scaling is in two steps, of which
-// only the second can round (a subnormal result) or overflow.
-SINTER_DEVICE float exp(float x) {
-  x = clamp(x, -104.0f, 89.0f);  // e^-104 is 0, e^89 infinite
-  const float shifted = fma(x, 0x1.715476p+0f, 12582912.0f);  // 1.5 * 2^23: n in the low bits
-  const float n = shifted - 12582912.0f;
-  float r = fma(n, -0x1.62e430p-1f, x);
-  r = fma(n, 0x1.05c610p-29f, r);
+// 1 / a for a in [0.5, 2], rounded to nearest; NaN of NaN. The quotient's code for any divisor
+// branches, which keeps neighbouring elements from being computed side by side; here one Newton
+// step rounds the approximation correctly (tests/ir/scalar_math_device_test.cpp tries all
+// arguments).
+SINTER_DEVICE float reciprocal_near_one(float a) {
+#ifdef __CUDACC_RTC__
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+  return fma(y, fma(-a, y, 1.0f), y);
+#else
+  return 1.0f / a;
+#endif
+}
+
+// 1 / sqrt(a), rounded to nearest but for very few arguments: the error of the two rounded steps is
+// known from two fused products, and half of it corrects the quotient.
+SINTER_DEVICE float rsqrt(float a) {
+  const float y = 1.0f / sqrt(a);
+  const float t = a * y;
+  const float error = fma(-t, y, 1.0f) - fma(a, y, -t) * y;
+  return error == error ? fma(0.5f * y, error, y) : y;  // NaN beside zeros and infinities
+}
+
+// x = n ln 2 + r, n = round(x / ln 2), |r| <= ln 2 / 2; `shifted` holds n in its low bits.
+SINTER_DEVICE float reduce_exponent(float x, float& shifted) {
+  constexpr float shift = 12582912.0f;  // 1.5 * 2^23
+  shifted = fma(x, 0x1.715476p+0f, shift);
+  const float n = shifted - shift;
+  return fma(n, 0x1.05c610p-29f, fma(n, -0x1.62e430p-1f, x));
+}
+
+// (e^r - 1) / r for |r| <= ln 2 / 2.
+SINTER_DEVICE float exp_slope(float r) {
   float p = 0x1.6a452ap-10f;
   p = fma(p, r, 0x1.1239acp-7f);
   p = fma(p, r, 0x1.5558b8p-5f);
   p = fma(p, r, 0x1.555492p-3f);
   p = fma(p, r, 0x1.fffffcp-2f);
-  p = fma(p, r, 1.0f);
-  p = fma(p, r, 1.0f);
+  return fma(p, r, 1.0f);
+}
+
+// exp(x) = 2^n e^r. The scaling is in two steps, of which only the second can round (a subnormal
+// result) or overflow.
+SINTER_DEVICE float exp(float x) {
+  float shifted;
+  const float r = reduce_exponent(clamp(x, -104.0f, 89.0f), shifted);  // e^-104 is 0, e^89 infinite
   // Sums of shifted numbers are one instruction; the bits above n leave at the top.
   const u32 exponent = float_bits(shifted) - 0x4b400000u;
   const u32 half = static_cast<u32>(static_cast<int>(exponent) >> 1);
-  return p * bits_float((half << 23) + 0x3f800000u) *
+  return fma(exp_slope(r), r, 1.0f) * bits_float((half << 23) + 0x3f800000u) *
          bits_float(((exponent - half) << 23) + 0x3f800000u);
+}
+
+// e^-|x| = 2^(n + 64) e^r 2^-64: without large results one power does for all, of which only the
+// last product can round. 13 instructions where exp takes 19.
+SINTER_DEVICE float exp_neg_abs(float x) {
+  float shifted;
+  const float r = reduce_exponent(maximum(-abs(x), -104.0f), shifted);
+  const float power = bits_float((float_bits(shifted) << 23) + 0x5f800000u);
+  return fma(exp_slope(r) * r, power, power) * 0x1p-64f;
+}
+
+// 1 / (1 + e^-x), and e^x / (1 + e^x) for negative x: the divisor is in [1, 2].
+SINTER_DEVICE float sigmoid(float x) {
+  const float e = exp_neg_abs(x);
+  const float y = reciprocal_near_one(1.0f + e);
+  return x < 0.0f ? e * y : y;
 }
 
 // log(x) = n ln 2 + log(1 + f), 1 + f in [2/3, 4/3).
@@ -231,39 +290,36 @@ SINTER_DEVICE float log(float x) {
   return fma(n, 0x1.62e430p-1f, fma(p, f * f, f));
 }
 
-// tanh(x) = 1 - 2 / (e^2x + 1), and a polynomial where that cancels.
+// tanh(x) = 1 - 2 t / (1 + t), t = e^-2|x|, and an odd polynomial where that cancels. Both are
+// computed: side by side they take less than a branch.
 SINTER_DEVICE float tanh(float x) {
-  const float a = abs(x);
-  float y;
-  if (a < 0.55f) {
-    const float s = a * a;
-    float p = -0x1.950312p-8f;
-    p = fma(p, s, 0x1.582a5cp-6f);
-    p = fma(p, s, -0x1.b907cep-5f);
-    p = fma(p, s, 0x1.110c64p-3f);
-    p = fma(p, s, -0x1.555548p-2f);
-    y = fma(p * s, a, a);
-  } else {
-    y = 1.0f - 2.0f * (1.0f / (exp(a + a) + 1.0f));
-  }
-  return copy_sign(y, x);
+  const float a = abs(x), s = a * a;
+  float p = -0x1.950312p-8f;
+  p = fma(p, s, 0x1.582a5cp-6f);
+  p = fma(p, s, -0x1.b907cep-5f);
+  p = fma(p, s, 0x1.110c64p-3f);
+  p = fma(p, s, -0x1.555548p-2f);
+  const float near = fma(p * s, a, a);
+  float shifted;
+  const float r = reduce_exponent(maximum(-(a + a), -40.0f), shifted);  // tanh(20) rounds to 1
+  const float power = bits_float((float_bits(shifted) << 23) + 0xbf800000u);  // -2^n
+  const float minus_t = fma(exp_slope(r) * r, power, power);
+  const float far = fma(minus_t + minus_t, reciprocal_near_one(1.0f - minus_t), 1.0f);
+  return copy_sign(a < 0.55f ? near : far, x);
 }
 
 // erf(x) = 1 - e^q(x), q a fit of log(erfc(x)), and an odd polynomial for |x| < 1.
 SINTER_DEVICE float erf(float x) {
-  float a = abs(x);
-  if (a < 1.0f) {
-    const float s = x * x;
-    float p = 0x1.478c5ap-14f;
-    p = fma(p, s, -0x1.a357c4p-11f);
-    p = fma(p, s, 0x1.53f2a2p-8f);
-    p = fma(p, s, -0x1.b7f720p-6f);
-    p = fma(p, s, 0x1.ce2ce6p-4f);
-    p = fma(p, s, -0x1.81273ep-2f);
-    p = fma(p, s, 0x1.06eba8p-3f);
-    return fma(p, x, x);
-  }
-  a = a > 4.0f ? 4.0f : a;  // erf(4) rounds to 1
+  const float a = minimum(abs(x), 4.0f);  // erf(4) rounds to 1
+  const float s = x * x;
+  float p = 0x1.478c5ap-14f;
+  p = fma(p, s, -0x1.a357c4p-11f);
+  p = fma(p, s, 0x1.53f2a2p-8f);
+  p = fma(p, s, -0x1.b7f720p-6f);
+  p = fma(p, s, 0x1.ce2ce6p-4f);
+  p = fma(p, s, -0x1.81273ep-2f);
+  p = fma(p, s, 0x1.06eba8p-3f);
+  const float near = fma(p, x, x);
   float q = 0x1.857978p-13f;
   q = fma(q, a, -0x1.817c88p-9f);
   q = fma(q, a, 0x1.655a8cp-6f);
@@ -271,7 +327,8 @@ SINTER_DEVICE float erf(float x) {
   q = fma(q, a, -0x1.46c394p-1f);
   q = fma(q, a, -0x1.20864cp+0f);
   q = fma(q, a, -0x1.707584p-12f);
-  return copy_sign(1.0f - exp(q), x);
+  const float far = copy_sign(1.0f - exp_neg_abs(q), x);
+  return a < 1.0f ? near : far;
 }
 
 // |x| = quarter turns * pi/2 + r, |r| <= pi/4, after Payne and Hanek: the mantissa times those 96

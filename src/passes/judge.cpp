@@ -10,8 +10,8 @@ namespace sinter {
 
 /// Two groups, what they would be together, and the ops that the question is about.
 struct FusionState::Question {
-  ValueId a, b;        // a's group comes first
-  uint32_t ga, gb;     // groups
+  ValueId a, b;     // a's group comes first
+  uint32_t ga, gb;  // groups
   GroupShape merged;
   llvm::SmallVector<ValueId, 8> members;  // of both groups, ascending
 };
@@ -44,10 +44,8 @@ std::optional<Verdict> FusionState::space(Question& q) const {
   const GroupShape &a = shapes_[q.ga], &b = shapes_[q.gb];
   GroupShape& m = q.merged;
   for (uint32_t group : {q.ga, q.gb}) {
-    if (shapes_[group].lone)
-      return refuse(Reason::space_reduction, name(dag_.members(group)[0]));
-    if (shapes_[group].closed)
-      return refuse(Reason::port_closed, name(dag_.members(group)[0]));
+    if (shapes_[group].lone) return refuse(Reason::space_reduction, name(dag_.members(group)[0]));
+    if (shapes_[group].closed) return refuse(Reason::port_closed, name(dag_.members(group)[0]));
   }
   if (a.row_prefix && b.row_prefix && *a.row_prefix != *b.row_prefix)
     return refuse(Reason::space_prefix,
@@ -56,7 +54,8 @@ std::optional<Verdict> FusionState::space(Question& q) const {
   m.prefix = common_prefix(a.prefix, b.prefix);
   m.row_prefix = a.row_prefix ? a.row_prefix : b.row_prefix;
   if (m.row_prefix && m.prefix.size() < *m.row_prefix)
-    return refuse(Reason::space_prefix, fmt::format("{} against {}", show(a.prefix), show(b.prefix)));
+    return refuse(Reason::space_prefix,
+                  fmt::format("{} against {}", show(a.prefix), show(b.prefix)));
   m.reduced = std::max(a.reduced, b.reduced);
   if (m.prefix.empty() && !m.row_prefix && !(a.prefix.empty() && b.prefix.empty())) {
     // Without a common axis only equal numbers of elements can be walked together.
@@ -69,10 +68,12 @@ std::optional<Verdict> FusionState::space(Question& q) const {
   return std::nullopt;
 }
 
-std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader, const Read& read) const {
+std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
+                                              const Read& read) const {
   const Op& root = graph_[read.root];
   if (root.kind == OpKind::kv_append)
-    return refuse(Reason::state_version, fmt::format("{} reads what {} writes", name(reader), root.name));
+    return refuse(Reason::state_version,
+                  fmt::format("{} reads what {} writes", name(reader), root.name));
   if (read.loaded)
     return refuse(Reason::port_gathered, fmt::format("{} of {}", name(reader), root.name));
   const DimsRef dims = root.type.dims;
@@ -87,7 +88,8 @@ std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
   const DimsRef inner = dims.drop_front(q.merged.rows);
   if (volume(inner).is(1)) return std::nullopt;  // one value a row: every thread has it
   IndexMap own;
-  for (uint32_t i = q.merged.rows; i < read.space.size(); ++i) own.push_back(IndexExpr::variable(i));
+  for (uint32_t i = q.merged.rows; i < read.space.size(); ++i)
+    own.push_back(IndexExpr::variable(i));
   const IndexMap there(read.coords.begin() + q.merged.rows, read.coords.end());
   const DimsRef space = DimsRef(read.space).drop_front(q.merged.rows);
   if (volume(inner) != volume(space) || !(linearize(inner, there) == linearize(space, own)))
@@ -138,16 +140,19 @@ std::optional<Verdict> FusionState::states(const Question& q) const {
 }
 
 double FusionState::bytes(ValueId id) const {
-  const TensorType& type = graph_[id].kind == OpKind::kv_append ? graph_[graph_[id].operands[1]].type
-                                                                : graph_[id].type;
+  const TensorType& type =
+      graph_[id].kind == OpKind::kv_append ? graph_[graph_[id].operands[1]].type : graph_[id].type;
   double product = static_cast<double>(size_bytes(type.dtype));
   for (Dim dim : type.dims)
-    product *= static_cast<double>(dim.is_constant() ? dim.constant() : symbols_[dim.symbol().index].high);
+    product *=
+        static_cast<double>(dim.is_constant() ? dim.constant() : symbols_[dim.symbol().index].high);
   return product;
 }
 
 double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
-  const auto inside = [&](ValueId id) { return std::binary_search(members.begin(), members.end(), id); };
+  const auto inside = [&](ValueId id) {
+    return std::binary_search(members.begin(), members.end(), id);
+  };
   double total = 0;
   llvm::SmallVector<ValueId, 8> read;
   for (ValueId member : members) {
@@ -158,8 +163,9 @@ double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
       total += std::min(bytes(r.root), static_cast<double>(size_bytes(graph_[r.root].type.dtype)) /
                                            size_bytes(graph_[member].type.dtype) * bytes(member));
     }
-    const bool stored = graph_[member].kind == OpKind::kv_append || is_output_[member.index] ||
-                        llvm::any_of(users_[member.index], [&](ValueId user) { return !inside(user); });
+    const bool stored =
+        graph_[member].kind == OpKind::kv_append || is_output_[member.index] ||
+        llvm::any_of(users_[member.index], [&](ValueId user) { return !inside(user); });
     if (stored) total += bytes(member);
   }
   return total;
@@ -167,21 +173,23 @@ double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
 
 uint32_t FusionState::row_axes(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
   if (shape.row_prefix) return *shape.row_prefix;
-  // Elementwise groups may cut their space anywhere in the shared axes: rows as short as they can be
-  // while still worth a few vector accesses.
+  // Elementwise groups may cut their space anywhere in the shared axes: rows as short as they can
+  // be while still worth a few vector accesses.
   constexpr double kLeastWidth = 256;  // elements
   auto rows = static_cast<uint32_t>(shape.prefix.size());
   const auto narrow = [&](ValueId id) {
     double width = 1;
     for (Dim dim : DimsRef(facts_[id.index].dims).drop_front(rows))
-      width *= static_cast<double>(dim.is_constant() ? dim.constant() : symbols_[dim.symbol().index].high);
+      width *= static_cast<double>(dim.is_constant() ? dim.constant()
+                                                     : symbols_[dim.symbol().index].high);
     return width < kLeastWidth;
   };
   while (rows > 0 && llvm::all_of(members, narrow)) --rows;
   return rows;
 }
 
-RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
+RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members,
+                                    const GroupShape& shape) const {
   RowProblem problem;
   problem.rows = volume(DimsRef(shape.prefix).take_front(shape.rows));
   problem.reductions = 0;
@@ -197,12 +205,13 @@ RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members, const Group
     if (at == widths.end()) {
       widths.push_back(width);
       const int64_t elements = width.upper_bound(symbols_);
-      problem.stages.push_back({0, elements / kChunk + (elements % kChunk != 0), 0, !width.is_constant()});
+      problem.stages.push_back({.chunks = elements / kChunk + (elements % kChunk != 0),
+                                .symbolic = !width.is_constant()});
     }
     if (!facts.reduces) continue;
     const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;
     problem.stages[stage].lanes = lanes;
-    ++problem.stages[stage].kept_values;
+    problem.stages[stage].kept_bytes += 4;
     ++problem.reductions;
   }
   return problem;
@@ -212,14 +221,18 @@ double FusionState::seconds(llvm::ArrayRef<ValueId> members, const GroupShape& s
   const RowProblem problem = row_problem(members, shape);
   const auto config = schedule_rows(problem, symbols_, device_);
   if (!config) return INFINITY;
-  double blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) / static_cast<double>(config->rows_per_block);
+  double blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) /
+                  static_cast<double>(config->rows_per_block);
   if (problem.reductions == 0) {  // chunks, not rows, are spread over the blocks
     double chunks = 0;
-    for (const RowProblem::Stage& stage : problem.stages) chunks += static_cast<double>(stage.chunks);
-    blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) * chunks / static_cast<double>(config->threads);
+    for (const RowProblem::Stage& stage : problem.stages)
+      chunks += static_cast<double>(stage.chunks);
+    blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) * chunks /
+             static_cast<double>(config->threads);
   }
   // A device is full at about two blocks per multiprocessor; fewer move fewer bytes per second.
-  const double share = std::clamp(blocks / (2.0 * static_cast<double>(device_.multiprocessors)), 1e-3, 1.0);
+  const double share =
+      std::clamp(blocks / (2.0 * static_cast<double>(device_.multiprocessors)), 1e-3, 1.0);
   return device_.launch_s + traffic(members) / (device_.memory_bytes_per_s * share);
 }
 
@@ -230,10 +243,13 @@ std::optional<Verdict> FusionState::profit(const Question& q) const {
   for (ValueId member : members) pointers += 1 + facts_[member.index].reads.size();
   const double together = seconds(members, q.merged);
   if (std::isinf(together) || pointers > kMostPointers)
-    return refuse(Reason::profit_configuration, fmt::format("{} ops, {} reads and results", members.size(), pointers));
-  const double apart = seconds(dag_.members(q.ga), shapes_[q.ga]) + seconds(dag_.members(q.gb), shapes_[q.gb]);
+    return refuse(Reason::profit_configuration,
+                  fmt::format("{} ops, {} reads and results", members.size(), pointers));
+  const double apart =
+      seconds(dag_.members(q.ga), shapes_[q.ga]) + seconds(dag_.members(q.gb), shapes_[q.gb]);
   if (together > apart)
-    return refuse(Reason::profit_slower, fmt::format("{:.2f} us together, {:.2f} us apart", together * 1e6, apart * 1e6));
+    return refuse(Reason::profit_slower,
+                  fmt::format("{:.2f} us together, {:.2f} us apart", together * 1e6, apart * 1e6));
   return std::nullopt;
 }
 
@@ -274,7 +290,8 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
   if (!refusal) refusal = profit(q);
   if (refusal) return *refusal;
   Verdict verdict;
-  verdict.saved_bytes = traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(q.members);
+  verdict.saved_bytes =
+      traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(q.members);
   return verdict;
 }
 

@@ -9,8 +9,11 @@ namespace sinter::precise {
 inline double neg(double a) { return -a; }
 inline double abs(double a) { return std::fabs(a); }
 inline double exp(double a) { return std::exp(a); }
+inline double exp_neg_abs(double a) { return std::exp(-std::fabs(a)); }
+inline double sigmoid(double a) { return 1.0 / (1.0 + std::exp(-a)); }
 inline double log(double a) { return std::log(a); }
 inline double sqrt(double a) { return std::sqrt(a); }
+inline double rsqrt(double a) { return 1.0 / std::sqrt(a); }
 inline double tanh(double a) { return std::tanh(a); }
 inline double erf(double a) { return std::erf(a); }
 inline double sin(double a) { return std::sin(a); }

@@ -8,71 +8,88 @@
 namespace sinter {
 namespace {
 
-// A block of several short rows: enough warps to hide latency, small enough that the last block of
-// a launch is not much idle.
-constexpr int64_t kShortRowThreads = 256;
 // Registers of a thread for elements that stay on chip; the rest is for addresses and arithmetic.
 constexpr int64_t kKeptRegisters = 40;
 // The same in blocks of at most half the threads that a multiprocessor holds.
 constexpr int64_t kKeptRegistersOfFew = 96;
-// A block of the most threads that keeps more has a multiprocessor for itself, and nothing to do
-// while its row is reduced. LayerNorm(x) + r on [8192, 16384] bf16, one H200: 257 us with 1024
-// threads that keep 32 registers each, 202 us with 512 that keep 64.
-constexpr int64_t kFullBlock = 1024;
-constexpr int64_t kKeptByFullBlocks = 24;
-// A warp walks a row without barriers; of a length that is not known, a short one leaves few of its
-// threads idle. Enough rows to fill a device are needed for that. Softmax of [32768, 1024] bf16, one
-// H200: 58 us with 128 threads a row, 51 us with 32.
-constexpr int64_t kWarpRows = 64;
-constexpr int64_t kMostWarpLanes = 256;
 constexpr int64_t kWorkRegisters = 32;
 // Unrolled chunks of one thread: more would make text, not speed.
 constexpr int64_t kUnrolledChunks = 8;
+// Threads of a block of single rows and of many short ones: enough warps to hide latency, few
+// enough that a block waits for little at its barriers and the last one is not much idle.
+constexpr int64_t kRowThreads = 128;
+constexpr int64_t kShortRowThreads = 256;
 
-/// Registers of a thread for the elements it keeps.
-int64_t kept_registers(const RowProblem& problem, const RowConfig& config) {
-  int64_t registers = 0;
-  for (const RowProblem::Stage& stage : problem.stages)
-    registers += 8 * config.chunks_per_thread(stage) * stage.kept_values;
-  return registers;
-}
+// Rows that fill a device need no threads beyond those that keep its memory busy: with several
+// chunks in each, blocks are small, several share a multiprocessor, and one loads while another
+// reduces. One H200, bf16, threads a row:
+//   softmax [8192, 4096]               512: 48.4 us   128: 37.0    64: 40.2
+//   softmax [8192, 16384]             1024: 159       512: 155    256: 133
+//   LayerNorm(x) + r [16384, 4096]     512: 103       128: 95.1    64: 96.4
+//   LayerNorm(x) + r [8192, 16384]    1024: 230       512: 228    256: 188
+constexpr int64_t kManyRows = 64;
+constexpr int64_t kChunksOfManyRows = 4;
+constexpr int64_t kThreadsOfManyRows = 256;
+
+int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 bool fits_on_chip(const RowProblem& problem, const RowConfig& config,
                   const DeviceDescription& device) {
-  for (const RowProblem::Stage& stage : problem.stages)
+  int64_t kept = 0;  // registers
+  for (const RowProblem::Stage& stage : problem.stages) {
     if (config.chunks_per_thread(stage) > kUnrolledChunks) return false;
+    kept += 2 * config.chunks_per_thread(stage) * stage.kept_bytes;
+  }
   const int64_t per_thread = device.registers_per_block / config.threads;
-  const int64_t most = 2 * config.threads <= device.max_threads_per_block ? kKeptRegistersOfFew : kKeptRegisters;
-  return kept_registers(problem, config) <= std::min(most, per_thread - kWorkRegisters);
+  const bool few = 2 * config.threads <= device.max_threads_per_block;
+  return kept <= std::min(few ? kKeptRegistersOfFew : kKeptRegisters, per_thread - kWorkRegisters);
 }
 
 }  // namespace
+
+bool has_many_rows(const SymExpr& rows, llvm::ArrayRef<Symbol> symbols) {
+  return rows.upper_bound(symbols) >= kManyRows;
+}
 
 std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef<Symbol> symbols,
                                        const DeviceDescription& device) {
   if (device.max_threads_per_block < 32) return std::nullopt;
   RowConfig config;
-  int64_t most_lanes_per_thread = 1;
-  for (const RowProblem::Stage& stage : problem.stages)
-    config.threads_per_row = std::max(config.threads_per_row, stage.lanes);
   const auto limit =
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(device.max_threads_per_block)));
-  config.threads_per_row = std::min(config.threads_per_row, limit);
-  const bool symbolic = llvm::any_of(problem.stages, [](const RowProblem::Stage& stage) { return stage.symbolic; });
-  if (problem.rows.upper_bound(symbols) >= kWarpRows && config.threads_per_row <= kMostWarpLanes) {
-    RowConfig warp = config;
-    warp.threads_per_row = std::min<int64_t>(config.threads_per_row, 32);
-    warp.threads = std::min(kShortRowThreads, limit);
-    if (symbolic || fits_on_chip(problem, warp, device)) config.threads_per_row = warp.threads_per_row;
+  int64_t most = 1, chunks = 1;
+  bool symbolic = false;
+  for (const RowProblem::Stage& stage : problem.stages) {
+    most = std::max(most, std::min(stage.lanes, limit));
+    if (stage.lanes > 1) chunks = std::max(chunks, stage.chunks);
+    symbolic |= stage.symbolic;
   }
-  if (config.threads_per_row == kFullBlock && kept_registers(problem, config) > kKeptByFullBlocks)
-    config.threads_per_row /= 2;
+  const auto fits = [&](int64_t threads) {
+    RowConfig trial;
+    trial.threads_per_row = threads;
+    trial.threads = std::max(threads, std::min(kRowThreads, limit));
+    return fits_on_chip(problem, trial, device);
+  };
+  config.threads_per_row = most;
+  if (!has_many_rows(problem.rows, symbols)) {
+    if (most > 1 && !fits(most) && fits(most / 2)) config.threads_per_row /= 2;
+  } else if (symbolic) {  // of a row of unknown length a warp leaves few threads idle
+    config.threads_per_row = std::min<int64_t>(most, 32);
+  } else {
+    const auto wanted = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(ceil_div(chunks, kChunksOfManyRows))));
+    int64_t threads = std::clamp<int64_t>(wanted, 32, kThreadsOfManyRows);
+    while (threads < most && !fits(threads)) threads *= 2;
+    config.threads_per_row = std::min(threads, most);
+  }
+  int64_t most_lanes_per_thread = 1;
   for (const RowProblem::Stage& stage : problem.stages)
     most_lanes_per_thread = std::max(most_lanes_per_thread, stage.lanes / config.threads_per_row);
 
   const int64_t rows = std::clamp<int64_t>(problem.rows.upper_bound(symbols), 1, kShortRowThreads);
   const auto useful = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
-  const int64_t block = std::min(kShortRowThreads, limit);
+  const int64_t block =
+      std::min(config.threads_per_row > 32 ? kRowThreads : kShortRowThreads, limit);
   config.threads = std::clamp(config.threads_per_row * useful, std::min<int64_t>(32, block), block);
   config.threads = std::max(config.threads, config.threads_per_row);
   config.rows_per_block = config.threads / config.threads_per_row;

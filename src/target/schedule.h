@@ -14,8 +14,8 @@ struct RowProblem {
   struct Stage {
     int64_t lanes = 0;   // V of the contract for the stage's reductions; 0: it has none
     int64_t chunks = 0;  // of 8 elements, in the longest row
-    // Elements that live at once from one pass over the row to a later one.
-    int64_t kept_values = 0;
+    // Bytes an element that live at once from one pass over the row to a later one.
+    int64_t kept_bytes = 0;
     bool symbolic = false;  // the length is known at the launch only
   };
   SymExpr rows;
@@ -41,6 +41,10 @@ struct RowConfig {
     return stage.chunks / n + (stage.chunks % n != 0);
   }
 };
+
+/// True if the rows fill a device: what counts is how much memory they move, not how long one
+/// takes.
+bool has_many_rows(const SymExpr& rows, llvm::ArrayRef<Symbol> symbols);
 
 /// nullopt: no configuration fits the device (threads, shared memory).
 std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef<Symbol> symbols,

@@ -54,9 +54,16 @@ double largest_error(const char* name, float (*function)(float), double (*refere
 }
 
 TEST_CASE("functions are within 2 ulp for all arguments") {
-#define SINTER_MEASURE(name)                                                       \
-  CHECK(largest_error(#name, [](float x) { return math::name(x); },                \
-                      [](double x) { return std::name(x); }) <= 2.0);
+  CHECK(largest_error("exp_neg_abs", math::exp_neg_abs,
+                      [](double x) { return std::exp(-std::fabs(x)); }) <= 2.0);
+  CHECK(largest_error("rsqrt", math::rsqrt, [](double x) { return 1 / std::sqrt(x); }) <= 0.501);
+  // The errors of e^x, of the sum, of the reciprocal and of the product.
+  CHECK(largest_error("sigmoid", math::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }) <=
+        3.0);
+#define SINTER_MEASURE(name)                              \
+  CHECK(largest_error(                                    \
+            #name, [](float x) { return math::name(x); }, \
+            [](double x) { return std::name(x); }) <= 2.0);
   SINTER_MEASURE(exp)
   SINTER_MEASURE(log)
   SINTER_MEASURE(tanh)
@@ -79,12 +86,20 @@ TEST_CASE("zeros, infinities and NaN") {
   }
   CHECK(math::exp(inf) == inf);
   CHECK(math::exp(-inf) == 0);
+  for (float x : {inf, -inf}) CHECK(math::exp_neg_abs(x) == 0);
+  CHECK(math::sigmoid(inf) == 1);
+  CHECK(math::float_bits(math::sigmoid(-inf)) == 0);
+  CHECK(math::rsqrt(0.0f) == inf);
+  CHECK(math::rsqrt(inf) == 0);
+  CHECK(math::float_bits(math::minus_zero()) == 0x80000000u);
   CHECK(math::log(inf) == inf);
   CHECK(math::tanh(-inf) == -1);
   CHECK(math::erf(-inf) == -1);
-  for (float undefined : {math::log(-inf), math::log(-1.0f), math::sin(inf), math::cos(-inf),
-                          math::sqrt(-1.0f), math::exp(math::nan()), math::log(math::nan()),
-                          math::tanh(math::nan()), math::erf(math::nan()), math::sin(math::nan())})
+  for (float undefined :
+       {math::log(-inf), math::log(-1.0f), math::sin(inf), math::cos(-inf), math::sqrt(-1.0f),
+        math::exp(math::nan()), math::log(math::nan()), math::tanh(math::nan()),
+        math::exp_neg_abs(math::nan()), math::sigmoid(math::nan()), math::rsqrt(-1.0f),
+        math::erf(math::nan()), math::sin(math::nan())})
     CHECK(std::isnan(undefined));
 }
 
@@ -162,7 +177,8 @@ void check_storage(int exponent_bits, float (*widen)(uint16_t), uint16_t (*round
     const uint16_t next = static_cast<uint16_t>(bits + 1);  // away from zero
     double above = decode(next, exponent_bits);
     // The largest finite value rounds to infinity from half a unit on.
-    if (std::isinf(above)) above = value + (value - decode(static_cast<uint16_t>(bits - 1), exponent_bits));
+    if (std::isinf(above))
+      above = value + (value - decode(static_cast<uint16_t>(bits - 1), exponent_bits));
     const double midpoint = value + (above - value) / 2;
     const float middle = static_cast<float>(midpoint);
     wrong += middle != midpoint;
@@ -176,9 +192,10 @@ void check_storage(int exponent_bits, float (*widen)(uint16_t), uint16_t (*round
 }
 
 TEST_CASE("f16: all values both ways, rounding at every midpoint") {
-  check_storage(5, [](uint16_t h) { return math::f16_to_float(h); },
-                [](float x) { return math::float_to_f16(x); },
-                [](double x) { return math::double_to_f16(x); });
+  check_storage(
+      5, [](uint16_t h) { return math::f16_to_float(h); },
+      [](float x) { return math::float_to_f16(x); },
+      [](double x) { return math::double_to_f16(x); });
   CHECK(math::float_to_f16(65519.996f) == 0x7bff);
   CHECK(math::float_to_f16(65520.0f) == 0x7c00);
   CHECK(math::float_to_f16(-1e30f) == 0xfc00);
@@ -187,9 +204,10 @@ TEST_CASE("f16: all values both ways, rounding at every midpoint") {
 }
 
 TEST_CASE("bf16: all values both ways, rounding at every midpoint") {
-  check_storage(8, [](uint16_t h) { return math::bf16_to_float(h); },
-                [](float x) { return math::float_to_bf16(x); },
-                [](double x) { return math::double_to_bf16(x); });
+  check_storage(
+      8, [](uint16_t h) { return math::bf16_to_float(h); },
+      [](float x) { return math::float_to_bf16(x); },
+      [](double x) { return math::double_to_bf16(x); });
   CHECK(math::double_to_bf16(-1e300) == 0xff80);
 }
 

@@ -9,7 +9,7 @@ namespace sinter {
 namespace {
 
 RowProblem rows_of(int64_t lanes, int64_t chunks, int64_t kept_values, SymExpr rows = 100000) {
-  return {std::move(rows), {{lanes, chunks, kept_values}}, 1};
+  return {std::move(rows), {{lanes, chunks, 4 * kept_values}}, 1};
 }
 
 RowConfig schedule(const RowProblem& problem) {
@@ -31,14 +31,23 @@ TEST_CASE("devices are found by name; another name is a usage error that lists t
         "sm_100, sm_120");
 }
 
-TEST_CASE("a row of few lanes has a warp at most, another as many threads as lanes; short rows share a block") {
+TEST_CASE("where rows are many, a thread walks up to four chunks, in blocks of a few warps") {
   for (int64_t lanes = 1; lanes <= 1024; lanes *= 2) {
+    CAPTURE(lanes);
     const RowConfig config = schedule(rows_of(lanes, lanes, 1));
-    CHECK(config.threads_per_row == (lanes <= 256 ? std::min<int64_t>(lanes, 32) : lanes));
-    CHECK(config.threads == std::max<int64_t>(256, lanes));
+    CHECK(config.threads_per_row == std::min(lanes, std::max<int64_t>(32, lanes / 4)));
+    CHECK(config.threads == std::max<int64_t>(config.threads_per_row <= 32 ? 256 : 128, lanes / 4));
     CHECK(config.rows_per_block == config.threads / config.threads_per_row);
     CHECK(config.on_chip);
   }
+  CHECK(schedule(rows_of(512, 320, 1)).threads_per_row == 128);    // 80 would do
+  CHECK(schedule(rows_of(1024, 2048, 1)).threads_per_row == 256);  // 8 chunks in each
+}
+
+TEST_CASE("of many rows that keep much, more threads share the registers") {
+  CHECK(schedule(rows_of(1024, 2048, 1)).threads_per_row == 256);  // 64 registers
+  CHECK(schedule(rows_of(1024, 2048, 2)).threads_per_row == 512);  // 64; with 256 threads 128
+  CHECK(schedule(rows_of(1024, 4096, 1)).threads_per_row == 512);  // 8 chunks in each
 }
 
 TEST_CASE("few rows make no block of idle threads, but at least a warp") {
@@ -51,7 +60,7 @@ TEST_CASE("rows stay on chip while registers and unrolled text allow") {
   CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);         // 4 chunks, 32 registers
   CHECK_FALSE(schedule(rows_of(1024, 4096, 2)).on_chip);   // 64 registers
   CHECK_FALSE(schedule(rows_of(1024, 16384, 0)).on_chip);  // 16 unrolled chunks
-  CHECK(schedule(rows_of(256, 256, 12)).on_chip);         // 96 registers
+  CHECK(schedule(rows_of(256, 256, 12)).on_chip);          // 96 registers
   CHECK_FALSE(schedule(rows_of(256, 256, 13)).on_chip);
 }
 
@@ -63,17 +72,18 @@ TEST_CASE("rows of unknown length are walked by warps where there are enough of 
   CHECK(schedule(problem).threads_per_row == 256);
 }
 
-TEST_CASE("a row of most threads that would keep much is walked by half of them") {
-  CHECK(schedule(rows_of(1024, 1024, 3)).threads_per_row == 1024);  // 24 registers
-  const RowConfig config = schedule(rows_of(1024, 1024, 4));
+TEST_CASE("a single row of most threads that would keep too much is walked by half of them") {
+  CHECK(schedule(rows_of(1024, 1024, 4, 1)).threads_per_row == 1024);  // 32 registers
+  const RowConfig config = schedule(rows_of(1024, 1024, 5, 1));
   CHECK(config.threads_per_row == 512);
   CHECK(config.on_chip);
+  CHECK(schedule(rows_of(1024, 16384, 6, 1)).threads_per_row == 1024);  // nor do half of them
 }
 
 TEST_CASE("a stage with fewer lanes than the row has threads is walked by that many") {
-  RowProblem problem = rows_of(1024, 2048, 1);
-  problem.stages.push_back({4, 4, 1});
-  problem.stages.push_back({0, 3000, 0});
+  RowProblem problem = rows_of(1024, 2048, 1, 1);
+  problem.stages.push_back({4, 4, 4});
+  problem.stages.push_back({0, 3000});
   const RowConfig config = schedule(problem);
   CHECK(config.owners(1024) == 1024);
   CHECK(config.owners(4) == 4);

@@ -1,8 +1,9 @@
 // Element types in memory, and chunks of 8 elements moved in accesses of 16 bytes.
 //
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
-// truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are aligned
-// to their size in memory, at most 16 bytes, and loaded from memory that the kernel does not write.
+// truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are
+// aligned to their size in memory, at most 16 bytes, and loaded from memory that the kernel does
+// not write.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -29,7 +30,6 @@ SINTER_DEVICE void store(bf16* p, float x) { p->bits = math::float_to_bf16(x); }
 SINTER_DEVICE void store(int* p, int x) { *p = x; }
 SINTER_DEVICE void store(i1* p, bool x) { *p = x ? 1 : 0; }
 
-
 // Two elements as they lie in memory, rounded in one instruction where there is one.
 SINTER_DEVICE unsigned pack(const f16*, float low, float high) {
 #if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
@@ -52,7 +52,8 @@ SINTER_DEVICE unsigned pack(const bf16*, float low, float high) {
 
 // Conversions of pairs run at a multiple of the rate of single ones.
 SINTER_DEVICE float round_f16(float x) {
-  return math::f16_to_float(static_cast<unsigned short>(pack(static_cast<const f16*>(nullptr), x, 0.0f)));
+  return math::f16_to_float(
+      static_cast<unsigned short>(pack(static_cast<const f16*>(nullptr), x, 0.0f)));
 }
 SINTER_DEVICE float round_bf16(float x) {
   return math::bits_float(pack(static_cast<const bf16*>(nullptr), x, 0.0f) << 16);
@@ -108,6 +109,32 @@ SINTER_DEVICE void store_chunk(T* p, const float (&in)[8]) {
   store_words(p, make_uint4(word[0], word[1], word[2], word[3]));
 }
 
+// A chunk of a two-byte type as it lies in memory: half the registers of its floats.
+template <typename T>
+struct Packed {
+  unsigned word[4];
+  SINTER_DEVICE float operator[](int e) const {
+    const unsigned pair = word[e / 2];
+    return low_half(static_cast<const T*>(nullptr), e % 2 == 0 ? pair & 0xffffu : pair >> 16);
+  }
+};
+template <typename T>
+SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p) {
+  const uint4 words = __ldg(reinterpret_cast<const uint4*>(p));
+  out = {{words.x, words.y, words.z, words.w}};
+}
+// The floats are values of T.
+template <typename T>
+SINTER_DEVICE void pack_chunk(Packed<T>& out, const float (&in)[8]) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    out.word[k] = pack(static_cast<const T*>(nullptr), in[2 * k], in[2 * k + 1]);
+}
+template <typename T>
+SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in) {
+  store_words(p, make_uint4(in.word[0], in.word[1], in.word[2], in.word[3]));
+}
+
 // Four bytes an element.
 template <typename T, typename Element>
 SINTER_DEVICE void load_wide(Element (&out)[8], const T* p) {
@@ -158,6 +185,21 @@ SINTER_DEVICE void load_chunk(Element (&out)[8], const T* p, int valid) {
   if (valid == 8) return load_chunk(out, p);
 #pragma unroll
   for (int k = 0; k < 8; ++k) out[k] = k < valid ? load(p + k) : Element(0);
+}
+template <typename T>
+SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p, int valid) {
+  if (valid == 8) return load_chunk(out, p);
+  out = {{0, 0, 0, 0}};
+#pragma unroll
+  for (int k = 0; k < 8; ++k)
+    if (k < valid) out.word[k / 2] |= static_cast<unsigned>(p[k].bits) << 16 * (k % 2);
+}
+template <typename T>
+SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in, int valid) {
+  if (valid == 8) return store_chunk(p, in);
+#pragma unroll
+  for (int k = 0; k < 8; ++k)
+    if (k < valid) p[k].bits = static_cast<unsigned short>(in.word[k / 2] >> 16 * (k % 2));
 }
 template <typename T, typename Element>
 SINTER_DEVICE void store_chunk(T* p, const Element (&in)[8], int valid) {
