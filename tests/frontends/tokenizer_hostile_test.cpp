@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontends/small_files.h"
+#include "frontends/json.h"
 #include "frontends/tokenizer.h"
 
 namespace sinter {
@@ -202,6 +203,30 @@ TEST_CASE("texts that are not UTF-8, and ids that are not there") {
   for (int32_t id : {-1, 1500, 2147483647})
     check_error(tokenizer->decode(std::vector<int32_t>{id}, false),
                 {fmt::format("{}", id), "1500"});
+}
+
+TEST_CASE("a stream shows an id that is not there as U+FFFD and goes on") {
+  for (const Golden& row : goldens) {
+    CAPTURE(row.folder);
+    const auto tokenizer = Tokenizer::open(golden(row.folder));
+    REQUIRE(tokenizer);
+    const auto ids = tokenizer->encode("a\xe6\xbc\xa2", false).value();
+    // Between any two ids: inside a character too, whose bytes then stand alone.
+    for (size_t at = 0; at <= ids.size(); ++at) {
+      std::vector<int32_t> broken = ids;
+      broken.insert(broken.begin() + static_cast<std::ptrdiff_t>(at), tokenizer->vocabulary_size() + 7);
+      TextStream stream(*tokenizer, false);
+      std::string text;
+      for (int32_t id : broken) {
+        const std::string part = stream.push(id).value();
+        CHECK(is_utf8(part));
+        text += part;
+      }
+      text += stream.finish().value();
+      CHECK(text.find("\xef\xbf\xbd") != std::string::npos);
+      if (at == 0 || at == ids.size()) CHECK(text.find('a') != std::string::npos);
+    }
+  }
 }
 
 }  // namespace
