@@ -58,7 +58,8 @@ Result<std::string> read_text(const std::string& path) {
 std::string model_folder(const std::string& model) {
   std::error_code error;
   const std::filesystem::path path(model);
-  return (std::filesystem::is_directory(path, error) ? path : path.parent_path()).string();
+  if (std::filesystem::is_directory(path, error)) return model;
+  return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
 Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
