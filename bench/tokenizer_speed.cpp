@@ -21,7 +21,8 @@ double fastest(const Call& call) {
   for (int round = 0; round < kRounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
     call();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
 }
@@ -34,8 +35,8 @@ sinter::Status measure(const char* tokenizer_path, const char* text_path) {
   const double encoding = fastest([&] { (void)tokenizer.encode(text, true); });
   const double decoding = fastest([&] { (void)tokenizer.decode(ids, false); });
   const double megabytes = static_cast<double>(text.size()) / 1e6;
-  fmt::print("{}: {:.1f} MB, {} tokens; encoding {:.1f} MB/s, decoding {:.1f} MB/s\n", tokenizer_path, megabytes,
-             ids.size(), megabytes / encoding, megabytes / decoding);
+  fmt::print("{}: {:.1f} MB, {} tokens; encoding {:.1f} MB/s, decoding {:.1f} MB/s\n",
+             tokenizer_path, megabytes, ids.size(), megabytes / encoding, megabytes / decoding);
   return {};
 }
 

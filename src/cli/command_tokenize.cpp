@@ -21,7 +21,8 @@ using Json = nlohmann::ordered_json;
 std::string dumped(const Json& json) { return json.dump(2) + "\n"; }
 
 /// What each id adds to the text; nothing while a character is unfinished.
-Result<std::vector<std::string>> text_parts(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
+Result<std::vector<std::string>> text_parts(const Tokenizer& tokenizer,
+                                            const std::vector<int32_t>& ids) {
   TextStream stream(tokenizer, false);
   std::vector<std::string> parts;
   for (int32_t id : ids) {
@@ -40,11 +41,16 @@ Status print_tokens(const Tokenizer& tokenizer, const std::vector<int32_t>& ids,
   table.add({"at", "id", "piece", "text"});
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::string piece = tokenizer.piece(ids[i]).value_or("");
-    if (as_json) rows.push_back({{"id", ids[i]}, {"piece", piece}, {"text", parts[i]}});
-    else table.add({fmt::format("{}", i), fmt::format("{}", ids[i]), printable(piece), fmt::format("\"{}\"", printable(parts[i]))});
+    if (as_json)
+      rows.push_back({{"id", ids[i]}, {"piece", piece}, {"text", parts[i]}});
+    else
+      table.add({fmt::format("{}", i), fmt::format("{}", ids[i]), printable(piece),
+                 fmt::format("\"{}\"", printable(parts[i]))});
   }
-  if (as_json) print_result(dumped({{"ids", ids}, {"tokens", std::move(rows)}}));
-  else print_result(fmt::format("{}\n{}", fmt::join(ids, ","), table.str()));
+  if (as_json)
+    print_result(dumped({{"ids", ids}, {"tokens", std::move(rows)}}));
+  else
+    print_result(fmt::format("{}\n{}", fmt::join(ids, ","), table.str()));
   return {};
 }
 
@@ -77,20 +83,25 @@ Status tokenize_command(const TokenizeCommand& options) {
 }  // namespace
 
 void add_tokenize(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("tokenize", "the token ids of a text, or the text of ids");
+  CLI::App& command =
+      *program.add_subcommand("tokenize", "the token ids of a text, or the text of ids");
   auto options = std::make_shared<TokenizeCommand>();
   command
       .add_option("MODEL", options->model,
-                  "folder or file beside which tokenizer.json, tokenizer.model or tokenizer.bin lies, or one of these")
+                  "folder or file beside which tokenizer.json, tokenizer.model or tokenizer.bin "
+                  "lies, or one of these")
       ->required();
   command.add_option("--text", options->text, "a text")->type_name("TEXT");
   command.add_option("--file", options->file, "a file with the text")->type_name("FILE");
-  command.add_option("--decode", options->decode, "ids, to be turned into text")->type_name("1,2,3");
-  command.add_flag("--no-special-tokens", options->no_special,
-                   "add none around the text, show none when decoding; those that a text spells are recognized");
+  command.add_option("--decode", options->decode, "ids, to be turned into text")
+      ->type_name("1,2,3");
+  command.add_flag(
+      "--no-special-tokens", options->no_special,
+      "add none around the text, show none when decoding; those that a text spells are recognized");
   command.add_flag("--json", options->json, "the result as JSON");
   add_verbosity(command);
-  command.callback([options, &action] { action = [options] { return tokenize_command(*options); }; });
+  command.callback(
+      [options, &action] { action = [options] { return tokenize_command(*options); }; });
 }
 
 }  // namespace sinter

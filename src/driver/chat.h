@@ -8,8 +8,8 @@ namespace sinter {
 
 struct ChatPrompt {
   std::vector<int32_t> ids;
-  std::optional<int32_t> end;         // the id that ends the answer, where the tokenizer has one
-  std::vector<std::string> as_text;   // marks of the format that this tokenizer reads as plain text
+  std::optional<int32_t> end;        // the id that ends the answer, where the tokenizer has one
+  std::vector<std::string> as_text;  // marks of the format that this tokenizer reads as plain text
 };
 
 /// `user` behind `system` in the form of `format`. Special tokens that the messages spell are

@@ -52,6 +52,7 @@ constexpr Sign signs[] = {
     {"llama2", "<<SYS>>", "[/INST]", "<|"},
     {"phi3", "<|user|>", "<|end|>", "<|start|>"},
     {"zephyr", "'<|user|>'+message['content']+eos_token", "<|assistant|>", "<|end|>"},
+    {"zephyr", "'<|user|>'+message['content']+'</s>", "<|assistant|>", "<|end|>"},
     {"mistral", "[INST]", " [/INST]", "[SYSTEM_PROMPT]"},
     {"mistral-v3", "[INST]", "[/INST]", "[SYSTEM_PROMPT]"},
 };

@@ -1,7 +1,7 @@
-// Hostile input as the program meets it: exit 4, one line that names the file and what to do, nothing
-// printed, nothing left behind, and soon. The readers' own tests go into every corner; these show
-// that a command gives on what they say. Memory is bounded so that a size is checked before it is
-// allocated.
+// Hostile input as the program meets it: exit 4, one line that names the file and what to do,
+// nothing printed, nothing left behind, and soon. The readers' own tests go into every corner;
+// these show that a command gives on what they say. Memory is bounded so that a size is checked
+// before it is allocated.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -118,25 +118,30 @@ TEST_CASE("bad input: numbers and forms that JSON or a config cannot have") {
 
 TEST_CASE("bad input: configs that make no model") {
   const Folder folder;
-  const auto refused = [&](const std::string& model, const std::string& key, const std::string& value, Parts parts) {
+  const auto refused = [&](const std::string& model, const std::string& key,
+                           const std::string& value, Parts parts) {
     folder.config(model, key, value);
     check_refused({"inspect", folder.path()}, parts);
   };
   refused("llama", "num_attention_heads", "0", {"/num_attention_heads", "got 0"});
   refused("gpt2", "n_head", "5", {"/n_head", "not divisible by 5"});
-  refused("llama", "num_key_value_heads", "3", {"/num_key_value_heads", "4 query heads cannot share 3"});
-  refused("llama", "num_key_value_heads", "8", {"/num_key_value_heads", "4 query heads cannot share 8"});
+  refused("llama", "num_key_value_heads", "3",
+          {"/num_key_value_heads", "4 query heads cannot share 3"});
+  refused("llama", "num_key_value_heads", "8",
+          {"/num_key_value_heads", "4 query heads cannot share 8"});
   refused("llama", "head_dim", "15", {"head_dim", "15"});
   refused("llama", "rope_theta", "0", {"rope_theta", "0"});
   refused("llama", "rms_norm_eps", "NaN", {"/rms_norm_eps"});
   refused("llama", "model_type", "\"frobnicator\"", {"/model_type", "frobnicator"});
   refused("llama", "hidden_act", "\"swoosh\"", {"/hidden_act", "swoosh"});
   refused("llama", "rope_type", "\"spiral\"", {"rope_type", "spiral"});
-  refused("llama", "vocab_size", "211, \"quantization_config\": {\"bits\": 4}", {"/quantization_config"});
+  refused("llama", "vocab_size", "211, \"quantization_config\": {\"bits\": 4}",
+          {"/quantization_config"});
   // The weights are those of 211 rows.
   folder.config("llama", "vocab_size", "212");
   fs::copy_file(kGolden + "llama/model.safetensors", folder.at("model.safetensors"));
-  check_refused({"inspect", folder.path()}, {"model.safetensors", "model.embed_tokens.weight", "211", "212"});
+  check_refused({"inspect", folder.path()},
+                {"model.safetensors", "model.embed_tokens.weight", "211", "212"});
 }
 
 TEST_CASE("bad input: safetensors whose header lies") {
@@ -155,21 +160,31 @@ TEST_CASE("bad input: safetensors whose header lies") {
   refused(safetensors("[]", 0), {"0x5b"});
   refused(safetensors(good, 9), {"1 too many"});
   refused(safetensors(good, 7), {"1 too few"});
-  refused(safetensors(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})", 8), {"/a", "2^63"});
-  refused(safetensors(R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", 8), {"/a/dtype", "F33"});
-  refused(safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8), {"/a", "begin at 8"});
-  refused(safetensors(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8), {"/a", "span 8 bytes"});
-  refused(safetensors(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
-          {"/a", "twice"});
+  refused(safetensors(
+              R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}})", 8),
+          {"/a", "2^63"});
+  refused(safetensors(R"({"a":{"dtype":"F33","shape":[2],"data_offsets":[0,8]}})", 8),
+          {"/a/dtype", "F33"});
+  refused(safetensors(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8),
+          {"/a", "begin at 8"});
+  refused(safetensors(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8),
+          {"/a", "span 8 bytes"});
+  refused(
+      safetensors(
+          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+          8),
+      {"/a", "twice"});
 }
 
 TEST_CASE("bad input: shards that lie elsewhere or are no files") {
   const Folder folder;
   folder.config("llama", "vocab_size", "211");
-  const std::string good = safetensors(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4);
+  const std::string good =
+      safetensors(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", 4);
   folder.write("s.safetensors", good);
   const auto refused = [&](const std::string& shard, Parts parts) {
-    folder.write("model.safetensors.index.json", fmt::format(R"({{"weight_map": {{"a": "{}"}}}})", shard));
+    folder.write("model.safetensors.index.json",
+                 fmt::format(R"({{"weight_map": {{"a": "{}"}}}})", shard));
     check_refused({"inspect", folder.path()}, parts);
   };
   for (const char* name : {"../s.safetensors", "/etc/passwd", "sub/s.safetensors", ".."})
@@ -197,7 +212,8 @@ TEST_CASE("bad input: llama2.c files whose sizes are not theirs") {
   };
   // One layer of width 4, two heads that share keys, an MLP of 2, 3 tokens, 4 positions.
   constexpr size_t kBody = 4 * (3 * 4 + 4 + 4 + 16 + 2 * 8 + 16 + 3 * 8 + 4 + 4 * 2);
-  CHECK(run_program({"inspect", folder.write("model.bin", header({4, 2, 1, 2, 1, 3, 4}, kBody))}).code == 0);
+  CHECK(run_program({"inspect", folder.write("model.bin", header({4, 2, 1, 2, 1, 3, 4}, kBody))})
+            .code == 0);
   refused(header({4, 2, 1, 2, 1, 3, 4}, 0).substr(0, 27), {"model.bin", "28 bytes", "27"});
   refused(header({4, 2, 1, 2, 1, 3, 4}, kBody - 4), {"model.bin", "4 too few"});
   refused(header({4, 2, 1, 2, 1, 3, 4}, kBody + 4), {"model.bin", "4 too many"});
@@ -205,7 +221,8 @@ TEST_CASE("bad input: llama2.c files whose sizes are not theirs") {
   refused(header({4, -2, 1, 2, 1, 3, 4}, kBody), {"hidden_dim", "got -2"});
   refused(header({4, 2, 1, 2, 1, INT32_MIN, 4}, kBody), {"vocab_size", "2147483648"});
   refused(header({65536, 65536, 1, 2, 2, 65536, 16}, kBody), {"model.bin", "too few"});
-  refused(header({INT32_MAX - 1, INT32_MAX, INT32_MAX, 1, 1, INT32_MAX, INT32_MAX}, kBody), {"2^63"});
+  refused(header({INT32_MAX - 1, INT32_MAX, INT32_MAX, 1, 1, INT32_MAX, INT32_MAX}, kBody),
+          {"2^63"});
   refused(header({0x616b3432, 2, 4, 2, 1, 2, 1, 3, 4}, 256), {"version 2 (quantized)"});
 }
 
@@ -232,25 +249,33 @@ TEST_CASE("bad input: a reference for another model") {
   const Folder folder;
   const auto refused = [&](const std::string& header, size_t data, Parts parts) {
     const std::string file = folder.write("reference.safetensors", safetensors(header, data));
-    check_refused({"verify", kGolden + "llama", "--reference", file, "--dtype", "fp32", "--steps", "1", "--device", "cpu"}, parts);
+    check_refused({"verify", kGolden + "llama", "--reference", file, "--dtype", "fp32", "--steps",
+                   "1", "--device", "cpu"},
+                  parts);
   };
   const std::string ids = R"("input_ids":{"dtype":"I64","shape":[1,3],"data_offsets":[0,24]})";
   refused("{}", 0, {"reference.safetensors", "input_ids"});
-  refused(R"({"input_ids":{"dtype":"I64","shape":[3],"data_offsets":[0,24]}})", 24, {"input_ids has 1 axes"});
-  refused(R"({"input_ids":{"dtype":"F32","shape":[1,3],"data_offsets":[0,12]}})", 12, {"input_ids", "F32"});
-  refused("{" + ids + R"(,"nll_mean":{"dtype":"F32","shape":[0],"data_offsets":[24,24]}})", 24, {"nll_mean has 0 elements"});
-  refused("{" + ids + R"(,"hidden_0":{"dtype":"F32","shape":[2],"data_offsets":[24,32]}})", 32, {"hidden_0 has 2 elements"});
+  refused(R"({"input_ids":{"dtype":"I64","shape":[3],"data_offsets":[0,24]}})", 24,
+          {"input_ids has 1 axes"});
+  refused(R"({"input_ids":{"dtype":"F32","shape":[1,3],"data_offsets":[0,12]}})", 12,
+          {"input_ids", "F32"});
+  refused("{" + ids + R"(,"nll_mean":{"dtype":"F32","shape":[0],"data_offsets":[24,24]}})", 24,
+          {"nll_mean has 0 elements"});
+  refused("{" + ids + R"(,"hidden_0":{"dtype":"F32","shape":[2],"data_offsets":[24,32]}})", 32,
+          {"hidden_0 has 2 elements"});
 }
 
 TEST_CASE("bad input: text IR") {
   const Folder folder;
   const auto refused = [&](const std::string& ops, Parts parts) {
     const std::string file = folder.write(
-        "m.sir", "module @m { symbol N in [1, 8]\nentry @e(%x: f32[N, 4]) -> (%a) {\n" + ops + "\n} }");
+        "m.sir",
+        "module @m { symbol N in [1, 8]\nentry @e(%x: f32[N, 4]) -> (%a) {\n" + ops + "\n} }");
     check_refused({"compile", file, "-o", folder.at("plan")}, parts);
     CHECK_FALSE(fs::exists(folder.at("plan")));
   };
-  refused("%a = neg %b : f32[N, 4]\n%b = neg %x : f32[N, 4]", {"m.sir:3:10", "used before its definition"});
+  refused("%a = neg %b : f32[N, 4]\n%b = neg %x : f32[N, 4]",
+          {"m.sir:3:10", "used before its definition"});
   refused("%a = add %x, %a : f32[N, 4]", {"m.sir:3:14", "%a"});
   refused("%a = neg %x : f32[N, 4]\n%a = neg %x : f32[N, 4]", {"m.sir:4:1", "redefinition of %a"});
   refused("%a = add %x : f32[N, 4]", {"m.sir:3:1", "takes 2 operands, got 1"});
@@ -262,16 +287,23 @@ TEST_CASE("bad input: text IR") {
 
 TEST_CASE("names that are hostile to CUDA text are compiled and shown") {
   const Folder folder;
-  const std::vector<std::string> names = {"a\\n#include <evil>", "*/ evil", "\\\"evil\\\"", "evil\\\\", "__global__",
-                                          "a.b", "a_b", "int", "\xe6\xbc\xa2"};
+  const std::vector<std::string> names = {
+      "a\\n#include <evil>", "*/ evil", "\\\"evil\\\"", "evil\\\\",
+      "__global__",          "a.b",     "a_b",          "int",
+      "\xe6\xbc\xa2"};
   std::string ops;
   std::string last = "x";
   for (const std::string& name : names) {
-    ops += fmt::format("%\"{0}\" = exp %\"{1}\" : f32[N, 4]\n%\"{0}.sum\" = reduce_sum %\"{0}\" {{axes = [1]}} : f32[N, 1]\n", name, last);
+    ops += fmt::format(
+        "%\"{0}\" = exp %\"{1}\" : f32[N, 4]\n%\"{0}.sum\" = reduce_sum %\"{0}\" {{axes = [1]}} : "
+        "f32[N, 1]\n",
+        name, last);
     last = name;
   }
-  const std::string file = folder.write(
-      "names.sir", fmt::format("module @\"m*/\\\"\\n\" {{ symbol N in [1, 8]\nentry @\"e\\n*/\"(%x: f32[N, 4]) -> (%\"{}\") {{\n{}}} }}", last, ops));
+  const std::string file =
+      folder.write("names.sir", fmt::format("module @\"m*/\\\"\\n\" {{ symbol N in [1, 8]\nentry "
+                                            "@\"e\\n*/\"(%x: f32[N, 4]) -> (%\"{}\") {{\n{}}} }}",
+                                            last, ops));
   const ProgramRun compiled = run_program({"compile", file, "-o", folder.at("plan")});
   CAPTURE(compiled.err);
   REQUIRE(compiled.code == 0);
@@ -282,8 +314,8 @@ TEST_CASE("names that are hostile to CUDA text are compiled and shown") {
     CHECK(text.find("evil") == std::string::npos);
   }
   CHECK(texts > 0);
-  const ProgramRun explained =
-      run_program({"explain", file, "--json", "--dot", folder.at("dot"), "--html", folder.at("html")});
+  const ProgramRun explained = run_program(
+      {"explain", file, "--json", "--dot", folder.at("dot"), "--html", folder.at("html")});
   CAPTURE(explained.err);
   CHECK(explained.code == 0);
 }

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 const std::string kLlama = SINTER_TESTS_DIR "/golden/llama";  // a vocabulary of 211
 const std::string kByteLevel = SINTER_TESTS_DIR "/golden/tokenizers/bytelevel_gpt2/tokenizer.json";
 
-/// A copy of the small Llama with a tokenizer of single bytes: its texts are full of cut characters.
+/// A copy of the small Llama with a tokenizer of single bytes: its texts are full of cut
+/// characters.
 class Model {
  public:
   Model() {
@@ -83,8 +84,8 @@ size_t count_of(const std::string& text, const std::string& part) {
 TEST_CASE("generated text is UTF-8, whatever the tokens are") {
   const Model model;
   for (int seed = 1; seed <= 4; ++seed) {
-    const std::string text = model.text(
-        {"--tokens", "150,160,170", "-n", "100", "--temperature", "50", "--seed", std::to_string(seed), "--ignore-eos"});
+    const std::string text = model.text({"--tokens", "150,160,170", "-n", "100", "--temperature",
+                                         "50", "--seed", std::to_string(seed), "--ignore-eos"});
     CHECK(is_valid_utf8(text));
     CHECK(text.find("\xef\xbf\xbd") != std::string::npos);
   }
@@ -92,12 +93,14 @@ TEST_CASE("generated text is UTF-8, whatever the tokens are") {
 
 TEST_CASE("an id without a piece is U+FFFD in the text") {
   const Model model;
-  const std::vector<std::string> run = {"--tokens", "40,41", "-n", "60", "--temperature", "50", "--ignore-eos"};
+  const std::vector<std::string> run = {"--tokens",      "40,41", "-n",          "60",
+                                        "--temperature", "50",    "--ignore-eos"};
   const std::vector<int> tokens = model.tokens(run);
   // Ids 0 to 93 are printable ASCII; from 94 on there is no piece.
   model.write_tokenizer(94);
   const std::string text = model.text(run);
-  const auto padding = static_cast<size_t>(std::count_if(tokens.begin(), tokens.end(), [](int id) { return id >= 94; }));
+  const auto padding = static_cast<size_t>(
+      std::count_if(tokens.begin(), tokens.end(), [](int id) { return id >= 94; }));
   CHECK(padding > 10);
   CHECK(padding < tokens.size());
   CHECK(count_of(text, "\xef\xbf\xbd") == padding);
@@ -111,11 +114,15 @@ TEST_CASE("a text ends before an end token: a number or a list, the generation c
   endless.push_back("--ignore-eos");
   const std::vector<int> all = model.tokens(endless);
   REQUIRE(all.size() == 20);
-  const auto before = [&](int end) { return std::vector<int>(all.begin(), std::find(all.begin(), all.end(), end)); };
+  const auto before = [&](int end) {
+    return std::vector<int>(all.begin(), std::find(all.begin(), all.end(), end));
+  };
   model.set("generation_config.json", "eos_token_id", all[7]);
   CHECK(model.tokens(run) == before(all[7]));
   model.set("generation_config.json", "eos_token_id", {100000, all[4], all[7]});
-  CHECK(model.tokens(run) == std::min(before(all[4]), before(all[7]), [](const auto& a, const auto& b) { return a.size() < b.size(); }));
+  CHECK(model.tokens(run) ==
+        std::min(before(all[4]), before(all[7]),
+                 [](const auto& a, const auto& b) { return a.size() < b.size(); }));
   CHECK(model.tokens(endless) == all);
   fs::remove(model.path() + "/generation_config.json");
   model.set("config.json", "eos_token_id", {all[7]});
@@ -140,10 +147,12 @@ TEST_CASE("a chat prints the answer alone, and ends with the template's own end 
     tokenizer["added_tokens"].push_back({{"id", id++}, {"content", marker}, {"special", true}});
   }
   write_whole(model.path() + "/tokenizer.json", tokenizer.dump());
-  model.set("tokenizer_config.json", "chat_template", "{{ '<|im_start|>' + role + '\\n' + text + '<|im_end|>' }}");
+  model.set("tokenizer_config.json", "chat_template",
+            "{{ '<|im_start|>' + role + '\\n' + text + '<|im_end|>' }}");
   const std::string prompt = "<|im_start|>user\nHow?<|im_end|>\n<|im_start|>assistant\n";
   const ProgramRun ids = run_program({"tokenize", model.path(), "--text", prompt, "--json"});
-  const std::string spelled = fmt::format("{}", fmt::join(json::parse(ids.out)["ids"].get<std::vector<int>>(), ","));
+  const std::string spelled =
+      fmt::format("{}", fmt::join(json::parse(ids.out)["ids"].get<std::vector<int>>(), ","));
   std::vector<std::string> draws = {"-n", "60", "--temperature", "50", "--seed", "1"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.end(), draws.begin(), draws.end());
@@ -156,7 +165,8 @@ TEST_CASE("a chat prints the answer alone, and ends with the template's own end 
     raw = model.tokens(with({"--tokens", spelled, "--ignore-eos"}));
   }
   CHECK(model.tokens(with({"--chat", "--prompt", "How?", "--ignore-eos"})) == raw);
-  CHECK(model.tokens(with({"--chat-template", "chatml", "--prompt", "How?", "--ignore-eos"})) == raw);
+  CHECK(model.tokens(with({"--chat-template", "chatml", "--prompt", "How?", "--ignore-eos"})) ==
+        raw);
   const std::string answer = model.text(with({"--chat", "--prompt", "How?"}));
   CHECK(answer.find("How?") == std::string::npos);
   CHECK(answer.find("assistant") == std::string::npos);
@@ -175,12 +185,14 @@ TEST_CASE("chats that cannot be say what is possible") {
     CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
     CHECK(run.err.find(part) != std::string::npos);
   };
-  check({"--chat", "--prompt", "a"}, 4, "give --chat-template NAME: chatml, llama2, llama3, gemma, phi3, zephyr, mistral");
+  check({"--chat", "--prompt", "a"}, 4,
+        "give --chat-template NAME: chatml, llama2, llama3, gemma, phi3, zephyr, mistral");
   check({"--chat-template", "alpaca", "--prompt", "a"}, 4, "\"alpaca\"; give one of chatml, ");
   check({"--chat", "--tokens", "1"}, 2, "give --prompt");
   check({"--system", "b", "--prompt", "a"}, 2, "add --chat");
   model.set("tokenizer_config.json", "chat_template", "{{ 'Q: ' + text + 'A: ' }}");
-  check({"--chat", "--prompt", "a"}, 4, "tokenizer_config.json: /chat_template: this chat template is none of the known ones");
+  check({"--chat", "--prompt", "a"}, 4,
+        "tokenizer_config.json: /chat_template: this chat template is none of the known ones");
   model.set("tokenizer_config.json", "chat_template", 3);
   check({"--chat", "--prompt", "a"}, 4, "/chat_template: expected a string, got 3");
 }

@@ -16,10 +16,12 @@ namespace {
 void write_hollow_7b(const std::string& folder) {
   constexpr int64_t kHidden = 4096, kFfn = 11008, kVocabulary = 32000, kLayers = 32;
   using Json = nlohmann::ordered_json;
-  const Json config = {{"model_type", "llama"},        {"hidden_size", kHidden},       {"intermediate_size", kFfn},
-                       {"num_hidden_layers", kLayers}, {"num_attention_heads", 32},    {"num_key_value_heads", 32},
-                       {"vocab_size", kVocabulary},    {"max_position_embeddings", 4096}, {"rms_norm_eps", 1e-5},
-                       {"hidden_act", "silu"},         {"dtype", "float16"}};
+  const Json config = {{"model_type", "llama"},     {"hidden_size", kHidden},
+                       {"intermediate_size", kFfn}, {"num_hidden_layers", kLayers},
+                       {"num_attention_heads", 32}, {"num_key_value_heads", 32},
+                       {"vocab_size", kVocabulary}, {"max_position_embeddings", 4096},
+                       {"rms_norm_eps", 1e-5},      {"hidden_act", "silu"},
+                       {"dtype", "float16"}};
   write_whole(folder + "/config.json", config.dump());
   Json header = Json::object();
   int64_t offset = 0;
@@ -32,9 +34,12 @@ void write_hollow_7b(const std::string& folder) {
   put("model.embed_tokens.weight", {kVocabulary, kHidden});
   for (int64_t layer = 0; layer < kLayers; ++layer) {
     const std::string prefix = fmt::format("model.layers.{}.", layer);
-    for (const char* norm : {"input_layernorm", "post_attention_layernorm"}) put(prefix + norm + ".weight", {kHidden});
-    for (const char* part : {"q", "k", "v", "o"}) put(fmt::format("{}self_attn.{}_proj.weight", prefix, part), {kHidden, kHidden});
-    for (const char* part : {"gate", "up"}) put(fmt::format("{}mlp.{}_proj.weight", prefix, part), {kFfn, kHidden});
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
+      put(prefix + norm + ".weight", {kHidden});
+    for (const char* part : {"q", "k", "v", "o"})
+      put(fmt::format("{}self_attn.{}_proj.weight", prefix, part), {kHidden, kHidden});
+    for (const char* part : {"gate", "up"})
+      put(fmt::format("{}mlp.{}_proj.weight", prefix, part), {kFfn, kHidden});
     put(prefix + "mlp.down_proj.weight", {kHidden, kFfn});
   }
   put("model.norm.weight", {kHidden});
@@ -59,7 +64,8 @@ TEST_CASE("inspect of a 7B model answers at once and reads no weights") {
   CHECK(nlohmann::json::parse(run.out)["parameters"] == 6738415616);
   CHECK(time < std::chrono::seconds(2));  // 0.05 s on an idle machine
   constexpr int64_t kMostBytes = 4 << 20;
-  if (const size_t at = run.err.find("rchar: "); at != run.err.npos) CHECK(std::stoll(run.err.substr(at + 7)) < kMostBytes);
+  if (const size_t at = run.err.find("rchar: "); at != run.err.npos)
+    CHECK(std::stoll(run.err.substr(at + 7)) < kMostBytes);
 }
 
 }  // namespace

@@ -55,16 +55,19 @@ TEST_CASE("tokenize gives what the reference libraries give, from every kind of 
       if (text.find('\0') != text.npos || checked == 4) continue;
       ++checked;
       write_whole(folder.path() + "/text", text);
-      const json whole = json::parse(output({"tokenize", entry.path(), "--file", folder.path() + "/text", "--json"}));
+      const json whole = json::parse(
+          output({"tokenize", entry.path(), "--file", folder.path() + "/text", "--json"}));
       CHECK(whole["ids"] == row["ids"]);
       CHECK(whole["tokens"].size() == row["ids"].size());
-      const json bare = json::parse(output(
-          {"tokenize", entry.path(), "--file", folder.path() + "/text", "--json", "--no-special-tokens"}));
+      const json bare =
+          json::parse(output({"tokenize", entry.path(), "--file", folder.path() + "/text", "--json",
+                              "--no-special-tokens"}));
       CHECK(bare["ids"] == row["ids_no_special"]);
       if (row["ids"].empty()) continue;
       const std::string ids = fmt::format("{}", fmt::join(row["ids"].get<std::vector<int>>(), ","));
       const std::string skipped = row["decoded_skip"];
-      CHECK(output({"tokenize", entry.path(), "--decode", ids, "--no-special-tokens"}) == skipped + "\n");
+      CHECK(output({"tokenize", entry.path(), "--decode", ids, "--no-special-tokens"}) ==
+            skipped + "\n");
     }
     CHECK(checked > 0);
   }
@@ -72,7 +75,8 @@ TEST_CASE("tokenize gives what the reference libraries give, from every kind of 
 
 TEST_CASE("tokenize finds a tokenizer.bin beside a .bin, and takes a tokenizer file itself") {
   const TemporaryDirectory folder;
-  std::filesystem::copy_file(kTokenizers + "llama2c/tokenizer.bin", folder.path() + "/tokenizer.bin");
+  std::filesystem::copy_file(kTokenizers + "llama2c/tokenizer.bin",
+                             folder.path() + "/tokenizer.bin");
   write_whole(folder.path() + "/stories.bin", "never read");
   const std::string beside = output({"tokenize", folder.path() + "/stories.bin", "--text", "Hi"});
   CHECK(beside == output({"tokenize", kTokenizers + "llama2c/tokenizer.bin", "--text", "Hi"}));
@@ -89,9 +93,11 @@ TEST_CASE("tokenize says what is wrong in one line") {
   check_error({"tokenize", kTiny, "--file", text}, 4, text + ": byte 3 is 0xff");
   check_error({"tokenize", kTiny, "--file", folder.path() + "/none"}, 4, "none: cannot open");
   check_error({"tokenize", kTiny, "--decode", "1,x"}, 4, "--decode: \"x\" is no token id");
-  check_error({"tokenize", kTiny, "--decode", "1024"}, 4, "--decode: the id 1024 is not in the tokenizer's vocabulary of 1024");
+  check_error({"tokenize", kTiny, "--decode", "1024"}, 4,
+              "--decode: the id 1024 is not in the tokenizer's vocabulary of 1024");
   check_error({"tokenize", folder.path(), "--text", "a"}, 4, "the model has no tokenizer");
-  check_error({"tokenize", folder.path() + "/absent", "--text", "a"}, 4, "absent: no such file or folder");
+  check_error({"tokenize", folder.path() + "/absent", "--text", "a"}, 4,
+              "absent: no such file or folder");
   std::filesystem::create_symlink("nowhere", folder.path() + "/tokenizer.json");
   check_error({"tokenize", folder.path(), "--text", "a"}, 4, "symbolic link");
 }
@@ -99,7 +105,8 @@ TEST_CASE("tokenize says what is wrong in one line") {
 TEST_CASE("a prompt of a megabyte of one character") {
   const TemporaryDirectory folder;
   write_whole(folder.path() + "/text", std::string(1 << 20, 'a'));
-  const json result = json::parse(output({"tokenize", kTiny, "--file", folder.path() + "/text", "--json", "--no-special-tokens"}));
+  const json result = json::parse(output(
+      {"tokenize", kTiny, "--file", folder.path() + "/text", "--json", "--no-special-tokens"}));
   std::string text;
   for (const json& token : result["tokens"]) text += token["text"].get<std::string>();
   CHECK(text == std::string(1 << 20, 'a'));

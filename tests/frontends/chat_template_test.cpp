@@ -124,6 +124,7 @@ constexpr Written written[] = {
      "{{ '<|assistant|>' }}"},
     {"zephyr", false,
      "{{ \"<|user|>\n\" + message[\"content\"] + eos_token }}{{ \"<|assistant|>\" }}"},
+    {"zephyr", false, "{{'<|user|>\\n' + message['content'] + '</s>\\n'}}{{ '<|assistant|>\\n' }}"},
     {"mistral", true, "{{ bos_token }}{{ '[INST] ' + message['content'] + ' [/INST]' }}"},
     {"mistral-v3", true, "{{- bos_token }}{{- \"[INST] \" + message[\"content\"] + \"[/INST]\" }}"},
     // Near, but something else.
