@@ -184,6 +184,16 @@ TEST_CASE("long texts of one character") {
   }
 }
 
+TEST_CASE("a SentencePiece model that falls back to bytes has all of them") {
+  const TemporaryFolder folder;
+  std::string bytes = bytes_of(golden("sentencepiece_bpe/tokenizer.model"));
+  const size_t at = bytes.find("<0x4A>");
+  REQUIRE(at != bytes.npos);
+  bytes[at + 4] = 'a';  // a byte all the same, but none that anybody looks for
+  check_error(Tokenizer::open(folder.write("tokenizer.model", bytes)),
+              {"tokenizer.model", "no piece <0x4A>"});
+}
+
 TEST_CASE("what is no tokenizer") {
   const TemporaryFolder folder;
   check_error(Tokenizer::open(folder.path()), {folder.path(), "tokenizer.json"});
