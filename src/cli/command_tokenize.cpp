@@ -1,11 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/text.h"
-#include "driver/text_table.h"
 
 namespace sinter {
 namespace {
@@ -18,40 +19,56 @@ struct TokenizeCommand {
 
 using Json = nlohmann::ordered_json;
 
-std::string dumped(const Json& json) { return json.dump(2) + "\n"; }
-
-/// What each id adds to the text; nothing while a character is unfinished.
-Result<std::vector<std::string>> text_parts(const Tokenizer& tokenizer,
-                                            const std::vector<int32_t>& ids) {
+/// Calls `row` with every id's place, its piece and what it adds to the text: nothing while a
+/// character is unfinished. Long texts have millions of rows, which are not kept.
+template <typename Row>
+Status each_token(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, const Row& row) {
   TextStream stream(tokenizer, false);
-  std::vector<std::string> parts;
-  for (int32_t id : ids) {
-    SINTER_LET(part, stream.push(id));
-    parts.push_back(std::move(part));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    SINTER_LET(text, stream.push(ids[i]));
+    if (i + 1 == ids.size()) {
+      SINTER_LET(rest, stream.finish());
+      text += rest;
+    }
+    row(i, tokenizer.piece(ids[i]).value_or(""), text);
   }
-  SINTER_LET(rest, stream.finish());
-  if (!parts.empty()) parts.back() += rest;
-  return parts;
+  return {};
 }
 
-Status print_tokens(const Tokenizer& tokenizer, const std::vector<int32_t>& ids, bool as_json) {
-  SINTER_LET(parts, text_parts(tokenizer, ids));
-  Json rows = Json::array();
-  TextTable table("rrll");
-  table.add({"at", "id", "piece", "text"});
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const std::string piece = tokenizer.piece(ids[i]).value_or("");
-    if (as_json)
-      rows.push_back({{"id", ids[i]}, {"piece", piece}, {"text", parts[i]}});
-    else
-      table.add({fmt::format("{}", i), fmt::format("{}", ids[i]), printable(piece),
-                 fmt::format("\"{}\"", printable(parts[i]))});
-  }
-  if (as_json)
-    print_result(dumped({{"ids", ids}, {"tokens", std::move(rows)}}));
-  else
-    print_result(fmt::format("{}\n{}", fmt::join(ids, ","), table.str()));
+Status print_json(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
+  print_result(fmt::format("{{\n  \"ids\": [{}],\n  \"tokens\": [", fmt::join(ids, ", ")));
+  const auto row = [&](size_t i, const std::string& piece, const std::string& text) {
+    const Json json = {{"id", ids[i]}, {"piece", piece}, {"text", text}};
+    print_result(fmt::format("{}\n    {}", i > 0 ? "," : "", json.dump()));
+  };
+  SINTER_TRY(each_token(tokenizer, ids, row));
+  print_result(ids.empty() ? "]\n}\n" : "\n  ]\n}\n");
   return {};
+}
+
+/// Characters of UTF-8 text.
+size_t width(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+Status print_table(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
+  constexpr std::string_view kPiece = "piece";
+  size_t id_width = 2, piece_width = kPiece.size();
+  for (int32_t id : std::set<int32_t>(ids.begin(), ids.end())) {
+    id_width = std::max(id_width, std::to_string(id).size());
+    piece_width = std::max(piece_width, width(printable(tokenizer.piece(id).value_or(""))));
+  }
+  const size_t at_width = std::max<size_t>(2, std::to_string(ids.size()).size());
+  print_result(fmt::format("{}\n{:>{}}  {:>{}}  {:<{}}  text\n", fmt::join(ids, ","), "at",
+                           at_width, "id", id_width, kPiece, piece_width));
+  return each_token(
+      tokenizer, ids, [&](size_t i, const std::string& piece, const std::string& text) {
+        const std::string shown = printable(piece);
+        print_result(fmt::format("{:>{}}  {:>{}}  {}{}  \"{}\"\n", i, at_width, ids[i], id_width,
+                                 shown, std::string(piece_width - width(shown), ' '),
+                                 printable(text)));
+      });
 }
 
 Status print_decoded(const Tokenizer& tokenizer, const TokenizeCommand& options) {
@@ -61,7 +78,7 @@ Status print_decoded(const Tokenizer& tokenizer, const TokenizeCommand& options)
     text.error().where = "--decode";
     return tl::make_unexpected(std::move(text.error()));
   }
-  print_result(options.json ? dumped({{"ids", ids}, {"text", *text}}) : *text + "\n");
+  print_result(options.json ? Json({{"ids", ids}, {"text", *text}}).dump() + "\n" : *text + "\n");
   return {};
 }
 
@@ -77,7 +94,7 @@ Status tokenize_command(const TokenizeCommand& options) {
     text = std::move(content);
   }
   SINTER_LET(ids, tokenizer.encode(text, !options.no_special));
-  return print_tokens(tokenizer, ids, options.json);
+  return options.json ? print_json(tokenizer, ids) : print_table(tokenizer, ids);
 }
 
 }  // namespace
