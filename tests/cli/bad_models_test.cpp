@@ -1,72 +1,15 @@
-// Hostile input as the program meets it: exit 4, one line that names the file and what to do,
-// nothing printed, nothing left behind, and soon. The readers' own tests go into every corner;
-// these show that a command gives on what they say. Memory is bounded so that a size is checked
-// before it is allocated.
-#include <doctest/doctest.h>
-#include <fmt/format.h>
+// Hostile models as the program meets them. The readers' own tests go into every corner; these show
+// that a command gives on what they say and leaves nothing behind.
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <regex>
 
-#include "cli/program.h"
-#include "runtime/temporary_directory.h"
+#include "cli/refused_command.h"
 
 namespace sinter {
 namespace {
 
 namespace fs = std::filesystem;
-using Parts = std::initializer_list<std::string>;
-
-const std::string kGolden = SINTER_TESTS_DIR "/golden/";
-constexpr int kMostSeconds = 10;
-// Address space; most of it is libraries and reserves of threads. Sanitizers take terabytes.
-#ifdef __SANITIZE_ADDRESS__
-constexpr const char* kLimit = "";
-#else
-constexpr const char* kLimit = "ulimit -v 6291456; ";
-#endif
-
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
-
-/// Runs a command that must be refused with bad input.
-void check_refused(const std::vector<std::string>& arguments, Parts parts) {
-  std::string line = std::string(kLimit) + "\"$SINTER\"";
-  for (const std::string& argument : arguments) line += " " + quoted(argument);
-  const auto begin = std::chrono::steady_clock::now();
-  const ProgramRun run = run_shell(line);
-  CAPTURE(line);
-  CAPTURE(run.err);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(kMostSeconds));
-  CHECK(run.code == 4);
-  CHECK(run.out == "");
-  CHECK(run.err.starts_with("sinter: "));
-  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
-  CHECK(run.err.size() < 2000);
-  for (const std::string& part : parts) {
-    CAPTURE(part);
-    CHECK(run.err.find(part) != std::string::npos);
-  }
-}
-
-class Folder : public TemporaryDirectory {
- public:
-  std::string at(const std::string& name) const { return path() + "/" + name; }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    write_whole(at(name), bytes);
-    return at(name);
-  }
-  /// The config of a golden model with one value written otherwise.
-  void config(const std::string& model, const std::string& key, const std::string& value) const {
-    const std::string text = read_whole(kGolden + model + "/config.json");
-    const std::regex pattern("\"" + key + "\": [^,\n}]*");
-    REQUIRE(std::regex_search(text, pattern));
-    write("config.json", std::regex_replace(text, pattern, "\"" + key + "\": " + value,
-                                            std::regex_constants::format_first_only));
-  }
-};
 
 std::string with_header(uint64_t length, const std::string& header, size_t data) {
   std::string bytes;
@@ -226,25 +169,6 @@ TEST_CASE("bad input: llama2.c files whose sizes are not theirs") {
   refused(header({0x616b3432, 2, 4, 2, 1, 2, 1, 3, 4}, 256), {"version 2 (quantized)"});
 }
 
-TEST_CASE("bad input: tokenizers") {
-  const Folder folder;
-  const std::string good = read_whole(kGolden + "tokenizers/bytelevel_gpt2/tokenizer.json");
-  const auto refused = [&](const std::string& from, const std::string& to, Parts parts) {
-    const size_t at = good.find(from);
-    REQUIRE(at != good.npos);
-    folder.write("tokenizer.json", std::string(good).replace(at, from.size(), to));
-    check_refused({"tokenize", folder.path(), "--text", "a"}, parts);
-  };
-  refused("\"!\": 1", "\"!\": 2147483647", {"tokenizer.json: /model/vocab/!", "2147483647"});
-  refused("\"!\": 1", "\"!\": -1", {"/model/vocab/!", "-1"});
-  refused("\"!\": 1", "\"!\": 2", {"/model/vocab", "2"});
-  refused("\"!\": 1", "\"!\": 0.5", {"/model/vocab/!", "0.5"});
-  refused("\"!\": 1", "\"!!\": 1", {"/model/merges/"});
-  refused("\"vocab\": {", "\"vocab\": {}, \"unknown\": {", {"/model"});
-  folder.write("tokenizer.json", "<html>");
-  check_refused({"tokenize", folder.path(), "--text", "a"}, {"tokenizer.json", "web page"});
-}
-
 TEST_CASE("bad input: a reference for another model") {
   const Folder folder;
   const auto refused = [&](const std::string& header, size_t data, Parts parts) {
@@ -263,61 +187,6 @@ TEST_CASE("bad input: a reference for another model") {
           {"nll_mean has 0 elements"});
   refused("{" + ids + R"(,"hidden_0":{"dtype":"F32","shape":[2],"data_offsets":[24,32]}})", 32,
           {"hidden_0 has 2 elements"});
-}
-
-TEST_CASE("bad input: text IR") {
-  const Folder folder;
-  const auto refused = [&](const std::string& ops, Parts parts) {
-    const std::string file = folder.write(
-        "m.sir",
-        "module @m { symbol N in [1, 8]\nentry @e(%x: f32[N, 4]) -> (%a) {\n" + ops + "\n} }");
-    check_refused({"compile", file, "-o", folder.at("plan")}, parts);
-    CHECK_FALSE(fs::exists(folder.at("plan")));
-  };
-  refused("%a = neg %b : f32[N, 4]\n%b = neg %x : f32[N, 4]",
-          {"m.sir:3:10", "used before its definition"});
-  refused("%a = add %x, %a : f32[N, 4]", {"m.sir:3:14", "%a"});
-  refused("%a = neg %x : f32[N, 4]\n%a = neg %x : f32[N, 4]", {"m.sir:4:1", "redefinition of %a"});
-  refused("%a = add %x : f32[N, 4]", {"m.sir:3:1", "takes 2 operands, got 1"});
-  refused("%a = reduce_sum %x {axes = [2]} : f32[N, 4]", {"m.sir:3:1", "axis 2"});
-  refused("%a = broadcast %x : f32[4294967296, 4294967296, N, 4]", {"m.sir:3:1", "2^63"});
-  refused("%a = neg " + std::string(100000, '('), {"m.sir:3:"});
-  refused("%a = neg %\"" + std::string(1 << 20, 'n') + "\" : f32[N, 4]", {"m.sir:3:"});
-}
-
-TEST_CASE("names that are hostile to CUDA text are compiled and shown") {
-  const Folder folder;
-  const std::vector<std::string> names = {
-      "a\\n#include <evil>", "*/ evil", "\\\"evil\\\"", "evil\\\\",
-      "__global__",          "a.b",     "a_b",          "int",
-      "\xe6\xbc\xa2"};
-  std::string ops;
-  std::string last = "x";
-  for (const std::string& name : names) {
-    ops += fmt::format(
-        "%\"{0}\" = exp %\"{1}\" : f32[N, 4]\n%\"{0}.sum\" = reduce_sum %\"{0}\" {{axes = [1]}} : "
-        "f32[N, 1]\n",
-        name, last);
-    last = name;
-  }
-  const std::string file =
-      folder.write("names.sir", fmt::format("module @\"m*/\\\"\\n\" {{ symbol N in [1, 8]\nentry "
-                                            "@\"e\\n*/\"(%x: f32[N, 4]) -> (%\"{}\") {{\n{}}} }}",
-                                            last, ops));
-  const ProgramRun compiled = run_program({"compile", file, "-o", folder.at("plan")});
-  CAPTURE(compiled.err);
-  REQUIRE(compiled.code == 0);
-  size_t texts = 0;
-  for (const auto& [name, text] : folder_contents(folder.at("plan"))) {
-    if (!name.ends_with(".cu")) continue;
-    ++texts;
-    CHECK(text.find("evil") == std::string::npos);
-  }
-  CHECK(texts > 0);
-  const ProgramRun explained = run_program(
-      {"explain", file, "--json", "--dot", folder.at("dot"), "--html", folder.at("html")});
-  CAPTURE(explained.err);
-  CHECK(explained.code == 0);
 }
 
 }  // namespace
