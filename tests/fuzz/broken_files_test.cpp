@@ -128,6 +128,7 @@ TEST_CASE("broken spec") { break_files("spec"); }
 TEST_CASE("broken tokenizer.json") { break_files("tokenizer_json"); }
 TEST_CASE("broken tokenizer.model") { break_files("tokenizer_model"); }
 TEST_CASE("broken tokenizer.bin") { break_files("tokenizer_bin"); }
+TEST_CASE("broken tokenizer_config.json") { break_files("tokenizer_config"); }
 TEST_CASE("broken llama2.c checkpoint") { break_files("llama2c"); }
 TEST_CASE("broken text IR") { break_files("sir"); }
 
@@ -137,7 +138,7 @@ TEST_CASE("every kind of file is broken here and by a fuzzer") {
     CHECK(names.insert(target.name).second);
     CHECK(!target.seeds().empty());
   }
-  CHECK(names.size() == 9);
+  CHECK(names.size() == 10);
 }
 
 /// Inputs on which a fuzzer or a person once found something wrong; a folder for each target.

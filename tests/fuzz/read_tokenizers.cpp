@@ -1,6 +1,8 @@
 // Tokenizer files, and what they make of a text.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "frontends/chat_template.h"
 #include "frontends/json.h"
 #include "frontends/tokenizer_format.h"
 #include "fuzz/reading.h"
@@ -81,7 +83,37 @@ std::string reduced(std::string_view name, int pieces) {
   return file.dump(1);
 }
 
+/// A folder whose tokenizer_config.json is a MemoryFile.
+class ConfigFolder {
+ public:
+  ConfigFolder() {
+    std::filesystem::create_symlink(config_.path(), folder_.path() + "/tokenizer_config.json");
+  }
+  Result<ChatFormat> read(std::string_view config) {
+    config_.put(config);
+    return read_chat_format(folder_.path(), "");
+  }
+
+ private:
+  MemoryFile config_;
+  ScratchFolder folder_;
+};
+
 }  // namespace
+
+Outcome read_tokenizer_config(std::string_view bytes) {
+  static ConfigFolder folder;
+  auto format = folder.read(bytes);
+  if (!format) return refused(std::move(format.error()));
+  return read_as(fmt::format("{} {} {} {}", format->form->name, format->begins,
+                             format->prompt("S", "U"), format->end()));
+}
+
+std::vector<std::string> tokenizer_config_seeds() {
+  return {R"({"eos_token": "</s>", "chat_template": "{{ '<|im_start|>' + role + '<|im_end|>' }}"})",
+          R"({"eos_token": {"content": "<e>"}, "chat_template": [{"name": "default",
+ "template": "{{ bos_token }}[INST] {{ text }} [/INST]"}]})"};
+}
 
 Outcome read_tokenizer_json(std::string_view bytes) {
   return used(open_tokenizer_json(as_file(bytes)));

@@ -27,29 +27,24 @@ std::string header_of(const FileTensor& tensor) {
 class ShardFolder {
  public:
   ShardFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sinter_fuzz_XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) std::abort();
-    folder_ = pattern;
     const std::array<float, 4> values{1, 2, 3, 4};
     const auto bytes = std::as_bytes(std::span(values));
     const auto write = [&](const char* name, const char* tensor) {
       const NamedTensor written{tensor, FileDType::F32, {2, 2}, bytes};
-      if (!write_safetensors(folder_ + "/" + name, written)) std::abort();
+      if (!write_safetensors(folder_.path() + "/" + name, written)) std::abort();
     };
     write("one.safetensors", "a");
     write("two.safetensors", "b");
-    std::filesystem::create_symlink(index_.path(), folder_ + "/index.json");
+    std::filesystem::create_symlink(index_.path(), folder_.path() + "/index.json");
   }
-  ~ShardFolder() { std::filesystem::remove_all(folder_); }
-
   Result<ShardedWeights> open(std::string_view index) {
     index_.put(index);
-    return ShardedWeights::open(folder_, "index.json");
+    return ShardedWeights::open(folder_.path(), "index.json");
   }
 
  private:
   MemoryFile index_;
-  std::string folder_;
+  ScratchFolder folder_;
 };
 
 }  // namespace

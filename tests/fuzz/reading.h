@@ -22,6 +22,19 @@ class MemoryFile {
   std::string path_;
 };
 
+/// An empty folder, removed with what is in it.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 /// The bytes as a file; one at a time for each kind.
 const std::string& as_file(std::string_view bytes);
 
@@ -54,5 +67,8 @@ Outcome read_tokenizer_model(std::string_view bytes);
 std::vector<std::string> tokenizer_model_seeds();
 Outcome read_tokenizer_bin(std::string_view bytes);
 std::vector<std::string> tokenizer_bin_seeds();
+
+Outcome read_tokenizer_config(std::string_view bytes);
+std::vector<std::string> tokenizer_config_seeds();
 
 }  // namespace sinter::fuzz

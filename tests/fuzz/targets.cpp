@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -31,6 +32,7 @@ constexpr Target kTargets[] = {
     {"tokenizer_json", read_tokenizer_json, tokenizer_json_seeds, whole},
     {"tokenizer_model", read_tokenizer_model, tokenizer_model_seeds, whole},
     {"tokenizer_bin", read_tokenizer_bin, tokenizer_bin_seeds, whole},
+    {"tokenizer_config", read_tokenizer_config, tokenizer_config_seeds, whole},
     {"llama2c", read_llama2c, llama2c_seeds, of_llama2c},
     {"sir", read_module_text, module_seeds, whole},
 };
@@ -60,6 +62,15 @@ void MemoryFile::put(std::string_view bytes) {
     if (count <= 0) std::abort();
     done += static_cast<size_t>(count);
   }
+}
+
+ScratchFolder::ScratchFolder()
+    : path_((std::filesystem::temp_directory_path() / "sinter_fuzz_XXXXXX").string()) {
+  if (!::mkdtemp(path_.data())) std::abort();
+}
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 const std::string& as_file(std::string_view bytes) {
