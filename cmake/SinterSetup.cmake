@@ -9,6 +9,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(SINTER_PORTABLE "link everything but glibc statically and strip the programs" OFF)
+option(SINTER_FUZZ "build the fuzzers of tests/fuzz in place of the tests; needs clang" OFF)
 set(SINTER_SANITIZE "" CACHE STRING "sanitizers to build with, e.g. address,undefined")
 
 find_program(CCACHE ccache)
@@ -22,10 +23,19 @@ if(SINTER_PORTABLE)
                    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-s>)
 endif()
 if(SINTER_SANITIZE)
-  # GCC's checks of uninitialized values are known to err on instrumented code.
   add_compile_options(-fsanitize=${SINTER_SANITIZE} -fno-sanitize-recover=all
-                      -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+                      -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC's checks of uninitialized values are known to err on instrumented code.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
   add_link_options(-fsanitize=${SINTER_SANITIZE})
+endif()
+if(SINTER_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "libFuzzer comes with clang; configure with --preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 find_package(Threads REQUIRED)

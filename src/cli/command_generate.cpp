@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "driver/chat.h"
 #include "driver/generate.h"
 #include "driver/text.h"
 
@@ -13,7 +14,9 @@ namespace {
 struct GenerateCommand : CommandOptions {
   std::vector<std::string> tokens, prompts;
   int64_t count = 64;
-  bool greedy = false, ignore_eos = false;
+  bool greedy = false, ignore_eos = false, chat = false;
+  std::string chat_template;
+  std::optional<std::string> system;
   double temperature = 0, top_p = 1;
   int32_t top_k = 0, seed = 0;
 };
@@ -36,27 +39,59 @@ std::string generation_json(const Generation& generation) {
   return json.dump(2) + "\n";
 }
 
-Result<std::vector<std::vector<int32_t>>> prompts_of(const GenerateCommand& options) {
-  if (options.tokens.empty() == options.prompts.empty())
-    return fail("give either --prompt or --tokens", "sinter generate", {}, ExitCode::usage);
-  std::vector<std::vector<int32_t>> prompts;
-  for (const std::string& text : options.tokens) {
-    SINTER_LET(ids, parse_tokens(text, "--tokens"));
-    prompts.push_back(std::move(ids));
-  }
+struct Prompts {
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<int32_t> ends;  // end tokens beside the model's own
+  bool shown = true;          // the prompt's text stands before its continuation
+};
+
+Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& tokenizer) {
+  SINTER_LET(format, read_chat_format(model_folder(options.model), options.chat_template));
+  Prompts prompts;
+  prompts.shown = false;
   for (const std::string& text : options.prompts) {
-    SINTER_LET(ids, tokenize(options.model, text));
-    prompts.push_back(std::move(ids));
+    SINTER_LET(prompt, chat_prompt(tokenizer, format, options.system, text));
+    prompts.ids.push_back(std::move(prompt.ids));
+    if (prompt.end) prompts.ends.assign(1, *prompt.end);
+    if (!prompt.as_text.empty() && prompts.ids.size() == 1)
+      note(fmt::format("chat template {}: the tokenizer has no token {}; read as plain text", format.form->name,
+                       fmt::join(prompt.as_text, ", ")));
   }
   return prompts;
 }
 
-/// Prints one sequence's text as it comes, its prompt first.
+Result<Prompts> prompts_of(const GenerateCommand& options, const std::optional<Tokenizer>& tokenizer) {
+  const bool chat = options.chat || !options.chat_template.empty();
+  if (options.tokens.empty() == options.prompts.empty())
+    return fail("give either --prompt or --tokens", "sinter generate", {}, ExitCode::usage);
+  if (options.system && !chat) return fail("only a chat has a system message", "--system", "add --chat", ExitCode::usage);
+  if (chat && options.prompts.empty()) return fail("a chat takes texts", "--tokens", "give --prompt", ExitCode::usage);
+  Prompts prompts;
+  for (const std::string& text : options.tokens) {
+    SINTER_LET(ids, parse_tokens(text, "--tokens"));
+    prompts.ids.push_back(std::move(ids));
+  }
+  if (options.prompts.empty()) return prompts;
+  if (options.system) SINTER_TRY(check_utf8(*options.system, "--system"));
+  for (const std::string& text : options.prompts) SINTER_TRY(check_utf8(text, "--prompt"));
+  if (!tokenizer) return tl::make_unexpected(open_tokenizer(options.model).error());
+  if (chat) return chat_prompts(options, *tokenizer);
+  for (const std::string& text : options.prompts) {
+    SINTER_LET(ids, tokenizer->encode(text, true));
+    prompts.ids.push_back(std::move(ids));
+  }
+  return prompts;
+}
+
+/// Prints one sequence's text as it comes, its prompt first if that is `shown`.
 class Printer {
  public:
-  static Result<Printer> start(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt) {
+  static Result<Printer> start(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, bool shown) {
     Printer printer{TextStream(tokenizer, true)};
-    for (int32_t id : prompt) SINTER_TRY(printer.print(id));
+    for (int32_t id : prompt) {
+      SINTER_LET(text, printer.stream_.push(id));
+      if (shown) print_result(text);
+    }
     return printer;
   }
   Status print(int32_t id) {
@@ -78,10 +113,11 @@ class Printer {
 Status generate_command(const GenerateCommand& options) {
   SINTER_LET(sampling, sampling_of(options));
   SINTER_LET(request, to_request(options));
-  SINTER_LET(prompts, prompts_of(options));
   SINTER_LET(tokenizer, find_tokenizer(options.model));
+  SINTER_LET(prompts, prompts_of(options, tokenizer));
   SINTER_LET(backend, open_backend(options));
   SINTER_LET(model, load_model(request.path, request.load));
+  if (model.spec) model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
   GenerateOptions generating;
   generating.backend = backend;
   generating.compile = request.compile;
@@ -92,25 +128,25 @@ Status generate_command(const GenerateCommand& options) {
   const bool as_text = tokenizer && !options.json;
   std::optional<Printer> growing;
   Status printed = {};
-  if (as_text && prompts.size() == 1)
+  if (as_text && prompts.ids.size() == 1)
     generating.on_token = [&](size_t, int32_t token) {
       if (!printed) return;
       if (!growing) {
-        auto started = Printer::start(*tokenizer, prompts[0]);
+        auto started = Printer::start(*tokenizer, prompts.ids[0], prompts.shown);
         if (!started) printed = tl::make_unexpected(started.error());
         else growing.emplace(std::move(*started));
       }
       if (printed) printed = growing->print(token);
     };
-  SINTER_LET(generation, generate(model, prompts, generating));
+  SINTER_LET(generation, generate(model, prompts.ids, generating));
   SINTER_TRY(printed);
   if (options.json) {
     print_result(generation_json(generation));
   } else if (growing) {
     SINTER_TRY(growing->finish());
   } else if (as_text) {
-    for (size_t s = 0; s < prompts.size(); ++s) {
-      SINTER_LET(printer, Printer::start(*tokenizer, prompts[s]));
+    for (size_t s = 0; s < prompts.ids.size(); ++s) {
+      SINTER_LET(printer, Printer::start(*tokenizer, prompts.ids[s], prompts.shown));
       for (int32_t token : generation.tokens[s]) SINTER_TRY(printer.print(token));
       SINTER_TRY(printer.finish());
     }
@@ -120,7 +156,7 @@ Status generate_command(const GenerateCommand& options) {
   note(fmt::format("{} on {}: {} prompt tokens, first token after {:.2f} ms, then {:.3f} ms a token, {:.1f} tokens/s",
                    model.module.name, backend->name(), generation.prompt_tokens, generation.first_s * 1e3,
                    generation.per_token_s * 1e3,
-                   generation.per_token_s > 0 ? static_cast<double>(prompts.size()) / generation.per_token_s : 0));
+                   generation.per_token_s > 0 ? static_cast<double>(prompts.ids.size()) / generation.per_token_s : 0));
   return {};
 }
 
@@ -134,6 +170,11 @@ void add_generate(CLI::App& program, Action& action) {
       ->type_name("1,2,3")->allow_extra_args(false);
   command.add_option("--prompt", options->prompts, "a text, for the model's own tokenizer; repeat for a batch")
       ->type_name("TEXT")->allow_extra_args(false);
+  command.add_flag("--chat", options->chat, "each text is a message, in the model's chat template; the answer is printed");
+  command.add_option("--chat-template", options->chat_template,
+                     "the template, where the model's folder does not tell: " + chat_template_names())
+      ->type_name("NAME");
+  command.add_option("--system", options->system, "system message of a chat")->type_name("TEXT");
   command.add_option("-n", options->count, "tokens to add")->check(CLI::PositiveNumber)->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
   command.add_option("--temperature", options->temperature, "above 0: draw, from softmax(logits / T)");

@@ -28,6 +28,7 @@ void add_commands(CLI::App& program, Action& action) {
   add_run(program, action);
   add_verify(program, action);
   add_generate(program, action);
+  add_tokenize(program, action);
   add_ppl(program, action);
   add_bench(program, action);
   add_profile(program, action);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/ledger_report.h"
+#include "frontends/bounded_file.h"
 #include "plan/plan_file.h"
 
 namespace sinter {
@@ -29,8 +30,10 @@ tl::unexpected<Error> cannot_write(const fs::path& path, const std::string& why)
 
 /// Whatever its version: a plan.json that a Sinter wrote.
 bool is_plan(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const auto json = nlohmann::json::parse(file, nullptr, false);
+  constexpr uint64_t kMostPlanBytes = uint64_t{1} << 30;
+  const auto text = read_small_file(path.string(), kMostPlanBytes);
+  if (!text) return false;
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
   return json.is_object() && json.contains("format") && json["format"].is_object() &&
          json["format"].contains("major") && json.contains("sinter");
 }

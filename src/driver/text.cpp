@@ -1,22 +1,20 @@
 #include "driver/text.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "frontends/bounded_file.h"
+#include "frontends/json.h"
+#include "frontends/tokenizer_unicode.h"
 
 namespace sinter {
 namespace {
 
 constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
-constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "tokenizer.model", "tokenizer.bin"};
-
-std::filesystem::path folder_of(const std::string& model) {
-  std::error_code error;
-  const std::filesystem::path path(model);
-  return std::filesystem::is_directory(path, error) ? path : path.parent_path();
-}
+constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer.model", "tokenizer.bin"};
 
 }  // namespace
 
@@ -42,27 +40,61 @@ Result<std::vector<int32_t>> read_tokens(const std::string& path) {
   return parse_tokens(text, path);
 }
 
-Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
-  const std::filesystem::path folder = folder_of(model);
+Status check_utf8(std::string_view text, const std::string& where) {
+  if (is_utf8(text)) return {};
+  size_t at = 0;
+  Utf8Prefix next = utf8_prefix(text);
+  for (; next.kind == Utf8Prefix::Kind::valid; next = utf8_prefix(text.substr(at))) at += next.bytes;
+  return fail(fmt::format("byte {} is 0x{:02x}, which is not UTF-8 there", at, static_cast<unsigned char>(text[at])),
+              where, "convert the text to UTF-8");
+}
+
+Result<std::string> read_text(const std::string& path) {
+  SINTER_LET(text, read_small_file(path, kMostTextBytes));
+  SINTER_TRY(check_utf8(text, path));
+  return std::move(text);
+}
+
+std::string model_folder(const std::string& model) {
   std::error_code error;
-  for (const char* name : kTokenizerFiles) {
-    if (!std::filesystem::exists(folder / name, error)) continue;
+  const std::filesystem::path path(model);
+  if (std::filesystem::is_directory(path, error)) return model;
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
+  const std::filesystem::path path(model);
+  std::error_code error;
+  if (llvm::is_contained(kTokenizerFiles, path.filename().string())) {
+    SINTER_LET(tokenizer, Tokenizer::open(model));
+    return std::optional<Tokenizer>(std::move(tokenizer));
+  }
+  if (!std::filesystem::exists(path, error)) return fail("no such file or folder", model, "check the path");
+  const std::filesystem::path folder = model_folder(model);
+  for (std::string_view name : kTokenizerFiles) {
+    // A link that leads nowhere is there too, and an error.
+    if (!std::filesystem::exists(std::filesystem::symlink_status(folder / name, error))) continue;
     SINTER_LET(tokenizer, Tokenizer::open((folder / name).string()));
     return std::optional<Tokenizer>(std::move(tokenizer));
   }
   return std::optional<Tokenizer>();
 }
 
-Result<std::vector<int32_t>> tokenize(const std::string& model, std::string_view text) {
+Result<Tokenizer> open_tokenizer(const std::string& model) {
   SINTER_LET(tokenizer, find_tokenizer(model));
   if (!tokenizer)
-    return fail("the model has no tokenizer", folder_of(model).string(),
-                "put tokenizer.json, tokenizer.model or tokenizer.bin beside it, or give --tokens");
-  return tokenizer->encode(text, true);
+    return fail("the model has no tokenizer", model,
+                "put tokenizer.json, tokenizer.model or tokenizer.bin beside it, or give token ids");
+  return std::move(*tokenizer);
+}
+
+Result<std::vector<int32_t>> tokenize(const std::string& model, std::string_view text) {
+  SINTER_LET(tokenizer, open_tokenizer(model));
+  return tokenizer.encode(text, true);
 }
 
 Result<std::vector<int32_t>> read_text_tokens(const std::string& model, const std::string& path) {
-  SINTER_LET(text, read_small_file(path, kMostTextBytes));
+  SINTER_LET(text, read_text(path));
   return tokenize(model, text);
 }
 

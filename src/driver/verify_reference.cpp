@@ -62,6 +62,8 @@ Status ReferenceFile::check_values(const HostTensor& value, const std::string& t
 Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) const {
   if (!file_.entry("nll_mean")) return {};
   SINTER_LET(expected, floats(file_, "nll_mean"));
+  if (expected.size() != 1)
+    return fail(fmt::format("tensor nll_mean has {} elements, expected 1", expected.size()), file_.path());
   const std::vector<double> values = to_doubles(logits);
   const auto width = static_cast<size_t>(logits.dims.back());
   double sum = 0;

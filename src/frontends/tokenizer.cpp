@@ -46,6 +46,10 @@ Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skip_sp
   TextStream stream(*this, skip_special);
   std::string text;
   for (int32_t id : ids) {
+    if (!format_->piece(id))
+      return fail(fmt::format("the id {} is not in the tokenizer's vocabulary of {}", id,
+                              vocabulary_size()),
+                  {}, "use the tokenizer of this model");
     SINTER_LET(part, stream.push(id));
     text += part;
   }
@@ -77,14 +81,10 @@ TextStream::TextStream(TextStream&&) noexcept = default;
 TextStream::~TextStream() = default;
 
 Result<std::string> TextStream::push(int32_t id) {
-  const auto piece = state_->format->piece(id);
-  if (!piece)
-    return fail(fmt::format("the id {} is not in the tokenizer's vocabulary of {}", id,
-                            state_->format->vocabulary_size()),
-                {}, "use the tokenizer of this model");
+  constexpr std::string_view replacement = "\xef\xbf\xbd";
   std::string text;
   if (state_->skip_special && state_->format->is_special(id)) return text;
-  SINTER_TRY(state_->decoder.push(*piece, text));
+  SINTER_TRY(state_->decoder.push(state_->format->piece(id).value_or(replacement), text));
   return text;
 }
 

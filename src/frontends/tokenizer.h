@@ -59,6 +59,9 @@ class Tokenizer {
 ///
 /// A continuation is part of its prompt's text: push the prompt's ids first and drop their text,
 /// else the space before the first word can be lost.
+///
+/// An id without a piece is no error here, as it is for decode(): models have rows that pad the
+/// vocabulary to a round number, and may choose one. It is decoded like a piece that is U+FFFD.
 class TextStream {
  public:
   TextStream(const Tokenizer& tokenizer, bool skip_special);
@@ -66,7 +69,7 @@ class TextStream {
   ~TextStream();
 
   /// The text that is certain now: UTF-8, empty while a character or a row of byte tokens is
-  /// unfinished. Fails if the id is not in the vocabulary; the stream stays as it was.
+  /// unfinished.
   Result<std::string> push(int32_t id);
   /// The rest: what ended unfinished is U+FFFD.
   Result<std::string> finish();

@@ -39,7 +39,13 @@ class SentencePieceTokenizer final : public TokenizerFormat {
     made->normalizer_ = std::move(normalizer);
     SINTER_LET(segmenter, create_segmenter(model, made->unknown_));
     made->segmenter_ = std::move(segmenter);
-    if (model.byte_fallback) made->bytes_ = byte_pieces(vocabulary);
+    if (model.byte_fallback) {
+      made->bytes_ = byte_pieces(vocabulary);
+      const auto absent = std::find(made->bytes_.begin(), made->bytes_.end(), -1);
+      if (absent != made->bytes_.end())
+        return fail(fmt::format("characters fall back to bytes, but there is no piece <0x{:02X}>",
+                                absent - made->bytes_.begin()));
+    }
     made->vocabulary_.emplace(std::move(vocabulary));
     made->decoder_ = sentencepiece_decoder(model);
     return made;

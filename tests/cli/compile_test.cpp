@@ -1,5 +1,6 @@
 // The folder of a plan: what it holds, that it is deterministic, and what it never replaces.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -97,6 +98,10 @@ TEST_CASE("a folder that is no plan is left alone") {
   fs::remove(target + "/notes.txt");
   write_whole(target + "/plan.json", "{\"name\": \"another program's\"}");
   refused("no plan.json of Sinter");
+  fs::remove(target + "/plan.json");
+  REQUIRE(::mkfifo((target + "/plan.json").c_str(), 0600) == 0);
+  refused("no plan.json of Sinter");
+  fs::remove(target + "/plan.json");
   write_whole(target + "/plan.json", "not JSON");
   refused("no plan.json of Sinter");
   fs::remove_all(target);

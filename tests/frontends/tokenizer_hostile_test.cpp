@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontends/small_files.h"
+#include "frontends/json.h"
 #include "frontends/tokenizer.h"
 
 namespace sinter {
@@ -183,6 +184,16 @@ TEST_CASE("long texts of one character") {
   }
 }
 
+TEST_CASE("a SentencePiece model that falls back to bytes has all of them") {
+  const TemporaryFolder folder;
+  std::string bytes = bytes_of(golden("sentencepiece_bpe/tokenizer.model"));
+  const size_t at = bytes.find("<0x4A>");
+  REQUIRE(at != bytes.npos);
+  bytes[at + 4] = 'a';  // a byte all the same, but none that anybody looks for
+  check_error(Tokenizer::open(folder.write("tokenizer.model", bytes)),
+              {"tokenizer.model", "no piece <0x4A>"});
+}
+
 TEST_CASE("what is no tokenizer") {
   const TemporaryFolder folder;
   check_error(Tokenizer::open(folder.path()), {folder.path(), "tokenizer.json"});
@@ -202,6 +213,30 @@ TEST_CASE("texts that are not UTF-8, and ids that are not there") {
   for (int32_t id : {-1, 1500, 2147483647})
     check_error(tokenizer->decode(std::vector<int32_t>{id}, false),
                 {fmt::format("{}", id), "1500"});
+}
+
+TEST_CASE("a stream shows an id that is not there as U+FFFD and goes on") {
+  for (const Golden& row : goldens) {
+    CAPTURE(row.folder);
+    const auto tokenizer = Tokenizer::open(golden(row.folder));
+    REQUIRE(tokenizer);
+    const auto ids = tokenizer->encode("a\xe6\xbc\xa2", false).value();
+    // Between any two ids: inside a character too, whose bytes then stand alone.
+    for (size_t at = 0; at <= ids.size(); ++at) {
+      std::vector<int32_t> broken = ids;
+      broken.insert(broken.begin() + static_cast<std::ptrdiff_t>(at), tokenizer->vocabulary_size() + 7);
+      TextStream stream(*tokenizer, false);
+      std::string text;
+      for (int32_t id : broken) {
+        const std::string part = stream.push(id).value();
+        CHECK(is_utf8(part));
+        text += part;
+      }
+      text += stream.finish().value();
+      CHECK(text.find("\xef\xbf\xbd") != std::string::npos);
+      if (at == 0 || at == ids.size()) CHECK(text.find('a') != std::string::npos);
+    }
+  }
 }
 
 }  // namespace

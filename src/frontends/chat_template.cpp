@@ -1,0 +1,224 @@
+#include "frontends/chat_template.h"
+
+#include <filesystem>
+
+#include "frontends/bounded_file.h"
+#include "frontends/json.h"
+#include "frontends/tokenizer_unicode.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t most_template_bytes = 1 << 20;
+
+constexpr ChatTemplate table[] = {
+    {"chatml",
+     "<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n"
+     "<|im_start|>assistant\n",
+     "<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n", false, "<|im_end|>",
+     "<|im_start|> <|im_end|>"},
+    {"llama2", "[INST] <<SYS>>\n{system}\n<</SYS>>\n\n{user|trim_end} [/INST]",
+     "[INST] {user|trim} [/INST]", true, "{eos}", ""},
+    {"llama3",
+     "<|start_header_id|>system<|end_header_id|>\n\n{system|trim}<|eot_id|>"
+     "<|start_header_id|>user<|end_header_id|>\n\n{user|trim}<|eot_id|>"
+     "<|start_header_id|>assistant<|end_header_id|>\n\n",
+     "<|start_header_id|>user<|end_header_id|>\n\n{user|trim}<|eot_id|>"
+     "<|start_header_id|>assistant<|end_header_id|>\n\n",
+     true, "<|eot_id|>", "<|start_header_id|> <|end_header_id|> <|eot_id|>"},
+    {"gemma",
+     "<start_of_turn>user\n{system|trim}\n\n{user|trim}<end_of_turn>\n<start_of_turn>model\n",
+     "<start_of_turn>user\n{user|trim}<end_of_turn>\n<start_of_turn>model\n", true, "<end_of_turn>",
+     "<start_of_turn> <end_of_turn>"},
+    {"phi3", "<|system|>\n{system}<|end|>\n<|user|>\n{user}<|end|>\n<|assistant|>\n",
+     "<|user|>\n{user}<|end|>\n<|assistant|>\n", false, "<|end|>",
+     "<|user|> <|end|> <|assistant|>"},
+    {"zephyr", "<|system|>\n{system}{eos}\n<|user|>\n{user}{eos}\n<|assistant|>\n",
+     "<|user|>\n{user}{eos}\n<|assistant|>\n", false, "{eos}", "{eos}"},
+    {"mistral", "[INST] {system}\n\n{user} [/INST]", "[INST] {user} [/INST]", true, "{eos}", ""},
+    {"mistral-v3", "[INST] {system}\n\n{user}[/INST]", "[INST] {user}[/INST]", true, "{eos}",
+     "[INST] [/INST]"},
+};
+
+/// How a Jinja template shows its format: both marks stand in it (the second may be empty), and
+/// `absent` does not. The first row that fits counts.
+struct Sign {
+  std::string_view name, mark, other_mark, absent;
+};
+constexpr Sign signs[] = {
+    {"chatml", "<|im_start|>", "<|im_end|>", "<|im_sep|>"},
+    {"llama3", "<|start_header_id|>", "<|eot_id|>", "<|python_start|>"},
+    {"gemma", "<start_of_turn>", "<end_of_turn>", "<|"},
+    {"llama2", "<<SYS>>", "[/INST]", "<|"},
+    {"phi3", "<|user|>", "<|end|>", "<|start|>"},
+    {"zephyr", "'<|user|>'+message['content']+eos_token", "<|assistant|>", "<|end|>"},
+    {"zephyr", "'<|user|>'+message['content']+'</s>", "<|assistant|>", "<|end|>"},
+    {"mistral", "[INST]", " [/INST]", "[SYSTEM_PROMPT]"},
+    {"mistral-v3", "[INST]", "[/INST]", "[SYSTEM_PROMPT]"},
+};
+
+const ChatTemplate* find(std::string_view name) {
+  for (const ChatTemplate& row : table)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+std::string_view trimmed(std::string_view text, bool start) {
+  size_t begin = 0, end = text.size();
+  while (end > 0) {
+    const size_t last = code_point_before(text, end);
+    if (!is_white_space(code_point_at(text, last).value)) break;
+    end = last;
+  }
+  while (start && begin < end && is_white_space(code_point_at(text, begin).value))
+    begin += code_point_at(text, begin).bytes;
+  return text.substr(begin, end - begin);
+}
+
+struct Filling {
+  std::string_view system, user, eos;
+};
+
+/// `text` with its places filled; what the messages hold is not looked at again.
+std::string filled(std::string_view text, const Filling& filling) {
+  const std::pair<std::string_view, std::string_view> places[] = {
+      {"{system}", filling.system},
+      {"{system|trim}", trimmed(filling.system, true)},
+      {"{user}", filling.user},
+      {"{user|trim}", trimmed(filling.user, true)},
+      {"{user|trim_end}", trimmed(filling.user, false)},
+      {"{eos}", filling.eos}};
+  std::string out;
+  while (!text.empty()) {
+    const size_t brace = std::min(text.find('{'), text.size());
+    out += text.substr(0, brace);
+    text.remove_prefix(brace);
+    if (text.empty()) break;
+    const auto* place = std::find_if(std::begin(places), std::end(places),
+                                     [&](const auto& row) { return text.starts_with(row.first); });
+    SINTER_CHECK(place != std::end(places), "a chat template has no place \"{}\"", text);
+    out += place->second;
+    text.remove_prefix(place->first.size());
+  }
+  return out;
+}
+
+/// Without white space, written or escaped, and with one kind of quotes.
+std::string squeezed(std::string_view jinja) {
+  std::string out;
+  for (size_t i = 0; i < jinja.size(); ++i) {
+    const char c = jinja[i];
+    if (c == '\\' && jinja.substr(i + 1).starts_with('n'))
+      ++i;
+    else if (c == '"')
+      out += '\'';
+    else if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
+      out += c;
+  }
+  return out;
+}
+
+/// A token of a tokenizer_config.json: a text, or an object with its "content".
+Result<std::string> token_text(const JsonView& view) {
+  return view.value()->object() ? view["content"].string() : view.string();
+}
+
+/// One template, or a list of named ones, of which "default" counts.
+Result<std::string> template_text(const JsonView& view) {
+  if (!view.value()->array()) return view.string();
+  for (size_t i = 0; i < view.value()->array()->size(); ++i) {
+    SINTER_LET(name, view[i]["name"].string());
+    if (name == "default") return view[i]["template"].string();
+  }
+  return view.fail("none of these templates is called \"default\"",
+                   "give --chat-template NAME: " + chat_template_names());
+}
+
+bool stands(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
+Result<ChatFormat> recognized(std::string_view jinja, const std::string& where) {
+  if (auto format = recognize_chat_format(jinja)) return std::move(*format);
+  return fail("this chat template is none of the known ones", where,
+              "give --chat-template NAME: " + chat_template_names());
+}
+
+}  // namespace
+
+std::span<const ChatTemplate> chat_templates() { return table; }
+
+std::string chat_template_names() {
+  std::string list;
+  for (const ChatTemplate& row : table)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", row.name);
+  return list;
+}
+
+std::string ChatFormat::prompt(const std::optional<std::string>& system,
+                               std::string_view user) const {
+  return filled(system ? form->with_system : form->without_system,
+                {system ? std::string_view(*system) : "", user, eos});
+}
+
+std::string ChatFormat::end() const { return filled(form->end, {{}, {}, eos}); }
+
+std::vector<std::string> ChatFormat::markers() const {
+  std::vector<std::string> result;
+  for (std::string_view rest = form->markers; !rest.empty();) {
+    const size_t space = std::min(rest.find(' '), rest.size());
+    result.push_back(filled(rest.substr(0, space), {{}, {}, eos}));
+    rest.remove_prefix(std::min(space + 1, rest.size()));
+  }
+  return result;
+}
+
+std::optional<ChatFormat> recognize_chat_format(std::string_view jinja) {
+  const std::string bare = squeezed(jinja);
+  const auto has = [&](std::string_view mark) {
+    return jinja.find(mark) != jinja.npos || bare.find(mark) != bare.npos;
+  };
+  for (const Sign& sign : signs)
+    if (has(sign.mark) && has(sign.other_mark) && !has(sign.absent))
+      return ChatFormat{find(sign.name), has("bos_token")};
+  return std::nullopt;
+}
+
+Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view name) {
+  const std::filesystem::path path(folder);
+  const std::string config = (path / "tokenizer_config.json").string();
+  const std::string jinja = (path / "chat_template.jinja").string();
+  std::optional<JsonDocument> document;
+  if (stands(config)) {
+    SINTER_LET(read, read_json(config));
+    document = std::move(read);
+  }
+  std::optional<ChatFormat> format;
+  if (!name.empty()) {
+    const ChatTemplate* form = find(name);
+    if (!form)
+      return fail(fmt::format("no chat template is called \"{}\"", printable(name)),
+                  "--chat-template", "give one of " + chat_template_names());
+    format = ChatFormat{form, form->begins};
+  } else if (stands(jinja)) {
+    SINTER_LET(text, read_small_file(jinja, most_template_bytes));
+    SINTER_LET(found, recognized(text, jinja));
+    format = std::move(found);
+  } else if (document && document->view()["chat_template"].present()) {
+    const JsonView view = document->view()["chat_template"];
+    SINTER_LET(text, template_text(view));
+    SINTER_LET(found, recognized(text, fmt::format("{}: {}", config, view.pointer())));
+    format = std::move(found);
+  } else {
+    return fail("neither chat_template.jinja nor tokenizer_config.json says how the model chats",
+                folder, "give --chat-template NAME: " + chat_template_names());
+  }
+  if (document && document->view()["eos_token"].present()) {
+    SINTER_LET(eos, token_text(document->view()["eos_token"]));
+    format->eos = eos;
+  }
+  return std::move(*format);
+}
+
+}  // namespace sinter

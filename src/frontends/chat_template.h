@@ -1,0 +1,53 @@
+// Chat formats: the text that puts one message, and perhaps a system message, before a model that
+// was trained on conversations.
+//
+// Formats are a fixed table. The Jinja program that model folders bring is not run: it only tells,
+// by the marks that stand in it, which row of the table it is. What such a program adds of its own
+// (a date, a system message where none is given) is left out.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+/// One format. In the texts {system} and {user} stand for the messages, {eos} for the model's end
+/// token as it is spelled; |trim and |trim_end before the brace take white space off a message.
+struct ChatTemplate {
+  std::string_view name;
+  std::string_view with_system, without_system;
+  bool begins;               // the tokenizer's begin token stands first
+  std::string_view end;      // the token that ends an answer
+  std::string_view markers;  // texts of the format that are one token, with spaces between
+};
+
+std::span<const ChatTemplate> chat_templates();
+/// Their names with commas between.
+std::string chat_template_names();
+
+/// A format as one model has it.
+struct ChatFormat {
+  const ChatTemplate* form = nullptr;
+  bool begins = false;
+  std::string eos = "</s>";
+
+  /// The prompt up to where the answer begins, without the begin token.
+  std::string prompt(const std::optional<std::string>& system, std::string_view user) const;
+  std::string end() const;
+  std::vector<std::string> markers() const;
+};
+
+/// Which format a Jinja template is; nothing if it is none of the table.
+std::optional<ChatFormat> recognize_chat_format(std::string_view jinja);
+
+/// The format of the model in `folder`: the one called `name` if that is not empty, else what
+/// chat_template.jinja is, else "chat_template" of tokenizer_config.json. The end token is
+/// "eos_token" of the latter. An error for an unknown format names those of the table.
+Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view name);
+
+}  // namespace sinter

@@ -1,0 +1,201 @@
+// Text as `sinter generate` prints it: valid UTF-8, up to an end token, in a chat template.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+const std::string kLlama = SINTER_TESTS_DIR "/golden/llama";  // a vocabulary of 211
+const std::string kByteLevel = SINTER_TESTS_DIR "/golden/tokenizers/bytelevel_gpt2/tokenizer.json";
+
+/// A copy of the small Llama with a tokenizer of single bytes: its texts are full of cut
+/// characters.
+class Model {
+ public:
+  Model() {
+    for (const char* name : {"config.json", "generation_config.json", "model.safetensors"})
+      fs::copy_file(kLlama + "/" + name, path() + "/" + name);
+    write_tokenizer(211);
+  }
+  std::string path() const { return folder_.path(); }
+
+  /// The byte-level tokenizer cut to ids below `count`.
+  void write_tokenizer(int count) const {
+    json file = json::parse(read_whole(kByteLevel));
+    json& vocabulary = file["model"]["vocab"];
+    for (auto at = vocabulary.begin(); at != vocabulary.end();)
+      at = at->get<int>() < count ? std::next(at) : vocabulary.erase(at);
+    file["model"]["merges"] = json::array();
+    file["added_tokens"] = json::array();
+    file["post_processor"] = nullptr;
+    write_whole(path() + "/tokenizer.json", file.dump());
+  }
+  void set(const std::string& name, const std::string& key, const json& value) const {
+    const std::string file = path() + "/" + name;
+    json content = fs::exists(file) ? json::parse(read_whole(file)) : json::object();
+    content[key] = value;
+    write_whole(file, content.dump());
+  }
+  std::string text(std::vector<std::string> more) const {
+    const ProgramRun run = generate(std::move(more));
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    return run.out;
+  }
+  std::vector<int> tokens(std::vector<std::string> more) const {
+    more.push_back("--json");
+    return json::parse(text(std::move(more)))["tokens"][0];
+  }
+  ProgramRun generate(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"generate", path(), "--device", "cpu", "-q"});
+    return run_program(more);
+  }
+
+ private:
+  TemporaryDirectory folder_;
+};
+
+/// Throws where `text` is not UTF-8.
+bool is_valid_utf8(const std::string& text) {
+  try {
+    (void)json(text).dump();
+    return true;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_CASE("generated text is UTF-8, whatever the tokens are") {
+  const Model model;
+  for (int seed = 1; seed <= 4; ++seed) {
+    const std::string text = model.text({"--tokens", "150,160,170", "-n", "100", "--temperature",
+                                         "50", "--seed", std::to_string(seed), "--ignore-eos"});
+    CHECK(is_valid_utf8(text));
+    CHECK(text.find("\xef\xbf\xbd") != std::string::npos);
+  }
+}
+
+TEST_CASE("an id without a piece is U+FFFD in the text") {
+  const Model model;
+  const std::vector<std::string> run = {"--tokens",      "40,41", "-n",          "60",
+                                        "--temperature", "50",    "--ignore-eos"};
+  const std::vector<int> tokens = model.tokens(run);
+  // Ids 0 to 93 are printable ASCII; from 94 on there is no piece.
+  model.write_tokenizer(94);
+  const std::string text = model.text(run);
+  const auto padding = static_cast<size_t>(
+      std::count_if(tokens.begin(), tokens.end(), [](int id) { return id >= 94; }));
+  CHECK(padding > 10);
+  CHECK(padding < tokens.size());
+  CHECK(count_of(text, "\xef\xbf\xbd") == padding);
+  CHECK(text.size() == 2 + tokens.size() - padding + 3 * padding + 1);
+}
+
+TEST_CASE("a text ends before an end token: a number or a list, the generation config's first") {
+  const Model model;
+  const std::vector<std::string> run = {"--tokens", "5,6,7", "-n", "20", "--temperature", "5"};
+  std::vector<std::string> endless = run;
+  endless.push_back("--ignore-eos");
+  const std::vector<int> all = model.tokens(endless);
+  REQUIRE(all.size() == 20);
+  const auto before = [&](int end) {
+    return std::vector<int>(all.begin(), std::find(all.begin(), all.end(), end));
+  };
+  model.set("generation_config.json", "eos_token_id", all[7]);
+  CHECK(model.tokens(run) == before(all[7]));
+  model.set("generation_config.json", "eos_token_id", {100000, all[4], all[7]});
+  CHECK(model.tokens(run) ==
+        std::min(before(all[4]), before(all[7]),
+                 [](const auto& a, const auto& b) { return a.size() < b.size(); }));
+  CHECK(model.tokens(endless) == all);
+  fs::remove(model.path() + "/generation_config.json");
+  model.set("config.json", "eos_token_id", {all[7]});
+  CHECK(model.tokens(run) == before(all[7]));
+  model.set("config.json", "eos_token_id", "7");
+  const ProgramRun wrong = model.generate(run);
+  CHECK(wrong.code == 4);
+  CHECK(wrong.err.find("/eos_token_id") != std::string::npos);
+}
+
+TEST_CASE("a chat prints the answer alone, and ends with the template's own end token") {
+  const Model model;
+  json tokenizer = json::parse(read_whole(model.path() + "/tokenizer.json"));
+  int id = 200;
+  json& vocabulary = tokenizer["model"]["vocab"];
+  for (const char* marker : {"<|im_start|>", "<|im_end|>"}) {
+    for (auto at = vocabulary.begin(); at != vocabulary.end(); ++at)
+      if (at->get<int>() == id) {
+        vocabulary.erase(at);
+        break;
+      }
+    tokenizer["added_tokens"].push_back({{"id", id++}, {"content", marker}, {"special", true}});
+  }
+  write_whole(model.path() + "/tokenizer.json", tokenizer.dump());
+  model.set("tokenizer_config.json", "chat_template",
+            "{{ '<|im_start|>' + role + '\\n' + text + '<|im_end|>' }}");
+  const std::string prompt = "<|im_start|>user\nHow?<|im_end|>\n<|im_start|>assistant\n";
+  const ProgramRun ids = run_program({"tokenize", model.path(), "--text", prompt, "--json"});
+  const std::string spelled =
+      fmt::format("{}", fmt::join(json::parse(ids.out)["ids"].get<std::vector<int>>(), ","));
+  std::vector<std::string> draws = {"-n", "60", "--temperature", "50", "--seed", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), draws.begin(), draws.end());
+    return more;
+  };
+  // The first seed that draws 201, <|im_end|>, which the config does not name as an end.
+  std::vector<int> raw;
+  for (int seed = 1; seed < 50 && std::find(raw.begin(), raw.end(), 201) == raw.end(); ++seed) {
+    draws.back() = std::to_string(seed);
+    raw = model.tokens(with({"--tokens", spelled, "--ignore-eos"}));
+  }
+  CHECK(model.tokens(with({"--chat", "--prompt", "How?", "--ignore-eos"})) == raw);
+  CHECK(model.tokens(with({"--chat-template", "chatml", "--prompt", "How?", "--ignore-eos"})) ==
+        raw);
+  const std::string answer = model.text(with({"--chat", "--prompt", "How?"}));
+  CHECK(answer.find("How?") == std::string::npos);
+  CHECK(answer.find("assistant") == std::string::npos);
+  REQUIRE(std::find(raw.begin(), raw.end(), 201) != raw.end());
+  CHECK(model.tokens(with({"--chat", "--prompt", "How?"})) ==
+        std::vector<int>(raw.begin(), std::find(raw.begin(), raw.end(), 201)));
+}
+
+TEST_CASE("chats that cannot be say what is possible") {
+  const Model model;
+  const auto check = [&](const std::vector<std::string>& more, int code, const std::string& part) {
+    const ProgramRun run = model.generate(more);
+    CAPTURE(run.err);
+    CHECK(run.code == code);
+    CHECK(run.out == "");
+    CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+    CHECK(run.err.find(part) != std::string::npos);
+  };
+  check({"--chat", "--prompt", "a"}, 4,
+        "give --chat-template NAME: chatml, llama2, llama3, gemma, phi3, zephyr, mistral");
+  check({"--chat-template", "alpaca", "--prompt", "a"}, 4, "\"alpaca\"; give one of chatml, ");
+  check({"--chat", "--tokens", "1"}, 2, "give --prompt");
+  check({"--system", "b", "--prompt", "a"}, 2, "add --chat");
+  model.set("tokenizer_config.json", "chat_template", "{{ 'Q: ' + text + 'A: ' }}");
+  check({"--chat", "--prompt", "a"}, 4,
+        "tokenizer_config.json: /chat_template: this chat template is none of the known ones");
+  model.set("tokenizer_config.json", "chat_template", 3);
+  check({"--chat", "--prompt", "a"}, 4, "/chat_template: expected a string, got 3");
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,72 @@
+// `sinter inspect` of a model of ordinary size reads its headers alone.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+/// Llama-2-7B in one file of 13.5 GB, all of it a hole behind the header.
+void write_hollow_7b(const std::string& folder) {
+  constexpr int64_t kHidden = 4096, kFfn = 11008, kVocabulary = 32000, kLayers = 32;
+  using Json = nlohmann::ordered_json;
+  const Json config = {{"model_type", "llama"},     {"hidden_size", kHidden},
+                       {"intermediate_size", kFfn}, {"num_hidden_layers", kLayers},
+                       {"num_attention_heads", 32}, {"num_key_value_heads", 32},
+                       {"vocab_size", kVocabulary}, {"max_position_embeddings", 4096},
+                       {"rms_norm_eps", 1e-5},      {"hidden_act", "silu"},
+                       {"dtype", "float16"}};
+  write_whole(folder + "/config.json", config.dump());
+  Json header = Json::object();
+  int64_t offset = 0;
+  const auto put = [&](const std::string& name, const std::vector<int64_t>& dims) {
+    int64_t bytes = 2;
+    for (int64_t dim : dims) bytes *= dim;
+    header[name] = {{"dtype", "F16"}, {"shape", dims}, {"data_offsets", {offset, offset + bytes}}};
+    offset += bytes;
+  };
+  put("model.embed_tokens.weight", {kVocabulary, kHidden});
+  for (int64_t layer = 0; layer < kLayers; ++layer) {
+    const std::string prefix = fmt::format("model.layers.{}.", layer);
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
+      put(prefix + norm + ".weight", {kHidden});
+    for (const char* part : {"q", "k", "v", "o"})
+      put(fmt::format("{}self_attn.{}_proj.weight", prefix, part), {kHidden, kHidden});
+    for (const char* part : {"gate", "up"})
+      put(fmt::format("{}mlp.{}_proj.weight", prefix, part), {kFfn, kHidden});
+    put(prefix + "mlp.down_proj.weight", {kHidden, kFfn});
+  }
+  put("model.norm.weight", {kHidden});
+  put("lm_head.weight", {kVocabulary, kHidden});
+  const std::string text = header.dump();
+  const uint64_t length = text.size();
+  const std::string file = folder + "/model.safetensors";
+  write_whole(file, std::string(reinterpret_cast<const char*>(&length), sizeof length) + text);
+  std::filesystem::resize_file(file, sizeof length + length + static_cast<uint64_t>(offset));
+}
+
+TEST_CASE("inspect of a 7B model answers at once and reads no weights") {
+  const TemporaryDirectory folder;
+  write_hollow_7b(folder.path());
+  // What a shell's children read is counted as its own once they have ended.
+  const auto begin = std::chrono::steady_clock::now();
+  const ProgramRun run = run_shell(fmt::format(
+      "\"$SINTER\" inspect {} --json || exit; grep rchar: /proc/$$/io >&2", folder.path()));
+  const auto time = std::chrono::steady_clock::now() - begin;
+  CAPTURE(run.err);
+  CHECK(run.code == 0);
+  CHECK(nlohmann::json::parse(run.out)["parameters"] == 6738415616);
+  CHECK(time < std::chrono::seconds(2));  // 0.05 s on an idle machine
+  constexpr int64_t kMostBytes = 4 << 20;
+  if (const size_t at = run.err.find("rchar: "); at != run.err.npos)
+    CHECK(std::stoll(run.err.substr(at + 7)) < kMostBytes);
+}
+
+}  // namespace
+}  // namespace sinter

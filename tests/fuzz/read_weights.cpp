@@ -1,0 +1,163 @@
+// Files with weights: safetensors, an index of shards, llama2.c.
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "frontends/build_model.h"
+#include "frontends/llama2c_spec.h"
+#include "frontends/shards.h"
+#include "fuzz/reading.h"
+#include "ir/text.h"
+
+namespace sinter::fuzz {
+namespace {
+
+std::string_view text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string header_of(const FileTensor& tensor) {
+  return fmt::format("{} {} [{}] {} {}\n", tensor.name, to_string(tensor.dtype),
+                     fmt::join(tensor.dims, ","), tensor.begin, tensor.end);
+}
+
+/// A folder with two small shards, whose index is a MemoryFile.
+class ShardFolder {
+ public:
+  ShardFolder() {
+    const std::array<float, 4> values{1, 2, 3, 4};
+    const auto bytes = std::as_bytes(std::span(values));
+    const auto write = [&](const char* name, const char* tensor) {
+      const NamedTensor written{tensor, FileDType::F32, {2, 2}, bytes};
+      if (!write_safetensors(folder_.path() + "/" + name, written)) std::abort();
+    };
+    write("one.safetensors", "a");
+    write("two.safetensors", "b");
+    std::filesystem::create_symlink(index_.path(), folder_.path() + "/index.json");
+  }
+  Result<ShardedWeights> open(std::string_view index) {
+    index_.put(index);
+    return ShardedWeights::open(folder_.path(), "index.json");
+  }
+
+ private:
+  MemoryFile index_;
+  ScratchFolder folder_;
+};
+
+}  // namespace
+
+Outcome read_safetensors(std::string_view bytes) {
+  auto file = SafetensorsFile::open(as_file(bytes));
+  if (!file) return refused(std::move(file.error()));
+  std::string read;
+  for (const FileTensor& tensor : file->tensors()) {
+    read += header_of(tensor);
+    auto loaded = file->read_tensor(tensor.name);
+    if (!loaded) return refused(std::move(loaded.error()));
+    read += fmt::format("{:x}\n", hash_of(text_of(loaded->bytes)));
+    (void)to_i32(*loaded);
+  }
+  return read_as(std::move(read));
+}
+
+std::vector<std::string> safetensors_seeds() {
+  std::vector<std::byte> data(64);
+  const std::span<const std::byte> bytes(data);
+  const std::vector<std::vector<NamedTensor>> files = {
+      {},
+      {{"w", FileDType::F32, {}, bytes.first(4)}},
+      {{"l0.w", FileDType::F32, {2, 3}, bytes.first(24)},
+       {"l0.b", FileDType::BF16, {3}, bytes.first(6)},
+       {"mask", FileDType::BOOL, {2, 2, 2}, bytes.first(8)},
+       {"none", FileDType::F16, {0, 5}, bytes.first(0)},
+       {"ids", FileDType::I64, {4}, bytes.first(32)}}};
+  std::vector<std::string> seeds;
+  for (const auto& tensors : files) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("sinter_seed_{}", ::getpid()))
+            .string();
+    if (!write_safetensors(path, tensors)) std::abort();
+    seeds.push_back(bytes_of(path));
+    std::filesystem::remove(path);
+  }
+  return seeds;
+}
+
+Outcome read_shard_index(std::string_view bytes) {
+  static ShardFolder folder;
+  auto weights = folder.open(bytes);
+  if (!weights) return refused(std::move(weights.error()));
+  std::string read;
+  for (const std::string& name : weights->names()) {
+    const auto type = weights->find(name);
+    read += fmt::format("{} {}\n", name, type ? to_string(*type, {}) : "?");
+  }
+  return read_as(std::move(read));
+}
+
+std::vector<std::string> shard_index_seeds() {
+  return {R"({"metadata": {"total_size": 32},
+ "weight_map": {"a": "one.safetensors", "b": "two.safetensors"}})",
+          R"({"weight_map": {"a": "one.safetensors"}})", R"({"weight_map": {}})"};
+}
+
+Outcome read_llama2c(std::string_view bytes) {
+  const std::string& path = as_file(bytes);
+  auto file = Llama2cFile::open(path);
+  if (!file) return refused(std::move(file.error()));
+  auto model = llama2c_spec(file->header(), path, "m");
+  if (!model) return refused(std::move(model.error()));
+  constexpr int64_t kMostLayers = 64;  // built ones; a file of more is only opened
+  if (model->spec.layers > kMostLayers) return read_as("deep");
+  WeightNames names{std::move(model->map), {}};
+  names.prefix = names.map.prefixes.front();
+  auto module = build_model(model->spec, names, &*file, path);
+  if (!module) return refused(std::move(module.error()));
+  std::string read = print_module(*module);
+  for (const Weight& weight : module->weights)
+    for (const Op& op : weight.init.ops()) {
+      if (op.kind != OpKind::file) continue;
+      const std::string tensor = op.attrs.get<std::string>(AttrName::tensor);
+      const auto type = file->find(tensor);
+      if (!type) return {std::move(read), "a tensor of the module that the file lacks"};
+      int64_t elements = 1;
+      for (Dim dim : type->dims) elements *= dim.constant();
+      std::vector<std::byte> data(static_cast<size_t>(elements) * sizeof(float));
+      if (const Status status = file->read(tensor, data); !status) return refused(status.error());
+      read += fmt::format("{:x}\n", hash_of(text_of(data)));
+    }
+  return read_as(std::move(read));
+}
+
+std::vector<std::string> llama2c_seeds() {
+  // dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len; floats of the body
+  const auto file = [](std::array<int32_t, 7> fields, int32_t version, uint8_t shared,
+                       size_t floats) {
+    std::string bytes;
+    const auto put = [&](const auto& value) {
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    if (version > 0) {
+      put(uint32_t{0x616b3432});
+      put(version);
+    }
+    put(fields);
+    if (version > 0) {
+      put(shared);
+      bytes.resize(256, '\0');
+    }
+    for (size_t i = 0; i < floats; ++i) put(static_cast<float>(i));
+    return bytes;
+  };
+  // One layer of width 4, two heads that share keys, an MLP of 2, 3 tokens, 4 positions.
+  const size_t shared = 3 * 4 + 4 + 4 + 16 + 2 * 8 + 16 + 3 * 8 + 4;
+  return {file({4, 2, 1, 2, 1, 3, 4}, 0, 1, shared + 4 * 2),
+          file({4, 2, 1, 2, 1, -3, 4}, 0, 0, shared + 4 * 2 + 12),
+          file({4, 2, 1, 2, 1, 3, 4}, 1, 1, shared),
+          file({4, 2, 1, 2, 1, 3, 4}, 1, 0, shared + 12)};
+}
+
+}  // namespace sinter::fuzz
