@@ -12,14 +12,14 @@ int64_t rounded_up(int64_t value, const Symbol& symbol) {
   return (at_least + symbol.multiple - 1) / symbol.multiple * symbol.multiple;
 }
 
+}  // namespace
+
 HostTensor i32_tensor(const std::vector<int32_t>& values) {
   HostTensor tensor{DType::i32, {static_cast<int64_t>(values.size())}, {}};
   const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
   tensor.bytes.assign(bytes, bytes + values.size() * sizeof(int32_t));
   return tensor;
 }
-
-}  // namespace
 
 int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
   for (size_t i = 0; i < symbols.size(); ++i)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "driver/decoder.h"
 #include "driver/generation_state.h"
 #include "runtime/cuda_executor.h"
 
@@ -15,13 +16,6 @@ HostTensor repeated(DType dtype, T value, size_t count) {
   const std::vector<T> values(count, value);
   const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
   tensor.bytes.assign(bytes, bytes + count * sizeof(T));
-  return tensor;
-}
-
-HostTensor i32_tensor(const std::vector<int32_t>& values) {
-  HostTensor tensor{DType::i32, {static_cast<int64_t>(values.size())}, {}};
-  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-  tensor.bytes.assign(bytes, bytes + values.size() * sizeof(int32_t));
   return tensor;
 }
 
