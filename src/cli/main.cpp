@@ -29,6 +29,7 @@ void add_commands(CLI::App& program, Action& action) {
   add_verify(program, action);
   add_generate(program, action);
   add_ppl(program, action);
+  add_embed(program, action);
   add_bench(program, action);
   add_profile(program, action);
   add_devices(program, action);
