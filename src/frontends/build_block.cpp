@@ -44,15 +44,16 @@ class Block {
     const ValueId k_normed = norm_heads(k, "k", spec_.kv_heads);
     const auto& tables = local() ? g_.local_rope : g_.token_rope;
     const bool streams = spec_.streaming.has_value();
-    const ValueId q_rows = rotate(q_normed, "q", spec_.heads, g_.tokens, tables);
-    const ValueId k_rows =
-        streams ? k_normed : rotate(k_normed, "k", spec_.kv_heads, g_.tokens, tables);
+    const ValueId q_rows = rotate(q_normed, "q", spec_.heads, tables);
+    const ValueId k_rows = streams ? k_normed : rotate(k_normed, "k", spec_.kv_heads, tables);
     // An encoder keeps nothing: the call's own tokens are all there is to see.
     ValueId keys = spec_.encoder ? k_rows : append(k_rows, "k", "keys");
     const ValueId values = spec_.encoder ? v : append(v, "v", "values");
-    if (streams) keys = rotate(keys, "keys", spec_.kv_heads, g_.visible_rows, g_.row_rope);
+    if (streams) keys = rotate(keys, "keys", spec_.kv_heads, g_.row_rope);
     const ValueId attention = g_.builder.op(
-        OpKind::attention, {q_rows, keys, values, g_.first, g_.last}, attributes(), name("attn"));
+        OpKind::attention,
+        {joined(q_rows, "q_row"), joined(keys, "key_rows"), joined(values, "value_rows"), g_.first, g_.last},
+        attributes(), name("attn"));
     return g_.linear(attention, name("attn_out"), spec_.attention_out_bias);
   }
 
@@ -72,37 +73,48 @@ class Block {
   bool local() const { return spec_.local_rope && spec_.has_window(layer_); }
   const Rope& layer_rope() const { return local() ? *spec_.local_rope : *spec_.rope; }
 
-  /// The norm of queries or keys [tokens, heads * head_dim], where the spec has one.
+  /// The norm of queries or keys [tokens, heads * head_dim], where the spec has one. Normed heads
+  /// keep their axis: [tokens, heads, head_dim].
   ValueId norm_heads(ValueId x, std::string_view which, int64_t heads) {
     if (spec_.qk_norm == QkNorm::none) return x;
-    const std::string norm = name(which) + "_norm";
-    if (spec_.qk_norm == QkNorm::projection) return g_.norm(x, norm);
-    const Dims dims = g_.builder.type(x).dims;
-    const ValueId split =
-        g_.builder.reshape(x, {g_.tokens, heads, spec_.head_dim}, name(which) + "_split");
-    return g_.builder.reshape(g_.norm(split, norm), dims, norm + "_rows");
+    if (spec_.qk_norm == QkNorm::head) x = split(x, which, heads);
+    return g_.norm(x, name(which) + "_norm");
   }
 
-  /// Rotary positions on each head of x [rows, heads * head_dim].
-  ValueId rotate(ValueId x, std::string_view which, int64_t heads, Dim rows,
+  ValueId split(ValueId x, std::string_view which, int64_t heads) {
+    const Dims dims = g_.builder.type(x).dims;
+    if (dims.size() == 3) return x;
+    return g_.builder.reshape(x, {dims[0], heads, spec_.head_dim}, name(which) + "_heads");
+  }
+
+  /// Rotary positions on each head of x [rows, heads * head_dim] or [rows, heads, head_dim].
+  ValueId rotate(ValueId x, std::string_view which, int64_t heads,
                  const std::optional<ModelGraph::RotaryTables>& tables) {
     if (!tables) return x;
     const Dims dims = g_.builder.type(x).dims;
-    const ValueId split = g_.builder.reshape(x, {rows, heads, spec_.head_dim}, name(which) + "_heads");
-    const ValueId turned = g_.builder.op(OpKind::rope, {split, tables->cos, tables->sin},
-                                         Attributes()
-                                             .set(AttrName::rotary, layer_rope().rotary)
-                                             .set(AttrName::pairing, layer_rope().pairing),
-                                         name(which) + "_rot");
-    return g_.builder.reshape(turned, dims, name(which) + "_rows");
+    const ValueId turned =
+        g_.builder.op(OpKind::rope, {split(x, which, heads), tables->cos, tables->sin},
+                      Attributes()
+                          .set(AttrName::rotary, layer_rope().rotary)
+                          .set(AttrName::pairing, layer_rope().pairing),
+                      name(which) + "_rot");
+    return dims.size() == 3 ? turned : g_.builder.reshape(turned, dims, name(which) + "_rows");
   }
 
   /// Writes the tokens' rows to the layer's cache and looks at its visible part.
   ValueId append(ValueId rows, std::string_view which, std::string_view view) {
     const ValueId cache = g_.state(name(which) + "_cache");
+    if (g_.builder.type(cache).rank() == 3) rows = split(rows, which, spec_.kv_heads);
     const ValueId next =
         g_.named(OpKind::kv_append, {cache, rows, g_.slot}, name(which) + "_append");
     return g_.builder.slice(next, 0, 0, g_.visible_rows, name(view));
+  }
+
+  /// The heads of a row side by side.
+  ValueId joined(ValueId x, std::string_view which) {
+    const Dims dims = g_.builder.type(x).dims;
+    if (dims.size() == 2) return x;
+    return g_.builder.reshape(x, {dims[0], dims[1].constant() * dims[2].constant()}, name(which));
   }
 
   ValueId mlp(ValueId x) {

@@ -40,7 +40,10 @@ Weight frequencies(const Rope& rope, int64_t max_positions, std::string name) {
 
 std::vector<State> caches(const ModelSpec& spec) {
   if (spec.encoder) return {};
-  const TensorType type{spec.dtype, {kCacheRows, spec.kv_heads * spec.head_dim}};
+  // Normed heads keep their axis, so that norm, rotation and append walk the same rows.
+  const Dims dims = spec.qk_norm == QkNorm::head ? Dims{kCacheRows, spec.kv_heads, spec.head_dim}
+                                                 : Dims{kCacheRows, spec.kv_heads * spec.head_dim};
+  const TensorType type{spec.dtype, dims};
   std::vector<State> states;
   for (int64_t layer = 0; layer < spec.layers; ++layer) {
     states.push_back({fmt::format("l{}.k_cache", layer), type});

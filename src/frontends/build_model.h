@@ -26,7 +26,8 @@
 //   first  cache row of its sequence's first token: the token sees rows first .. slot
 //   wanted rows of the call (not of the cache) whose logits are computed
 //
-// States: l{i}.k_cache and l{i}.v_cache [R, kv_heads * head_dim].
+// States: l{i}.k_cache and l{i}.v_cache [R, kv_heads * head_dim]; [R, kv_heads, head_dim]
+// where each head has a norm.
 //
 // Values that people meet, in order: embed (learned positions: embed.tok + embed.pos), rope.cos,
 // rope.sin; per layer l{i}.norm1, .q, .k, .v, .q_rot, .k_rot, .k_append, .v_append, .attn, .attn_out,
