@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -116,6 +117,8 @@ Status generate_command(const GenerateCommand& options) {
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(prompts, prompts_of(options, tokenizer));
   SINTER_LET(backend, open_backend(options));
+  for (const auto& prompt : prompts)
+    request.load.context = std::max(request.load.context, static_cast<int64_t>(prompt.size()) + options.count);
   SINTER_LET(model, load_model(request.path, request.load));
   if (model.spec) model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
   GenerateOptions generating;

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
@@ -24,6 +25,8 @@ Status ppl_command(const PplCommand& options) {
     return fail("give either --text or --tokens", "sinter ppl", {}, ExitCode::usage);
   SINTER_LET(ids, options.text.empty() ? read_tokens(options.tokens) : read_text_tokens(options.model, options.text));
   SINTER_LET(backend, open_backend(options));
+  const auto length = static_cast<int64_t>(ids.size());
+  request.load.context = options.window > 0 ? std::min(options.window, length) : length;
   SINTER_LET(model, load_model(request.path, request.load));
   PerplexityOptions measuring;
   measuring.backend = backend;

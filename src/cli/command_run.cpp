@@ -22,6 +22,7 @@ Status run_command(const RunCommand& options) {
                 ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
+  request.load.context = static_cast<int64_t>(options.tokens.size()) + options.more;
   SINTER_LET(model, load_model(request.path, request.load));
   RunOptions run{backend, options.keep, request.compile, {}};
   for (const std::string& text : options.symbols) {

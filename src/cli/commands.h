@@ -22,6 +22,7 @@ void add_verify(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_ppl(CLI::App& program, Action& action);
+void add_embed(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_devices(CLI::App& program, Action& action);

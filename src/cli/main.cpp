@@ -30,6 +30,7 @@ void add_commands(CLI::App& program, Action& action) {
   add_generate(program, action);
   add_tokenize(program, action);
   add_ppl(program, action);
+  add_embed(program, action);
   add_bench(program, action);
   add_profile(program, action);
   add_devices(program, action);

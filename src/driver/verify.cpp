@@ -45,15 +45,20 @@ Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences,
   return decoders;
 }
 
+/// Evaluating kernels on the host, and all in float64, is for models of the size of tests.
+bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
+  double count = 0;
+  for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
+  return weight_elements(*plans.fused) * count < kMostPreciseProducts;
+}
+
 /// Prefill of all sequences, then greedy decoding of the first, fused beside unfused.
 Status verify_decoder(const Plans& plans, const LoadedModel& model, const ReferenceFile* reference,
-                      const VerifyOptions& options, DTypeReport& report) {
-  const auto tokens = reference ? reference->sequences() : random_tokens(model.spec->vocabulary, options.seed);
+                      llvm::ArrayRef<std::vector<int32_t>> tokens, const VerifyOptions& options, DTypeReport& report) {
   int64_t longest = 0;
   for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
   const int64_t steps = std::min(options.steps, model.spec->max_positions - longest);
-  // Evaluating kernels on the host is for models of the size of tests.
-  const bool small = weight_elements(*plans.fused) * static_cast<double>(2 * longest) < kMostPreciseProducts;
+  const bool small = is_small(plans, tokens);
   CallOptions run{.poison_freed = true, .keep = plans.common_values("prefill"), .check_kernels = small && options.backend->on_gpu()};
 
   SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest + steps));
@@ -61,8 +66,12 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   SINTER_LET(unfused, decoders[1].prefill(tokens, run));
   SINTER_TRY(compare_runs("prefill", fused, unfused, report));
   SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
-  if (reference) SINTER_TRY(reference->check(fused, report));
-  if (small) SINTER_TRY(measure_float64(plans, tokens, fused.outputs[0], unfused.outputs[0], report));
+  if (reference) SINTER_TRY(reference->check(*model.spec, fused, report));
+  if (small) {
+    const DecoderCall call = pack_sequences("prefill", plans.module.symbols, tokens,
+                                            std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
+    SINTER_TRY(measure_float64(plans, "prefill", call, fused.outputs[0], unfused.outputs[0], report));
+  }
 
   // Continuation of the first sequence alone, both plans fed with the same tokens: the fused plan's
   // likeliest, or seeded ones.
@@ -147,14 +156,20 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     LoadOptions load;
     load.dtype = dtype;
     load.random_weights = options.random_weights;
+    if (reference) load.context = reference->longest() + options.steps;
     SINTER_LET(model, load_model(path, load));
     SINTER_LET(plans, make_plans(model, options.target, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
     one.dtype = dtype;
     for (const EntryPlan& entry : plans.fused->program().entries) one.fused_launches += entry.steps.size();
     for (const EntryPlan& entry : plans.unfused->program().entries) one.unfused_launches += entry.steps.size();
+    const ReferenceFile* file = reference ? &*reference : nullptr;
     if (model.spec) {
-      SINTER_TRY(verify_decoder(plans, model, reference ? &*reference : nullptr, options, one));
+      const auto tokens = file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
+      SINTER_TRY(model.spec->encoder
+                     ? verify_encoder(plans, *model.spec, tokens, file, is_small(plans, tokens),
+                                      options.backend->on_gpu(), one)
+                     : verify_decoder(plans, model, file, tokens, options, one));
     } else {
       if (reference)
         return fail("reference tensors need a language model, got a module", path, "drop --reference");

@@ -11,7 +11,7 @@ namespace sinter {
 struct VerifyOptions {
   std::shared_ptr<Backend> backend;
   std::vector<DType> dtypes;       // empty: f32, f16, bf16
-  std::string reference;           // safetensors with input_ids, logits, hidden_i, greedy; empty: none
+  std::string reference;           // safetensors, see ReferenceFile; empty: none
   std::string target = "sm_90a";
   uint64_t seed = 1;               // of tokens and inputs where there is no reference
   std::optional<uint64_t> random_weights;

@@ -3,6 +3,7 @@
 
 #include "driver/backend.h"
 #include "driver/compile.h"
+#include "driver/decoder.h"
 #include "driver/verify.h"
 #include "frontends/safetensors.h"
 #include "runtime/executor.h"
@@ -24,20 +25,23 @@ Status compare_runs(std::string_view entry, const RunResult& fused, const RunRes
 Status compare_states(const Session& fused, const Session& unfused, const Program& program,
                       DTypeReport& report);
 
-/// Runs `prefill` in float64 without roundings and measures both plans' logits against it.
-Status measure_float64(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens,
+/// Runs an entry's call in float64 without roundings and measures both plans' first output against
+/// it.
+Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
                        const HostTensor& fused, const HostTensor& unfused, DTypeReport& report);
 
-/// Reference tensors of a language model: input_ids [S, T], logits [S, T, V], hidden_0 (embed) ..
-/// hidden_L (final_norm), greedy [1, n], nll_mean [1]; all but the first are optional.
+/// Reference tensors of a model: input_ids [S, T], logits [S, T, V] or last_hidden_state [S, T, D],
+/// hidden_0 .. hidden_L (hidden_state_name), greedy [1, n], nll_mean [1]; all but the first are
+/// optional.
 class ReferenceFile {
  public:
   static Result<ReferenceFile> open(const std::string& path);
 
   std::vector<std::vector<int32_t>> sequences() const { return sequences_; }
+  int64_t longest() const { return static_cast<int64_t>(sequences_[0].size()); }  // all are equal
   /// Compares the tensors with a float32 prefill of all sequences that kept the hidden values;
   /// nothing for other types.
-  Status check(const RunResult& run, DTypeReport& report) const;
+  Status check(const ModelSpec& spec, const RunResult& run, DTypeReport& report) const;
   std::optional<bool> tokens_match(llvm::ArrayRef<int32_t> tokens) const;
 
  private:
@@ -49,5 +53,11 @@ class ReferenceFile {
   std::vector<std::vector<int32_t>> sequences_;
   std::vector<int32_t> greedy_;
 };
+
+/// One call of an encoder with all sequences, fused beside unfused. `small`: float64 on the host is
+/// worth waiting for.
+Status verify_encoder(const Plans& plans, const ModelSpec& spec,
+                      llvm::ArrayRef<std::vector<int32_t>> tokens, const ReferenceFile* reference,
+                      bool small, bool on_gpu, DTypeReport& report);
 
 }  // namespace sinter

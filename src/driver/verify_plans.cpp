@@ -85,15 +85,10 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
   return {};
 }
 
-Status measure_float64(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens,
+Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
                        const HostTensor& fused, const HostTensor& unfused, DTypeReport& report) {
-  // The decoder makes the inputs of a call; here they are needed alone.
   std::vector<std::pair<OpKind, std::string>> leaves;
-  const Graph graph = with_leaves_as_inputs(plans.module.find_entry("prefill")->graph, leaves);
-  int64_t longest = 0;
-  for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
-  const DecoderCall call = pack_sequences("prefill", plans.module.symbols, tokens,
-                                          std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
+  const Graph graph = with_leaves_as_inputs(plans.module.find_entry(entry)->graph, leaves);
   std::vector<const HostTensor*> inputs;
   for (const HostTensor& input : call.inputs) inputs.push_back(&input);
   std::vector<HostTensor> held;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "driver/verify_parts.h"
+#include "frontends/build_model.h"
 
 namespace sinter {
 namespace {
@@ -85,7 +86,7 @@ Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) 
   return {};
 }
 
-Status ReferenceFile::check(const RunResult& run, DTypeReport& report) const {
+Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run, DTypeReport& report) const {
   if (report.dtype != DType::f32) return {};
   int64_t layers = 0;
   while (file_.entry(fmt::format("hidden_{}", layers + 1))) ++layers;
@@ -95,19 +96,15 @@ Status ReferenceFile::check(const RunResult& run, DTypeReport& report) const {
     return nullptr;
   };
   for (int64_t i = 0; i <= layers; ++i) {
-    std::vector<std::string> names = {fmt::format("l{}.res2", i - 1), fmt::format("l{}.res", i - 1)};
-    if (i == 0) names = {"embed"};
-    if (i == layers && i > 0) names = {"final_norm"};
-    const std::string tensor = fmt::format("hidden_{}", i);
-    const std::string* found = nullptr;
-    for (const std::string& name : names)
-      if (kept(name)) found = &name;
-    if (!found)
-      return fail(fmt::format("no stored value answers to {} (looked for %{})", tensor, names[0]), file_.path());
-    SINTER_TRY(check_values(*kept(*found), tensor, *found, report));
+    const std::string tensor = fmt::format("hidden_{}", i), name = hidden_state_name(spec, i);
+    const HostTensor* value = name == "last_hidden_state" ? &run.outputs[0] : kept(name);
+    if (!value)
+      return fail(fmt::format("no stored value answers to {} (looked for %{})", tensor, name), file_.path());
+    SINTER_TRY(check_values(*value, tensor, name, report));
   }
-  SINTER_TRY(check_values(run.outputs[0], "logits", "logits", report));
-  return check_loss(run.outputs[0], report);
+  const std::string result = spec.encoder ? "last_hidden_state" : "logits";
+  SINTER_TRY(check_values(run.outputs[0], result, result, report));
+  return spec.encoder ? Status() : check_loss(run.outputs[0], report);
 }
 
 std::optional<bool> ReferenceFile::tokens_match(llvm::ArrayRef<int32_t> tokens) const {

@@ -21,10 +21,12 @@ class ModelGraph {
   ValueId pos, slot, first;  // i32 [tokens]: position in the sequence, cache row, cache row of the
                              // sequence's first token
   ValueId last;              // i32 [tokens]: the last cache row that a token sees
+                             // An encoder has no cache: first and last are rows of the call.
   struct RotaryTables {
     ValueId cos, sin;  // [n, rotary/2]
   };
   std::optional<RotaryTables> token_rope;  // of the tokens; none with learned positions
+  std::optional<RotaryTables> local_rope;  // of the tokens, in layers with a window
   std::optional<RotaryTables> row_rope;    // streaming cache: of its visible rows
 
   ValueId input(std::string name, Dim extent);  // i32 [extent]
@@ -44,9 +46,10 @@ class ModelGraph {
   std::map<std::string, ValueId, std::less<>> leaves_;
 };
 
-/// f32 cos(p * rope.inv_freq) and sin(...) for positions p : i32 [n], rounded to the spec's dtype;
-/// values are named `prefix` + "cos", ...
-ModelGraph::RotaryTables build_rope_tables(ModelGraph& graph, ValueId positions, const std::string& prefix);
+/// f32 cos(p * f) and sin(...) for positions p : i32 [n] and the weight `frequencies` f, rounded to
+/// the spec's dtype; values are named `prefix` + "cos", ...
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& graph, const Rope& rope, const std::string& frequencies,
+                                           ValueId positions, const std::string& prefix);
 
 /// The residual stream [tokens, hidden] after block `layer`, given the one before it.
 ValueId build_block(ModelGraph& graph, int64_t layer, ValueId x);

@@ -21,11 +21,17 @@ class Lister {
   explicit Lister(const ModelSpec& spec) : spec_(spec) {}
 
   std::vector<LogicalWeight> run() {
-    add("embed.weight", {spec_.vocabulary, spec_.hidden});
+    add("embed.weight", {spec_.vocabulary, spec_.table_width()});
+    if (spec_.embed_width) add("embed.in.weight", {spec_.hidden, *spec_.embed_width});
     if (!spec_.rope) add("embed.pos.weight", {spec_.max_positions, spec_.hidden});
+    if (spec_.token_types != 0) add("embed.type.weight", {spec_.token_types, spec_.hidden});
+    if (spec_.embed_norm) norm("embed.norm");
     for (layer_ = 0; layer_ < spec_.layers; ++layer_) block();
-    norm("final_norm");
-    if (!spec_.tied) add("lm_head.weight", {spec_.vocabulary, spec_.hidden});
+    if (spec_.final_norm) norm("final_norm");
+    if (spec_.embed_width) add("embed.out.weight", {*spec_.embed_width, spec_.hidden});
+    if (spec_.encoder) return std::move(list_);
+    if (!spec_.tied) add("lm_head.weight", {spec_.vocabulary, spec_.table_width()});
+    if (spec_.head_bias) add("lm_head.bias", {spec_.vocabulary});
     return std::move(list_);
   }
 
@@ -35,9 +41,12 @@ class Lister {
     list_.push_back({std::move(name), std::move(key), layer_, std::move(dims)});
   }
 
-  void norm(const std::string& key) {
-    add(key + ".weight", {spec_.hidden});
-    if (spec_.norm == NormKind::layer_norm) add(key + ".bias", {spec_.hidden});
+  void norm(const std::string& key) { norm(key, spec_.hidden); }
+  void norm(const std::string& key, int64_t width) {
+    add(key + ".weight", {width});
+    list_.back().wide = spec_.wide_norm();
+    list_.back().plus_one = spec_.norm == NormKind::rms_norm_plus_one;
+    if (spec_.norm == NormKind::layer_norm) add(key + ".bias", {width});
   }
 
   void linear(const std::string& key, int64_t out, int64_t in, bool bias) {
@@ -45,18 +54,31 @@ class Lister {
     if (bias) add(key + ".bias", {out});
   }
 
+  /// A norm of its own for each of q and k.
+  void qk_norms(int64_t q_width, int64_t kv_width) {
+    if (spec_.qk_norm == QkNorm::none) return;
+    const bool head = spec_.qk_norm == QkNorm::head;
+    norm("l{i}.q_norm", head ? spec_.head_dim : q_width);
+    norm("l{i}.k_norm", head ? spec_.head_dim : kv_width);
+  }
+
   void block() {
     const int64_t q_width = spec_.heads * spec_.head_dim;
     const int64_t kv_width = spec_.kv_heads * spec_.head_dim;
-    norm("l{i}.norm1");
+    const bool inner = spec_.norm_place != NormPlace::branch;
+    const bool outer = spec_.norm_place == NormPlace::branch || spec_.norm_place == NormPlace::both;
+    if (inner) norm("l{i}.norm1");
     linear("l{i}.q", q_width, spec_.hidden, spec_.qkv_bias);
     linear("l{i}.k", kv_width, spec_.hidden, spec_.qkv_bias);
     linear("l{i}.v", kv_width, spec_.hidden, spec_.qkv_bias);
+    qk_norms(q_width, kv_width);
     linear("l{i}.attn_out", spec_.hidden, q_width, spec_.attention_out_bias);
-    norm("l{i}.norm2");
+    if (outer) norm("l{i}.post_norm1");
+    if (inner && !spec_.shared_norm) norm("l{i}.norm2");
     if (spec_.gated) linear("l{i}.mlp.gate", spec_.ffn, spec_.hidden, spec_.mlp_bias);
     linear("l{i}.mlp.up", spec_.ffn, spec_.hidden, spec_.mlp_bias);
     linear("l{i}.mlp.down", spec_.hidden, spec_.ffn, spec_.mlp_bias);
+    if (outer) norm("l{i}.post_norm2");
   }
 
   const ModelSpec& spec_;
@@ -93,6 +115,8 @@ Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::
     if (rule.groups > 1) value = builder.reshape(value, weight.dims);
   }
   value = builder.cast(value, dtype);
+  if (weight.wide) value = builder.cast(value, DType::f32);
+  if (weight.plus_one) value = builder.add(builder.constant(1.0, DType::f32), value);
   graph[value].name = weight.name;
   graph.outputs.push_back(value);
   return graph;
@@ -145,7 +169,7 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
     }
     weights.push_back(
         {weight.name,
-         {spec.dtype, weight.dims},
+         {weight.wide ? DType::f32 : spec.dtype, weight.dims},
          weight_function(weight, rule_of(weight, names.map), tensor, file_type, spec.dtype)});
   }
   return weights;
@@ -155,10 +179,13 @@ Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
                              const TensorSource& source, std::string_view place) {
   std::set<std::string, std::less<>> used;
   for (const LogicalWeight& weight : logical_weights(spec)) used.insert(tensor_name(weight, names));
-  used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
+  if (!spec.encoder) used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
   for (const std::string& tensor : source.names()) {
     const auto ends = [&](const std::string& end) { return tensor.ends_with(end); };
-    if (used.contains(tensor) || llvm::any_of(names.map.ignorable, ends)) continue;
+    const auto begins = [&](const std::string& begin) { return tensor.starts_with(begin); };
+    if (used.contains(tensor) || llvm::any_of(names.map.ignorable, ends) ||
+        llvm::any_of(names.map.foreign, begins))
+      continue;
     return fail(fmt::format("tensor {} is no part of the model that the config describes",
                             printable(tensor)),
                 std::string(place), "give a config and weights that belong together");

@@ -15,6 +15,8 @@ struct LogicalWeight {
   std::string name, key;
   int64_t layer = 0;  // of a key with "{i}"
   Dims dims;
+  bool wide = false;      // float32, from a tensor that was rounded to the spec's type
+  bool plus_one = false;  // 1 + the tensor, in float32
 };
 
 /// All weights that come from files, in the order of their use.

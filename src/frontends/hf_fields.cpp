@@ -44,7 +44,7 @@ Result<JsonView> HfConfig::find(std::string_view field, const Keys& keys) {
                                    found->pointer(), first),
                        "remove the wrong one");
   }
-  if (!found) found = root_[keys.front()];
+  if (!found) found = keys.empty() ? JsonView(document_.file, nullptr) : root_[keys.front()];
   place(field, *found);
   return *std::move(found);
 }
@@ -66,6 +66,20 @@ Status HfConfig::number(double& out, std::string_view field, const Keys& keys, d
   SINTER_LET(value, view.number_or(fallback));
   out = value;
   return {};
+}
+
+Status HfConfig::optional_size(std::optional<int64_t>& out, std::string_view field, const Keys& keys,
+                               std::optional<int64_t> absent) {
+  SINTER_LET(view, find(field, keys));
+  out = view.value() ? std::nullopt : absent;
+  return view.present() ? size(out.emplace(), field, keys) : Status();
+}
+
+Status HfConfig::optional_number(std::optional<double>& out, std::string_view field,
+                                 const Keys& keys, std::optional<double> absent) {
+  SINTER_LET(view, find(field, keys));
+  out = view.value() ? std::nullopt : absent;
+  return view.present() ? number(out.emplace(), field, keys, 0.0) : Status();
 }
 
 Status HfConfig::flag(bool& out, std::string_view field, const Keys& keys, bool fallback) {
@@ -90,16 +104,48 @@ Status HfConfig::activation(OpKind& out, const Keys& keys, std::string_view fall
                    "supported: " + known);
 }
 
-Status HfConfig::head_dim(ModelSpec& spec, const Keys& keys) {
+Status HfConfig::head_dim(ModelSpec& spec, const Keys& keys, std::optional<int64_t> fallback) {
   if (!keys.empty()) {
     SINTER_LET(view, find("head_dim", keys));
-    if (view.present()) return size(spec.head_dim, "head_dim", keys);
+    if (view.present() || fallback) return size(spec.head_dim, "head_dim", keys, fallback);
   }
   if (spec.hidden % spec.heads != 0)
     return fail(fmt::format("hidden size {} is not divisible by {} heads", spec.hidden, spec.heads),
                 places()("heads"), "give the model's true sizes");
   spec.head_dim = spec.hidden / spec.heads;
   places_["head_dim"] = places_["heads"];
+  return {};
+}
+
+Status HfConfig::windows(ModelSpec& spec, std::optional<int64_t> size, bool typed,
+                         llvm::function_ref<bool(int64_t)> slides) {
+  spec.window = size;
+  for (int64_t layer = 0; layer < std::min(spec.layers, kMostLayers); ++layer)
+    spec.windowed.push_back(spec.window && slides(layer));
+  SINTER_LET(types, find("windowed", {"layer_types"}));
+  if (types.present()) {
+    SINTER_LET(list, types.array());
+    if (static_cast<int64_t>(list->size()) != spec.layers)
+      return types.fail(fmt::format("{} layer types for {} layers", list->size(), spec.layers),
+                        "give one type a layer");
+    for (size_t i = 0; i < list->size(); ++i) {
+      SINTER_LET(type, types[i].string());
+      if (type != "full_attention" && type != "sliding_attention")
+        return types[i].mismatch("full_attention or sliding_attention",
+                                 "other layer types are not supported");
+      const bool sliding = type == "sliding_attention";
+      if (sliding && !spec.window)
+        return types[i].mismatch("full_attention, as there is no window",
+                                 fmt::format("give the window's size ({})", places()("window")));
+      if (!typed && sliding != spec.windowed[i])
+        return types[i].mismatch(spec.windowed[i] ? "sliding_attention" : "full_attention",
+                                 "all layers of this model_type are alike");
+      spec.windowed[i] = sliding;
+    }
+  }
+  // One spec for one meaning.
+  if (!llvm::is_contained(spec.windowed, true)) spec.window.reset();
+  if (!spec.window || !llvm::is_contained(spec.windowed, false)) spec.windowed.clear();
   return {};
 }
 
@@ -114,11 +160,13 @@ FieldPlace HfConfig::places() const {
   };
 }
 
-Status HfConfig::refuse_unread() const {
+Status HfConfig::refuse_unread(llvm::ArrayRef<std::string_view> others) const {
   SINTER_LET(members, root_.object());
   for (const JsonMember& member : *members) {
     const JsonView view = root_[member.key];
-    if (!view.present() || read_.contains(member.key) || is_harmless_key(member.key)) continue;
+    if (!view.present() || read_.contains(member.key) || is_harmless_key(member.key) ||
+        llvm::is_contained(others, member.key))
+      continue;
     return view.mismatch("no such key for this model_type",
                          "remove the key if it does not change the model's results");
   }

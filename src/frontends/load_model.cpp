@@ -56,11 +56,30 @@ Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source
               "give weights that belong to the config's model_type");
 }
 
+/// Spells the layout's tensors as these weights do.
+void adopt_spellings(WeightMap& map, const TensorSource& source) {
+  const std::vector<std::string> names = source.names();
+  for (const auto& [usual, old] : map.spellings) {
+    if (llvm::none_of(names, [&](const std::string& name) { return name.ends_with(old); })) continue;
+    for (auto& [weight, rule] : map.rules)
+      if (rule.tensor.ends_with(usual))
+        rule.tensor.replace(rule.tensor.size() - usual.size(), usual.size(), old);
+  }
+}
+
+/// Frequencies that depend on the length of the text are chosen for the longest that is wanted.
+void choose_context(ModelSpec& spec, int64_t context) {
+  const bool two_sets = spec.rope && spec.rope->scaling == RopeScaling::longrope;
+  if (two_sets && context <= spec.rope->original_max_positions)
+    spec.max_positions = std::min(spec.max_positions, spec.rope->original_max_positions);
+}
+
 /// The last step for every kind of model with a spec.
 Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                            std::shared_ptr<const TensorSource> tensors, const std::string& path,
                            const std::string& weights_path, const LoadOptions& options) {
   if (options.dtype) spec.dtype = *options.dtype;
+  choose_context(spec, options.context);
   if (options.streaming) {
     if (!spec.rope)
       return fail("a streaming cache needs rotary positions, the model has learned ones", path,
@@ -102,8 +121,9 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
     tensors = std::move(source);
     SINTER_LET(prefix, find_prefix(names.map, *tensors, weights.string()));
     names.prefix = prefix;
+    adopt_spellings(names.map, *tensors);
     // Many files leave the key out: a model without an output projection uses the embedding table.
-    if (!tensors->find(names.map.rules.at("lm_head.weight").tensor)) model.spec.tied = true;
+    if (!model.spec.encoder && !tensors->find(names.map.rules.at("lm_head.weight").tensor)) model.spec.tied = true;
     SINTER_TRY(refuse_unused_tensors(model.spec, names, *tensors, weights.string()));
   }
   return finish(std::move(model.spec), names, std::move(tensors), path, weights.string(), options);

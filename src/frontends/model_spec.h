@@ -1,5 +1,5 @@
-// What a decoder-only transformer is, whatever family it comes from: the one description that
-// config readers produce and build_model turns into a Module.
+// What a transformer is, whatever family it comes from: the one description that config readers
+// produce and build_model turns into a Module.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,57 @@ namespace sinter {
 
 /// Bound of every size: far above any model, low enough that products of a few stay below 2^63.
 inline constexpr int64_t kLargestSize = int64_t{1} << 28;
+inline constexpr int64_t kMostLayers = 4096;
 
-enum class NormKind : uint8_t { layer_norm, rms_norm };  // layer_norm: with weight and bias
-
-enum class ResidualForm : uint8_t {
-  sequential,  // x1 = x + attention(norm1(x)); x2 = x1 + mlp(norm2(x1))
-  parallel,    // x1 = x + attention(norm1(x)) + mlp(norm2(x))
+enum class NormKind : uint8_t {
+  layer_norm,         // with weight and bias
+  rms_norm,           // rounded, then times the weight
+  rms_norm_wide,      // times the weight in float32, then rounded (OLMo 2)
+  rms_norm_plus_one,  // times 1 + weight in float32, then rounded (Gemma)
 };
 
-enum class RopeScaling : uint8_t { none, linear, llama3 };
+enum class ResidualForm : uint8_t {
+  sequential,  // x1 = branch1(x, attention); x2 = branch2(x1, mlp)
+  parallel,    // x1 = x + attention(norm1(x)) + mlp(norm2(x)); norms stand before
+};
+
+/// Where the norms of a branch f stand.
+enum class NormPlace : uint8_t {
+  before,  // x + f(norm(x))
+  after,   // norm(x + f(x))
+  branch,  // x + post_norm(f(x))
+  both,    // x + post_norm(f(norm(x)))
+};
+
+/// What the norms of queries and keys, before rotation, take as a row.
+enum class QkNorm : uint8_t {
+  none,
+  head,        // the elements of one head; one weight for all heads
+  projection,  // the elements of all heads
+};
+
+enum class RopeScaling : uint8_t { none, linear, llama3, yarn, longrope };
 
 /// Rotary positions. Pair i of a head turns by position * f(i), f(i) = theta^(-2i/rotary), scaled:
-///   linear: f / factor
-///   llama3: wavelengths above original_max_positions / low_freq_factor are divided by `factor`,
-///           those below original_max_positions / high_freq_factor stay, a linear blend in between
+///   linear:   f / factor
+///   llama3:   wavelengths above original_max_positions / low_freq_factor are divided by `factor`,
+///             those below original_max_positions / high_freq_factor stay, a linear blend in between
+///   yarn:     f / factor for pairs that turn fewer than beta_slow times in original_max_positions,
+///             f for those that turn more than beta_fast times, a linear blend over the pairs in
+///             between, whose bounds are whole pairs if `truncate`
+///   longrope: f / short_factors[i] in a model of at most original_max_positions, else
+///             f / long_factors[i]
 struct Rope {
   double theta = 10000.0;
   int64_t rotary = 0;            // leading elements of a head that turn; even
   std::string pairing = "half";  // as attribute `pairing` of op rope
   RopeScaling scaling = RopeScaling::none;
-  double factor = 1.0;                                   // linear, llama3
+  double factor = 1.0;                                   // linear, llama3, yarn
   double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
-  int64_t original_max_positions = 0;                    // llama3
+  double beta_fast = 32.0, beta_slow = 1.0;              // yarn
+  bool truncate = true;                                  // yarn
+  std::vector<double> short_factors = {}, long_factors = {};  // longrope: rotary / 2 each
+  int64_t original_max_positions = 0;                    // llama3, yarn, longrope
   double attention_factor = 1.0;                         // cos and sin are multiplied by it
   friend bool operator==(const Rope&, const Rope&) = default;
 };
@@ -54,6 +83,7 @@ struct StreamingCache {
 struct ModelSpec {
   std::string name;
   DType dtype = DType::f32;  // of weights, activations and caches
+  bool encoder = false;      // tokens see all of their sequence; the result is the last hidden state
   int64_t vocabulary = 0;
   int64_t hidden = 0;
   int64_t layers = 0;
@@ -62,21 +92,49 @@ struct ModelSpec {
   int64_t head_dim = 0;
   int64_t ffn = 0;            // width of the MLP
   int64_t max_positions = 0;  // longest sequence
+
+  // From tokens to the residual stream: rows of the table, times embed_scale, projected to hidden if
+  // the table has another width, plus rows of the tables of positions and token types, normed.
+  std::optional<int64_t> embed_width;  // of the table; absent: hidden
+  double embed_scale = 1.0;
+  int64_t token_types = 0;  // 0: none
+  bool embed_norm = false;
+  bool final_norm = true;
+  bool tied = false;       // the output projection is the embedding table
+  bool head_bias = false;  // of the output projection
+  std::optional<double> logit_softcap;  // logits = cap * tanh(logits / cap)
+
   NormKind norm = NormKind::layer_norm;
   double norm_eps = 1e-5;
+  NormPlace norm_place = NormPlace::before;
   ResidualForm residual = ResidualForm::sequential;
-  std::optional<Rope> rope;          // absent: a learned table of positions is added
-  OpKind activation = OpKind::gelu;  // one of the activations below
-  bool gated = false;  // down(activation(gate(x)) * up(x)), else down(activation(up(x)))
+  bool shared_norm = false;  // parallel: norm2 is norm1
+
+  std::optional<Rope> rope;        // absent: a learned table of positions is added
+  std::optional<Rope> local_rope;  // of the layers with a window, where it differs
+  QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false;
   bool attention_out_bias = false;
-  bool mlp_bias = false;
-  bool tied = false;                    // the output projection is the embedding table
   double attention_scale = 0.0;         // of q·k
   bool scale_by_inverse_layer = false;  // layer i divides attention_scale by i + 1
-  std::optional<int64_t> window;        // keys a query sees, itself included
+  std::optional<double> attention_softcap;  // scores = cap * tanh(scores / cap)
+  std::optional<int64_t> window;            // keys a query sees, itself included
+  std::vector<bool> windowed;               // the layers with the window; empty: all
   std::optional<StreamingCache> streaming;  // how a run keeps keys and values; of no file
-  std::vector<int64_t> eos;             // ids that end a text; may lie outside the vocabulary
+
+  OpKind activation = OpKind::gelu;  // one of the activations below
+  bool gated = false;  // down(activation(gate(x)) * up(x)), else down(activation(up(x)))
+  bool mlp_bias = false;
+  std::vector<int64_t> eos;  // ids that end a text; may lie outside the vocabulary
+
+  bool has_window(int64_t layer) const {
+    return window && (windowed.empty() || windowed[static_cast<size_t>(layer)]);
+  }
+  int64_t table_width() const { return embed_width.value_or(hidden); }
+  /// Norms multiply by a float32 weight before they round.
+  bool wide_norm() const {
+    return norm == NormKind::rms_norm_wide || norm == NormKind::rms_norm_plus_one;
+  }
 
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
@@ -88,16 +146,19 @@ std::string activation_list();
 std::string_view to_string(NormKind kind);
 std::string_view to_string(ResidualForm form);
 std::string_view to_string(RopeScaling scaling);
+std::string_view to_string(NormPlace place);
+std::string_view to_string(QkNorm norm);
 
 /// Where a field of a spec stands in its file, for messages: "config.json: /num_attention_heads".
-/// Field names are those of ModelSpec and, with "rope." before them, of Rope.
+/// Field names are those of ModelSpec and, with "rope." or "local_rope." before them, of Rope.
 using FieldPlace = std::function<std::string(std::string_view field)>;
 
 /// Every rule between the fields: ranges, divisibility, finite positive numbers, sizes that fit.
 Status check_spec(const ModelSpec& spec, const FieldPlace& place);
 
-/// Frequencies f(i) of a Rope that passed check_spec, computed in double; rotary/2 of them.
-std::vector<double> rope_frequencies(const Rope& rope);
+/// Scaled frequencies of a Rope that passed check_spec, for a model of `max_positions`, computed in
+/// double; rotary/2 of them.
+std::vector<double> rope_frequencies(const Rope& rope, int64_t max_positions);
 
 /// How a weight of the model is cut out of a tensor of the model's files: the tensor is transposed
 /// if it is stored [in, out]; its output axis is then seen as [groups, group_rows], of which the
@@ -115,9 +176,12 @@ struct TensorRule {
 /// The names of one checkpoint layout. Keys are weight names as build_model gives them, with "{i}"
 /// for the layer ("embed.weight", "l{i}.q.bias").
 struct WeightMap {
-  std::vector<std::string> prefixes;  // what "{p}" may be; the first is the usual one
-  std::map<std::string, TensorRule, std::less<>> rules;
-  std::vector<std::string> ignorable;  // ends of names of tensors that no model needs
+  std::vector<std::string> prefixes = {};  // what "{p}" may be; the first is the usual one
+  std::map<std::string, TensorRule, std::less<>> rules = {};
+  std::vector<std::string> ignorable = {};  // ends of names of tensors that no model needs
+  std::vector<std::string> foreign = {};    // beginnings of names of other models' tensors
+  /// Parts of names that older checkpoints spell otherwise: {usual, old}.
+  std::vector<std::pair<std::string, std::string>> spellings = {};
 
   /// The layout of a model without files: every weight is the tensor of its own name.
   static WeightMap identity() { return {}; }

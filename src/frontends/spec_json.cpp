@@ -32,9 +32,28 @@ class Reader {
     return {};
   }
 
+  /// The fallback is the value that `out` has.
   Status flag(bool& out, std::string_view key) {
-    SINTER_LET(value, at(key).boolean_or(false));
+    SINTER_LET(value, at(key).boolean_or(out));
     out = value;
+    return {};
+  }
+
+  Status optional_size(std::optional<int64_t>& out, std::string_view key) {
+    return at(key).present() ? size(out.emplace(), key) : Status();
+  }
+
+  Status optional_number(std::optional<double>& out, std::string_view key) {
+    return at(key).present() ? number(out.emplace(), key) : Status();
+  }
+
+  Status numbers(std::vector<double>& out, std::string_view key) {
+    const JsonView view = at(key);
+    SINTER_LET(list, view.array());
+    for (size_t i = 0; i < list->size(); ++i) {
+      SINTER_LET(value, view[i].number());
+      out.push_back(value);
+    }
     return {};
   }
 
@@ -95,29 +114,102 @@ Status read_activation(ModelSpec& spec, Reader& reader) {
   return {};
 }
 
-Status read_rope(ModelSpec& spec, Reader& outer) {
-  const JsonView view = outer.at("rope");
-  if (view.value() && !view.present()) return {};
-  if (!view.value() || !view.value()->object())
-    return view.mismatch("an object, or null for learned positions");
+Status read_rope_scaling(Rope& rope, Reader& reader) {
+  SINTER_TRY(reader.choice(rope.scaling, "scaling",
+                           {RopeScaling::none, RopeScaling::linear, RopeScaling::llama3,
+                            RopeScaling::yarn, RopeScaling::longrope},
+                           std::optional(RopeScaling::none)));
+  SINTER_TRY(reader.number(rope.attention_factor, "attention_factor", 1.0));
+  if (rope.scaling == RopeScaling::none) return {};
+  if (rope.scaling != RopeScaling::longrope) SINTER_TRY(reader.number(rope.factor, "factor"));
+  if (rope.scaling == RopeScaling::linear) return {};
+  SINTER_TRY(reader.size(rope.original_max_positions, "original_max_positions"));
+  if (rope.scaling == RopeScaling::llama3) {
+    SINTER_TRY(reader.number(rope.low_freq_factor, "low_freq_factor"));
+    return reader.number(rope.high_freq_factor, "high_freq_factor");
+  }
+  if (rope.scaling == RopeScaling::yarn) {
+    SINTER_TRY(reader.number(rope.beta_fast, "beta_fast", 32.0));
+    SINTER_TRY(reader.number(rope.beta_slow, "beta_slow", 1.0));
+    return reader.flag(rope.truncate, "truncate");
+  }
+  SINTER_TRY(reader.numbers(rope.short_factors, "short_factors"));
+  return reader.numbers(rope.long_factors, "long_factors");
+}
+
+Result<Rope> read_rope(const JsonView& view, int64_t head_dim) {
   Reader reader(view);
   Rope rope;
   SINTER_TRY(reader.number(rope.theta, "theta"));
-  SINTER_TRY(reader.size(rope.rotary, "rotary", spec.head_dim));
+  SINTER_TRY(reader.size(rope.rotary, "rotary", head_dim));
   SINTER_LET(pairing, reader.at("pairing").string_or("half"));
   rope.pairing = pairing;
-  SINTER_TRY(reader.choice(rope.scaling, "scaling",
-                           {RopeScaling::none, RopeScaling::linear, RopeScaling::llama3},
-                           std::optional(RopeScaling::none)));
-  SINTER_TRY(reader.number(rope.attention_factor, "attention_factor", 1.0));
-  if (rope.scaling != RopeScaling::none) SINTER_TRY(reader.number(rope.factor, "factor"));
-  if (rope.scaling == RopeScaling::llama3) {
-    SINTER_TRY(reader.number(rope.low_freq_factor, "low_freq_factor"));
-    SINTER_TRY(reader.number(rope.high_freq_factor, "high_freq_factor"));
-    SINTER_TRY(reader.size(rope.original_max_positions, "original_max_positions"));
-  }
+  SINTER_TRY(read_rope_scaling(rope, reader));
   SINTER_TRY(reader.refuse_others());
-  spec.rope = std::move(rope);
+  return rope;
+}
+
+Status read_ropes(ModelSpec& spec, Reader& outer) {
+  const JsonView view = outer.at("rope"), local = outer.at("local_rope");
+  if (view.present() || !view.value()) {
+    if (!view.value() || !view.value()->object())
+      return view.mismatch("an object, or null for learned positions");
+    SINTER_LET(rope, read_rope(view, spec.head_dim));
+    spec.rope = std::move(rope);
+  }
+  if (local.present()) {
+    SINTER_TRY(local.object());
+    SINTER_LET(rope, read_rope(local, spec.head_dim));
+    spec.local_rope = std::move(rope);
+  }
+  return {};
+}
+
+Status read_embedding(ModelSpec& spec, Reader& reader) {
+  SINTER_TRY(reader.flag(spec.encoder, "encoder"));
+  SINTER_TRY(reader.optional_size(spec.embed_width, "embed_width"));
+  SINTER_TRY(reader.number(spec.embed_scale, "embed_scale", 1.0));
+  const JsonView types = reader.at("token_types");
+  SINTER_LET(count, types.integer_or(0, 0, kLargestSize));
+  spec.token_types = count;
+  SINTER_TRY(reader.flag(spec.embed_norm, "embed_norm"));
+  SINTER_TRY(reader.flag(spec.final_norm, "final_norm"));
+  SINTER_TRY(reader.flag(spec.tied, "tied"));
+  SINTER_TRY(reader.flag(spec.head_bias, "head_bias"));
+  return reader.optional_number(spec.logit_softcap, "logit_softcap");
+}
+
+Status read_norms(ModelSpec& spec, Reader& reader) {
+  SINTER_TRY(reader.choice(spec.norm, "norm",
+                           {NormKind::layer_norm, NormKind::rms_norm, NormKind::rms_norm_wide,
+                            NormKind::rms_norm_plus_one}));
+  SINTER_TRY(reader.number(spec.norm_eps, "norm_eps"));
+  SINTER_TRY(reader.choice(spec.norm_place, "norm_place",
+                           {NormPlace::before, NormPlace::after, NormPlace::branch, NormPlace::both},
+                           std::optional(NormPlace::before)));
+  SINTER_TRY(reader.choice(spec.residual, "residual",
+                           {ResidualForm::sequential, ResidualForm::parallel},
+                           std::optional(ResidualForm::sequential)));
+  SINTER_TRY(reader.flag(spec.shared_norm, "shared_norm"));
+  return reader.choice(spec.qk_norm, "qk_norm", {QkNorm::none, QkNorm::head, QkNorm::projection},
+                       std::optional(QkNorm::none));
+}
+
+Status read_attention(ModelSpec& spec, Reader& reader) {
+  SINTER_TRY(reader.flag(spec.qkv_bias, "qkv_bias"));
+  SINTER_TRY(reader.flag(spec.attention_out_bias, "attention_out_bias"));
+  SINTER_TRY(reader.number(spec.attention_scale, "attention_scale",
+                           1.0 / std::sqrt(static_cast<double>(spec.head_dim))));
+  SINTER_TRY(reader.flag(spec.scale_by_inverse_layer, "scale_by_inverse_layer"));
+  SINTER_TRY(reader.optional_number(spec.attention_softcap, "attention_softcap"));
+  SINTER_TRY(reader.optional_size(spec.window, "window"));
+  const JsonView windowed = reader.at("windowed");
+  if (!windowed.present()) return {};
+  SINTER_LET(list, windowed.array());
+  for (size_t i = 0; i < list->size(); ++i) {
+    SINTER_LET(has_window, windowed[i].boolean());
+    spec.windowed.push_back(has_window);
+  }
   return {};
 }
 
@@ -148,23 +240,13 @@ Result<ModelSpec> read_spec(const JsonDocument& document) {
   spec.name = name;
   SINTER_TRY(reader.choice(spec.dtype, "dtype", {DType::f32, DType::f16, DType::bf16}));
   SINTER_TRY(read_sizes(spec, reader));
-  SINTER_TRY(reader.choice(spec.norm, "norm", {NormKind::layer_norm, NormKind::rms_norm}));
-  SINTER_TRY(reader.number(spec.norm_eps, "norm_eps"));
-  SINTER_TRY(reader.choice(spec.residual, "residual",
-                           {ResidualForm::sequential, ResidualForm::parallel},
-                           std::optional(ResidualForm::sequential)));
-  SINTER_TRY(read_rope(spec, reader));
+  SINTER_TRY(read_embedding(spec, reader));
+  SINTER_TRY(read_norms(spec, reader));
+  SINTER_TRY(read_ropes(spec, reader));
+  SINTER_TRY(read_attention(spec, reader));
   SINTER_TRY(read_activation(spec, reader));
   SINTER_TRY(reader.flag(spec.gated, "gated"));
-  SINTER_TRY(reader.flag(spec.qkv_bias, "qkv_bias"));
-  SINTER_TRY(reader.flag(spec.attention_out_bias, "attention_out_bias"));
   SINTER_TRY(reader.flag(spec.mlp_bias, "mlp_bias"));
-  SINTER_TRY(reader.flag(spec.tied, "tied"));
-  SINTER_TRY(reader.number(spec.attention_scale, "attention_scale",
-                           1.0 / std::sqrt(static_cast<double>(spec.head_dim))));
-  SINTER_TRY(reader.flag(spec.scale_by_inverse_layer, "scale_by_inverse_layer"));
-  if (const JsonView window = reader.at("window"); window.present())
-    SINTER_TRY(reader.size(spec.window.emplace(), "window"));
   if (const JsonView eos = reader.at("eos"); eos.present()) {
     SINTER_LET(ids, eos.array());
     for (size_t i = 0; i < ids->size(); ++i) {
@@ -180,55 +262,6 @@ Result<ModelSpec> read_spec(const JsonDocument& document) {
   };
   SINTER_TRY(check_spec(spec, place));
   return spec;
-}
-
-std::string print_spec(const ModelSpec& spec) {
-  std::string out = "{\n  \"sinter_spec\": 1";
-  const auto put = [&](std::string_view key, const std::string& value) {
-    out += fmt::format(",\n  \"{}\": {}", key, value);
-  };
-  const auto text = [&](std::string_view key, std::string_view value) {
-    put(key, json_quoted(value));
-  };
-  const auto number = [&](std::string_view key, auto value) { put(key, fmt::format("{}", value)); };
-  text("name", spec.name);
-  text("dtype", to_string(spec.dtype));
-  number("vocabulary", spec.vocabulary);
-  number("hidden", spec.hidden);
-  number("layers", spec.layers);
-  number("heads", spec.heads);
-  number("kv_heads", spec.kv_heads);
-  number("head_dim", spec.head_dim);
-  number("ffn", spec.ffn);
-  number("max_positions", spec.max_positions);
-  text("norm", to_string(spec.norm));
-  number("norm_eps", spec.norm_eps);
-  text("residual", to_string(spec.residual));
-  if (spec.rope) {
-    const Rope& rope = *spec.rope;
-    std::string value =
-        fmt::format("{{\"theta\": {}, \"rotary\": {}, \"pairing\": \"{}\", \"scaling\": \"{}\"",
-                    rope.theta, rope.rotary, rope.pairing, to_string(rope.scaling));
-    if (rope.scaling != RopeScaling::none) value += fmt::format(", \"factor\": {}", rope.factor);
-    if (rope.scaling == RopeScaling::llama3)
-      value += fmt::format(
-          ", \"low_freq_factor\": {}, \"high_freq_factor\": {}, \"original_max_positions\": {}",
-          rope.low_freq_factor, rope.high_freq_factor, rope.original_max_positions);
-    put("rope", value + fmt::format(", \"attention_factor\": {}}}", rope.attention_factor));
-  } else {
-    put("rope", "null");
-  }
-  text("activation", op_info(spec.activation).name);
-  number("gated", spec.gated);
-  number("qkv_bias", spec.qkv_bias);
-  number("attention_out_bias", spec.attention_out_bias);
-  number("mlp_bias", spec.mlp_bias);
-  number("tied", spec.tied);
-  number("attention_scale", spec.attention_scale);
-  number("scale_by_inverse_layer", spec.scale_by_inverse_layer);
-  put("window", spec.window ? std::to_string(*spec.window) : "null");
-  put("eos", fmt::format("[{}]", fmt::join(spec.eos, ", ")));
-  return out + "\n}\n";
 }
 
 }  // namespace sinter

@@ -50,6 +50,11 @@ class FusionState {
   std::optional<Verdict> cut_rows(Question& q) const;
   std::optional<Verdict> ports(const Question& q) const;
   std::optional<Verdict> read_fits(const Question& q, ValueId reader, const Read& read) const;
+  /// What a read meets in the merged group's rows.
+  enum class Place : uint8_t { own_element, own_row, elsewhere };
+  Place place_of(const Question& q, const Read& read) const;
+  /// No value that is read at another element depends on another such value.
+  std::optional<Verdict> recomputed_once(const Question& q) const;
   std::optional<Verdict> states(const Question& q) const;
   std::optional<Verdict> profit(const Question& q) const;
   double seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;

@@ -7,6 +7,31 @@
 namespace sinter {
 namespace {
 
+/// `e` with `variable` + `by` in place of `variable`.
+IndexExpr shifted(const IndexExpr& e, uint32_t variable, int64_t by) {
+  IndexExpr result(e.constant());
+  for (const IndexExpr::Term& term : e.terms()) {
+    IndexExpr::Atom atom = term.atom;
+    IndexExpr value;
+    if (atom.kind == IndexExpr::Atom::Kind::variable) {
+      value = IndexExpr::variable(atom.variable);
+      if (atom.variable == variable) value += IndexExpr(SymExpr(by));
+    } else {
+      atom.operand = std::make_shared<const IndexExpr>(shifted(*atom.operand, variable, by));
+      value = IndexExpr::from_atom(std::move(atom));
+    }
+    result += value * term.coefficient;
+  }
+  return result;
+}
+
+/// The number of the loop variable that `e` is.
+std::optional<uint32_t> as_variable(const IndexExpr& e) {
+  if (e.terms().size() != 1 || e.terms()[0].atom.kind != IndexExpr::Atom::Kind::variable) return std::nullopt;
+  const uint32_t number = e.terms()[0].atom.variable;
+  return e == IndexExpr::variable(number) ? std::optional(number) : std::nullopt;
+}
+
 /// Pulls the result of an op, as a graph of primitives whose inputs are the op's operands, back to
 /// the reads of those operands.
 class Puller {
@@ -19,6 +44,7 @@ class Puller {
 
  private:
   void pull_reduce(const Op& op, const IndexMap& coords);
+  void pull_concat(const Op& op, const IndexMap& coords, const Dims& space);
   void read(uint32_t operand, const IndexMap& coords, const Dims& space, bool loaded);
 
   const Graph& graph_;
@@ -81,18 +107,35 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
       return pull(op.operands[2], {coords[0]}, space);
     default: break;
   }
-  int64_t begin = 0;  // of a concatenated part
+  if (op.kind == OpKind::concat) return pull_concat(op, coords, space);
+  for (ValueId operand : op.operands)
+    pull(operand, broadcast_coords(primitives_[operand].type.dims, op.type.dims, coords), space);
+}
+
+/// A part is pulled in a loop over its own extent, so that what is known of the range of its
+/// coordinates simplifies them; its reads are then told in the loop over the whole.
+void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space) {
+  const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+  const std::optional<uint32_t> variable = as_variable(coords[axis]);
+  int64_t begin = 0;
   for (ValueId operand : op.operands) {
-    const Dims& dims = primitives_[operand].type.dims;
-    if (op.kind == OpKind::concat) {
-      const int64_t axis = op.attrs.get<int64_t>(AttrName::axis);
-      IndexMap part = coords;
-      part[axis] += IndexExpr(SymExpr(0) - SymExpr(begin));
-      begin += dims[axis].constant();
-      pull(operand, part, space);
-    } else {
-      pull(operand, broadcast_coords(dims, op.type.dims, coords), space);
-    }
+    const Dim extent = primitives_[operand].type.dims[axis];
+    const size_t before = facts_.reads.size();
+    IndexMap part = coords;
+    Dims own = space;
+    if (variable)
+      own[*variable] = extent;
+    else
+      part[axis] += IndexExpr(SymExpr(-begin));
+    visited_.clear();  // the same place in another part's loop is another place
+    pull(operand, part, own);
+    if (variable)
+      for (Read& read : llvm::drop_begin(facts_.reads, before)) {
+        if (read.loaded || read.space != own) continue;
+        for (IndexExpr& e : read.coords) e = shifted(e, *variable, -begin);
+        read.space = space;
+      }
+    begin += extent.constant();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "frontends/build_model.h"
 #include "frontends/load_model.h"
 #include "frontends/safetensors.h"
 #include "runtime/host_eval.h"
@@ -29,9 +30,9 @@ HostTensor ints(const std::vector<int32_t>& values) {
 /// A loaded model and its evaluated weights and caches, by name.
 class HostModel {
  public:
-  explicit HostModel(const std::string& name) {
+  HostModel(const std::string& name, const LoadOptions& options) {
     const std::string folder = fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name);
-    auto loaded = load_model(folder);
+    auto loaded = load_model(folder, options);
     REQUIRE_MESSAGE(loaded, loaded.error().message());
     model_ = std::move(*loaded);
     reference_.emplace(*SafetensorsFile::open(folder + "/reference.safetensors"));
@@ -41,10 +42,14 @@ class HostModel {
       REQUIRE_MESSAGE(values, values.error().message());
       leaves_[weight.name] = std::move(values->front());
     }
-    for (const State& state : model_.module.states)
-      leaves_[state.name] = tensor_of(
-          DType::f32, {kCacheRows, state.type.dims[1].constant()},
-          std::vector<float>(static_cast<size_t>(kCacheRows * state.type.dims[1].constant())));
+    for (const State& state : model_.module.states) {
+      std::vector<int64_t> dims{kCacheRows};
+      for (Dim dim : DimsRef(state.type.dims).drop_front()) dims.push_back(dim.constant());
+      int64_t count = 1;
+      for (int64_t dim : dims) count *= dim;
+      leaves_[state.name] =
+          tensor_of(DType::f32, std::move(dims), std::vector<float>(static_cast<size_t>(count)));
+    }
   }
 
   /// Runs an entry on these inputs; the caches keep what it appends. Returns logits, then `keep`.
@@ -126,18 +131,16 @@ std::vector<HostTensor> arguments(const HostModel& model, const std::vector<int3
   return {ints(tokens), ints(pos), ints(which), ints(first), ints(wanted)};
 }
 
-void check_golden(const std::string& name) {
+void check_golden(const std::string& name, const LoadOptions& options = {}) {
   CAPTURE(name);
   constexpr double kTolerance = 5e-5;  // float32 in two orders of summation
-  HostModel model(name);
+  HostModel model(name, options);
   std::vector<int32_t> all(kSequences * kLength);
   std::iota(all.begin(), all.end(), 0);
 
-  std::vector<std::string> stream{"embed"};
-  const bool parallel = model.spec().residual == ResidualForm::parallel;
-  for (int64_t layer = 0; layer + 1 < model.spec().layers; ++layer)
-    stream.push_back(fmt::format("l{}.{}", layer, parallel ? "res" : "res2"));
-  stream.push_back("final_norm");
+  std::vector<std::string> stream;
+  for (int64_t i = 0; i <= model.spec().layers; ++i)
+    stream.push_back(hidden_state_name(model.spec(), i));
   const auto results = model.run("prefill", arguments(model, all), stream);
   CHECK(largest_difference(results[0], model.reference("logits"), all) < kTolerance);
   for (size_t i = 0; i < stream.size(); ++i) {
@@ -147,7 +150,7 @@ void check_golden(const std::string& name) {
   }
 
   // The last token of each sequence, decoded after a prefill of the others.
-  HostModel stepwise(name);
+  HostModel stepwise(name, options);
   std::vector<int32_t> prompt, last;
   for (int32_t token : all) (token % kLength == kLength - 1 ? last : prompt).push_back(token);
   auto prefill = arguments(stepwise, prompt);
@@ -159,12 +162,21 @@ void check_golden(const std::string& name) {
         kTolerance);
 }
 
-TEST_CASE("gpt2") { check_golden("gpt2"); }
-TEST_CASE("gpt_neox, parallel") { check_golden("gpt_neox_parallel"); }
-TEST_CASE("gpt_neox, sequential") { check_golden("gpt_neox_sequential"); }
-TEST_CASE("llama") { check_golden("llama"); }
-TEST_CASE("llama 3 with grouped queries and scaled positions") {
-  check_golden("llama3_gqa_scaled_rope");
+TEST_CASE("decoders of every family") {
+  for (const char* name :
+       {"falcon_multi_query", "falcon_new_two_norms", "falcon_sequential", "gemma2", "gemma3_text",
+        "gpt2", "gpt2_switches", "gpt_neox_no_bias_full_rotary", "gpt_neox_parallel",
+        "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope", "llama_bias_yarn",
+        "llama_linear_gelu", "mistral_window", "olmo2", "opt", "opt_no_bias_no_final_norm",
+        "opt_post_norm_projected", "phi", "phi3", "phi3_longrope_short", "phi_qk_norm_grouped",
+        "qwen2", "qwen2_mixed_windows", "qwen3", "qwen3_bias_windows"})
+    check_golden(name);
+}
+
+TEST_CASE("texts beyond the original context have the long factors") {
+  LoadOptions options;
+  options.context = 64;
+  check_golden("phi3_longrope_long", options);
 }
 
 }  // namespace

@@ -74,9 +74,9 @@ TEST_CASE("rotary positions") {
   refuses(with(llama_config(), "rope_parameters", R"({"rope_theta": -1.5})"),
           "config.json: /rope_parameters/rope_theta: rope.theta is -1.5, not a number in 1e-30 .. "
           "1e+30; give a positive finite number");
-  refuses(with(llama_config(), "rope_scaling", R"({"type": "yarn", "factor": 4})"),
-          "config.json: /rope_scaling/type: rope type 'yarn' is not supported; supported: default, "
-          "linear, llama3");
+  refuses(with(llama_config(), "rope_scaling", R"({"type": "ntk", "factor": 4})"),
+          "config.json: /rope_scaling/type: rope type 'ntk' is not supported; supported: default, "
+          "linear, dynamic, llama3, yarn, longrope, su");
   refuses(with(llama_config(), "rope_scaling", R"({"type": "linear"})"),
           "config.json: /rope_scaling/factor: expected a number, got nothing; correct this value");
   refuses(with(llama_config(), "rope_scaling", R"({"type": "linear", "factor": 0})"),
@@ -113,8 +113,16 @@ TEST_CASE("norms") {
 
 TEST_CASE("families, activations, element types") {
   refuses(with(llama_config(), "model_type", "\"mamba\\n\""),
-          "config.json: /model_type: model_type 'mamba\\x0a' is not supported; supported: gpt2, "
-          "gpt_neox, llama");
+          "config.json: /model_type: model_type 'mamba\\x0a' is not supported; supported: bert, "
+          "falcon, gemma2, gemma3, gemma3_text, gpt2, gpt_neox, llama, mistral, olmo2, opt, phi, "
+          "phi3, qwen2, qwen3, RefinedWeb, RefinedWebModel");
+  refuses(with(llama_config(), "model_type", "\"mixtral\""),
+          "config.json: /model_type: model_type 'mixtral' is not supported; supported: bert, "
+          "falcon, gemma2, gemma3, gemma3_text, gpt2, gpt_neox, llama, mistral, olmo2, opt, phi, "
+          "phi3, qwen2, qwen3, RefinedWeb, RefinedWebModel");
+  refuses(with(llama_config(), "num_local_experts", "8"),
+          "config.json: /num_local_experts: expected no such key for this model_type, got 8; remove "
+          "the key if it does not change the model's results");
   refuses(without(llama_config(), "model_type"),
           "config.json: /model_type: expected a string, got nothing; correct this value");
   refuses(with(llama_config(), "architectures", "[\"LlamaForSequenceClassification\"]"),

@@ -73,7 +73,7 @@ TEST_CASE("llama: scaled rotary positions in the three generations") {
       spec_of(with(base, "rope_scaling", R"({"type": "linear", "factor": 2})"));
   CHECK(linear.rope->scaling == RopeScaling::linear);
   CHECK(linear.rope->factor == 2.0);
-  CHECK(rope_frequencies(*linear.rope)[0] == 0.5);
+  CHECK(rope_frequencies(*linear.rope, 20)[0] == 0.5);
 }
 
 TEST_CASE("llama3 scaling without an original length takes the model's") {
@@ -195,7 +195,7 @@ TEST_CASE("rotary frequencies: short wavelengths stay, long ones stretch, a blen
                              3.428102195952591e-05,
                              6.647869871181235e-06,
                              1.2891731721515574e-06};
-  const std::vector<double> frequencies = rope_frequencies(rope);
+  const std::vector<double> frequencies = rope_frequencies(rope, 64);
   REQUIRE(frequencies.size() == 8);
   for (size_t i = 0; i < 8; ++i)
     CHECK(frequencies[i] == doctest::Approx(expected[i]).epsilon(1e-12));

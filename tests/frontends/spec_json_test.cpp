@@ -96,7 +96,8 @@ TEST_CASE("specs that must be refused") {
   refuses(with(llama_spec(), "rope", R"({"theta": 10000, "pairing": "both"})"),
           "small.json: /rope/pairing: rope pairing 'both' is unknown; use half or interleaved");
   refuses(with(llama_spec(), "norm", "\"batch_norm\""),
-          "small.json: /norm: 'batch_norm' is not a known norm; use one of layer_norm, rms_norm");
+          "small.json: /norm: 'batch_norm' is not a known norm; use one of layer_norm, rms_norm, "
+          "rms_norm_wide, rms_norm_plus_one");
   refuses(with(llama_spec(), "norm_eps", "0"),
           "small.json: /norm_eps: norm_eps is 0, not a number in 1e-30 .. 1000000; give a positive "
           "finite number");

@@ -1,0 +1,79 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "driver/embed.h"
+#include "driver/text.h"
+
+namespace sinter {
+namespace {
+
+struct EmbedCommand : CommandOptions {
+  std::vector<std::string> texts, tokens;
+  std::string pooling;
+  bool normalize = false;
+};
+
+Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options) {
+  if (options.texts.empty() == options.tokens.empty())
+    return fail("give either --text or --tokens", "sinter embed", {}, ExitCode::usage);
+  std::vector<std::vector<int32_t>> texts;
+  for (const std::string& list : options.tokens) {
+    SINTER_LET(ids, parse_tokens(list, "--tokens"));
+    texts.push_back(std::move(ids));
+  }
+  for (const std::string& text : options.texts) {
+    SINTER_LET(ids, tokenize(options.model, text));
+    texts.push_back(std::move(ids));
+  }
+  return texts;
+}
+
+Status embed_command(const EmbedCommand& options) {
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(texts, texts_of(options));
+  SINTER_LET(pooling, find_pooling(request.path));
+  if (!options.pooling.empty()) pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
+  pooling.normalize |= options.normalize;
+  SINTER_LET(backend, open_backend(options));
+  SINTER_LET(vectors, embed(model, texts, {backend, request.compile, pooling}));
+  if (options.json) {
+    const nlohmann::ordered_json json = {
+        {"pooling", to_string(pooling.kind)}, {"normalized", pooling.normalize}, {"embeddings", vectors}};
+    print_result(json.dump(2) + "\n");
+    return {};
+  }
+  for (const auto& vector : vectors) {
+    std::string line;
+    for (double value : vector) line += fmt::format("{}{:.9g}", line.empty() ? "" : " ", value);
+    print_result(line + "\n");
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_embed(CLI::App& program, Action& action) {
+  CLI::App& command = *program.add_subcommand("embed", "vectors of texts, by an encoder; a line each");
+  auto options = std::make_shared<EmbedCommand>();
+  add_model(command, *options);
+  command.add_option("--text", options->texts, "a text, for the model's own tokenizer; repeat for several")
+      ->allow_extra_args(false);
+  command.add_option("--tokens", options->tokens, "ids of a text; repeat for several")
+      ->type_name("1,2,3")
+      ->allow_extra_args(false);
+  command.add_option("--pooling", options->pooling, "how tokens become one vector; default: as modules.json says, else mean")
+      ->check(CLI::IsMember({"mean", "cls"}))
+      ->type_name("mean|cls");
+  command.add_flag("--normalize", options->normalize, "vectors of length 1");
+  add_compiling(command, *options);
+  add_device(command, *options);
+  add_json(command, *options);
+  add_verbosity(command);
+  command.callback([options, &action] { action = [options] { return embed_command(*options); }; });
+}
+
+}  // namespace sinter

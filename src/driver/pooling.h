@@ -1,0 +1,27 @@
+// How the hidden states of a text become one vector: what sentence-transformers writes beside a model.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+enum class PoolingKind : uint8_t {
+  mean,  // of all tokens
+  cls,   // the first token
+};
+std::string_view to_string(PoolingKind kind);
+
+struct Pooling {
+  PoolingKind kind = PoolingKind::mean;
+  bool normalize = false;               // to length 1
+  std::optional<int64_t> most_tokens;   // of a text, special tokens included
+};
+
+/// By modules.json in the model's folder, and the files that it names; the default where there is
+/// none. A module, a way of pooling or a setting that is not known is an error.
+Result<Pooling> find_pooling(const std::string& folder);
+
+}  // namespace sinter

@@ -1,0 +1,30 @@
+// phi3 (Phi 3, 3.5, 4): Llama with q, k, v in one tensor and gate, up in another; long positions.
+#include "frontends/hf_config.h"
+
+namespace sinter {
+
+namespace {
+
+WeightMap phi3_weight_map(const ModelSpec& spec) {
+  WeightMap map = llama_weight_map();
+  const int64_t q = spec.heads * spec.head_dim, kv = spec.kv_heads * spec.head_dim;
+  add_fused_rule(map, "q", "self_attn.qkv_proj", 1, q + 2 * kv, 0);
+  add_fused_rule(map, "k", "self_attn.qkv_proj", 1, q + 2 * kv, q);
+  add_fused_rule(map, "v", "self_attn.qkv_proj", 1, q + 2 * kv, q + kv);
+  add_fused_rule(map, "mlp.gate", "mlp.gate_up_proj", 1, 2 * spec.ffn, 0);
+  add_fused_rule(map, "mlp.up", "mlp.gate_up_proj", 1, 2 * spec.ffn, spec.ffn);
+  return map;
+}
+
+}  // namespace
+
+Result<HfModel> read_hf_phi3(HfConfig& config) {
+  SINTER_LET(spec, read_llama_fields(config, {.norm_eps = 1e-5}));
+  std::optional<int64_t> window;
+  SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}));
+  SINTER_TRY(config.windows(spec, window, false, [](int64_t) { return true; }));
+  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}}));
+  return HfModel{spec, phi3_weight_map(spec)};
+}
+
+}  // namespace sinter

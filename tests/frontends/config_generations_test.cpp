@@ -1,0 +1,142 @@
+// The golden models' configs, rewritten as older versions of transformers wrote them: each reads as
+// the same model, down to the module's text.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "frontends/build_model.h"
+#include "frontends/config_text.h"
+#include "ir/text.h"
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kModels[] = {
+    "bert_post_ln", "falcon_multi_query", "falcon_new_two_norms", "falcon_sequential", "gemma2",
+    "gemma3_text",  "gpt2", "gpt2_switches", "gpt_neox_no_bias_full_rotary", "gpt_neox_parallel",
+    "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope", "llama_bias_yarn", "llama_linear_gelu",
+    "mistral_window", "olmo2", "opt", "opt_no_bias_no_final_norm", "opt_post_norm_projected", "phi",
+    "phi3", "phi3_longrope_long", "phi3_longrope_short", "phi_qk_norm_grouped", "qwen2",
+    "qwen2_mixed_windows", "qwen3", "qwen3_bias_windows"};
+
+Json config_of(const std::string& name) {
+  std::ifstream file(fmt::format("{}/golden/{}/config.json", SINTER_TESTS_DIR, name));
+  REQUIRE_MESSAGE(file, name);
+  return Json::parse(file);
+}
+
+HfModel read(const Json& config) {
+  auto model = testing::read_config(config.dump(2));
+  REQUIRE_MESSAGE(model, testing::message_of(model));
+  return std::move(*model);
+}
+
+std::string module_text(const HfModel& model) {
+  auto module = build_model(model.spec, {model.map, model.map.prefixes.front()}, nullptr, "config.json");
+  REQUIRE_MESSAGE(module, testing::message_of(module));
+  return print_module(*module);
+}
+
+void rename(Json& object, const char* from, const char* to) {
+  if (!object.contains(from) || std::string_view(from) == to) return;
+  object[to] = object[from];
+  object.erase(from);
+}
+
+/// One rotary dict as top-level keys: theta, part, and the rest under rope_scaling.
+void flatten_rope(Json& config, Json dict, const char* type_key) {
+  const bool neox = config["model_type"] == "gpt_neox";
+  if (dict.contains("rope_theta")) config[neox ? "rotary_emb_base" : "rope_theta"] = dict["rope_theta"];
+  if (dict.contains("partial_rotary_factor"))
+    config[neox ? "rotary_pct" : "partial_rotary_factor"] = dict["partial_rotary_factor"];
+  dict.erase("rope_theta");
+  dict.erase("partial_rotary_factor");
+  config["rope_scaling"] = nullptr;
+  if (dict["rope_type"] == "default") return;
+  rename(dict, "rope_type", type_key);
+  config["rope_scaling"] = dict;
+}
+
+/// As transformers 4.53 to 4.57 wrote it: layer_types, but rotary facts at top level.
+Json late_form(Json config, const char* type_key = "rope_type") {
+  rename(config, "dtype", "torch_dtype");
+  if (!config.contains("rope_parameters")) return config;
+  const Json rope = config["rope_parameters"];
+  config.erase("rope_parameters");
+  if (rope.contains("full_attention")) {
+    config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"];
+    flatten_rope(config, rope["full_attention"], type_key);
+  } else {
+    flatten_rope(config, rope, type_key);
+  }
+  return config;
+}
+
+/// As before 4.53: no layer types; which layers have a window is implied or told by a number.
+Json old_form(Json config) {
+  config = late_form(std::move(config), "type");
+  const std::string type = config["model_type"];
+  if (type == "gemma3_text") config.erase("_sliding_window_pattern");
+  if (type == "falcon") {
+    rename(config, "num_hidden_layers", "n_layer");
+    rename(config, "num_attention_heads", "n_head");
+    rename(config, "num_kv_heads", "n_head_kv");
+    config["model_type"] = config["new_decoder_architecture"] == true ? "RefinedWeb" : "RefinedWebModel";
+    config["architectures"] = {"RWForCausalLM"};
+  }
+  config.erase("layer_types");
+  return config;
+}
+
+TEST_CASE("the same models in the keys of older versions") {
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const Json now = config_of(name);
+    const HfModel model = read(now);
+    const std::string text = module_text(model);
+    // Both keys of a rotary type may be there; the newer counts.
+    Json both = late_form(now);
+    if (both.contains("rope_scaling") && both["rope_scaling"].is_object()) both["rope_scaling"]["type"] = "linear";
+    for (const Json& other : {late_form(now), both}) {
+      CHECK(read(other).spec == model.spec);
+      CHECK(module_text(read(other)) == text);
+    }
+    // Windows of single layers, apart from a rule, cannot be said in the oldest form.
+    if (std::string(name) == "qwen3_bias_windows") continue;
+    const HfModel old = read(old_form(now));
+    CHECK(old.spec == model.spec);
+    CHECK(module_text(old) == text);
+  }
+}
+
+TEST_CASE("gemma3 inside a multimodal config names only what differs from the defaults") {
+  Json text = config_of("gemma3_text");
+  const HfModel model = read(text);
+  text.erase("architectures");
+  text.erase("hidden_activation");
+  text.erase("rms_norm_eps");
+  rename(text, "_sliding_window_pattern", "sliding_window_pattern");
+  const Json outer = {{"model_type", "gemma3"},
+                      {"architectures", {"Gemma3ForConditionalGeneration"}},
+                      {"text_config", text},
+                      {"vision_config", {{"hidden_size", 8}}},
+                      {"mm_tokens_per_image", 256},
+                      {"image_token_index", 262144},
+                      {"torch_dtype", "bfloat16"}};
+  CHECK(read(outer).spec == model.spec);
+  Json other = outer;
+  other["audio_config"] = Json::object();
+  CHECK(testing::message_of(testing::read_config(other.dump())).find("/audio_config") != std::string::npos);
+}
+
+TEST_CASE("positions of layers with a window: a file that says it twice") {
+  Json both = config_of("gemma3_text");
+  both["rope_local_base_freq"] = 10000.0;
+  CHECK(read(both).spec == read(config_of("gemma3_text")).spec);
+}
+
+}  // namespace
+}  // namespace sinter

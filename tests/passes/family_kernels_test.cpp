@@ -1,0 +1,49 @@
+// The kernels without a matrix product of one layer of every family, pinned in family_kernels.txt
+// (SINTER_BLESS=1 rewrites it): what shares a kernel, by the names of the values.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "driver/compile.h"
+#include "frontends/load_model.h"
+#include "passes/text_test.h"
+
+namespace sinter::test {
+namespace {
+
+constexpr const char* kModels[] = {"bert_post_ln", "falcon_multi_query", "falcon_new_two_norms", "gemma2",
+                                   "gemma3_text",  "mistral_window",     "olmo2",                "opt",
+                                   "opt_post_norm_projected", "phi", "phi3", "qwen2", "qwen3"};
+
+std::string kernels_of(const std::string& name) {
+  auto model = load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name));
+  if (!model) FAIL(model.error().message());
+  const std::string entry = model->spec->encoder ? "encode" : "decode";
+  auto frozen = freeze(model->module, {entry});
+  if (!frozen) FAIL(frozen.error().message());
+  auto compiled = compile(std::move(*frozen), {});
+  if (!compiled) FAIL(compiled.error().message());
+  std::string text = fmt::format("{}, {}\n", name, entry);
+  for (const Step& step : compiled->program->entries[0].steps) {
+    const auto shown = [](const std::string& value) { return !value.starts_with("l") || value.starts_with("l1.") || value.starts_with("logits"); };
+    if (std::holds_alternative<KernelStep>(step.run) && llvm::any_of(step.values, shown))
+      text += fmt::format("  {}\n", fmt::join(step.values, " "));
+  }
+  return text;
+}
+
+TEST_CASE("what shares a kernel in each family") {
+  std::string text;
+  for (const char* name : kModels) text += kernels_of(name);
+  const std::string path = SINTER_TESTS_DIR "/passes/family_kernels.txt";
+  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
+  std::stringstream wanted;
+  wanted << std::ifstream(path).rdbuf();
+  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
+                "SINTER_BLESS=1 ctest -R passes_families accepts the lines marked +");
+}
+
+}  // namespace
+}  // namespace sinter::test
