@@ -11,7 +11,6 @@ struct DecoderCall {
   std::vector<int64_t> symbol_values;
 };
 
-
 /// Of which of a call's tokens the logits are computed (prefill only; decode has one a sequence).
 enum class Wanted : uint8_t { all, last_of_each };
 
