@@ -117,7 +117,7 @@ Status generate_command(const GenerateCommand& options) {
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(prompts, prompts_of(options, tokenizer));
   SINTER_LET(backend, open_backend(options));
-  for (const auto& prompt : prompts)
+  for (const auto& prompt : prompts.ids)
     request.load.context = std::max(request.load.context, static_cast<int64_t>(prompt.size()) + options.count);
   SINTER_LET(model, load_model(request.path, request.load));
   if (model.spec) model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
