@@ -81,6 +81,18 @@ Status refuse_features(HfConfig& config) {
   return {};
 }
 
+/// Switches that some family has and whose reader was not this one's: they must be off.
+Status refuse_switches(HfConfig& config) {
+  for (std::string_view key : {"apply_residual_connection_post_layernorm", "attention_bias", "lm_head_bias",
+                               "mlp_bias", "qk_layernorm", "use_mrope", "use_sliding_window"}) {
+    if (config.was_read(key)) continue;
+    SINTER_LET(view, config.find(key, {key}));
+    SINTER_LET(on, view.boolean_or(false));
+    if (on) return view.mismatch("false", "this model_type does not have it");
+  }
+  return {};
+}
+
 /// In a family whose reader knows no windows.
 Status refuse_windows(HfConfig& config) {
   if (config.was_read("layer_types")) return {};
@@ -143,6 +155,7 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
   HfConfig& config = nested ? *inner : outer;
 
   SINTER_LET(model, family->read(config));
+  SINTER_TRY(refuse_switches(config));
   SINTER_TRY(refuse_windows(config));
   model.spec.name = std::move(name);
   SINTER_LET(outer_dtype, outer.find("dtype", {"dtype", "torch_dtype"}));

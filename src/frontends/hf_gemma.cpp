@@ -12,10 +12,11 @@ namespace {
 Result<ModelSpec> read_gemma_fields(HfConfig& config, LlamaDefaults defaults,
                                     std::pair<std::optional<double>, std::optional<double>> caps) {
   defaults.head_dim = 256;
-  defaults.activation = {"hidden_activation", "hidden_act"};
+  defaults.activation = {"hidden_activation"};
   defaults.default_activation = "gelu_pytorch_tanh";
   defaults.tied = true;
   SINTER_LET(spec, read_llama_fields(config, defaults));
+  SINTER_TRY(config.find("hidden_act", {"hidden_act"}));  // of the first generation; says nothing here
   spec.norm = NormKind::rms_norm_plus_one;
   spec.norm_place = NormPlace::both;
   spec.embed_scale = std::sqrt(static_cast<double>(spec.hidden));
@@ -47,7 +48,7 @@ WeightMap gemma_weight_map() {
 Result<HfModel> read_hf_gemma2(HfConfig& config) {
   SINTER_LET(spec, read_gemma_fields(config, {.kv_heads = 4}, {50.0, 30.0}));
   std::optional<int64_t> window;
-  SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
+  SINTER_TRY(config.optional_size(window, "window", {"sliding_window", "sliding_window_size"}, 4096));
   SINTER_TRY(config.windows(spec, window, true, [](int64_t layer) { return layer % 2 == 0; }));
   SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
   return HfModel{std::move(spec), gemma_weight_map()};

@@ -7,6 +7,7 @@
 
 #include "frontends/build_model.h"
 #include "frontends/config_text.h"
+#include "frontends/spec_json.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -110,6 +111,67 @@ TEST_CASE("the same models in the keys of older versions") {
     CHECK(old.spec == model.spec);
     CHECK(module_text(old) == text);
   }
+}
+
+TEST_CASE("every family as a spec, printed and read back") {
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const ModelSpec spec = read(config_of(name)).spec;
+    auto document = parse_json(print_spec(spec), "spec.json");
+    REQUIRE_MESSAGE(document, testing::message_of(document));
+    auto back = read_spec(*document);
+    REQUIRE_MESSAGE(back, testing::message_of(back));
+    CHECK(*back == spec);
+  }
+}
+
+void refuses(Json config, const char* key, const Json& value, const std::string& expected) {
+  config[key] = value;
+  const std::string message = testing::message_of(testing::read_config(config.dump()));
+  CHECK_MESSAGE(message == expected, message);
+}
+
+TEST_CASE("switches of a family that are not supported") {
+  refuses(config_of("falcon_multi_query"), "alibi", true,
+          "config.json: /alibi: biases by distance (alibi) are not supported; give a model with rotary positions");
+  refuses(config_of("falcon_multi_query"), "num_ln_in_parallel_attn", 2,
+          "config.json: /num_ln_in_parallel_attn: 2 norms before parallel branches; only the new decoder "
+          "architecture has two, none has more");
+  refuses(config_of("opt"), "layer_norm_elementwise_affine", false,
+          "config.json: /layer_norm_elementwise_affine: norms without weights are not supported; give a model "
+          "whose norms have weights");
+  refuses(config_of("bert_post_ln"), "position_embedding_type", "relative_key",
+          "config.json: /position_embedding_type: expected \"absolute\", got \"relative_key\"; other positions "
+          "are not supported");
+  refuses(config_of("bert_post_ln"), "is_decoder", true,
+          "config.json: /is_decoder: expected false, got true; decoders of this model_type are not supported");
+  refuses(config_of("gemma2"), "use_bidirectional_attention", true,
+          "config.json: /use_bidirectional_attention: expected false, got true; this feature is not supported");
+  refuses(config_of("phi3"), "attention_bias", true,
+          "config.json: /attention_bias: expected false, got true; this model_type does not have it");
+  refuses(config_of("mistral_window"), "layer_types", {"full_attention", "sliding_attention", "sliding_attention"},
+          "config.json: /layer_types/0: expected sliding_attention, got \"full_attention\"; all layers of this "
+          "model_type are alike");
+  refuses(config_of("qwen2_mixed_windows"), "layer_types", {"full_attention"},
+          "config.json: /layer_types: 1 layer types for 3 layers; give one type a layer");
+  refuses(config_of("qwen2"), "layer_types", {"full_attention", "sliding_attention", "sliding_attention"},
+          "config.json: /layer_types/1: expected full_attention, as there is no window, got "
+          "\"sliding_attention\"; give the window's size (config.json: /sliding_window)");
+  refuses(config_of("qwen3_bias_windows"), "layer_types", {"linear_attention", "full_attention", "full_attention"},
+          "config.json: /layer_types/0: expected full_attention or sliding_attention, got "
+          "\"linear_attention\"; other layer types are not supported");
+  Json rope = config_of("phi3_longrope_short")["rope_parameters"];
+  rope["long_factor"] = {1.0, 2.0};
+  refuses(config_of("phi3_longrope_short"), "rope_parameters", rope,
+          "config.json: /rope_parameters/long_factor: 2 factors for 4 pairs of elements that rotate; give one "
+          "factor a pair");
+}
+
+TEST_CASE("rotary positions of type dynamic are the usual ones up to the model's length") {
+  Json config = config_of("llama");
+  const ModelSpec usual = read(config).spec;
+  config["rope_parameters"] = {{"rope_type", "dynamic"}, {"factor", 4.0}, {"rope_theta", 10000.0}};
+  CHECK(read(config).spec == usual);
 }
 
 TEST_CASE("gemma3 inside a multimodal config names only what differs from the defaults") {
