@@ -83,7 +83,8 @@ Status generate_command(const GenerateCommand& options) {
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(backend, open_backend(options));
   for (const auto& prompt : prompts)
-    request.load.context = std::max(request.load.context, static_cast<int64_t>(prompt.size()) + options.count);
+    request.load.context =
+        std::max(request.load.context, static_cast<int64_t>(prompt.size()) + options.count);
   SINTER_LET(model, load_model(request.path, request.load));
   GenerateOptions generating;
   generating.backend = backend;

@@ -152,9 +152,11 @@ std::string heads(const ModelSpec& spec) {
 }
 
 std::string rope_text(const ModelSpec& spec, const Rope& rope) {
-  std::string text = fmt::format("rotary ({} of {}, theta {:g}", rope.rotary, spec.head_dim, rope.theta);
+  std::string text =
+      fmt::format("rotary ({} of {}, theta {:g}", rope.rotary, spec.head_dim, rope.theta);
   if (rope.scaling == RopeScaling::longrope)
-    text += fmt::format(", {} factors of longrope", spec.max_positions <= rope.original_max_positions ? "short" : "long");
+    text += fmt::format(", {} factors of longrope",
+                        spec.max_positions <= rope.original_max_positions ? "short" : "long");
   else if (rope.scaling != RopeScaling::none)
     text += fmt::format(", {} scaling by {:g}", to_string(rope.scaling), rope.factor);
   return text + ")";
@@ -168,8 +170,9 @@ std::string positions(const ModelSpec& spec) {
 
 std::string window(const ModelSpec& spec) {
   const auto layers = std::count(spec.windowed.begin(), spec.windowed.end(), true);
-  return spec.windowed.empty() ? fmt::format("{} tokens", *spec.window)
-                               : fmt::format("{} tokens in {} of {} layers", *spec.window, layers, spec.layers);
+  return spec.windowed.empty()
+             ? fmt::format("{} tokens", *spec.window)
+             : fmt::format("{} tokens in {} of {} layers", *spec.window, layers, spec.layers);
 }
 
 std::string norms(const ModelSpec& spec) {

@@ -77,16 +77,18 @@ std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
     return refuse(Reason::state_version, fmt::format("{} reads what {} writes", name(reader), root.name));
   if (read.loaded)
     return refuse(Reason::port_gathered, fmt::format("{} of {}", name(reader), root.name));
-  // In a row with a reduction, whose operands its threads have just read, a value is worth computing
-  // again at the element that is wanted; `ports` sees to it that this does not multiply.
+  // In a row with a reduction, whose operands its threads have just read, a value is worth
+  // computing again at the element that is wanted; `ports` sees to it that this does not multiply.
   const Place place = place_of(q, read);
-  if (place == Place::own_element || (place == Place::own_row && q.merged.row_prefix)) return std::nullopt;
+  if (place == Place::own_element || (place == Place::own_row && q.merged.row_prefix))
+    return std::nullopt;
   return refuse(Reason::port_other_element, fmt::format("{} of {}", name(reader), root.name));
 }
 
 FusionState::Place FusionState::place_of(const Question& q, const Read& read) const {
   const DimsRef dims = graph_[read.root].type.dims;
-  if (read.loaded || read.space.size() < q.merged.rows || dims.size() < q.merged.rows) return Place::elsewhere;
+  if (read.loaded || read.space.size() < q.merged.rows || dims.size() < q.merged.rows)
+    return Place::elsewhere;
   for (uint32_t i = 0; i < q.merged.rows; ++i) {
     const bool repeated = dims[i].is(1) && read.coords[i] == IndexExpr();
     if (!(read.coords[i] == IndexExpr::variable(i)) && !repeated) return Place::elsewhere;
@@ -97,7 +99,8 @@ FusionState::Place FusionState::place_of(const Question& q, const Read& read) co
   for (uint32_t i = q.merged.rows; i < read.space.size(); ++i) own.push_back(IndexExpr::variable(i));
   const IndexMap there(read.coords.begin() + q.merged.rows, read.coords.end());
   const DimsRef space = DimsRef(read.space).drop_front(q.merged.rows);
-  const bool same = volume(inner) == volume(space) && linearize(inner, there) == linearize(space, own);
+  const bool same =
+      volume(inner) == volume(space) && linearize(inner, there) == linearize(space, own);
   return same ? Place::own_element : Place::own_row;
 }
 
@@ -111,7 +114,8 @@ std::optional<Verdict> FusionState::recomputed_once(const Question& q) const {
       if (at == depth.end() || read.root == reader) continue;
       const uint32_t behind = at->second + (place_of(q, read) == Place::own_row ? 1 : 0);
       if (behind > 1)
-        return refuse(Reason::port_other_element, fmt::format("{} of {}", name(reader), name(read.root)));
+        return refuse(Reason::port_other_element,
+                      fmt::format("{} of {}", name(reader), name(read.root)));
       depth[reader.index] = std::max(depth[reader.index], behind);
     }
   }

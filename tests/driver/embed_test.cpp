@@ -1,5 +1,5 @@
-// Vectors of texts against the reference's hidden states, packed calls against single ones, and what
-// sentence-transformers writes beside a model.
+// Vectors of texts against the reference's hidden states, packed calls against single ones, and
+// what sentence-transformers writes beside a model.
 #include "driver/embed.h"
 
 #include <cmath>
@@ -23,8 +23,10 @@ struct Reference {
 };
 
 Reference reference() {
-  const auto file = value(SafetensorsFile::open(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
-  const auto ids = value(file.read_tensor("input_ids")), hidden = value(file.read_tensor("last_hidden_state"));
+  const auto file =
+      value(SafetensorsFile::open(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
+  const auto ids = value(file.read_tensor("input_ids")),
+             hidden = value(file.read_tensor("last_hidden_state"));
   Reference result;
   for (size_t s = 0; s < 2; ++s) {
     const auto* id = reinterpret_cast<const int64_t*>(ids.bytes.data()) + s * kLength;
@@ -52,12 +54,14 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 TEST_CASE("means, first tokens and lengths of one, against the reference") {
   const Reference expected = reference();
   const auto means = vectors(expected.texts);
-  const auto firsts = vectors(expected.texts, {.kind = PoolingKind::cls, .normalize = true, .most_tokens = {}});
+  const auto firsts =
+      vectors(expected.texts, {.kind = PoolingKind::cls, .normalize = true, .most_tokens = {}});
   for (size_t s = 0; s < 2; ++s) {
     std::vector<double> mean(kWidth), first(kWidth);
     double squares = 0;
     for (size_t i = 0; i < kWidth; ++i) {
-      for (size_t t = 0; t < kLength; ++t) mean[i] += static_cast<double>(expected.hidden[s][t * kWidth + i]) / kLength;
+      for (size_t t = 0; t < kLength; ++t)
+        mean[i] += static_cast<double>(expected.hidden[s][t * kWidth + i]) / kLength;
       first[i] = static_cast<double>(expected.hidden[s][i]);
       squares += first[i] * first[i];
     }
@@ -70,7 +74,8 @@ TEST_CASE("means, first tokens and lengths of one, against the reference") {
 TEST_CASE("texts of unequal length share calls without a trace of each other") {
   Texts texts;
   // 128 positions: more than one call.
-  for (int64_t length : {1, 40, 7, 100, 128, 3, 9}) texts.push_back(some_tokens(length, static_cast<uint64_t>(length)));
+  for (int64_t length : {1, 40, 7, 100, 128, 3, 9})
+    texts.push_back(some_tokens(length, static_cast<uint64_t>(length)));
   const auto together = vectors(texts);
   REQUIRE(together.size() == texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -89,7 +94,8 @@ TEST_CASE("what cannot be embedded") {
   };
   CHECK(message("llama", {{1}}) == "embeddings need an encoder, such as BERT");
   CHECK(message("bert_post_ln", {{1}, {}}) == "text 2 has 0 tokens, 1 to 128 are possible");
-  CHECK(message("bert_post_ln", {some_tokens(129, 1)}) == "text 1 has 129 tokens, 1 to 128 are possible");
+  CHECK(message("bert_post_ln", {some_tokens(129, 1)}) ==
+        "text 1 has 129 tokens, 1 to 128 are possible");
   CHECK(message("bert_post_ln", {{1, 211}}) == "token 211 is outside the vocabulary of 211");
   options.pooling.most_tokens = 4;
   CHECK(message("bert_post_ln", {some_tokens(5, 1)}) == "text 1 has 5 tokens, 1 to 4 are possible");
@@ -109,7 +115,8 @@ TEST_CASE("pooling as modules.json says") {
     {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
     {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
   write("sentence_bert_config.json", R"({"max_seq_length": 256, "do_lower_case": false})");
-  write("1_Pooling/config.json", R"({"word_embedding_dimension": 384, "pooling_mode_cls_token": true,
+  write("1_Pooling/config.json",
+        R"({"word_embedding_dimension": 384, "pooling_mode_cls_token": true,
     "pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": false})");
   const Pooling pooling = value(read());
   CHECK(pooling.kind == PoolingKind::cls);
@@ -117,9 +124,11 @@ TEST_CASE("pooling as modules.json says") {
   CHECK(pooling.most_tokens == 256);
   write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
   CHECK(read().error().what == "pooling by max_tokens is not supported");
-  write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
+  write("1_Pooling/config.json",
+        R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
   CHECK(read().error().what == "2 ways of pooling");
-  write("modules.json", R"([{"path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
+  write("modules.json",
+        R"([{"path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
   CHECK(read().error().what == "'../1_Pooling' leads out of the model's folder");
   write("modules.json", R"([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])");
   CHECK(read().error().what == "module 'sentence_transformers.models.Dense' is not supported");

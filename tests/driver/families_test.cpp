@@ -28,8 +28,10 @@ TEST_CASE("every family: fused = unfused in three types, and the reference") {
 
 TEST_CASE("windows: texts of unequal length in one batch go on as each alone") {
   // Windows are 5 to 9 tokens: the texts begin shorter and longer than that, and outgrow it.
-  const std::vector<std::vector<int32_t>> prompts = {some_tokens(3, 1), some_tokens(20, 2), some_tokens(11, 3)};
-  for (const char* name : {"mistral_window", "gemma2", "gemma3_text", "phi3", "qwen2_mixed_windows", "qwen3_bias_windows"}) {
+  const std::vector<std::vector<int32_t>> prompts = {some_tokens(3, 1), some_tokens(20, 2),
+                                                     some_tokens(11, 3)};
+  for (const char* name : {"mistral_window", "gemma2", "gemma3_text", "phi3", "qwen2_mixed_windows",
+                           "qwen3_bias_windows"}) {
     CAPTURE(name);
     const LoadedModel model = load_golden(name, DType::f32);
     GenerateOptions options;

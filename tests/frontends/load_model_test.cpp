@@ -64,11 +64,28 @@ std::string load_error(const TemporaryFolder& folder, const std::string& file = 
 }
 
 TEST_CASE("golden models: every tensor of the file is used, with its shape") {
-  for (const char* name :
-       {"falcon_multi_query", "falcon_new_two_norms", "falcon_sequential", "gemma2", "gemma3_text", "gpt2",
-        "gpt_neox_parallel", "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope", "llama_bias_yarn",
-        "mistral_window", "olmo2", "opt", "opt_no_bias_no_final_norm", "opt_post_norm_projected", "phi", "phi3",
-        "phi_qk_norm_grouped", "qwen2", "qwen3", "qwen3_bias_windows"}) {
+  for (const char* name : {"falcon_multi_query",
+                           "falcon_new_two_norms",
+                           "falcon_sequential",
+                           "gemma2",
+                           "gemma3_text",
+                           "gpt2",
+                           "gpt_neox_parallel",
+                           "gpt_neox_sequential",
+                           "llama",
+                           "llama3_gqa_scaled_rope",
+                           "llama_bias_yarn",
+                           "mistral_window",
+                           "olmo2",
+                           "opt",
+                           "opt_no_bias_no_final_norm",
+                           "opt_post_norm_projected",
+                           "phi",
+                           "phi3",
+                           "phi_qk_norm_grouped",
+                           "qwen2",
+                           "qwen3",
+                           "qwen3_bias_windows"}) {
     CAPTURE(name);
     auto model = load_model((kGolden / name).string());
     REQUIRE_MESSAGE(model, message_of(model));
@@ -189,7 +206,8 @@ TEST_CASE("weights that do not fit the config") {
 /// A checkpoint of the config, with tensors of zeros, whose names are what `rename` makes of the
 /// usual ones; further tensors have the names `extra`.
 template <typename Rename>
-TemporaryFolder renamed(const std::string& config, Rename rename, const std::vector<std::string>& extra = {}) {
+TemporaryFolder renamed(const std::string& config, Rename rename,
+                        const std::vector<std::string>& extra = {}) {
   TemporaryFolder folder;
   folder.write("config.json", config);
   auto model = load_model(folder.path().string());
@@ -245,12 +263,15 @@ TEST_CASE("bert: names of the oldest files, with and without a prefix, heads of 
   "model_type": "bert", "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3,
   "num_hidden_layers": 1, "intermediate_size": 20, "max_position_embeddings": 20})";
   const auto old = [](const std::string& name) {
-    return replaced(replaced(name, "LayerNorm.weight", "LayerNorm.gamma"), "LayerNorm.bias", "LayerNorm.beta");
+    return replaced(replaced(name, "LayerNorm.weight", "LayerNorm.gamma"), "LayerNorm.bias",
+                    "LayerNorm.beta");
   };
   CHECK(load_error(renamed(config, old)) == "no error");
   const auto bare = [](const std::string& name) { return replaced(name, "bert.", ""); };
-  CHECK(load_error(renamed(config, bare, {"embeddings.position_ids", "pooler.dense.weight"})) == "no error");
-  CHECK(load_error(renamed(config, old, {"cls.predictions.bias", "bert.pooler.dense.bias"})) == "no error");
+  CHECK(load_error(renamed(config, bare, {"embeddings.position_ids", "pooler.dense.weight"})) ==
+        "no error");
+  CHECK(load_error(renamed(config, old, {"cls.predictions.bias", "bert.pooler.dense.bias"})) ==
+        "no error");
   const std::string other = load_error(renamed(config, old, {"classifier.weight"}));
   CHECK(other.find("tensor classifier.weight is no part of the model") != std::string::npos);
 }
@@ -259,7 +280,9 @@ TEST_CASE("opt and gemma3: prefixes, and tensors of another model beside the tex
   const std::string opt = R"({
   "model_type": "opt", "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3,
   "num_hidden_layers": 1, "ffn_dim": 20, "max_position_embeddings": 20})";
-  const auto decoder = [](const std::string& name) { return replaced(name, "model.decoder.", "decoder."); };
+  const auto decoder = [](const std::string& name) {
+    return replaced(name, "model.decoder.", "decoder.");
+  };
   CHECK(load_error(renamed(opt, decoder, {"lm_head.weight"})) == "no error");
   const std::string gemma = R"({
   "model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "vocab_size": 40,
