@@ -18,19 +18,9 @@
 namespace sinter {
 namespace {
 
-constexpr const char* kModels[] = {"gpt2",
-                                   "gpt_neox_parallel",
-                                   "gpt_neox_sequential",
-                                   "llama",
-                                   "llama3_gqa_scaled_rope",
-                                   "bert_post_ln",
-                                   "falcon_new_two_norms",
-                                   "gemma2",
-                                   "gemma3_text",
-                                   "olmo2",
-                                   "opt_post_norm_projected",
-                                   "phi",
-                                   "qwen3"};
+constexpr const char* kModels[] = {
+    "gpt2",         "gpt_neox_parallel", "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope",
+    "bert_post_ln", "gemma2",            "gemma3_text",         "olmo2", "qwen3"};
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 /// The distinct kernels of one golden model, by name.
