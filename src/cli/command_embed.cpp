@@ -36,13 +36,15 @@ Status embed_command(const EmbedCommand& options) {
   SINTER_LET(model, load_model(request.path, request.load));
   SINTER_LET(texts, texts_of(options));
   SINTER_LET(pooling, find_pooling(request.path));
-  if (!options.pooling.empty()) pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
+  if (!options.pooling.empty())
+    pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;
   SINTER_LET(backend, open_backend(options));
   SINTER_LET(vectors, embed(model, texts, {backend, request.compile, pooling}));
   if (options.json) {
-    const nlohmann::ordered_json json = {
-        {"pooling", to_string(pooling.kind)}, {"normalized", pooling.normalize}, {"embeddings", vectors}};
+    const nlohmann::ordered_json json = {{"pooling", to_string(pooling.kind)},
+                                         {"normalized", pooling.normalize},
+                                         {"embeddings", vectors}};
     print_result(json.dump(2) + "\n");
     return {};
   }
@@ -57,15 +59,20 @@ Status embed_command(const EmbedCommand& options) {
 }  // namespace
 
 void add_embed(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("embed", "vectors of texts, by an encoder; a line each");
+  CLI::App& command =
+      *program.add_subcommand("embed", "vectors of texts, by an encoder; a line each");
   auto options = std::make_shared<EmbedCommand>();
   add_model(command, *options);
-  command.add_option("--text", options->texts, "a text, for the model's own tokenizer; repeat for several")
+  command
+      .add_option("--text", options->texts,
+                  "a text, for the model's own tokenizer; repeat for several")
       ->allow_extra_args(false);
   command.add_option("--tokens", options->tokens, "ids of a text; repeat for several")
       ->type_name("1,2,3")
       ->allow_extra_args(false);
-  command.add_option("--pooling", options->pooling, "how tokens become one vector; default: as modules.json says, else mean")
+  command
+      .add_option("--pooling", options->pooling,
+                  "how tokens become one vector; default: as modules.json says, else mean")
       ->check(CLI::IsMember({"mean", "cls"}))
       ->type_name("mean|cls");
   command.add_flag("--normalize", options->normalize, "vectors of length 1");

@@ -60,7 +60,11 @@ double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequenc
     if (const Entry* entry = module.find_entry(name)) add_weight_reads(entry->graph, sizes, reads);
   double total = 0;
   for (const auto& [name, read] : reads) total += read;
-  if (spec.window) visible_rows = std::min(visible_rows, static_cast<double>(*spec.window));
+  // All layers' caches are alike: what is seen of them is a mean over layers with and without a window.
+  double seen = 0;
+  for (int64_t layer = 0; layer < spec.layers; ++layer)
+    seen += spec.has_window(layer) ? std::min(visible_rows, static_cast<double>(*spec.window)) : visible_rows;
+  visible_rows = seen / static_cast<double>(spec.layers);
   for (const State& state : module.states)
     total += bytes(state.type, sizes) / extent(state.type.dims[0], sizes) * visible_rows *
              static_cast<double>(sequences);
@@ -78,10 +82,13 @@ double prefill_operations(const Module& module, const ModelSpec& spec, int64_t s
         total += 2 * elements(op.type, sizes) *
                  extent(entry->graph[op.operands[0]].type.dims.back(), sizes);
   // Query i of a sequence sees min(i + 1, window) keys.
-  const int64_t most = std::min(spec.window.value_or(length), length);
-  const double seen = static_cast<double>(most) * static_cast<double>(most + 1) / 2 +
-                      static_cast<double>(length - most) * static_cast<double>(most);
-  return total + 4 * static_cast<double>(spec.layers * spec.heads * spec.head_dim) * seen *
+  double seen = 0;
+  for (int64_t layer = 0; layer < spec.layers; ++layer) {
+    const int64_t most = spec.has_window(layer) ? std::min(*spec.window, length) : length;
+    seen += static_cast<double>(most) * static_cast<double>(most + 1) / 2 +
+            static_cast<double>(length - most) * static_cast<double>(most);
+  }
+  return total + 4 * static_cast<double>(spec.heads * spec.head_dim) * seen *
                      static_cast<double>(sequences);
 }
 

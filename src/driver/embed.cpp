@@ -9,18 +9,23 @@
 namespace sinter {
 namespace {
 
-Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> texts, const Pooling& pooling) {
+Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> texts,
+                   const Pooling& pooling) {
   if (!model.spec || !model.spec->encoder)
-    return fail("embeddings need an encoder, such as BERT", model.origin, "give another model", ExitCode::usage);
-  const int64_t most = std::min(model.spec->max_positions, pooling.most_tokens.value_or(model.spec->max_positions));
+    return fail("embeddings need an encoder, such as BERT", model.origin, "give another model",
+                ExitCode::usage);
+  const int64_t most =
+      std::min(model.spec->max_positions, pooling.most_tokens.value_or(model.spec->max_positions));
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto length = static_cast<int64_t>(texts[i].size());
     if (length < 1 || length > most)
-      return fail(fmt::format("text {} has {} tokens, 1 to {} are possible", i + 1, length, most), model.origin,
-                  "split the text");
+      return fail(fmt::format("text {} has {} tokens, 1 to {} are possible", i + 1, length, most),
+                  model.origin, "split the text");
     for (int32_t id : texts[i])
       if (id < 0 || id >= model.spec->vocabulary)
-        return fail(fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary), model.origin);
+        return fail(
+            fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary),
+            model.origin);
   }
   return {};
 }

@@ -16,7 +16,8 @@ DecoderCall pack_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
     }
   }
   DecoderCall call{{}, least_symbol_values(symbols)};
-  call.symbol_values[static_cast<size_t>(find_symbol(symbols, "N"))] = static_cast<int64_t>(ids.size());
+  call.symbol_values[static_cast<size_t>(find_symbol(symbols, "N"))] =
+      static_cast<int64_t>(ids.size());
   const std::vector<int32_t> types(ids.size(), 0);
   call.inputs = {i32_tensor(ids), i32_tensor(pos)};
   if (spec.token_types != 0) call.inputs.push_back(i32_tensor(types));

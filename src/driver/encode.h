@@ -11,9 +11,10 @@ namespace sinter {
 DecoderCall pack_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
                        llvm::ArrayRef<std::vector<int32_t>> tokens);
 
-/// One call; its first output is last_hidden_state [tokens in all, hidden]. The tokens must be in the
-/// vocabulary; an error if there are more than the model's positions, or none.
+/// One call; its first output is last_hidden_state [tokens in all, hidden]. The tokens must be in
+/// the vocabulary; an error if there are more than the model's positions, or none.
 Result<RunResult> encode(const ModelSpec& spec, const Model& model,
-                         llvm::ArrayRef<std::vector<int32_t>> tokens, const CallOptions& options = {});
+                         llvm::ArrayRef<std::vector<int32_t>> tokens,
+                         const CallOptions& options = {});
 
 }  // namespace sinter

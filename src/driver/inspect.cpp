@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
+
 #include "driver/ledger_report.h"
 #include "driver/plan_summary.h"
 #include "ir/decompose.h"
@@ -149,13 +151,49 @@ std::string heads(const ModelSpec& spec) {
   return fmt::format("{} of {}, {} for keys and values", spec.heads, spec.head_dim, spec.kv_heads);
 }
 
+std::string rope_text(const ModelSpec& spec, const Rope& rope) {
+  std::string text =
+      fmt::format("rotary ({} of {}, theta {:g}", rope.rotary, spec.head_dim, rope.theta);
+  if (rope.scaling == RopeScaling::longrope)
+    text += fmt::format(", {} factors of longrope",
+                        spec.max_positions <= rope.original_max_positions ? "short" : "long");
+  else if (rope.scaling != RopeScaling::none)
+    text += fmt::format(", {} scaling by {:g}", to_string(rope.scaling), rope.factor);
+  return text + ")";
+}
+
 std::string positions(const ModelSpec& spec) {
-  if (!spec.rope) return fmt::format("learned, up to {}", spec.max_positions);
-  std::string text = fmt::format("rotary ({} of {}, theta {:g}", spec.rope->rotary, spec.head_dim,
-                                 spec.rope->theta);
-  if (spec.rope->scaling != RopeScaling::none)
-    text += fmt::format(", {} scaling by {:g}", to_string(spec.rope->scaling), spec.rope->factor);
-  return text + fmt::format("), up to {}", spec.max_positions);
+  std::string text = spec.rope ? rope_text(spec, *spec.rope) : "learned";
+  if (spec.local_rope) text += "; with a window " + rope_text(spec, *spec.local_rope);
+  return text + fmt::format(", up to {}", spec.max_positions);
+}
+
+std::string window(const ModelSpec& spec) {
+  const auto layers = std::count(spec.windowed.begin(), spec.windowed.end(), true);
+  return spec.windowed.empty()
+             ? fmt::format("{} tokens", *spec.window)
+             : fmt::format("{} tokens in {} of {} layers", *spec.window, layers, spec.layers);
+}
+
+std::string norms(const ModelSpec& spec) {
+  std::string text = fmt::format("{}, eps {:g}", to_string(spec.norm), spec.norm_eps);
+  switch (spec.norm_place) {
+    case NormPlace::before:
+      text += spec.shared_norm ? ", one before both branches" : ", before each branch";
+      break;
+    case NormPlace::after:
+      text += ", after each addition";
+      break;
+    case NormPlace::branch:
+      text += ", behind each branch";
+      break;
+    case NormPlace::both:
+      text += ", before and behind each branch";
+      break;
+  }
+  if (spec.qk_norm != QkNorm::none)
+    text += spec.qk_norm == QkNorm::head ? "; of q and k by head" : "; of q and k as a whole";
+  return text;
 }
 
 void add_facts(const ModelSpec& spec, Inspection& result) {
@@ -166,15 +204,18 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
   fact("layers", fmt::format("{} of {}", spec.layers, spec.hidden));
   fact("heads", heads(spec));
   fact("positions", positions(spec));
-  if (spec.window) fact("attention window", std::to_string(*spec.window));
-  fact("norm", fmt::format("{}, eps {:g}", to_string(spec.norm), spec.norm_eps));
+  if (spec.window) fact("attention window", window(spec));
+  if (spec.attention_softcap) fact("scores capped", fmt::format("{:g}", *spec.attention_softcap));
+  if (spec.logit_softcap) fact("logits capped", fmt::format("{:g}", *spec.logit_softcap));
+  fact("norm", norms(spec));
   fact("residual", std::string(to_string(spec.residual)));
   fact("mlp", fmt::format("{} wide, {}{}", spec.ffn, op_info(spec.activation).name,
                           spec.gated ? ", gated" : ""));
   std::string biases;
   for (const auto& [has, name] : {std::pair(spec.qkv_bias, "qkv"),
                                   {spec.attention_out_bias, "attention output"},
-                                  {spec.mlp_bias, "mlp"}})
+                                  {spec.mlp_bias, "mlp"},
+                                  {spec.head_bias, "logits"}})
     if (has) biases += (biases.empty() ? "" : ", ") + std::string(name);
   fact("biases", biases.empty() ? "none" : biases);
   fact("vocabulary",

@@ -35,7 +35,8 @@ Status read_pooling(Pooling& pooling, const fs::path& path) {
       if (on) modes.push_back(member.key.substr(std::string_view("pooling_mode_").size()));
     } else if (member.key != "word_embedding_dimension" && member.key != "embedding_dimension" &&
                member.key != "include_prompt") {
-      return view.mismatch("no such key in a pooling module", "remove the key if it does not change the results");
+      return view.mismatch("no such key in a pooling module",
+                           "remove the key if it does not change the results");
     }
   }
   if (modes.size() != 1)
@@ -45,7 +46,8 @@ Status read_pooling(Pooling& pooling, const fs::path& path) {
   else if (modes[0] == "cls" || modes[0] == "cls_token")
     pooling.kind = PoolingKind::cls;
   else
-    return root.fail(fmt::format("pooling by {} is not supported", printable(modes[0])), "supported: mean, cls");
+    return root.fail(fmt::format("pooling by {} is not supported", printable(modes[0])),
+                     "supported: mean, cls");
   return {};
 }
 
@@ -54,7 +56,8 @@ Result<fs::path> module_folder(const fs::path& folder, const JsonView& view) {
   SINTER_LET(name, view.string_or(""));
   const fs::path path(name);
   if (path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end())
-    return view.fail(fmt::format("'{}' leads out of the model's folder", printable(name)), "name a folder inside it");
+    return view.fail(fmt::format("'{}' leads out of the model's folder", printable(name)),
+                     "name a folder inside it");
   return folder / path;
 }
 

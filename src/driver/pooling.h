@@ -1,4 +1,5 @@
-// How the hidden states of a text become one vector: what sentence-transformers writes beside a model.
+// How the hidden states of a text become one vector: what sentence-transformers writes beside a
+// model.
 #pragma once
 
 #include <optional>
@@ -16,8 +17,8 @@ std::string_view to_string(PoolingKind kind);
 
 struct Pooling {
   PoolingKind kind = PoolingKind::mean;
-  bool normalize = false;               // to length 1
-  std::optional<int64_t> most_tokens;   // of a text, special tokens included
+  bool normalize = false;              // to length 1
+  std::optional<int64_t> most_tokens;  // of a text, special tokens included
 };
 
 /// By modules.json in the model's folder, and the files that it names; the default where there is

@@ -11,6 +11,9 @@ namespace {
 
 constexpr int64_t kUsualContext = 1024, kUsualPrompt = 512;
 
+/// An encoder's entry is profiled as a module's is.
+bool is_language_model(const LoadedModel& model) { return model.spec && !model.spec->encoder; }
+
 Result<std::vector<int32_t>> random_tokens(int64_t vocabulary, int64_t count, uint64_t seed) {
   SINTER_LET(tensor, random_tensor(DType::i32, {count}, seed, {.low = 0, .high = vocabulary - 1}));
   return std::vector<int32_t>(tensor.data<int32_t>(), tensor.data<int32_t>() + count);
@@ -146,7 +149,7 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
 }  // namespace
 
 Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked) {
-  if (model.spec) {
+  if (is_language_model(model)) {
     if (asked.empty() || asked == "decode") return "decode";
     if (asked == "prefill") return asked;
     return fail(fmt::format("no phase is called \"{}\"", printable(asked)), "--phase", "give prefill or decode", ExitCode::usage);
@@ -160,7 +163,7 @@ Result<std::string> chosen_phase(const LoadedModel& model, const std::string& as
 
 Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
-  if (!model.spec) return entry_workload(model, ready, options, phase);
+  if (!is_language_model(model)) return entry_workload(model, ready, options, phase);
   if (phase == "decode") return decode_workload(model, ready, options, most);
   return prefill_workload(model, ready, options);
 }

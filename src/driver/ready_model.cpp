@@ -16,7 +16,8 @@ Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
     return fail("tokens need a language model, got a module", model.origin, "give its inputs with --inputs F.safetensors",
                 ExitCode::usage);
   if (model.spec->encoder)
-    return fail("an encoder gives no logits of next tokens", model.origin, "`sinter embed` runs it", ExitCode::usage);
+    return fail("an encoder gives no logits of next tokens", model.origin, "`sinter embed` runs it",
+                ExitCode::usage);
   for (int32_t id : tokens)
     if (id < 0 || id >= model.spec->vocabulary)
       return fail(fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary), model.origin);

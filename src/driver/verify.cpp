@@ -54,7 +54,8 @@ bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
 
 /// Prefill of all sequences, then greedy decoding of the first, fused beside unfused.
 Status verify_decoder(const Plans& plans, const LoadedModel& model, const ReferenceFile* reference,
-                      llvm::ArrayRef<std::vector<int32_t>> tokens, const VerifyOptions& options, DTypeReport& report) {
+                      llvm::ArrayRef<std::vector<int32_t>> tokens, const VerifyOptions& options,
+                      DTypeReport& report) {
   int64_t longest = 0;
   for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
   const int64_t steps = std::min(options.steps, model.spec->max_positions - longest);
@@ -68,9 +69,11 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
   if (reference) SINTER_TRY(reference->check(*model.spec, fused, report));
   if (small) {
-    const DecoderCall call = pack_sequences("prefill", plans.module.symbols, tokens,
-                                            std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
-    SINTER_TRY(measure_float64(plans, "prefill", call, fused.outputs[0], unfused.outputs[0], report));
+    const DecoderCall call =
+        pack_sequences("prefill", plans.module.symbols, tokens,
+                       std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
+    SINTER_TRY(
+        measure_float64(plans, "prefill", call, fused.outputs[0], unfused.outputs[0], report));
   }
 
   // Continuation of the first sequence alone, both plans fed with the same tokens: the fused plan's
@@ -165,7 +168,8 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     for (const EntryPlan& entry : plans.unfused->program().entries) one.unfused_launches += entry.steps.size();
     const ReferenceFile* file = reference ? &*reference : nullptr;
     if (model.spec) {
-      const auto tokens = file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
+      const auto tokens =
+          file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
       SINTER_TRY(model.spec->encoder
                      ? verify_encoder(plans, *model.spec, tokens, file, is_small(plans, tokens),
                                       options.backend->on_gpu(), one)

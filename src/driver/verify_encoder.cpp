@@ -8,7 +8,9 @@ namespace sinter {
 Status verify_encoder(const Plans& plans, const ModelSpec& spec,
                       llvm::ArrayRef<std::vector<int32_t>> tokens, const ReferenceFile* reference,
                       bool small, bool on_gpu, DTypeReport& report) {
-  const CallOptions run{.poison_freed = true, .keep = plans.common_values("encode"), .check_kernels = small && on_gpu};
+  const CallOptions run{.poison_freed = true,
+                        .keep = plans.common_values("encode"),
+                        .check_kernels = small && on_gpu};
   SINTER_LET(fused, encode(spec, *plans.fused, tokens, run));
   SINTER_LET(unfused, encode(spec, *plans.unfused, tokens, run));
   SINTER_TRY(compare_runs("encode", fused, unfused, report));

@@ -86,7 +86,8 @@ Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) 
   return {};
 }
 
-Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run, DTypeReport& report) const {
+Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run,
+                            DTypeReport& report) const {
   if (report.dtype != DType::f32) return {};
   int64_t layers = 0;
   while (file_.entry(fmt::format("hidden_{}", layers + 1))) ++layers;
@@ -99,7 +100,8 @@ Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run, DTypeRe
     const std::string tensor = fmt::format("hidden_{}", i), name = hidden_state_name(spec, i);
     const HostTensor* value = name == "last_hidden_state" ? &run.outputs[0] : kept(name);
     if (!value)
-      return fail(fmt::format("no stored value answers to {} (looked for %{})", tensor, name), file_.path());
+      return fail(fmt::format("no stored value answers to {} (looked for %{})", tensor, name),
+                  file_.path());
     SINTER_TRY(check_values(*value, tensor, name, report));
   }
   const std::string result = spec.encoder ? "last_hidden_state" : "logits";

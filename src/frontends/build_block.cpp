@@ -50,10 +50,10 @@ class Block {
     ValueId keys = spec_.encoder ? k_rows : append(k_rows, "k", "keys");
     const ValueId values = spec_.encoder ? v : append(v, "v", "values");
     if (streams) keys = rotate(keys, "keys", spec_.kv_heads, g_.row_rope);
-    const ValueId attention = g_.builder.op(
-        OpKind::attention,
-        {joined(q_rows, "q_row"), joined(keys, "key_rows"), joined(values, "value_rows"), g_.first, g_.last},
-        attributes(), name("attn"));
+    const ValueId attention = g_.builder.op(OpKind::attention,
+                                            {joined(q_rows, "q_row"), joined(keys, "key_rows"),
+                                             joined(values, "value_rows"), g_.first, g_.last},
+                                            attributes(), name("attn"));
     return g_.linear(attention, name("attn_out"), spec_.attention_out_bias);
   }
 
@@ -175,8 +175,9 @@ ValueId ModelGraph::norm(ValueId x, const std::string& name) {
   return builder.cast(x, dtype, name);
 }
 
-ModelGraph::RotaryTables build_rope_tables(ModelGraph& g, const Rope& rope, const std::string& frequencies,
-                                           ValueId positions, const std::string& prefix) {
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& g, const Rope& rope,
+                                           const std::string& frequencies, ValueId positions,
+                                           const std::string& prefix) {
   const Dim count = g.builder.type(positions).dims[0];
   const ValueId position = g.builder.cast(positions, DType::f32, prefix + "pos");
   const ValueId column = g.builder.reshape(position, {count, 1}, prefix + "column");

@@ -48,8 +48,9 @@ class ModelGraph {
 
 /// f32 cos(p * f) and sin(...) for positions p : i32 [n] and the weight `frequencies` f, rounded to
 /// the spec's dtype; values are named `prefix` + "cos", ...
-ModelGraph::RotaryTables build_rope_tables(ModelGraph& graph, const Rope& rope, const std::string& frequencies,
-                                           ValueId positions, const std::string& prefix);
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& graph, const Rope& rope,
+                                           const std::string& frequencies, ValueId positions,
+                                           const std::string& prefix);
 
 /// The residual stream [tokens, hidden] after block `layer`, given the one before it.
 ValueId build_block(ModelGraph& graph, int64_t layer, ValueId x);

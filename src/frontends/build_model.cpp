@@ -29,12 +29,13 @@ std::vector<Symbol> model_symbols(const ModelSpec& spec) {
 Weight frequencies(const Rope& rope, int64_t max_positions, std::string name) {
   Weight weight{std::move(name), {DType::f32, {rope.rotary / 2}}, {}};
   Builder builder(weight.init, {});
-  weight.init.outputs.push_back(builder.op(OpKind::literal, {},
-                                           Attributes()
-                                               .set(AttrName::dims, weight.type.dims)
-                                               .set(AttrName::dtype, DType::f32)
-                                               .set(AttrName::values, rope_frequencies(rope, max_positions)),
-                                           weight.name));
+  weight.init.outputs.push_back(
+      builder.op(OpKind::literal, {},
+                 Attributes()
+                     .set(AttrName::dims, weight.type.dims)
+                     .set(AttrName::dtype, DType::f32)
+                     .set(AttrName::values, rope_frequencies(rope, max_positions)),
+                 weight.name));
   return weight;
 }
 
@@ -82,7 +83,8 @@ ValueId embed(ModelGraph& g, ValueId tokens, ValueId types) {
 ValueId project(ModelGraph& g, ValueId x) {
   const ModelSpec& spec = g.spec;
   if (spec.embed_width) x = g.linear(x, "embed.out", false);
-  llvm::SmallVector<ValueId, 3> operands{x, g.weight(spec.tied ? "embed.weight" : "lm_head.weight")};
+  llvm::SmallVector<ValueId, 3> operands{x,
+                                         g.weight(spec.tied ? "embed.weight" : "lm_head.weight")};
   if (spec.head_bias) operands.push_back(g.weight("lm_head.bias"));
   x = g.named(OpKind::linear, operands, "logits.raw");
   if (spec.logit_softcap) {
@@ -121,9 +123,11 @@ Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
   ValueId x = embed(g, tokens, {});
   if (spec.rope) g.token_rope = build_rope_tables(g, *spec.rope, "rope.inv_freq", g.pos, "rope.");
   if (spec.local_rope)
-    g.local_rope = build_rope_tables(g, *spec.local_rope, "local_rope.inv_freq", g.pos, "local_rope.");
+    g.local_rope =
+        build_rope_tables(g, *spec.local_rope, "local_rope.inv_freq", g.pos, "local_rope.");
   if (spec.streaming)
-    g.row_rope = build_rope_tables(g, *spec.rope, "rope.inv_freq", g.input("row_pos", g.visible_rows), "row_rope.");
+    g.row_rope = build_rope_tables(g, *spec.rope, "rope.inv_freq",
+                                   g.input("row_pos", g.visible_rows), "row_rope.");
   x = build_layers(g, x);
   if (prefill) x = g.named(OpKind::embedding, {x, wanted}, "final_norm.wanted");
   entry.graph.outputs.push_back(project(g, x));
@@ -203,9 +207,11 @@ Result<Module> build_model(const ModelSpec& spec, const WeightNames& names,
                            const TensorSource* source, std::string_view place) {
   SINTER_LET(weights, build_weights(spec, names, source, place));
   Module module{spec.name, model_symbols(spec), std::move(weights), caches(spec), {}};
-  if (spec.rope) module.weights.push_back(frequencies(*spec.rope, spec.max_positions, "rope.inv_freq"));
+  if (spec.rope)
+    module.weights.push_back(frequencies(*spec.rope, spec.max_positions, "rope.inv_freq"));
   if (spec.local_rope)
-    module.weights.push_back(frequencies(*spec.local_rope, spec.max_positions, "local_rope.inv_freq"));
+    module.weights.push_back(
+        frequencies(*spec.local_rope, spec.max_positions, "local_rope.inv_freq"));
   if (spec.encoder) {
     module.entries.push_back(build_encoder_entry(spec, module));
     return module;

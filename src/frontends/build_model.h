@@ -14,12 +14,12 @@
 //   sample(logits [B, vocabulary], pos, slot, step : i32[B], temperature : f32[B], top_k : i32[B],
 //          top_p : f32[B], seed : i32[B]) -> next.tokens, next.pos, next.slot, next.step : i32[B]
 //
-//   sample chooses each sequence's next token (op sample); its outputs next.X are the inputs X of the
-//   following decode and sample.
+//   sample chooses each sequence's next token (op sample); its outputs next.X are the inputs X of
+//   the following decode and sample.
 //
 //   With a streaming cache (one sequence): prefill and decode have the input row_pos : i32 [K] or
-//   [R], the place of each cache row in the text as the cache holds it; pos is such a place too, and
-//   sample has row_pos and next.row_pos.
+//   [R], the place of each cache row in the text as the cache holds it; pos is such a place too,
+//   and sample has row_pos and next.row_pos.
 //
 //   pos    position in its sequence
 //   slot   cache row that the token is written to; distinct in a call, < K (decode: < R)
@@ -30,10 +30,10 @@
 // where each head has a norm.
 //
 // Values that people meet, in order: embed (learned positions: embed.tok + embed.pos), rope.cos,
-// rope.sin; per layer l{i}.norm1, .q, .k, .v, .q_rot, .k_rot, .k_append, .v_append, .attn, .attn_out,
-// .res1, .norm2, .mlp.gate, .mlp.up, .mlp.act, .mlp.down, .res2 (parallel residual: .branches and .res
-// in place of .res1 and .res2; norms of queries and keys: .q_norm, .k_norm; norms of a branch's
-// result: .post_norm1, .post_norm2); final_norm, logits.
+// rope.sin; per layer l{i}.norm1, .q, .k, .v, .q_rot, .k_rot, .k_append, .v_append, .attn,
+// .attn_out, .res1, .norm2, .mlp.gate, .mlp.up, .mlp.act, .mlp.down, .res2 (parallel residual:
+// .branches and .res in place of .res1 and .res2; norms of queries and keys: .q_norm, .k_norm;
+// norms of a branch's result: .post_norm1, .post_norm2); final_norm, logits.
 //
 // An encoder has the symbol N alone, no state, and one entry for packed sequences:
 //
@@ -51,8 +51,8 @@ inline constexpr int64_t kMostDecodeTokens = 8;     // tokens of one decode call
 inline constexpr int64_t kMostCachedSequences = 8;  // of the longest length
 
 /// The value that is the residual stream before layer i (0: the embedding), as transformers reports
-/// hidden states: the last is taken after the final norm and a projection to the table's width, and a stream normed after every addition is
-/// taken after the norm.
+/// hidden states: the last is taken after the final norm and a projection to the table's width, and
+/// a stream normed after every addition is taken after the norm.
 std::string hidden_state_name(const ModelSpec& spec, int64_t i);
 
 /// The module of a spec that passed check_spec. Errors are those of build_weights.

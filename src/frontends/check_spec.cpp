@@ -84,14 +84,17 @@ class Checker {
 
   Status forms() const {
     if (spec_.residual == ResidualForm::parallel && spec_.norm_place != NormPlace::before)
-      return fail(fmt::format("norms {} the branches of a parallel residual", to_string(spec_.norm_place)),
-                  place_("norm_place"), "parallel branches have their norms before them");
+      return fail(
+          fmt::format("norms {} the branches of a parallel residual", to_string(spec_.norm_place)),
+          place_("norm_place"), "parallel branches have their norms before them");
     if (spec_.shared_norm && spec_.residual != ResidualForm::parallel)
       return fail("branches that follow one another share a norm", place_("shared_norm"),
                   "only parallel branches can share a norm");
     if (spec_.local_rope && (!spec_.rope || !spec_.window))
-      return fail("rotary positions of layers with a window, but the model lacks the window or other rotary positions",
-                  place_("local_rope"), "give both, or neither");
+      return fail(
+          "rotary positions of layers with a window, but the model lacks the window or other "
+          "rotary positions",
+          place_("local_rope"), "give both, or neither");
     if (spec_.encoder && (spec_.window || spec_.embed_width || spec_.rope))
       return fail("an encoder with a window, rotary positions or another embedding width",
                   place_("encoder"), "this is not supported");
@@ -136,14 +139,16 @@ class Checker {
   }
 
   Status long_rope(const std::string& prefix, const Rope& rope) const {
-    SINTER_TRY(size(prefix + "original_max_positions", rope.original_max_positions, kMostPositions));
+    SINTER_TRY(
+        size(prefix + "original_max_positions", rope.original_max_positions, kMostPositions));
     const auto pairs = static_cast<size_t>(rope.rotary / 2);
     for (const auto& [name, factors] : {std::pair("short_factors", &rope.short_factors),
                                         std::pair("long_factors", &rope.long_factors)}) {
       const std::string field = prefix + name;
       if (factors->size() != pairs)
-        return fail(fmt::format("{} factors for {} pairs of elements that rotate", factors->size(), pairs),
-                    place_(field), "give one factor a pair");
+        return fail(
+            fmt::format("{} factors for {} pairs of elements that rotate", factors->size(), pairs),
+            place_(field), "give one factor a pair");
       for (double factor : *factors) SINTER_TRY(positive(field, factor, 1e6));
     }
     return {};

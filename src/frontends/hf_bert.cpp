@@ -8,11 +8,11 @@ namespace sinter {
 namespace {
 
 WeightMap bert_weight_map() {
-  WeightMap map{.prefixes = {"bert.", ""},
-                .ignorable = {".position_ids"},
-                .foreign = {"pooler.", "bert.pooler.", "cls."},
-                .spellings = {{"LayerNorm.weight", "LayerNorm.gamma"},
-                              {"LayerNorm.bias", "LayerNorm.beta"}}};
+  WeightMap map{
+      .prefixes = {"bert.", ""},
+      .ignorable = {".position_ids"},
+      .foreign = {"pooler.", "bert.pooler.", "cls."},
+      .spellings = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}};
   const auto add = [&](const std::string& weight, const std::string& tensor) {
     for (const char* part : {".weight", ".bias"})
       map.rules[weight + part] = {.tensor = "{p}" + tensor + part};

@@ -18,9 +18,11 @@ const std::vector<Family>& families() {
       {"bert", {"BertModel", "BertForMaskedLM", "BertForPreTraining"}, read_hf_bert},
       {"falcon", {"FalconForCausalLM"}, read_hf_falcon},
       {"gemma2", {"Gemma2ForCausalLM"}, read_hf_gemma2},
-      {"gemma3", {"Gemma3ForConditionalGeneration"}, read_hf_gemma3,
-       {"text_config", "vision_config", "mm_tokens_per_image", "image_token_index", "image_token_id",
-        "boi_token_index", "eoi_token_index"}},
+      {"gemma3",
+       {"Gemma3ForConditionalGeneration"},
+       read_hf_gemma3,
+       {"text_config", "vision_config", "mm_tokens_per_image", "image_token_index",
+        "image_token_id", "boi_token_index", "eoi_token_index"}},
       {"gemma3_text", {"Gemma3ForCausalLM"}, read_hf_gemma3},
       {"gpt2", {"GPT2LMHeadModel"}, read_hf_gpt2},
       {"gpt_neox", {"GPTNeoXForCausalLM"}, read_hf_gpt_neox},
@@ -55,9 +57,9 @@ Status check_architecture(const JsonView& list, const Family& family) {
   for (size_t i = 0; i < classes->size(); ++i) {
     SINTER_LET(name, list[i].string());
     if (!llvm::is_contained(family.architectures, name))
-      return list[i].fail(fmt::format("architecture '{}' is not supported", printable(name)),
-                          fmt::format("supported for this model_type: {}",
-                                      fmt::join(family.architectures, ", ")));
+      return list[i].fail(
+          fmt::format("architecture '{}' is not supported", printable(name)),
+          fmt::format("supported for this model_type: {}", fmt::join(family.architectures, ", ")));
   }
   return {};
 }
@@ -77,6 +79,19 @@ Status refuse_features(HfConfig& config) {
   if (pruned.present()) {
     SINTER_LET(heads, pruned.object());
     if (!heads->empty()) return pruned.mismatch("no pruned heads", "give an unpruned checkpoint");
+  }
+  return {};
+}
+
+/// Switches that some family has and whose reader was not this one's: they must be off.
+Status refuse_switches(HfConfig& config) {
+  for (std::string_view key :
+       {"apply_residual_connection_post_layernorm", "attention_bias", "lm_head_bias", "mlp_bias",
+        "qk_layernorm", "use_mrope", "use_sliding_window"}) {
+    if (config.was_read(key)) continue;
+    SINTER_LET(view, config.find(key, {key}));
+    SINTER_LET(on, view.boolean_or(false));
+    if (on) return view.mismatch("false", "this model_type does not have it");
   }
   return {};
 }
@@ -143,6 +158,7 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
   HfConfig& config = nested ? *inner : outer;
 
   SINTER_LET(model, family->read(config));
+  SINTER_TRY(refuse_switches(config));
   SINTER_TRY(refuse_windows(config));
   model.spec.name = std::move(name);
   SINTER_LET(outer_dtype, outer.find("dtype", {"dtype", "torch_dtype"}));

@@ -31,7 +31,8 @@ class HfConfig {
       : document_(document), root_(std::move(root)) {}
 
   /// The value under the first of `keys` that is set, else the missing place of the first (without
-  /// keys: a place that is missing). It becomes the place of `field`. Other generations' copies of the fact must agree.
+  /// keys: a place that is missing). It becomes the place of `field`. Other generations' copies of
+  /// the fact must agree.
   Result<JsonView> find(std::string_view field, const Keys& keys);
 
   // Each fills `out`; without a fallback the key is required.
@@ -48,7 +49,8 @@ class HfConfig {
 
   /// spec.head_dim: the key if given and set, else the fallback, else hidden / heads, which must be
   /// exact.
-  Status head_dim(ModelSpec& spec, const Keys& keys, std::optional<int64_t> fallback = std::nullopt);
+  Status head_dim(ModelSpec& spec, const Keys& keys,
+                  std::optional<int64_t> fallback = std::nullopt);
 
   struct RopeKeys {
     Keys theta = {}, partial = {};  // top-level keys; may be empty
@@ -61,9 +63,9 @@ class HfConfig {
   /// spec.window.
   Status layered_rope(ModelSpec& spec, const RopeKeys& full, const RopeKeys& local);
 
-  /// spec.window and spec.windowed: layer_types where `typed` and set, else `slides`. Layer types of a
-  /// family that is not `typed` must say the same as `slides`. Needs spec.layers; `size`: of the
-  /// window, if there is one.
+  /// spec.window and spec.windowed: layer_types where `typed` and set, else `slides`. Layer types
+  /// of a family that is not `typed` must say the same as `slides`. Needs spec.layers; `size`: of
+  /// the window, if there is one.
   Status windows(ModelSpec& spec, std::optional<int64_t> size, bool typed,
                  llvm::function_ref<bool(int64_t layer)> slides);
 
@@ -104,7 +106,8 @@ Result<ModelSpec> read_llama_fields(HfConfig& config, const LlamaDefaults& defau
 
 /// Weight names of a Hugging Face llama checkpoint.
 WeightMap llama_weight_map();
-/// Weight and bias `weight` (without "l{i}.") of a layer are those of `tensor` under "{p}layers.{i}.".
+/// Weight and bias `weight` (without "l{i}.") of a layer are those of `tensor` under
+/// "{p}layers.{i}.".
 void add_layer_rule(WeightMap& map, const std::string& weight, const std::string& tensor);
 /// The same, cut from a tensor of `all` rows in `groups`, at row `begin` of each.
 void add_fused_rule(WeightMap& map, const std::string& weight, const std::string& tensor,

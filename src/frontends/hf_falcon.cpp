@@ -28,7 +28,8 @@ WeightMap falcon_weight_map(const ModelSpec& spec, bool two_norms) {
   // (multi_query) and one for every query head are cases of the same layout.
   const int64_t group = spec.heads / spec.kv_heads;
   int64_t begin = 0;
-  for (const auto& [which, heads] : {std::pair("q", group), std::pair("k", int64_t{1}), std::pair("v", int64_t{1})}) {
+  for (const auto& [which, heads] :
+       {std::pair("q", group), std::pair("k", int64_t{1}), std::pair("v", int64_t{1})}) {
     add(which, "self_attention.query_key_value");
     for (const char* part : {".weight", ".bias"}) {
       TensorRule& rule = map.rules[std::string("l{i}.") + which + part];
@@ -56,7 +57,8 @@ Result<HfModel> read_hf_falcon(HfConfig& config) {
   SINTER_TRY(config.head_dim(spec, {}));
 
   bool renewed = false, multi_query = true, parallel = true, alibi = false;
-  SINTER_TRY(config.flag(renewed, "renewed", {"new_decoder_architecture"}, type_name == "RefinedWeb"));
+  SINTER_TRY(
+      config.flag(renewed, "renewed", {"new_decoder_architecture"}, type_name == "RefinedWeb"));
   SINTER_TRY(config.flag(multi_query, "kv_heads", {"multi_query"}, true));
   SINTER_TRY(config.flag(parallel, "residual", {"parallel_attn"}, true));
   SINTER_TRY(config.flag(alibi, "alibi", {"alibi"}, false));
@@ -70,7 +72,8 @@ Result<HfModel> read_hf_falcon(HfConfig& config) {
   int64_t norms = 0;
   SINTER_TRY(config.size(norms, "shared_norm", {"num_ln_in_parallel_attn"}, renewed ? 2 : 1));
   if (norms > 2 || (norms == 2 && !renewed && parallel))
-    return fail(fmt::format("{} norms before parallel branches", norms), config.places()("shared_norm"),
+    return fail(fmt::format("{} norms before parallel branches", norms),
+                config.places()("shared_norm"),
                 "only the new decoder architecture has two, none has more");
   spec.residual = renewed || parallel ? ResidualForm::parallel : ResidualForm::sequential;
   spec.shared_norm = spec.residual == ResidualForm::parallel && norms == 1;
@@ -82,9 +85,11 @@ Result<HfModel> read_hf_falcon(HfConfig& config) {
   SINTER_TRY(config.flag(spec.tied, "tied", {"tie_word_embeddings"}, true));
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   if (spec.heads % spec.kv_heads != 0)  // the layout divides by it before the spec is checked
-    return fail(fmt::format("{} query heads cannot share {} key/value heads", spec.heads, spec.kv_heads),
-                config.places()("kv_heads"), "give a divisor of the number of query heads");
-  return HfModel{spec, falcon_weight_map(spec, spec.residual == ResidualForm::parallel && norms == 2)};
+    return fail(
+        fmt::format("{} query heads cannot share {} key/value heads", spec.heads, spec.kv_heads),
+        config.places()("kv_heads"), "give a divisor of the number of query heads");
+  return HfModel{spec,
+                 falcon_weight_map(spec, spec.residual == ResidualForm::parallel && norms == 2)};
 }
 
 }  // namespace sinter

@@ -68,8 +68,8 @@ Status HfConfig::number(double& out, std::string_view field, const Keys& keys, d
   return {};
 }
 
-Status HfConfig::optional_size(std::optional<int64_t>& out, std::string_view field, const Keys& keys,
-                               std::optional<int64_t> absent) {
+Status HfConfig::optional_size(std::optional<int64_t>& out, std::string_view field,
+                               const Keys& keys, std::optional<int64_t> absent) {
   SINTER_LET(view, find(field, keys));
   out = view.value() ? std::nullopt : absent;
   return view.present() ? size(out.emplace(), field, keys) : Status();

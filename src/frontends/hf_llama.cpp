@@ -1,5 +1,5 @@
-// llama (Llama 1 to 3.2, TinyLlama, SmolLM ...): RMSNorm, SwiGLU, rotary, grouped queries. Most later
-// families are this one with other norms, windows or biases.
+// llama (Llama 1 to 3.2, TinyLlama, SmolLM ...): RMSNorm, SwiGLU, rotary, grouped queries. Most
+// later families are this one with other norms, windows or biases.
 #include <cmath>
 
 #include "frontends/hf_config.h"
@@ -47,11 +47,15 @@ Result<ModelSpec> read_llama_fields(HfConfig& config, const LlamaDefaults& defau
   SINTER_TRY(config.size(spec.layers, "layers", {"num_hidden_layers"}, defaults.layers));
   SINTER_TRY(config.size(spec.heads, "heads", {"num_attention_heads"}, defaults.heads));
   std::optional<int64_t> kv_heads;
-  SINTER_TRY(config.optional_size(kv_heads, "kv_heads", {"num_key_value_heads"}, defaults.kv_heads));
+  SINTER_TRY(
+      config.optional_size(kv_heads, "kv_heads", {"num_key_value_heads"}, defaults.kv_heads));
   spec.kv_heads = kv_heads.value_or(spec.heads);
   SINTER_TRY(config.size(spec.ffn, "ffn", {"intermediate_size"}, defaults.ffn));
-  SINTER_TRY(config.size(spec.max_positions, "max_positions", {"max_position_embeddings"}, defaults.max_positions));
-  SINTER_TRY(config.head_dim(spec, defaults.own_head_dim ? HfConfig::Keys{"head_dim"} : HfConfig::Keys{}, defaults.head_dim));
+  SINTER_TRY(config.size(spec.max_positions, "max_positions", {"max_position_embeddings"},
+                         defaults.max_positions));
+  SINTER_TRY(config.head_dim(spec,
+                             defaults.own_head_dim ? HfConfig::Keys{"head_dim"} : HfConfig::Keys{},
+                             defaults.head_dim));
   spec.norm = NormKind::rms_norm;
   SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"rms_norm_eps"}, defaults.norm_eps));
   SINTER_TRY(config.activation(spec.activation, defaults.activation, defaults.default_activation));

@@ -10,7 +10,8 @@ namespace {
 WeightMap phi_weight_map() {
   WeightMap map = llama_weight_map();
   for (const char* part : {".weight", ".bias"}) {
-    map.rules[std::string("final_norm") + part] = {.tensor = std::string("{p}final_layernorm") + part};
+    map.rules[std::string("final_norm") + part] = {.tensor =
+                                                       std::string("{p}final_layernorm") + part};
     map.rules[std::string("lm_head") + part] = {.tensor = std::string("lm_head") + part};
   }
   add_layer_rule(map, "attn_out", "self_attn.dense");
@@ -35,9 +36,9 @@ Result<HfModel> read_hf_phi(HfConfig& config) {
   SINTER_TRY(config.head_dim(spec, {}));
   SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"layer_norm_eps"}, 1e-5));
   SINTER_TRY(config.activation(spec.activation, {"hidden_act"}, "gelu_new"));
-  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"},
-                                .partial = {"partial_rotary_factor"},
-                                .default_partial = 0.5}));
+  SINTER_TRY(config.rope(
+      spec,
+      {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}, .default_partial = 0.5}));
   bool normed = false;
   SINTER_TRY(config.flag(normed, "qk_norm", {"qk_layernorm"}, false));
   if (normed) spec.qk_norm = QkNorm::head;

@@ -20,6 +20,11 @@ WeightMap phi3_weight_map(const ModelSpec& spec) {
 
 Result<HfModel> read_hf_phi3(HfConfig& config) {
   SINTER_LET(spec, read_llama_fields(config, {.norm_eps = 1e-5}));
+  for (std::string_view key : {"full_attn_mod", "interpolate_factor"}) {  // of files of Phi 4
+    SINTER_LET(view, config.find(key, {key}));
+    SINTER_LET(value, view.integer_or(1));
+    if (value != 1) return view.mismatch("1", "other values are not supported");
+  }
   std::optional<int64_t> window;
   SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}));
   SINTER_TRY(config.windows(spec, window, false, [](int64_t) { return true; }));

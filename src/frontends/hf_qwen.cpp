@@ -1,5 +1,5 @@
-// qwen2 (Qwen 2, 2.5): Llama whose q, k and v have biases. qwen3: none, but norms of q and k. Both can
-// have a window on their later layers.
+// qwen2 (Qwen 2, 2.5): Llama whose q, k and v have biases. qwen3: none, but norms of q and k. Both
+// can have a window on their later layers.
 #include "frontends/hf_config.h"
 
 namespace sinter {

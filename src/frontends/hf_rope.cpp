@@ -14,8 +14,9 @@ constexpr std::string_view kLlama3Keys[] = {"factor", "low_freq_factor", "high_f
                                             "original_max_position_embeddings"};
 // "finetuned" says where the weights come from.
 constexpr std::string_view kYarnKeys[] = {
-    "factor", "attention_factor", "beta_fast",      "beta_slow", "finetuned",
-    "mscale", "mscale_all_dim",   "truncate",       "original_max_position_embeddings"};
+    "factor",         "attention_factor", "beta_fast",
+    "beta_slow",      "finetuned",        "mscale",
+    "mscale_all_dim", "truncate",         "original_max_position_embeddings"};
 constexpr std::string_view kLongKeys[] = {"factor", "attention_factor", "short_factor",
                                           "long_factor", "original_max_position_embeddings"};
 
@@ -26,13 +27,11 @@ struct RopeType {
 };
 // dynamic: theta grows with lengths beyond max_position_embeddings, which no sequence here has.
 // su: what longrope was called first.
-constexpr RopeType kTypes[] = {{"default", RopeScaling::none, {}},
-                               {"linear", RopeScaling::linear, kLinearKeys},
-                               {"dynamic", RopeScaling::none, kLinearKeys},
-                               {"llama3", RopeScaling::llama3, kLlama3Keys},
-                               {"yarn", RopeScaling::yarn, kYarnKeys},
-                               {"longrope", RopeScaling::longrope, kLongKeys},
-                               {"su", RopeScaling::longrope, kLongKeys}};
+constexpr RopeType kTypes[] = {
+    {"default", RopeScaling::none, {}},          {"linear", RopeScaling::linear, kLinearKeys},
+    {"dynamic", RopeScaling::none, kLinearKeys}, {"llama3", RopeScaling::llama3, kLlama3Keys},
+    {"yarn", RopeScaling::yarn, kYarnKeys},      {"longrope", RopeScaling::longrope, kLongKeys},
+    {"su", RopeScaling::longrope, kLongKeys}};
 
 Result<const RopeType*> find_type(const JsonView& dict) {
   // Some files hold both names of the key and differ; the newer one counts.
@@ -121,9 +120,11 @@ class HfConfig::RopeReader {
   }
 
   Status read_scaling() {
-    SINTER_LET(outer, config_.find(prefix_ + "original_max_positions", {"original_max_position_embeddings"}));
+    SINTER_LET(outer, config_.find(prefix_ + "original_max_positions",
+                                   {"original_max_position_embeddings"}));
     if (rope_.scaling == RopeScaling::none) return {};
-    if (rope_.scaling != RopeScaling::longrope) SINTER_TRY(number(rope_.factor, "factor", "factor"));
+    if (rope_.scaling != RopeScaling::longrope)
+      SINTER_TRY(number(rope_.factor, "factor", "factor"));
     if (rope_.scaling == RopeScaling::linear) return {};
     const JsonView original = outer.present() ? outer : dict_["original_max_position_embeddings"];
     config_.place(prefix_ + "original_max_positions", original);
@@ -147,22 +148,26 @@ class HfConfig::RopeReader {
     rope_.truncate = truncate;
     SINTER_LET(mscale, dict_["mscale"].number_or(0.0));
     SINTER_LET(mscale_all, dict_["mscale_all_dim"].number_or(0.0));
-    const double usual = mscale != 0.0 && mscale_all != 0.0
-                             ? yarn_temperature(rope_.factor, mscale) / yarn_temperature(rope_.factor, mscale_all)
-                             : yarn_temperature(rope_.factor, 1.0);
+    const double usual =
+        mscale != 0.0 && mscale_all != 0.0
+            ? yarn_temperature(rope_.factor, mscale) / yarn_temperature(rope_.factor, mscale_all)
+            : yarn_temperature(rope_.factor, 1.0);
     return number(rope_.attention_factor, "attention_factor", "attention_factor", usual);
   }
 
   Status read_long() {
-    for (auto [factors, field, key] : {std::tuple(&rope_.short_factors, "short_factors", "short_factor"),
-                                       std::tuple(&rope_.long_factors, "long_factors", "long_factor")}) {
+    for (auto [factors, field, key] :
+         {std::tuple(&rope_.short_factors, "short_factors", "short_factor"),
+          std::tuple(&rope_.long_factors, "long_factors", "long_factor")}) {
       config_.place(prefix_ + field, dict_[key]);
       SINTER_LET(list, read_factors(dict_[key]));
       *factors = std::move(list);
     }
     const auto original = static_cast<double>(rope_.original_max_positions);
-    SINTER_LET(factor, dict_["factor"].number_or(static_cast<double>(spec_.max_positions) / original));
-    const double usual = factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(factor) / std::log(original));
+    SINTER_LET(factor,
+               dict_["factor"].number_or(static_cast<double>(spec_.max_positions) / original));
+    const double usual =
+        factor <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(factor) / std::log(original));
     return number(rope_.attention_factor, "attention_factor", "attention_factor", usual);
   }
 
@@ -195,12 +200,17 @@ Status HfConfig::layered_rope(ModelSpec& spec, const RopeKeys& full, const RopeK
   if (nested) {
     SINTER_LET(members, dict.object());
     for (const JsonMember& member : *members)
-      if (!member.value.is_null() && member.key != "full_attention" && member.key != "sliding_attention")
-        return dict[member.key].mismatch("full_attention or sliding_attention", "correct or remove the key");
+      if (!member.value.is_null() && member.key != "full_attention" &&
+          member.key != "sliding_attention")
+        return dict[member.key].mismatch("full_attention or sliding_attention",
+                                         "correct or remove the key");
   }
   const JsonView none(document_.file, nullptr);
-  SINTER_LET(rope, RopeReader(*this, spec, "rope.", nested ? dict["full_attention"] : dict).run(full));
-  SINTER_LET(other, RopeReader(*this, spec, "local_rope.", nested ? dict["sliding_attention"] : none).run(local));
+  SINTER_LET(rope,
+             RopeReader(*this, spec, "rope.", nested ? dict["full_attention"] : dict).run(full));
+  SINTER_LET(
+      other,
+      RopeReader(*this, spec, "local_rope.", nested ? dict["sliding_attention"] : none).run(local));
   if (spec.window && other != rope) spec.local_rope = std::move(other);
   spec.rope = std::move(rope);
   return {};

@@ -60,7 +60,8 @@ Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source
 void adopt_spellings(WeightMap& map, const TensorSource& source) {
   const std::vector<std::string> names = source.names();
   for (const auto& [usual, old] : map.spellings) {
-    if (llvm::none_of(names, [&](const std::string& name) { return name.ends_with(old); })) continue;
+    if (llvm::none_of(names, [&](const std::string& name) { return name.ends_with(old); }))
+      continue;
     for (auto& [weight, rule] : map.rules)
       if (rule.tensor.ends_with(usual))
         rule.tensor.replace(rule.tensor.size() - usual.size(), usual.size(), old);
@@ -123,7 +124,8 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
     names.prefix = prefix;
     adopt_spellings(names.map, *tensors);
     // Many files leave the key out: a model without an output projection uses the embedding table.
-    if (!model.spec.encoder && !tensors->find(names.map.rules.at("lm_head.weight").tensor)) model.spec.tied = true;
+    if (!model.spec.encoder && !tensors->find(names.map.rules.at("lm_head.weight").tensor))
+      model.spec.tied = true;
     SINTER_TRY(refuse_unused_tensors(model.spec, names, *tensors, weights.string()));
   }
   return finish(std::move(model.spec), names, std::move(tensors), path, weights.string(), options);

@@ -12,8 +12,8 @@ struct LoadOptions {
   std::optional<DType> dtype;              // compute in this type, whatever the model's own is
   std::optional<uint64_t> random_weights;  // a seed: stand-in weights, the model's own stay unread
   std::optional<StreamingCache> streaming; // keep keys and values so; language models with rotary positions
-  /// Longest text of the run. Decides where a model has two sets of frequencies (longrope): texts up
-  /// to the original context have the short factors and the model no more positions than that; a
+  /// Longest text of the run. Decides where a model has two sets of frequencies (longrope): texts
+  /// up to the original context have the short factors and the model no more positions than that; a
   /// larger value here means the long factors, for texts of any length.
   int64_t context = 0;
 };

@@ -49,7 +49,8 @@ enum class RopeScaling : uint8_t { none, linear, llama3, yarn, longrope };
 /// Rotary positions. Pair i of a head turns by position * f(i), f(i) = theta^(-2i/rotary), scaled:
 ///   linear:   f / factor
 ///   llama3:   wavelengths above original_max_positions / low_freq_factor are divided by `factor`,
-///             those below original_max_positions / high_freq_factor stay, a linear blend in between
+///             those below original_max_positions / high_freq_factor stay, a linear blend in
+///             between
 ///   yarn:     f / factor for pairs that turn fewer than beta_slow times in original_max_positions,
 ///             f for those that turn more than beta_fast times, a linear blend over the pairs in
 ///             between, whose bounds are whole pairs if `truncate`
@@ -65,7 +66,7 @@ struct Rope {
   double beta_fast = 32.0, beta_slow = 1.0;              // yarn
   bool truncate = true;                                  // yarn
   std::vector<double> short_factors = {}, long_factors = {};  // longrope: rotary / 2 each
-  int64_t original_max_positions = 0;                    // llama3, yarn, longrope
+  int64_t original_max_positions = 0;                         // llama3, yarn, longrope
   double attention_factor = 1.0;                         // cos and sin are multiplied by it
   friend bool operator==(const Rope&, const Rope&) = default;
 };
@@ -83,7 +84,7 @@ struct StreamingCache {
 struct ModelSpec {
   std::string name;
   DType dtype = DType::f32;  // of weights, activations and caches
-  bool encoder = false;      // tokens see all of their sequence; the result is the last hidden state
+  bool encoder = false;  // tokens see all of their sequence; the result is the last hidden state
   int64_t vocabulary = 0;
   int64_t hidden = 0;
   int64_t layers = 0;
@@ -93,15 +94,15 @@ struct ModelSpec {
   int64_t ffn = 0;            // width of the MLP
   int64_t max_positions = 0;  // longest sequence
 
-  // From tokens to the residual stream: rows of the table, times embed_scale, projected to hidden if
-  // the table has another width, plus rows of the tables of positions and token types, normed.
+  // From tokens to the residual stream: rows of the table, times embed_scale, projected to hidden
+  // if the table has another width, plus rows of the tables of positions and token types, normed.
   std::optional<int64_t> embed_width;  // of the table; absent: hidden
   double embed_scale = 1.0;
   int64_t token_types = 0;  // 0: none
   bool embed_norm = false;
   bool final_norm = true;
-  bool tied = false;       // the output projection is the embedding table
-  bool head_bias = false;  // of the output projection
+  bool tied = false;                    // the output projection is the embedding table
+  bool head_bias = false;               // of the output projection
   std::optional<double> logit_softcap;  // logits = cap * tanh(logits / cap)
 
   NormKind norm = NormKind::layer_norm;

@@ -8,7 +8,8 @@ std::string rope_json(const Rope& rope) {
   std::string value =
       fmt::format("{{\"theta\": {}, \"rotary\": {}, \"pairing\": \"{}\", \"scaling\": \"{}\"",
                   rope.theta, rope.rotary, rope.pairing, to_string(rope.scaling));
-  const bool has_factor = rope.scaling != RopeScaling::none && rope.scaling != RopeScaling::longrope;
+  const bool has_factor =
+      rope.scaling != RopeScaling::none && rope.scaling != RopeScaling::longrope;
   if (has_factor) value += fmt::format(", \"factor\": {}", rope.factor);
   if (rope.scaling == RopeScaling::llama3)
     value += fmt::format(", \"low_freq_factor\": {}, \"high_freq_factor\": {}",
@@ -84,7 +85,8 @@ std::string print_spec(const ModelSpec& spec) {
   p.number("scale_by_inverse_layer", spec.scale_by_inverse_layer);
   p.optional("attention_softcap", spec.attention_softcap);
   p.optional("window", spec.window);
-  if (!spec.windowed.empty()) p.put("windowed", fmt::format("[{}]", fmt::join(spec.windowed, ", ")));
+  if (!spec.windowed.empty())
+    p.put("windowed", fmt::format("[{}]", fmt::join(spec.windowed, ", ")));
   p.text("activation", op_info(spec.activation).name);
   p.number("gated", spec.gated);
   p.number("mlp_bias", spec.mlp_bias);

@@ -184,9 +184,10 @@ Status read_norms(ModelSpec& spec, Reader& reader) {
                            {NormKind::layer_norm, NormKind::rms_norm, NormKind::rms_norm_wide,
                             NormKind::rms_norm_plus_one}));
   SINTER_TRY(reader.number(spec.norm_eps, "norm_eps"));
-  SINTER_TRY(reader.choice(spec.norm_place, "norm_place",
-                           {NormPlace::before, NormPlace::after, NormPlace::branch, NormPlace::both},
-                           std::optional(NormPlace::before)));
+  SINTER_TRY(
+      reader.choice(spec.norm_place, "norm_place",
+                    {NormPlace::before, NormPlace::after, NormPlace::branch, NormPlace::both},
+                    std::optional(NormPlace::before)));
   SINTER_TRY(reader.choice(spec.residual, "residual",
                            {ResidualForm::sequential, ResidualForm::parallel},
                            std::optional(ResidualForm::sequential)));

@@ -8,20 +8,18 @@
 //     "max_positions": 4096,
 //     "kv_heads": 32,                default: heads
 //     "head_dim": 128,               default: hidden / heads
-//     "norm": "rms_norm",          or layer_norm (weight and bias), rms_norm_wide, rms_norm_plus_one
-//     "norm_eps": 1e-05,
-//     "norm_place": "before",      default; after, branch, both (NormPlace)
-//     "residual": "sequential",    default; or parallel
-//     "shared_norm": false,        default; parallel branches behind one norm
-//     "qk_norm": "none",           default; head, projection (QkNorm)
-//     "rope": {                    null: a learned table of positions
+//     "norm": "rms_norm",          or layer_norm (weight and bias), rms_norm_wide,
+//     rms_norm_plus_one "norm_eps": 1e-05, "norm_place": "before",      default; after, branch,
+//     both (NormPlace) "residual": "sequential",    default; or parallel "shared_norm": false,
+//     default; parallel branches behind one norm "qk_norm": "none",           default; head,
+//     projection (QkNorm) "rope": {                    null: a learned table of positions
 //       "theta": 10000,
 //       "rotary": 128,             leading elements of a head that turn; default: head_dim
 //       "pairing": "half",         default; or interleaved
 //       "scaling": "none",         default; linear (factor), llama3 (factor, low_freq_factor,
 //                                  high_freq_factor, original_max_positions), yarn (factor,
-//                                  original_max_positions, beta_fast, beta_slow, truncate), longrope
-//                                  (short_factors, long_factors, original_max_positions)
+//                                  original_max_positions, beta_fast, beta_slow, truncate),
+//                                  longrope (short_factors, long_factors, original_max_positions)
 //       "attention_factor": 1      default
 //     },
 //     "local_rope": null,          default; as rope, of layers with a window

@@ -74,4 +74,15 @@ class FusionState {
   QuotientDag dag_;
 };
 
+/// Two groups, what they would be together, and the ops that the question is about.
+struct FusionState::Question {
+  ValueId a, b;        // a's group comes first
+  uint32_t ga, gb;     // groups
+  GroupShape merged;
+  llvm::SmallVector<ValueId, 8> members;  // of both groups, ascending
+};
+
+/// A refusal without a path.
+inline Verdict refuse(Reason reason, std::string detail) { return {reason, std::move(detail), {}, 0}; }
+
 }  // namespace sinter

@@ -27,7 +27,8 @@ IndexExpr shifted(const IndexExpr& e, uint32_t variable, int64_t by) {
 
 /// The number of the loop variable that `e` is.
 std::optional<uint32_t> as_variable(const IndexExpr& e) {
-  if (e.terms().size() != 1 || e.terms()[0].atom.kind != IndexExpr::Atom::Kind::variable) return std::nullopt;
+  if (e.terms().size() != 1 || e.terms()[0].atom.kind != IndexExpr::Atom::Kind::variable)
+    return std::nullopt;
   const uint32_t number = e.terms()[0].atom.variable;
   return e == IndexExpr::variable(number) ? std::optional(number) : std::nullopt;
 }

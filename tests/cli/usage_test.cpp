@@ -52,6 +52,7 @@ TEST_CASE("a GPU that is not there exits 5; auto takes the CPU and says why") {
       {"run", kGpt2, "--tokens", "1,2"},
       {"generate", kGpt2, "--tokens", "1,2", "-n", "2"},
       {"verify", kGpt2, "--dtype", "fp32", "--steps", "2"},
+      {"embed", SINTER_TESTS_DIR "/golden/bert_post_ln", "--tokens", "1,2"},
       {"ppl", kGpt2, "--tokens", folder.path() + "/tokens"}};
   for (std::vector<std::string> command : commands) {
     CAPTURE(command[0]);

@@ -104,6 +104,30 @@ graph(%q: DTYPE[N, 128], %w: DTYPE[32], %c: DTYPE[N, 16], %s: DTYPE[N, 16]) -> (
   %n = rms_norm %h, %w {eps = 1e-6} : DTYPE[N, 4, 32]
   %y = rope %n, %c, %s {rotary = 32, pairing = "half"} : DTYPE[N, 4, 32]
 })"},
+    {"head_norm_rope_append", 2, R"(
+graph(%qkv: DTYPE[N, 256], %w: DTYPE[32], %c: DTYPE[N, 16], %s: DTYPE[N, 16], %kc: DTYPE[64, 2, 32],
+      %vc: DTYPE[64, 2, 32], %slot: i32[N]) -> (%ka, %va) {
+  %k = slice %qkv {axis = 1, begin = 128, size = 64} : DTYPE[N, 64]
+  %v = slice %qkv {axis = 1, begin = 192, size = 64} : DTYPE[N, 64]
+  %kh = reshape %k {dims = [N, 2, 32]} : DTYPE[N, 2, 32]
+  %vh = reshape %v {dims = [N, 2, 32]} : DTYPE[N, 2, 32]
+  %n = rms_norm %kh, %w {eps = 1e-6} : DTYPE[N, 2, 32]
+  %y = rope %n, %c, %s {rotary = 32, pairing = "half"} : DTYPE[N, 2, 32]
+  %ka = kv_append %kc, %y, %slot : DTYPE[64, 2, 32]
+  %va = kv_append %vc, %vh, %slot : DTYPE[64, 2, 32]
+})"},
+    {"projection_norm_rope_append", 1, R"(
+graph(%q: DTYPE[N, 128], %k: DTYPE[N, 64], %qw: DTYPE[128], %kw: DTYPE[64], %c: DTYPE[N, 12], %s: DTYPE[N, 12],
+      %kc: DTYPE[64, 64], %slot: i32[N]) -> (%y, %ka) {
+  %qn = rms_norm %q, %qw {eps = 1e-6} : DTYPE[N, 128]
+  %kn = rms_norm %k, %kw {eps = 1e-6} : DTYPE[N, 64]
+  %qh = reshape %qn {dims = [N, 4, 32]} : DTYPE[N, 4, 32]
+  %kh = reshape %kn {dims = [N, 2, 32]} : DTYPE[N, 2, 32]
+  %y = rope %qh, %c, %s {rotary = 24, pairing = "half"} : DTYPE[N, 4, 32]
+  %z = rope %kh, %c, %s {rotary = 24, pairing = "half"} : DTYPE[N, 2, 32]
+  %kr = reshape %z {dims = [N, 64]} : DTYPE[N, 64]
+  %ka = kv_append %kc, %kr, %slot : DTYPE[64, 64]
+})"},
     {"embedding_layer_norm", 1, R"(
 graph(%table: DTYPE[50, 72], %ids: i32[N], %pos: DTYPE[N, 72], %w: DTYPE[72], %b: DTYPE[72]) -> (%x, %y) {
   %e = embedding %table, %ids : DTYPE[N, 72]

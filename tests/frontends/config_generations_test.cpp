@@ -7,6 +7,7 @@
 
 #include "frontends/build_model.h"
 #include "frontends/config_text.h"
+#include "frontends/spec_json.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -14,13 +15,35 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kModels[] = {
-    "bert_post_ln", "falcon_multi_query", "falcon_new_two_norms", "falcon_sequential", "gemma2",
-    "gemma3_text",  "gpt2", "gpt2_switches", "gpt_neox_no_bias_full_rotary", "gpt_neox_parallel",
-    "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope", "llama_bias_yarn", "llama_linear_gelu",
-    "mistral_window", "olmo2", "opt", "opt_no_bias_no_final_norm", "opt_post_norm_projected", "phi",
-    "phi3", "phi3_longrope_long", "phi3_longrope_short", "phi_qk_norm_grouped", "qwen2",
-    "qwen2_mixed_windows", "qwen3", "qwen3_bias_windows"};
+constexpr const char* kModels[] = {"bert_post_ln",
+                                   "falcon_multi_query",
+                                   "falcon_new_two_norms",
+                                   "falcon_sequential",
+                                   "gemma2",
+                                   "gemma3_text",
+                                   "gpt2",
+                                   "gpt2_switches",
+                                   "gpt_neox_no_bias_full_rotary",
+                                   "gpt_neox_parallel",
+                                   "gpt_neox_sequential",
+                                   "llama",
+                                   "llama3_gqa_scaled_rope",
+                                   "llama_bias_yarn",
+                                   "llama_linear_gelu",
+                                   "mistral_window",
+                                   "olmo2",
+                                   "opt",
+                                   "opt_no_bias_no_final_norm",
+                                   "opt_post_norm_projected",
+                                   "phi",
+                                   "phi3",
+                                   "phi3_longrope_long",
+                                   "phi3_longrope_short",
+                                   "phi_qk_norm_grouped",
+                                   "qwen2",
+                                   "qwen2_mixed_windows",
+                                   "qwen3",
+                                   "qwen3_bias_windows"};
 
 Json config_of(const std::string& name) {
   std::ifstream file(fmt::format("{}/golden/{}/config.json", SINTER_TESTS_DIR, name));
@@ -35,7 +58,8 @@ HfModel read(const Json& config) {
 }
 
 std::string module_text(const HfModel& model) {
-  auto module = build_model(model.spec, {model.map, model.map.prefixes.front()}, nullptr, "config.json");
+  auto module =
+      build_model(model.spec, {model.map, model.map.prefixes.front()}, nullptr, "config.json");
   REQUIRE_MESSAGE(module, testing::message_of(module));
   return print_module(*module);
 }
@@ -49,7 +73,8 @@ void rename(Json& object, const char* from, const char* to) {
 /// One rotary dict as top-level keys: theta, part, and the rest under rope_scaling.
 void flatten_rope(Json& config, Json dict, const char* type_key) {
   const bool neox = config["model_type"] == "gpt_neox";
-  if (dict.contains("rope_theta")) config[neox ? "rotary_emb_base" : "rope_theta"] = dict["rope_theta"];
+  if (dict.contains("rope_theta"))
+    config[neox ? "rotary_emb_base" : "rope_theta"] = dict["rope_theta"];
   if (dict.contains("partial_rotary_factor"))
     config[neox ? "rotary_pct" : "partial_rotary_factor"] = dict["partial_rotary_factor"];
   dict.erase("rope_theta");
@@ -84,7 +109,8 @@ Json old_form(Json config) {
     rename(config, "num_hidden_layers", "n_layer");
     rename(config, "num_attention_heads", "n_head");
     rename(config, "num_kv_heads", "n_head_kv");
-    config["model_type"] = config["new_decoder_architecture"] == true ? "RefinedWeb" : "RefinedWebModel";
+    config["model_type"] =
+        config["new_decoder_architecture"] == true ? "RefinedWeb" : "RefinedWebModel";
     config["architectures"] = {"RWForCausalLM"};
   }
   config.erase("layer_types");
@@ -99,7 +125,8 @@ TEST_CASE("the same models in the keys of older versions") {
     const std::string text = module_text(model);
     // Both keys of a rotary type may be there; the newer counts.
     Json both = late_form(now);
-    if (both.contains("rope_scaling") && both["rope_scaling"].is_object()) both["rope_scaling"]["type"] = "linear";
+    if (both.contains("rope_scaling") && both["rope_scaling"].is_object())
+      both["rope_scaling"]["type"] = "linear";
     for (const Json& other : {late_form(now), both}) {
       CHECK(read(other).spec == model.spec);
       CHECK(module_text(read(other)) == text);
@@ -112,6 +139,79 @@ TEST_CASE("the same models in the keys of older versions") {
   }
 }
 
+TEST_CASE("every family as a spec, printed and read back") {
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const ModelSpec spec = read(config_of(name)).spec;
+    auto document = parse_json(print_spec(spec), "spec.json");
+    REQUIRE_MESSAGE(document, testing::message_of(document));
+    auto back = read_spec(*document);
+    REQUIRE_MESSAGE(back, testing::message_of(back));
+    CHECK(*back == spec);
+  }
+}
+
+void refuses(Json config, const char* key, const Json& value, const std::string& expected) {
+  config[key] = value;
+  const std::string message = testing::message_of(testing::read_config(config.dump()));
+  CHECK_MESSAGE(message == expected, message);
+}
+
+TEST_CASE("switches of a family that are not supported") {
+  refuses(config_of("falcon_multi_query"), "alibi", true,
+          "config.json: /alibi: biases by distance (alibi) are not supported; give a model with "
+          "rotary positions");
+  refuses(config_of("falcon_multi_query"), "num_ln_in_parallel_attn", 2,
+          "config.json: /num_ln_in_parallel_attn: 2 norms before parallel branches; only the new "
+          "decoder "
+          "architecture has two, none has more");
+  refuses(config_of("opt"), "layer_norm_elementwise_affine", false,
+          "config.json: /layer_norm_elementwise_affine: norms without weights are not supported; "
+          "give a model "
+          "whose norms have weights");
+  refuses(config_of("bert_post_ln"), "position_embedding_type", "relative_key",
+          "config.json: /position_embedding_type: expected \"absolute\", got \"relative_key\"; "
+          "other positions "
+          "are not supported");
+  refuses(config_of("bert_post_ln"), "is_decoder", true,
+          "config.json: /is_decoder: expected false, got true; decoders of this model_type are not "
+          "supported");
+  refuses(config_of("gemma2"), "use_bidirectional_attention", true,
+          "config.json: /use_bidirectional_attention: expected false, got true; this feature is "
+          "not supported");
+  refuses(
+      config_of("phi3"), "attention_bias", true,
+      "config.json: /attention_bias: expected false, got true; this model_type does not have it");
+  refuses(config_of("mistral_window"), "layer_types",
+          {"full_attention", "sliding_attention", "sliding_attention"},
+          "config.json: /layer_types/0: expected sliding_attention, got \"full_attention\"; all "
+          "layers of this "
+          "model_type are alike");
+  refuses(config_of("qwen2_mixed_windows"), "layer_types", {"full_attention"},
+          "config.json: /layer_types: 1 layer types for 3 layers; give one type a layer");
+  refuses(config_of("qwen2"), "layer_types",
+          {"full_attention", "sliding_attention", "sliding_attention"},
+          "config.json: /layer_types/1: expected full_attention, as there is no window, got "
+          "\"sliding_attention\"; give the window's size (config.json: /sliding_window)");
+  refuses(config_of("qwen3_bias_windows"), "layer_types",
+          {"linear_attention", "full_attention", "full_attention"},
+          "config.json: /layer_types/0: expected full_attention or sliding_attention, got "
+          "\"linear_attention\"; other layer types are not supported");
+  Json rope = config_of("phi3_longrope_short")["rope_parameters"];
+  rope["long_factor"] = {1.0, 2.0};
+  refuses(config_of("phi3_longrope_short"), "rope_parameters", rope,
+          "config.json: /rope_parameters/long_factor: 2 factors for 4 pairs of elements that "
+          "rotate; give one "
+          "factor a pair");
+}
+
+TEST_CASE("rotary positions of type dynamic are the usual ones up to the model's length") {
+  Json config = config_of("llama");
+  const ModelSpec usual = read(config).spec;
+  config["rope_parameters"] = {{"rope_type", "dynamic"}, {"factor", 4.0}, {"rope_theta", 10000.0}};
+  CHECK(read(config).spec == usual);
+}
+
 TEST_CASE("gemma3 inside a multimodal config names only what differs from the defaults") {
   Json text = config_of("gemma3_text");
   const HfModel model = read(text);
@@ -119,17 +219,16 @@ TEST_CASE("gemma3 inside a multimodal config names only what differs from the de
   text.erase("hidden_activation");
   text.erase("rms_norm_eps");
   rename(text, "_sliding_window_pattern", "sliding_window_pattern");
-  const Json outer = {{"model_type", "gemma3"},
-                      {"architectures", {"Gemma3ForConditionalGeneration"}},
-                      {"text_config", text},
-                      {"vision_config", {{"hidden_size", 8}}},
-                      {"mm_tokens_per_image", 256},
-                      {"image_token_index", 262144},
-                      {"torch_dtype", "bfloat16"}};
+  const Json outer = {
+      {"model_type", "gemma3"},     {"architectures", {"Gemma3ForConditionalGeneration"}},
+      {"text_config", text},        {"vision_config", {{"hidden_size", 8}}},
+      {"mm_tokens_per_image", 256}, {"image_token_index", 262144},
+      {"torch_dtype", "bfloat16"}};
   CHECK(read(outer).spec == model.spec);
   Json other = outer;
   other["audio_config"] = Json::object();
-  CHECK(testing::message_of(testing::read_config(other.dump())).find("/audio_config") != std::string::npos);
+  CHECK(testing::message_of(testing::read_config(other.dump())).find("/audio_config") !=
+        std::string::npos);
 }
 
 TEST_CASE("positions of layers with a window: a file that says it twice") {

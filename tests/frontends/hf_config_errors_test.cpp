@@ -120,9 +120,10 @@ TEST_CASE("families, activations, element types") {
           "config.json: /model_type: model_type 'mixtral' is not supported; supported: bert, "
           "falcon, gemma2, gemma3, gemma3_text, gpt2, gpt_neox, llama, mistral, olmo2, opt, phi, "
           "phi3, qwen2, qwen3, RefinedWeb, RefinedWebModel");
-  refuses(with(llama_config(), "num_local_experts", "8"),
-          "config.json: /num_local_experts: expected no such key for this model_type, got 8; remove "
-          "the key if it does not change the model's results");
+  refuses(
+      with(llama_config(), "num_local_experts", "8"),
+      "config.json: /num_local_experts: expected no such key for this model_type, got 8; remove "
+      "the key if it does not change the model's results");
   refuses(without(llama_config(), "model_type"),
           "config.json: /model_type: expected a string, got nothing; correct this value");
   refuses(with(llama_config(), "architectures", "[\"LlamaForSequenceClassification\"]"),

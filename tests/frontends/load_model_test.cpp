@@ -64,8 +64,28 @@ std::string load_error(const TemporaryFolder& folder, const std::string& file = 
 }
 
 TEST_CASE("golden models: every tensor of the file is used, with its shape") {
-  for (const char* name :
-       {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope"}) {
+  for (const char* name : {"falcon_multi_query",
+                           "falcon_new_two_norms",
+                           "falcon_sequential",
+                           "gemma2",
+                           "gemma3_text",
+                           "gpt2",
+                           "gpt_neox_parallel",
+                           "gpt_neox_sequential",
+                           "llama",
+                           "llama3_gqa_scaled_rope",
+                           "llama_bias_yarn",
+                           "mistral_window",
+                           "olmo2",
+                           "opt",
+                           "opt_no_bias_no_final_norm",
+                           "opt_post_norm_projected",
+                           "phi",
+                           "phi3",
+                           "phi_qk_norm_grouped",
+                           "qwen2",
+                           "qwen3",
+                           "qwen3_bias_windows"}) {
     CAPTURE(name);
     auto model = load_model((kGolden / name).string());
     REQUIRE_MESSAGE(model, message_of(model));
@@ -183,11 +203,13 @@ TEST_CASE("weights that do not fit the config") {
         "or give the weights that belong to them");
 }
 
-/// A one-layer llama checkpoint whose names are what `rename` makes of the usual ones.
+/// A checkpoint of the config, with tensors of zeros, whose names are what `rename` makes of the
+/// usual ones; further tensors have the names `extra`.
 template <typename Rename>
-TemporaryFolder renamed_llama(Rename rename) {
+TemporaryFolder renamed(const std::string& config, Rename rename,
+                        const std::vector<std::string>& extra = {}) {
   TemporaryFolder folder;
-  folder.write("config.json", testing::llama_config());
+  folder.write("config.json", config);
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   const std::vector<std::byte> zeros(1 << 16);
@@ -207,9 +229,22 @@ TemporaryFolder renamed_llama(Rename rename) {
       tensor.bytes = std::span(zeros).first(bytes);
       tensors.push_back(std::move(tensor));
     }
+  for (const std::string& name : extra)
+    tensors.push_back({name, FileDType::F32, {2}, std::span(zeros).first(8)});
   const Status written = write_safetensors((folder.path() / "model.safetensors").string(), tensors);
   REQUIRE_MESSAGE(written, message_of(written));
   return folder;
+}
+
+template <typename Rename>
+TemporaryFolder renamed_llama(Rename rename) {
+  return renamed(testing::llama_config(), rename);
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
 }
 
 TEST_CASE("weight names with and without their prefix") {
@@ -221,6 +256,55 @@ TEST_CASE("weight names with and without their prefix") {
         "DIR/model.safetensors: the weights hold no embedding table, neither "
         "model.embed_tokens.weight nor embed_tokens.weight; give weights that belong to the "
         "config's model_type");
+}
+
+TEST_CASE("bert: names of the oldest files, with and without a prefix, heads of other tasks") {
+  const std::string config = R"({
+  "model_type": "bert", "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3,
+  "num_hidden_layers": 1, "intermediate_size": 20, "max_position_embeddings": 20})";
+  const auto old = [](const std::string& name) {
+    return replaced(replaced(name, "LayerNorm.weight", "LayerNorm.gamma"), "LayerNorm.bias",
+                    "LayerNorm.beta");
+  };
+  CHECK(load_error(renamed(config, old)) == "no error");
+  const auto bare = [](const std::string& name) { return replaced(name, "bert.", ""); };
+  CHECK(load_error(renamed(config, bare, {"embeddings.position_ids", "pooler.dense.weight"})) ==
+        "no error");
+  CHECK(load_error(renamed(config, old, {"cls.predictions.bias", "bert.pooler.dense.bias"})) ==
+        "no error");
+  const std::string other = load_error(renamed(config, old, {"classifier.weight"}));
+  CHECK(other.find("tensor classifier.weight is no part of the model") != std::string::npos);
+}
+
+TEST_CASE("opt and gemma3: prefixes, and tensors of another model beside the text model's") {
+  const std::string opt = R"({
+  "model_type": "opt", "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3,
+  "num_hidden_layers": 1, "ffn_dim": 20, "max_position_embeddings": 20})";
+  const auto decoder = [](const std::string& name) {
+    return replaced(name, "model.decoder.", "decoder.");
+  };
+  CHECK(load_error(renamed(opt, decoder, {"lm_head.weight"})) == "no error");
+  const std::string gemma = R"({
+  "model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "vocab_size": 40,
+  "hidden_size": 12, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+  "num_hidden_layers": 1, "intermediate_size": 20, "max_position_embeddings": 20, "sliding_window": 4},
+  "vision_config": {}})";
+  for (const char* prefix : {"language_model.model.", "model.language_model."}) {
+    const auto inside = [&](const std::string& name) { return replaced(name, "model.", prefix); };
+    CHECK(load_error(renamed(gemma, inside, {"vision_tower.patch.weight"})) == "no error");
+  }
+}
+
+TEST_CASE("a text of the long kind asks for the factors that belong to it") {
+  const std::string folder = (kGolden / "phi3_longrope_short").string();
+  const auto positions = [&](int64_t context) {
+    LoadOptions options;
+    options.context = context;
+    return load_model(folder, options)->spec->max_positions;
+  };
+  CHECK(positions(0) == 48);
+  CHECK(positions(48) == 48);
+  CHECK(positions(49) == 64);
 }
 
 TEST_CASE("buffers are ignored, other tensors refused") {

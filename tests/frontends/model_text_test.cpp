@@ -55,6 +55,50 @@ TEST_CASE("llama: grouped queries, gated MLP, head size apart from the hidden si
   check_module("model_llama", testing::llama_config());
 }
 
+TEST_CASE("gemma2: norms of 1 + weight around each branch, caps, a window on every other layer") {
+  check_module("model_gemma2", R"({
+  "model_type": "gemma2",
+  "vocab_size": 40,
+  "hidden_size": 12,
+  "num_attention_heads": 4,
+  "num_key_value_heads": 2,
+  "head_dim": 4,
+  "num_hidden_layers": 2,
+  "intermediate_size": 20,
+  "max_position_embeddings": 20,
+  "query_pre_attn_scalar": 6,
+  "sliding_window": 5,
+  "torch_dtype": "bfloat16"
+})");
+}
+
+TEST_CASE("qwen3: norms of each head of q and k") {
+  check_module("model_qwen3", R"({
+  "model_type": "qwen3",
+  "vocab_size": 40,
+  "hidden_size": 12,
+  "num_attention_heads": 4,
+  "num_key_value_heads": 2,
+  "head_dim": 8,
+  "num_hidden_layers": 1,
+  "intermediate_size": 20,
+  "max_position_embeddings": 20,
+  "torch_dtype": "bfloat16"
+})");
+}
+
+TEST_CASE("bert: token types, a norm after every addition, no cache") {
+  check_module("model_bert", R"({
+  "model_type": "bert",
+  "vocab_size": 40,
+  "hidden_size": 12,
+  "num_attention_heads": 3,
+  "num_hidden_layers": 1,
+  "intermediate_size": 20,
+  "max_position_embeddings": 20
+})");
+}
+
 TEST_CASE(
     "each layer has its scale, a window reaches attention, an attention factor scales tables") {
   ModelSpec spec = testing::read_config(testing::gpt2_config())->spec;

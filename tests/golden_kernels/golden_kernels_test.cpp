@@ -18,8 +18,9 @@
 namespace sinter {
 namespace {
 
-constexpr const char* kModels[] = {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama",
-                                   "llama3_gqa_scaled_rope"};
+constexpr const char* kModels[] = {
+    "gpt2",         "gpt_neox_parallel", "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope",
+    "bert_post_ln", "gemma2",            "gemma3_text",         "olmo2", "qwen3"};
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 /// The distinct kernels of one golden model, by name.
@@ -77,7 +78,7 @@ TEST_CASE("golden kernels equal the host evaluator bit for bit") {
       const Status status = check_kernel(*shim, *kernel, symbols, values, pointers);
       CHECK_MESSAGE(status.has_value(), (kernel->name + ": " + (status ? "" : status.error().message())));
     }
-    CHECK(kernels.size() >= 30);  // three types, fused and unfused, prefill and decode
+    CHECK(kernels.size() >= 20);  // three types, fused and unfused, all entries
   }
 }
 

@@ -13,9 +13,19 @@
 namespace sinter::test {
 namespace {
 
-constexpr const char* kModels[] = {"bert_post_ln", "falcon_multi_query", "falcon_new_two_norms", "gemma2",
-                                   "gemma3_text",  "mistral_window",     "olmo2",                "opt",
-                                   "opt_post_norm_projected", "phi", "phi3", "qwen2", "qwen3"};
+constexpr const char* kModels[] = {"bert_post_ln",
+                                   "falcon_multi_query",
+                                   "falcon_new_two_norms",
+                                   "gemma2",
+                                   "gemma3_text",
+                                   "mistral_window",
+                                   "olmo2",
+                                   "opt",
+                                   "opt_post_norm_projected",
+                                   "phi",
+                                   "phi3",
+                                   "qwen2",
+                                   "qwen3"};
 
 std::string kernels_of(const std::string& name) {
   auto model = load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name));
@@ -27,7 +37,9 @@ std::string kernels_of(const std::string& name) {
   if (!compiled) FAIL(compiled.error().message());
   std::string text = fmt::format("{}, {}\n", name, entry);
   for (const Step& step : compiled->program->entries[0].steps) {
-    const auto shown = [](const std::string& value) { return !value.starts_with("l") || value.starts_with("l1.") || value.starts_with("logits"); };
+    const auto shown = [](const std::string& value) {
+      return !value.starts_with("l") || value.starts_with("l1.") || value.starts_with("logits");
+    };
     if (std::holds_alternative<KernelStep>(step.run) && llvm::any_of(step.values, shown))
       text += fmt::format("  {}\n", fmt::join(step.values, " "));
   }

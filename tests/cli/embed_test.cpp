@@ -1,0 +1,58 @@
+// sinter embed: a line of numbers a text, and the same as JSON.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+const std::string kBert = SINTER_TESTS_DIR "/golden/bert_post_ln";
+
+TEST_CASE("texts by the model's own tokenizer are those of its tokens") {
+  const TemporaryDirectory folder;
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy(kBert + "/" + name, folder.path());
+  std::filesystem::copy(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json",
+                        folder.path());
+  const ProgramRun texts =
+      run_program({"embed", folder.path(), "--text", "a b", "--text", "c", "--json", "--normalize",
+                   "--device", "cpu"});
+  REQUIRE_MESSAGE(texts.code == 0, texts.err);
+  const auto json = nlohmann::json::parse(texts.out);
+  CHECK(json["pooling"] == "mean");
+  CHECK(json["normalized"] == true);
+  REQUIRE(json["embeddings"].size() == 2);
+  for (const auto& vector : json["embeddings"]) {
+    double squares = 0;
+    for (double x : vector) squares += x * x;
+    CHECK(vector.size() == 64);
+    CHECK(squares == doctest::Approx(1.0));
+  }
+  CHECK(json["embeddings"][0] != json["embeddings"][1]);
+}
+
+TEST_CASE("a line of numbers for each list of tokens") {
+  const ProgramRun run = run_program({"embed", kBert, "--tokens", "1,2,3", "--tokens", "4",
+                                      "--pooling", "cls", "--device", "cpu"});
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  std::istringstream lines(run.out);
+  std::string line;
+  size_t count = 0;
+  for (; std::getline(lines, line); ++count) CHECK(std::count(line.begin(), line.end(), ' ') == 63);
+  CHECK(count == 2);
+}
+
+TEST_CASE("what embed refuses") {
+  CHECK(run_program({"embed", kBert}).code == 2);
+  CHECK(run_program({"embed", SINTER_TESTS_DIR "/golden/gpt2", "--tokens", "1"}).code == 2);
+  CHECK(run_program({"embed", kBert, "--tokens", "999", "--device", "cpu"}).code == 4);
+  CHECK(run_program({"generate", kBert, "--tokens", "1", "--device", "cpu"}).code == 2);
+}
+
+}  // namespace
+}  // namespace sinter

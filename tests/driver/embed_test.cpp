@@ -1,0 +1,138 @@
+// Vectors of texts against the reference's hidden states, packed calls against single ones, and
+// what sentence-transformers writes beside a model.
+#include "driver/embed.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "driver/small_models.h"
+#include "frontends/safetensors.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+using Texts = std::vector<std::vector<int32_t>>;
+
+constexpr size_t kLength = 23, kWidth = 64;
+
+struct Reference {
+  Texts texts{2};
+  std::vector<std::vector<float>> hidden{2};  // rows after one another
+};
+
+Reference reference() {
+  const auto file =
+      value(SafetensorsFile::open(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
+  const auto ids = value(file.read_tensor("input_ids")),
+             hidden = value(file.read_tensor("last_hidden_state"));
+  Reference result;
+  for (size_t s = 0; s < 2; ++s) {
+    const auto* id = reinterpret_cast<const int64_t*>(ids.bytes.data()) + s * kLength;
+    const auto* row = reinterpret_cast<const float*>(hidden.bytes.data()) + s * kLength * kWidth;
+    result.texts[s].assign(id, id + kLength);
+    result.hidden[s].assign(row, row + kLength * kWidth);
+  }
+  return result;
+}
+
+std::vector<std::vector<double>> vectors(const Texts& texts, const Pooling& pooling = {}) {
+  EmbedOptions options;
+  options.backend = cpu();
+  options.pooling = pooling;
+  return value(embed(load_golden("bert_post_ln", DType::f32), texts, options));
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+TEST_CASE("means, first tokens and lengths of one, against the reference") {
+  const Reference expected = reference();
+  const auto means = vectors(expected.texts);
+  const auto firsts =
+      vectors(expected.texts, {.kind = PoolingKind::cls, .normalize = true, .most_tokens = {}});
+  for (size_t s = 0; s < 2; ++s) {
+    std::vector<double> mean(kWidth), first(kWidth);
+    double squares = 0;
+    for (size_t i = 0; i < kWidth; ++i) {
+      for (size_t t = 0; t < kLength; ++t)
+        mean[i] += static_cast<double>(expected.hidden[s][t * kWidth + i]) / kLength;
+      first[i] = static_cast<double>(expected.hidden[s][i]);
+      squares += first[i] * first[i];
+    }
+    for (double& x : first) x /= std::sqrt(squares);
+    CHECK(largest_difference(means[s], mean) < 2e-5);
+    CHECK(largest_difference(firsts[s], first) < 2e-5);
+  }
+}
+
+TEST_CASE("texts of unequal length share calls without a trace of each other") {
+  Texts texts;
+  // 128 positions: more than one call.
+  for (int64_t length : {1, 40, 7, 100, 128, 3, 9})
+    texts.push_back(some_tokens(length, static_cast<uint64_t>(length)));
+  const auto together = vectors(texts);
+  REQUIRE(together.size() == texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    CAPTURE(i);
+    CHECK(largest_difference(together[i], vectors({texts[i]})[0]) < 1e-5);
+  }
+}
+
+TEST_CASE("what cannot be embedded") {
+  EmbedOptions options;
+  options.backend = cpu();
+  const auto message = [&](const std::string& model, const Texts& texts) {
+    const auto result = embed(load_golden(model, DType::f32), texts, options);
+    REQUIRE(!result.has_value());
+    return result.error().what;
+  };
+  CHECK(message("llama", {{1}}) == "embeddings need an encoder, such as BERT");
+  CHECK(message("bert_post_ln", {{1}, {}}) == "text 2 has 0 tokens, 1 to 128 are possible");
+  CHECK(message("bert_post_ln", {some_tokens(129, 1)}) ==
+        "text 1 has 129 tokens, 1 to 128 are possible");
+  CHECK(message("bert_post_ln", {{1, 211}}) == "token 211 is outside the vocabulary of 211");
+  options.pooling.most_tokens = 4;
+  CHECK(message("bert_post_ln", {some_tokens(5, 1)}) == "text 1 has 5 tokens, 1 to 4 are possible");
+}
+
+TEST_CASE("pooling as modules.json says") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const char* name, const char* text) {
+    const std::filesystem::path path = std::filesystem::path(folder.path()) / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  const auto read = [&] { return find_pooling(folder.path()); };
+  CHECK(value(read()).kind == PoolingKind::mean);
+  write("modules.json", R"([
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
+  write("sentence_bert_config.json", R"({"max_seq_length": 256, "do_lower_case": false})");
+  write("1_Pooling/config.json",
+        R"({"word_embedding_dimension": 384, "pooling_mode_cls_token": true,
+    "pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": false})");
+  const Pooling pooling = value(read());
+  CHECK(pooling.kind == PoolingKind::cls);
+  CHECK(pooling.normalize);
+  CHECK(pooling.most_tokens == 256);
+  write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
+  CHECK(read().error().what == "pooling by max_tokens is not supported");
+  write("1_Pooling/config.json",
+        R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
+  CHECK(read().error().what == "2 ways of pooling");
+  write("modules.json",
+        R"([{"path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
+  CHECK(read().error().what == "'../1_Pooling' leads out of the model's folder");
+  write("modules.json", R"([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])");
+  CHECK(read().error().what == "module 'sentence_transformers.models.Dense' is not supported");
+}
+
+}  // namespace
+}  // namespace sinter
