@@ -11,7 +11,7 @@ void GraphGenerator::elementwise() {
   const ValueId a = pick_float();
   if (random_.chance(35)) {
     // exp and log less often than their number suggests: they make values leave the finite range.
-    op(random_.pick(std::array{neg, abs, exp, log, sqrt, rsqrt, tanh, tanh, erf, sin, cos, neg, abs}), {a});
+    op(random_.pick(std::array{neg, abs, exp, exp_neg_abs, sigmoid, log, sqrt, rsqrt, tanh, tanh, erf, sin, cos, neg, abs}), {a});
     return;
   }
   const OpKind kind = random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum});
@@ -83,7 +83,7 @@ void GraphGenerator::cast() {
 
 void GraphGenerator::activation() {
   using enum OpKind;
-  op(random_.pick(std::array{sigmoid, silu, gelu, gelu_tanh, quick_gelu, relu}), {pick_float()});
+  op(random_.pick(std::array{silu, gelu, gelu_tanh, quick_gelu, relu}), {pick_float()});
 }
 
 void GraphGenerator::norm() {

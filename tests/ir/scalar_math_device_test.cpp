@@ -53,7 +53,7 @@ extern "C" __global__ void apply(float* out, unsigned short* half, const float* 
   out[6] = sinter::math::sqrt(a);
   out[7] = maximum(minimum(add(a, 1.0f), mul(a, a)), sinter::math::div(a, sub(a, 2.0f)));
   out[8] = neg(sinter::math::abs(a)) + f16_to_float(half[2]) + bf16_to_float(half[3]);
-  out[10] = exp_neg_abs(a) + sigmoid(a) + rsqrt(a) + (a < 0.0f ? minus_zero() : reciprocal_near_one(a));
+  out[10] = exp_neg_abs(a) + sigmoid(a) + sinter::math::rsqrt(a) + (a < 0.0f ? minus_zero() : reciprocal_near_one(a));
   out[9] = i32_to_float(maximum(minimum(add(n[0], n[1]), mul(n[2], n[3])), sub(n[4], n[5])));
   half[0] = float_to_f16(a);
   half[1] = float_to_bf16(a);
