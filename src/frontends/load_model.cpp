@@ -7,6 +7,7 @@
 #include "frontends/random_tensors.h"
 #include "frontends/shards.h"
 #include "frontends/spec_json.h"
+#include "ir/sampling.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -93,6 +94,7 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                               spec.max_positions), path, "make the window smaller", ExitCode::usage);
     spec.streaming = options.streaming;
   }
+  SINTER_TRY(check_sampled(spec, path));
   SINTER_LET(module, build_model(spec, names, tensors.get(), weights_path));
   if (options.random_weights)
     tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
@@ -160,6 +162,13 @@ Result<LoadedModel> load_module(const std::string& path, const LoadOptions& opti
 }
 
 }  // namespace
+
+Status check_sampled(const ModelSpec& spec, const std::string& where) {
+  if (spec.vocabulary <= kMostSampled) return {};
+  return fail(fmt::format("a vocabulary of {}, tokens are chosen from at most {}", spec.vocabulary,
+                          kMostSampled),
+              where, "give the model's true size");
+}
 
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
