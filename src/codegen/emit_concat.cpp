@@ -61,18 +61,18 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
   const Level level = space_.level(coords), condition = space_.level(along);
   const bool whole_chunks =
       condition < Level::element ||
-      (space_.contiguous(along, 8) &&
-       llvm::all_of(parts, [](const Part& part) { return part.begin % 8 == 0; }));
+      (space_.contiguous(along, form_.chunk) &&
+       llvm::all_of(parts, [&](const Part& part) { return part.begin % form_.chunk == 0; }));
   const bool chunked = level == Level::element && whole_chunks &&
                        current_->place(Level::chunk).level == Level::chunk;
 
   CodeScope& home = current_->place(chunked ? Level::chunk : level);
   CodeScope* const reader = current_;
   std::string target;
-  if (chunked) {
-    target = define_chunk(key, op.type.dtype, home) + "[e]";
-  } else if (const KeptValue* kept = kept_here(key, home, level, op.type.dtype)) {
-    target = fmt::format("k{}[j][e]", kept->number);
+  if (const KeptValue* kept = kept_here(key, home, level, op.type.dtype)) {
+    target = kept_element(*kept);
+  } else if (chunked) {
+    target = new_chunk(op.type.dtype, home) + "[e]";
   } else {
     target = fresh();
     home.line("{} {};", register_type(op.type.dtype), target);

@@ -56,7 +56,7 @@ std::string ValueEmitter::close() {
 
 std::string ValueEmitter::element_loop(const std::string& body) const {
   if (body.empty()) return {};
-  return "#pragma unroll\nfor (int e = 0; e < 8; ++e) {\n" +
+  return fmt::format("#pragma unroll\nfor (int e = 0; e < {}; ++e) {{\n", form_.chunk) +
          indented(tail_ ? "if (e < valid) {\n" + indented(body) + "}\n" : body) + "}\n";
 }
 
@@ -136,13 +136,7 @@ std::string ValueEmitter::define(const std::string& key, DType dtype, Level leve
   CodeScope& scope = current_->place(level);
   std::string name;
   if (const KeptValue* kept = kept_here(key, scope, level, dtype)) {
-    name = fmt::format("k{}[j][e]", kept->number);
-    if (is_narrow(dtype)) {
-      const std::string chunk = fresh();
-      chunk_.line("float {}[8]{};", chunk, tail_ ? " = {}" : "");
-      after_ += fmt::format("pack_chunk(k{}[j], {});\n", kept->number, chunk);
-      name = chunk + "[e]";
-    }
+    name = kept_element(*kept);
     scope.line("{} = {};", name, code);
   } else {
     name = fresh();
@@ -152,16 +146,19 @@ std::string ValueEmitter::define(const std::string& key, DType dtype, Level leve
   return name;
 }
 
-/// An array for the chunk's elements, to be filled by the caller: its name without "[e]".
-std::string ValueEmitter::define_chunk(const std::string& key, DType dtype, CodeScope& chunk) {
-  std::string name;
-  if (const KeptValue* kept = kept_here(key, chunk, Level::element, dtype)) {
-    name = fmt::format("k{}[j]", kept->number);
-  } else {
-    name = fresh();
-    chunk.line("{} {}[8];", register_type(dtype), name);
-  }
-  chunk.names[key] = name + "[e]";
+/// Where the elements of a kept value are written, one by one.
+std::string ValueEmitter::kept_element(const KeptValue& kept) {
+  if (!is_narrow(kept.dtype)) return fmt::format("k{}[j][e]", kept.number);
+  const std::string chunk = fresh();  // packed when it is complete
+  chunk_.line("float {}[8]{};", chunk, tail_ ? " = {}" : "");
+  after_ += fmt::format("pack_chunk(k{}[j], {});\n", kept.number, chunk);
+  return chunk + "[e]";
+}
+
+/// A new array for the elements of a chunk.
+std::string ValueEmitter::new_chunk(DType dtype, CodeScope& chunk) {
+  std::string name = fresh();
+  chunk.line("{} {}[{}];", register_type(dtype), name, form_.chunk);
   return name;
 }
 
@@ -220,7 +217,10 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   CodeScope& chunk = current_->place(Level::chunk);
   if (level == Level::element && chunk.level == Level::chunk &&
       space_.contiguous(at, chunk_alignment(type.dtype))) {
-    const std::string name = define_chunk(key, type.dtype, chunk);
+    const KeptValue* kept = kept_here(key, chunk, Level::element, type.dtype);
+    const std::string name =
+        kept ? fmt::format("k{}[j]", kept->number) : new_chunk(type.dtype, chunk);
+    chunk.names[key] = name + "[e]";
     if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
       early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
     chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true),

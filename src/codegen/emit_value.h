@@ -65,7 +65,8 @@ class ValueEmitter {
  private:
   std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
   std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
-  std::string define_chunk(const std::string& key, DType dtype, CodeScope& chunk);
+  std::string kept_element(const KeptValue& kept);
+  std::string new_chunk(DType dtype, CodeScope& chunk);
   std::string load(ValueId id, const IndexMap& coords, const std::string& key);
   std::string table(ValueId id, const IndexMap& coords, const std::string& key);
   std::string reduction(ValueId id, const IndexMap& coords);

@@ -1,4 +1,4 @@
-// Element types in memory, and chunks of 8 elements moved in accesses of 16 bytes.
+// Element types in memory, and chunks of 8 or 4 elements moved in accesses of 16 bytes.
 //
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
 // truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are
@@ -90,9 +90,9 @@ SINTER_DEVICE int from_word(const int*, unsigned word) { return static_cast<int>
 SINTER_DEVICE unsigned to_word(float x) { return math::float_bits(x); }
 SINTER_DEVICE unsigned to_word(int x) { return static_cast<unsigned>(x); }
 
-// Two bytes an element.
+// Two bytes an element: 8 in one access.
 template <typename T>
-SINTER_DEVICE void load_chunk(float (&out)[8], const T* p) {
+SINTER_DEVICE void load_narrow(float (&out)[8], const T* p) {
   const uint4 words = __ldg(reinterpret_cast<const uint4*>(p));
   const unsigned word[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
@@ -102,12 +102,16 @@ SINTER_DEVICE void load_chunk(float (&out)[8], const T* p) {
   }
 }
 template <typename T>
-SINTER_DEVICE void store_chunk(T* p, const float (&in)[8]) {
+SINTER_DEVICE void store_narrow(T* p, const float (&in)[8]) {
   unsigned word[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) word[k] = pack(p, in[2 * k], in[2 * k + 1]);
   store_words(p, make_uint4(word[0], word[1], word[2], word[3]));
 }
+SINTER_DEVICE void load_chunk(float (&out)[8], const f16* p) { load_narrow(out, p); }
+SINTER_DEVICE void load_chunk(float (&out)[8], const bf16* p) { load_narrow(out, p); }
+SINTER_DEVICE void store_chunk(f16* p, const float (&in)[8]) { store_narrow(p, in); }
+SINTER_DEVICE void store_chunk(bf16* p, const float (&in)[8]) { store_narrow(p, in); }
 
 // A chunk of a two-byte type as it lies in memory: half the registers of its floats.
 template <typename T>
@@ -135,11 +139,11 @@ SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in) {
   store_words(p, make_uint4(in.word[0], in.word[1], in.word[2], in.word[3]));
 }
 
-// Four bytes an element.
-template <typename T, typename Element>
-SINTER_DEVICE void load_wide(Element (&out)[8], const T* p) {
+// Four bytes an element: 4 in one access.
+template <typename T, int count>
+SINTER_DEVICE void load_chunk(T (&out)[count], const T* p) {
 #pragma unroll
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < count / 4; ++k) {
     const uint4 words = __ldg(reinterpret_cast<const uint4*>(p) + k);
     out[4 * k] = from_word(p, words.x);
     out[4 * k + 1] = from_word(p, words.y);
@@ -147,17 +151,13 @@ SINTER_DEVICE void load_wide(Element (&out)[8], const T* p) {
     out[4 * k + 3] = from_word(p, words.w);
   }
 }
-template <typename T, typename Element>
-SINTER_DEVICE void store_wide(T* p, const Element (&in)[8]) {
+template <typename T, int count>
+SINTER_DEVICE void store_chunk(T* p, const T (&in)[count]) {
 #pragma unroll
-  for (int k = 0; k < 2; ++k)
+  for (int k = 0; k < count / 4; ++k)
     store_words(p + 4 * k, make_uint4(to_word(in[4 * k]), to_word(in[4 * k + 1]),
                                       to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
 }
-SINTER_DEVICE void load_chunk(float (&out)[8], const float* p) { load_wide(out, p); }
-SINTER_DEVICE void load_chunk(int (&out)[8], const int* p) { load_wide(out, p); }
-SINTER_DEVICE void store_chunk(float* p, const float (&in)[8]) { store_wide(p, in); }
-SINTER_DEVICE void store_chunk(int* p, const int (&in)[8]) { store_wide(p, in); }
 
 // One byte an element.
 SINTER_DEVICE void load_chunk(bool (&out)[8], const i1* p) {
@@ -178,13 +178,13 @@ SINTER_DEVICE void store_chunk(i1* p, const bool (&in)[8]) {
   store_words(p, words);
 }
 
-// The last chunk of a row may have fewer than 8 elements; the others are not touched, and read as
+// The last chunk of a row may have fewer elements; the others are not touched, and read as
 // zeros.
-template <typename T, typename Element>
-SINTER_DEVICE void load_chunk(Element (&out)[8], const T* p, int valid) {
-  if (valid == 8) return load_chunk(out, p);
+template <typename T, typename Element, int count>
+SINTER_DEVICE void load_chunk(Element (&out)[count], const T* p, int valid) {
+  if (valid == count) return load_chunk(out, p);
 #pragma unroll
-  for (int k = 0; k < 8; ++k) out[k] = k < valid ? load(p + k) : Element(0);
+  for (int k = 0; k < count; ++k) out[k] = k < valid ? load(p + k) : Element(0);
 }
 template <typename T>
 SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p, int valid) {
@@ -201,11 +201,11 @@ SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in, int valid) {
   for (int k = 0; k < 8; ++k)
     if (k < valid) p[k].bits = static_cast<unsigned short>(in.word[k / 2] >> 16 * (k % 2));
 }
-template <typename T, typename Element>
-SINTER_DEVICE void store_chunk(T* p, const Element (&in)[8], int valid) {
-  if (valid == 8) return store_chunk(p, in);
+template <typename T, typename Element, int count>
+SINTER_DEVICE void store_chunk(T* p, const Element (&in)[count], int valid) {
+  if (valid == count) return store_chunk(p, in);
 #pragma unroll
-  for (int k = 0; k < 8; ++k)
+  for (int k = 0; k < count; ++k)
     if (k < valid) store(p + k, in[k]);
 }
 

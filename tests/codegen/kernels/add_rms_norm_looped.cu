@@ -7,38 +7,32 @@
 #include "sinter/vector.cuh"
 using namespace sinter;
 
-extern "C" __global__ void __launch_bounds__(512)
-add_rms_norm_4a07f7db(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
+extern "C" __global__ void __launch_bounds__(1024)
+add_rms_norm_22a7b30a(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
   __shared__ float shared[32];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
-  Lanes<Sum, 2> lanes0;
-  for (int first = 8 * thread; first < 131072; first += 8192) {
+  Lanes<Sum, 1> lanes0;
+  for (int i = 8 * thread; i < 131072; i += 8192) {
+    float v0[8];
+    load_chunk(v0, x0 + row * 131072 + i);
+    float v1[8];
+    load_chunk(v1, x1 + row * 131072 + i);
+    float o0[8];
 #pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      const int i = first + 4096 * j;
-      if (i < 131072) {
-        float v0[8];
-        load_chunk(v0, x0 + row * 131072 + i);
-        float v1[8];
-        load_chunk(v1, x1 + row * 131072 + i);
-        float o0[8];
-#pragma unroll
-        for (int e = 0; e < 8; ++e) {
-          const float v2 = math::add(v0[e], v1[e]);
-          const float v3 = math::mul(v2, v2);
-          lanes0.take(j, v3);
-          o0[e] = v2;
-        }
-        store_chunk(y0 + row * 131072 + i, o0);
-      }
+    for (int e = 0; e < 8; ++e) {
+      const float v2 = math::add(v0[e], v1[e]);
+      const float v3 = math::mul(v2, v2);
+      lanes0.take(0, v3);
+      o0[e] = v2;
     }
+    store_chunk(y0 + row * 131072 + i, o0);
   }
-  const float s0 = reduce_row<512>(lanes0, shared);
+  const float s0 = reduce_row<1024>(lanes0, shared);
   const float v7 = math::div(s0, 0x1p+17f);
   const float v8 = math::add(v7, 0x1.4f8b58p-17f);
-  const float v9 = math::div(1.0f, math::sqrt(v8));
-  for (int i = 8 * thread; i < 131072; i += 4096) {
+  const float v9 = math::rsqrt(v8);
+  for (int i = 8 * thread; i < 131072; i += 8192) {
     float v4[8];
     load_chunk(v4, x0 + row * 131072 + i);
     float v5[8];

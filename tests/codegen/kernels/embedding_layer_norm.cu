@@ -9,68 +9,72 @@
 #include "sinter/vector.cuh"
 using namespace sinter;
 
-extern "C" __global__ void __launch_bounds__(256)
-embedding_add_layer_norm_5e08b17c(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
-  __shared__ float shared[16];
-  const int thread = threadIdx.x;
-  const long long row = blockIdx.x;
-  Lanes<Sum, 1> lanes0;
+extern "C" __global__ void __launch_bounds__(128)
+embedding_add_layer_norm_97fb07ed(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+  __shared__ float shared[32];
+  const int thread = threadIdx.x % 64;
+  const long long own_row = blockIdx.x * 2ll + threadIdx.x / 64;
+  const bool live = own_row < n0;
+  const long long row = live ? own_row : n0 - 1;
+  Lanes<Sum, 4> lanes0;
   const int v0 = load(x2 + row);
   const int v2 = load(x3 + row);
-  float k0[1][8];
-  float k2[1][8];
-  float k3[1][8];
+  Packed<f16> k0[4];
 #pragma unroll
-  for (int j = 0; j < 1; ++j) {
-    const int i = 8 * (thread + 256 * j);
+  for (int j = 0; j < 4; ++j) {
+    const int i = 8 * (thread + 64 * j);
     if (i < 1600) {
       float v1[8];
       load_chunk(v1, x0 + i + v0 * 1600ll);
       float v3[8];
       load_chunk(v3, x1 + i + v2 * 1600ll);
-      load_chunk(k2[j], x4 + i);
-      load_chunk(k3[j], x5 + i);
+      float v4[8];
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        k0[j][e] = round_f16(math::add(v1[e], v3[e]));
-        lanes0.take(0, k0[j][e]);
+        v4[e] = round_f16(math::add(v1[e], v3[e]));
+        lanes0.take(j % 4, v4[e]);
       }
-      store_chunk(y0 + row * 1600 + i, k0[j]);
+      pack_chunk(k0[j], v4);
+      if (live) store_chunk(y0 + row * 1600 + i, v4);
     }
   }
-  const float s0 = reduce_row<256>(lanes0, shared);
-  Lanes<Sum, 1> lanes1;
-  const float v4 = math::div(s0, 0x1.9p+10f);
-  float k1[1][8];
+  const float s0 = reduce_row<64>(lanes0, shared);
+  Lanes<Sum, 4> lanes1;
+  const float v5 = math::div(s0, 0x1.9p+10f);
 #pragma unroll
-  for (int j = 0; j < 1; ++j) {
-    const int i = 8 * (thread + 256 * j);
+  for (int j = 0; j < 4; ++j) {
+    const int i = 8 * (thread + 64 * j);
     if (i < 1600) {
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        k1[j][e] = math::sub(k0[j][e], v4);
-        const float v5 = math::mul(k1[j][e], k1[j][e]);
-        lanes1.take(0, v5);
+        const float v6 = math::sub(k0[j][e], v5);
+        const float v7 = math::mul(v6, v6);
+        lanes1.take(j % 4, v7);
       }
     }
   }
-  const float s1 = reduce_row<256>(lanes1, shared + 8);
-  const float v6 = math::div(s1, 0x1.9p+10f);
-  const float v7 = math::add(v6, 0x1.4f8b58p-17f);
-  const float v8 = math::div(1.0f, math::sqrt(v7));
+  const float s1 = reduce_row<64>(lanes1, shared + 16);
+  const float v9 = math::div(s1, 0x1.9p+10f);
+  const float v10 = math::add(v9, 0x1.4f8b58p-17f);
+  const float v11 = math::rsqrt(v10);
 #pragma unroll
-  for (int j = 0; j < 1; ++j) {
-    const int i = 8 * (thread + 256 * j);
+  for (int j = 0; j < 4; ++j) {
+    const int i = 8 * (thread + 64 * j);
     if (i < 1600) {
+      float v13[8];
+      load_chunk(v13, x4 + i);
+      float v15[8];
+      load_chunk(v15, x5 + i);
       float o1[8];
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        const float v9 = math::mul(k1[j][e], v8);
-        const float v10 = math::mul(v9, k2[j][e]);
-        const float v11 = math::add(v10, k3[j][e]);
-        o1[e] = v11;
+        const float v8 = math::sub(k0[j][e], v5);
+        const float v12 = math::mul(v8, v11);
+        const float v14 = math::mul(v12, v13[e]);
+        const float v16 = math::add(v14, v15[e]);
+        o1[e] = v16;
       }
-      store_chunk(y1 + row * 1600 + i, o1);
+      if (live) store_chunk(y1 + row * 1600 + i, o1);
     }
   }
 }

@@ -8,7 +8,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_0c797852(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+softmax_40fa3279(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
   const int thread = threadIdx.x % 32;
   const long long own_row = blockIdx.x * 8ll + threadIdx.x / 32;
   const bool live = own_row < (n0 * 16);
@@ -43,7 +43,7 @@ softmax_0c797852(const float* __restrict__ x0, float* __restrict__ y0, long long
           if (e < valid) {
             const float v1 = load(x0 + row * n1 + i + e);
             const float v2 = math::sub(v1, s0);
-            const float v3 = math::exp(v2);
+            const float v3 = math::exp_neg_abs(v2);
             lanes1.take(j, v3);
           }
         }
@@ -59,7 +59,7 @@ softmax_0c797852(const float* __restrict__ x0, float* __restrict__ y0, long long
       if (e < valid) {
         const float v4 = load(x0 + row * n1 + i + e);
         const float v5 = math::sub(v4, s0);
-        const float v6 = math::exp(v5);
+        const float v6 = math::exp_neg_abs(v5);
         const float v8 = math::mul(v6, v7);
         if (live) store(y0 + row * n1 + i + e, v8);
       }
