@@ -159,6 +159,15 @@ SINTER_DEVICE void store_chunk(T* p, const T (&in)[count]) {
                                       to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
 }
 
+// Packed values, kept as float32.
+template <typename T>
+SINTER_DEVICE void store_chunk(float* p, const Packed<T>& in) {
+  float wide[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) wide[k] = in[k];
+  store_chunk(p, wide);
+}
+
 // One byte an element.
 SINTER_DEVICE void load_chunk(bool (&out)[8], const i1* p) {
   const uint2 words = __ldg(reinterpret_cast<const uint2*>(p));
@@ -194,12 +203,12 @@ SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p, int valid) {
   for (int k = 0; k < 8; ++k)
     if (k < valid) out.word[k / 2] |= static_cast<unsigned>(p[k].bits) << 16 * (k % 2);
 }
-template <typename T>
-SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in, int valid) {
+template <typename T, typename Element>
+SINTER_DEVICE void store_chunk(T* p, const Packed<Element>& in, int valid) {
   if (valid == 8) return store_chunk(p, in);
 #pragma unroll
   for (int k = 0; k < 8; ++k)
-    if (k < valid) p[k].bits = static_cast<unsigned short>(in.word[k / 2] >> 16 * (k % 2));
+    if (k < valid) store(p + k, in[k]);
 }
 template <typename T, typename Element, int count>
 SINTER_DEVICE void store_chunk(T* p, const Element (&in)[count], int valid) {
