@@ -159,9 +159,9 @@ SINTER_DEVICE void store_chunk(T* p, const T (&in)[count]) {
                                       to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
 }
 
-// Packed values, kept as float32.
-template <typename T>
-SINTER_DEVICE void store_chunk(float* p, const Packed<T>& in) {
+// Packed values, stored as another type.
+template <typename To, typename T>
+SINTER_DEVICE void store_chunk(To* p, const Packed<T>& in) {
   float wide[8];
 #pragma unroll
   for (int k = 0; k < 8; ++k) wide[k] = in[k];
