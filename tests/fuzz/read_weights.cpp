@@ -7,7 +7,6 @@
 
 #include "frontends/build_model.h"
 #include "frontends/llama2c_spec.h"
-#include "frontends/load_model.h"
 #include "frontends/shards.h"
 #include "fuzz/reading.h"
 #include "ir/text.h"
