@@ -34,7 +34,7 @@ class OpaqueKernel {
     body_.launch.rows = SymExpr(op_.type.dims[0]);
     switch (op_.kind) {
       case OpKind::attention_split: SINTER_TRY(attention_split()); break;
-      case OpKind::attention_merge: attention_merge(); break;
+      case OpKind::attention_merge: SINTER_TRY(attention_merge()); break;
       case OpKind::sample: SINTER_TRY(sample()); break;
       default: SINTER_CHECK(false, "{}", op_info(op_.kind).name);
     }
@@ -48,9 +48,16 @@ class OpaqueKernel {
     return value ? std::get<double>(*value) : 0;
   }
 
-  /// "x0": the pointer of an operand that is read where it stands.
-  std::string pointer(size_t operand) const {
+  /// "x0": the pointer of the tensor that an operand is a view of.
+  std::string root(size_t operand) const {
     return fmt::format("x{}", llvm::find(group_.inputs, root_of(group_, op_.operands[operand])) - group_.inputs.begin());
+  }
+
+  /// "x0": the pointer of an operand that is read as it stands in memory.
+  Result<std::string> pointer(size_t operand) const {
+    if (!is_dense(group_, op_.operands[operand]))
+      return fail("an opaque op reads a value that does not stand in memory as it is", {}, {}, ExitCode::internal_error);
+    return root(operand);
   }
 
   /// "x0 + 64, 4096ll": the first element and the row stride of a matrix; notes its alignment.
@@ -60,7 +67,7 @@ class OpaqueKernel {
       return fail("an opaque op reads a matrix without rows of neighbouring elements", {}, {}, ExitCode::internal_error);
     aligned_ = aligned_ && matrix->row_stride.divisor(symbols_) % 8 == 0 && matrix->offset.divisor(symbols_) % 8 == 0;
     const std::string offset = matrix->offset.is(0) ? "" : " + " + size_code(matrix->offset, parameters_);
-    return fmt::format("{}{}, {}", pointer(operand), offset, size_code(matrix->row_stride, parameters_, false));
+    return fmt::format("{}{}, {}", root(operand), offset, size_code(matrix->row_stride, parameters_, false));
   }
 
   Status attention_split() {
@@ -75,6 +82,8 @@ class OpaqueKernel {
     SINTER_LET(q, rows(0));
     SINTER_LET(keys, rows(1));
     SINTER_LET(values, rows(2));
+    SINTER_LET(first, pointer(3));
+    SINTER_LET(last, pointer(4));
     body_.includes = "#include \"sinter/attention.cuh\"\n";
     body_.globals = fmt::format(
         "struct Config {{\n"
@@ -89,27 +98,33 @@ class OpaqueKernel {
     body_.text = fmt::format(
         "__shared__ float shared[{}];\n"
         "attention_split<Config>({}, {}, {}, {}, {}, y0, shared);\n",
-        kAttentionStreams * (value_width + 2), q, keys, values, pointer(3), pointer(4));
+        kAttentionStreams * (value_width + 2), q, keys, values, first, last);
     body_.launch.items_per_row = kv_heads * (group / tile) * splits;
     body_.launch.threads = std::max<int64_t>(32, kAttentionStreams * lanes);
     return {};
   }
 
-  void attention_merge() {
+  Status attention_merge() {
+    SINTER_LET(pointer_of_parts, pointer(0));
     const Dims& parts = group_[op_.operands[0]].type.dims;
     body_.includes = "#include \"sinter/attention.cuh\"\n";
     body_.text = fmt::format("attention_merge<{}, {}>({}, y0);\n", parts[2].constant(),
-                             parts[3].constant() - 2, pointer(0));
+                             parts[3].constant() - 2, pointer_of_parts);
     body_.launch.items_per_row = parts[1].constant();
     body_.launch.threads = kMergeThreads;
+    return {};
   }
 
   Status sample() {
     SINTER_LET(logits, rows(0));
+    std::string vectors;  // of one value a row
+    for (size_t operand = 1; operand < op_.operands.size(); ++operand) {
+      SINTER_LET(vector, pointer(operand));
+      vectors += vector + ", ";
+    }
     body_.includes = "#include \"sinter/sample.cuh\"\n";
-    body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}, {}, {}, {}, {}, y0, shared);\n", logits,
-                             group_[op_.operands[0]].type.dims[1].constant(), pointer(1), pointer(2), pointer(3),
-                             pointer(4), pointer(5));
+    body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}y0, shared);\n", logits,
+                             group_[op_.operands[0]].type.dims[1].constant(), vectors);
     body_.launch.threads = kSampleBlock;
     return {};
   }

@@ -21,8 +21,17 @@ int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
 }
 
 std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols) {
+  return symbol_values_near(symbols, 0);
+}
+
+std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted) {
   std::vector<int64_t> values;
-  for (const Symbol& symbol : symbols) values.push_back(symbol.low);
+  for (const Symbol& symbol : symbols) {
+    int64_t most = symbol.high;
+    if (symbol.at_most) most = std::min(most, values[symbol.at_most->index]);
+    most = most / symbol.multiple * symbol.multiple;
+    values.push_back(std::max(symbol.low, std::min(rounded_up(wanted, symbol), most)));
+  }
   for (size_t i = symbols.size(); i-- > 0;)
     if (symbols[i].at_most) {
       int64_t& bound = values[symbols[i].at_most->index];

@@ -86,11 +86,8 @@ size_t ResidentCalls::steps() const {
 Status ResidentCalls::enqueue_step(size_t index) const {
   SINTER_TRY(session().model().cuda_device()->make_current());
   for (const CudaCall& call : calls_) {
-    if (index < call.entry->steps.size()) {
-      Status done = session().enqueue_step(call, index, stream());
-      if (!done) done.error().where = describe_step(*call.entry, index) + ": " + done.error().where;
-      return done;
-    }
+    if (index < call.entry->steps.size())
+      return in_step(session().enqueue_step(call, index, stream()), *call.entry, index);
     index -= call.entry->steps.size();
   }
   return fail(fmt::format("no step {}", index), {}, {}, ExitCode::internal_error);

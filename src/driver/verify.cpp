@@ -15,6 +15,7 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kRandomTokens = 16;   // of each of two sequences, where there is no reference
+constexpr int64_t kModuleSizes = 19;    // of a module's symbols, as far as their ranges allow
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
 constexpr double kMostPreciseProducts = 2e10;
 
@@ -118,21 +119,23 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
 }
 
 /// Every entry of a module once, on random inputs.
-Status verify_entries(const Plans& plans, const Module& original, uint64_t seed, DTypeReport& report) {
+Status verify_entries(const Plans& plans, const Module& original, const VerifyOptions& options,
+                      DTypeReport& report) {
   const llvm::ArrayRef<Symbol> symbols = plans.module.symbols;
-  std::vector<int64_t> values = least_symbol_values(symbols);
+  const std::vector<int64_t> values = symbol_values_near(symbols, kModuleSizes);
   for (const Entry& entry : plans.module.entries) {
     const Graph& graph = original.find_entry(entry.name)->graph;
-    SINTER_LET(inputs, random_inputs(graph, symbols, values, seed));
+    SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
     std::vector<const HostTensor*> pointers;
     for (const HostTensor& input : inputs) pointers.push_back(&input);
-    const CallOptions run{.poison_freed = true, .keep = plans.common_values(entry.name)};
+    const CallOptions run{.poison_freed = true, .keep = plans.common_values(entry.name), .check_kernels = options.backend->on_gpu()};
     SINTER_LET(a, plans.fused->new_session(values));
     SINTER_LET(b, plans.unfused->new_session(values));
     SINTER_LET(fused, a->run(entry.name, values, pointers, run));
     SINTER_LET(unfused, b->run(entry.name, values, pointers, run));
     SINTER_TRY(compare_runs(entry.name, fused, unfused, report));
     SINTER_TRY(compare_states(*a, *b, plans.fused->program(), report));
+    if (run.check_kernels) report.host_checked_calls += 2;
   }
   return {};
 }
@@ -153,9 +156,11 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     SINTER_LET(file, ReferenceFile::open(options.reference));
     reference.emplace(std::move(file));
   }
-  std::vector<DType> dtypes = options.dtypes;
+  // Of a module: its own types, or the one that it will refuse.
+  std::vector<std::optional<DType>> dtypes(options.dtypes.begin(), options.dtypes.end());
+  if (dtypes.empty() && is_module_path(path)) dtypes = {std::nullopt};
   if (dtypes.empty()) dtypes = {DType::f32, DType::f16, DType::bf16};
-  for (DType dtype : dtypes) {
+  for (const std::optional<DType> dtype : dtypes) {
     LoadOptions load;
     load.dtype = dtype;
     load.random_weights = options.random_weights;
@@ -177,9 +182,8 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     } else {
       if (reference)
         return fail("reference tensors need a language model, got a module", path, "drop --reference");
-      SINTER_TRY(verify_entries(plans, model.module, options.seed, one));
+      SINTER_TRY(verify_entries(plans, model.module, options, one));
     }
-    if (!model.spec) break;  // a module states its own types
   }
   return report;
 }

@@ -10,7 +10,7 @@ namespace sinter {
 
 struct VerifyOptions {
   std::shared_ptr<Backend> backend;
-  std::vector<DType> dtypes;       // empty: f32, f16, bf16
+  std::vector<DType> dtypes;       // empty: f32, f16, bf16, or a module's own
   std::string reference;           // safetensors, see ReferenceFile; empty: none
   std::string target = "sm_90a";
   uint64_t seed = 1;               // of tokens and inputs where there is no reference
@@ -28,7 +28,7 @@ struct ValueCheck {
 };
 
 struct DTypeReport {
-  DType dtype = DType::f32;
+  std::optional<DType> dtype;  // none: a module's own
   /// Fused against unfused: values that both plans store, over all calls made.
   int64_t calls = 0, values = 0, elements = 0;
   std::string difference;  // the first node that differs and how; empty: none

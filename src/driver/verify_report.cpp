@@ -28,7 +28,7 @@ std::string dtype_text(const DTypeReport& report) {
                                                      : "  NOT the reference's";
     facts.add({"greedy tokens", fmt::format("{}{}", fmt::join(report.tokens, " "), suffix)});
   }
-  std::string text = fmt::format("{}\n{}", to_string(report.dtype), facts.str(2));
+  std::string text = fmt::format("{}\n{}", report.dtype ? to_string(*report.dtype) : "its own element types", facts.str(2));
   if (report.reference.empty()) return text;
   TextTable values("lrrrl");
   values.add({"against the reference", "max abs", "max ulp", "allowed", ""});
@@ -57,7 +57,7 @@ std::string verify_json(const VerifyReport& report) {
                            {"max_ulp", check.max_ulp},
                            {"allowed", check.allowed},
                            {"passed", check.passed}});
-    Json object = {{"dtype", to_string(one.dtype)},
+    Json object = {{"dtype", one.dtype ? Json(to_string(*one.dtype)) : Json()},
                    {"bitwise", one.difference.empty()},
                    {"difference", one.difference},
                    {"calls", one.calls},

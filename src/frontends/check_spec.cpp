@@ -1,4 +1,5 @@
 #include "frontends/model_spec.h"
+#include "ir/sampling.h"
 
 namespace sinter {
 
@@ -44,7 +45,8 @@ class Checker {
   }
 
   Status sizes() const {
-    SINTER_TRY(size("vocabulary", spec_.vocabulary, kLargestSize));
+    // A decoder's module chooses tokens from the whole vocabulary.
+    SINTER_TRY(size("vocabulary", spec_.vocabulary, spec_.encoder ? kLargestSize : kMostSampled));
     SINTER_TRY(size("hidden", spec_.hidden, kLargestSize));
     SINTER_TRY(size("layers", spec_.layers, kMostLayers));
     SINTER_TRY(size("heads", spec_.heads, kLargestSize));

@@ -7,7 +7,6 @@
 #include "frontends/random_tensors.h"
 #include "frontends/shards.h"
 #include "frontends/spec_json.h"
-#include "ir/sampling.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -94,7 +93,6 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                               spec.max_positions), path, "make the window smaller", ExitCode::usage);
     spec.streaming = options.streaming;
   }
-  SINTER_TRY(check_sampled(spec, path));
   SINTER_LET(module, build_model(spec, names, tensors.get(), weights_path));
   if (options.random_weights)
     tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
@@ -163,11 +161,9 @@ Result<LoadedModel> load_module(const std::string& path, const LoadOptions& opti
 
 }  // namespace
 
-Status check_sampled(const ModelSpec& spec, const std::string& where) {
-  if (spec.vocabulary <= kMostSampled) return {};
-  return fail(fmt::format("a vocabulary of {}, tokens are chosen from at most {}", spec.vocabulary,
-                          kMostSampled),
-              where, "give the model's true size");
+bool is_module_path(const std::string& path) {
+  std::error_code error;
+  return fs::path(path).extension() == ".sir" && !fs::is_directory(path, error);
 }
 
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
@@ -178,7 +174,7 @@ Result<LoadedModel> load_model(const std::string& path, const LoadOptions& optio
   const std::string ending = fs::path(path).extension().string();
   if (ending == ".bin") return load_llama2c(path, options);
   if (ending == ".json") return load_spec(path, options);
-  if (ending == ".sir") return load_module(path, options);
+  if (is_module_path(path)) return load_module(path, options);
   return fail(fmt::format("a file that ends in '{}' is no model", printable(ending)), path,
               "give a Hugging Face folder, a llama2.c .bin, a spec .json or a module .sir");
 }

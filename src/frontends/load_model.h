@@ -25,8 +25,8 @@ struct LoadedModel {
   std::string origin;                           // the path, for messages
 };
 
-/// Whether the op that chooses tokens takes a vocabulary of this size; build_model relies on it.
-Status check_sampled(const ModelSpec& spec, const std::string& where);
+/// Whether the path is loaded as a module (.sir), which states its own element types.
+bool is_module_path(const std::string& path);
 
 /// A Hugging Face folder, a llama2.c file (.bin), a spec (.json) or a module (.sir). Reads headers
 /// only: the types of all tensors that the weights need are checked, no data is read. A folder

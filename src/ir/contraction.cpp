@@ -171,6 +171,15 @@ std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id) {
   return StridedMatrix{access.root, offset.constant(), offset.coefficient(0), column_stride};
 }
 
+bool is_dense(const Graph& graph, ValueId id) {
+  const Dims& dims = graph[id].type.dims;
+  const IndexMap own = identity_map(dims.size());
+  const Access access = resolve_access(graph, id, own, dims);
+  const Op& root = graph[access.root];
+  return op_class(root) != OpClass::generator &&
+         linearize(root.type.dims, access.coords) == linearize(dims, own);
+}
+
 std::vector<int64_t> gemm_order(const Op& op, uint32_t operand) {
   const Product product = product_of(op);
   std::vector<int64_t> order;

@@ -32,6 +32,9 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
 /// leave no such rows or the value is not in memory.
 std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id);
 
+/// A value read through its views is in memory in its own order, from the first element of its root on.
+bool is_dense(const Graph& graph, ValueId id);
+
 /// The axes of an einsum or linear in the order batch, free in the operand, summed: reading the
 /// operand (0 or 1) so makes its part of the form exist.
 std::vector<int64_t> gemm_order(const Op& op, uint32_t operand);

@@ -59,22 +59,12 @@ class Materializer {
     for (ValueId& operand : op.operands) {
       const bool addressed = result_[operand].type.rank() == 2
                                  ? strided_rows(result_, operand).has_value()
-                                 : dense(operand);
+                                 : is_dense(result_, operand);
       if (addressed) continue;
       changed_ = true;
       operand = builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
     }
     return result_.add(std::move(op));
-  }
-
-  /// In memory in its own order, from the first element of its root on.
-  bool dense(ValueId id) const {
-    const Dims& dims = result_[id].type.dims;
-    const IndexMap own = identity_map(dims.size());
-    const Access access = resolve_access(result_, id, own, dims);
-    const Op& root = result_[access.root];
-    return op_class(root) != OpClass::generator &&
-           linearize(root.type.dims, access.coords) == linearize(dims, own);
   }
 
   bool has_form(const Op& op) const {

@@ -170,11 +170,8 @@ Status CudaSession::prepare(const CudaCall& call) const {
   for (size_t i = 0; i < call.entry->steps.size(); ++i) {
     const auto* gemm = std::get_if<GemmStep>(&call.entry->steps[i].run);
     if (!gemm) continue;
-    if (Status ready = model_->gemm().prepare(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values);
-        !ready) {
-      ready.error().where = describe_step(*call.entry, i) + ": " + ready.error().where;
-      return ready;
-    }
+    SINTER_TRY(in_step(model_->gemm().prepare(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values),
+                       *call.entry, i));
   }
   return {};
 }
@@ -194,7 +191,9 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
   if (!all) return fail("the number of rows exceeds 63 bits");
   const int64_t blocks = (*all + launch.items_per_block - 1) / launch.items_per_block;
   if (blocks == 0) return {};
-  if (blocks > kMostBlocks) return fail(fmt::format("{} blocks, a launch has at most {}", blocks, kMostBlocks));
+  if (blocks > kMostBlocks)
+    return fail(fmt::format("{} blocks, a launch has at most {}", blocks, kMostBlocks), {},
+                "run fewer tokens at a time", ExitCode::device);
 
   llvm::SmallVector<CudaAddress, 16> pointers;
   for (uint32_t id : run.inputs) pointers.push_back(call.addresses[id]);
@@ -215,10 +214,7 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
 Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream) const {
   SINTER_TRY(model_->cuda_device()->make_current());
   for (size_t i = 0; i < call.entry->steps.size(); ++i)
-    if (Status done = enqueue_step(call, i, stream); !done) {
-      done.error().where = describe_step(*call.entry, i) + ": " + done.error().where;
-      return done;
-    }
+    SINTER_TRY(in_step(enqueue_step(call, i, stream), *call.entry, i));
   return {};
 }
 

@@ -1,11 +1,16 @@
 #include "runtime/cuda_memory.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
 namespace sinter {
 namespace {
 
 constexpr int kOutOfMemory = 2;         // CUDA_ERROR_OUT_OF_MEMORY
+// What drivers say of machine code that is not for them: CUDA_ERROR_INVALID_IMAGE, NO_BINARY_FOR_GPU,
+// INVALID_PTX, UNSUPPORTED_PTX_VERSION.
+constexpr int kForeignCode[] = {200, 209, 218, 222};
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr int kCaptureThreadLocal = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
@@ -122,7 +127,12 @@ Result<CudaLibrary> CudaLibrary::load(CudaDevicePtr device, const std::string& c
   const int code = device->api().library_load(library.library_.receive(), cubin.data(), nullptr,
                                               nullptr, 0, nullptr, nullptr, 0);
   if (Status loaded = device->check(code, "cuLibraryLoadData"); !loaded) {
+    const int version = device->driver_version();
     loaded.error().where = fmt::format("kernel {}, {}", name, loaded.error().where);
+    if (llvm::is_contained(kForeignCode, code))
+      loaded.error().hint = fmt::format(
+          "the driver is of CUDA {}.{}: install one no older than the CUDA toolkit, or set CUDA_HOME to an older toolkit",
+          version / 1000, version % 1000 / 10);
     return tl::make_unexpected(std::move(loaded.error()));
   }
   return library;

@@ -26,11 +26,7 @@ class CudaRun {
     } else {
       SINTER_TRY(session_.model().cuda_device()->make_current());
       for (uint32_t i = 0; i < entry_.steps.size(); ++i)
-        if (Status done = step(i); !done) {
-          std::string& where = done.error().where;
-          where = describe_step(entry_, i) + (where.empty() ? "" : ": ") + where;
-          return tl::make_unexpected(std::move(done.error()));
-        }
+        SINTER_TRY(in_step(step(i), entry_, i));
     }
     for (uint32_t output : entry_.outputs) {
       SINTER_LET(tensor, copy_out(output));

@@ -93,9 +93,13 @@ llvm::ArrayRef<uint32_t> FreedBuffers::take(uint32_t step) {
   return llvm::ArrayRef(order_).slice(begin, taken_ - begin);
 }
 
-std::string describe_step(const EntryPlan& entry, size_t step) {
-  return fmt::format("entry {}, step {} (%{})", printable(entry.name), step,
-                     printable(fmt::format("{}", fmt::join(entry.steps[step].values, ", %"))));
+Status in_step(Status done, const EntryPlan& entry, size_t step) {
+  if (done) return done;
+  std::string& where = done.error().where;
+  where = fmt::format("entry {}, step {} (%{}){}{}", printable(entry.name), step,
+                      printable(fmt::format("{}", fmt::join(entry.steps[step].values, ", %"))),
+                      where.empty() ? "" : ": ", where);
+  return done;
 }
 
 Result<HostTensor> evaluate_weight(const Program& program, size_t index, const TensorSource* source) {

@@ -88,8 +88,8 @@ class FreedBuffers {
   size_t taken_ = 0;
 };
 
-/// "entry E, step I (%a, %b)"
-std::string describe_step(const EntryPlan& entry, size_t step);
+/// The outcome of a step of an entry; an error says "entry E, step I (%a, %b)" before its own place.
+Status in_step(Status done, const EntryPlan& entry, size_t step);
 /// Weight `index` computed on the host.
 class TensorSource;
 Result<HostTensor> evaluate_weight(const Program& program, size_t index, const TensorSource* source);

@@ -29,14 +29,10 @@ class Run {
     if (call_.options.poison_freed) freed.emplace(entry_);
     for (uint32_t i = 0; i < entry_.steps.size(); ++i) {
       const Step& step = entry_.steps[i];
-      Status done = std::holds_alternative<KernelStep>(step.run)
-                        ? kernel_step(std::get<KernelStep>(step.run))
-                        : gemm_step(std::get<GemmStep>(step.run));
-      if (!done) {
-        std::string& where = done.error().where;
-        where = describe_step(entry_, i) + (where.empty() ? "" : ": ") + where;
-        return tl::make_unexpected(std::move(done.error()));
-      }
+      SINTER_TRY(in_step(std::holds_alternative<KernelStep>(step.run)
+                             ? kernel_step(std::get<KernelStep>(step.run))
+                             : gemm_step(std::get<GemmStep>(step.run)),
+                         entry_, i));
       if (freed)
         for (uint32_t id : freed->take(i))
           std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));

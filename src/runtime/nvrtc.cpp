@@ -1,9 +1,13 @@
 #include "runtime/nvrtc.h"
 
 #include <llvm/ADT/SmallVector.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -34,6 +38,25 @@ std::string compilation_log(const OwnedProgram& program) {
   log.resize(size - 1);  // the terminating zero
   if (log.size() > 4096) log = log.substr(0, 4096) + "...";
   return log;
+}
+
+// Leaves the text in a new file of the folder for temporary ones and returns its path; "" if that
+// cannot be done.
+std::string keep_text(const KernelSource& source) {
+  std::error_code error;
+  std::string name(source.name.substr(0, 80));
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  constexpr std::string_view kEnding = ".cu";
+  std::string path = (std::filesystem::temp_directory_path(error) / ("sinter-" + name + "-XXXXXX")).string();
+  path += kEnding;
+  const int file = error ? -1 : mkstemps(path.data(), static_cast<int>(kEnding.size()));
+  if (file < 0) return {};
+  const ssize_t written = ::write(file, source.text.data(), source.text.size());
+  const bool whole = written == static_cast<ssize_t>(source.text.size());
+  if (::close(file) == 0 && whole) return path;
+  ::unlink(path.c_str());
+  return {};
 }
 
 unsigned thread_count(unsigned asked, size_t jobs) {
@@ -74,10 +97,15 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
   options.push_back(architecture.c_str());
   const int code = api.compile_program(program.handle, static_cast<int>(options.size()),
                                        options.data());
-  if (code == kCompilationFailed)
+  if (code == kCompilationFailed) {
+    const std::string kept = keep_text(source);
     return fail(fmt::format("generated kernel {} does not compile for {}: {}", source.name, arch,
                             compilation_log(program)),
-                nvrtc.path, "report this with the kernel's text", ExitCode::internal_error);
+                nvrtc.path,
+                kept.empty() ? "report this with the kernel's text"
+                             : fmt::format("report this with the kernel's text, which is in {}", kept),
+                ExitCode::internal_error);
+  }
   if (code != 0) return failed("compile", code);
 
   size_t bytes = 0;

@@ -23,7 +23,7 @@ struct Cubin {
 llvm::ArrayRef<const char*> nvrtc_flags();
 
 /// Compiles one source for `arch` ("sm_90a"). Loads NVRTC. Text that does not compile is an internal
-/// error that holds the compiler's log; an NVRTC that does not know `arch` is a device error.
+/// error that holds the compiler's log and the path of a file with the text; an NVRTC that does not know `arch` is a device error.
 Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
                       llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch);
 

@@ -224,6 +224,17 @@ graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
   %k = transpose %t {axes = [1, 0]} : f32[9, 4]
   %y = attention_split %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 1, 2, 6]
 })") == "an opaque op reads a matrix without rows of neighbouring elements");
+  // Values of one element a row have no offset and no stride of their own.
+  CHECK(refused(0, R"(
+graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {
+  %u = slice %t {axis = 0, begin = 1, size = 3} : f32[3]
+  %y = sample %x, %u, %k, %u, %k, %k : i32[3]
+})") == "an opaque op reads a value that does not stand in memory as it is");
+  CHECK(refused(0, R"(
+graph(%p: f32[2, N, 1, 18]) -> (%y) {
+  %q = transpose %p {axes = [1, 0, 2, 3]} : f32[N, 2, 1, 18]
+  %y = attention_merge %q {dtype = f32} : f32[N, 32]
+})") == "an opaque op reads a value that does not stand in memory as it is");
 }
 
 }  // namespace sinter

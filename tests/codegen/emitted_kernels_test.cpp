@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "codegen/kernel_trials.h"
+#include "codegen/offset_groups.h"
 
 namespace sinter {
 namespace {
@@ -54,6 +55,14 @@ TEST_CASE("every element type") {
   for (const GroupText& group : kFixedGroups)
     for (DType dtype : kFloats) trials.add(group, dtype, 0, devices()[0]);
   run_trials(trials, {{7, 3, 40, 24}});
+}
+
+TEST_CASE("operands that begin at the second element of a tensor") {
+  Trials trials;
+  for (int64_t width : kOffsetWidths)
+    for (const OffsetGroup& group : offset_groups(width))
+      for (DType dtype : kFloats) trials.add(group.view(), dtype, width, *find_device("sm_90a"));
+  run_trials(trials, {{0, 0, 0, 0}});
 }
 
 }  // namespace sinter

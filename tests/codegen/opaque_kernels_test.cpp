@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "codegen/kernel_trials.h"
+#include "codegen/offset_groups.h"
 
 namespace sinter {
 namespace {
@@ -83,6 +84,14 @@ TEST_CASE("the choice of tokens from vocabularies of one to many for each thread
   for (int64_t width : {1, 100, 1025, 5000})
     for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, width, *find_device("sm_90a"));
   run_trials(trials, {{20, 0, 0, 0}}, vary);
+}
+
+TEST_CASE("opaque ops whose operands begin at the second element of a tensor") {
+  Trials trials;
+  for (int64_t width : kOffsetWidths)
+    for (const OffsetGroup& group : offset_opaque_groups(width))
+      for (DType dtype : kFloats) trials.add(group.view(), dtype, width, *find_device("sm_90a"));
+  run_trials(trials, {{0, 0, 0, 0}}, vary);
 }
 
 }  // namespace sinter

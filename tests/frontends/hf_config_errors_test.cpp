@@ -33,6 +33,10 @@ TEST_CASE("sizes") {
   refuses(with(llama_config(), "vocab_size", "4294967296"),
           "config.json: /vocab_size: expected an integer from 1 to 268435456, got 4294967296; "
           "correct this value");
+  // More than tokens are chosen from.
+  refuses(with(llama_config(), "vocab_size", "1048577"),
+          "config.json: /vocab_size: vocabulary is 1048577, outside 1 .. 1048576; give the model's "
+          "true size");
   refuses(without(llama_config(), "num_hidden_layers"),
           "config.json: /num_hidden_layers: expected an integer from 1 to 268435456, got nothing; "
           "correct this value");

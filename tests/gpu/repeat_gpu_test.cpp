@@ -1,5 +1,5 @@
-// The same calls give the same bits every time: of all logits, and of tokens that a recorded graph
-// samples.
+// The same calls give the same bits every time, whatever ran before: of all logits, and of tokens
+// that a recorded graph samples.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -59,6 +59,70 @@ TEST_CASE("a hundred runs give the same bits") {
         const std::vector<HostTensor> again = run_once(ready.model, options);
         for (size_t i = 0; i < first.size(); ++i) REQUIRE(again[i].bytes == first[i].bytes);
         REQUIRE(sample_once(ready.model) == sampled);
+      }
+    }
+}
+
+/// A generation of its own length and batch: a session, recorded graphs and arenas of that shape.
+struct Shape {
+  std::vector<std::vector<int32_t>> prompts;
+  int64_t steps;
+};
+
+std::vector<int32_t> counting(int64_t count) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < count; ++i) tokens.push_back(static_cast<int32_t>(i * 7 % 60 + 1));
+  return tokens;
+}
+
+class Generation {
+ public:
+  Generation(const std::shared_ptr<const Model>& model, const Shape& shape)
+      : left_(shape.steps),
+        generator_(value(Generator::create(model, shape.prompts, shape.steps,
+                                           {.temperature = 1, .top_k = 40, .top_p = 0.9f, .seed = 3}))) {}
+  /// False when nothing is left.
+  bool take(int64_t steps) {
+    for (; steps > 0 && left_ > 0; --steps, --left_)
+      for (int32_t token : value(generator_->next())) tokens.push_back(token);
+    return left_ > 0;
+  }
+  std::vector<int32_t> tokens;
+
+ private:
+  int64_t left_;
+  std::unique_ptr<Generator> generator_;
+};
+
+TEST_CASE("sessions of other shapes, before, between and after, change nothing") {
+  const std::vector<Shape> shapes = {
+      {{{1, 17, 4, 150, 33, 9, 2}}, 12},
+      {{counting(40), {5}, counting(3), {6, 7}}, 25},  // larger caches and arenas
+      {{{5, 6, 7}, {8}}, 7},
+      {{counting(70)}, 30}};
+  const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
+  for (const std::string& name : kGoldenModels)
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      CAPTURE(name);
+      CAPTURE(to_string(dtype));
+      LoadOptions load;
+      load.dtype = dtype;
+      const LoadedModel model = value(load_model(tests_folder() + "/golden/" + name, load));
+      std::vector<std::vector<int32_t>> expected;  // each of a model that has run nothing else
+      for (const Shape& shape : shapes) {
+        Generation fresh(value(make_ready(model, {}, *backend)).model, shape);
+        while (fresh.take(1)) {
+        }
+        expected.push_back(fresh.tokens);
+      }
+      const auto shared = value(make_ready(model, {}, *backend)).model;
+      for (const size_t i : {0, 1, 0, 3, 2, 1, 0}) {
+        CAPTURE(i);
+        Generation(shared, shapes[(i + 1) % shapes.size()]).take(4);  // left half-way
+        Generation again(shared, shapes[i]);
+        while (again.take(3)) {
+        }
+        CHECK(again.tokens == expected[i]);
       }
     }
 }

@@ -166,5 +166,51 @@ TEST_CASE("constant sizes of zero") {
 })"), {3});
 }
 
+TEST_CASE("products of operands that begin at the second element of a tensor") {
+  constexpr int64_t kRows = 3, kColumns = 5;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const int64_t width : {1, 3, 7, 127, 129, 4095}) {
+      CAPTURE(to_string(dtype));
+      CAPTURE(width);
+      check_plans(module_of(fmt::format(R"(module @m {{
+  weight %w.all : {0}[{3}] = file {{tensor = "w"}}
+  weight %bias.all : {0}[6] = file {{tensor = "bias"}}
+  entry @f(%x.all: {0}[{2}]) -> (%y, %gram) {{
+    %x.flat = slice %x.all {{axis = 0, begin = 1, size = {4}}} : {0}[{4}]
+    %x = reshape %x.flat : {0}[3, {1}]
+    %w.flat = slice %w.all {{axis = 0, begin = 1, size = {5}}} : {0}[{5}]
+    %w = reshape %w.flat : {0}[5, {1}]
+    %bias = slice %bias.all {{axis = 0, begin = 1, size = 5}} : {0}[5]
+    %y = linear %x, %w, %bias : {0}[3, 5]
+    %gram = einsum %x, %x {{dtype = f32, spec = "nk,mk->nm"}} : f32[3, 3]
+  }}
+}})",
+                                        to_string(dtype), width, kRows * width + 1,
+                                        kColumns * width + 1, kRows * width, kColumns * width)),
+                  {});
+    }
+}
+
+TEST_CASE("opaque ops whose operands all begin at the second element of a tensor") {
+  check_plans(module_of(R"(module @m {
+  entry @f(%q.all: f16[97], %k.all: f16[257], %range.all: i32[4], %t.all: f32[4], %parts.all: f32[109])
+      -> (%attended, %merged, %token) {
+    %q.flat = slice %q.all {axis = 0, begin = 1, size = 96} : f16[96]
+    %q = reshape %q.flat : f16[3, 32]
+    %k.flat = slice %k.all {axis = 0, begin = 1, size = 256} : f16[256]
+    %k = reshape %k.flat : f16[16, 16]
+    %range = slice %range.all {axis = 0, begin = 1, size = 3} : i32[3]
+    %t = slice %t.all {axis = 0, begin = 1, size = 3} : f32[3]
+    %parts.flat = slice %parts.all {axis = 0, begin = 1, size = 108} : f32[108]
+    %parts = reshape %parts.flat : f32[3, 2, 1, 18]
+    %own = attention_split %q, %k, %k, %range, %range {heads = 2, kv_heads = 1, scale = 0.25, splits = 2} : f32[3, 2, 2, 18]
+    %attended = attention_merge %own {dtype = f16} : f16[3, 32]
+    %merged = attention_merge %parts {dtype = f16} : f16[3, 32]
+    %token = sample %q, %t, %range, %t, %range, %range : i32[3]
+  }
+})"),
+              {});
+}
+
 }  // namespace
 }  // namespace sinter::test

@@ -1,12 +1,12 @@
 // Who owns what on a device, with a driver that counts (fake_driver.cpp).
 #include "runtime/cuda_memory.h"
 
-#include <dlfcn.h>
 #include <doctest/doctest.h>
 
 #include "ir/tensor_source.h"
 #include "plan/program_builder.h"
 #include "runtime/cuda_weights.h"
+#include "runtime/fake_driver.h"
 
 namespace sinter {
 namespace {
@@ -17,17 +17,16 @@ T value(Result<T> result) {
   return std::move(*result);
 }
 
-size_t ask_driver(const char* name) {
-  void* driver = dlopen(SINTER_FAKE_DRIVER, RTLD_NOW);
-  REQUIRE(driver != nullptr);
-  return reinterpret_cast<size_t (*)()>(dlsym(driver, name))();
+const FakeDriver& driver() {
+  static const FakeDriver fake(SINTER_FAKE_DRIVER);
+  return fake;
 }
-size_t handles() { return ask_driver("sinter_fake_handles"); }
+size_t handles() { return driver().handles(); }
 
 /// Device 0 of the counting driver, which is what loads as "libcuda.so.1" once it is loaded itself.
 CudaDevicePtr device() {
   static const CudaDevicePtr opened = [] {
-    REQUIRE(dlopen(SINTER_FAKE_DRIVER, RTLD_NOW) != nullptr);
+    driver();
     return value(CudaDevice::open(0));
   }();
   return opened;
@@ -82,6 +81,15 @@ TEST_CASE("what fails leaves nothing behind and says what it was") {
   REQUIRE_FALSE(library);
   CHECK(library.error().message() ==
         "kernel k, device 0 (Fake GPU 0): cuLibraryLoadData: FAKE_ERROR (1): made up");
+  // What a driver says of machine code that is newer than it.
+  driver().fail("cuLibraryLoadData", 0, 222);
+  const auto newer = CudaLibrary::load(on, "code", "k");
+  driver().fail("", 0, 0);
+  REQUIRE_FALSE(newer);
+  CHECK(newer.error().code == ExitCode::device);
+  CHECK(newer.error().what ==
+        "cuLibraryLoadData: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222): made up");
+  CHECK(newer.error().hint.starts_with("the driver is of CUDA 13.0: "));
   const auto graph = CudaGraph::record(stream, []() -> Status { return fail("not recorded"); });
   REQUIRE_FALSE(graph);
   CHECK(graph.error().message() == "not recorded");
@@ -119,7 +127,13 @@ Program counting_weights(llvm::ArrayRef<int64_t> lengths) {
                      Attributes attributes;
                      attributes.set(AttrName::axis, int64_t{0});
                      attributes.set(AttrName::dims, Dims{length});
-                     return body.op(OpKind::iota, {}, attributes, "y");
+                     const ValueId count = body.op(OpKind::iota, {}, attributes);
+                     Attributes number;
+                     number.set(AttrName::dims, Dims{});
+                     number.set(AttrName::dtype, DType::i32);
+                     number.set(AttrName::value,
+                                static_cast<double>(builder.program.weights.size()));
+                     return body.add(count, body.op(OpKind::constant, {}, number));
                    });
   return std::move(builder.program);
 }
@@ -130,11 +144,11 @@ TEST_CASE("weights arrive through pinned memory of their size, 16 MiB at most") 
        {std::vector<int64_t>{100, 3, 70}, {5 << 20, 9}, {0}, {}}) {
     CAPTURE(lengths.size());
     const Program program = counting_weights(lengths);
-    ask_driver("sinter_fake_most_pinned");
+    driver().most_pinned();
     const auto weights = value(CudaWeights::load(device(), program, nullptr));
     size_t payload = 0;
     for (int64_t length : lengths) payload += static_cast<size_t>(length) * sizeof(int32_t);
-    CHECK(ask_driver("sinter_fake_most_pinned") ==
+    CHECK(driver().most_pinned() ==
           (payload == 0 && !lengths.empty() ? 1 : std::min(payload, size_t{16} << 20)));
     for (size_t i = 0; i < lengths.size(); ++i) {
       const auto expected = value(evaluate_weight(program, i, nullptr));

@@ -1,70 +1,156 @@
 // A CUDA driver for machines without one: a library that is loaded in the place of libcuda.so.1 by
-// tests of what holds its handles. Device memory is the host's, copies are done at once, kernels
-// and graphs compute nothing. A handle that is given back twice, or as something else, ends the
-// program.
+// tests of what uses the driver. Device memory is the host's. A handle that is given back twice, or
+// as something else, ends the program.
+//
+// Work waits in its stream until somebody waits for it, as late as a device may do it: a copy out
+// of pinned memory takes what is there then. Between the two calls of a capture it goes to a graph
+// instead, and each launch of the graph puts all of it into a stream. Kernels compute nothing, but
+// for those of fake_driver.h.
 //
 // SINTER_FAKE_DEVICES devices are there (default 1); SINTER_FAKE_BROKEN is the number of one whose
 // context cannot be made.
+#include "runtime/fake_driver.h"
+
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace {
 
+using sinter::FakeKernel;
+using sinter::FakeLaunch;
+using Work = std::function<void()>;
+
 enum class Kind { memory, pinned, stream, event, graph, executable, library };
 
-constexpr int kOutOfMemory = 2, kInvalid = 1, kBroken = 999;
+constexpr int kInvalid = 1, kOutOfMemory = 2, kUnsupported = 222, kIllegalAddress = 700,
+              kBroken = 999;
 constexpr size_t kMemory = size_t{1} << 30;
 
-std::map<uintptr_t, Kind> handles;
+struct Handle {
+  Kind kind;
+  size_t bytes;
+};
+struct Stream {
+  std::deque<Work> waiting;
+  size_t done = 0;  // pieces of work ever
+  std::vector<Work>* capture = nullptr;
+};
+
+std::map<uintptr_t, Handle> handles;
+std::map<void*, Stream> streams;
+std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
+std::map<void*, std::vector<Work>> graphs;         // and executables
+std::map<void*, const FakeKernel*> kernels;        // by library
+std::vector<FakeLaunch> launches;
 size_t most_pinned = 0;
+
+struct {
+  std::string name;
+  size_t index = 0, calls = 0;
+  int code = 0;
+  bool sticky = false;
+} failure;
 
 int number(const char* variable, int usual) {
   const char* text = std::getenv(variable);
   return text ? std::atoi(text) : usual;
 }
 
+/// The error that a call of `name` gives now; 0: it succeeds.
+int fails(std::string_view name) {
+  if (failure.sticky) return failure.code;
+  if (failure.code == 0 || name != failure.name || failure.calls++ != failure.index) return 0;
+  failure.sticky = failure.code == kIllegalAddress;
+  return failure.code;
+}
+
+void run_until(Stream& stream, size_t count) {
+  if (failure.sticky) stream.waiting.clear();  // the device does nothing any more
+  for (; stream.done < count && !stream.waiting.empty(); ++stream.done) {
+    const Work work = std::move(stream.waiting.front());
+    stream.waiting.pop_front();
+    work();
+  }
+}
+void run(Stream& stream) { run_until(stream, SIZE_MAX); }
+void run_all() {
+  for (auto& [handle, stream] : streams) run(stream);
+}
+void enqueue(void* stream, Work work) {
+  Stream& in = streams.at(stream);
+  if (in.capture)
+    in.capture->push_back(std::move(work));
+  else
+    in.waiting.push_back(std::move(work));
+}
+
 uintptr_t make(Kind kind, size_t bytes = 1) {
   constexpr size_t kAlignment = 256;
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const auto handle = reinterpret_cast<uintptr_t>(std::aligned_alloc(kAlignment, rounded));
-  handles[handle] = kind;
+  handles[handle] = {kind, bytes};
   return handle;
 }
-template <typename Handle>
-int make(Kind kind, Handle* handle) {
-  *handle = reinterpret_cast<Handle>(make(kind));
+template <typename Pointer>
+int make(Kind kind, Pointer* handle, size_t bytes = 1) {
+  if (const int code = fails("")) return code;
+  *handle = reinterpret_cast<Pointer>(make(kind, bytes));
   return 0;
 }
 int release(Kind kind, uintptr_t handle) {
   const auto at = handles.find(handle);
-  if (at == handles.end() || at->second != kind) {
+  if (at == handles.end() || at->second.kind != kind) {
     std::fputs("fake driver: a handle is given back that is not there\n", stderr);
     std::abort();
   }
   handles.erase(at);
   std::free(reinterpret_cast<void*>(handle));
-  return 0;
+  return fails("give back");
 }
 int release(Kind kind, void* handle) { return release(kind, reinterpret_cast<uintptr_t>(handle)); }
 void* memory(uint64_t address) { return reinterpret_cast<void*>(address); }
+
+bool is_pinned(const void* data) {
+  auto at = handles.upper_bound(reinterpret_cast<uintptr_t>(data));
+  if (at == handles.begin()) return false;
+  --at;
+  return at->second.kind == Kind::pinned &&
+         reinterpret_cast<uintptr_t>(data) < at->first + at->second.bytes;
+}
 
 }  // namespace
 
 extern "C" {
 
-/// For tests: handles that are there, and the most bytes of one piece of pinned memory since the
-/// last call.
 size_t sinter_fake_handles() { return handles.size(); }
 size_t sinter_fake_most_pinned() { return std::exchange(most_pinned, 0); }
+void sinter_fake_fail(const char* name, size_t index, int code) {
+  failure = {name, index, 0, code, false};
+}
+size_t sinter_fake_calls() { return failure.calls; }
+size_t sinter_fake_launches(FakeLaunch* out) {
+  if (out) std::copy(launches.begin(), launches.end(), out);
+  const size_t count = launches.size();
+  if (out) launches.clear();
+  return count;
+}
 
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
-int cuGetErrorName(int, const char** name) { return *name = "FAKE_ERROR", 0; }
+int cuGetErrorName(int code, const char** name) {
+  *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : code == kUnsupported  ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+                                  : "FAKE_ERROR";
+  return 0;
+}
 int cuGetErrorString(int, const char** text) { return *text = "made up", 0; }
 int cuDeviceGetCount(int* count) { return *count = number("SINTER_FAKE_DEVICES", 1), 0; }
 int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, 0; }
@@ -83,53 +169,142 @@ int cuCtxSetCurrent(void*) { return 0; }
 int cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = *total = kMemory, 0; }
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   if (bytes > kMemory) return kOutOfMemory;
-  return *address = make(Kind::memory, bytes), 0;
+  void* made = nullptr;
+  const int code = make(Kind::memory, &made, bytes);
+  return *address = reinterpret_cast<uintptr_t>(made), code;
 }
-int cuMemFree_v2(uint64_t address) { return release(Kind::memory, address); }
+int cuMemFree_v2(uint64_t address) {
+  run_all();
+  return release(Kind::memory, address);
+}
 int cuMemHostAlloc(void** data, size_t bytes, unsigned) {
   most_pinned = std::max(most_pinned, bytes);
-  return *data = memory(make(Kind::pinned, bytes)), 0;
+  return make(Kind::pinned, data, bytes);
 }
-int cuMemFreeHost(void* data) { return release(Kind::pinned, data); }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void*) {
-  return std::memcpy(memory(to), from, bytes), 0;
+int cuMemFreeHost(void* data) {
+  run_all();
+  return release(Kind::pinned, data);
 }
-int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) {
-  return std::memcpy(to, memory(from), bytes), 0;
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stream) {
+  if (const int code = fails("cuMemcpyHtoDAsync_v2")) return code;
+  if (is_pinned(from)) {
+    enqueue(stream, [=] { std::memcpy(memory(to), from, bytes); });
+  } else {  // read before the call returns
+    const auto* begin = static_cast<const char*>(from);
+    enqueue(stream, [to, data = std::vector<char>(begin, begin + bytes)] {
+      std::memcpy(memory(to), data.data(), data.size());
+    });
+  }
+  return 0;
 }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
-  return std::memcpy(memory(to), memory(from), bytes), 0;
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
+  if (const int code = fails("cuMemcpyDtoHAsync_v2")) return code;
+  enqueue(stream, [=] { std::memcpy(to, memory(from), bytes); });
+  if (!is_pinned(to) && !streams.at(stream).capture) run(streams.at(stream));
+  return 0;
 }
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void*) {
-  return std::memset(memory(to), value, bytes), 0;
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) {
+  enqueue(stream, [=] { std::memcpy(memory(to), memory(from), bytes); });
+  return 0;
 }
-int cuStreamCreate(void** stream, unsigned) { return make(Kind::stream, stream); }
-int cuStreamDestroy_v2(void* stream) { return release(Kind::stream, stream); }
-int cuStreamSynchronize(void*) { return 0; }
-int cuStreamBeginCapture_v2(void*, int) { return 0; }
-int cuStreamEndCapture(void*, void** graph) { return make(Kind::graph, graph); }
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
+  enqueue(stream, [=] { std::memset(memory(to), value, bytes); });
+  return 0;
+}
+int cuStreamCreate(void** stream, unsigned) {
+  const int code = make(Kind::stream, stream);
+  if (code == 0) streams[*stream];
+  return code;
+}
+int cuStreamDestroy_v2(void* stream) {
+  run(streams.at(stream));
+  streams.erase(stream);
+  return release(Kind::stream, stream);
+}
+int cuStreamSynchronize(void* stream) {
+  if (const int code = fails("cuStreamSynchronize")) return code;
+  run(streams.at(stream));
+  return 0;
+}
+int cuStreamBeginCapture_v2(void* stream, int) {
+  streams.at(stream).capture = new std::vector<Work>;
+  return 0;
+}
+int cuStreamEndCapture(void* stream, void** graph) {
+  const std::unique_ptr<std::vector<Work>> captured(
+      std::exchange(streams.at(stream).capture, nullptr));
+  const int code = make(Kind::graph, graph);
+  if (code == 0) graphs[*graph] = std::move(*captured);
+  return code;
+}
 int cuEventCreate(void** event, unsigned) { return make(Kind::event, event); }
-int cuEventDestroy_v2(void* event) { return release(Kind::event, event); }
-int cuEventRecord(void*, void*) { return 0; }
-int cuEventSynchronize(void*) { return 0; }
-int cuEventQuery(void*) { return 0; }
-int cuEventElapsedTime(float* milliseconds, void*, void*) { return *milliseconds = 2, 0; }
-int cuGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
-  return make(Kind::executable, executable);
+int cuEventDestroy_v2(void* event) {
+  events.erase(event);
+  return release(Kind::event, event);
 }
-int cuGraphLaunch(void*, void*) { return 0; }
-int cuGraphExecDestroy(void* executable) { return release(Kind::executable, executable); }
-int cuGraphDestroy(void* graph) { return release(Kind::graph, graph); }
+int cuEventRecord(void* event, void* stream) {
+  if (const int code = fails("cuEventRecord")) return code;
+  const Stream& in = streams.at(stream);
+  events[event] = {stream, in.done + in.waiting.size()};
+  return 0;
+}
+int cuEventSynchronize(void* event) {
+  if (const int code = fails("cuEventSynchronize")) return code;
+  const auto at = events.find(event);
+  if (at == events.end()) return 0;
+  const auto stream = streams.find(at->second.first);
+  if (stream != streams.end()) run_until(stream->second, at->second.second);
+  return 0;
+}
+int cuEventQuery(void* event) { return cuEventSynchronize(event); }
+int cuEventElapsedTime(float* milliseconds, void*, void*) { return *milliseconds = 2, 0; }
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  const int code = make(Kind::executable, executable);
+  if (code == 0) graphs[*executable] = graphs.at(graph);
+  return code;
+}
+int cuGraphLaunch(void* executable, void* stream) {
+  if (const int code = fails("cuGraphLaunch")) return code;
+  for (const Work& work : graphs.at(executable)) enqueue(stream, work);
+  return 0;
+}
+int cuGraphExecDestroy(void* executable) {
+  graphs.erase(executable);
+  return release(Kind::executable, executable);
+}
+int cuGraphDestroy(void* graph) {
+  graphs.erase(graph);
+  return release(Kind::graph, graph);
+}
 int cuLibraryLoadData(void** library, const void* code, int*, void**, unsigned, int*, void**,
                       unsigned) {
-  if (*static_cast<const char*>(code) == 0) return kInvalid;
-  return make(Kind::library, library);
+  const auto* text = static_cast<const char*>(code);
+  if (*text == 0) return kInvalid;
+  if (const int failed = fails("cuLibraryLoadData")) return failed;
+  const int made = make(Kind::library, library);
+  uintptr_t kernel = 0;
+  if (made == 0 && std::sscanf(text, "kernel at %zu", &kernel) == 1)
+    kernels[*library] = reinterpret_cast<const FakeKernel*>(kernel);
+  return made;
 }
-int cuLibraryUnload(void* library) { return release(Kind::library, library); }
+int cuLibraryUnload(void* library) {
+  kernels.erase(library);
+  return release(Kind::library, library);
+}
 int cuLibraryGetKernel(void** kernel, void* library, const char*) { return *kernel = library, 0; }
 int cuKernelSetAttribute(int, int, void*, int) { return 0; }
-int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                   void*, void**, void**) {
+int cuLaunchKernel(void* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned, void* stream,
+                   void** parameters, void**) {
+  if (const int code = fails("cuLaunchKernel")) return code;
+  const auto at = kernels.find(kernel);
+  const FakeKernel* known = at == kernels.end() ? nullptr : at->second;
+  std::vector<uint64_t> values(known ? known->parameters : 0);
+  for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], parameters[i], 8);
+  enqueue(stream, [=] {
+    launches.push_back({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}});
+    if (known) known->run(*known, grid_x, values.data());
+  });
   return 0;
 }
 

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <vector>
 
 #include "runtime/temporary_directory.h"
@@ -22,7 +24,11 @@ extern "C" __global__ void scale_all(const float* x, float* y, long long n) {
 }
 )"};
 
-bool is_elf(const Cubin& cubin) { return cubin.bytes.starts_with("\x7f" "ELF"); }
+bool is_elf(const Cubin& cubin) {
+  return cubin.bytes.starts_with(
+      "\x7f"
+      "ELF");
+}
 
 TEST_CASE("a machine without NVRTC says where it was sought and what to do") {
   const auto nvrtc = find_nvrtc();
@@ -68,12 +74,30 @@ TEST_CASE("kernels compile with the contract's flags, for the architecture asked
 TEST_CASE("text that does not compile gives the compiler's log and the kernel's name") {
   const auto nvrtc = find_nvrtc();
   if (!nvrtc) return;
+  const TemporaryDirectory temporary;
+  setenv("TMPDIR", temporary.path().c_str(), 1);
   const KernelSource broken{"add_rms_norm", "extern \"C\" __global__ void k() { undeclared(); }"};
   const auto result = compile_kernels(*nvrtc, {kScale, broken}, kHeaders, "sm_90a", 2);
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ExitCode::internal_error);
   CHECK(result.error().what.find("add_rms_norm") != std::string::npos);
   CHECK(result.error().what.find("undeclared") != std::string::npos);
+  const std::string message = result.error().message();
+  CAPTURE(message);
+  CHECK(message.find('\n') == std::string::npos);
+  const std::string& hint = result.error().hint;
+  const size_t path = hint.find(temporary.path() + "/sinter-add_rms_norm-");
+  REQUIRE(path != std::string::npos);
+  CHECK(hint.ends_with(".cu"));
+  std::ifstream kept(hint.substr(path));
+  CHECK(std::string(std::istreambuf_iterator<char>(kept), {}) == broken.text);
+
+  // Where the text cannot be left, the error is the same.
+  setenv("TMPDIR", (temporary.path() + "/absent").c_str(), 1);
+  const auto again = compile_kernel(*nvrtc, broken, kHeaders, "sm_90a");
+  unsetenv("TMPDIR");
+  REQUIRE_FALSE(again);
+  CHECK(again.error().hint == "report this with the kernel's text");
 }
 
 TEST_CASE("an architecture that this NVRTC does not know is a device error") {
@@ -90,8 +114,10 @@ TEST_CASE("many kernels in threads equal the same kernels one by one, in order")
   if (!nvrtc) return;
   std::vector<std::string> texts;
   for (int i = 0; i < 6; ++i)
-    texts.push_back(fmt::format("extern \"C\" __global__ void kernel_{0}(float* x) "
-                                "{{ x[threadIdx.x] += {0}.0f; }}", i));
+    texts.push_back(
+        fmt::format("extern \"C\" __global__ void kernel_{0}(float* x) "
+                    "{{ x[threadIdx.x] += {0}.0f; }}",
+                    i));
   std::vector<KernelSource> sources;
   for (const std::string& text : texts) sources.push_back({"k", text});
   const auto together = compile_kernels(*nvrtc, sources, {}, "sm_90a", 4);

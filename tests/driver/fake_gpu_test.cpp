@@ -1,0 +1,313 @@
+// Generation on a GPU without one: everything but the kernels' text. What is recorded is replayed
+// with its own shapes and memory, every handle is given back whatever fails, and failures say what
+// failed.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "driver/compile.h"
+#include "driver/decoder.h"
+#include "driver/generator.h"
+#include "driver/host_kernels.h"
+#include "ir/text.h"
+#include "runtime/host_executor.h"
+
+namespace sinter {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+constexpr int kOutOfMemory = 2, kIllegalAddress = 700;
+
+template <typename T>
+T value(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
+  return std::move(*result);
+}
+
+// A language model without matrix products: attention over embedded tokens and their positions.
+constexpr std::string_view kModel = R"(module @tiny {
+  symbol N in [1, 64]
+  symbol M in [1, 64]
+  symbol B in [1, 8]
+  symbol R in [8, 512] step 8
+  symbol K in [8, 512] step 8 at_most R
+  weight %table : f32[64, 32] = { %i = iota {axis = 0} : i32[64, 32]
+    %j = iota {axis = 1} : i32[64, 32]
+    %m = mul %i, %i : i32[64, 32]
+    %k = mul %m, %j : i32[64, 32]
+    %f = cast %k : f32[64, 32]
+    %t = sin %f : f32[64, 32]
+    return %t
+  }
+  state %keys : f32[R, 32]
+  state %values : f32[R, 32]
+  entry @prefill(%tokens: i32[N], %pos: i32[N], %slot: i32[N], %first: i32[N], %wanted: i32[M]) -> (%logits) {
+    %e = embedding %table, %tokens : f32[N, 32]
+    %p = embedding %table, %pos : f32[N, 32]
+    %x = add %e, %p : f32[N, 32]
+    %k1 = kv_append %keys, %x, %slot : f32[R, 32]
+    %k = slice %k1 {axis = 0, begin = 0, size = K} : f32[K, 32]
+    %v1 = kv_append %values, %e, %slot : f32[R, 32]
+    %v = slice %v1 {axis = 0, begin = 0, size = K} : f32[K, 32]
+    %parts = attention_split %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 2, 2, 18]
+    %y = attention_merge %parts : f32[N, 32]
+    %z = add %x, %y : f32[N, 32]
+    %logits = embedding %z, %wanted : f32[M, 32]
+  }
+  entry @decode(%tokens: i32[B], %pos: i32[B], %slot: i32[B], %first: i32[B]) -> (%logits) {
+    %e = embedding %table, %tokens : f32[B, 32]
+    %p = embedding %table, %pos : f32[B, 32]
+    %x = add %e, %p : f32[B, 32]
+    %k = kv_append %keys, %x, %slot : f32[R, 32]
+    %v = kv_append %values, %e, %slot : f32[R, 32]
+    %parts = attention_split %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[B, 2, 2, 18]
+    %y = attention_merge %parts : f32[B, 32]
+    %logits = add %x, %y : f32[B, 32]
+  }
+  entry @sample(%logits: f32[B, 32], %pos: i32[B], %slot: i32[B], %step: i32[B], %seed: i32[B], %temperature: f32[B], %top_k: i32[B], %top_p: f32[B]) -> (%next.tokens, %next.step, %next.pos, %next.slot) {
+    %one = constant {value = 1.0} : i32[]
+    %next.tokens = sample %logits, %temperature, %top_k, %top_p, %seed, %step : i32[B]
+    %next.step = add %step, %one : i32[B]
+    %next.pos = add %pos, %one : i32[B]
+    %next.slot = add %slot, %one : i32[B]
+  }
+}
+)";
+
+const FakeDriver& driver() {
+  static const FakeDriver fake(SINTER_FAKE_DRIVER);
+  return fake;
+}
+
+std::shared_ptr<const Program> program() {
+  static const auto compiled = [] {
+    Module module = value(parse_module(kModel, "tiny.sir"));
+    return value(compile(value(freeze(std::move(module), {})), {})).program;
+  }();
+  return compiled;
+}
+
+std::shared_ptr<const Model> on_gpu() {
+  driver();
+  return value(load_on_fake(program(), nullptr));
+}
+
+std::shared_ptr<const Model> on_host() {
+  return std::make_shared<HostModel>(value(HostModel::load(program(), nullptr)));
+}
+
+/// One generation and its tokens so far, all sequences of a step behind one another.
+struct Run {
+  Run(std::shared_ptr<const Model> model, const std::vector<Tokens>& prompts, int64_t most)
+      : left(most),
+        generator(value(Generator::create(std::move(model), prompts, most,
+                                          {.temperature = 1.5f, .top_k = 20, .seed = 4}))) {}
+  void take(int64_t steps) {
+    for (; steps > 0 && left > 0; --steps, --left)
+      for (int32_t token : value(generator->next())) tokens.push_back(token);
+  }
+  int64_t left;
+  std::unique_ptr<Generator> generator;
+  Tokens tokens;
+};
+
+const std::vector<std::vector<Tokens>> kPrompts = {
+    {{1, 5, 9}}, {{4}, {7, 7, 7, 7, 2, 30, 11, 12, 13, 14}, {3, 8}}, {{9, 1, 2, 3, 4, 5, 6, 7, 8}}};
+constexpr int64_t kMost[] = {14, 9, 21};
+
+/// What fresh sessions on the host generate.
+const std::vector<Tokens>& expected() {
+  static const std::vector<Tokens> all = [] {
+    std::vector<Tokens> list;
+    for (size_t i = 0; i < kPrompts.size(); ++i) {
+      Run run(on_host(), kPrompts[i], kMost[i]);
+      run.take(kMost[i]);
+      list.push_back(run.tokens);
+    }
+    return list;
+  }();
+  return all;
+}
+
+TEST_CASE("a session replays what it recorded, whatever others of other shapes do meanwhile") {
+  const auto model = on_gpu();
+  const size_t before = driver().handles();
+  REQUIRE(std::set<int32_t>(expected()[2].begin(), expected()[2].end()).size() > 4);
+  // One after the other, and again.
+  for (size_t i : {0, 1, 2, 0, 1}) {
+    Run run(model, kPrompts[i], kMost[i]);
+    run.take(kMost[i]);
+    CHECK(run.tokens == expected()[i]);
+  }
+  CHECK(driver().handles() == before);
+  // All at once, in turns of a few steps; one begins late, one is left half-way.
+  {
+    Run a(model, kPrompts[0], kMost[0]), b(model, kPrompts[1], kMost[1]);
+    a.take(3);
+    b.take(2);
+    Run c(model, kPrompts[2], kMost[2]), left(model, kPrompts[2], kMost[2]);
+    left.take(4);
+    while (a.left + b.left + c.left > 0) {
+      c.take(5);
+      b.take(1);
+      a.take(2);
+    }
+    CHECK(a.tokens == expected()[0]);
+    CHECK(b.tokens == expected()[1]);
+    CHECK(c.tokens == expected()[2]);
+  }
+  CHECK(driver().handles() == before);
+}
+
+TEST_CASE("calls of a session in memory that grows and is used again give the host's bits") {
+  const auto gpu = on_gpu(), host = on_host();
+  Decoder on_device = value(Decoder::create(gpu, 3, 64)),
+          reference = value(Decoder::create(host, 3, 64));
+  const auto same = [](Result<RunResult> a, Result<RunResult> b) {
+    CHECK(value(std::move(a)).outputs[0].bytes == value(std::move(b)).outputs[0].bytes);
+  };
+  const auto prompts = [](size_t length) {
+    return std::vector<Tokens>{Tokens(length, 3), Tokens(1, 4), Tokens(length / 2 + 1, 5)};
+  };
+  for (const bool poison : {false, true}) {
+    CallOptions options;
+    options.poison_freed = poison;
+    for (size_t length : {1, 17, 2}) {  // the second needs a larger arena, the third has it
+      same(on_device.prefill(prompts(length), options), reference.prefill(prompts(length)));
+      same(on_device.decode({1, 2, 3}, options), reference.decode({1, 2, 3}));
+    }
+  }
+}
+
+/// Loads and generates all; the error, or none.
+Status generate_all() {
+  SINTER_LET(model, load_on_fake(program(), nullptr));
+  SINTER_LET(generator, Generator::create(model, kPrompts[1], 5, {}));
+  for (int64_t step = 0; step < 5; ++step) SINTER_TRY(generator->next());
+  return {};
+}
+
+TEST_CASE("whichever allocation fails, the error says so and every handle is given back") {
+  const size_t before = driver().handles();
+  driver().fail("", SIZE_MAX, kOutOfMemory);
+  REQUIRE(generate_all());
+  const size_t count = driver().calls();
+  REQUIRE(count > 30);
+  size_t of_memory = 0;
+  for (size_t k = 0; k < count; ++k) {
+    CAPTURE(k);
+    driver().fail("", k, kOutOfMemory);
+    const Status status = generate_all();
+    driver().fail("", 0, 0);
+    REQUIRE_FALSE(status);
+    const Error& error = status.error();
+    CAPTURE(error.message());
+    CHECK(error.code == ExitCode::device);
+    CHECK(error.message().find('\n') == std::string::npos);
+    CHECK(error.message().find("device 0 (Fake GPU 0)") != std::string::npos);
+    const bool memory = error.what.starts_with("no device memory for ");
+    if (memory)
+      CHECK(error.what.find(" MB wanted, 1073.7 MB of 1073.7 MB free") != std::string::npos);
+    else
+      CHECK(error.what.find("(2)") != std::string::npos);
+    of_memory += memory;
+    CHECK(driver().handles() == before);
+  }
+  CHECK(of_memory >= 6);  // weights, states, arenas of run(), the state of generation
+  CHECK(generate_all());
+}
+
+TEST_CASE("an illegal address ends a run at the call that reports it, and nothing is left") {
+  const size_t before = driver().handles();
+  for (const char* call :
+       {"cuLaunchKernel", "cuStreamSynchronize", "cuGraphLaunch", "cuEventRecord",
+        "cuEventSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"}) {
+    CAPTURE(call);
+    driver().fail(call, SIZE_MAX, kIllegalAddress);
+    REQUIRE(generate_all());
+    const size_t count = driver().calls();
+    REQUIRE(count > 0);
+    for (size_t k = 0; k < count; ++k) {
+      CAPTURE(k);
+      driver().fail(call, k, kIllegalAddress);
+      const Status status = generate_all();
+      driver().fail("", 0, 0);
+      // The last wait is that of a generator that ends, which nobody asks any more.
+      if (std::string(call) == "cuStreamSynchronize" && k + 1 == count) {
+        CHECK(status);
+        CHECK(driver().handles() == before);
+        continue;
+      }
+      REQUIRE_FALSE(status);
+      const std::string message = status.error().message();
+      CAPTURE(message);
+      CHECK(status.error().code == ExitCode::device);
+      CHECK(message.find('\n') == std::string::npos);
+      std::string name = call;
+      if (name.ends_with("_v2")) name.resize(name.size() - 3);
+      CHECK(message.find(name) != std::string::npos);
+      CHECK(message.find(": CUDA_ERROR_ILLEGAL_ADDRESS (700): ") != std::string::npos);
+      CHECK(driver().handles() == before);
+    }
+  }
+  CHECK(generate_all());
+}
+
+TEST_CASE("grids have one dimension, so that only the number of blocks in x has a limit") {
+  driver().take_launches();
+  REQUIRE(generate_all());
+  const auto launches = driver().take_launches();
+  CHECK(launches.size() > 20);
+  for (const FakeLaunch& launch : launches) {
+    CHECK(launch.grid[0] >= 1);
+    CHECK(launch.grid[1] == 1);
+    CHECK(launch.grid[2] == 1);
+    CHECK(launch.block[0] <= 1024);
+    CHECK(launch.block[1] == 1);
+    CHECK(launch.block[2] == 1);
+  }
+}
+
+TEST_CASE("a launch of 2^31 - 1 blocks is made, of one more it is an error") {
+  driver();
+  const char* const text = R"(module @wide {
+  symbol N in [0, 2147483648]
+  symbol M in [0, 64]
+  entry @main(%x: f32[N, M, 4096]) -> (%y) {
+    %y = softmax %x : f32[N, M, 4096]
+  }
+})";
+  const auto wide =
+      value(compile(value(freeze(value(parse_module(text, "wide.sir")), {})), {})).program;
+  const int64_t per_block = wide->kernels[0].launch.items_per_block;
+  const auto device = value(CudaDevice::open(0));
+  auto weights = value(CudaWeights::load(device, *wide, nullptr));
+  auto library = std::make_shared<const CudaLibrary>(value(CudaLibrary::load(device, "code", "k")));
+  const auto model = CudaModel::assemble(wide, device, nullptr, std::move(weights), {library},
+                                         {value(library->kernel("k"))});
+  const auto made = value(model->new_session({1, 1}));
+  const auto& session = static_cast<const CudaSession&>(*made);
+  const auto launched = [&](int64_t rows) -> Status {
+    driver().take_launches();
+    SINTER_LET(call, session.place("main", {rows, per_block}, {CudaAddress{256}}, 256));
+    SINTER_TRY(session.enqueue(call, session.stream()));
+    return session.stream().synchronize("a test");
+  };
+  constexpr int64_t kMost = INT32_MAX;
+  REQUIRE(launched(kMost));
+  const auto launches = driver().take_launches();
+  REQUIRE(launches.size() == 1);
+  CHECK(launches[0].grid[0] == kMost);
+  const Status refused = launched(kMost + 1);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message() ==
+        "entry main, step 0 (%y): 2147483648 blocks, a launch has at most 2147483647; run fewer "
+        "tokens at a time");
+  CHECK(refused.error().code == ExitCode::device);
+  CHECK(driver().take_launches().empty());
+  REQUIRE(launched(0));
+  CHECK(driver().take_launches().empty());
+}
+
+}  // namespace
+}  // namespace sinter

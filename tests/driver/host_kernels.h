@@ -1,0 +1,14 @@
+// Programs on the driver of tests/runtime/fake_driver.cpp, their kernels evaluated on the host:
+// what runs on a device is tried without one, all but the kernels' text.
+#pragma once
+
+#include "runtime/cuda_executor.h"
+#include "runtime/fake_driver.h"
+
+namespace sinter {
+
+/// The program on device 0 of the fake driver, which must be loaded. No matrix products.
+Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program> program,
+                                                  const TensorSource* source);
+
+}  // namespace sinter

@@ -1,0 +1,69 @@
+// What tests ask of the driver in fake_driver.cpp, which is a library of its own, loaded at run
+// time.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace sinter {
+
+/// A kernel that a test gives: `run` gets the blocks of the launch and the values of the first
+/// `parameters` parameters, 8 bytes each.
+struct FakeKernel {
+  size_t parameters = 0;
+  void (*run)(const FakeKernel& kernel, unsigned blocks, const uint64_t* parameters) = nullptr;
+  /// Machine code that cuLibraryLoadData takes for this kernel, which must outlive the library.
+  std::string code() const {
+    return "kernel at " + std::to_string(reinterpret_cast<uintptr_t>(this));
+  }
+};
+
+struct FakeLaunch {
+  unsigned grid[3], block[3];
+};
+
+/// The driver's own entry points for tests.
+class FakeDriver {
+ public:
+  /// Loads the library at `path` if it is not there yet: from then on it is "libcuda.so.1".
+  explicit FakeDriver(const char* path) : library_(found(dlopen(path, RTLD_NOW))) {}
+
+  /// Handles that are there.
+  size_t handles() const { return ask<size_t()>("sinter_fake_handles")(); }
+  /// Most bytes of one piece of pinned memory since the last call.
+  size_t most_pinned() const { return ask<size_t()>("sinter_fake_most_pinned")(); }
+  /// The call number `index` from now (0: the next) of the function `name`, or with "" of all that
+  /// make a handle, gives `code`. Of an illegal address (700) every later call gives the same.
+  /// Until the next fail(); with code 0 nothing fails.
+  void fail(const char* name, size_t index, int code) const {
+    ask<void(const char*, size_t, int)>("sinter_fake_fail")(name, index, code);
+  }
+  /// How often fail()'s function was called since.
+  size_t calls() const { return ask<size_t()>("sinter_fake_calls")(); }
+  /// Launches since the last call, those of replayed graphs included.
+  std::vector<FakeLaunch> take_launches() const {
+    std::vector<FakeLaunch> launches(ask<size_t(FakeLaunch*)>("sinter_fake_launches")(nullptr));
+    ask<size_t(FakeLaunch*)>("sinter_fake_launches")(launches.data());
+    return launches;
+  }
+
+ private:
+  template <typename Function>
+  Function* ask(const char* name) const {
+    return reinterpret_cast<Function*>(found(dlsym(library_, name)));
+  }
+  static void* found(void* item) {
+    if (item) return item;
+    std::fprintf(stderr, "fake driver: %s\n", dlerror());
+    std::abort();
+  }
+  void* library_;
+};
+
+}  // namespace sinter
