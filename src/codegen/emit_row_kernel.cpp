@@ -62,14 +62,17 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
 
 std::string RowKernel::loop(const std::string& body, bool reduces) {
   const std::string width = space_.size_code(stage_->width);
-  const char* type = space_.index_type(*stage_);
+  const std::string_view type = space_.index_type(*stage_);
+  const std::string end =
+      !stage_->width.is_constant() ? width
+                                   : fmt::format("hidden({}{})", width, type == "int" ? "" : "ll");
   const int64_t threads = owners();
   const std::string thread =
       threads == config_.threads_per_row ? "thread" : fmt::format("(thread % {})", threads);
   const int64_t lanes = reduces ? lanes_per_thread() : 1;
   if (!kept_ && lanes == 1)
-    return fmt::format("for ({0} i = 8 * {1}; i < {2}; i += {3}) {{\n{4}}}\n", type, thread, width,
-                       8 * threads, indented(body));
+    return fmt::format("for ({0} i = 8 * {1}, end = {2}; i < end; i += {3}) {{\n{4}}}\n", type,
+                       thread, end, 8 * threads, indented(body));
 
   const int64_t chunks = kept_ ? config_.chunks_per_thread(problem_stage()) : lanes;
   const bool exact = kept_ && stage_->width.is(8 * threads * chunks);
@@ -78,10 +81,11 @@ std::string RowKernel::loop(const std::string& body, bool reduces) {
       indented(fmt::format("const {} i = {};\n", type,
                            kept_ ? fmt::format("8 * ({} + {} * j)", thread, threads)
                                  : fmt::format("first + {} * j", 8 * threads)) +
-               (exact ? body : fmt::format("if (i < {}) {{\n{}}}\n", width, indented(body)))));
+               (exact ? body
+                      : fmt::format("if (i < {}) {{\n{}}}\n", kept_ ? width : "end", indented(body)))));
   if (kept_) return inner;
-  return fmt::format("for ({0} first = 8 * {1}; first < {2}; first += {3}) {{\n{4}}}\n", type,
-                     thread, width, 8 * threads * lanes, indented(inner));
+  return fmt::format("for ({0} first = 8 * {1}, end = {2}; first < end; first += {3}) {{\n{4}}}\n",
+                     type, thread, end, 8 * threads * lanes, indented(inner));
 }
 
 void RowKernel::walk(uint32_t stage, uint32_t pass) {

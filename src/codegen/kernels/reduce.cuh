@@ -8,6 +8,19 @@
 
 namespace sinter {
 
+// The end of a loop, not known to the compiler. NVRTC 13.0 may count a loop of constant length from a
+// negative start and yet compare the count with the shifted end as unsigned: such a loop ends at once.
+template <typename Index>
+SINTER_DEVICE Index hidden(Index end) {
+#ifdef __CUDACC_RTC__
+  if constexpr (sizeof(Index) == 8)
+    asm("" : "+l"(end));
+  else
+    asm("" : "+r"(end));
+#endif
+  return end;
+}
+
 struct Sum {
   static SINTER_DEVICE float identity() { return 0.0f; }
   static SINTER_DEVICE float combine(float a, float b) { return math::add(a, b); }

@@ -8,12 +8,12 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(1024)
-add_rms_norm_22a7b30a(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
+add_rms_norm_e2571fe1(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
   __shared__ float shared[32];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;
   Lanes<Sum, 1> lanes0;
-  for (int i = 8 * thread; i < 131072; i += 8192) {
+  for (int i = 8 * thread, end = hidden(131072); i < end; i += 8192) {
     float v0[8];
     load_chunk(v0, x0 + row * 131072 + i);
     float v1[8];
@@ -32,7 +32,7 @@ add_rms_norm_22a7b30a(const float* __restrict__ x0, const float* __restrict__ x1
   const float v7 = math::div(s0, 0x1p+17f);
   const float v8 = math::add(v7, 0x1.4f8b58p-17f);
   const float v9 = math::rsqrt(v8);
-  for (int i = 8 * thread; i < 131072; i += 8192) {
+  for (int i = 8 * thread, end = hidden(131072); i < end; i += 8192) {
     float v4[8];
     load_chunk(v4, x0 + row * 131072 + i);
     float v5[8];

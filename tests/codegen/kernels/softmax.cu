@@ -8,17 +8,17 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_40fa3279(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+softmax_7aea8a12(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
   const int thread = threadIdx.x % 32;
   const long long own_row = blockIdx.x * 8ll + threadIdx.x / 32;
   const bool live = own_row < (n0 * 16);
   const long long row = live ? own_row : (n0 * 16) - 1;
   Lanes<Max, 8> lanes0;
-  for (int first = 8 * thread; first < n1; first += 2048) {
+  for (int first = 8 * thread, end = n1; first < end; first += 2048) {
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const int i = first + 256 * j;
-      if (i < n1) {
+      if (i < end) {
         const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
 #pragma unroll
         for (int e = 0; e < 8; ++e) {
@@ -32,11 +32,11 @@ softmax_40fa3279(const float* __restrict__ x0, float* __restrict__ y0, long long
   }
   const float s0 = reduce_row<32>(lanes0, nullptr);
   Lanes<Sum, 8> lanes1;
-  for (int first = 8 * thread; first < n1; first += 2048) {
+  for (int first = 8 * thread, end = n1; first < end; first += 2048) {
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const int i = first + 256 * j;
-      if (i < n1) {
+      if (i < end) {
         const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
 #pragma unroll
         for (int e = 0; e < 8; ++e) {
@@ -52,7 +52,7 @@ softmax_40fa3279(const float* __restrict__ x0, float* __restrict__ y0, long long
   }
   const float s1 = reduce_row<32>(lanes1, nullptr);
   const float v7 = math::div(0x1p+0f, s1);
-  for (int i = 8 * thread; i < n1; i += 256) {
+  for (int i = 8 * thread, end = n1; i < end; i += 256) {
     const int valid = n1 - i < 8 ? static_cast<int>(n1 - i) : 8;
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
