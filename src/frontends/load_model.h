@@ -23,10 +23,17 @@ struct LoadedModel {
   Module module;
   std::shared_ptr<const TensorSource> tensors;  // null: the model has no weights
   std::string origin;                           // the path, for messages
+  /// Settings of the folder for generating text that are not applied and would change the likeliest
+  /// text.
+  std::vector<std::string> unapplied = {};
 };
 
 /// Whether the op that chooses tokens takes a vocabulary of this size; build_model relies on it.
 Status check_sampled(const ModelSpec& spec, const std::string& where);
+
+/// What the reader of a text of `context` tokens should know of a model with two sets of
+/// frequencies; empty: nothing.
+std::string context_note(const LoadedModel& model, int64_t context);
 
 /// A Hugging Face folder, a llama2.c file (.bin), a spec (.json) or a module (.sir). Reads headers
 /// only: the types of all tensors that the weights need are checked, no data is read. A folder
