@@ -193,6 +193,10 @@ Status check_sampled(const ModelSpec& spec, const std::string& where) {
               where, "give the model's true size");
 }
 
+int64_t text_tokens(size_t prompt, int64_t more) {
+  return static_cast<int64_t>(prompt) + std::max<int64_t>(more - 1, 0);
+}
+
 std::string context_note(const LoadedModel& model, int64_t context) {
   if (!model.spec || !model.spec->rope || model.spec->rope->scaling != RopeScaling::longrope ||
       context <= model.spec->rope->original_max_positions)

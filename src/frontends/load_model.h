@@ -31,6 +31,9 @@ struct LoadedModel {
 /// Whether the op that chooses tokens takes a vocabulary of this size; build_model relies on it.
 Status check_sampled(const ModelSpec& spec, const std::string& where);
 
+/// Tokens that a model is given when a prompt is continued by `more`: the last one drawn is not fed.
+int64_t text_tokens(size_t prompt, int64_t more);
+
 /// What the reader of a text of `context` tokens should know of a model with two sets of
 /// frequencies; empty: nothing.
 std::string context_note(const LoadedModel& model, int64_t context);
