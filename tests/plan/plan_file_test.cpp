@@ -100,7 +100,7 @@ TEST_CASE("what the reader refuses") {
     expect_refused(replaced(text, "\"gemm\"", "\"packed\""), {"needs the feature \"packed\""});
   }
   SUBCASE("no JSON") { expect_refused(text.substr(0, text.size() / 2), {"not JSON"}); }
-  SUBCASE("no plan") { expect_refused("{}", {"/format/major", "the key is missing"}); }
+  SUBCASE("no plan") { expect_refused("{}", {"/format/major", "got nothing"}); }
   SUBCASE("an id outside its table") {
     expect_refused(replaced(text, "\"inputs\": [0, 1]", "\"inputs\": [0, 4294967295]"),
                    {"input 1 is buffer 4294967295"});
