@@ -12,11 +12,21 @@ struct Setting {
 };
 // Absent, null, empty and false change nothing either. -1 is no token.
 constexpr Setting kSettings[] = {
-    {"bad_words_ids", 0},        {"begin_suppress_tokens", 0}, {"exponential_decay_length_penalty", 0},
-    {"forced_bos_token_id", -1}, {"forced_decoder_ids", -1},   {"forced_eos_token_id", -1},
-    {"guidance_scale", 1},       {"min_length", 0},            {"min_new_tokens", 0},
-    {"no_repeat_ngram_size", 0}, {"num_beams", 1},             {"penalty_alpha", 0},
-    {"repetition_penalty", 1},   {"sequence_bias", 0},         {"suppress_tokens", 0},
+    {"bad_words_ids", 0},
+    {"begin_suppress_tokens", 0},
+    {"exponential_decay_length_penalty", 0},
+    {"forced_bos_token_id", -1},
+    {"forced_decoder_ids", -1},
+    {"forced_eos_token_id", -1},
+    {"guidance_scale", 1},
+    {"min_length", 0},
+    {"min_new_tokens", 0},
+    {"no_repeat_ngram_size", 0},
+    {"num_beams", 1},
+    {"penalty_alpha", 0},
+    {"repetition_penalty", 1},
+    {"sequence_bias", 0},
+    {"suppress_tokens", 0},
 };
 
 bool changes(const JsonValue& value, double off) {

@@ -13,10 +13,11 @@ constexpr std::string_view kLinearKeys[] = {"factor"};
 constexpr std::string_view kLlama3Keys[] = {"factor", "low_freq_factor", "high_freq_factor",
                                             "original_max_position_embeddings"};
 // "finetuned" says where the weights come from, "attn_factor" is read by no class.
-constexpr std::string_view kYarnKeys[] = {
-    "factor",         "attention_factor", "beta_fast", "attn_factor",
-    "beta_slow",      "finetuned",        "mscale",
-    "mscale_all_dim", "truncate",         "original_max_position_embeddings"};
+constexpr std::string_view kYarnKeys[] = {"factor",    "attention_factor",
+                                          "beta_fast", "attn_factor",
+                                          "beta_slow", "finetuned",
+                                          "mscale",    "mscale_all_dim",
+                                          "truncate",  "original_max_position_embeddings"};
 constexpr std::string_view kLongKeys[] = {"factor", "attention_factor", "short_factor",
                                           "long_factor", "original_max_position_embeddings"};
 
@@ -141,8 +142,8 @@ class HfConfig::RopeReader {
     const bool outer_counts = outer.present() || keys.original_max_positions;
     const JsonView original = outer_counts ? outer : dict_["original_max_position_embeddings"];
     config_.place(prefix_ + "original_max_positions", original);
-    SINTER_LET(positions, original.integer_or(
-                              keys.original_max_positions.value_or(spec_.max_positions), 1));
+    SINTER_LET(positions,
+               original.integer_or(keys.original_max_positions.value_or(spec_.max_positions), 1));
     rope_.original_max_positions = positions;
     // A null of yarn says: as many times as the text is longer.
     std::optional<double> stretch;
@@ -231,8 +232,9 @@ Status HfConfig::layered_rope(ModelSpec& spec, const RopeKeys& full, const RopeK
   const JsonView none(document_.file, nullptr);
   SINTER_LET(rope,
              RopeReader(*this, spec, "rope.", {scaling, parameters["full_attention"]}).run(full));
-  SINTER_LET(other, RopeReader(*this, spec, "local_rope.", {parameters["sliding_attention"], none})
-                        .run(local));
+  SINTER_LET(
+      other,
+      RopeReader(*this, spec, "local_rope.", {parameters["sliding_attention"], none}).run(local));
   if (spec.window && other != rope) spec.local_rope = std::move(other);
   spec.rope = std::move(rope);
   return {};

@@ -228,6 +228,12 @@ TEST_CASE("keys of one family that transformers does not read") {
   refuses(config_of("falcon_new_two_norms"), "parallel_attn", false,
           "config.json: /parallel_attn: sequential branches in the new decoder architecture; "
           "parallel_attn must be true there");
+  Json falcon = config_of("falcon_sequential");
+  falcon["multi_query"] = false;
+  falcon["num_attention_heads"] = 4;
+  refuses(falcon, "num_kv_heads", 2,
+          "config.json: /num_kv_heads: 2 key/value heads beside 4 query heads; only the new "
+          "decoder architecture shares them; remove the key");
 }
 
 TEST_CASE("gemma3: rope_scaling adds to what rope_parameters says of full attention") {
