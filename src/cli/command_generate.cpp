@@ -48,6 +48,10 @@ struct Prompts {
 
 Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& tokenizer) {
   SINTER_LET(format, read_chat_format(model_folder(options.model), options.chat_template));
+  if (!format.own_system.empty() && !options.system)
+    return fail(fmt::format("the chat template adds a system message of its own, \"{}\"", printable(format.own_system, 120)),
+                options.model,
+                fmt::format("give --system TEXT, or --chat-template {} for none", format.form->name), ExitCode::usage);
   Prompts prompts;
   prompts.shown = false;
   for (const std::string& text : options.prompts) {
@@ -112,14 +116,19 @@ class Printer {
 };
 
 Status generate_command(const GenerateCommand& options) {
+  if (options.count < 1)
+    return fail(fmt::format("{} tokens to add", options.count), "-n", "give 1 or more", ExitCode::usage);
   SINTER_LET(sampling, sampling_of(options));
   SINTER_LET(request, to_request(options));
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(prompts, prompts_of(options, tokenizer));
   SINTER_LET(backend, open_backend(options));
   for (const auto& prompt : prompts.ids)
-    request.load.context = std::max(request.load.context, static_cast<int64_t>(prompt.size()) + options.count);
+    request.load.context = std::max(request.load.context, text_tokens(prompt.size(), options.count));
   SINTER_LET(model, load_model(request.path, request.load));
+  if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
+  if (!model.unapplied.empty())
+    note(fmt::format("the folder's settings for generating text are not applied: {}", fmt::join(model.unapplied, ", ")));
   if (model.spec) model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
   GenerateOptions generating;
   generating.backend = backend;
@@ -178,7 +187,7 @@ void add_generate(CLI::App& program, Action& action) {
                      "the template, where the model's folder does not tell: " + chat_template_names())
       ->type_name("NAME");
   command.add_option("--system", options->system, "system message of a chat")->type_name("TEXT");
-  command.add_option("-n", options->count, "tokens to add")->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_option("-n", options->count, "tokens to add")->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
   command.add_option("--temperature", options->temperature, "above 0: draw, from softmax(logits / T)");
   command.add_option("--top-k", options->top_k, "draw from the K likeliest")->check(CLI::NonNegativeNumber);

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <limits>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -10,6 +11,7 @@ namespace {
 
 Status inspect_model(const CommandOptions& options) {
   SINTER_LET(request, to_request(options));
+  request.load.context = std::numeric_limits<int64_t>::max();  // of all that the model can take
   SINTER_LET(model, load_model(request.path, request.load));
   SINTER_LET(inspection, inspect(model, request.compile.target));
   print_result(options.json ? inspection_json(inspection) : inspection_text(inspection));

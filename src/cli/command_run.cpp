@@ -22,8 +22,9 @@ Status run_command(const RunCommand& options) {
                 ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
-  request.load.context = static_cast<int64_t>(options.tokens.size()) + options.more;
+  request.load.context = text_tokens(options.tokens.size(), options.more);
   SINTER_LET(model, load_model(request.path, request.load));
+  if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
   RunOptions run{backend, options.keep, request.compile, {}};
   for (const std::string& text : options.symbols) {
     SINTER_LET(symbol, parse_size(text));

@@ -9,7 +9,7 @@ Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector
                             const GenerateOptions& options) {
   for (const auto& prompt : prompts) {
     SINTER_TRY(check_tokens(model, prompt));
-    const int64_t length = static_cast<int64_t>(prompt.size()) + options.count;
+    const int64_t length = text_tokens(prompt.size(), options.count);
     if (!model.spec->streaming && length > model.spec->max_positions)
       return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(), options.count,
                               model.spec->max_positions),

@@ -147,16 +147,19 @@ EntryCosts entry_costs(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
 }
 
 std::string heads(const ModelSpec& spec) {
-  if (spec.kv_heads == spec.heads) return fmt::format("{} of {}", spec.heads, spec.head_dim);
-  return fmt::format("{} of {}, {} for keys and values", spec.heads, spec.head_dim, spec.kv_heads);
+  const std::string size = fmt::format(", each of size {}", spec.head_dim);
+  if (spec.kv_heads == spec.heads) return fmt::format("{}{}", spec.heads, size);
+  return fmt::format("{}, {} for keys and values{}", spec.heads, spec.kv_heads, size);
 }
 
 std::string rope_text(const ModelSpec& spec, const Rope& rope) {
   std::string text =
       fmt::format("rotary ({} of {}, theta {:g}", rope.rotary, spec.head_dim, rope.theta);
   if (rope.scaling == RopeScaling::longrope)
-    text += fmt::format(", {} factors of longrope",
-                        spec.max_positions <= rope.original_max_positions ? "short" : "long");
+    text += spec.max_positions <= rope.original_max_positions
+                ? ", short factors of longrope"
+                : fmt::format(", longrope: short factors for texts up to {}, long ones beyond",
+                              rope.original_max_positions);
   else if (rope.scaling != RopeScaling::none)
     text += fmt::format(", {} scaling by {:g}", to_string(rope.scaling), rope.factor);
   return text + ")";
@@ -201,7 +204,7 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
     result.facts.emplace_back(std::move(what), std::move(value));
   };
   fact("computes in", std::string(to_string(spec.dtype)));
-  fact("layers", fmt::format("{} of {}", spec.layers, spec.hidden));
+  fact("layers", fmt::format("{}, hidden size {}", spec.layers, spec.hidden));
   fact("heads", heads(spec));
   fact("positions", positions(spec));
   if (spec.window) fact("attention window", window(spec));

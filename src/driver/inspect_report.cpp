@@ -21,7 +21,8 @@ std::string inspection_text(const Inspection& inspection) {
     weights += fmt::format("{}{} {}", weights.empty() ? "" : ", ", with_unit(bytes, "B"),
                            to_string(dtype));
   facts.add({"weights", weights.empty() ? "none" : weights});
-  facts.add({"cache per token", with_unit(inspection.cache_bytes_per_token, "B")});
+  if (inspection.cache_bytes_per_token > 0)  // an encoder has none
+    facts.add({"cache per token", with_unit(inspection.cache_bytes_per_token, "B")});
   std::string text = printable(inspection.name) + "\n\n" + facts.str(2);
   for (const EntryCosts& entry : inspection.entries) {
     text += fmt::format("\n{}, {}\n", printable(entry.name),

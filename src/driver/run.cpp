@@ -51,7 +51,7 @@ Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::
 Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>& tokens, int64_t more,
                             const RunOptions& options) {
   SINTER_TRY(check_tokens(model, tokens));
-  const int64_t length = static_cast<int64_t>(tokens.size()) + more;
+  const int64_t length = text_tokens(tokens.size(), more);
   if (length > model.spec->max_positions)
     return fail(fmt::format("{} tokens and {} more, the model has {} positions", tokens.size(), more,
                             model.spec->max_positions), model.origin);

@@ -59,11 +59,12 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
                       DTypeReport& report) {
   int64_t longest = 0;
   for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
-  const int64_t steps = std::min(options.steps, model.spec->max_positions - longest);
+  // The first step is the prefill's, and the token that the last one gives is not fed.
+  const int64_t steps = std::min(options.steps, model.spec->max_positions - longest + 1);
   const bool small = is_small(plans, tokens);
   CallOptions run{.poison_freed = true, .keep = plans.common_values("prefill"), .check_kernels = small && options.backend->on_gpu()};
 
-  SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest + steps));
+  SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest));
   SINTER_LET(fused, decoders[0].prefill(tokens, run));
   SINTER_LET(unfused, decoders[1].prefill(tokens, run));
   SINTER_TRY(compare_runs("prefill", fused, unfused, report));
@@ -81,7 +82,7 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   // likeliest, or seeded ones.
   run.keep.clear();
   decoders.clear();
-  SINTER_LET(alone, new_decoders(plans, 1, static_cast<int64_t>(tokens[0].size()) + steps));
+  SINTER_LET(alone, new_decoders(plans, 1, text_tokens(tokens[0].size(), steps)));
   const std::vector<int32_t> forced = random_ids(model.spec->vocabulary, steps, options.seed + 7);
   XXH3_state_t* hash = XXH3_createState();
   XXH3_64bits_reset(hash);
@@ -164,7 +165,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     LoadOptions load;
     load.dtype = dtype;
     load.random_weights = options.random_weights;
-    if (reference) load.context = reference->longest() + options.steps;
+    if (reference) load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
     SINTER_LET(model, load_model(path, load));
     SINTER_LET(plans, make_plans(model, options.target, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();

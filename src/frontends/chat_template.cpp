@@ -38,6 +38,8 @@ constexpr ChatTemplate table[] = {
     {"mistral", "[INST] {system}\n\n{user} [/INST]", "[INST] {user} [/INST]", true, "{eos}", ""},
     {"mistral-v3", "[INST] {system}\n\n{user}[/INST]", "[INST] {user}[/INST]", true, "{eos}",
      "[INST] [/INST]"},
+    {"mistral-tekken", "[INST]{system}\n\n{user}[/INST]", "[INST]{user}[/INST]", true, "{eos}",
+     "[INST] [/INST]"},
 };
 
 /// How a Jinja template shows its format: both marks stand in it (the second may be empty), and
@@ -54,7 +56,8 @@ constexpr Sign signs[] = {
     {"zephyr", "'<|user|>'+message['content']+eos_token", "<|assistant|>", "<|end|>"},
     {"zephyr", "'<|user|>'+message['content']+'</s>", "<|assistant|>", "<|end|>"},
     {"mistral", "[INST]", " [/INST]", "[SYSTEM_PROMPT]"},
-    {"mistral-v3", "[INST]", "[/INST]", "[SYSTEM_PROMPT]"},
+    {"mistral-v3", "[INST] ", "[/INST]", "[SYSTEM_PROMPT]"},
+    {"mistral-tekken", "[INST]", "[/INST]", "[SYSTEM_PROMPT]"},
 };
 
 const ChatTemplate* find(std::string_view name) {
@@ -116,6 +119,25 @@ std::string squeezed(std::string_view jinja) {
       out += c;
   }
   return out;
+}
+
+/// The beginning of a system message that stands in the template itself: a text right behind the
+/// place where system messages begin, where others have the end of a literal or an expression.
+std::string own_system(std::string_view jinja) {
+  constexpr std::string_view kDate = "Cutting Knowledge Date";
+  if (jinja.find(kDate) != jinja.npos) return std::string(kDate);
+  for (const std::string_view mark :
+       {"<|im_start|>system", "<|start_header_id|>system<|end_header_id|>", "<|system|>", "<<SYS>>",
+        "system_message = '", "system_message = \""}) {
+    for (size_t at = jinja.find(mark); at != jinja.npos; at = jinja.find(mark, at + 1)) {
+      std::string_view rest = jinja.substr(at + mark.size());
+      while (rest.starts_with("\\n") || rest.starts_with('\n') || rest.starts_with(' '))
+        rest.remove_prefix(rest[0] == '\\' ? 2 : 1);
+      const std::string_view text = rest.substr(0, rest.find_first_of("'\"{<\\"));
+      if (!text.empty()) return std::string(text);
+    }
+  }
+  return {};
 }
 
 /// A token of a tokenizer_config.json: a text, or an object with its "content".
@@ -181,7 +203,7 @@ std::optional<ChatFormat> recognize_chat_format(std::string_view jinja) {
   };
   for (const Sign& sign : signs)
     if (has(sign.mark) && has(sign.other_mark) && !has(sign.absent))
-      return ChatFormat{find(sign.name), has("bos_token")};
+      return ChatFormat{find(sign.name), has("bos_token"), "</s>", own_system(jinja)};
   return std::nullopt;
 }
 

@@ -2,8 +2,8 @@
 // was trained on conversations.
 //
 // Formats are a fixed table. The Jinja program that model folders bring is not run: it only tells,
-// by the marks that stand in it, which row of the table it is. What such a program adds of its own
-// (a date, a system message where none is given) is left out.
+// by the marks that stand in it, which row of the table it is, and whether it adds a message of its
+// own (own_system), which a caller must not leave out in silence.
 #pragma once
 
 #include <optional>
@@ -35,6 +35,9 @@ struct ChatFormat {
   const ChatTemplate* form = nullptr;
   bool begins = false;
   std::string eos = "</s>";
+  /// How the system message begins that the model's own template adds where none is given; such a
+  /// message is not in `prompt`. Empty: it adds none.
+  std::string own_system = {};
 
   /// The prompt up to where the answer begins, without the begin token.
   std::string prompt(const std::optional<std::string>& system, std::string_view user) const;

@@ -97,11 +97,14 @@ Status refuse_switches(HfConfig& config) {
 }
 
 /// In a family whose reader knows no windows.
-Status refuse_windows(HfConfig& config) {
+Status refuse_windows(HfConfig& config, int64_t layers) {
   if (config.was_read("layer_types")) return {};
   SINTER_LET(types, config.find("layer_types", {"layer_types"}));
   if (!types.present()) return {};
   SINTER_LET(list, types.array());
+  if (static_cast<int64_t>(list->size()) != layers)
+    return types.fail(fmt::format("{} layer types for {} layers", list->size(), layers),
+                      "give one type a layer");
   for (size_t i = 0; i < list->size(); ++i) {
     SINTER_LET(type, types[i].string());
     if (type != "full_attention")
@@ -151,7 +154,10 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
     const JsonView text = document.view()[family->nested.front()];
     SINTER_TRY(text.object());
     inner.emplace(document, text);
-    SINTER_TRY(inner->find("model_type", {"model_type"}));
+    SINTER_LET(inner_type, inner->find("model_type", {"model_type"}));
+    const std::string own = fmt::format("{}_text", family->model_type);
+    SINTER_LET(name_of_type, inner_type.string_or(own));
+    if (name_of_type != own) return inner_type.mismatch(own, "other text models are not supported");
     SINTER_TRY(inner->find("architectures", {"architectures"}));
     SINTER_TRY(refuse_features(*inner));
   }
@@ -159,7 +165,7 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
 
   SINTER_LET(model, family->read(config));
   SINTER_TRY(refuse_switches(config));
-  SINTER_TRY(refuse_windows(config));
+  SINTER_TRY(refuse_windows(config, model.spec.layers));
   model.spec.name = std::move(name);
   SINTER_LET(outer_dtype, outer.find("dtype", {"dtype", "torch_dtype"}));
   SINTER_LET(inner_dtype, config.find("dtype", {"dtype", "torch_dtype"}));
@@ -174,11 +180,14 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
                                                  : inner_eos));
   model.spec.eos = std::move(eos);
 
+  SINTER_LET(tied_key, config.find("tied", {"tie_word_embeddings"}));
+  model.tied_said = tied_key.present();
   if (nested) {
     SINTER_LET(tied, outer.find("tied", {"tie_word_embeddings"}));
     SINTER_LET(same, tied.boolean_or(model.spec.tied));
     if (same != model.spec.tied)
       return tied.mismatch(model.spec.tied ? "true" : "false", "the text model says otherwise");
+    model.tied_said = model.tied_said || tied.present();
     SINTER_TRY(outer.refuse_unread(family->nested));
   }
   SINTER_TRY(config.refuse_unread());

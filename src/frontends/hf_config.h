@@ -13,6 +13,7 @@ namespace sinter {
 struct HfModel {
   ModelSpec spec;
   WeightMap map;
+  bool tied_said = false;  // spec.tied is a key's value, not a default
 };
 
 /// `name` is what the model is called; `generation` (generation_config.json) may be null, its
@@ -48,19 +49,23 @@ class HfConfig {
   Status activation(OpKind& out, const Keys& keys, std::string_view fallback);
 
   /// spec.head_dim: the key if given and set, else the fallback, else hidden / heads, which must be
-  /// exact.
+  /// exact. Without `keys`, a key head_dim must say the latter.
   Status head_dim(ModelSpec& spec, const Keys& keys,
                   std::optional<int64_t> fallback = std::nullopt);
 
   struct RopeKeys {
-    Keys theta = {}, partial = {};  // top-level keys; may be empty
+    Keys theta = {}, partial = {"partial_rotary_factor"};  // top-level keys; theta may be empty
     double default_theta = 10000.0, default_partial = 1.0;
+    bool turns_part = false;  // the family may turn a part of a head
+    llvm::ArrayRef<std::string_view> types = {};  // empty: all
+    /// Where no top-level key says it: counts before the dict's.
+    std::optional<int64_t> original_max_positions = {};
   };
   /// Rotary facts: rope_scaling, else rope_parameters, else top-level keys. Needs spec.head_dim and
   /// spec.max_positions.
   Status rope(ModelSpec& spec, const RopeKeys& keys);
-  /// The same for layers without and with a window, which rope_parameters may tell apart. Needs
-  /// spec.window.
+  /// The same for layers without and with a window, which rope_parameters tells apart; rope_scaling
+  /// adds to what it says of the first. Needs spec.window.
   Status layered_rope(ModelSpec& spec, const RopeKeys& full, const RopeKeys& local);
 
   /// spec.window and spec.windowed: layer_types where `typed` and set, else `slides`. Layer types

@@ -67,6 +67,13 @@ Result<HfModel> read_hf_falcon(HfConfig& config) {
                 "give a model with rotary positions");
   int64_t groups = 0;
   SINTER_TRY(config.size(groups, "kv_heads", {"num_kv_heads", "n_head_kv"}, spec.heads));
+  if (!renewed && !multi_query && groups != spec.heads)
+    return fail(fmt::format("{} key/value heads beside {} query heads", groups, spec.heads),
+                config.places()("kv_heads"),
+                "only the new decoder architecture shares them; remove the key");
+  if (renewed && !parallel)
+    return fail("sequential branches in the new decoder architecture", config.places()("residual"),
+                "parallel_attn must be true there");
   spec.kv_heads = renewed ? groups : multi_query ? 1 : spec.heads;
 
   int64_t norms = 0;

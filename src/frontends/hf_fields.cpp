@@ -113,6 +113,11 @@ Status HfConfig::head_dim(ModelSpec& spec, const Keys& keys, std::optional<int64
     return fail(fmt::format("hidden size {} is not divisible by {} heads", spec.hidden, spec.heads),
                 places()("heads"), "give the model's true sizes");
   spec.head_dim = spec.hidden / spec.heads;
+  SINTER_LET(copy, find("head_dim", {"head_dim"}));
+  SINTER_LET(said, copy.integer_or(spec.head_dim));
+  if (said != spec.head_dim)
+    return copy.mismatch(fmt::format("{}, hidden size by heads", spec.head_dim),
+                         "other sizes are not supported for this model_type");
   places_["head_dim"] = places_["heads"];
   return {};
 }

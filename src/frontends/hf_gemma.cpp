@@ -39,7 +39,7 @@ WeightMap gemma_weight_map() {
   map.prefixes = {"model.", "", "language_model.model.", "model.language_model."};
   map.foreign = {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
                  "model.multi_modal_projector."};
-  map.ignorable.push_back("language_model.lm_head.weight");
+  map.spellings = {{"lm_head.weight", "language_model.lm_head.weight"}};
   add_layer_rule(map, "post_norm1", "post_attention_layernorm");
   add_layer_rule(map, "norm2", "pre_feedforward_layernorm");
   add_layer_rule(map, "post_norm2", "post_feedforward_layernorm");
@@ -53,8 +53,11 @@ WeightMap gemma_weight_map() {
 Result<HfModel> read_hf_gemma2(HfConfig& config) {
   SINTER_LET(spec, read_gemma_fields(config, {.kv_heads = 4}, {50.0, 30.0}));
   std::optional<int64_t> window;
-  SINTER_TRY(
-      config.optional_size(window, "window", {"sliding_window", "sliding_window_size"}, 4096));
+  SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
+  SINTER_LET(copy, config.find("window.copy", {"sliding_window_size"}));  // no class reads it
+  SINTER_LET(size, copy.integer_or(window.value_or(0)));
+  if (copy.present() && size != window.value_or(0))
+    return copy.mismatch(window ? std::to_string(*window) : "null", "say it as sliding_window");
   SINTER_TRY(config.windows(spec, window, true, [](int64_t layer) { return layer % 2 == 0; }));
   SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
   return HfModel{std::move(spec), gemma_weight_map()};
@@ -72,11 +75,18 @@ Result<HfModel> read_hf_gemma3(HfConfig& config) {
                                       .kv_heads = 4},
                                      {}));
   spec.qk_norm = QkNorm::head;
+  if (spec.attention_softcap)  // read by the class, used by nothing
+    return fail(fmt::format("a cap of attention's scores of {}", *spec.attention_softcap),
+                config.places()("attention_softcap"), "this model_type has none; remove the key");
   std::optional<int64_t> window;
   SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
-  SINTER_LET(pattern,
-             config.find("windowed", {"sliding_window_pattern", "_sliding_window_pattern"}));
+  SINTER_LET(pattern, config.find("windowed", {"sliding_window_pattern"}));
   SINTER_LET(period, pattern.integer_or(6, 1));
+  SINTER_LET(types, config.find("windowed", {"layer_types"}));
+  SINTER_LET(copy, config.find("windowed.copy", {"_sliding_window_pattern"}));  // no class reads it
+  SINTER_LET(copied, copy.integer_or(period, 1));
+  if (copied != period && !types.present())
+    return copy.mismatch(std::to_string(period), "say it as sliding_window_pattern");
   SINTER_TRY(
       config.windows(spec, window, true, [&](int64_t layer) { return (layer + 1) % period != 0; }));
   SINTER_TRY(config.layered_rope(spec, {.theta = {"rope_theta"}, .default_theta = 1e6},

@@ -38,6 +38,17 @@ WeightMap gpt_neox_weight_map(const ModelSpec& spec) {
   return map;
 }
 
+/// transformers reads `own` alone: a copy under a newer key may repeat it, not replace it.
+Status refuse_lone_copy(HfConfig& config, std::string_view own, std::string_view copy,
+                        double usual) {
+  SINTER_LET(view, config.find(own, {own}));
+  SINTER_LET(other, config.find(copy, {copy}));
+  SINTER_LET(said, other.number_or(usual));
+  if (view.present() || said == usual) return {};
+  return other.mismatch(fmt::format("{}, which counts where there is no {}", usual, own),
+                        fmt::format("say it as {}", own));
+}
+
 }  // namespace
 
 Result<HfModel> read_hf_gpt_neox(HfConfig& config) {
@@ -52,9 +63,12 @@ Result<HfModel> read_hf_gpt_neox(HfConfig& config) {
   spec.kv_heads = spec.heads;
   SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"layer_norm_eps"}, 1e-5));
   SINTER_TRY(config.activation(spec.activation, {"hidden_act"}, "gelu"));
+  SINTER_TRY(refuse_lone_copy(config, "rotary_emb_base", "rope_theta", 10000.0));
+  SINTER_TRY(refuse_lone_copy(config, "rotary_pct", "partial_rotary_factor", 0.25));
   SINTER_TRY(config.rope(spec, {.theta = {"rotary_emb_base", "rope_theta"},
                                 .partial = {"rotary_pct", "partial_rotary_factor"},
-                                .default_partial = 0.25}));
+                                .default_partial = 0.25,
+                                .turns_part = true}));
   bool parallel = true;
   SINTER_TRY(config.flag(parallel, "residual", {"use_parallel_residual"}, true));
   spec.residual = parallel ? ResidualForm::parallel : ResidualForm::sequential;

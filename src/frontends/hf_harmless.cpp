@@ -15,6 +15,7 @@ constexpr std::string_view kHarmless[] = {
     "attn_implementation",
     "auto_map",
     "cache_implementation",
+    "custom_pipelines",
     "gradient_checkpointing",
     "is_llama_config",
     "name_or_path",
@@ -47,6 +48,7 @@ constexpr std::string_view kHarmless[] = {
     "pretraining_tp",
     "resid_pdrop",
     // Heads for other tasks.
+    "_num_labels",
     "directionality",
     "finetuning_task",
     "id2label",
@@ -65,11 +67,13 @@ constexpr std::string_view kHarmless[] = {
     "summary_use_proj",
     "task_specific_params",
     "tf_legacy_loss",
-    // Token ids that do not end a text. A length limit of old GPT-2 files that may disagree with
-    // n_positions, the size of the table.
+    // Token ids that do not end a text. Length limits and a width that some files repeat and no class
+    // reads; they may disagree with the sizes that count.
     "bos_token_id",
     "cls_token_id",
     "decoder_start_token_id",
+    "ff_factor",
+    "max_sequence_length",
     "n_ctx",
     "pad_token_id",
     "prefix",

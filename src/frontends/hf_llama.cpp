@@ -67,7 +67,7 @@ Result<ModelSpec> read_llama_fields(HfConfig& config, const LlamaDefaults& defau
 
 Result<HfModel> read_hf_llama(HfConfig& config) {
   SINTER_LET(spec, read_llama_fields(config));
-  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}}));
+  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
   SINTER_TRY(config.flag(spec.qkv_bias, "qkv_bias", {"attention_bias"}, false));
   spec.attention_out_bias = spec.qkv_bias;
   SINTER_TRY(config.flag(spec.mlp_bias, "mlp_bias", {"mlp_bias"}, false));

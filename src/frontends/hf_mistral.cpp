@@ -8,7 +8,7 @@ Result<HfModel> read_hf_mistral(HfConfig& config) {
   std::optional<int64_t> window;
   SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
   SINTER_TRY(config.windows(spec, window, false, [](int64_t) { return true; }));
-  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}}));
+  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
   return HfModel{std::move(spec), llama_weight_map()};
 }
 

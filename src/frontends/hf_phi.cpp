@@ -38,7 +38,7 @@ Result<HfModel> read_hf_phi(HfConfig& config) {
   SINTER_TRY(config.activation(spec.activation, {"hidden_act"}, "gelu_new"));
   SINTER_TRY(config.rope(
       spec,
-      {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}, .default_partial = 0.5}));
+      {.theta = {"rope_theta"}, .default_partial = 0.5, .turns_part = true}));
   bool normed = false;
   SINTER_TRY(config.flag(normed, "qk_norm", {"qk_layernorm"}, false));
   if (normed) spec.qk_norm = QkNorm::head;

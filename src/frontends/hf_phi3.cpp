@@ -28,7 +28,11 @@ Result<HfModel> read_hf_phi3(HfConfig& config) {
   std::optional<int64_t> window;
   SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}));
   SINTER_TRY(config.windows(spec, window, false, [](int64_t) { return true; }));
-  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}}));
+  constexpr std::string_view kTypes[] = {"default", "longrope", "su"};
+  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"},
+                                .turns_part = true,
+                                .types = kTypes,
+                                .original_max_positions = 4096}));
   return HfModel{spec, phi3_weight_map(spec)};
 }
 

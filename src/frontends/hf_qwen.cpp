@@ -10,12 +10,15 @@ Status read_positions(HfConfig& config, ModelSpec& spec) {
   bool slides = false;
   std::optional<int64_t> window;
   SINTER_TRY(config.flag(slides, "window", {"use_sliding_window"}, false));
-  SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
+  if (slides)
+    SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
+  else
+    SINTER_TRY(config.find("window", {"sliding_window"}));
   SINTER_LET(view, config.find("windowed", {"max_window_layers"}));
   SINTER_LET(full_layers, view.integer_or(28, 0));
-  SINTER_TRY(config.windows(spec, slides ? window : std::nullopt, true,
+  SINTER_TRY(config.windows(spec, window, true,
                             [&](int64_t layer) { return layer >= full_layers; }));
-  return config.rope(spec, {.theta = {"rope_theta"}, .partial = {"partial_rotary_factor"}});
+  return config.rope(spec, {.theta = {"rope_theta"}});
 }
 
 }  // namespace

@@ -12,11 +12,12 @@ constexpr std::string_view kPlainKeys[] = {"rope_type", "type", "rope_theta",
 constexpr std::string_view kLinearKeys[] = {"factor"};
 constexpr std::string_view kLlama3Keys[] = {"factor", "low_freq_factor", "high_freq_factor",
                                             "original_max_position_embeddings"};
-// "finetuned" says where the weights come from.
-constexpr std::string_view kYarnKeys[] = {
-    "factor",         "attention_factor", "beta_fast",
-    "beta_slow",      "finetuned",        "mscale",
-    "mscale_all_dim", "truncate",         "original_max_position_embeddings"};
+// "finetuned" says where the weights come from, "attn_factor" is read by no class.
+constexpr std::string_view kYarnKeys[] = {"factor",    "attention_factor",
+                                          "beta_fast", "attn_factor",
+                                          "beta_slow", "finetuned",
+                                          "mscale",    "mscale_all_dim",
+                                          "truncate",  "original_max_position_embeddings"};
 constexpr std::string_view kLongKeys[] = {"factor", "attention_factor", "short_factor",
                                           "long_factor", "original_max_position_embeddings"};
 
@@ -33,7 +34,16 @@ constexpr RopeType kTypes[] = {
     {"yarn", RopeScaling::yarn, kYarnKeys},      {"longrope", RopeScaling::longrope, kLongKeys},
     {"su", RopeScaling::longrope, kLongKeys}};
 
-Result<const RopeType*> find_type(const JsonView& dict) {
+/// One dict laid over another.
+struct RopeDict {
+  JsonView upper, lower;
+  JsonView operator[](std::string_view key) const {
+    if (!upper.present()) return lower[key];
+    return upper[key].present() || !lower[key].value() ? upper[key] : lower[key];
+  }
+};
+
+Result<const RopeType*> find_type(const RopeDict& dict, llvm::ArrayRef<std::string_view> types) {
   // Some files hold both names of the key and differ; the newer one counts.
   const JsonView view = dict["rope_type"].present() ? dict["rope_type"] : dict["type"];
   SINTER_LET(name, view.string_or("default"));
@@ -41,6 +51,7 @@ Result<const RopeType*> find_type(const JsonView& dict) {
   if (name == "yarn" && dict["short_factor"].present()) name = "longrope";
   std::string known;
   for (const RopeType& type : kTypes) {
+    if (!types.empty() && !llvm::is_contained(types, type.name)) continue;
     if (type.name == name) return &type;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", type.name);
   }
@@ -49,6 +60,7 @@ Result<const RopeType*> find_type(const JsonView& dict) {
 }
 
 Status refuse_unknown(const JsonView& dict, const RopeType& type) {
+  if (!dict.present()) return {};
   SINTER_LET(members, dict.object());
   for (const JsonMember& member : *members)
     if (!member.value.is_null() && !llvm::is_contained(kPlainKeys, member.key) &&
@@ -80,7 +92,7 @@ double yarn_temperature(double scale, double mscale) {
 /// `prefix`.
 class HfConfig::RopeReader {
  public:
-  RopeReader(HfConfig& config, const ModelSpec& spec, std::string prefix, JsonView dict)
+  RopeReader(HfConfig& config, const ModelSpec& spec, std::string prefix, RopeDict dict)
       : config_(config), spec_(spec), prefix_(std::move(prefix)), dict_(std::move(dict)) {}
 
   Result<Rope> run(const RopeKeys& keys) {
@@ -90,10 +102,11 @@ class HfConfig::RopeReader {
     SINTER_LET(base, theta.number_or(keys.default_theta));
     rope_.theta = base;
     SINTER_TRY(read_rotary(keys));
-    SINTER_LET(type, find_type(dict_));
+    SINTER_LET(type, find_type(dict_, keys.types));
     rope_.scaling = type->scaling;
-    if (dict_.present()) SINTER_TRY(refuse_unknown(dict_, *type));
-    SINTER_TRY(read_scaling());
+    SINTER_TRY(refuse_unknown(dict_.upper, *type));
+    SINTER_TRY(refuse_unknown(dict_.lower, *type));
+    SINTER_TRY(read_scaling(keys));
     return std::move(rope_);
   }
 
@@ -103,6 +116,8 @@ class HfConfig::RopeReader {
     const JsonView inner = dict_["partial_rotary_factor"];
     const JsonView part = inner.present() ? inner : outer;
     SINTER_LET(partial, part.number_or(keys.default_partial, 0.0, 1.0));
+    if (!keys.turns_part && partial != 1.0)
+      return part.mismatch("1", "heads of this model_type turn as a whole");
     if (part.present())
       config_.place(prefix_ + "rotary", part);
     else
@@ -119,17 +134,23 @@ class HfConfig::RopeReader {
     return {};
   }
 
-  Status read_scaling() {
+  Status read_scaling(const RopeKeys& keys) {
     SINTER_LET(outer, config_.find(prefix_ + "original_max_positions",
                                    {"original_max_position_embeddings"}));
     if (rope_.scaling == RopeScaling::none) return {};
-    if (rope_.scaling != RopeScaling::longrope)
-      SINTER_TRY(number(rope_.factor, "factor", "factor"));
-    if (rope_.scaling == RopeScaling::linear) return {};
-    const JsonView original = outer.present() ? outer : dict_["original_max_position_embeddings"];
+    if (rope_.scaling == RopeScaling::linear) return number(rope_.factor, "factor", "factor");
+    const bool outer_counts = outer.present() || keys.original_max_positions;
+    const JsonView original = outer_counts ? outer : dict_["original_max_position_embeddings"];
     config_.place(prefix_ + "original_max_positions", original);
-    SINTER_LET(positions, original.integer_or(spec_.max_positions, 1));
+    SINTER_LET(positions,
+               original.integer_or(keys.original_max_positions.value_or(spec_.max_positions), 1));
     rope_.original_max_positions = positions;
+    // A null of yarn says: as many times as the text is longer.
+    std::optional<double> stretch;
+    if (rope_.scaling == RopeScaling::yarn && dict_["factor"].value())
+      stretch = static_cast<double>(spec_.max_positions) / static_cast<double>(positions);
+    if (rope_.scaling != RopeScaling::longrope)
+      SINTER_TRY(number(rope_.factor, "factor", "factor", stretch));
     switch (rope_.scaling) {
       case RopeScaling::llama3:
         SINTER_TRY(number(rope_.low_freq_factor, "low_freq_factor", "low_freq_factor"));
@@ -144,6 +165,8 @@ class HfConfig::RopeReader {
   Status read_yarn() {
     SINTER_TRY(number(rope_.beta_fast, "beta_fast", "beta_fast", 32.0));
     SINTER_TRY(number(rope_.beta_slow, "beta_slow", "beta_slow", 1.0));
+    if (rope_.beta_fast == 0.0) rope_.beta_fast = 32.0;  // transformers takes 0 for absent
+    if (rope_.beta_slow == 0.0) rope_.beta_slow = 1.0;
     SINTER_LET(truncate, dict_["truncate"].boolean_or(true));
     rope_.truncate = truncate;
     SINTER_LET(mscale, dict_["mscale"].number_or(0.0));
@@ -174,7 +197,7 @@ class HfConfig::RopeReader {
   HfConfig& config_;
   const ModelSpec& spec_;
   std::string prefix_;
-  JsonView dict_;
+  RopeDict dict_;
   Rope rope_;
 };
 
@@ -189,28 +212,29 @@ Result<JsonView> HfConfig::rope_dict() {
 
 Status HfConfig::rope(ModelSpec& spec, const RopeKeys& keys) {
   SINTER_LET(dict, rope_dict());
-  SINTER_LET(rope, RopeReader(*this, spec, "rope.", dict).run(keys));
+  const JsonView none(document_.file, nullptr);
+  SINTER_LET(rope, RopeReader(*this, spec, "rope.", {dict, none}).run(keys));
   spec.rope = std::move(rope);
   return {};
 }
 
 Status HfConfig::layered_rope(ModelSpec& spec, const RopeKeys& full, const RopeKeys& local) {
-  SINTER_LET(dict, rope_dict());
-  const bool nested = dict["full_attention"].present() || dict["sliding_attention"].present();
-  if (nested) {
-    SINTER_LET(members, dict.object());
+  SINTER_TRY(rope_dict());  // marks both as read
+  const JsonView scaling = root_["rope_scaling"], parameters = root_["rope_parameters"];
+  if (parameters.present()) {
+    SINTER_LET(members, parameters.object());
     for (const JsonMember& member : *members)
       if (!member.value.is_null() && member.key != "full_attention" &&
           member.key != "sliding_attention")
-        return dict[member.key].mismatch("full_attention or sliding_attention",
-                                         "correct or remove the key");
+        return parameters[member.key].mismatch("full_attention or sliding_attention",
+                                               "correct or remove the key");
   }
   const JsonView none(document_.file, nullptr);
   SINTER_LET(rope,
-             RopeReader(*this, spec, "rope.", nested ? dict["full_attention"] : dict).run(full));
+             RopeReader(*this, spec, "rope.", {scaling, parameters["full_attention"]}).run(full));
   SINTER_LET(
       other,
-      RopeReader(*this, spec, "local_rope.", nested ? dict["sliding_attention"] : none).run(local));
+      RopeReader(*this, spec, "local_rope.", {parameters["sliding_attention"], none}).run(local));
   if (spec.window && other != rope) spec.local_rope = std::move(other);
   spec.rope = std::move(rope);
   return {};

@@ -9,7 +9,6 @@ namespace {
 
 /// The value as an error shows it: scalars as written, containers by their kind.
 std::string shown(const JsonValue* value) {
-  if (!value) return "nothing";
   if (value->is_null()) return "null";
   if (auto* b = value->boolean()) return *b ? "true" : "false";
   if (auto* n = value->integer()) return fmt::format("{}", *n);
@@ -107,6 +106,9 @@ Result<std::string> JsonView::string_or(std::string fallback) const {
 }
 
 tl::unexpected<Error> JsonView::mismatch(std::string_view expected, std::string hint) const {
+  if (!value_)
+    return fail(fmt::format("the key is missing, expected {}", expected),
+                hint.empty() ? "add it" : std::move(hint));
   return fail(fmt::format("expected {}, got {}", expected, shown(value_)), std::move(hint));
 }
 

@@ -3,10 +3,12 @@
 #include <filesystem>
 
 #include "frontends/build_model.h"
+#include "frontends/hf_generation.h"
 #include "frontends/llama2c_spec.h"
 #include "frontends/random_tensors.h"
 #include "frontends/shards.h"
 #include "frontends/spec_json.h"
+#include "frontends/tied_tensors.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -75,6 +77,25 @@ void choose_context(ModelSpec& spec, int64_t context) {
     spec.max_positions = std::min(spec.max_positions, spec.rope->original_max_positions);
 }
 
+/// Whether the output projection is the embedding table, as config and weights say it together.
+Status settle_tied(HfModel& model, const WeightNames& names,
+                   std::shared_ptr<const TensorSource>& tensors, const std::string& place) {
+  if (model.spec.encoder) return {};
+  const std::string head = tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names);
+  if (!tensors->find(head)) {
+    if (model.tied_said && !model.spec.tied)
+      return fail(fmt::format("no tensor named \"{}\", and the config says that the output "
+                              "projection is not the embedding table",
+                              head),
+                  place, "the upload is incomplete, or tie_word_embeddings is wrong");
+    model.spec.tied = true;  // many files leave the key out
+  } else if (model.spec.tied) {
+    tensors = compare_tied(tensors, tensor_name({"embed.weight", "embed.weight", 0, {}}, names),
+                           head, place);
+  }
+  return {};
+}
+
 /// The last step for every kind of model with a spec.
 Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                            std::shared_ptr<const TensorSource> tensors, const std::string& path,
@@ -107,6 +128,7 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
   std::optional<JsonDocument> generation;
   if (stands(folder / "generation_config.json")) {
     SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMostConfigBytes));
+    SINTER_TRY(document.view().object());
     generation = std::move(document);
   }
   SINTER_LET(model,
@@ -123,12 +145,13 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
     SINTER_LET(prefix, find_prefix(names.map, *tensors, weights.string()));
     names.prefix = prefix;
     adopt_spellings(names.map, *tensors);
-    // Many files leave the key out: a model without an output projection uses the embedding table.
-    if (!model.spec.encoder && !tensors->find(names.map.rules.at("lm_head.weight").tensor))
-      model.spec.tied = true;
+    SINTER_TRY(settle_tied(model, names, tensors, weights.string()));
     SINTER_TRY(refuse_unused_tensors(model.spec, names, *tensors, weights.string()));
   }
-  return finish(std::move(model.spec), names, std::move(tensors), path, weights.string(), options);
+  SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(tensors), path,
+                            weights.string(), options));
+  loaded.unapplied = unapplied_settings((generation ? *generation : config).view());
+  return std::move(loaded);
 }
 
 Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& options) {
@@ -164,6 +187,18 @@ Result<LoadedModel> load_module(const std::string& path, const LoadOptions& opti
 bool is_module_path(const std::string& path) {
   std::error_code error;
   return fs::path(path).extension() == ".sir" && !fs::is_directory(path, error);
+}
+
+int64_t text_tokens(size_t prompt, int64_t more) {
+  return static_cast<int64_t>(prompt) + std::max<int64_t>(more - 1, 0);
+}
+
+std::string context_note(const LoadedModel& model, int64_t context) {
+  if (!model.spec || !model.spec->rope || model.spec->rope->scaling != RopeScaling::longrope ||
+      context <= model.spec->rope->original_max_positions)
+    return {};
+  return fmt::format("a text of {} tokens exceeds {}: long factors for all of them", context,
+                     model.spec->rope->original_max_positions);
 }
 
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {

@@ -23,10 +23,20 @@ struct LoadedModel {
   Module module;
   std::shared_ptr<const TensorSource> tensors;  // null: the model has no weights
   std::string origin;                           // the path, for messages
+  /// Settings of the folder for generating text that are not applied and would change the likeliest
+  /// text.
+  std::vector<std::string> unapplied = {};
 };
 
 /// Whether the path is loaded as a module (.sir), which states its own element types.
 bool is_module_path(const std::string& path);
+
+/// Tokens that a model is given when a prompt is continued by `more`: the last one drawn is not fed.
+int64_t text_tokens(size_t prompt, int64_t more);
+
+/// What the reader of a text of `context` tokens should know of a model with two sets of
+/// frequencies; empty: nothing.
+std::string context_note(const LoadedModel& model, int64_t context);
 
 /// A Hugging Face folder, a llama2.c file (.bin), a spec (.json) or a module (.sir). Reads headers
 /// only: the types of all tensors that the weights need are checked, no data is read. A folder

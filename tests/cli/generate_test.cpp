@@ -175,6 +175,30 @@ TEST_CASE("a chat prints the answer alone, and ends with the template's own end 
         std::vector<int>(raw.begin(), std::find(raw.begin(), raw.end(), 201)));
 }
 
+TEST_CASE("settings for generating text that are not applied are named once") {
+  const Model model;
+  model.set("generation_config.json", "repetition_penalty", 1.5);
+  const ProgramRun run =
+      run_program({"generate", model.path(), "--device", "cpu", "--tokens", "1", "-n", "1"});
+  CAPTURE(run.err);
+  CHECK(run.code == 0);
+  CHECK(count_of(run.err, "are not applied: repetition_penalty 1.5\n") == 1);
+}
+
+TEST_CASE("the long factors of longrope count from the first token fed beyond the short ones") {
+  const auto said = [](int count) {
+    const std::vector<std::string> tokens(40, "1");
+    const ProgramRun run = run_program({"generate", SINTER_TESTS_DIR "/golden/phi3_longrope_short", "--device", "cpu",
+                                        "--tokens", fmt::format("{}", fmt::join(tokens, ",")), "-n",
+                                        std::to_string(count)});
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    return count_of(run.err, "a text of 49 tokens exceeds 48: long factors for all of them\n");
+  };
+  CHECK(said(9) == 0);
+  CHECK(said(10) == 1);
+}
+
 TEST_CASE("chats that cannot be say what is possible") {
   const Model model;
   const auto check = [&](const std::vector<std::string>& more, int code, const std::string& part) {
@@ -189,10 +213,17 @@ TEST_CASE("chats that cannot be say what is possible") {
         "give --chat-template NAME: chatml, llama2, llama3, gemma, phi3, zephyr, mistral");
   check({"--chat-template", "alpaca", "--prompt", "a"}, 4, "\"alpaca\"; give one of chatml, ");
   check({"--chat", "--tokens", "1"}, 2, "give --prompt");
+  check({"--prompt", "a", "-n", "0"}, 2, "sinter: -n: 0 tokens to add; give 1 or more");
   check({"--system", "b", "--prompt", "a"}, 2, "add --chat");
   model.set("tokenizer_config.json", "chat_template", "{{ 'Q: ' + text + 'A: ' }}");
   check({"--chat", "--prompt", "a"}, 4,
         "tokenizer_config.json: /chat_template: this chat template is none of the known ones");
+  model.set("tokenizer_config.json", "chat_template",
+            "{{ '<|im_start|>system\\nYou are kind.<|im_end|>\\n<|im_start|>' + text }}");
+  check({"--chat", "--prompt", "a"}, 2,
+        "adds a system message of its own, \"You are kind.\"; give --system TEXT, or "
+        "--chat-template chatml for none");
+  CHECK(model.generate({"--chat", "--prompt", "a", "--system", "b", "-n", "1"}).code == 0);
   model.set("tokenizer_config.json", "chat_template", 3);
   check({"--chat", "--prompt", "a"}, 4, "/chat_template: expected a string, got 3");
 }

@@ -68,5 +68,21 @@ TEST_CASE("inspect of a 7B model answers at once and reads no weights") {
     CHECK(std::stoll(run.err.substr(at + 7)) < kMostBytes);
 }
 
+TEST_CASE("inspect says what the model can take, and of an encoder no cache") {
+  const auto facts = [](const std::string& name) {
+    const ProgramRun run = run_program({"inspect", SINTER_TESTS_DIR "/golden/" + name});
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    return run.out;
+  };
+  const std::string longrope = facts("phi3_longrope_short");
+  CAPTURE(longrope);
+  CHECK(longrope.find("longrope: short factors for texts up to 48, long ones beyond), up to 64") !=
+        longrope.npos);
+  CHECK(longrope.find("2, hidden size 32") != longrope.npos);
+  CHECK(longrope.find("cache per token") != longrope.npos);
+  CHECK(facts("bert_post_ln").find("cache per token") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace sinter

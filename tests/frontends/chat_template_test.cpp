@@ -74,6 +74,8 @@ TEST_CASE("chat templates: mistral, of the first tokenizers and of the third") {
   CHECK(prompt("mistral", "Be brief.", "Hi") == "[INST] Be brief.\n\nHi [/INST]");
   CHECK(prompt("mistral-v3", {}, "Hi") == "[INST] Hi[/INST]");
   CHECK(prompt("mistral-v3", "Be brief.", "Hi") == "[INST] Be brief.\n\nHi[/INST]");
+  CHECK(prompt("mistral-tekken", {}, "Hi") == "[INST]Hi[/INST]");
+  CHECK(prompt("mistral-tekken", "Be brief.", "Hi") == "[INST]Be brief.\n\nHi[/INST]");
 }
 
 TEST_CASE("chat templates: messages are taken as they are, places in them included") {
@@ -127,6 +129,7 @@ constexpr Written written[] = {
     {"zephyr", false, "{{'<|user|>\\n' + message['content'] + '</s>\\n'}}{{ '<|assistant|>\\n' }}"},
     {"mistral", true, "{{ bos_token }}{{ '[INST] ' + message['content'] + ' [/INST]' }}"},
     {"mistral-v3", true, "{{- bos_token }}{{- \"[INST] \" + message[\"content\"] + \"[/INST]\" }}"},
+    {"mistral-tekken", true, "{{- bos_token }}{{- '[INST]' + message['content'] + '[/INST]' }}"},
     // Near, but something else.
     {"", false, "{{ '<|im_start|>user<|im_sep|>' + content + '<|im_end|>' }}"},
     {"", false,
@@ -145,6 +148,26 @@ TEST_CASE("chat templates: a folder shows its own") {
     CHECK(format->form->name == row.name);
     CHECK(format->begins == row.begins);
   }
+}
+
+TEST_CASE("chat templates: a system message of the template's own") {
+  const auto own = [](std::string_view jinja) {
+    const auto format = recognize_chat_format(jinja);
+    REQUIRE(format);
+    return format->own_system;
+  };
+  for (const Written& row : written)
+    if (*row.name) CHECK(own(row.jinja) == "");
+  const std::string turns =
+      "{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' }}";
+  CHECK(own("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nYou are helpful"
+            "<|im_end|>\\n' }}{% endif %}" +
+            turns) == "You are helpful");
+  CHECK(own("{%- if tools %}{{- '<|im_start|>system\\n' }}{%- endif %}" + turns) == "");
+  CHECK(own("{% set system_message = 'Be kind.' %}" + turns) == "Be kind.");
+  CHECK(own("{{- \"<|start_header_id|>system<|end_header_id|>\\n\\n\" }}"
+            "{{- \"Cutting Knowledge Date: December 2023\\n\" }}{{ '<|eot_id|>' }}") ==
+        "Cutting Knowledge Date");
 }
 
 TEST_CASE("chat templates: where a folder keeps them") {

@@ -205,6 +205,77 @@ TEST_CASE("switches of a family that are not supported") {
           "factor a pair");
 }
 
+TEST_CASE("keys of one family that transformers does not read") {
+  refuses(config_of("gemma3_text"), "attn_logit_softcapping", 50.0,
+          "config.json: /attn_logit_softcapping: a cap of attention's scores of 50; this "
+          "model_type has none; remove the key");
+  refuses(config_of("gemma3_text"), "rope_parameters", {{"rope_theta", 1e6}},
+          "config.json: /rope_parameters/rope_theta: expected full_attention or "
+          "sliding_attention, got 1000000; correct or remove the key");
+  Json pattern = config_of("gemma3_text");
+  pattern.erase("layer_types");
+  pattern.erase("sliding_window_pattern");
+  refuses(pattern, "_sliding_window_pattern", 3,
+          "config.json: /_sliding_window_pattern: expected 6, got 3; say it as "
+          "sliding_window_pattern");
+  Json size = config_of("gemma2");
+  size.erase("sliding_window");
+  refuses(size, "sliding_window_size", 7,
+          "config.json: /sliding_window_size: expected 4096, got 7; say it as sliding_window");
+  refuses(config_of("phi3"), "rope_parameters", {{"rope_type", "linear"}, {"factor", 2.0}},
+          "config.json: /rope_parameters/rope_type: rope type 'linear' is not supported; "
+          "supported: default, longrope, su");
+  refuses(config_of("falcon_new_two_norms"), "parallel_attn", false,
+          "config.json: /parallel_attn: sequential branches in the new decoder architecture; "
+          "parallel_attn must be true there");
+  Json falcon = config_of("falcon_sequential");
+  falcon["multi_query"] = false;
+  falcon["num_attention_heads"] = 4;
+  refuses(falcon, "num_kv_heads", 2,
+          "config.json: /num_kv_heads: 2 key/value heads beside 4 query heads; only the new "
+          "decoder architecture shares them; remove the key");
+}
+
+TEST_CASE("gemma3: rope_scaling adds to what rope_parameters says of full attention") {
+  const Json now = config_of("gemma3_text");
+  const ModelSpec scaled = read(now).spec;
+  Json apart = now;
+  apart["rope_parameters"]["full_attention"] = {{"rope_theta", 1e6}};
+  apart["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 4.0}};
+  CHECK(read(apart).spec == scaled);
+}
+
+TEST_CASE("phi3: without its own key, the original length is the class's") {
+  Json config = config_of("phi3_longrope_short");
+  config["max_position_embeddings"] = 131072;
+  config.erase("original_max_position_embeddings");
+  config["rope_parameters"]["original_max_position_embeddings"] = 8192;
+  CHECK(read(config).spec.rope->original_max_positions == 4096);
+  config["original_max_position_embeddings"] = 8192;
+  CHECK(read(config).spec.rope->original_max_positions == 8192);
+}
+
+TEST_CASE("keys that change nothing") {
+  Json yarn = config_of("llama_bias_yarn");
+  const ModelSpec said = read(yarn).spec;
+  yarn["rope_parameters"]["attn_factor"] = 1.0;
+  yarn["_num_labels"] = 2;
+  yarn["max_sequence_length"] = 5;
+  CHECK(read(yarn).spec == said);
+  yarn["rope_parameters"]["factor"] = nullptr;
+  yarn["rope_parameters"]["beta_fast"] = 0;
+  yarn["rope_parameters"]["original_max_position_embeddings"] = 8;
+  const Rope rope = *read(yarn).spec.rope;
+  CHECK(rope.factor == static_cast<double>(said.max_positions) / 8.0);
+  CHECK(rope.beta_fast == 32.0);
+  Json qwen = config_of("qwen2");
+  const ModelSpec full = read(qwen).spec;
+  qwen["sliding_window"] = 0;
+  qwen["use_sliding_window"] = false;
+  qwen["head_dim"] = full.head_dim;
+  CHECK(read(qwen).spec == full);
+}
+
 TEST_CASE("rotary positions of type dynamic are the usual ones up to the model's length") {
   Json config = config_of("llama");
   const ModelSpec usual = read(config).spec;
@@ -218,7 +289,7 @@ TEST_CASE("gemma3 inside a multimodal config names only what differs from the de
   text.erase("architectures");
   text.erase("hidden_activation");
   text.erase("rms_norm_eps");
-  rename(text, "_sliding_window_pattern", "sliding_window_pattern");
+  text.erase("_sliding_window_pattern");
   const Json outer = {
       {"model_type", "gemma3"},     {"architectures", {"Gemma3ForConditionalGeneration"}},
       {"text_config", text},        {"vision_config", {{"hidden_size", 8}}},

@@ -38,8 +38,8 @@ TEST_CASE("sizes") {
           "config.json: /vocab_size: vocabulary is 1048577, outside 1 .. 1048576; give the model's "
           "true size");
   refuses(without(llama_config(), "num_hidden_layers"),
-          "config.json: /num_hidden_layers: expected an integer from 1 to 268435456, got nothing; "
-          "correct this value");
+          "config.json: /num_hidden_layers: the key is missing, expected an integer from 1 to "
+          "268435456; add it");
   refuses(with(llama_config(), "num_hidden_layers", "100000000"),
           "config.json: /num_hidden_layers: layers is 100000000, outside 1 .. 4096; give the "
           "model's true size");
@@ -82,7 +82,7 @@ TEST_CASE("rotary positions") {
           "config.json: /rope_scaling/type: rope type 'ntk' is not supported; supported: default, "
           "linear, dynamic, llama3, yarn, longrope, su");
   refuses(with(llama_config(), "rope_scaling", R"({"type": "linear"})"),
-          "config.json: /rope_scaling/factor: expected a number, got nothing; correct this value");
+          "config.json: /rope_scaling/factor: the key is missing, expected a number; add it");
   refuses(with(llama_config(), "rope_scaling", R"({"type": "linear", "factor": 0})"),
           "config.json: /rope_scaling/factor: rope.factor is 0, not a number in 1e-30 .. 1000000; "
           "give a positive finite number");
@@ -99,6 +99,22 @@ TEST_CASE("rotary positions") {
   refuses(with(gpt_neox_config(), "rope_theta", "500.0"),
           "config.json: /rope_theta: the value is 500, but /rotary_emb_base, which says the same "
           "thing, is 10000; remove the wrong one");
+}
+
+TEST_CASE("rotary positions: keys that transformers does not read for this family") {
+  refuses(with(llama_config(), "partial_rotary_factor", "0.5"),
+          "config.json: /partial_rotary_factor: expected 1, got 0.5; heads of this model_type turn "
+          "as a whole");
+  refuses(with(llama_config(), "rope_parameters", R"({"partial_rotary_factor": 0.5})"),
+          "config.json: /rope_parameters/partial_rotary_factor: expected 1, got 0.5; heads of this "
+          "model_type turn as a whole");
+  CHECK(testing::read_config(with(llama_config(), "partial_rotary_factor", "1.0")));
+  refuses(with(without(gpt_neox_config(), "rotary_emb_base"), "rope_theta", "500"),
+          "config.json: /rope_theta: expected 10000, which counts where there is no "
+          "rotary_emb_base, got 500; say it as rotary_emb_base");
+  refuses(with(without(gpt_neox_config(), "rotary_pct"), "partial_rotary_factor", "0.5"),
+          "config.json: /partial_rotary_factor: expected 0.25, which counts where there is no "
+          "rotary_pct, got 0.5; say it as rotary_pct");
 }
 
 TEST_CASE("norms") {
@@ -129,7 +145,7 @@ TEST_CASE("families, activations, element types") {
       "config.json: /num_local_experts: expected no such key for this model_type, got 8; remove "
       "the key if it does not change the model's results");
   refuses(without(llama_config(), "model_type"),
-          "config.json: /model_type: expected a string, got nothing; correct this value");
+          "config.json: /model_type: the key is missing, expected a string; add it");
   refuses(with(llama_config(), "architectures", "[\"LlamaForSequenceClassification\"]"),
           "config.json: /architectures/0: architecture 'LlamaForSequenceClassification' is not "
           "supported; supported for this model_type: LlamaForCausalLM");
@@ -162,6 +178,12 @@ TEST_CASE("features that change the result") {
   refuses(with(llama_config(), "layer_types", "[\"sliding_attention\"]"),
           "config.json: /layer_types/0: expected full_attention, got \"sliding_attention\"; other "
           "layer types are not supported");
+  refuses(with(llama_config(), "layer_types", R"(["full_attention", "full_attention"])"),
+          "config.json: /layer_types: 2 layer types for 1 layers; give one type a layer");
+  refuses(with(gpt_neox_config(), "head_dim", "4"),
+          "config.json: /head_dim: expected 8, hidden size by heads, got 4; other sizes are not "
+          "supported for this model_type");
+  CHECK(testing::read_config(with(gpt_neox_config(), "head_dim", "8")));
   refuses(with(llama_config(), "attn_logit_softcapping", "50.0"),
           "config.json: /attn_logit_softcapping: expected no such key for this model_type, got 50; "
           "remove the key if it does not change the model's results");

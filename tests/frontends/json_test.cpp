@@ -71,12 +71,12 @@ TEST_CASE("json: getters name file, pointer, expected and actual value") {
   check_error(v["text"].number(), {"/text", "expected a number, got \"12\""});
   check_error(v["neg"].number(0, 1), {"/neg", "expected a number from 0 to 1, got -1"});
   check_error(v["list"][1].number(), {"c.json: /list/1", "got \"x\""});
-  check_error(v["list"][2].integer(), {"/list/2", "got nothing"});
+  check_error(v["list"][2].integer(), {"/list/2", "the key is missing"});
   check_error(v["list"].string(), {"/list", "expected a string, got an array of 2"});
   check_error(v["null"].boolean(), {"/null", "expected true or false, got null"});
   check_error(v["a/b~c"].array(), {"/a~1b~0c", "expected an array, got an object of 0"});
-  check_error(v["none"]["deeper"].object(), {"/none/deeper", "got nothing"});
-  check_error(v["heads"]["deeper"].string(), {"/heads/deeper", "got nothing"});
+  check_error(v["none"]["deeper"].object(), {"/none/deeper", "the key is missing"});
+  check_error(v["heads"]["deeper"].string(), {"/heads/deeper", "the key is missing"});
 }
 
 TEST_CASE("json: fallbacks stand for missing and null, not for wrong values") {

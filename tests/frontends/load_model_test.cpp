@@ -166,18 +166,40 @@ TEST_CASE("a folder with a config alone has no weights") {
 
 TEST_CASE("a checkpoint without an output projection is tied") {
   const TemporaryFolder folder =
-      golden_with("llama3_gqa_scaled_rope", "tie_word_embeddings", "false");
+      golden_with("llama3_gqa_scaled_rope", "tie_word_embeddings", "null");
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->tied);
   CHECK(!model->module.find_weight("lm_head.weight"));
+  CHECK(load_error(golden_with("llama3_gqa_scaled_rope", "tie_word_embeddings", "false")) ==
+        "DIR/model.safetensors: no tensor named \"lm_head.weight\", and the config says that the "
+        "output projection is not the embedding table; the upload is incomplete, or "
+        "tie_word_embeddings is wrong");
 }
 
-TEST_CASE("a tied model ignores an output projection") {
-  auto model = load_model(golden_with("llama", "tie_word_embeddings", "true").path().string());
+/// What reading the embedding table says.
+std::string read_table(const LoadedModel& model) {
+  const char* name = "model.embed_tokens.weight";
+  const TensorType type = *model.tensors->find(name);
+  int64_t bytes = size_bytes(type.dtype);
+  for (Dim dim : type.dims) bytes *= dim.constant();
+  std::vector<std::byte> out(static_cast<size_t>(bytes));
+  const Status read = model.tensors->read(name, out);
+  return message_of(read);
+}
+
+TEST_CASE("a tied model's output projection must be the embedding table, once weights are read") {
+  const TemporaryFolder folder = golden_with("llama", "tie_word_embeddings", "true");
+  auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->tied);
   CHECK(!model->module.find_weight("lm_head.weight"));
+  const std::string file = (folder.path() / "model.safetensors").string();
+  CHECK(read_table(*model) ==
+        file + ": tensor lm_head.weight differs from model.embed_tokens.weight, but the config "
+               "says that they are one; say tie_word_embeddings: false, or remove lm_head.weight");
+  const TemporaryFolder apart = golden_with("llama", "tie_word_embeddings", "false");
+  CHECK(read_table(*load_model(apart.path().string())) == "no error");
 }
 
 TEST_CASE("weights that do not fit the config") {
@@ -293,6 +315,60 @@ TEST_CASE("opt and gemma3: prefixes, and tensors of another model beside the tex
     const auto inside = [&](const std::string& name) { return replaced(name, "model.", prefix); };
     CHECK(load_error(renamed(gemma, inside, {"vision_tower.patch.weight"})) == "no error");
   }
+}
+
+TEST_CASE("gemma3 inside a multimodal model keeps an output projection of its own") {
+  const std::string gemma = R"({
+  "model_type": "gemma3", "tie_word_embeddings": false,
+  "text_config": {"model_type": "gemma3_text", "vocab_size": 40, "tie_word_embeddings": false,
+  "hidden_size": 12, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
+  "num_hidden_layers": 1, "intermediate_size": 20, "max_position_embeddings": 20, "sliding_window": 4},
+  "vision_config": {}})";
+  const TemporaryFolder folder = renamed(gemma, [](const std::string& name) {
+    return name.starts_with("lm_head") ? "language_model." + name
+                                       : replaced(name, "model.", "language_model.model.");
+  });
+  auto model = load_model(folder.path().string());
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(!model->spec->tied);
+  CHECK(model->module.find_weight("lm_head.weight"));
+  CHECK(model->tensors->find("language_model.lm_head.weight"));
+}
+
+TEST_CASE("settings for generating text that are not applied are named") {
+  const auto unapplied = [](const std::string& generation) {
+    TemporaryFolder folder;
+    folder.write("config.json", testing::llama_config());
+    folder.write("generation_config.json", generation);
+    auto model = load_model(folder.path().string());
+    REQUIRE_MESSAGE(model, message_of(model));
+    return model->unapplied;
+  };
+  CHECK(unapplied(R"({"repetition_penalty": 1.0, "temperature": 0.6, "suppress_tokens": [],
+                      "forced_eos_token_id": null, "num_beams": 1})") ==
+        std::vector<std::string>{});
+  CHECK(unapplied(R"({"repetition_penalty": 1.05, "suppress_tokens": [3], "min_length": 2,
+                      "forced_bos_token_id": 0})") ==
+        std::vector<std::string>{"forced_bos_token_id 0", "min_length 2", "repetition_penalty 1.05",
+                                 "suppress_tokens"});
+  TemporaryFolder folder;
+  folder.write("config.json", testing::llama_config());
+  folder.write("generation_config.json", "[]");
+  CHECK(load_error(folder) ==
+        "DIR/generation_config.json: expected an object, got an array of 0; correct this value");
+}
+
+TEST_CASE("the last token of a text is not fed") {
+  CHECK(text_tokens(40, 0) == 40);
+  CHECK(text_tokens(40, 1) == 40);
+  CHECK(text_tokens(40, 9) == 48);
+  const std::string folder = (kGolden / "phi3_longrope_short").string();
+  LoadOptions options;
+  options.context = 49;
+  const LoadedModel model = *load_model(folder, options);
+  CHECK(context_note(model, 48) == "");
+  CHECK(context_note(model, 49) ==
+        "a text of 49 tokens exceeds 48: long factors for all of them");
 }
 
 TEST_CASE("a text of the long kind asks for the factors that belong to it") {

@@ -122,7 +122,7 @@ TEST_CASE("shards: an index with values that are not names") {
   check_error(m.open(R"({"a": "s.safetensors", "a": "s.safetensors"})"),
               {index_file, "/weight_map", "\"a\"", "twice"});
   m.write(index_file, "{}");
-  check_error(open_weights(m.path()), {index_file, "/weight_map", "got nothing"});
+  check_error(open_weights(m.path()), {index_file, "/weight_map", "the key is missing"});
   m.write(index_file, "");
   check_error(open_weights(m.path()), {index_file, "empty"});
 }
