@@ -61,8 +61,8 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
   const Level level = space_.level(coords), condition = space_.level(along);
   const bool whole_chunks =
       condition < Level::element ||
-      (space_.contiguous(along, form_.chunk) &&
-       llvm::all_of(parts, [&](const Part& part) { return part.begin % form_.chunk == 0; }));
+      (space_.contiguous(along, 8) &&
+       llvm::all_of(parts, [](const Part& part) { return part.begin % 8 == 0; }));
   const bool chunked = level == Level::element && whole_chunks &&
                        current_->place(Level::chunk).level == Level::chunk;
 

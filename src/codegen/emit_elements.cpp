@@ -1,4 +1,4 @@
-// Groups without reductions: every chunk (of 8 elements, or 4) of every result is one thread's work.
+// Groups without reductions: every chunk of 8 elements of every result is one thread's work.
 // Results of different sizes are stages of their own, one after the other in the order of threads:
 //
 //   const long long item = blockIdx.x * 256ll + threadIdx.x;
@@ -16,11 +16,11 @@ namespace {
 constexpr int64_t kThreads = 256;
 
 /// Chunks of a stage, as code.
-std::string chunks_code(const LoopSpace& space, const SymExpr& width, int64_t chunk) {
+std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
   if (width.is_constant())
-    return fmt::format("{}", width.constant() / chunk + (width.constant() % chunk != 0));
-  if (const auto exact = width.divide_exactly(SymExpr(chunk))) return space.size_code(*exact, false);
-  return fmt::format("({} + {}) / {}", space.size_code(width), chunk - 1, chunk);
+    return fmt::format("{}", width.constant() / 8 + (width.constant() % 8 != 0));
+  if (const auto exact = width.divide_exactly(SymExpr(8))) return space.size_code(*exact, false);
+  return fmt::format("({} + 7) / 8", space.size_code(width));
 }
 
 }  // namespace
@@ -43,23 +43,23 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
     if (values.error()) return tl::make_unexpected(*values.error());
     std::string text;
     if (!stage.axes.empty()) {
-      text = fmt::format("const {0} i = static_cast<{0}>({1} * {2});\n", space.index_type(stage),
-                         begin.empty() ? "item" : fmt::format("(item - {})", begin), form.chunk);
+      text = fmt::format("const {0} i = static_cast<{0}>({1} * 8);\n", space.index_type(stage),
+                         begin.empty() ? "item" : fmt::format("(item - {})", begin));
       if (!whole)
-        text += fmt::format("const int valid = {0} - i < {1} ? static_cast<int>({0} - i) : {1};\n",
-                            space.size_code(stage.width), form.chunk);
+        text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
+                            space.size_code(stage.width));
     }
     const std::string chunk = values.close();
     text += branch.text + chunk;
 
     const std::string end = fmt::format("end{}", s);
     ends += fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
-                        chunks_code(space, stage.width, form.chunk));
+                        chunks_code(space, stage.width));
     branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", end,
                             indented(text));
     begin = end;
-    elements += whole ? stage.width : stage.width + SymExpr(form.chunk - 1);
-    if (elements.is_constant()) elements = elements.constant() / form.chunk * form.chunk;
+    elements += whole ? stage.width : stage.width + SymExpr(7);
+    if (elements.is_constant()) elements = elements.constant() / 8 * 8;
   }
   body.globals = values.globals();
   if (!branches.empty())
@@ -68,11 +68,11 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
   body.launch.rows = 1;
   body.launch.threads = kThreads;
   if (elements.is_constant()) {
-    body.launch.items_per_row = elements.constant() / form.chunk;
+    body.launch.items_per_row = elements.constant() / 8;
     body.launch.items_per_block = kThreads;
   } else {
     body.launch.symbolic_items = elements;
-    body.launch.items_per_block = kThreads * form.chunk;
+    body.launch.items_per_block = kThreads * 8;
   }
   return body;
 }

@@ -204,12 +204,6 @@ class Analysis {
 
 }  // namespace
 
-/// True if all that a kernel of the graph reads and writes has four bytes an element.
-bool has_wide_memory(const Graph& graph) {
-  const auto wide = [&](ValueId id) { return size_bytes(graph[id].type.dtype) == 4; };
-  return llvm::all_of(graph.inputs, wide) && llvm::all_of(graph.outputs, wide);
-}
-
 Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
                                 llvm::ArrayRef<Symbol> symbols) {
   SINTER_TRY(check_ops(group));
@@ -240,7 +234,6 @@ Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
     }
   }
   SINTER_TRY(Analysis(form).run());
-  if (!form.reduces && has_wide_memory(form.graph)) form.chunk = 4;
   return form;
 }
 

@@ -31,9 +31,6 @@ struct GroupForm {
   std::vector<Stage> stages;
   std::vector<Task> tasks;  // by pass, then stage, then op
   bool reduces = false;
-  // Elements that a thread computes side by side: 8, or 4 where all of memory has four bytes an
-  // element and nothing is reduced; so a warp's accesses of 16 bytes lie next to each other.
-  int64_t chunk = 8;
 
   uint32_t passes() const { return tasks.empty() ? 0 : tasks.back().pass + 1; }
   /// The first pass that walks the stage.

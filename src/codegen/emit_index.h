@@ -64,7 +64,7 @@ class LoopSpace {
   std::string row_axes() const;
   /// int where the stage's flat index fits, else long long.
   const char* index_type(const Stage& stage) const;
-  bool divides_by_chunk(const SymExpr& e) const { return e.divisor(symbols_) % form_.chunk == 0; }
+  bool divides_by_chunk(const SymExpr& e) const { return e.divisor(symbols_) % 8 == 0; }
   llvm::ArrayRef<Symbol> symbols() const { return symbols_; }
 
  private:

@@ -28,7 +28,7 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
     std::string chunk = element.ends_with("[e]") ? element.substr(0, element.size() - 3) : "";
     if (chunk.empty()) {
       chunk = fmt::format("o{}", task.output);
-      chunk_.line("{} {}[{}];", register_type(type.dtype), chunk, form_.chunk);
+      chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
       element_.line("{}[e] = {};", chunk, element);
     }
     after_ += fmt::format("{}store_chunk(y{} + {}, {}{});\n", condition, task.output,

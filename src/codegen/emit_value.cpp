@@ -56,7 +56,7 @@ std::string ValueEmitter::close() {
 
 std::string ValueEmitter::element_loop(const std::string& body) const {
   if (body.empty()) return {};
-  return fmt::format("#pragma unroll\nfor (int e = 0; e < {}; ++e) {{\n", form_.chunk) +
+  return "#pragma unroll\nfor (int e = 0; e < 8; ++e) {\n" +
          indented(tail_ ? "if (e < valid) {\n" + indented(body) + "}\n" : body) + "}\n";
 }
 
@@ -158,7 +158,7 @@ std::string ValueEmitter::kept_element(const KeptValue& kept) {
 /// A new array for the elements of a chunk.
 std::string ValueEmitter::new_chunk(DType dtype, CodeScope& chunk) {
   std::string name = fresh();
-  chunk.line("{} {}[{}];", register_type(dtype), name, form_.chunk);
+  chunk.line("{} {}[8];", register_type(dtype), name);
   return name;
 }
 

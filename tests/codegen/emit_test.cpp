@@ -162,7 +162,7 @@ TEST_CASE("indices are as wide as the elements need") {
 graph(%x: f32[100000, 50000]) -> (%y) {
   %y = exp %x : f32[100000, 50000]
 })")
-            .find("const long long i = static_cast<long long>(item * 4);") != std::string::npos);
+            .find("const long long i = static_cast<long long>(item * 8);") != std::string::npos);
   // The index within a row is an int; a row's place is not.
   const std::string rows = source(R"(
 graph(%x: f32[100000, 50000]) -> (%y) {

@@ -1,4 +1,4 @@
-// Element types in memory, and chunks of 8 or 4 elements moved in accesses of 16 bytes.
+// Element types in memory, and chunks of 8 elements moved in accesses of 16 bytes.
 //
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
 // truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are
@@ -140,10 +140,10 @@ SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in) {
 }
 
 // Four bytes an element: 4 in one access.
-template <typename T, int count>
-SINTER_DEVICE void load_chunk(T (&out)[count], const T* p) {
+template <typename T>
+SINTER_DEVICE void load_chunk(T (&out)[8], const T* p) {
 #pragma unroll
-  for (int k = 0; k < count / 4; ++k) {
+  for (int k = 0; k < 2; ++k) {
     const uint4 words = __ldg(reinterpret_cast<const uint4*>(p) + k);
     out[4 * k] = from_word(p, words.x);
     out[4 * k + 1] = from_word(p, words.y);
@@ -151,10 +151,10 @@ SINTER_DEVICE void load_chunk(T (&out)[count], const T* p) {
     out[4 * k + 3] = from_word(p, words.w);
   }
 }
-template <typename T, int count>
-SINTER_DEVICE void store_chunk(T* p, const T (&in)[count]) {
+template <typename T>
+SINTER_DEVICE void store_chunk(T* p, const T (&in)[8]) {
 #pragma unroll
-  for (int k = 0; k < count / 4; ++k)
+  for (int k = 0; k < 2; ++k)
     store_words(p + 4 * k, make_uint4(to_word(in[4 * k]), to_word(in[4 * k + 1]),
                                       to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
 }
@@ -189,11 +189,11 @@ SINTER_DEVICE void store_chunk(i1* p, const bool (&in)[8]) {
 
 // The last chunk of a row may have fewer elements; the others are not touched, and read as
 // zeros.
-template <typename T, typename Element, int count>
-SINTER_DEVICE void load_chunk(Element (&out)[count], const T* p, int valid) {
-  if (valid == count) return load_chunk(out, p);
+template <typename T, typename Element>
+SINTER_DEVICE void load_chunk(Element (&out)[8], const T* p, int valid) {
+  if (valid == 8) return load_chunk(out, p);
 #pragma unroll
-  for (int k = 0; k < count; ++k) out[k] = k < valid ? load(p + k) : Element(0);
+  for (int k = 0; k < 8; ++k) out[k] = k < valid ? load(p + k) : Element(0);
 }
 template <typename T>
 SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p, int valid) {
@@ -210,11 +210,11 @@ SINTER_DEVICE void store_chunk(T* p, const Packed<Element>& in, int valid) {
   for (int k = 0; k < 8; ++k)
     if (k < valid) store(p + k, in[k]);
 }
-template <typename T, typename Element, int count>
-SINTER_DEVICE void store_chunk(T* p, const Element (&in)[count], int valid) {
-  if (valid == count) return store_chunk(p, in);
+template <typename T, typename Element>
+SINTER_DEVICE void store_chunk(T* p, const Element (&in)[8], int valid) {
+  if (valid == 8) return store_chunk(p, in);
 #pragma unroll
-  for (int k = 0; k < count; ++k)
+  for (int k = 0; k < 8; ++k)
     if (k < valid) store(p + k, in[k]);
 }
 
