@@ -14,8 +14,7 @@ WeightMap bert_weight_map() {
       .foreign = {"pooler.", "bert.pooler.", "cls."},
       .spellings = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}};
   const auto add = [&](const std::string& weight, const std::string& tensor) {
-    for (const char* part : {".weight", ".bias"})
-      map.rules[weight + part] = {.tensor = "{p}" + tensor + part};
+    add_rules(map, weight, tensor);
   };
   add("embed", "embeddings.word_embeddings");
   add("embed.pos", "embeddings.position_embeddings");

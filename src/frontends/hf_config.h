@@ -56,7 +56,7 @@ class HfConfig {
   struct RopeKeys {
     Keys theta = {}, partial = {"partial_rotary_factor"};  // top-level keys; theta may be empty
     double default_theta = 10000.0, default_partial = 1.0;
-    bool turns_part = false;  // the family may turn a part of a head
+    bool turns_part = false;                      // the family may turn a part of a head
     llvm::ArrayRef<std::string_view> types = {};  // empty: all
     /// Where no top-level key says it: counts before the dict's.
     std::optional<int64_t> original_max_positions = {};
@@ -111,12 +111,12 @@ Result<ModelSpec> read_llama_fields(HfConfig& config, const LlamaDefaults& defau
 
 /// Weight names of a Hugging Face llama checkpoint.
 WeightMap llama_weight_map();
-/// Weight and bias `weight` (without "l{i}.") of a layer are those of `tensor` under
-/// "{p}layers.{i}.".
-void add_layer_rule(WeightMap& map, const std::string& weight, const std::string& tensor);
-/// The same, cut from a tensor of `all` rows in `groups`, at row `begin` of each.
-void add_fused_rule(WeightMap& map, const std::string& weight, const std::string& tensor,
-                    int64_t groups, int64_t all, int64_t begin);
+/// `weight` and its bias are the tensor "{p}`tensor`" and its bias, cut as `cut` says.
+void add_rules(WeightMap& map, const std::string& weight, const std::string& tensor,
+               const TensorRule& cut = {});
+/// The same for "l{i}.`weight`" and "{p}layers.{i}.`tensor`".
+void add_layer_rule(WeightMap& map, const std::string& weight, const std::string& tensor,
+                    const TensorRule& cut = {});
 
 // The families: their fields and the names of their weights, nothing else.
 Result<HfModel> read_hf_bert(HfConfig& config);

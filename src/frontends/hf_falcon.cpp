@@ -15,9 +15,9 @@ WeightMap falcon_weight_map(const ModelSpec& spec, bool two_norms) {
                           {"final_norm.bias", {.tensor = "{p}ln_f.bias"}},
                           {"lm_head.weight", {.tensor = "lm_head.weight"}}},
                 .ignorable = {".inv_freq"}};
-  const auto add = [&](const std::string& weight, const std::string& tensor) {
-    for (const char* part : {".weight", ".bias"})
-      map.rules["l{i}." + weight + part] = {.tensor = "{p}h.{i}." + tensor + part};
+  const auto add = [&](const std::string& weight, const std::string& tensor,
+                       const TensorRule& cut = {}) {
+    add_rules(map, "l{i}." + weight, "h.{i}." + tensor, cut);
   };
   add("norm1", two_norms ? "ln_attn" : "input_layernorm");
   add("norm2", two_norms ? "ln_mlp" : "post_attention_layernorm");
@@ -30,13 +30,8 @@ WeightMap falcon_weight_map(const ModelSpec& spec, bool two_norms) {
   int64_t begin = 0;
   for (const auto& [which, heads] :
        {std::pair("q", group), std::pair("k", int64_t{1}), std::pair("v", int64_t{1})}) {
-    add(which, "self_attention.query_key_value");
-    for (const char* part : {".weight", ".bias"}) {
-      TensorRule& rule = map.rules[std::string("l{i}.") + which + part];
-      rule.groups = spec.kv_heads;
-      rule.group_rows = (group + 2) * spec.head_dim;
-      rule.begin = begin;
-    }
+    add(which, "self_attention.query_key_value",
+        {.groups = spec.kv_heads, .group_rows = (group + 2) * spec.head_dim, .begin = begin});
     begin += heads * spec.head_dim;
   }
   return map;

@@ -13,27 +13,18 @@ WeightMap gpt2_weight_map(const ModelSpec& spec) {
                           {"embed.pos.weight", {.tensor = "{p}wpe.weight"}},
                           {"lm_head.weight", {.tensor = "lm_head.weight"}}},
                 .ignorable = {".attn.bias", ".attn.masked_bias"}};
-  const auto add = [&](const std::string& weight, const std::string& tensor, bool transposed) {
-    map.rules[weight + ".weight"] = {.tensor = "{p}" + tensor + ".weight",
-                                     .transposed = transposed};
-    map.rules[weight + ".bias"] = {.tensor = "{p}" + tensor + ".bias"};
-  };
-  add("l{i}.norm1", "h.{i}.ln_1", false);
-  add("l{i}.norm2", "h.{i}.ln_2", false);
-  add("final_norm", "ln_f", false);
-  add("l{i}.attn_out", "h.{i}.attn.c_proj", true);
-  add("l{i}.mlp.up", "h.{i}.mlp.c_fc", true);
-  add("l{i}.mlp.down", "h.{i}.mlp.c_proj", true);
+  const TensorRule transposed{.transposed = true};
+  add_rules(map, "l{i}.norm1", "h.{i}.ln_1");
+  add_rules(map, "l{i}.norm2", "h.{i}.ln_2");
+  add_rules(map, "final_norm", "ln_f");
+  add_rules(map, "l{i}.attn_out", "h.{i}.attn.c_proj", transposed);
+  add_rules(map, "l{i}.mlp.up", "h.{i}.mlp.c_fc", transposed);
+  add_rules(map, "l{i}.mlp.down", "h.{i}.mlp.c_proj", transposed);
   // c_attn: columns q | k | v.
   int64_t begin = 0;
   for (const std::string which : {"q", "k", "v"}) {
-    const std::string weight = "l{i}." + which, tensor = "h.{i}.attn.c_attn";
-    add(weight, tensor, true);
-    for (const char* part : {".weight", ".bias"}) {
-      TensorRule& rule = map.rules[weight + part];
-      rule.group_rows = 3 * spec.hidden;
-      rule.begin = begin;
-    }
+    add_rules(map, "l{i}." + which, "h.{i}.attn.c_attn",
+              {.transposed = true, .group_rows = 3 * spec.hidden, .begin = begin});
     begin += spec.hidden;
   }
   return map;

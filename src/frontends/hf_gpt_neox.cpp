@@ -12,27 +12,17 @@ WeightMap gpt_neox_weight_map(const ModelSpec& spec) {
                 .rules = {{"embed.weight", {.tensor = "{p}embed_in.weight"}},
                           {"lm_head.weight", {.tensor = "embed_out.weight"}}},
                 .ignorable = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}};
-  const auto add = [&](const std::string& weight, const std::string& tensor) {
-    for (const char* part : {".weight", ".bias"})
-      map.rules[weight + part] = {.tensor = "{p}" + tensor + part};
-  };
-  add("l{i}.norm1", "layers.{i}.input_layernorm");
-  add("l{i}.norm2", "layers.{i}.post_attention_layernorm");
-  add("final_norm", "final_layer_norm");
-  add("l{i}.attn_out", "layers.{i}.attention.dense");
-  add("l{i}.mlp.up", "layers.{i}.mlp.dense_h_to_4h");
-  add("l{i}.mlp.down", "layers.{i}.mlp.dense_4h_to_h");
+  add_layer_rule(map, "norm1", "input_layernorm");
+  add_layer_rule(map, "norm2", "post_attention_layernorm");
+  add_rules(map, "final_norm", "final_layer_norm");
+  add_layer_rule(map, "attn_out", "attention.dense");
+  add_layer_rule(map, "mlp.up", "mlp.dense_h_to_4h");
+  add_layer_rule(map, "mlp.down", "mlp.dense_4h_to_h");
   // query_key_value: for each head head_dim rows of q, then of k, then of v.
   int64_t begin = 0;
-  for (const std::string which : {"q", "k", "v"}) {
-    const std::string weight = "l{i}." + which;
-    add(weight, "layers.{i}.attention.query_key_value");
-    for (const char* part : {".weight", ".bias"}) {
-      TensorRule& rule = map.rules[weight + part];
-      rule.groups = spec.heads;
-      rule.group_rows = 3 * spec.head_dim;
-      rule.begin = begin;
-    }
+  for (const char* which : {"q", "k", "v"}) {
+    add_layer_rule(map, which, "attention.query_key_value",
+                   {.groups = spec.heads, .group_rows = 3 * spec.head_dim, .begin = begin});
     begin += spec.head_dim;
   }
   return map;

@@ -6,22 +6,6 @@
 
 namespace sinter {
 
-void add_layer_rule(WeightMap& map, const std::string& weight, const std::string& tensor) {
-  for (const char* part : {".weight", ".bias"})
-    map.rules["l{i}." + weight + part] = {.tensor = "{p}layers.{i}." + tensor + part};
-}
-
-void add_fused_rule(WeightMap& map, const std::string& weight, const std::string& tensor,
-                    int64_t groups, int64_t all, int64_t begin) {
-  add_layer_rule(map, weight, tensor);
-  for (const char* part : {".weight", ".bias"}) {
-    TensorRule& rule = map.rules["l{i}." + weight + part];
-    rule.groups = groups;
-    rule.group_rows = all / groups;
-    rule.begin = begin;
-  }
-}
-
 WeightMap llama_weight_map() {
   WeightMap map{.prefixes = {"model.", ""},
                 .rules = {{"embed.weight", {.tensor = "{p}embed_tokens.weight"}},

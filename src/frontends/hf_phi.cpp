@@ -9,11 +9,8 @@ namespace {
 
 WeightMap phi_weight_map() {
   WeightMap map = llama_weight_map();
-  for (const char* part : {".weight", ".bias"}) {
-    map.rules[std::string("final_norm") + part] = {.tensor =
-                                                       std::string("{p}final_layernorm") + part};
-    map.rules[std::string("lm_head") + part] = {.tensor = std::string("lm_head") + part};
-  }
+  add_rules(map, "final_norm", "final_layernorm");
+  map.rules["lm_head.bias"] = {.tensor = "lm_head.bias"};
   add_layer_rule(map, "attn_out", "self_attn.dense");
   add_layer_rule(map, "q_norm", "self_attn.q_layernorm");
   add_layer_rule(map, "k_norm", "self_attn.k_layernorm");
@@ -36,9 +33,8 @@ Result<HfModel> read_hf_phi(HfConfig& config) {
   SINTER_TRY(config.head_dim(spec, {}));
   SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"layer_norm_eps"}, 1e-5));
   SINTER_TRY(config.activation(spec.activation, {"hidden_act"}, "gelu_new"));
-  SINTER_TRY(config.rope(
-      spec,
-      {.theta = {"rope_theta"}, .default_partial = 0.5, .turns_part = true}));
+  SINTER_TRY(
+      config.rope(spec, {.theta = {"rope_theta"}, .default_partial = 0.5, .turns_part = true}));
   bool normed = false;
   SINTER_TRY(config.flag(normed, "qk_norm", {"qk_layernorm"}, false));
   if (normed) spec.qk_norm = QkNorm::head;

@@ -8,11 +8,12 @@ namespace {
 WeightMap phi3_weight_map(const ModelSpec& spec) {
   WeightMap map = llama_weight_map();
   const int64_t q = spec.heads * spec.head_dim, kv = spec.kv_heads * spec.head_dim;
-  add_fused_rule(map, "q", "self_attn.qkv_proj", 1, q + 2 * kv, 0);
-  add_fused_rule(map, "k", "self_attn.qkv_proj", 1, q + 2 * kv, q);
-  add_fused_rule(map, "v", "self_attn.qkv_proj", 1, q + 2 * kv, q + kv);
-  add_fused_rule(map, "mlp.gate", "mlp.gate_up_proj", 1, 2 * spec.ffn, 0);
-  add_fused_rule(map, "mlp.up", "mlp.gate_up_proj", 1, 2 * spec.ffn, spec.ffn);
+  add_layer_rule(map, "q", "self_attn.qkv_proj", {.group_rows = q + 2 * kv, .begin = 0});
+  add_layer_rule(map, "k", "self_attn.qkv_proj", {.group_rows = q + 2 * kv, .begin = q});
+  add_layer_rule(map, "v", "self_attn.qkv_proj", {.group_rows = q + 2 * kv, .begin = q + kv});
+  add_layer_rule(map, "mlp.gate", "mlp.gate_up_proj", {.group_rows = 2 * spec.ffn, .begin = 0});
+  add_layer_rule(map, "mlp.up", "mlp.gate_up_proj",
+                 {.group_rows = 2 * spec.ffn, .begin = spec.ffn});
   return map;
 }
 

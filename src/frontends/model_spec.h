@@ -61,19 +61,19 @@ struct Rope {
   int64_t rotary = 0;            // leading elements of a head that turn; even
   std::string pairing = "half";  // as attribute `pairing` of op rope
   RopeScaling scaling = RopeScaling::none;
-  double factor = 1.0;                                   // linear, llama3, yarn
-  double low_freq_factor = 1.0, high_freq_factor = 4.0;  // llama3
-  double beta_fast = 32.0, beta_slow = 1.0;              // yarn
-  bool truncate = true;                                  // yarn
+  double factor = 1.0;                                        // linear, llama3, yarn
+  double low_freq_factor = 1.0, high_freq_factor = 4.0;       // llama3
+  double beta_fast = 32.0, beta_slow = 1.0;                   // yarn
+  bool truncate = true;                                       // yarn
   std::vector<double> short_factors = {}, long_factors = {};  // longrope: rotary / 2 each
   int64_t original_max_positions = 0;                         // llama3, yarn, longrope
-  double attention_factor = 1.0;                         // cos and sin are multiplied by it
+  double attention_factor = 1.0;                              // cos and sin are multiplied by it
   friend bool operator==(const Rope&, const Rope&) = default;
 };
 
 /// A cache of bounded size: the first `sink` tokens and the last `window` others, the current one
-/// among them. Keys are stored before rotation and turned by their place in the cache, as if the text
-/// had no more tokens than that (attention sinks: Xiao et al., StreamingLLM, 2023).
+/// among them. Keys are stored before rotation and turned by their place in the cache, as if the
+/// text had no more tokens than that (attention sinks: Xiao et al., StreamingLLM, 2023).
 struct StreamingCache {
   int64_t sink = 4;
   int64_t window = 1020;
@@ -116,8 +116,8 @@ struct ModelSpec {
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false;
   bool attention_out_bias = false;
-  double attention_scale = 0.0;         // of q·k
-  bool scale_by_inverse_layer = false;  // layer i divides attention_scale by i + 1
+  double attention_scale = 0.0;             // of q·k
+  bool scale_by_inverse_layer = false;      // layer i divides attention_scale by i + 1
   std::optional<double> attention_softcap;  // scores = cap * tanh(scores / cap)
   std::optional<int64_t> window;            // keys a query sees, itself included
   std::vector<bool> windowed;               // the layers with the window; empty: all
@@ -167,7 +167,7 @@ std::vector<double> rope_frequencies(const Rope& rope, int64_t max_positions);
 ///   fused q|k|v blocks:             groups = 1, group_rows = all rows
 ///   q, k, v interleaved per head:   groups = heads, group_rows = 3 * head_dim
 struct TensorRule {
-  std::string tensor;  // "{p}" stands for the checkpoint's prefix, "{i}" for the layer
+  std::string tensor = {};  // "{p}" stands for the checkpoint's prefix, "{i}" for the layer
   bool transposed = false;
   int64_t groups = 1;
   int64_t group_rows = 0;  // 0: the tensor is the whole weight
