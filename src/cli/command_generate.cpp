@@ -106,7 +106,7 @@ class Printer {
   }
   Status finish() {
     SINTER_LET(text, stream_.finish());
-    print_result(text + "\n");
+    print_now(text + "\n");
     return {};
   }
 
