@@ -90,7 +90,7 @@ TEST_CASE("golden kernels equal the host evaluator bit for bit") {
       const Status status = check_kernel(*shim, *kernel, symbols, values, pointers);
       CHECK_MESSAGE(status.has_value(), (kernel->name + ": " + (status ? "" : status.error().message())));
     }
-    CHECK(kernels.size() >= 7 * golden.dtypes.size());  // three types, fused and unfused, all entries
+    CHECK(kernels.size() >= 7 * golden.dtypes.size());  // fused and unfused, all entries
   }
 }
 
