@@ -18,7 +18,7 @@ constexpr int64_t kThreads = 256;
 /// Chunks of a stage, as code.
 std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
   if (width.is_constant())
-    return fmt::format("{}", width.constant() / 8 + (width.constant() % 8 != 0));
+    return fmt::format("{}", ceil_div(width.constant(), 8));
   if (const auto exact = width.divide_exactly(SymExpr(8))) return space.size_code(*exact, false);
   return fmt::format("({} + 7) / 8", space.size_code(width));
 }

@@ -42,7 +42,7 @@ class RowKernel {
   int64_t lanes_per_thread() const { return stage_->lanes == 0 ? 1 : stage_->lanes / owners(); }
   RowProblem::Stage problem_stage() const {
     const int64_t width = stage_->width.upper_bound(space_.symbols());
-    return {.lanes = stage_->lanes, .chunks = width / 8 + (width % 8 != 0)};
+    return {.lanes = stage_->lanes, .chunks = ceil_div(width, 8)};
   }
 
   const GroupForm& form_;

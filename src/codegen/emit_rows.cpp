@@ -14,7 +14,7 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     const int64_t width = form.stages[s].width.upper_bound(symbols);
     RowProblem::Stage stage{.lanes = form.stages[s].lanes,
-                            .chunks = width / 8 + (width % 8 != 0),
+                            .chunks = ceil_div(width, 8),
                             .symbolic = !form.stages[s].width.is_constant()};
     for (uint32_t pass = 1; pass < form.passes(); ++pass) {
       int64_t bytes = 0;

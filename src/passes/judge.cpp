@@ -139,7 +139,7 @@ RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members,
     if (at == widths.end()) {
       widths.push_back(width);
       const int64_t elements = width.upper_bound(symbols_);
-      problem.stages.push_back({.chunks = elements / kChunk + (elements % kChunk != 0),
+      problem.stages.push_back({.chunks = ceil_div(elements, kChunk),
                                 .symbolic = !width.is_constant()});
     }
     if (!facts.reduces) continue;

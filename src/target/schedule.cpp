@@ -31,8 +31,6 @@ constexpr int64_t kManyRows = 64;
 constexpr int64_t kChunksOfManyRows = 4;
 constexpr int64_t kThreadsOfManyRows = 256;
 
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
 bool fits_on_chip(const RowProblem& problem, const RowConfig& config,
                   const DeviceDescription& device) {
   int64_t kept = 0;  // registers

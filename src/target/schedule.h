@@ -8,6 +8,9 @@
 
 namespace sinter {
 
+/// a / b, rounded up; neither is negative.
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
 /// What a row kernel has to do, independent of its text.
 struct RowProblem {
   /// Elements of a row that are walked together; a row has one such stage or several.
@@ -37,8 +40,7 @@ struct RowConfig {
   }
   /// Chunks of a stage that one thread walks.
   int64_t chunks_per_thread(const RowProblem::Stage& stage) const {
-    const int64_t n = owners(stage.lanes);
-    return stage.chunks / n + (stage.chunks % n != 0);
+    return ceil_div(stage.chunks, owners(stage.lanes));
   }
 };
 
