@@ -36,12 +36,7 @@ WeightMap bert_weight_map() {
 Result<HfModel> read_hf_bert(HfConfig& config) {
   ModelSpec spec;
   spec.encoder = true;
-  SINTER_TRY(config.size(spec.vocabulary, "vocabulary", {"vocab_size"}));
-  SINTER_TRY(config.size(spec.hidden, "hidden", {"hidden_size"}));
-  SINTER_TRY(config.size(spec.layers, "layers", {"num_hidden_layers"}));
-  SINTER_TRY(config.size(spec.heads, "heads", {"num_attention_heads"}));
-  SINTER_TRY(config.size(spec.ffn, "ffn", {"intermediate_size"}));
-  SINTER_TRY(config.size(spec.max_positions, "max_positions", {"max_position_embeddings"}));
+  SINTER_TRY(config.sizes(spec));
   SINTER_TRY(config.size(spec.token_types, "token_types", {"type_vocab_size"}, 2));
   SINTER_TRY(config.head_dim(spec, {}));
   spec.kv_heads = spec.heads;

@@ -39,6 +39,8 @@ class HfConfig {
   // Each fills `out`; without a fallback the key is required.
   Status size(int64_t& out, std::string_view field, const Keys& keys,
               std::optional<int64_t> fallback = std::nullopt);
+  /// The sizes that every model has, all required, under the names that most families use.
+  Status sizes(ModelSpec& spec);
   Status number(double& out, std::string_view field, const Keys& keys, double fallback);
   // Here null says that there is none; `absent` is what no key says.
   Status optional_size(std::optional<int64_t>& out, std::string_view field, const Keys& keys,

@@ -61,6 +61,15 @@ Status HfConfig::size(int64_t& out, std::string_view field, const Keys& keys,
   return {};
 }
 
+Status HfConfig::sizes(ModelSpec& spec) {
+  SINTER_TRY(size(spec.vocabulary, "vocabulary", {"vocab_size"}));
+  SINTER_TRY(size(spec.hidden, "hidden", {"hidden_size"}));
+  SINTER_TRY(size(spec.layers, "layers", {"num_hidden_layers"}));
+  SINTER_TRY(size(spec.heads, "heads", {"num_attention_heads"}));
+  SINTER_TRY(size(spec.ffn, "ffn", {"intermediate_size"}));
+  return size(spec.max_positions, "max_positions", {"max_position_embeddings"});
+}
+
 Status HfConfig::number(double& out, std::string_view field, const Keys& keys, double fallback) {
   SINTER_LET(view, find(field, keys));
   SINTER_LET(value, view.number_or(fallback));

@@ -43,12 +43,7 @@ Status refuse_lone_copy(HfConfig& config, std::string_view own, std::string_view
 
 Result<HfModel> read_hf_gpt_neox(HfConfig& config) {
   ModelSpec spec;
-  SINTER_TRY(config.size(spec.vocabulary, "vocabulary", {"vocab_size"}));
-  SINTER_TRY(config.size(spec.hidden, "hidden", {"hidden_size"}));
-  SINTER_TRY(config.size(spec.layers, "layers", {"num_hidden_layers"}));
-  SINTER_TRY(config.size(spec.heads, "heads", {"num_attention_heads"}));
-  SINTER_TRY(config.size(spec.ffn, "ffn", {"intermediate_size"}));
-  SINTER_TRY(config.size(spec.max_positions, "max_positions", {"max_position_embeddings"}));
+  SINTER_TRY(config.sizes(spec));
   SINTER_TRY(config.head_dim(spec, {}));
   spec.kv_heads = spec.heads;
   SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"layer_norm_eps"}, 1e-5));
