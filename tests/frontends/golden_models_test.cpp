@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "frontends/build_model.h"
+#include "frontends/golden_decoders.h"
 #include "frontends/load_model.h"
 #include "frontends/safetensors.h"
 #include "runtime/host_eval.h"
@@ -163,34 +164,7 @@ void check_golden(const std::string& name, const LoadOptions& options = {}) {
 }
 
 TEST_CASE("decoders of every family") {
-  for (const char* name : {"falcon_multi_query",
-                           "falcon_new_two_norms",
-                           "falcon_sequential",
-                           "gemma2",
-                           "gemma3_text",
-                           "gpt2",
-                           "gpt2_switches",
-                           "gpt_neox_no_bias_full_rotary",
-                           "gpt_neox_parallel",
-                           "gpt_neox_sequential",
-                           "llama",
-                           "llama3_gqa_scaled_rope",
-                           "llama_bias_yarn",
-                           "llama_linear_gelu",
-                           "mistral_window",
-                           "olmo2",
-                           "opt",
-                           "opt_no_bias_no_final_norm",
-                           "opt_post_norm_projected",
-                           "phi",
-                           "phi3",
-                           "phi3_longrope_short",
-                           "phi_qk_norm_grouped",
-                           "qwen2",
-                           "qwen2_mixed_windows",
-                           "qwen3",
-                           "qwen3_bias_windows"})
-    check_golden(name);
+  for (const char* name : kGoldenDecoders) check_golden(name);
 }
 
 TEST_CASE("texts beyond the original context have the long factors") {

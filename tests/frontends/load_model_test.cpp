@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "frontends/config_text.h"
+#include "frontends/golden_decoders.h"
 #include "frontends/safetensors.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
@@ -64,28 +65,7 @@ std::string load_error(const TemporaryFolder& folder, const std::string& file = 
 }
 
 TEST_CASE("golden models: every tensor of the file is used, with its shape") {
-  for (const char* name : {"falcon_multi_query",
-                           "falcon_new_two_norms",
-                           "falcon_sequential",
-                           "gemma2",
-                           "gemma3_text",
-                           "gpt2",
-                           "gpt_neox_parallel",
-                           "gpt_neox_sequential",
-                           "llama",
-                           "llama3_gqa_scaled_rope",
-                           "llama_bias_yarn",
-                           "mistral_window",
-                           "olmo2",
-                           "opt",
-                           "opt_no_bias_no_final_norm",
-                           "opt_post_norm_projected",
-                           "phi",
-                           "phi3",
-                           "phi_qk_norm_grouped",
-                           "qwen2",
-                           "qwen3",
-                           "qwen3_bias_windows"}) {
+  for (const char* name : kGoldenDecoders) {
     CAPTURE(name);
     auto model = load_model((kGolden / name).string());
     REQUIRE_MESSAGE(model, message_of(model));

@@ -1,0 +1,34 @@
+// The decoders of tests/golden whose references hold for a model that is loaded without options.
+#pragma once
+
+namespace sinter {
+
+inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
+                                                  "falcon_new_two_norms",
+                                                  "falcon_sequential",
+                                                  "gemma2",
+                                                  "gemma3_text",
+                                                  "gpt2",
+                                                  "gpt2_switches",
+                                                  "gpt_neox_no_bias_full_rotary",
+                                                  "gpt_neox_parallel",
+                                                  "gpt_neox_sequential",
+                                                  "llama",
+                                                  "llama3_gqa_scaled_rope",
+                                                  "llama_bias_yarn",
+                                                  "llama_linear_gelu",
+                                                  "mistral_window",
+                                                  "olmo2",
+                                                  "opt",
+                                                  "opt_no_bias_no_final_norm",
+                                                  "opt_post_norm_projected",
+                                                  "phi",
+                                                  "phi3",
+                                                  "phi3_longrope_short",
+                                                  "phi_qk_norm_grouped",
+                                                  "qwen2",
+                                                  "qwen2_mixed_windows",
+                                                  "qwen3",
+                                                  "qwen3_bias_windows"};
+
+}  // namespace sinter
