@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "frontends/llama2c_bytes.h"
 #include "frontends/small_files.h"
 
 namespace sinter {
@@ -28,20 +29,8 @@ struct Checkpoint {
   }
 
   std::string bytes() const {
-    std::string result;
-    const auto put = [&](const auto& value) {
-      result.append(reinterpret_cast<const char*>(&value), sizeof value);
-    };
-    if (version > 0) {
-      put(uint32_t{0x616b3432});
-      put(version);
-    }
-    put(fields);
-    if (version > 0) {
-      put(shared);
-      result.resize(256, '\0');
-    }
-    for (int64_t i = 0; i < body_floats(); ++i) put(static_cast<float>(i));  // each says its place
+    std::string result =
+        testing::llama2c_bytes(fields, version, shared, static_cast<size_t>(body_floats()));
     result.resize(static_cast<size_t>(static_cast<int64_t>(result.size()) + extra_bytes), 'x');
     return result;
   }

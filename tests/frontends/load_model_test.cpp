@@ -1,4 +1,5 @@
-// load_model on the golden models, and on folders that are not quite models.
+// load_model on the golden models, and on folders that are not quite models. One file: its cases
+// alter the same small models by the same few functions.
 #include "frontends/load_model.h"
 
 #include <doctest/doctest.h>
@@ -118,8 +119,8 @@ TEST_CASE("fused projections are cut without holes or overlaps") {
 }
 
 TEST_CASE("options: element type and stand-in weights") {
-  auto model =
-      load_model((kGolden / "llama").string(), {.dtype = DType::bf16, .random_weights = {}, .streaming = {}});
+  auto model = load_model((kGolden / "llama").string(),
+                          {.dtype = DType::bf16, .random_weights = {}, .streaming = {}});
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->dtype == DType::bf16);
   const Weight& embed = *model->module.find_weight("embed.weight");
@@ -141,7 +142,8 @@ TEST_CASE("a folder with a config alone has no weights") {
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(!model->tensors);
-  CHECK(load_model(folder.path().string(), {.dtype = {}, .random_weights = 1, .streaming = {}})->tensors);
+  CHECK(load_model(folder.path().string(), {.dtype = {}, .random_weights = 1, .streaming = {}})
+            ->tensors);
 }
 
 TEST_CASE("a checkpoint without an output projection is tied") {
@@ -176,8 +178,9 @@ TEST_CASE("a tied model's output projection must be the embedding table, once we
   CHECK(!model->module.find_weight("lm_head.weight"));
   const std::string file = (folder.path() / "model.safetensors").string();
   CHECK(read_table(*model) ==
-        file + ": tensor lm_head.weight differs from model.embed_tokens.weight, but the config "
-               "says that they are one; say tie_word_embeddings: false, or remove lm_head.weight");
+        file +
+            ": tensor lm_head.weight differs from model.embed_tokens.weight, but the config "
+            "says that they are one; say tie_word_embeddings: false, or remove lm_head.weight");
   const TemporaryFolder apart = golden_with("llama", "tie_word_embeddings", "false");
   CHECK(read_table(*load_model(apart.path().string())) == "no error");
 }
@@ -347,8 +350,7 @@ TEST_CASE("the last token of a text is not fed") {
   options.context = 49;
   const LoadedModel model = *load_model(folder, options);
   CHECK(context_note(model, 48) == "");
-  CHECK(context_note(model, 49) ==
-        "a text of 49 tokens exceeds 48: long factors for all of them");
+  CHECK(context_note(model, 49) == "a text of 49 tokens exceeds 48: long factors for all of them");
 }
 
 TEST_CASE("a text of the long kind asks for the factors that belong to it") {
@@ -394,8 +396,8 @@ TEST_CASE("a module in text form") {
   CHECK(!loaded->spec);
   CHECK(!loaded->tensors);
   CHECK(print_module(loaded->module) == print_module(model.module));
-  auto random =
-      load_model((folder.path() / "llama.sir").string(), {.dtype = {}, .random_weights = 3, .streaming = {}});
+  auto random = load_model((folder.path() / "llama.sir").string(),
+                           {.dtype = {}, .random_weights = 3, .streaming = {}});
   REQUIRE(random);
   CHECK(random->tensors->find("model.norm.weight") == TensorType{DType::f32, {64}});
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "frontends/build_model.h"
+#include "frontends/llama2c_bytes.h"
 #include "frontends/llama2c_spec.h"
 #include "frontends/shards.h"
 #include "fuzz/reading.h"
@@ -133,31 +134,13 @@ Outcome read_llama2c(std::string_view bytes) {
 }
 
 std::vector<std::string> llama2c_seeds() {
-  // dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len; floats of the body
-  const auto file = [](std::array<int32_t, 7> fields, int32_t version, uint8_t shared,
-                       size_t floats) {
-    std::string bytes;
-    const auto put = [&](const auto& value) {
-      bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-    };
-    if (version > 0) {
-      put(uint32_t{0x616b3432});
-      put(version);
-    }
-    put(fields);
-    if (version > 0) {
-      put(shared);
-      bytes.resize(256, '\0');
-    }
-    for (size_t i = 0; i < floats; ++i) put(static_cast<float>(i));
-    return bytes;
-  };
+  using testing::llama2c_bytes;
   // One layer of width 4, two heads that share keys, an MLP of 2, 3 tokens, 4 positions.
   const size_t shared = 3 * 4 + 4 + 4 + 16 + 2 * 8 + 16 + 3 * 8 + 4;
-  return {file({4, 2, 1, 2, 1, 3, 4}, 0, 1, shared + 4 * 2),
-          file({4, 2, 1, 2, 1, -3, 4}, 0, 0, shared + 4 * 2 + 12),
-          file({4, 2, 1, 2, 1, 3, 4}, 1, 1, shared),
-          file({4, 2, 1, 2, 1, 3, 4}, 1, 0, shared + 12)};
+  return {llama2c_bytes({4, 2, 1, 2, 1, 3, 4}, 0, 1, shared + 4 * 2),
+          llama2c_bytes({4, 2, 1, 2, 1, -3, 4}, 0, 0, shared + 4 * 2 + 12),
+          llama2c_bytes({4, 2, 1, 2, 1, 3, 4}, 1, 1, shared),
+          llama2c_bytes({4, 2, 1, 2, 1, 3, 4}, 1, 0, shared + 12)};
 }
 
 }  // namespace sinter::fuzz
