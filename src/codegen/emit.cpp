@@ -92,6 +92,8 @@ Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::Arr
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
     return emit_opaque(group, symbols, parameters);
+  if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
+    return emit_matvec(group, symbols, parameters, device);
   SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
   return form.reduces ? emit_rows(form, symbols, parameters, device) : emit_elements(form, symbols, parameters);
 }
@@ -117,7 +119,7 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            body.includes + "using namespace sinter;\n\n" + body.globals;
   const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()), indented(body.text));
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()), indented(body.before_wait + body.text));
   const std::string bounds =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", body.launch.threads);
   // Kernels of other symbols are other kernels, even with the same text.

@@ -205,7 +205,7 @@ class Analysis {
 }  // namespace
 
 Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
-                                llvm::ArrayRef<Symbol> symbols) {
+                                llvm::ArrayRef<Symbol> symbols, bool by_rows) {
   SINTER_TRY(check_ops(group));
   GroupForm form;
   form.graph = decompose_all(group, symbols);
@@ -233,6 +233,8 @@ Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
           form.prefix = Dims(DimsRef(op.type.dims).take_front(kept));
     }
   }
+  if (by_rows && !form.reduces && !form.graph.outputs.empty())
+    form.prefix = Dims(DimsRef(form.graph[form.stored(form.graph.outputs[0])].type.dims).take_front(prefix_rank));
   SINTER_TRY(Analysis(form).run());
   return form;
 }

@@ -27,7 +27,7 @@ struct Task {
 
 struct GroupForm {
   Graph graph;  // primitives; inputs and outputs as in the group
-  Dims prefix;  // the rows; empty if the group has no reductions: then everything is one "row"
+  Dims prefix;  // the rows; empty if the group is not cut into rows: then everything is one "row"
   std::vector<Stage> stages;
   std::vector<Task> tasks;  // by pass, then stage, then op
   bool reduces = false;
@@ -44,7 +44,8 @@ struct GroupForm {
 };
 
 /// Fails on ops that a row or pointwise kernel cannot compute, and where members share no rows.
+/// `by_rows`: groups without reductions are cut into rows as well.
 Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
-                                llvm::ArrayRef<Symbol> symbols);
+                                llvm::ArrayRef<Symbol> symbols, bool by_rows = false);
 
 }  // namespace sinter

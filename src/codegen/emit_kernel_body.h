@@ -11,15 +11,26 @@ namespace sinter {
 struct KernelBody {
   std::string includes = "#include \"sinter/reduce.cuh\"\n#include \"sinter/vector.cuh\"\n";
   std::string globals;  // definitions before the function
-  std::string text;     // between the function's braces
+  std::string before_wait;  // between the function's braces, before the wait for earlier kernels
+  std::string text;         // and after it
   Launch launch;
 };
 
 /// `parameters`: symbols in the order of the kernel's parameters.
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device);
+/// The text for one row by all threads of a block, which declares `row` and `thread` in front and
+/// puts a barrier between rows. Results but the first are written by the first block alone.
+Result<KernelBody> emit_row_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                     llvm::ArrayRef<SymbolId> parameters, int64_t threads,
+                                     const DeviceDescription& device);
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                  llvm::ArrayRef<SymbolId> parameters);
+
+/// The kernel of a group around a matvec: rows in front of it, elements behind it.
+Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                               llvm::ArrayRef<SymbolId> parameters,
+                               const DeviceDescription& device);
 
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,

@@ -21,6 +21,14 @@
 
 namespace sinter {
 
+namespace {
+
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() ? b : a + " && " + b;
+}
+
+}  // namespace
+
 void RowKernel::open_reductions(llvm::ArrayRef<Task> tasks) {
   for (const Task& task : tasks) {
     if (task.output >= 0) continue;
@@ -105,13 +113,13 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
   std::string guard = config_.rows_per_block > 1 ? "live" : "";
   const int64_t storing = stage_->axes.empty() ? 1 : owners();
   if (storing < config_.threads_per_row)
-    guard += fmt::format("{}thread < {}", guard.empty() ? "" : " && ", storing);
+    guard = joined(guard, fmt::format("thread < {}", storing));
   if (!stage_->width.is(0)) {
     const int64_t lanes = lanes_per_thread();
     const std::string lane = lanes == 1 ? "0" : kept_ ? fmt::format("j % {}", lanes) : "j";
     for (const Task& task : tasks) {
       if (task.output >= 0)
-        values_.store(task, guard);
+        values_.store(task, task.output > 0 && !side_guard_.empty() ? joined(guard, side_guard_) : guard);
       else if (!stage_->axes.empty())
         take(task, lane);
     }
@@ -143,9 +151,12 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
       row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
+std::string RowKernel::shared_memory() const {
+  return shared_floats_ == 0 ? "" : fmt::format("__shared__ float shared[{}];\n", shared_floats_);
+}
+
 std::string RowKernel::preamble() const {
-  std::string text;
-  if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
+  std::string text = shared_memory();
   if (config_.rows_per_block == 1)
     return text + "const int thread = threadIdx.x;\nconst long long row = blockIdx.x;\n" +
            space_.row_axes();
@@ -159,16 +170,28 @@ std::string RowKernel::preamble() const {
   return text + space_.row_axes();
 }
 
-Result<KernelBody> RowKernel::emit() {
-  const SymExpr rows = volume(form_.prefix);
-  if (!rows.is(0))
+Status RowKernel::walk_all() {
+  if (!volume(form_.prefix).is(0))
     for (uint32_t pass = 0; pass < form_.passes(); ++pass)
       for (uint32_t stage = 0; stage < form_.stages.size(); ++stage) walk(stage, pass);
   if (values_.error()) return tl::make_unexpected(*values_.error());
+  return {};
+}
+
+Result<KernelBody> RowKernel::emit_in_block() {
+  SINTER_TRY(walk_all());
+  KernelBody body;
+  body.globals = values_.globals();
+  body.text = shared_memory() + space_.row_axes() + row_.text;
+  return body;
+}
+
+Result<KernelBody> RowKernel::emit() {
+  SINTER_TRY(walk_all());
   KernelBody body;
   body.globals = values_.globals();
   if (!row_.text.empty()) body.text = preamble() + row_.text;
-  body.launch.rows = rows;
+  body.launch.rows = volume(form_.prefix);
   body.launch.items_per_block = config_.rows_per_block;
   body.launch.threads = config_.threads;
   return body;

@@ -13,9 +13,12 @@ struct Residents {
 
 class RowKernel {
  public:
+  /// `side_guard`: when results but the first are written (empty: always).
   RowKernel(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, Residents* residents)
-      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config) {
+            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, Residents* residents,
+            std::string side_guard = {})
+      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config),
+        side_guard_(std::move(side_guard)) {
     if (!residents) return;
     kept_ = &residents->kept;
     early_ = residents->early;
@@ -23,6 +26,9 @@ class RowKernel {
   }
 
   Result<KernelBody> emit();
+  /// The text alone, for a `row` and `thread` that the caller declares; all threads of a block walk
+  /// one row. Between rows the caller puts a barrier.
+  Result<KernelBody> emit_in_block();
   std::vector<ValueEmitter::EarlyLoad> early_loads() const { return values_.early_loads(); }
 
  private:
@@ -32,6 +38,8 @@ class RowKernel {
   void close_reductions(llvm::ArrayRef<Task> tasks);
   std::string loop(const std::string& body, bool reduces);
   void declare_kept(uint32_t stage, uint32_t pass);
+  Status walk_all();
+  std::string shared_memory() const;
   std::string preamble() const;
 
   const Op& op(const Task& task) const { return form_.graph[task.value]; }
@@ -49,6 +57,7 @@ class RowKernel {
   LoopSpace space_;
   ValueEmitter values_;
   const RowConfig& config_;
+  std::string side_guard_;
   std::map<std::string, KeptValue>* kept_ = nullptr;  // null: looped
   llvm::ArrayRef<ValueEmitter::EarlyLoad> early_;
   CodeScope row_;

@@ -1,4 +1,6 @@
 // Which form a row kernel takes: trials of its text tell what would have to stay in registers.
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include "codegen/emit_row_kernel.h"
 #include "codegen/emit_scalar.h"
 
@@ -28,10 +30,16 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
   return problem;
 }
 
-}  // namespace
+using Scheduler = llvm::function_ref<std::optional<RowConfig>(const RowProblem&)>;
 
-Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
+/// A configuration, and what stays in registers with it.
+struct RowPlan {
+  RowConfig config;
+  std::optional<Residents> residents;  // absent: looped
+};
+
+Result<RowPlan> plan_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                          llvm::ArrayRef<SymbolId> parameters, Scheduler schedule) {
   // Trials of the text tell what would stay in registers: as little as possible, or with early
   // loads.
   const RowConfig trial;
@@ -45,16 +53,40 @@ Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbo
   SINTER_TRY(RowKernel(form, symbols, parameters, trial, &all).emit());
 
   Residents* residents = &all;
-  auto config = schedule_rows(problem_of(form, all.kept, symbols), symbols, device);
+  auto config = schedule(problem_of(form, all.kept, symbols));
   if (config && !config->on_chip) {
     residents = &needed;
-    config = schedule_rows(problem_of(form, needed.kept, symbols), symbols, device);
+    config = schedule(problem_of(form, needed.kept, symbols));
   }
   if (!config)
-    return fail(fmt::format("no configuration of a row kernel fits {}", device.name), {},
+    return fail("no configuration of a row kernel fits the device", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  if (!config->on_chip) residents = nullptr;
-  return RowKernel(form, symbols, parameters, *config, residents).emit();
+  RowPlan plan{*config, {}};
+  if (config->on_chip) plan.residents = std::move(*residents);
+  return plan;
+}
+
+}  // namespace
+
+Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
+  const auto schedule = [&](const RowProblem& problem) {
+    return schedule_rows(problem, symbols, device);
+  };
+  SINTER_LET(plan, plan_rows(form, symbols, parameters, schedule));
+  Residents* residents = plan.residents ? &*plan.residents : nullptr;
+  return RowKernel(form, symbols, parameters, plan.config, residents).emit();
+}
+
+Result<KernelBody> emit_row_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                     llvm::ArrayRef<SymbolId> parameters, int64_t threads,
+                                     const DeviceDescription& device) {
+  const auto schedule = [&](const RowProblem& problem) {
+    return std::optional(schedule_row_in_block(problem, threads, device));
+  };
+  SINTER_LET(plan, plan_rows(form, symbols, parameters, schedule));
+  Residents* residents = plan.residents ? &*plan.residents : nullptr;
+  return RowKernel(form, symbols, parameters, plan.config, residents, "blockIdx.x == 0").emit_in_block();
 }
 
 }  // namespace sinter

@@ -24,7 +24,7 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const IndexExpr at = address(task, coords);
   const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
   if (fault(Fault::missing_output_write)) return;
-  if (current_ == &element_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
+  if (current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
     std::string chunk = element.ends_with("[e]") ? element.substr(0, element.size() - 3) : "";
     if (chunk.empty()) {
       chunk = fmt::format("o{}", task.output);

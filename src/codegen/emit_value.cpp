@@ -39,10 +39,11 @@ std::string ValueEmitter::give_up(std::string what) {
   return "0";
 }
 
-void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail) {
+void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single) {
   stage_ = stage;
   pass_ = pass;
   tail_ = tail;
+  single_ = single;
   after_.clear();
   space_.enter(stage);
   chunk_ = CodeScope{&row, Level::chunk, {}, {}, {}};
@@ -51,7 +52,9 @@ void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail
 }
 
 std::string ValueEmitter::close() {
-  return space_.take_chunk_axes() + chunk_.text + element_loop(element_.text) + after_;
+  const std::string elements =
+      single_ ? "constexpr int e = 0;\n" + element_.text : element_loop(element_.text);
+  return space_.take_chunk_axes() + chunk_.text + elements + after_;
 }
 
 std::string ValueEmitter::element_loop(const std::string& body) const {
@@ -215,7 +218,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   const Level level = space_.level(coords);
   const auto input = llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin();
   CodeScope& chunk = current_->place(Level::chunk);
-  if (level == Level::element && chunk.level == Level::chunk &&
+  if (level == Level::element && chunk.level == Level::chunk && !single_ &&
       space_.contiguous(at, chunk_alignment(type.dtype))) {
     const KeptValue* kept = kept_here(key, chunk, Level::element, type.dtype);
     const std::string name =

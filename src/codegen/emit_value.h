@@ -29,9 +29,10 @@ class ValueEmitter {
 
   /// Begins to write the body for one element of `stage` in `pass`; `row` is the scope around the
   /// loop. `tail`: only the first `valid` elements of a chunk exist. A stage of one element has no
-  /// loop: its statements go to `row` itself.
-  void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail);
-  /// The body of the loop over chunks, complete.
+  /// loop: its statements go to `row` itself. `single`: the body is for the one element `i`, which
+  /// need not begin a chunk.
+  void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single = false);
+  /// The body of the loop over chunks, or for the single element, complete.
   std::string close();
 
   std::string value(ValueId id, const IndexMap& coords);
@@ -101,7 +102,7 @@ class ValueEmitter {
   std::string after_;  // stores of whole chunks
   std::vector<EarlyLoad> early_loads_;
   uint32_t stage_ = 0, pass_ = 0;
-  bool tail_ = false;
+  bool tail_ = false, single_ = false;
 
   uint32_t next_ = 0;
   std::map<uint32_t, std::string> tables_;

@@ -78,7 +78,7 @@ double prefill_operations(const Module& module, const ModelSpec& spec, int64_t s
   double total = 0;
   if (const Entry* entry = module.find_entry("prefill"))
     for (const Op& op : entry->graph.ops())
-      if (op.kind == OpKind::linear)
+      if (op.kind == OpKind::linear || op.kind == OpKind::matvec)
         total += 2 * elements(op.type, sizes) *
                  extent(entry->graph[op.operands[0]].type.dims.back(), sizes);
   // Query i of a sequence sees min(i + 1, window) keys.

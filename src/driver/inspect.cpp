@@ -40,12 +40,14 @@ class OpCosts {
       case OpClass::composite:
         return composite_flops(graph, op);
       case OpClass::contraction:
+      case OpClass::anchor:
       case OpClass::opaque:
         break;
       default:
         return 0;
     }
-    if (op.kind == OpKind::linear) return 2 * elements(op.type) * extent(operand(0).dims.back());
+    if (op.kind == OpKind::linear || op.kind == OpKind::matvec)
+      return 2 * elements(op.type) * extent(operand(0).dims.back());
     if (op.kind == OpKind::einsum) return einsum_flops(graph, op);
     if (op.kind == OpKind::attention_merge || op.kind == OpKind::sample) return elements(operand(0));
     // Attention: scores, then the sum of values; every token against all visible rows.
@@ -104,6 +106,7 @@ class OpCosts {
 std::string class_of(const Op& op) {
   switch (op.kind) {
     case OpKind::linear:
+    case OpKind::matvec:
     case OpKind::einsum: {
       const size_t dot = op.name.find('.');
       return layer_of(op.name) < 0 ? op.name : op.name.substr(dot + 1);

@@ -67,7 +67,7 @@ void add_kernel(const Kernel& kernel, const Sizes& sizes, double visible_rows, S
     if (is_attention(op)) {
       cost.read_bytes -= unseen_bytes(graph, op, sizes, visible_rows);
       cost.flops += attention_flops(graph, op, sizes, visible_rows);
-    } else if (op.kind == OpKind::linear) {
+    } else if (op.kind == OpKind::linear || op.kind == OpKind::matvec) {
       cost.flops += 2 * sizes.elements(op.type) * sizes.of(graph[op.operands[0]].type.dims.back());
     }
   }

@@ -26,7 +26,7 @@ namespace sinter {
   X(scale, double)          /* of attention scores */                                         \
   X(softcap, double)        /* scores = softcap * tanh(scores / softcap); absent: none */     \
   X(window, int64_t)        /* keys a query sees, itself included; absent: all before it */   \
-  X(splits, int64_t)        /* parts of the visible keys that are attended to apart */          \
+  X(splits, int64_t)        /* parts of the keys, or of a matrix row, that are summed apart */  \
   X(rotary, int64_t)        /* leading elements of a head that rotate; even */                \
   X(pairing, std::string)   /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */        \
   X(spec, std::string)      /* einsum, "nkgd,tkd->kgnt" */                                    \

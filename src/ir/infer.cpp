@@ -16,7 +16,8 @@
 //   C13  reduce, norm, softmax: float operands of rank >= 1
 //   C14  norm: weight and bias [D] of the operand's element type, D a constant >= 1
 //   C15  rope: x [N, H, hd], cos and sin [N, rotary/2] of one float type; rotary even, 2 .. hd
-//   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants
+//   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; matvec: x of
+//        rank 2, K a multiple of 8
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
 //   C18  attention: the shapes that ops.def lists; kv_heads divides heads; scale finite;
 //        softcap > 0, finite; window >= 1
@@ -30,6 +31,8 @@
 #include <set>
 
 #include "ir/attention_order.h"
+#include "ir/matvec_order.h"
+#include "ir/reduction_order.h"
 #include "ir/sampling.h"
 #include "ir/sym_expr.h"
 
@@ -65,6 +68,7 @@ struct Inference {
   Result<TensorType> composite() const;
   Result<TensorType> rope() const;
   Result<TensorType> linear() const;
+  Result<TensorType> matvec() const;
   Result<TensorType> einsum() const;
   Status check_scores() const;
   Result<TensorType> attention_softmax() const;
@@ -303,6 +307,17 @@ Result<TensorType> Inference::linear() const {
   return result;
 }
 
+Result<TensorType> Inference::matvec() const {
+  const TensorType &x = operands[0], &w = operands[1];
+  SINTER_LET(result, linear());
+  const int64_t splits = attrs.get<int64_t>(AttrName::splits);
+  if (splits < 1 || splits > kMostMatvecSplits)
+    return reject(16, fmt::format("{} splits, must be 1 to {}", splits, kMostMatvecSplits));
+  if (x.rank() != 2 || w.dims[1].constant() % kChunk != 0)
+    return reject(16, fmt::format("x {}, w {}: a matvec has rows of a multiple of 8 elements", show(x), show(w)));
+  return result;
+}
+
 Result<TensorType> Inference::einsum() const {
   const TensorType &a = operands[0], &b = operands[1];
   SINTER_LET(spec, parse_einsum(attrs.get<std::string>(AttrName::spec)));
@@ -429,6 +444,7 @@ Result<TensorType> Inference::infer() const {
     case OpClass::composite: return composite();
     case OpClass::contraction:
       return kind == OpKind::linear ? linear() : kind == OpKind::einsum ? einsum() : attention();
+    case OpClass::anchor: return matvec();
     case OpClass::opaque:
       return kind == OpKind::attention_split   ? attention_split()
              : kind == OpKind::attention_merge ? attention_merge()

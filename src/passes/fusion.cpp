@@ -46,6 +46,11 @@ FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
     GroupShape& shape = shapes_[i];
     shape.prefix = facts.dims;
     shape.closed = facts.closed;
+    if (facts.anchor) {
+      shape.anchor = ValueId{i};
+      shape.prefix.resize(1, Dim(1));
+      shape.row_prefix = 1;
+    }
     shape.lone = facts.reduces && !facts.kept_axes;
     shape.reduced = facts.reduced_upper_bound;
     if (facts.reduces) {

@@ -13,6 +13,7 @@ struct GroupShape {
   Dims prefix;                         // the leading axes that every member shares
   std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
   bool closed = false;
+  std::optional<ValueId> anchor;       // the matvec that the kernel is built around
   bool lone = false;                   // reduces over axes that are not trailing: a kernel alone
   uint32_t rows = 0;                   // leading axes that make a row of the kernel
   int64_t reduced = 0;                 // elements of the longest reduction, upper bound
@@ -46,6 +47,13 @@ class FusionState {
   Question question(ValueId a, ValueId b) const;
   std::optional<Verdict> constraints(const Question& q) const;
   std::optional<Verdict> space(Question& q) const;
+  /// Space and ports of a kernel around a matvec (judge_anchor.cpp).
+  std::optional<Verdict> around_anchor(Question& q) const;
+  /// The members that `last` depends on, and it; ascending.
+  llvm::SmallVector<ValueId, 8> up_to(ValueId last, llvm::ArrayRef<ValueId> members) const;
+  double anchored_seconds(llvm::ArrayRef<ValueId> members, ValueId anchor) const;
+  std::optional<Verdict> in_front(const Question& q) const;
+  std::optional<Verdict> behind(const Question& q, llvm::ArrayRef<ValueId> members) const;
   /// Shortens the merged kernel's rows until every read between members fits.
   std::optional<Verdict> cut_rows(Question& q) const;
   std::optional<Verdict> ports(const Question& q) const;

@@ -94,7 +94,9 @@ double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
       if (inside(r.root) || llvm::is_contained(read, r.root)) continue;
       read.push_back(r.root);
       // A gather, or a part of a larger value, moves at most what the reader computes.
-      total += std::min(bytes(r.root), static_cast<double>(size_bytes(graph_[r.root].type.dtype)) /
+      const bool whole = facts_[member.index].anchor;
+      total += whole ? bytes(r.root)
+                     : std::min(bytes(r.root), static_cast<double>(size_bytes(graph_[r.root].type.dtype)) /
                                            size_bytes(graph_[member].type.dtype) * bytes(member));
     }
     const bool stored =
@@ -152,6 +154,7 @@ RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members,
 }
 
 double FusionState::seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
+  if (shape.anchor) return anchored_seconds(members, *shape.anchor);
   const RowProblem problem = row_problem(members, shape);
   const auto config = schedule_rows(problem, symbols_, device_);
   if (!config) return INFINITY;
@@ -202,7 +205,9 @@ FusionState::Question FusionState::question(ValueId a, ValueId b) const {
 
 void FusionState::merge(ValueId a, ValueId b) {
   Question q = question(a, b);
-  SINTER_CHECK(!space(q) && !cut_rows(q), "{} and {} do not fit", name(a), name(b));
+  const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
+  const bool fits = anchored ? !around_anchor(q) : !space(q) && !cut_rows(q);
+  SINTER_CHECK(fits, "{} and {} do not fit", name(a), name(b));
   shapes_[dag_.merge(q.ga, q.gb)] = q.merged;
   ++accepted;
 }
@@ -216,14 +221,18 @@ void FusionState::add_witness(ValueId a, ValueId b, Verdict& verdict) const {
 Verdict FusionState::judge(ValueId a, ValueId b) const {
   Question q = question(a, b);
   if (auto verdict = constraints(q)) return *verdict;
-  std::optional<Verdict> refusal = space(q);
-  if (!refusal) refusal = cut_rows(q);
+  const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
+  std::optional<Verdict> refusal = anchored ? around_anchor(q) : space(q);
+  if (!refusal && !anchored) refusal = cut_rows(q);
   if (!refusal) refusal = states(q);
   if (!refusal && !fault(Fault::skipped_convexity) && dag_.path_outside(q.ga, q.gb))
     refusal = Verdict{Reason::convexity_path, "", {}, 0};
   if (!refusal) refusal = profit(q);
   if (refusal) return *refusal;
   Verdict verdict;
+  if (q.merged.anchor && up_to(*q.merged.anchor, q.members).size() > 1)
+    verdict.detail = fmt::format("what stands in front of {} is computed by each of its {} blocks",
+                                 name(*q.merged.anchor), device_.multiprocessors);
   verdict.saved_bytes =
       traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(q.members);
   return verdict;

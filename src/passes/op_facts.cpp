@@ -152,6 +152,16 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
       facts.reads.push_back({root_of(graph, operand), {}, {}, true});
     return facts;
   }
+  if (op_class(op) == OpClass::anchor) {
+    facts.anchor = true;
+    const Dims& x = graph[op.operands[0]].type.dims;
+    const ValueId root = root_of(graph, op.operands[0]);
+    facts.reads.push_back(
+        {root, resolve_access(graph, op.operands[0], identity_map(x.size()), x).coords, x, false});
+    for (ValueId operand : llvm::drop_begin(op.operands))
+      facts.reads.push_back({root_of(graph, operand), {}, {}, true});
+    return facts;
+  }
   Graph primitives;
   Builder builder(primitives, symbols);
   llvm::SmallVector<ValueId, 4> inputs;

@@ -19,6 +19,8 @@ struct OpFacts {
   Dims dims;
   llvm::SmallVector<Read, 4> reads;  // without repetition
   bool closed = false;  // nothing of the op's inside shows to a neighbour: contractions, opaque ops
+  /// A matvec: its first operand is read as a row, the others are no concern of a neighbour's.
+  bool anchor = false;
   bool reduces = false;
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.

@@ -2,6 +2,7 @@
 
 #include "ir/verifier.h"
 #include "passes/canonicalize.h"
+#include "passes/choose_matvec.h"
 #include "passes/expand_attention.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
@@ -18,6 +19,7 @@ void run_passes(Module& module, const PassObserver& observer) {
   run("canonicalize", canonicalize);
   run("merge_linears", merge_linears);
   run("expand_attention", expand_attention);
+  run("choose_matvec", choose_matvec);
   run("materialize", materialize);
   run("cleanup", canonicalize);
 }

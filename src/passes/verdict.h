@@ -17,6 +17,8 @@ namespace sinter {
   X(port_other_element, "port.other_element", "one reads elements that the other's threads do not hold") \
   X(port_gathered, "port.gathered", "one reads the other at places that are known only at run time") \
   X(state_version, "state.version", "one writes the state that the other reads")                 \
+  X(anchor_second, "anchor.second", "a kernel is built around one product")                       \
+  X(anchor_part, "anchor.part", "a block has a part of each row behind the product")              \
   X(convexity_path, "convexity.path", "a path leaves the kernel and comes back")                 \
   X(profit_configuration, "profit.configuration", "no kernel configuration fits the device")     \
   X(profit_slower, "profit.slower", "apart they are faster")                                     \

@@ -95,6 +95,7 @@ class Evaluation {
         return op.kind == OpKind::linear   ? eval_linear(call)
                : op.kind == OpKind::einsum ? eval_einsum(call)
                                            : eval_attention(call);
+      case OpClass::anchor: return eval_matvec(call);
       case OpClass::opaque:
         return op.kind == OpKind::attention_split   ? eval_attention_split(call)
                : op.kind == OpKind::attention_merge ? eval_attention_merge(call)

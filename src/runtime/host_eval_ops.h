@@ -41,6 +41,7 @@ Result<HostView> eval_embedding(const OpCall& call);
 Result<HostView> eval_append(const OpCall& call);
 Result<HostView> eval_reduce(const OpCall& call);
 Result<HostView> eval_linear(const OpCall& call);
+Result<HostView> eval_matvec(const OpCall& call);
 Result<HostView> eval_einsum(const OpCall& call);
 Result<HostView> eval_attention(const OpCall& call);
 Result<HostView> eval_attention_split(const OpCall& call);

@@ -18,6 +18,8 @@ struct DeviceDescription {
   double memory_bytes_per_s = 4.2e12;
   double tensor_flops_per_s = 7.5e14;  // 16-bit operands, float32 accumulation
   double launch_s = 2.0e-6;            // of one more kernel in a chain
+  int64_t most_shared_bytes = 227 * 1024;  // of a block that asks for them at its launch
+  double cache_bytes_per_s = 5.5e12;   // second level
 };
 
 /// "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"; others are an error listing them.

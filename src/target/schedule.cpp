@@ -20,6 +20,12 @@ constexpr int64_t kUnrolledChunks = 8;
 constexpr int64_t kRowThreads = 128;
 constexpr int64_t kShortRowThreads = 256;
 
+// Shared memory of a matvec's block: static memory of the reductions in front and the system's own;
+// the sums; rings of so many bytes in flight, where the device has bulk copies.
+constexpr int64_t kOtherBytes = 2048;
+constexpr int64_t kMostSumBytes = 32 * 1024;
+constexpr int64_t kLeastRingBytes = 65 * 1024;
+
 // Rows that fill a device need no threads beyond those that keep its memory busy: with several
 // chunks in each, blocks are small, several share a multiprocessor, and one loads while another
 // reduces. One H200, bf16, threads a row:
@@ -96,6 +102,46 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
       problem.reductions * most_lanes_per_thread * (config.threads / 32) * int64_t{sizeof(float)};
   if (shared_bytes > device.shared_bytes_per_block) return std::nullopt;
   config.on_chip = fits_on_chip(problem, config, device);
+  return config;
+}
+
+RowConfig schedule_row_in_block(const RowProblem& problem, int64_t threads,
+                                const DeviceDescription& device) {
+  RowConfig config;
+  config.threads_per_row = config.threads = threads;
+  config.on_chip = fits_on_chip(problem, config, device);
+  return config;
+}
+
+int64_t matvec_operand_limit(const DeviceDescription& device) {
+  const int64_t ring = device.compute_capability >= 90 ? kLeastRingBytes : 0;
+  return device.most_shared_bytes - kOtherBytes - kMostSumBytes - ring;
+}
+
+std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
+                                            int64_t element_bytes, int64_t splits, int64_t tokens,
+                                            const DeviceDescription& device) {
+  constexpr int64_t kStep = 256;  // elements of a warp's access
+  constexpr int64_t kPieceBytes = 2048;
+  MatvecConfig config;
+  config.shared_bytes = device.most_shared_bytes - kOtherBytes;
+  config.operand_bytes = matvec_operand_limit(device);
+  // A piece divides a warp's part of a row well.
+  const int64_t part = ceil_div(ceil_div(length, splits), kStep);  // in steps
+  const int64_t wanted = kPieceBytes / element_bytes / kStep;
+  int64_t best = wanted, waste = ceil_div(part, wanted) * wanted - part;
+  for (const int64_t steps : {wanted + 1, wanted - 1})
+    if (steps > 0 && ceil_div(part, steps) * steps - part < waste)
+      best = steps, waste = ceil_div(part, steps) * steps - part;
+  config.piece = std::min(best, part) * kStep;
+  const int64_t results = rows / units;
+  const auto sum_bytes = [&](int64_t blocks) {
+    return ceil_div(results, blocks) * units * splits * tokens * int64_t{sizeof(float)};
+  };
+  config.blocks = std::min(device.multiprocessors, results);
+  while (sum_bytes(config.blocks) > kMostSumBytes && config.blocks < results)
+    config.blocks = std::min(config.blocks + device.multiprocessors, results);
+  if (sum_bytes(config.blocks) > kMostSumBytes) return std::nullopt;
   return config;
 }
 

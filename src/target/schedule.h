@@ -52,4 +52,25 @@ bool has_many_rows(const SymExpr& rows, llvm::ArrayRef<Symbol> symbols);
 std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef<Symbol> symbols,
                                        const DeviceDescription& device);
 
+/// One row by all threads of a block, a multiple of 32.
+RowConfig schedule_row_in_block(const RowProblem& problem, int64_t threads,
+                                const DeviceDescription& device);
+
+/// How a matvec kernel streams its matrix; codegen/kernels/matvec.cuh says what the fields mean.
+struct MatvecConfig {
+  int64_t warps = 16;
+  int64_t piece = 1024;  // elements
+  int64_t shared_bytes = 0;
+  int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory
+  int64_t blocks = 132;
+};
+/// Bytes of shared memory that a matvec's operand may take: what is left keeps enough of the matrix
+/// in flight.
+int64_t matvec_operand_limit(const DeviceDescription& device);
+/// `rows` of `length` elements of `element_bytes`, cut into `splits` parts; rows r, r + rows / units,
+/// ... belong to one block. nullopt: the sums of `tokens` do not fit the device's shared memory.
+std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
+                                            int64_t element_bytes, int64_t splits, int64_t tokens,
+                                            const DeviceDescription& device);
+
 }  // namespace sinter

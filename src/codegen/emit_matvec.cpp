@@ -1,0 +1,205 @@
+// A group around a matvec: what stands in front of it makes the operand's rows in the shared memory of
+// every block, what stands behind it takes the block's sums, element by element.
+//
+//   const Product product(memory, x2, n0);
+//   product.start();                        the matrix is on its way
+//   wait_for_inputs();
+//   for (row ...) { ... store_chunk(y0 + ..., ...) }       y0: the operand
+//   const auto x3 = product.run();                         x3: the sums, a value like others
+//   for (item ...) { ... store(y1 + ..., ...) }
+//
+// Both parts are written by the emitters of row and element kernels, for graphs of their own: one ends
+// with the operand, the other begins with the sums as one more input.
+#include <llvm/ADT/STLExtras.h>
+
+#include "codegen/emit_kernel_body.h"
+#include "codegen/emit_scalar.h"
+#include "ir/builder.h"
+#include "ir/contraction.h"
+
+namespace sinter {
+namespace {
+
+/// Ops copied from one graph to another on demand, with what they read.
+class Copier {
+ public:
+  Copier(const Graph& from, Graph& into) : from_(from), into_(into), copies_(from.size()) {
+    for (ValueId id : from.inputs) into.inputs.push_back(copies_[id.index] = into.add(from[id]));
+  }
+  ValueId operator()(ValueId id) {
+    if (copies_[id.index].valid()) return copies_[id.index];
+    Op op = from_[id];
+    for (ValueId& operand : op.operands) operand = (*this)(operand);
+    return copies_[id.index] = into_.add(std::move(op));
+  }
+  void define(ValueId id, ValueId copy) { copies_[id.index] = copy; }
+
+ private:
+  const Graph& from_;
+  Graph& into_;
+  std::vector<ValueId> copies_;
+};
+
+class MatvecKernel {
+ public:
+  MatvecKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device)
+      : group_(group), symbols_(symbols), parameters_(parameters), device_(device) {
+    for (uint32_t i = 0; i < group.size(); ++i)
+      if (op_class(group.ops()[i]) == OpClass::anchor) anchor_ = {i};
+    in_front_.resize(group.size(), false);
+    in_front_[op().operands[0].index] = true;
+    for (uint32_t i = anchor_.index; i-- > 0;)
+      if (in_front_[i])
+        for (ValueId operand : group.ops()[i].operands) in_front_[operand.index] = true;
+  }
+
+  Result<KernelBody> emit() {
+    SINTER_TRY(write_behind());  // says which results belong together
+    SINTER_TRY(write_product());
+    SINTER_TRY(write_front());
+    body_.includes += "#include \"sinter/matvec.cuh\"\n";
+    std::string outputs;  // both parts number their results anew
+    for (size_t k = 0; k < group_.outputs.size(); ++k)
+      outputs += fmt::format("auto* const out{0} = y{0};\n", k);
+    body_.before_wait = fmt::format(
+        "extern __shared__ __align__(128) unsigned char memory[];\n"
+        "Product product(memory, {}, {});\n"
+        "product.start();\n",
+        input(root_of(group_, op().operands[1])), tokens());
+    body_.text = outputs + front_ + fmt::format("const auto x{} = product.run();\n", group_.inputs.size()) + behind_;
+    return std::move(body_);
+  }
+
+ private:
+  const Op& op() const { return group_[anchor_]; }
+  std::string input(ValueId id) const {
+    return fmt::format("x{}", llvm::find(group_.inputs, id) - group_.inputs.begin());
+  }
+  std::string tokens() const {
+    return fmt::format("static_cast<int>({})", size_code(SymExpr(op().type.dims[0]), parameters_));
+  }
+
+  /// The operand is what stands in memory: nothing computes it, and it is dense.
+  bool direct() const {
+    const ValueId x = op().operands[0];
+    return group_[root_of(group_, x)].kind == OpKind::input && is_dense(group_, x);
+  }
+
+  Status write_front() {
+    if (direct()) {
+      front_ = fmt::format("product.take({});\n", input(root_of(group_, op().operands[0])));
+      return {};
+    }
+    Graph graph;
+    Copier copy(group_, graph);
+    graph.outputs.push_back(copy(op().operands[0]));
+    std::string results = "const auto y0 = product.operand();\n";
+    for (size_t k = 0; k < group_.outputs.size(); ++k) {
+      if (!in_front_[group_.outputs[k].index]) continue;
+      results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
+      graph.outputs.push_back(copy(group_.outputs[k]));
+    }
+    SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
+    SINTER_LET(body, emit_row_in_block(form, symbols_, parameters_, 32 * config_.warps, device_));
+    add_globals("front", body.globals);
+    front_ = fmt::format(
+        "{{\nusing namespace front;\n{}const int thread = threadIdx.x;\n"
+        "for (long long row = 0; row < {}; ++row) {{\n{}  __syncthreads();\n}}\n}}\n",
+        results, tokens(), indented(body.text));
+    return {};
+  }
+
+  Status write_behind() {
+    Graph graph;
+    Copier copy(group_, graph);
+    Builder builder(graph, symbols_, "sum");
+    const ValueId sums = builder.leaf(OpKind::input, {DType::f32, op().type.dims}, "sums");
+    graph.inputs.push_back(sums);
+    ValueId result = sums;
+    if (op().operands.size() == 3)
+      result = builder.add(result, builder.cast(copy(op().operands[2]), DType::f32));
+    copy.define(anchor_, builder.cast(result, op().type.dtype));
+    std::string results;
+    for (size_t k = 0; k < group_.outputs.size(); ++k) {
+      if (in_front_[group_.outputs[k].index]) continue;
+      results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
+      graph.outputs.push_back(copy(group_.outputs[k]));
+    }
+    SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
+    if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is_constant())
+      return fail("what stands behind a matvec is no row of elements", {}, "compute the ops in separate kernels",
+                  ExitCode::internal_error);
+    width_ = form.stages[0].width.constant();
+    LoopSpace space(form, symbols_, parameters_);
+    ValueEmitter values(form, space);
+    CodeScope row;
+    values.open(0, 0, row, false, true);
+    for (const Task& task : form.tasks) values.store(task, "");
+    if (values.error()) return tl::make_unexpected(*values.error());
+    const std::string text = values.close();
+    add_globals("behind", values.globals());
+    behind_ = fmt::format(
+        "{{\nusing namespace behind;\n{}"
+        "for (int item = threadIdx.x; item < product.count() * {}; item += blockDim.x) {{\n{}}}\n}}\n",
+        results, tokens(),
+        indented("const long long row = item / product.count();\n"
+                 "const int i = product.first() + item % product.count();\n" +
+                 space.row_axes() + row.text + text));
+    return {};
+  }
+
+  Status write_product() {
+    const TensorType& matrix = group_[op().operands[1]].type;
+    const int64_t rows = matrix.dims[0].constant(), length = matrix.dims[1].constant();
+    const int64_t splits = op().attrs.get<int64_t>(AttrName::splits);
+    const int64_t most = SymExpr(op().type.dims[0]).upper_bound(symbols_);
+    const auto config = schedule_matvec(rows, rows / width_, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
+                                        splits, most, device_);
+    const bool fits = direct() || most * length * static_cast<int64_t>(size_bytes(matrix.dtype)) <=
+                                      (config ? config->operand_bytes : 0);
+    if (!config || !fits)
+      return fail(fmt::format("a matvec of {} rows of {} does not fit the shared memory of {}", rows, length, device_.name),
+                  {}, "compute the ops in separate kernels", ExitCode::internal_error);
+    config_ = *config;
+    body_.globals += fmt::format(
+        "struct Config {{\n"
+        "  using Element = {};\n"
+        "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kSplits = {}, kTokens = {};\n"
+        "  static constexpr int kPiece = {}, kWarps = {}, kBytes = {}, kOperandBytes = {};\n"
+        "  static constexpr bool kDirect = {};\n"
+        "}};\n"
+        "using Product = Matvec<Config>;\n\n",
+        memory_type(matrix.dtype), length, rows, rows / width_, splits, most, config_.piece, config_.warps,
+        config_.shared_bytes, config_.operand_bytes, direct());
+    body_.launch.rows = config_.blocks;
+    body_.launch.threads = 32 * config_.warps;
+    body_.launch.shared_bytes = config_.shared_bytes;
+    return {};
+  }
+
+  void add_globals(std::string_view scope, const std::string& globals) {
+    body_.globals += fmt::format("namespace {} {{\n{}}}\n", scope, globals);
+  }
+
+  const Graph& group_;
+  llvm::ArrayRef<Symbol> symbols_;
+  llvm::ArrayRef<SymbolId> parameters_;
+  const DeviceDescription& device_;
+  ValueId anchor_;
+  std::vector<bool> in_front_;
+  int64_t width_ = 0;  // results of a token behind the product
+  MatvecConfig config_;
+  std::string front_, behind_;
+  KernelBody body_;
+};
+
+}  // namespace
+
+Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                               llvm::ArrayRef<SymbolId> parameters,
+                               const DeviceDescription& device) {
+  return MatvecKernel(group, symbols, parameters, device).emit();
+}
+
+}  // namespace sinter

@@ -1,0 +1,74 @@
+#include "passes/choose_matvec.h"
+
+#include <algorithm>
+
+#include "ir/contraction.h"
+#include "ir/matvec_order.h"
+#include "ir/reduction_order.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+namespace {
+
+// The parts must not depend on the device that a plan is compiled for: its results would. Blocks of
+// the devices that this is tuned for, and warps of a block.
+constexpr int64_t kBlocks = 132;
+constexpr int64_t kWarps = 16;
+// Chunks of a part that are worth a sum of their own: two accesses of a warp.
+constexpr int64_t kLeastPart = 2 * kMatvecLanes;
+// Bytes of an operand that is gathered from another order in memory, in shared memory.
+constexpr int64_t kMostGatheredBytes = 48 * 1024;
+
+int64_t upper_bound(Dim dim, llvm::ArrayRef<Symbol> symbols) {
+  return dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].high;
+}
+
+/// Parts of a row, a power of two: as few as leave hardly a warp idle. A block's rows are dealt to
+/// groups of `splits` warps, whose largest number of rows decides.
+int64_t splits_of(int64_t rows, int64_t chunks) {
+  const int64_t own = (rows + kBlocks - 1) / kBlocks;  // of a block
+  int64_t best = 1;
+  double best_time = INFINITY;
+  for (int64_t splits = 1; splits <= kMostMatvecSplits; splits *= 2) {
+    const int64_t part = matvec_part(chunks, static_cast<int>(splits));
+    if (splits > 1 && part < kLeastPart) break;
+    const int64_t groups = kWarps / splits, rounds = (own + groups - 1) / groups;
+    const double time = static_cast<double>(rounds * part);
+    if (time < 0.97 * best_time) best = splits, best_time = time;
+  }
+  return best;
+}
+
+bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
+  if (op.kind != OpKind::linear) return false;
+  const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
+  return x.rank() == 2 && upper_bound(x.dims[0], symbols) <= kMostMatvecTokens &&
+         w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
+         w.dims[0].constant() > 0 &&
+         graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
+         is_dense(graph, op.operands[1]) &&
+         (is_dense(graph, op.operands[0]) ||
+          matvec_operand_bytes(x, symbols) <= kMostGatheredBytes);
+}
+
+}  // namespace
+
+int64_t matvec_operand_bytes(const TensorType& x, llvm::ArrayRef<Symbol> symbols) {
+  return upper_bound(x.dims[0], symbols) * x.dims[1].constant() *
+         static_cast<int64_t>(size_bytes(x.dtype));
+}
+
+bool choose_matvec(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries)
+    for (Op& op : entry.graph.mutable_ops()) {
+      if (!is_matvec(entry.graph, op, module.symbols)) continue;
+      const Dims& w = entry.graph[op.operands[1]].type.dims;
+      op.kind = OpKind::matvec;
+      op.attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk));
+      changed = true;
+    }
+  return changed;
+}
+
+}  // namespace sinter
