@@ -21,12 +21,15 @@ StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem) {
       fmt::format("strided_gemm_{}_{}_{}_{}", to_string(problem.a.dtype),
                   to_string(problem.b.dtype), to_string(problem.c.dtype), to_string(bias));
   kernel.text =
-      fmt::format(R"(#include "sinter/strided_gemm.cuh"
+      fmt::format(R"(#include "sinter/launch.cuh"
+#include "sinter/strided_gemm.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
 {}(const {}* a, const {}* b, {}* c, const {}* bias, GemmShape shape) {{
   __shared__ float shared[kGemmShared];
+  let_next_launch();
+  wait_for_inputs();
   strided_gemm(a, b, c, bias, shape, shared);
 }}
 )",
