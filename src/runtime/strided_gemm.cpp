@@ -21,8 +21,7 @@ StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem) {
       fmt::format("strided_gemm_{}_{}_{}_{}", to_string(problem.a.dtype),
                   to_string(problem.b.dtype), to_string(problem.c.dtype), to_string(bias));
   kernel.text =
-      fmt::format(R"(#include "sinter/launch.cuh"
-#include "sinter/strided_gemm.cuh"
+      fmt::format(R"(#include "sinter/strided_gemm.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
