@@ -80,6 +80,8 @@ void add_bench(CLI::App& program, Action& action) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--seed", bench.seed, "of tokens and inputs")->capture_default_str();
+  command.add_flag("--kernels", bench.kernels,
+                   "say where a token of the fused plan goes, as `profile` does (needs CUPTI)");
   command.add_flag("--tune", options->tune,
                    "choose the fastest implementation of each matrix product by timing");
   command.add_option("--save-record", options->save_record, "write the decisions that were made")

@@ -117,9 +117,10 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
   kernel.launch = body.launch;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
-                           body.includes + "using namespace sinter;\n\n" + body.globals;
+                           "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
   const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()), indented(body.before_wait + body.text));
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()),
+      indented("let_next_launch();\n" + body.before_wait + "wait_for_inputs();\n" + body.text));
   const std::string bounds =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", body.launch.threads);
   // Kernels of other symbols are other kernels, even with the same text.

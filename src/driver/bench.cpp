@@ -5,6 +5,7 @@
 
 #include "codegen/kernel_library.h"
 #include "driver/bench_parts.h"
+#include "runtime/cupti.h"
 #include "runtime/nvrtc_library.h"
 #include "runtime/statistics.h"
 
@@ -16,6 +17,8 @@ constexpr int64_t kUsualContext = 1024;
 // Long enough that the start of a kernel is less than a hundredth of its time.
 constexpr size_t kReadBytes = size_t{1} << 30;
 constexpr int64_t kGemmSize = 8192;
+// Positions that the steps of a profile need behind its context.
+constexpr int64_t kProfiledRoom = 32;
 
 /// Both plans, loaded; adds the stages' times to the report.
 Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions& options,
@@ -46,10 +49,11 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   const double kernels_s = plans.fused->compile_seconds() + plans.unfused->compile_seconds();
   report.seconds.emplace_back("kernels", kernels_s);
   report.seconds.emplace_back("weights", loading_s - kernels_s);
-  plans.original = std::move(model.module);
   plans.frozen = std::move(frozen);
   // An encoder's entry is measured as a module's is.
-  if (model.spec && !model.spec->encoder) plans.spec = std::move(model.spec);
+  if (model.spec && !model.spec->encoder) plans.spec = model.spec;
+  plans.model = std::move(model);
+  plans.compiled = std::move(fused);
   return plans;
 }
 
@@ -131,6 +135,31 @@ Status bench_language_model(BenchPlans& plans, const BenchOptions& options, cons
   return {};
 }
 
+/// Whether a decode step can be profiled, before anything is measured.
+Status check_kernels(const BenchPlans& plans, const BenchOptions& options) {
+  if (!options.kernels) return {};
+  if (!plans.spec || options.tokens == 0 || options.batch != 1)
+    return fail("kernels are profiled of one sequence that is decoded", "--kernels",
+                "give a language model, no --batch and no -n 0", ExitCode::usage);
+  SINTER_TRY(load_cupti());
+  return {};
+}
+
+/// A decode step of the fused plan, kernel by kernel. Last of all: a trace slows what runs.
+Status bench_kernels(const BenchPlans& plans, const BenchOptions& options, const Lengths& lengths,
+                     BenchReport& report) {
+  if (!options.kernels) return {};
+  if (options.on_stage) options.on_stage("kernels of a token");
+  ProfileOptions profiling;
+  profiling.backend = options.backend;
+  profiling.context =
+      std::min(lengths.context, std::max<int64_t>(plans.spec->max_positions - kProfiledRoom, 1));
+  profiling.seed = options.seed;
+  SINTER_LET(profiled, profile(plans.model, {plans.compiled, plans.fused}, profiling));
+  report.decode = std::move(profiled);
+  return {};
+}
+
 }  // namespace
 
 double BenchCase::speedup() const {
@@ -160,6 +189,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
   if (plans.spec) report.dtype = to_string(plans.spec->dtype);
   report.weight_bytes = static_cast<double>(plans.fused->weights().bytes());
   report.machine = describe_machine(*plans.device(), *options.backend);
+  SINTER_TRY(check_kernels(plans, options));
   SINTER_LET(ceilings, CudaCeilings::create(plans.device(), kernel_library()));
   if (plans.spec) {
     if (!options.symbols.empty())
@@ -167,6 +197,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
                   "give -p, -n, -d and --batch", ExitCode::usage);
     SINTER_LET(lengths, lengths_of(*plans.spec, options, path));
     SINTER_TRY(bench_language_model(plans, options, lengths, ceilings, report));
+    SINTER_TRY(bench_kernels(plans, options, lengths, report));
   } else {
     SINTER_LET(cases, bench_entries(plans, options, ceilings));
     report.cases = std::move(cases);

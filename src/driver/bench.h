@@ -3,9 +3,7 @@
 #pragma once
 
 #include "driver/backend.h"
-#include "driver/compile.h"
-#include "frontends/load_model.h"
-#include "runtime/cuda_ceiling.h"
+#include "driver/profile.h"
 
 namespace sinter {
 
@@ -21,6 +19,7 @@ struct BenchOptions {
   int64_t tokens = 128;            // decode steps of a sample; 0: no decoding is measured
   std::optional<int64_t> context;  // tokens before the first timed step; usually 1024
   int64_t batch = 1;               // sequences
+  bool kernels = false;            // profile a decode step of the fused plan, too
   // Modules: values by name; other symbols are at their least.
   std::vector<std::pair<std::string, int64_t>> symbols;
   /// What is being done, for people.
@@ -67,6 +66,7 @@ struct BenchReport {
   double weight_bytes = 0;                              // all weights on the device
   std::vector<std::pair<std::string, double>> seconds;  // before the measurements, by stage
   std::vector<BenchCase> cases;
+  std::optional<Profile> decode;  // BenchOptions::kernels
 };
 
 /// Reads, compiles, loads and measures. Errors: a backend without a GPU (ExitCode::device); sizes

@@ -85,7 +85,7 @@ Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptio
                                              const CudaCeilings& ceilings) {
   SINTER_LET(sizes, sizes_of(plans, options));
   std::vector<BenchCase> cases;
-  for (const Entry& entry : plans.original.entries) {
+  for (const Entry& entry : plans.model.module.entries) {
     if (options.on_stage) options.on_stage("entry " + printable(entry.name));
     const EntryPlan& fused = *plans.fused->program().find_entry(entry.name);
     const EntryPlan& unfused = *plans.unfused->program().find_entry(entry.name);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "driver/bench.h"
-#include "driver/ready_model.h"
 #include "runtime/clock.h"
 #include "runtime/cuda_executor.h"
 
@@ -10,9 +9,10 @@ namespace sinter {
 
 /// Both plans of one frozen module with the same weights and decisions.
 struct BenchPlans {
-  Module original;  // before the passes
+  LoadedModel model;  // before the passes
   Module frozen;
-  std::optional<ModelSpec> spec;
+  Compiled compiled;              // the fused plan
+  std::optional<ModelSpec> spec;  // of a language model
   std::shared_ptr<const CudaModel> fused, unfused;
   double first_calls_s = 0;  // of all measurements: deciding the products, warming up
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "driver/profile_report.h"
 #include "driver/text_table.h"
 #include "runtime/statistics.h"
 
@@ -102,14 +103,16 @@ std::string bench_text(const BenchReport& report) {
     facts.add({shown.empty() ? "ceilings" : "", ceiling});
     shown.push_back(std::move(ceiling));
   }
-  return facts.str() + "\n" + table(report);
+  std::string text = facts.str() + "\n" + table(report);
+  if (report.decode) text += "\n" + profile_text(*report.decode);
+  return text;
 }
 
 std::string bench_json(const BenchReport& report) {
   Json stages = Json::object(), cases = Json::array();
   for (const auto& [name, seconds] : report.seconds) stages[name] = seconds;
   for (const BenchCase& one : report.cases) cases.push_back(case_json(one));
-  const Json json = {{"model", report.model},
+  Json json = {{"model", report.model},
                      {"dtype", report.dtype.empty() ? Json(nullptr) : Json(report.dtype)},
                      {"weight_bytes", report.weight_bytes},
                      {"machine",
@@ -123,6 +126,7 @@ std::string bench_json(const BenchReport& report) {
                      {"tuned", report.tuned},
                      {"seconds", stages},
                      {"cases", cases}};
+  if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));
   return json.dump(2) + "\n";
 }
 

@@ -103,6 +103,10 @@ double Profile::bytes() const {
   return total;
 }
 
+double Profile::busy_s() const { return recorded.times.kernels - recorded.times.overlapped; }
+
+double Profile::idle_s() const { return std::max(untraced_s - busy_s(), 0.0); }
+
 Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options) {
   if (!options.backend->on_gpu())
     return fail(fmt::format("a profile needs a GPU, and the device is {}: {}", options.backend->name(), options.backend->why()), {},
@@ -111,6 +115,10 @@ Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options)
   SINTER_TRY(load_cupti());
   SINTER_TRY(chosen_phase(model, options.phase));
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
+  return profile(model, ready, options);
+}
+
+Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options) {
   const auto* loaded = dynamic_cast<const CudaModel*>(ready.model.get());
   SINTER_CHECK(loaded, "a model on a GPU that is no CudaModel");
   const CudaDevice& device = *loaded->cuda_device();

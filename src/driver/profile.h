@@ -44,10 +44,14 @@ struct Profile {
   std::vector<ProfileRow> rows;
 
   double bytes() const;  // that all steps of a token move
+  double busy_s() const;  // of a token through the recorded graph: in which any kernel runs
+  double idle_s() const;  // the rest of untraced_s
 };
 
 /// Compiles, loads, runs and measures. Errors: a backend without a GPU, no CUPTI (ExitCode::device);
 /// a phase or sizes that the model does not have.
 Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options);
+/// The same of a model that is compiled and loaded already.
+Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options);
 
 }  // namespace sinter

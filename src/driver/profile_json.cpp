@@ -23,6 +23,7 @@ Json run_json(const ProfileRun& run) {
     copies.push_back({{"kind", to_string(copy.kind)}, {"bytes", copy.bytes}, {"count", copy.count}, {"crosses_bus", crosses_bus(copy.kind)}});
   return {{"time_s", run.times.period},
           {"kernels_s", run.times.kernels},
+          {"overlapped_s", run.times.overlapped},
           {"gaps_s", run.times.gaps},
           {"pause_s", run.times.pause},
           {"launches", run.tokens.empty() ? 0 : run.tokens.front().kernels.size()},
@@ -130,6 +131,8 @@ std::string profile_json(const Profile& profile) {
                        {"copy", ceiling_json(profile.ceilings.copy)},
                        {"gemm", ceiling_json(profile.ceilings.gemm)}}},
                      {"untraced_s", profile.untraced_s},
+                     {"busy_s", profile.busy_s()},
+                     {"idle_s", profile.idle_s()},
                      {"bytes", profile.bytes()},
                      {"recorded", run_json(profile.recorded)},
                      {"stepped", run_json(profile.stepped)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "runtime/statistics.h"
 
@@ -72,8 +73,19 @@ bool take_steps(const ProfiledToken& reference, ProfiledToken& token) {
   return true;
 }
 
+std::vector<double> added_seconds(const ProfiledToken& token) {
+  std::vector<double> added;
+  uint64_t end = 0;  // of all so far
+  for (const ProfiledKernel& kernel : token.kernels) {
+    const uint64_t from = std::max(kernel.record.start_ns, end);
+    end = std::max(end, kernel.record.end_ns);
+    added.push_back(end > from ? kNanosecond * static_cast<double>(end - from) : 0);
+  }
+  return added;
+}
+
 TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
-  std::vector<double> periods, kernels, gaps, pauses;
+  std::vector<double> periods, kernels, overlaps, gaps, pauses;
   for (size_t i = 0; i < tokens.size(); ++i) {
     uint64_t end = first_start(tokens[i]);
     double sum = 0, gap = 0;
@@ -83,6 +95,8 @@ TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
       end = std::max(end, kernel.record.end_ns);
     }
     kernels.push_back(sum);
+    const std::vector<double> added = added_seconds(tokens[i]);
+    overlaps.push_back(sum - std::accumulate(added.begin(), added.end(), 0.0));
     gaps.push_back(gap);
     // The last token has no successor; alone it lasts as long as its kernels.
     const bool last = i + 1 == tokens.size();
@@ -91,7 +105,7 @@ TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
     periods.push_back(kNanosecond * static_cast<double>(next - first_start(tokens[i])));
     pauses.push_back(next > end ? kNanosecond * static_cast<double>(next - end) : 0);
   }
-  return {median(periods), median(kernels), median(gaps), median(pauses)};
+  return {median(periods), median(kernels), median(overlaps), median(gaps), median(pauses)};
 }
 
 std::vector<TokenCopies> token_copies(const std::vector<ProfiledToken>& tokens) {

@@ -31,11 +31,17 @@ Result<std::vector<ProfiledToken>> tokens_by_graph(DeviceRecords records, size_t
 /// where the kernels' names differ.
 bool take_steps(const ProfiledToken& reference, ProfiledToken& token);
 
-/// Seconds.
+/// Of each kernel, the seconds that it adds to those in which any runs: from its start, or from the
+/// end of all that began before it where that is later. Until then a kernel that was launched early
+/// (sinter/launch.cuh) waits.
+std::vector<double> added_seconds(const ProfiledToken& token);
+
+/// Seconds. period = kernels - overlapped + gaps + pause.
 struct TokenTimes {
-  double period = 0;   // from a token's first kernel to the next one's, or its last kernel's end
-  double kernels = 0;  // sum over the kernels; more than their span where they overlap
-  double gaps = 0;     // between its first and last kernel, without any running
+  double period = 0;      // from a token's first kernel to the next one's, or its last kernel's end
+  double kernels = 0;     // sum over the kernels
+  double overlapped = 0;  // of that, while one that began before ran too
+  double gaps = 0;        // between its first and last kernel, without any running
   double pause = 0;    // from its last kernel to the next token's first
 };
 /// Medians over the tokens.

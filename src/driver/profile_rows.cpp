@@ -50,7 +50,9 @@ class Rows {
 
   void add(const ProfiledToken& token) {
     std::map<size_t, double> seconds;
-    for (const ProfiledKernel& kernel : token.kernels) {
+    const std::vector<double> added = added_seconds(token);
+    for (size_t i = 0; i < token.kernels.size(); ++i) {
+      const ProfiledKernel& kernel = token.kernels[i];
       const bool known = kernel.step < of_step_.size();
       if (!known) at("(outside the plan)");
       const size_t index = known ? of_step_[kernel.step] : index_["(outside the plan)"];
@@ -58,8 +60,7 @@ class Rows {
       if (row.launches == 0) row.first = kernel.record;
       add_once(row.functions, kernel.record.name);
       ++row.launches;
-      const uint64_t start = kernel.record.start_ns, end = kernel.record.end_ns;
-      seconds[index] += end > start ? 1e-9 * static_cast<double>(end - start) : 0;
+      seconds[index] += added[i];
     }
     for (const auto& [index, sum] : seconds) samples_[index].push_back(sum);
   }

@@ -36,7 +36,7 @@ struct ProfileRow {
   std::vector<std::string> values;     // see shortened()
   size_t steps = 0;                    // per token
   double launches = 0;                 // of functions, per token
-  double seconds = 0;                  // per token: the median over the tokens
+  double seconds = 0;                  // per token: the median over the tokens of added_seconds()
   double share = 0;                    // of the seconds of all rows
   StepCost cost;                       // per token
   double of_ceiling = 0;               // bytes a second, as a share of the ceiling

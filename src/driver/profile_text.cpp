@@ -47,11 +47,11 @@ double launches(const ProfileRun& run) {
 }
 
 std::string times_text(const Profile& profile) {
-  TextTable table("lrrrrr");
-  table.add({"per " + std::string(unit(profile)), "time", "kernels", "gaps", "pause", "launches"});
+  TextTable table("lrrrrrr");
+  table.add({"per " + std::string(unit(profile)), "time", "kernels", "overlapped", "gaps", "pause", "launches"});
   const auto add = [&](std::string name, const ProfileRun& run) {
-    table.add({std::move(name), milliseconds(run.times.period), milliseconds(run.times.kernels), milliseconds(run.times.gaps),
-               milliseconds(run.times.pause), fmt::format("{:g}", launches(run))});
+    table.add({std::move(name), milliseconds(run.times.period), milliseconds(run.times.kernels),
+               milliseconds(run.times.overlapped), milliseconds(run.times.gaps), milliseconds(run.times.pause), fmt::format("{:g}", launches(run))});
   };
   table.add({"recorded graph", milliseconds(profile.untraced_s)});
   add("recorded graph, traced", profile.recorded);
@@ -83,6 +83,14 @@ std::string rows_text(const Profile& profile) {
   return table.str();
 }
 
+/// Where the token's time is that no row has.
+std::string rest_text(const Profile& profile) {
+  const double whole = profile.untraced_s;
+  return fmt::format("A {} takes {}: kernels run for {} ({} of their time overlapped), idle for {}, {}.\n", unit(profile),
+                     milliseconds(whole), milliseconds(profile.busy_s()), milliseconds(profile.recorded.times.overlapped),
+                     milliseconds(profile.idle_s()), percent(whole > 0 ? profile.idle_s() / whole : 0));
+}
+
 }  // namespace
 
 std::string profile_text(const Profile& profile) {
@@ -92,14 +100,15 @@ std::string profile_text(const Profile& profile) {
   text += times_text(profile) + "\n" + copies_text(profile, profile.recorded) + ceilings_text(profile.ceilings) + whole_text(profile) + "\n";
   text += rows_text(profile);
   text += fmt::format("\nPer {}, from {}. Of ceiling: r of the read's, c of the copy's. Bound by what would\n"
-                      "take at least {:g} % of the time at its own ceiling, else by latency.\n",
+                      "take at least {:g} % of the time at its own ceiling, else by latency. A kernel's time counts\n"
+                      "from the end of those that began before it.\n",
                       unit(profile),
                       profile.matched ? "the recorded graph" : "the steps launched one by one: the graph ran other kernels",
                       kBoundShare * 100);
   // Every run reads the same inputs.
   if (std::any_of(profile.rows.begin(), profile.rows.end(), [](const ProfileRow& row) { return row.of_ceiling > 1; }))
-    text += "Shares above 100 % are of bytes that the second-level cache holds.\n";
-  return text;
+    text += "Shares above 100 % are of bytes that the second-level cache holds, or that were read early.\n";
+  return text + rest_text(profile);
 }
 
 }  // namespace sinter

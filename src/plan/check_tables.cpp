@@ -8,6 +8,8 @@
 namespace sinter::checker {
 namespace {
 
+constexpr uint32_t kFirstArchWithClusters = 90;
+
 bool is_identifier(std::string_view name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   if (name.empty() || !letter(name[0])) return false;
@@ -34,11 +36,17 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   SINTER_TRY(check_expr(launch.rows, program.symbols, "the number of rows", where));
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
-      launch.threads > 1024 || launch.shared_bytes < 0)
+      launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes ||
+      launch.cluster < 1 || launch.cluster > kMostCluster)
     return violation(fmt::format("launch with {} items a row, {} items a block, {} threads, "
-                                 "{} shared bytes",
+                                 "{} shared bytes, clusters of {}",
                                  launch.items_per_row, launch.items_per_block, launch.threads,
-                                 launch.shared_bytes),
+                                 launch.shared_bytes, launch.cluster),
+                     where);
+  if (launch.cluster > 1 && kernel.minimum_arch < kFirstArchWithClusters)
+    return violation(fmt::format("launch with clusters of {} for devices from sm_{} on, which have "
+                                 "none before sm_{}",
+                                 launch.cluster, kernel.minimum_arch, kFirstArchWithClusters),
                      where);
   for (SymbolId symbol : kernel.symbols)
     SINTER_TRY(check_expr(SymExpr(Dim(symbol)), program.symbols, "a parameter", where));

@@ -109,7 +109,8 @@ class PlanWriter {
                       {"symbolic_items", text(launch.symbolic_items)},
                       {"items_per_block", launch.items_per_block},
                       {"threads", launch.threads},
-                      {"shared_bytes", launch.shared_bytes}};
+                      {"shared_bytes", launch.shared_bytes},
+                      {"cluster", launch.cluster}};
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));
     return json;

@@ -70,6 +70,18 @@ SymExpr gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
 
 }  // namespace
 
+std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
+  const auto rows = launch.rows.evaluate(symbol_values);
+  const auto per_row = launch.symbolic_items.is(0) ? std::optional(launch.items_per_row)
+                                                   : launch.symbolic_items.evaluate(symbol_values);
+  int64_t items = 0, blocks = 0;
+  if (!rows || !per_row || __builtin_mul_overflow(*rows, *per_row, &items)) return std::nullopt;
+  const auto rounded_up = [](int64_t a, int64_t b) { return a / b + (a % b != 0); };
+  const int64_t clusters = rounded_up(rounded_up(items, launch.items_per_block), launch.cluster);
+  if (__builtin_mul_overflow(clusters, launch.cluster, &blocks)) return std::nullopt;
+  return blocks;
+}
+
 const EntryPlan* Program::find_entry(std::string_view name) const {
   for (const EntryPlan& entry : entries)
     if (entry.name == name) return &entry;

@@ -2,6 +2,7 @@
 // the compiler, no device state.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -41,15 +42,21 @@ inline constexpr size_t aligned_bytes(size_t bytes) {
 }
 
 /// How a kernel is launched; `rows` in terms of the host symbols. blocks = ceil(rows * items_per_row
-/// / items_per_block), one-dimensional; nothing is launched when that is 0.
+/// / items_per_block), rounded up to a multiple of `cluster`, one-dimensional; nothing is launched
+/// when that is 0.
 struct Launch {
   SymExpr rows;
   int64_t items_per_row = 1;  // 1: a row is the item (row kernels); else chunks of 8 (pointwise)
   SymExpr symbolic_items;     // not 0: replaces items_per_row where a width is a symbol
   int64_t items_per_block = 1;
   int64_t threads = 256;
-  int64_t shared_bytes = 0;
+  int64_t shared_bytes = 0;  // dynamic, beside what the kernel's text declares
+  int64_t cluster = 1;       // blocks of a thread-block cluster; more than 1 from sm_90 on
 };
+inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
+
+/// Blocks of a launch; nothing where a number exceeds 63 bits.
+std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
 /// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
 /// `group`, one per output, then one `long long` per symbol in `symbols`.
@@ -62,7 +69,7 @@ struct Kernel {
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
   std::vector<SymbolId> symbols;
   Launch launch;
-  uint32_t minimum_arch = 70;
+  uint32_t minimum_arch = 70;  // compute capability of the oldest device that runs it, times 10
 };
 
 /// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, in the

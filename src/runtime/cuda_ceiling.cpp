@@ -4,6 +4,7 @@
 #include <span>
 
 #include "runtime/cuda_gemm.h"
+#include "runtime/cuda_launch.h"
 #include "runtime/kernel_compiler.h"
 #include "runtime/random_inputs.h"
 #include "runtime/statistics.h"
@@ -105,9 +106,9 @@ Result<CudaCeilings::Places> CudaCeilings::make_places(size_t bytes) const {
 Status CudaCeilings::launch(CudaApi::Kernel kernel, size_t words, void** parameters) const {
   const size_t blocks = (words + kWordsPerBlock - 1) / kWordsPerBlock;
   if (blocks > INT32_MAX) return fail(fmt::format("{} words exceed one launch", words), "measuring a ceiling");
-  return device_->check(device_->api().launch(kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0,
-                                              stream_.handle(), parameters, nullptr),
-                        "cuLaunchKernel of a ceiling");
+  // Each call alone on the device: a ceiling is of whole kernels, one after another.
+  return sinter::launch({.kernel = kernel, .name = "of a ceiling", .blocks = static_cast<unsigned>(blocks), .threads = kThreads},
+                        parameters, stream_);
 }
 
 Status CudaCeilings::launch_read(CudaAddress from, size_t bytes, CudaAddress out) const {

@@ -10,6 +10,7 @@ constexpr int kMultiprocessorCount = 16;
 constexpr int kL2CacheSize = 38;
 constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
+constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 
 Result<CudaApi> load() {
   auto library = DynamicLibrary::open({"libcuda.so.1"});
@@ -57,7 +58,7 @@ Result<CudaApi> load() {
   library->bind(api.library_unload, "cuLibraryUnload");
   library->bind(api.library_kernel, "cuLibraryGetKernel");
   library->bind(api.kernel_set_attribute, "cuKernelSetAttribute");
-  library->bind(api.launch, "cuLaunchKernel");
+  library->bind(api.launch, "cuLaunchKernelEx");
   SINTER_TRY(library->require_all("the NVIDIA driver", "install a driver of CUDA 12 or newer"));
   if (const int code = api.init(0); code != 0)
     return tl::make_unexpected(cuda_error(api, "cuInit", code));
@@ -106,11 +107,14 @@ Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
   const auto attribute = [&](int which, int& value) {
     return device->check(api->device_attribute(&value, which, device->device_), "cuDeviceGetAttribute");
   };
-  int major = 0, minor = 0, l2 = 0;
+  int major = 0, minor = 0, l2 = 0, shared = 0;
   SINTER_TRY(attribute(kComputeCapabilityMajor, major));
   SINTER_TRY(attribute(kComputeCapabilityMinor, minor));
   SINTER_TRY(attribute(kMultiprocessorCount, device->multiprocessors_));
   SINTER_TRY(attribute(kL2CacheSize, l2));
+  SINTER_TRY(attribute(kMaxSharedMemoryPerBlockOptin, shared));
+  device->shared_bytes_per_block_ = shared;
+  device->compute_capability_ = 10 * major + minor;
   device->l2_bytes_ = static_cast<size_t>(l2);
   device->arch_ = arch_name(major, minor);
   SINTER_TRY(device->check(api->context_retain(&device->context_, device->device_), "cuDevicePrimaryCtxRetain"));

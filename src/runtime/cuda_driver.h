@@ -15,6 +15,25 @@ namespace sinter {
 /// An address in device memory.
 using CudaAddress = uint64_t;
 
+/// CUlaunchAttribute and CUlaunchConfig, as the driver's C interface lays them out.
+struct CudaLaunchAttribute {
+  enum class Id : int { cluster_dimension = 4, programmatic_stream_serialization = 6 };
+  Id id;
+  alignas(8) unsigned value[16];  // a union of 64 bytes: three extents of a cluster, or one flag
+};
+struct CudaLaunchConfig {
+  unsigned grid[3], block[3];
+  unsigned shared_bytes;
+  struct CudaStreamHandle* stream;
+  const CudaLaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(CudaLaunchAttribute) == 72 && offsetof(CudaLaunchAttribute, value) == 8);
+static_assert(sizeof(CudaLaunchConfig) == 56 && offsetof(CudaLaunchConfig, shared_bytes) == 24 &&
+              offsetof(CudaLaunchConfig, stream) == 32 &&
+              offsetof(CudaLaunchConfig, attributes) == 40 &&
+              offsetof(CudaLaunchConfig, attribute_count) == 48);
+
 /// The driver's entry points in use, with the types that its C interface gives them.
 struct CudaApi {
   using Device = int;
@@ -67,9 +86,7 @@ struct CudaApi {
   int (*library_unload)(Library library);
   int (*library_kernel)(Kernel* kernel, Library library, const char* name);
   int (*kernel_set_attribute)(int attribute, int value, Kernel kernel, Device device);
-  int (*launch)(Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream,
-                void** parameters, void** extra);
+  int (*launch)(const CudaLaunchConfig* config, Kernel kernel, void** parameters, void** extra);
 };
 
 /// The driver of this machine, loaded and initialized on first use. Thread-safe. The error (exit code
@@ -94,10 +111,16 @@ class CudaDevice {
   CudaApi::Device handle() const { return device_; }
   const std::string& name() const { return name_; }          // "NVIDIA H200"
   const std::string& arch() const { return arch_; }          // what to compile for: "sm_90a"
+  int compute_capability() const { return compute_capability_; }  // 90: 9.0
   int multiprocessors() const { return multiprocessors_; }
   size_t memory_bytes() const { return memory_bytes_; }
   size_t l2_bytes() const { return l2_bytes_; }
+  /// Most shared memory of a block, for a kernel that asks for it.
+  int64_t shared_bytes_per_block() const { return shared_bytes_per_block_; }
   int driver_version() const { return driver_version_; }     // 13000: CUDA 13.0
+  /// Whether a kernel may be launched before the one ahead of it ends (programmatic dependent
+  /// launch), in a recorded graph too.
+  bool overlaps_launches() const { return compute_capability_ >= 90 && driver_version_ >= 12030; }
 
   /// Makes the context current in this thread.
   Status make_current() const;
@@ -116,7 +139,8 @@ class CudaDevice {
   CudaApi::Device device_ = 0;
   CudaApi::Context context_ = nullptr;
   std::string name_, arch_;
-  int multiprocessors_ = 0, driver_version_ = 0;
+  int compute_capability_ = 0, multiprocessors_ = 0, driver_version_ = 0;
+  int64_t shared_bytes_per_block_ = 0;
   size_t memory_bytes_ = 0, l2_bytes_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/cuda_executor.h"
 
 #include "runtime/clock.h"
+#include "runtime/cuda_launch.h"
 #include "runtime/kernel_compiler.h"
 #include "runtime/nvtx.h"
 
@@ -8,6 +9,19 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kMostBlocks = INT32_MAX;
+
+std::string version_of(int64_t capability) { return fmt::format("{}.{}", capability / 10, capability % 10); }
+
+/// Whether the device is new enough for every kernel.
+Status check_device(const Program& program, const CudaDevice& device) {
+  for (const Kernel& kernel : program.kernels)
+    if (device.compute_capability() < static_cast<int64_t>(kernel.minimum_arch))
+      return fail(fmt::format("kernel {} needs compute capability {}, the device has {}", kernel.name,
+                              version_of(kernel.minimum_arch), version_of(device.compute_capability())),
+                  fmt::format("device {} ({})", device.ordinal(), device.name()),
+                  "compile the plan for this device", ExitCode::device);
+  return {};
+}
 
 }  // namespace
 
@@ -18,6 +32,7 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
                                                          llvm::ArrayRef<EmbeddedHeader> headers,
                                                          const KernelCache& cache) {
   const auto begin = Clock::now();
+  SINTER_TRY(check_device(*program, *device));
   SINTER_LET(nvrtc, find_nvrtc());
   std::vector<KernelSource> sources;
   for (const Kernel& kernel : program->kernels) sources.push_back({kernel.name, kernel.source});
@@ -30,26 +45,30 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
     libraries.push_back(std::make_shared<const CudaLibrary>(std::move(library)));
     kernels.push_back(kernel);
   }
-  auto model = make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels));
+  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
   model->compile_seconds_ = seconds_since(begin);
   model->from_cache_ = compiled.from_cache;
-  return model;
+  return std::move(model);
 }
 
-std::shared_ptr<const CudaModel> CudaModel::assemble(std::shared_ptr<const Program> program, CudaDevicePtr device,
-                                                     std::shared_ptr<CudaGemm> gemm,
-                                                     std::shared_ptr<const CudaWeights> weights,
-                                                     std::vector<std::shared_ptr<const CudaLibrary>> libraries,
-                                                     std::vector<CudaApi::Kernel> kernels) {
-  return make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels));
+Result<std::shared_ptr<const CudaModel>> CudaModel::assemble(
+    std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+    std::shared_ptr<const CudaWeights> weights, std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+    std::vector<CudaApi::Kernel> kernels) {
+  SINTER_TRY(check_device(*program, *device));
+  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
+  return std::move(model);
 }
 
-std::shared_ptr<CudaModel> CudaModel::make(std::shared_ptr<const Program> program, CudaDevicePtr device,
-                                           std::shared_ptr<CudaGemm> gemm, std::shared_ptr<const CudaWeights> weights,
-                                           std::vector<std::shared_ptr<const CudaLibrary>> libraries,
-                                           std::vector<CudaApi::Kernel> kernels) {
+Result<std::shared_ptr<CudaModel>> CudaModel::make(std::shared_ptr<const Program> program, CudaDevicePtr device,
+                                                   std::shared_ptr<CudaGemm> gemm,
+                                                   std::shared_ptr<const CudaWeights> weights,
+                                                   std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+                                                   std::vector<CudaApi::Kernel> kernels) {
   SINTER_CHECK(weights->serves(*program), "the weights are another program's");
   SINTER_CHECK(kernels.size() == program->kernels.size(), "{} kernels", kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i)
+    SINTER_TRY(allow_shared_bytes(kernels[i], program->kernels[i].name, program->kernels[i].launch.shared_bytes, *device));
   auto model = std::make_shared<CudaModel>();
   model->program_ = std::move(program);
   model->device_ = std::move(device);
@@ -183,16 +202,11 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
     return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values, stream);
   const KernelStep& run = std::get<KernelStep>(step.run);
   const Kernel& kernel = model_->program().kernels[run.kernel];
-  const Launch& launch = kernel.launch;
-  const auto rows = launch.rows.evaluate(call.symbol_values);
-  const auto items = launch.symbolic_items.is(0) ? std::optional(launch.items_per_row)
-                                                 : launch.symbolic_items.evaluate(call.symbol_values);
-  const auto all = rows && items ? (SymExpr(*rows) * SymExpr(*items)).evaluate({}) : std::nullopt;
-  if (!all) return fail("the number of rows exceeds 63 bits");
-  const int64_t blocks = (*all + launch.items_per_block - 1) / launch.items_per_block;
-  if (blocks == 0) return {};
-  if (blocks > kMostBlocks)
-    return fail(fmt::format("{} blocks, a launch has at most {}", blocks, kMostBlocks), {},
+  const auto blocks = block_count(kernel.launch, call.symbol_values);
+  if (!blocks) return fail("the number of blocks exceeds 63 bits");
+  if (*blocks == 0) return {};
+  if (*blocks > kMostBlocks)
+    return fail(fmt::format("{} blocks, a launch has at most {}", *blocks, kMostBlocks), {},
                 "run fewer tokens at a time", ExitCode::device);
 
   llvm::SmallVector<CudaAddress, 16> pointers;
@@ -203,12 +217,14 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
   llvm::SmallVector<void*, 20> parameters;
   for (CudaAddress& pointer : pointers) parameters.push_back(&pointer);
   for (long long& size : sizes) parameters.push_back(&size);
-  const CudaDevice& device = *model_->cuda_device();
-  return device.check(device.api().launch(model_->kernels_[run.kernel], static_cast<unsigned>(blocks), 1, 1,
-                                          static_cast<unsigned>(launch.threads), 1, 1,
-                                          static_cast<unsigned>(launch.shared_bytes), stream.handle(),
-                                          parameters.data(), nullptr),
-                      "cuLaunchKernel " + kernel.name);
+  return launch({.kernel = model_->kernels_[run.kernel],
+                 .name = kernel.name,
+                 .blocks = static_cast<unsigned>(*blocks),
+                 .threads = static_cast<unsigned>(kernel.launch.threads),
+                 .shared_bytes = static_cast<unsigned>(kernel.launch.shared_bytes),
+                 .cluster = static_cast<unsigned>(kernel.launch.cluster),
+                 .waits = true},
+                parameters.data(), stream);
 }
 
 Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream) const {

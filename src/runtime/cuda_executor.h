@@ -14,7 +14,8 @@ namespace sinter {
 class CudaModel final : public Model, public std::enable_shared_from_this<CudaModel> {
  public:
   /// Compiles the kernels for the device's architecture, from the cache where it can, and loads
-  /// them. `gemm` and `weights` live on the same device; `weights` serve the program.
+  /// them. `gemm` and `weights` live on the same device; `weights` serve the program. A device that
+  /// is too old for a kernel, or has too little shared memory for it, is an error.
   static Result<std::shared_ptr<const CudaModel>> load(std::shared_ptr<const Program> program,
                                                        CudaDevicePtr device,
                                                        std::shared_ptr<CudaGemm> gemm,
@@ -24,7 +25,7 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
   /// The same with kernels that are loaded already, one per kernel of the program; `libraries` keep
   /// them.
-  static std::shared_ptr<const CudaModel> assemble(std::shared_ptr<const Program> program, CudaDevicePtr device,
+  static Result<std::shared_ptr<const CudaModel>> assemble(std::shared_ptr<const Program> program, CudaDevicePtr device,
                                                    std::shared_ptr<CudaGemm> gemm,
                                                    std::shared_ptr<const CudaWeights> weights,
                                                    std::vector<std::shared_ptr<const CudaLibrary>> libraries,
@@ -44,7 +45,7 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
  private:
   friend class CudaSession;
-  static std::shared_ptr<CudaModel> make(std::shared_ptr<const Program> program, CudaDevicePtr device,
+  static Result<std::shared_ptr<CudaModel>> make(std::shared_ptr<const Program> program, CudaDevicePtr device,
                                          std::shared_ptr<CudaGemm> gemm, std::shared_ptr<const CudaWeights> weights,
                                          std::vector<std::shared_ptr<const CudaLibrary>> libraries,
                                          std::vector<CudaApi::Kernel> kernels);

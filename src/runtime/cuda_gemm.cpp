@@ -1,6 +1,7 @@
 #include "runtime/cuda_gemm.h"
 
 #include "runtime/clock.h"
+#include "runtime/cuda_launch.h"
 #include "runtime/gemm_tuner.h"
 #include "runtime/kernel_compiler.h"
 #include "runtime/strided_gemm.h"
@@ -164,10 +165,12 @@ Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,
   StridedGemmShape shape = strided_gemm_shape(problem);
   void* parameters[] = {&pointers.a, &pointers.b, &pointers.c, &pointers.bias, shape.data()};
   const auto blocks = static_cast<unsigned>(*strided_gemm_blocks(problem));
-  Status launched =
-      device_->check(device_->api().launch(kernel, blocks, 1, 1, kStridedGemmThreads, 1, 1, 0,
-                                           stream.handle(), parameters, nullptr),
-                     "cuLaunchKernel strided_gemm");
+  Status launched = launch({.kernel = kernel,
+                            .name = "strided_gemm",
+                            .blocks = blocks,
+                            .threads = kStridedGemmThreads,
+                            .waits = true},
+                           parameters, stream);
   if (!launched)
     launched.error().where = fmt::format("product {}, {}", problem.key(), launched.error().where);
   return launched;

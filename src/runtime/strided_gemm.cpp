@@ -27,6 +27,8 @@ using namespace sinter;
 extern "C" __global__ void __launch_bounds__(256)
 {}(const {}* a, const {}* b, {}* c, const {}* bias, GemmShape shape) {{
   __shared__ float shared[kGemmShared];
+  let_next_launch();
+  wait_for_inputs();
   strided_gemm(a, b, c, bias, shape, shared);
 }}
 )",

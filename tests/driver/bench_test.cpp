@@ -6,6 +6,7 @@
 #include "driver/bench_costs.h"
 #include "driver/bench_report.h"
 #include "driver/compile.h"
+#include "driver/profile_report.h"
 
 namespace sinter {
 namespace {
@@ -96,6 +97,19 @@ ceilings  read 4.00 TB/s (kernel, 1.00 GB a call)
 decode, context 1024  fused    2.00 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 %       100     2.50
                       unfused  5.00 ms  13.0 ms  7.00 ms  1.20 TB/s      30.0 %       300
 )");
+}
+
+TEST_CASE("the profile of a token stands behind the table and in the JSON") {
+  BenchReport report = made_up();
+  const std::string alone = bench_text(report);
+  CHECK_FALSE(nlohmann::json::parse(bench_json(report)).contains("decode_kernels"));
+  Profile& profile = report.decode.emplace();
+  profile.model = "toy";
+  profile.phase = "decode";
+  profile.untraced_s = 2e-3;
+  CHECK(bench_text(report) == alone + "\n" + profile_text(profile));
+  CHECK(nlohmann::json::parse(bench_json(report))["decode_kernels"] ==
+        nlohmann::json::parse(profile_json(profile)));
 }
 
 TEST_CASE("JSON holds every sample") {

@@ -220,7 +220,7 @@ TEST_CASE("whichever allocation fails, the error says so and every handle is giv
 TEST_CASE("an illegal address ends a run at the call that reports it, and nothing is left") {
   const size_t before = driver().handles();
   for (const char* call :
-       {"cuLaunchKernel", "cuStreamSynchronize", "cuGraphLaunch", "cuEventRecord",
+       {"cuLaunchKernelEx", "cuStreamSynchronize", "cuGraphLaunch", "cuEventRecord",
         "cuEventSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"}) {
     CAPTURE(call);
     driver().fail(call, SIZE_MAX, kIllegalAddress);
@@ -283,8 +283,8 @@ TEST_CASE("a launch of 2^31 - 1 blocks is made, of one more it is an error") {
   const auto device = value(CudaDevice::open(0));
   auto weights = value(CudaWeights::load(device, *wide, nullptr));
   auto library = std::make_shared<const CudaLibrary>(value(CudaLibrary::load(device, "code", "k")));
-  const auto model = CudaModel::assemble(wide, device, nullptr, std::move(weights), {library},
-                                         {value(library->kernel("k"))});
+  const auto model = value(CudaModel::assemble(wide, device, nullptr, std::move(weights), {library},
+                                               {value(library->kernel("k"))}));
   const auto made = value(model->new_session({1, 1}));
   const auto& session = static_cast<const CudaSession&>(*made);
   const auto launched = [&](int64_t rows) -> Status {

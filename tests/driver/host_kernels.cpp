@@ -61,10 +61,10 @@ Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program>
     libraries.push_back(std::make_shared<const CudaLibrary>(std::move(library)));
     kernels.push_back(loaded);
   }
-  std::shared_ptr<const Model> model =
-      CudaModel::assemble(std::move(program), std::move(device), nullptr, std::move(weights),
-                          std::move(libraries), std::move(kernels));
-  return model;
+  SINTER_LET(model,
+             CudaModel::assemble(std::move(program), std::move(device), nullptr, std::move(weights),
+                                 std::move(libraries), std::move(kernels)));
+  return std::move(model);
 }
 
 }  // namespace sinter

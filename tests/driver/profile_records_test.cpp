@@ -97,7 +97,28 @@ TEST_CASE("kernels that overlap leave no gap, and their sum is more than their s
   const TokenTimes times = token_times(*tokens);
   CHECK(times.period == doctest::Approx(5e-6));
   CHECK(times.kernels == doctest::Approx(7e-6));
+  CHECK(times.overlapped == doctest::Approx(2e-6));
   CHECK(times.gaps == 0);
+  // Each has the time from the end of those before it.
+  const std::vector<double> added = added_seconds((*tokens)[0]);
+  REQUIRE(added.size() == 3);
+  CHECK(added[0] == doctest::Approx(4e-6));
+  CHECK(added[1] == 0);
+  CHECK(added[2] == doctest::Approx(1e-6));
+}
+
+TEST_CASE("a kernel that was launched early is as fast as it is after its wait") {
+  DeviceRecords records;
+  records.kernels = {kernel("a", 1000, 5000, 1, 0), kernel("b", 1500, 6000, 2, 1)};
+  const auto tokens = tokens_by_tag(records, 2, 1);
+  REQUIRE(tokens);
+  const auto rows = profile_rows({{"e", "a", {"x"}, {8000, 0, 0}}, {"e", "b", {"y"}, {2000, 0, 0}}},
+                                 *tokens, ceilings());
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].seconds == doctest::Approx(4e-6));
+  CHECK(rows[0].of_ceiling == doctest::Approx(0.5));
+  CHECK(rows[1].seconds == doctest::Approx(1e-6));
+  CHECK(rows[1].of_ceiling == doctest::Approx(0.5));
 }
 
 TEST_CASE("rows add up the kernels of equal steps, longest first") {

@@ -40,10 +40,10 @@ TEST_CASE("the text says where a token's time goes and what crosses the bus") {
   CHECK(profile_text(made_up()) ==
         R"(tiny: decode, context 1024 on cuda:0 (NVIDIA H200), bf16, fused, 3 tokens
 
-per token                   time   kernels      gaps     pause  launches
+per token                   time   kernels  overlapped      gaps     pause  launches
 recorded graph          0.009 ms
-recorded graph, traced  0.010 ms  0.006 ms  0.001 ms  0.003 ms         3
-step by step, traced    0.010 ms  0.006 ms  0.001 ms  0.003 ms         3
+recorded graph, traced  0.010 ms  0.006 ms    0.000 ms  0.001 ms  0.003 ms         3
+step by step, traced    0.010 ms  0.006 ms    0.000 ms  0.001 ms  0.003 ms         3
 
 over the bus per token: 1 × 4 B device to host
 copies and fills inside the device: none
@@ -55,7 +55,9 @@ gemm 1x64x64 bf16         2  5.00  83.3 %  9.10 KB  1.82 GB/s    45.5 % r  laten
 add_rms_norm_1a2b         1  1.00  16.7 %  2.00 KB  2.00 GB/s   100.0 % c  memory    l*.res1 l*.norm2
 
 Per token, from the recorded graph. Of ceiling: r of the read's, c of the copy's. Bound by what would
-take at least 50 % of the time at its own ceiling, else by latency.
+take at least 50 % of the time at its own ceiling, else by latency. A kernel's time counts
+from the end of those that began before it.
+A token takes 0.009 ms: kernels run for 0.006 ms (0.000 ms of their time overlapped), idle for 0.003 ms, 33.3 %.
 )");
 }
 
@@ -68,7 +70,26 @@ TEST_CASE("a graph that ran other kernels is said, and nothing over the bus too"
   CHECK(text.find("from the steps launched one by one") != std::string::npos);
   CHECK(text.find("second-level cache") == std::string::npos);
   profile.rows[1].of_ceiling = 1.5;
-  CHECK(profile_text(profile).find("Shares above 100 % are of bytes that the second-level cache holds.\n") != std::string::npos);
+  CHECK(profile_text(profile).find("Shares above 100 % are of bytes that the second-level cache holds, or that were read early.\n") != std::string::npos);
+}
+
+TEST_CASE("what kernels of a chain overlap is neither run twice nor idle") {
+  Profile profile = made_up();
+  DeviceRecords records;  // 4 µs, 1 µs more of the second, and after 2 µs of nothing 3 µs
+  records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 6000, 1), kernel("c", 8000, 11000, 1)};
+  const auto tokens = tokens_by_graph(records, 1);
+  REQUIRE(tokens);
+  profile.recorded = {*tokens, token_times(*tokens), {}};
+  profile.untraced_s = 12e-6;
+  CHECK(profile_text(profile).ends_with(
+      "A token takes 0.012 ms: kernels run for 0.008 ms (0.003 ms of their time overlapped), idle for "
+      "0.004 ms, 33.3 %.\n"));
+  const auto json = nlohmann::json::parse(profile_json(profile));
+  CHECK(json["busy_s"].get<double>() == doctest::Approx(8e-6));
+  CHECK(json["idle_s"].get<double>() == doctest::Approx(4e-6));
+  CHECK(json["recorded"]["overlapped_s"].get<double>() == doctest::Approx(3e-6));
+  profile.untraced_s = 7e-6;  // traced kernels may take longer
+  CHECK(profile.idle_s() == 0);
 }
 
 TEST_CASE("the JSON holds all numbers") {

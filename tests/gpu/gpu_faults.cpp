@@ -48,7 +48,9 @@ Result<std::shared_ptr<const Program>> plan(const Planted& planted, const std::s
   kernel.launch.rows = SymExpr(1);
   kernel.launch.threads = kThreads;
   kernel.source = fmt::format(
+      "#include \"sinter/launch.cuh\"\n"
       "extern \"C\" __global__ void {}(const float* x, float* y) {{\n"
+      "  sinter::let_next_launch();\n  sinter::wait_for_inputs();\n"
       "  __shared__ float shared[{}];\n  const int i = threadIdx.x;\n  {}\n}}\n",
       kernel.name, kThreads, planted.body);
   return program;

@@ -206,6 +206,50 @@ TEST_CASE("arguments of kernels") {
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.threads = 2048; },
                      {"kernel neg", "2048 threads"});
   }
+  SUBCASE("shared memory") {
+    const auto with_bytes = [](int64_t bytes) {
+      return [bytes](Program& p, EntryPlan&) { p.kernels[0].launch.shared_bytes = bytes; };
+    };
+    expect_violation(with_bytes(232449), {"kernel neg", "232449 shared bytes"});
+    Program largest = sample_program();
+    largest.kernels[0].launch.shared_bytes = 232448;
+    CHECK(check(largest).has_value());
+  }
+  SUBCASE("cluster") {
+    for (int64_t cluster : {-1, 0, 9})
+      expect_violation(
+          [&](Program& p, EntryPlan&) {
+            p.kernels[0].minimum_arch = 90;
+            p.kernels[0].launch.cluster = cluster;
+          },
+          {"kernel neg", fmt::format("clusters of {}", cluster)});
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.cluster = 2; },
+                     {"kernel neg", "clusters of 2 for devices from sm_70 on", "sm_90"});
+    Program largest = sample_program();
+    largest.kernels[0].minimum_arch = 90;
+    largest.kernels[0].launch.cluster = 8;
+    CHECK(check(largest).has_value());
+  }
+}
+
+TEST_CASE("blocks of a launch are whole clusters and cover all items") {
+  Launch launch;
+  launch.rows = SymExpr(Dim(SymbolId{0}));
+  launch.items_per_row = 3;
+  launch.items_per_block = 2;
+  const auto blocks = [&](int64_t rows) { return block_count(launch, {rows}); };
+  CHECK(blocks(0) == 0);
+  CHECK(blocks(1) == 2);
+  CHECK(blocks(5) == 8);
+  CHECK_FALSE(blocks(INT64_MAX / 2));
+  launch.cluster = 8;
+  CHECK(blocks(0) == 0);
+  CHECK(blocks(1) == 8);
+  CHECK(blocks(5) == 8);
+  CHECK(blocks(6) == 16);
+  launch.symbolic_items = launch.rows;
+  CHECK(blocks(5) == 16);
+  CHECK_FALSE(blocks(INT64_MAX / 2));
 }
 
 TEST_CASE("tables") {

@@ -7,8 +7,9 @@
 // instead, and each launch of the graph puts all of it into a stream. Kernels compute nothing, but
 // for those of fake_driver.h.
 //
-// SINTER_FAKE_DEVICES devices are there (default 1); SINTER_FAKE_BROKEN is the number of one whose
-// context cannot be made.
+// SINTER_FAKE_DEVICES devices are there (default 1), of compute capability SINTER_FAKE_MAJOR.9 and
+// with SINTER_FAKE_SHARED bytes of shared memory a block (default 9 and 227 KiB);
+// SINTER_FAKE_BROKEN is the number of one whose context cannot be made.
 #include "runtime/fake_driver.h"
 
 #include <algorithm>
@@ -33,6 +34,24 @@ enum class Kind { memory, pinned, stream, event, graph, executable, library };
 constexpr int kInvalid = 1, kOutOfMemory = 2, kUnsupported = 222, kIllegalAddress = 700,
               kBroken = 999;
 constexpr size_t kMemory = size_t{1} << 30;
+constexpr int kUsualShared = 48 * 1024, kMostShared = 227 * 1024;
+
+// CUlaunchAttribute and CUlaunchConfig, as CUDA's cuda.h declares them.
+struct LaunchAttribute {
+  int id;
+  char padding[4];
+  union {
+    char bytes[64];
+    unsigned cluster[3];
+    int programmatic;
+  };
+};
+struct LaunchConfig {
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void* stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
 
 struct Handle {
   Kind kind;
@@ -49,6 +68,7 @@ std::map<void*, Stream> streams;
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
 std::map<void*, std::vector<Work>> graphs;         // and executables
 std::map<void*, const FakeKernel*> kernels;        // by library
+std::map<void*, int> shared_limits;                // by kernel, where one was set
 std::vector<FakeLaunch> launches;
 size_t most_pinned = 0;
 
@@ -158,7 +178,13 @@ int cuDeviceGetName(char* name, int size, int device) {
   std::snprintf(name, static_cast<size_t>(size), "Fake GPU %d", device);
   return 0;
 }
-int cuDeviceGetAttribute(int* value, int, int) { return *value = 9, 0; }
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  constexpr int kMaxSharedMemoryPerBlockOptin = 97, kMajor = 75;
+  *value = attribute == kMaxSharedMemoryPerBlockOptin ? number("SINTER_FAKE_SHARED", kMostShared)
+           : attribute == kMajor                      ? number("SINTER_FAKE_MAJOR", 9)
+                                                      : 9;
+  return 0;
+}
 int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = kMemory, 0; }
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = &handles;
@@ -289,21 +315,43 @@ int cuLibraryLoadData(void** library, const void* code, int*, void**, unsigned, 
 }
 int cuLibraryUnload(void* library) {
   kernels.erase(library);
+  shared_limits.erase(library);
   return release(Kind::library, library);
 }
 int cuLibraryGetKernel(void** kernel, void* library, const char*) { return *kernel = library, 0; }
-int cuKernelSetAttribute(int, int, void*, int) { return 0; }
-int cuLaunchKernel(void* kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned, void* stream,
-                   void** parameters, void**) {
-  if (const int code = fails("cuLaunchKernel")) return code;
+int cuKernelSetAttribute(int attribute, int value, void* kernel, int) {
+  constexpr int kMaxDynamicSharedSizeBytes = 8;
+  if (attribute != kMaxDynamicSharedSizeBytes || value > number("SINTER_FAKE_SHARED", kMostShared))
+    return kInvalid;
+  shared_limits[kernel] = value;
+  return 0;
+}
+int cuLaunchKernelEx(const LaunchConfig* config, void* kernel, void** parameters, void**) {
+  if (const int code = fails("cuLaunchKernelEx")) return code;
+  const LaunchConfig& c = *config;
+  FakeLaunch launch = {
+      {c.grid_x, c.grid_y, c.grid_z}, {c.block_x, c.block_y, c.block_z}, c.shared_bytes, 1, false};
+  for (unsigned i = 0; i < c.attribute_count; ++i) {
+    constexpr int kClusterDimension = 4, kProgrammaticStreamSerialization = 6;
+    const LaunchAttribute& attribute = c.attributes[i];
+    if (attribute.id == kClusterDimension && attribute.cluster[1] == 1 && attribute.cluster[2] == 1)
+      launch.cluster = attribute.cluster[0];
+    else if (attribute.id == kProgrammaticStreamSerialization)
+      launch.overlaps = attribute.programmatic != 0;
+    else
+      return kInvalid;
+  }
+  const auto limit = shared_limits.find(kernel);
+  const int shared_limit = limit == shared_limits.end() ? kUsualShared : limit->second;
+  if (c.shared_bytes > static_cast<unsigned>(shared_limit)) return kInvalid;
+  if (launch.cluster == 0 || c.grid_x % launch.cluster != 0) return kInvalid;
   const auto at = kernels.find(kernel);
   const FakeKernel* known = at == kernels.end() ? nullptr : at->second;
   std::vector<uint64_t> values(known ? known->parameters : 0);
   for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], parameters[i], 8);
-  enqueue(stream, [=] {
-    launches.push_back({{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}});
-    if (known) known->run(*known, grid_x, values.data());
+  enqueue(c.stream, [=] {
+    launches.push_back(launch);
+    if (known) known->run(*known, launch.grid[0], values.data());
   });
   return 0;
 }

@@ -26,6 +26,8 @@ struct FakeKernel {
 
 struct FakeLaunch {
   unsigned grid[3], block[3];
+  unsigned shared_bytes, cluster;
+  bool overlaps;  // may begin before what is ahead of it in the stream ends
 };
 
 /// The driver's own entry points for tests.

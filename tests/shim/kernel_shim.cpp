@@ -10,17 +10,6 @@
 namespace sinter {
 namespace {
 
-/// Blocks of a launch, see Launch in plan/program.h.
-Result<int64_t> count_blocks(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
-  const auto rows = launch.rows.evaluate(symbol_values);
-  std::optional<int64_t> per_row = launch.items_per_row;
-  if (!launch.symbolic_items.is(0)) per_row = launch.symbolic_items.evaluate(symbol_values);
-  int64_t items = 0;
-  if (!rows || !per_row || __builtin_mul_overflow(*rows, *per_row, &items))
-    return fail("the number of blocks overflows");
-  return items / launch.items_per_block + (items % launch.items_per_block != 0);
-}
-
 Result<HostTensor> tensor_of(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values) {
   std::vector<int64_t> dims;
   for (Dim dim : type.dims)
@@ -61,9 +50,10 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
   for (const void*& pointer : pointers) arguments.push_back(&pointer);
   for (long long& symbol : symbols) arguments.push_back(&symbol);
 
-  SINTER_LET(blocks, count_blocks(kernel.launch, symbol_values));
-  if (blocks == 0) return {};
-  const Grid grid{{static_cast<unsigned>(blocks), 1, 1},
+  const auto blocks = block_count(kernel.launch, symbol_values);
+  if (!blocks) return fail("the number of blocks overflows");
+  if (*blocks == 0) return {};
+  const Grid grid{{static_cast<unsigned>(*blocks), 1, 1},
                   {static_cast<unsigned>(kernel.launch.threads), 1, 1},
                   kernel.launch.shared_bytes};
   return module_.launch(kernel.name, grid, arguments, order);

@@ -4,6 +4,7 @@
 // its column of B alone, not on where in a tile it stands.
 #pragma once
 
+#include "sinter/launch.cuh"
 #include "sinter/vector.cuh"
 
 namespace sinter {

@@ -3,12 +3,15 @@
 //   %v0 = add %x0, %x1 : f16[n0, 4096]
 //   %v1 = rms_norm %v0, %x2 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 4096]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/reduce.cuh"
 #include "sinter/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128)
-add_rms_norm_8bfe54b4(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+add_rms_norm_002b12ae(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;

@@ -3,12 +3,15 @@
 //   %v0 = add %x0, %x1 : f32[n0, 131072]
 //   %v1 = rms_norm %v0, %x2 {eps = 0x1.4f8b588e368f1p-17} : f32[n0, 131072]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/reduce.cuh"
 #include "sinter/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(1024)
-add_rms_norm_e2571fe1(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
+add_rms_norm_2802564f(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ float shared[32];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;

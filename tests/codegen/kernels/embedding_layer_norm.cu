@@ -5,12 +5,15 @@
 //   %v2 = add %v0, %v1 : f16[n0, 1600]
 //   %v3 = layer_norm %v2, %x4, %x5 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 1600]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/reduce.cuh"
 #include "sinter/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128)
-embedding_add_layer_norm_97fb07ed(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+embedding_add_layer_norm_4dae6179(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ float shared[32];
   const int thread = threadIdx.x % 64;
   const long long own_row = blockIdx.x * 2ll + threadIdx.x / 64;

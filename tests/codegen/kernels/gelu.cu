@@ -12,12 +12,15 @@
 //   %v9 = mul %v8, %v7 : f32[n0, 3072]
 //   %v10 = cast %v9 : f16[n0, 3072]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/reduce.cuh"
 #include "sinter/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-add_cast_mul_erf_add_mul_cast_fd1f3d51(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
+add_cast_mul_erf_add_mul_cast_b4511100(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   const long long item = blockIdx.x * 256ll + threadIdx.x;
   const long long end0 = n0 * 384;
   if (item < end0) {

@@ -2,11 +2,14 @@
 // graph(%x0: bf16[n0, 32000], %x1: f32[n0], %x2: i32[n0], %x3: f32[n0], %x4: i32[n0], %x5: i32[n0]) -> (%v0) {
 //   %v0 = sample %x0, %x1, %x2, %x3, %x4, %x5 : i32[n0]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/sample.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(1024)
-sample_871083c7(const bf16* __restrict__ x0, const float* __restrict__ x1, const int* __restrict__ x2, const float* __restrict__ x3, const int* __restrict__ x4, const int* __restrict__ x5, int* __restrict__ y0, long long n0) {
+sample_c6e44455(const bf16* __restrict__ x0, const float* __restrict__ x1, const int* __restrict__ x2, const float* __restrict__ x3, const int* __restrict__ x4, const int* __restrict__ x5, int* __restrict__ y0, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ SampleShared shared;
   sample(x0, 32000, 32000, x1, x2, x3, x4, x5, y0, shared);
 }

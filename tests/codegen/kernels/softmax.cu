@@ -3,12 +3,15 @@
 // graph(%x0: f32[n0, 16, n1]) -> (%v0) {
 //   %v0 = softmax %x0 : f32[n0, 16, n1]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/reduce.cuh"
 #include "sinter/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_7aea8a12(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+softmax_d0765355(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+  let_next_launch();
+  wait_for_inputs();
   const int thread = threadIdx.x % 32;
   const long long own_row = blockIdx.x * 8ll + threadIdx.x / 32;
   const bool live = own_row < (n0 * 16);

@@ -1,0 +1,39 @@
+// Kernels that begin while the one before them ends (programmatic dependent launch). Every kernel
+// of a plan begins with
+//
+//   let_next_launch();
+//   wait_for_inputs();
+//
+// Nothing else orders kernels that follow each other in a stream: until the wait returns a kernel
+// may touch only memory that no kernel of the plan writes, such as weights.
+//
+// After the wait all earlier kernels are complete and what they wrote is visible, not only those of
+// the kernel directly before. That one is complete only if its own wait has returned, so that the
+// kernel before it was complete, and so on to the first. Hence a kernel may also write memory that
+// any earlier one reads. What has no wait (the library's products, copies) is launched without
+// leave to overlap: it begins when all before it is complete, and what follows waits for its end.
+//
+// The next kernel's blocks are launched when every block of this one is running or has ended, so
+// that blocks which wait never take the place of blocks that they wait for.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+namespace sinter {
+
+// From here on the next kernel may be launched, to wait in its turn.
+SINTER_DEVICE void let_next_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Returns when all earlier kernels are complete and their writes are visible. Every thread calls
+// it, before it reads or writes what another kernel of the plan touches.
+SINTER_DEVICE void wait_for_inputs() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+}  // namespace sinter

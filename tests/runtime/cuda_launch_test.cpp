@@ -1,0 +1,139 @@
+// How kernels are launched: what a plan asks for reaches the driver (fake_driver.cpp), and a device
+// that cannot run a kernel says so when the plan is loaded.
+#include "runtime/cuda_launch.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "ir/text.h"
+#include "runtime/cuda_executor.h"
+#include "runtime/fake_driver.h"
+
+namespace sinter {
+namespace {
+
+template <typename T>
+T value(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
+  return std::move(*result);
+}
+
+const FakeDriver& driver() {
+  static const FakeDriver fake(SINTER_FAKE_DRIVER);
+  return fake;
+}
+
+/// Device 0 with environment variable `name` of the driver set.
+CudaDevicePtr device(const char* name = "SINTER_FAKE_DEVICES", const char* text = "1") {
+  driver();
+  setenv(name, text, 1);
+  auto opened = value(CudaDevice::open(0));
+  unsetenv(name);
+  return opened;
+}
+
+/// A plan with one kernel, which reads and writes one element a block.
+std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch) {
+  auto program = std::make_shared<Program>();
+  Kernel kernel;
+  kernel.name = "neg_1";
+  const ValueId x = kernel.group.add({OpKind::input, {DType::f32, {5}}, {}, {}, "x0"});
+  kernel.group.inputs.push_back(x);
+  kernel.group.outputs.push_back(kernel.group.add({OpKind::neg, {DType::f32, {5}}, {x}, {}, "v0"}));
+  kernel.launch = launch;
+  kernel.minimum_arch = minimum_arch;
+  program->kernels.push_back(kernel);
+  EntryPlan entry;
+  entry.name = "main";
+  Buffer in, out;
+  in.value = "x", out.value = "y";
+  in.type = out.type = {DType::f32, {5}};
+  in.size_bytes = out.size_bytes = 20;
+  in.place = Buffer::Place::input;
+  entry.buffers = {in, out};
+  entry.inputs = {0};
+  entry.outputs = {1};
+  entry.output_names = {"y"};
+  entry.steps.push_back({KernelStep{0, {0}, {1}}, {"y"}});
+  entry.arena_bytes = 256;
+  program->entries.push_back(entry);
+  return program;
+}
+
+Result<std::shared_ptr<const CudaModel>> load(const std::shared_ptr<Program>& program,
+                                              const CudaDevicePtr& on) {
+  SINTER_LET(weights, CudaWeights::load(on, *program, nullptr));
+  SINTER_LET(library, CudaLibrary::load(on, "code", "neg_1"));
+  SINTER_LET(kernel, library.kernel("neg_1"));
+  auto shared = std::make_shared<const CudaLibrary>(std::move(library));
+  return CudaModel::assemble(program, on, nullptr, std::move(weights), {shared}, {kernel});
+}
+
+Launch wide_launch() {
+  Launch launch;
+  launch.rows = 5;
+  launch.threads = 96;
+  launch.shared_bytes = 227 * 1024;
+  launch.cluster = 4;
+  return launch;
+}
+
+/// The one launch of a call.
+FakeLaunch launched(const std::shared_ptr<Program>& program, const CudaDevicePtr& on) {
+  const auto model = value(load(program, on));
+  const auto made = value(model->new_session({}));
+  const auto& session = static_cast<const CudaSession&>(*made);
+  const CudaCall call = value(session.place("main", {}, {CudaAddress{256}}, 256));
+  driver().take_launches();
+  REQUIRE(session.enqueue(call, session.stream()));
+  REQUIRE(session.stream().synchronize("a test"));
+  const auto launches = driver().take_launches();
+  REQUIRE(launches.size() == 1);
+  return launches[0];
+}
+
+TEST_CASE("a plan's clusters and dynamic shared memory reach the driver") {
+  const FakeLaunch launch = launched(one_kernel(wide_launch(), 90), device());
+  CHECK(launch.grid[0] == 8);  // 5 rows in whole clusters
+  CHECK(launch.block[0] == 96);
+  CHECK(launch.shared_bytes == 227 * 1024);
+  CHECK(launch.cluster == 4);
+  CHECK(launch.overlaps);
+}
+
+TEST_CASE("kernels overlap from compute capability 9.0 on, and without clusters too") {
+  Launch small;
+  small.rows = 5;
+  const FakeLaunch launch = launched(one_kernel(small, 70), device());
+  CHECK(launch.grid[0] == 5);
+  CHECK(launch.cluster == 1);
+  CHECK(launch.overlaps);
+  CHECK_FALSE(launched(one_kernel(small, 70), device("SINTER_FAKE_MAJOR", "8")).overlaps);
+  // Neither does a kernel that does not wait.
+  const CudaDevicePtr on = device();
+  const CudaStream stream = value(CudaStream::create(on));
+  const CudaLibrary library = value(CudaLibrary::load(on, "code", "k"));
+  REQUIRE(sinter::launch({.kernel = value(library.kernel("k")), .name = "k"}, nullptr, stream));
+  REQUIRE(stream.synchronize("a test"));
+  CHECK_FALSE(driver().take_launches().at(0).overlaps);
+}
+
+TEST_CASE(
+    "a device that is too old for a kernel, or has too little shared memory, refuses a plan") {
+  const auto refused = [](const CudaDevicePtr& on) {
+    const auto model = load(one_kernel(wide_launch(), 90), on);
+    REQUIRE_FALSE(model);
+    CHECK(model.error().code == ExitCode::device);
+    return model.error().message();
+  };
+  CHECK(refused(device("SINTER_FAKE_MAJOR", "8")) ==
+        "device 0 (Fake GPU 0): kernel neg_1 needs compute capability 9.0, the device has 8.9; "
+        "compile the plan for this device");
+  CHECK(refused(device("SINTER_FAKE_SHARED", "166912")) ==
+        "device 0 (Fake GPU 0): kernel neg_1 needs 232448 bytes of shared memory a block, the "
+        "device has 166912; compile the plan for this device");
+}
+
+}  // namespace
+}  // namespace sinter
