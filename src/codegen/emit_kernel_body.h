@@ -13,6 +13,8 @@ struct KernelBody {
   std::string globals;  // definitions before the function
   std::string text;     // between the function's braces
   Launch launch;
+  int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
+  int64_t cluster = 1;          // neighbouring blocks that reach one another's shared memory
 };
 
 /// `parameters`: symbols in the order of the kernel's parameters.
