@@ -1,9 +1,11 @@
-"""Writes the benchmark modules: one .sir file for each pattern, width and element type.
+"""Writes the benchmark modules: one .sir file for each pattern, width and element type, and for each
+attention of a decode step.
 
     python3 bench/cases/make.py
 
 `PATTERNS` says what is computed, `SPEED` and `NUMERICS` at which widths and types. Rows are a
-symbol, so that one file serves every number of tokens. The modules of numerics/ take the norm's
+symbol, so that one file serves every number of tokens; attention's N tokens see as many keys each, in
+caches of R = N * keys rows (--symbol N=2,R=2048). The modules of numerics/ take the norm's
 weight and bias as inputs, so that a test can choose them; the others hold them as weights.
 """
 
@@ -71,6 +73,27 @@ SPEED = [
 ]
 NUMERICS = [(pattern, dtype, [2560])
             for pattern in ("layer_norm_add", "add_layer_norm") for dtype in ("f32", "f16")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Attention:
+    heads: int
+    kv_heads: int
+    width: int
+    keys: int  # of each token
+    dtype: str = "bf16"
+    extra: str = ""  # attributes
+
+    @property
+    def name(self) -> str:
+        return f"attention.{self.heads}x{self.width}.{self.kv_heads}.{self.keys}.{self.dtype}"
+
+
+MOST_TOKENS = 8
+ATTENTIONS = [Attention(heads, kv_heads, width, keys, dtype)
+              for heads, kv_heads, width, dtype in ((32, 32, 128, "bf16"), (32, 32, 80, "f16"), (32, 8, 64, "bf16"))
+              for keys in (1024, 8192)]
+ATTENTIONS.append(Attention(16, 8, 256, 6144, "bf16", ", softcap = 50.0, window = 4096"))
 LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
@@ -93,7 +116,29 @@ def module(name: str, width: int, dtype: str, parameters_are_inputs: bool) -> st
     return "\n".join(lines) + "\n"
 
 
+def attention_module(case: Attention) -> str:
+    tokens = range(MOST_TOKENS)
+    q, cache = f"{case.dtype}[N, {case.heads * case.width}]", f"{case.dtype}[R, {case.kv_heads * case.width}]"
+    attributes = (f"heads = {case.heads}, kv_heads = {case.kv_heads}, "
+                  f"scale = {case.width ** -0.5!r}{case.extra}")
+    lines = [f"// Made by make.py: attention of tokens that see {case.keys} keys each.",
+             f"module @{case.name.replace('.', '_')} {{",
+             f"  symbol N in [1, {MOST_TOKENS}]",
+             f"  symbol R in [{case.keys}, {case.keys * MOST_TOKENS}] step {case.keys}"]
+    for name, rows in (("firsts", [case.keys * i for i in tokens]),
+                       ("lasts", [case.keys * (i + 1) - 1 for i in tokens])):
+        lines.append(f"  weight %{name} : i32[{MOST_TOKENS}] = "
+                     f"literal {{dims = [{MOST_TOKENS}], dtype = i32, values = {[float(row) for row in rows]}}}")
+    lines.append(f"  entry @f(%q: {q}, %keys: {cache}, %values: {cache}) -> (%y) {{")
+    for name in ("first", "last"):
+        lines.append(f"    %{name} = slice %{name}s {{axis = 0, begin = 0, size = N}} : i32[N]")
+    lines += [f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {q}", "  }", "}"]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
+    for case in ATTENTIONS:
+        (FOLDER / f"{case.name}.sir").write_text(attention_module(case), encoding="utf-8")
     for folder, cases, are_inputs in ((FOLDER, SPEED, False), (FOLDER / "numerics", NUMERICS, True)):
         folder.mkdir(exist_ok=True)
         for name, dtype, widths in cases:

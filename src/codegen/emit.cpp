@@ -88,6 +88,15 @@ std::string parameters_of(const Graph& graph, size_t symbols) {
   return text;
 }
 
+/// The function's head up to its name.
+std::string bounds_of(const KernelBody& body) {
+  std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
+  if (body.resident_blocks > 1) text += fmt::format(", {}", body.resident_blocks);
+  text += ')';
+  if (body.cluster > 1) text += fmt::format(" SINTER_CLUSTER({})", body.cluster);
+  return text + '\n';
+}
+
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
@@ -121,8 +130,7 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
   const std::string tail = fmt::format(
       "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()),
       indented("let_next_launch();\n" + body.before_wait + "wait_for_inputs();\n" + body.text));
-  const std::string bounds =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({})\n", body.launch.threads);
+  const std::string bounds = bounds_of(body);
   // Kernels of other symbols are other kernels, even with the same text.
   std::string hashed = role + '\n' + head + bounds + tail;
   for (SymbolId symbol : kernel.symbols) hashed += fmt::format("{} ", symbol.index);

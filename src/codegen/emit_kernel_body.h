@@ -14,6 +14,8 @@ struct KernelBody {
   std::string before_wait;  // between the function's braces, before the wait for earlier kernels
   std::string text;         // and after it
   Launch launch;
+  int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
+  int64_t cluster = 1;          // neighbouring blocks that reach one another's shared memory
 };
 
 /// `parameters`: symbols in the order of the kernel's parameters.

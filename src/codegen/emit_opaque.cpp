@@ -13,14 +13,14 @@
 namespace sinter {
 namespace {
 
-// Query heads of one block: more keep more sums in registers, fewer read the keys more often.
-constexpr int64_t kMostTile = 4;
-constexpr int64_t kMergeThreads = 128;
+// Threads of a multiprocessor that have 64 registers each.
+constexpr int64_t kResidentThreads = 1024;
 constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
 
 class OpaqueKernel {
  public:
-  OpaqueKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters)
+  OpaqueKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+               llvm::ArrayRef<SymbolId> parameters)
       : group_(group), symbols_(symbols), parameters_(parameters), op_(group[group.outputs[0]]) {}
 
   Result<KernelBody> emit() {
@@ -29,14 +29,18 @@ class OpaqueKernel {
                          return op_class(op) != OpClass::view && op_class(op) != OpClass::leaf;
                        }) == 1;
     if (!alone)
-      return fail("an opaque op shares its kernel with others", {}, "compute the ops in separate kernels",
-                  ExitCode::internal_error);
+      return fail("an opaque op shares its kernel with others", {},
+                  "compute the ops in separate kernels", ExitCode::internal_error);
     body_.launch.rows = SymExpr(op_.type.dims[0]);
     switch (op_.kind) {
-      case OpKind::attention_split: SINTER_TRY(attention_split()); break;
-      case OpKind::attention_merge: SINTER_TRY(attention_merge()); break;
-      case OpKind::sample: SINTER_TRY(sample()); break;
-      default: SINTER_CHECK(false, "{}", op_info(op_.kind).name);
+      case OpKind::attention_few:
+        SINTER_TRY(attention_few());
+        break;
+      case OpKind::sample:
+        SINTER_TRY(sample());
+        break;
+      default:
+        SINTER_CHECK(false, "{}", op_info(op_.kind).name);
     }
     return std::move(body_);
   }
@@ -50,13 +54,15 @@ class OpaqueKernel {
 
   /// "x0": the pointer of the tensor that an operand is a view of.
   std::string root(size_t operand) const {
-    return fmt::format("x{}", llvm::find(group_.inputs, root_of(group_, op_.operands[operand])) - group_.inputs.begin());
+    return fmt::format("x{}", llvm::find(group_.inputs, root_of(group_, op_.operands[operand])) -
+                                  group_.inputs.begin());
   }
 
   /// "x0": the pointer of an operand that is read as it stands in memory.
   Result<std::string> pointer(size_t operand) const {
     if (!is_dense(group_, op_.operands[operand]))
-      return fail("an opaque op reads a value that does not stand in memory as it is", {}, {}, ExitCode::internal_error);
+      return fail("an opaque op reads a value that does not stand in memory as it is", {}, {},
+                  ExitCode::internal_error);
     return root(operand);
   }
 
@@ -64,20 +70,23 @@ class OpaqueKernel {
   Result<std::string> rows(size_t operand) {
     const auto matrix = strided_rows(group_, op_.operands[operand]);
     if (!matrix)
-      return fail("an opaque op reads a matrix without rows of neighbouring elements", {}, {}, ExitCode::internal_error);
-    aligned_ = aligned_ && matrix->row_stride.divisor(symbols_) % 8 == 0 && matrix->offset.divisor(symbols_) % 8 == 0;
-    const std::string offset = matrix->offset.is(0) ? "" : " + " + size_code(matrix->offset, parameters_);
-    return fmt::format("{}{}, {}", root(operand), offset, size_code(matrix->row_stride, parameters_, false));
+      return fail("an opaque op reads a matrix without rows of neighbouring elements", {}, {},
+                  ExitCode::internal_error);
+    aligned_ = aligned_ && matrix->row_stride.divisor(symbols_) % 8 == 0 &&
+               matrix->offset.divisor(symbols_) % 8 == 0;
+    const std::string offset =
+        matrix->offset.is(0) ? "" : " + " + size_code(matrix->offset, parameters_);
+    return fmt::format("{}{}, {}", root(operand), offset,
+                       size_code(matrix->row_stride, parameters_, false));
   }
 
-  Status attention_split() {
+  Status attention_few() {
     const int64_t heads = integer(AttrName::heads), kv_heads = integer(AttrName::kv_heads);
     const int64_t splits = integer(AttrName::splits), group = heads / kv_heads;
-    const int64_t value_width = op_.type.dims[3].constant() - 2;
-    const int64_t width = group_[op_.operands[0]].type.dims[1].constant() / heads;
-    int64_t tile = std::min(group, kMostTile);
-    while (group % tile != 0) --tile;
-    const int lanes = attention_lanes(static_cast<int>(width), static_cast<int>(value_width));
+    const auto width = static_cast<int>(group_[op_.operands[0]].type.dims[1].constant() / heads);
+    const auto value_width = static_cast<int>(op_.type.dims[1].constant() / heads);
+    const int64_t tile = attention_tile(group, value_width);
+    const int lanes = attention_lanes(width, value_width);
     const int64_t window = op_.attrs.has(AttrName::window) ? integer(AttrName::window) : 0;
     SINTER_LET(q, rows(0));
     SINTER_LET(keys, rows(1));
@@ -87,31 +96,26 @@ class OpaqueKernel {
     body_.includes = "#include \"sinter/attention.cuh\"\n";
     body_.globals = fmt::format(
         "struct Config {{\n"
-        "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = {};\n"
-        "  static constexpr int kSplits = {}, kLanes = {};\n"
+        "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
+        "{};\n"
+        "  static constexpr int kSplits = {};\n"
         "  static constexpr bool kAligned = {};\n"
         "  static constexpr float kScale = {}, kSoftcap = {};\n"
         "  static constexpr long long kWindow = {};\n"
         "}};\n\n",
-        heads, kv_heads, tile, width, value_width, splits, lanes, aligned_,
-        literal_code(number(AttrName::scale), DType::f32), literal_code(number(AttrName::softcap), DType::f32), window);
+        heads, kv_heads, tile, width, value_width, splits, aligned_,
+        literal_code(number(AttrName::scale), DType::f32),
+        literal_code(number(AttrName::softcap), DType::f32), window);
     body_.text = fmt::format(
-        "__shared__ float shared[{}];\n"
-        "attention_split<Config>({}, {}, {}, {}, {}, y0, shared);\n",
-        kAttentionStreams * (value_width + 2), q, keys, values, first, last);
+        "__shared__ AttentionShared<Config> shared;\n"
+        "attention_few<Config>({}, {}, {}, {}, {}, y0, shared);\n",
+        q, keys, values, first, last);
     body_.launch.items_per_row = kv_heads * (group / tile) * splits;
-    body_.launch.threads = std::max<int64_t>(32, kAttentionStreams * lanes);
-    return {};
-  }
-
-  Status attention_merge() {
-    SINTER_LET(pointer_of_parts, pointer(0));
-    const Dims& parts = group_[op_.operands[0]].type.dims;
-    body_.includes = "#include \"sinter/attention.cuh\"\n";
-    body_.text = fmt::format("attention_merge<{}, {}>({}, y0);\n", parts[2].constant(),
-                             parts[3].constant() - 2, pointer_of_parts);
-    body_.launch.items_per_row = parts[1].constant();
-    body_.launch.threads = kMergeThreads;
+    body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
+    body_.cluster = splits;
+    // Keys on their way fill half of the registers that this leaves a thread.
+    if (tile == 1 && size_bytes(op_.type.dtype) == 2)
+      body_.resident_blocks = kResidentThreads / body_.launch.threads;
     return {};
   }
 
@@ -123,8 +127,8 @@ class OpaqueKernel {
       vectors += vector + ", ";
     }
     body_.includes = "#include \"sinter/sample.cuh\"\n";
-    body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}y0, shared);\n", logits,
-                             group_[op_.operands[0]].type.dims[1].constant(), vectors);
+    body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}y0, shared);\n",
+                             logits, group_[op_.operands[0]].type.dims[1].constant(), vectors);
     body_.launch.threads = kSampleBlock;
     return {};
   }

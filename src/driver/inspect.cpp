@@ -49,7 +49,7 @@ class OpCosts {
     if (op.kind == OpKind::linear || op.kind == OpKind::matvec)
       return 2 * elements(op.type) * extent(operand(0).dims.back());
     if (op.kind == OpKind::einsum) return einsum_flops(graph, op);
-    if (op.kind == OpKind::attention_merge || op.kind == OpKind::sample) return elements(operand(0));
+    if (op.kind == OpKind::sample) return elements(operand(0));
     // Attention: scores, then the sum of values; every token against all visible rows.
     const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
     const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;

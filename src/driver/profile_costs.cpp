@@ -29,7 +29,7 @@ class Sizes {
   llvm::ArrayRef<int64_t> values_;
 };
 
-bool is_attention(const Op& op) { return op.kind == OpKind::attention || op.kind == OpKind::attention_split; }
+bool is_attention(const Op& op) { return op.kind == OpKind::attention || op.kind == OpKind::attention_few; }
 
 /// Rows of the cache that the op reads.
 double rows_seen(const Op& op, double visible_rows, double rows) {

@@ -1,15 +1,19 @@
-// Attention of few tokens over a long cache, cut into splits and streams: the order of operations of
-// attention_split and attention_merge, the same text on host and device.
+// Attention of few tokens over a long cache, cut into splits and streams: the order of operations
+// of attention_few, the same text on host and device.
 //
 // A token sees the keys low .. low + count - 1; one that sees none gets NaN. Split s takes
-// ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its keys
-// are cut into blocks of kAttentionBlock; block b belongs to stream b mod kAttentionStreams. A stream
-// keeps the largest score m, the sum l of exp(score - m) and per element the sum of the values
-// weighted so; it takes its blocks in order: first m grows, what was summed is scaled by
+// ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its
+// keys are cut into blocks of kAttentionBlock; block b belongs to stream b mod attention_streams. A
+// stream keeps the largest score m, the sum l of exp(score - m) and per element the sum of the
+// values weighted so; it takes its blocks in order: first m grows, what was summed is scaled by
 // exp(old m - new m), then the block's keys are added in order, each by one fused multiply-add.
-// Streams, and later splits, are joined in order: m is the largest, every sum is weighted by
-// exp(its m - m). (The online softmax of Milakov and Gimelshein 2018, split over keys as in
-// Flash-Decoding.)
+// (The online softmax of Milakov and Gimelshein 2018, split over keys as in Flash-Decoding.)
+//
+// The streams of a split are joined: m becomes the largest of theirs and their sums are multiplied
+// by exp(their m - m). Then attention_neighbours streams are added at a time, by a butterfly with
+// strides 1, 2, 4 ..., and those totals in order, from +0 on. The splits are joined in order: m
+// becomes the largest of theirs, and every sum is added by one fused multiply-add with exp(its m -
+// m). An element of the result is its sum divided by l.
 //
 // A score is the dot product q·k times `scale`: chunks of 8 elements, each a chain of fused
 // multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ...
@@ -19,12 +23,11 @@
 
 namespace sinter {
 
-constexpr int kAttentionStreams = 8;
-constexpr int kAttentionBlock = 4;        // keys
-constexpr int kMostAttentionSplits = 64;
-constexpr int kMostHeadWidth = 256;       // elements
+constexpr int kAttentionBlock = 4;       // keys
+constexpr int kMostAttentionSplits = 8;  // blocks of threads that every device can let share memory
+constexpr int kMostHeadWidth = 256;      // elements
 
-SINTER_DEVICE constexpr bool is_split_head_width(long long width) {
+SINTER_DEVICE constexpr bool is_few_head_width(long long width) {
   return width >= 1 && width <= kMostHeadWidth;
 }
 
@@ -34,6 +37,18 @@ SINTER_DEVICE constexpr int attention_lanes(int width, int value_width) {
   int lanes = 1;
   while (lanes < chunks) lanes *= 2;
   return lanes;
+}
+/// Streams of a split: with their lanes 64 .. 512 threads.
+SINTER_DEVICE constexpr int attention_streams(int lanes) { return lanes <= 8 ? 64 : 512 / lanes; }
+/// Streams of one warp.
+SINTER_DEVICE constexpr int attention_neighbours(int lanes) { return 32 / lanes; }
+
+/// Query heads of a key head that one block of threads takes, a divisor of `group`: more keep more
+/// sums in registers, fewer read the keys more often. No order of operations depends on it.
+SINTER_DEVICE constexpr long long attention_tile(long long group, int value_width) {
+  int tile = 512 / value_width < 4 ? 512 / value_width : 4;
+  while (group % tile != 0) --tile;
+  return tile;
 }
 
 /// The keys of one token: low .. low + count - 1, count >= 0. `window` 0: none.
@@ -62,7 +77,8 @@ SINTER_DEVICE float attention_score(float dot, float scale, float softcap) {
 }
 
 /// exp(from - to): the weight of a score under the maximum `to`, and what a sum taken under the
-/// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so far.
+/// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so
+/// far.
 SINTER_DEVICE float attention_weight(float from, float to) {
   return from == -math::infinity() ? 0.0f : math::exp_neg_abs(math::sub(from, to));
 }

@@ -23,8 +23,7 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
-//   C21  attention_split, attention_merge, sample: the shapes and bounds that ops.def, attention_order.h
-//        and sampling.h list
+//   C21  attention_few, sample: the shapes and bounds that ops.def, attention_order.h and sampling.h list
 #include "ir/infer.h"
 
 #include <cmath>
@@ -73,8 +72,7 @@ struct Inference {
   Status check_scores() const;
   Result<TensorType> attention_softmax() const;
   Result<TensorType> attention() const;
-  Result<TensorType> attention_split() const;
-  Result<TensorType> attention_merge() const;
+  Result<TensorType> attention_few() const;
   Result<TensorType> sample() const;
 };
 
@@ -394,28 +392,16 @@ Result<TensorType> Inference::attention() const {
   return TensorType{q.dtype, {q.dims[0], result_width}};
 }
 
-Result<TensorType> Inference::attention_split() const {
+Result<TensorType> Inference::attention_few() const {
   SINTER_LET(whole, attention());
   const int64_t heads = attrs.get<int64_t>(AttrName::heads), splits = attrs.get<int64_t>(AttrName::splits);
   if (splits < 1 || splits > kMostAttentionSplits)
     return reject(21, fmt::format("{} splits, must be 1 .. {}", splits, kMostAttentionSplits));
   const int64_t width = operands[0].dims[1].constant() / heads;
   const int64_t value_width = whole.dims[1].constant() / heads;
-  if (!is_split_head_width(width) || !is_split_head_width(value_width))
+  if (!is_few_head_width(width) || !is_few_head_width(value_width))
     return reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", width, value_width, kMostHeadWidth));
-  return TensorType{DType::f32, {whole.dims[0], heads, splits, value_width + 2}};
-}
-
-Result<TensorType> Inference::attention_merge() const {
-  const TensorType& parts = operands[0];
-  const DType dtype = attrs.get<DType>(AttrName::dtype);
-  int64_t width = 0;
-  if (parts.rank() != 4 || parts.dtype != DType::f32 || !is_float(dtype) ||
-      !parts.dims[1].is_constant() || !parts.dims[2].is_constant() || parts.dims[2].constant() < 1 ||
-      !parts.dims[3].is_constant() || parts.dims[3].constant() < 3 ||
-      __builtin_mul_overflow(parts.dims[1].constant(), parts.dims[3].constant() - 2, &width))
-    return reject(21, fmt::format("parts {} to {}", show(parts), to_string(dtype)));
-  return TensorType{dtype, {parts.dims[0], width}};
+  return whole;
 }
 
 Result<TensorType> Inference::sample() const {
@@ -446,9 +432,7 @@ Result<TensorType> Inference::infer() const {
       return kind == OpKind::linear ? linear() : kind == OpKind::einsum ? einsum() : attention();
     case OpClass::anchor: return matvec();
     case OpClass::opaque:
-      return kind == OpKind::attention_split   ? attention_split()
-             : kind == OpKind::attention_merge ? attention_merge()
-                                               : sample();
+      return kind == OpKind::attention_few ? attention_few() : sample();
     case OpClass::pointwise:
       if (kind == OpKind::cast) return cast();
       if (kind == OpKind::concat) return concat();

@@ -8,28 +8,31 @@
 namespace sinter {
 namespace {
 
-// Blocks of one token that fill a device, and parts that are not worth cutting further.
-constexpr int64_t kWantedBlocks = 256;
-constexpr int64_t kMostSplits = 32;
-static_assert(kMostSplits <= kMostAttentionSplits);
+// Blocks of one token that fill a device: two on each of 132 multiprocessors.
+constexpr int64_t kWantedBlocks = 264;
 
 bool has_few_tokens(const Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const Dim tokens = b.type(operands[0]).dims[0];
-  const int64_t most = tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
-  const int64_t width = b.type(operands[0]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::heads);
-  const int64_t value_width = b.type(operands[2]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::kv_heads);
-  return most <= kFewTokens && is_split_head_width(width) && is_split_head_width(value_width);
+  const int64_t most =
+      tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
+  const int64_t width =
+      b.type(operands[0]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::heads);
+  const int64_t value_width =
+      b.type(operands[2]).dims[1].constant() / op.attrs.get<int64_t>(AttrName::kv_heads);
+  return most <= kFewTokens && is_few_head_width(width) && is_few_head_width(value_width);
 }
 
 ValueId split(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
-  const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads),
+                kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+  const int64_t value_width = op.type.dims[1].constant() / heads;
+  const int64_t tiles = heads / attention_tile(heads / kv_heads, static_cast<int>(value_width));
   Attributes attrs = op.attrs;
-  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / kv_heads, 1, kMostSplits));
-  const ValueId parts = b.op(OpKind::attention_split, operands, attrs, op.name + ".parts");
-  return b.op(OpKind::attention_merge, {parts}, Attributes().set(AttrName::dtype, op.type.dtype), op.name);
+  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMostAttentionSplits));
+  return b.op(OpKind::attention_few, operands, attrs, op.name);
 }
 
-/// Appends the three ops and returns the value that replaces `op`'s result.
+/// Appends the products and the softmax, and returns the value that replaces `op`'s result.
 ValueId compose(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
   const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;
@@ -39,9 +42,11 @@ ValueId compose(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const int64_t value_width = values[1].constant() / kv_heads;
   const DType dtype = b.type(operands[0]).dtype;
 
-  const ValueId q_heads = b.reshape(operands[0], {q[0], kv_heads, group, key_width}, op.name + ".q");
+  const ValueId q_heads =
+      b.reshape(operands[0], {q[0], kv_heads, group, key_width}, op.name + ".q");
   const ValueId k_heads = b.reshape(operands[1], {keys[0], kv_heads, key_width}, op.name + ".k");
-  const ValueId v_heads = b.reshape(operands[2], {values[0], kv_heads, value_width}, op.name + ".v");
+  const ValueId v_heads =
+      b.reshape(operands[2], {values[0], kv_heads, value_width}, op.name + ".v");
   const ValueId scores = b.op(OpKind::einsum, {q_heads, k_heads},
                               Attributes()
                                   .set(AttrName::spec, std::string("nkgd,tkd->kgnt"))
@@ -53,8 +58,9 @@ ValueId compose(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
     if (const AttrValue* value = op.attrs.find(name)) softmax.set(name, *value);
   const ValueId probs = b.op(OpKind::attention_softmax, {scores, operands[3], operands[4]}, softmax,
                              op.name + ".probs");
-  const ValueId mixed = b.op(OpKind::einsum, {probs, v_heads},
-                             Attributes().set(AttrName::spec, std::string("kgnt,tkd->nkgd")), op.name);
+  const ValueId mixed =
+      b.op(OpKind::einsum, {probs, v_heads},
+           Attributes().set(AttrName::spec, std::string("kgnt,tkd->nkgd")), op.name);
   return b.reshape(mixed, op.type.dims, op.name + ".rows");
 }
 

@@ -7,10 +7,9 @@
 //   %attn.probs  = attention_softmax %attn.scores, %first, %slot
 //   %attn        = einsum %attn.probs, %values "kgnt,tkd->nkgd"
 //
-// At most kFewTokens: two kernels whose shapes do not depend on the number of keys, so that a step
+// At most kFewTokens: one kernel whose shapes do not depend on the number of keys, so that a step
 // recorded once serves all lengths.
-//   %attn.parts  = attention_split %q, %keys, %values, %first, %slot {splits = 32}
-//   %attn        = attention_merge %attn.parts
+//   %attn = attention_few %q, %keys, %values, %first, %slot {splits = 8}
 #pragma once
 
 #include "ir/graph.h"

@@ -97,9 +97,7 @@ class Evaluation {
                                            : eval_attention(call);
       case OpClass::anchor: return eval_matvec(call);
       case OpClass::opaque:
-        return op.kind == OpKind::attention_split   ? eval_attention_split(call)
-               : op.kind == OpKind::attention_merge ? eval_attention_merge(call)
-                                                    : eval_sample(call);
+        return op.kind == OpKind::attention_few ? eval_attention_few(call) : eval_sample(call);
       case OpClass::pointwise:
         if (op.kind == OpKind::cast) return eval_cast(call);
         if (op.kind == OpKind::concat) return eval_concat(call);

@@ -44,8 +44,7 @@ Result<HostView> eval_linear(const OpCall& call);
 Result<HostView> eval_matvec(const OpCall& call);
 Result<HostView> eval_einsum(const OpCall& call);
 Result<HostView> eval_attention(const OpCall& call);
-Result<HostView> eval_attention_split(const OpCall& call);
-Result<HostView> eval_attention_merge(const OpCall& call);
+Result<HostView> eval_attention_few(const OpCall& call);
 Result<HostView> eval_sample(const OpCall& call);
 
 }  // namespace sinter

@@ -14,7 +14,7 @@ llvm::SmallVector<Use, 2> address_uses(OpKind kind) {
   switch (kind) {
     case OpKind::embedding: return {{1, 0}};
     case OpKind::kv_append: return {{2, 0}};
-    case OpKind::attention_split: return {{3, 1}, {4, 1}};
+    case OpKind::attention_few: return {{3, 1}, {4, 1}};
     default: return {};
   }
 }

@@ -82,7 +82,7 @@ class InputMaker {
       const auto is_operand = [&](size_t i) {
         return i < op.operands.size() && root_of(graph_, op.operands[i]) == input;
       };
-      const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_split;
+      const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_few;
       const bool id = op.kind == OpKind::embedding && is_operand(1);
       const bool slot = (op.kind == OpKind::kv_append && is_operand(2)) ||
                         (attends && is_operand(4));

@@ -79,10 +79,10 @@ graph(%t: f16[50257, 1600], %p: f16[1024, 1600], %ids: i32[N], %pos: i32[N], %w:
   %y = layer_norm %x, %w, %b {eps = 1e-5} : f16[N, 1600]
 })"};
 
-const GroupText kAttentionSplit = {"attention_split", 0, R"(
+const GroupText kAttentionFew = {"attention_few", 0, R"(
 graph(%qkv: bf16[N, 3072], %k: bf16[K, 512], %v: bf16[K, 512], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 0, size = 2048} : bf16[N, 2048]
-  %y = attention_split %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 32} : f32[N, 32, 32, 66]
+  %y = attention_few %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 8} : bf16[N, 2048]
 })"};
 
 }  // namespace
@@ -94,7 +94,7 @@ TEST_CASE("kernels in full") {
   check_text("rope_append.cu", emit(kRopeAppend));
   check_text("gelu.cu", emit(kGelu));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
-  check_text("attention_split.cu", emit(kAttentionSplit));
+  check_text("attention_few.cu", emit(kAttentionFew));
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
 }
 
@@ -215,14 +215,14 @@ graph(%c: f32[9, 8], %x: f32[N, 8], %slot: i32[N]) -> (%y) {
   %y = exp %a : f32[9, 8]
 })") == "a group reads the state that it writes");
   CHECK(refused(1, R"(
-graph(%p: f32[N, 2, 3, 10], %x: f32[N, 16]) -> (%y) {
-  %m = attention_merge %p {dtype = f32} : f32[N, 16]
-  %y = add %m, %x : f32[N, 16]
+graph(%q: f32[N, 16], %k: f32[9, 16], %first: i32[N]) -> (%y) {
+  %a = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 16]
+  %y = add %a, %q : f32[N, 16]
 })") == "an opaque op shares its kernel with others");
   CHECK(refused(0, R"(
 graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
   %k = transpose %t {axes = [1, 0]} : f32[9, 4]
-  %y = attention_split %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 1, 2, 6]
+  %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
 })") == "an opaque op reads a matrix without rows of neighbouring elements");
   // Values of one element a row have no offset and no stride of their own.
   CHECK(refused(0, R"(
@@ -231,9 +231,9 @@ graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {
   %y = sample %x, %u, %k, %u, %k, %k : i32[3]
 })") == "an opaque op reads a value that does not stand in memory as it is");
   CHECK(refused(0, R"(
-graph(%p: f32[2, N, 1, 18]) -> (%y) {
-  %q = transpose %p {axes = [1, 0, 2, 3]} : f32[N, 2, 1, 18]
-  %y = attention_merge %q {dtype = f32} : f32[N, 32]
+graph(%q: f32[3, 4], %k: f32[9, 4], %all: i32[4]) -> (%y) {
+  %first = slice %all {axis = 0, begin = 1, size = 3} : i32[3]
+  %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[3, 4]
 })") == "an opaque op reads a value that does not stand in memory as it is");
 }
 

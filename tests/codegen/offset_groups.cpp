@@ -40,7 +40,7 @@ class Text {
 
 constexpr int64_t kRows = 3, kKeys = 40, kSplits = 2;
 
-OffsetGroup split(int64_t width, int64_t heads) {
+OffsetGroup attention(int64_t width, int64_t heads) {
   Text text;
   text.operand("q", "DTYPE", {kRows, width});
   text.operand("k", "DTYPE", {kKeys, width});
@@ -48,10 +48,10 @@ OffsetGroup split(int64_t width, int64_t heads) {
   text.whole_operand("first", "i32", kRows);
   text.whole_operand("last", "i32", kRows);
   text.op(
-      fmt::format("%y = attention_split %q, %k, %v, %first, %last {{heads = {0}, kv_heads = {0}, "
-                  "scale = 0.25, splits = {1}}} : f32[{2}, {0}, {1}, {3}]",
-                  heads, kSplits, kRows, width / heads + 2));
-  return text.group("split", 0, "%y");
+      fmt::format("%y = attention_few %q, %k, %v, %first, %last {{heads = {0}, kv_heads = {0}, "
+                  "scale = 0.25, splits = {1}}} : DTYPE[{2}, {3}]",
+                  heads, kSplits, kRows, width));
+  return text.group("attention", 0, "%y");
 }
 
 OffsetGroup sample(int64_t width) {
@@ -90,7 +90,7 @@ std::vector<OffsetGroup> offset_groups(int64_t width) {
 std::vector<OffsetGroup> offset_opaque_groups(int64_t width) {
   int64_t heads = 1;
   while (width % heads != 0 || width / heads > kMostHeadWidth) ++heads;
-  return {split(width, heads), sample(width)};
+  return {attention(width, heads), sample(width)};
 }
 
 }  // namespace sinter

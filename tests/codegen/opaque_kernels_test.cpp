@@ -20,7 +20,7 @@ class OpaqueInputs {
         inputs_(inputs) {}
 
   void vary() {
-    if (op_.kind == OpKind::attention_split) vary_ranges();
+    if (op_.kind == OpKind::attention_few) vary_ranges();
     if (op_.kind == OpKind::sample) vary_choices();
   }
 
@@ -72,7 +72,7 @@ void vary(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
 
 }  // namespace
 
-TEST_CASE("attention in splits, its merge and the choice of tokens, read through views") {
+TEST_CASE("attention of few tokens and the choice of tokens, read through views") {
   Trials trials;
   for (const GroupText& group : kOpaqueGroups)
     for (DType dtype : kFloats) trials.add(group, dtype, 0, *find_device("sm_90a"));

@@ -64,7 +64,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::generator, 3},      {&GraphGenerator::embedding, 2},
       {&GraphGenerator::append, 4},         {&GraphGenerator::linear, 4},
       {&GraphGenerator::einsum, 4},         {&GraphGenerator::attention, 2},
-      {&GraphGenerator::split_attention, 2}, {&GraphGenerator::sample, 2},
+      {&GraphGenerator::attention_few, 2}, {&GraphGenerator::sample, 2},
       {&GraphGenerator::rope, 2},           {&GraphGenerator::pre_norm_block, 3},
       {&GraphGenerator::post_norm_block, 2}, {&GraphGenerator::primitive_norm, 2},
       {&GraphGenerator::primitive_softmax, 2}, {&GraphGenerator::logits, 1},

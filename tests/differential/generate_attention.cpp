@@ -44,13 +44,11 @@ void GraphGenerator::attention() {
     op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 
-void GraphGenerator::split_attention() {
+void GraphGenerator::attention_few() {
   auto made = attended(random_.between(12, 100));
   if (!made) return;
-  made->attrs.set(AttrName::splits, int64_t{random_.pick(std::array{1, 2, 3, 8, 40})});
-  const Value parts = op(OpKind::attention_split, made->operands, std::move(made->attrs));
-  if (parts && random_.chance(80))
-    op(OpKind::attention_merge, {*parts}, Attributes().set(AttrName::dtype, any_float()));
+  made->attrs.set(AttrName::splits, int64_t{random_.pick(std::array{1, 2, 3, 7, 8})});
+  op(OpKind::attention_few, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::sample() {

@@ -84,7 +84,7 @@ class GraphGenerator {
   ValueId columns(const TensorType& type);
   std::optional<Attended> attended(int64_t rows);
   void attention();
-  void split_attention();
+  void attention_few();
   void sample();
 
   // Parts of transformers (generate_blocks.cpp).

@@ -306,40 +306,27 @@ TEST_CASE("C20 sizes stay below 2^63 bytes") {
   rejects(20, OpKind::broadcast, {f32({})}, dims({kN, kM, int64_t{1} << 50}));
 }
 
-TEST_CASE("C21 attention_split") {
+TEST_CASE("C21 attention_few") {
   const auto split = [](int64_t splits) { return attention(4, 2).set(AttrName::splits, splits); };
   const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})};
-  gives(OpKind::attention_split, good, split(1), f32({kN, 4, 1, 5}));
-  gives(OpKind::attention_split, good, split(64).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}),
-        f32({kN, 4, 64, 5}));
-  for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{65}, INT64_MAX})
-    rejects(21, OpKind::attention_split, good, split(splits));
-  rejects(1, OpKind::attention_split, good, attention(4, 2));
+  gives(OpKind::attention_few, good, split(1), f16({kN, 12}));
+  gives(OpKind::attention_few, good, split(8).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}),
+        f16({kN, 12}));
+  for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
+    rejects(21, OpKind::attention_few, good, split(splits));
+  rejects(1, OpKind::attention_few, good, attention(4, 2));
   // What attention rejects.
-  rejects(18, OpKind::attention_split, good, split(4).set(AttrName::kv_heads, int64_t{3}));
-  rejects(18, OpKind::attention_split, good, split(4).set(AttrName::scale, double(NAN)));
-  rejects(18, OpKind::attention_split, good, split(4).set(AttrName::softcap, -1.0));
-  rejects(18, OpKind::attention_split, good, split(4).set(AttrName::window, int64_t{0}));
+  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::kv_heads, int64_t{3}));
+  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::scale, double(NAN)));
+  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::softcap, -1.0));
+  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::window, int64_t{0}));
   const auto widths = [&](int64_t width, int64_t value_width) -> Types {
     return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3], good[4]};
   };
-  gives(OpKind::attention_split, widths(256, 256), split(4), f32({kN, 4, 4, 258}));
-  gives(OpKind::attention_split, widths(1, 1), split(4), f32({kN, 4, 4, 3}));
+  gives(OpKind::attention_few, widths(256, 256), split(4), f16({kN, 1024}));
+  gives(OpKind::attention_few, widths(1, 1), split(4), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
-    rejects(21, OpKind::attention_split, widths(width, value_width), split(4));
-}
-
-TEST_CASE("C21 attention_merge") {
-  const auto to = [](DType dtype) { return with(AttrName::dtype, dtype); };
-  gives(OpKind::attention_merge, {f32({kN, 4, 3, 10})}, to(DType::bf16), {DType::bf16, {kN, 32}});
-  gives(OpKind::attention_merge, {f32({kN, 4, 1, 3})}, to(DType::f32), f32({kN, 4}));
-  rejects(21, OpKind::attention_merge, {f16({kN, 4, 3, 10})}, to(DType::f16));
-  rejects(21, OpKind::attention_merge, {f32({kN, 4, 3, 10})}, to(DType::i32));
-  rejects(21, OpKind::attention_merge, {f32({kN, 4, 10})}, to(DType::f16));
-  for (const Dims& bad : {Dims{kN, 4, 3, 2}, {kN, 4, 0, 10}, {kN, kM, 3, 10}, {kN, 4, kM, 10}, {kN, 4, 3, kM}})
-    rejects(21, OpKind::attention_merge, {f32(bad)}, to(DType::f16));
-  constexpr int64_t kHuge = int64_t{1} << 40;
-  rejects(21, OpKind::attention_merge, {f32({0, kHuge, 1, kHuge})}, to(DType::f16));
+    rejects(21, OpKind::attention_few, widths(width, value_width), split(4));
 }
 
 TEST_CASE("C21 sample") {

@@ -193,19 +193,15 @@ TEST_CASE("products of operands that begin at the second element of a tensor") {
 
 TEST_CASE("opaque ops whose operands all begin at the second element of a tensor") {
   check_plans(module_of(R"(module @m {
-  entry @f(%q.all: f16[97], %k.all: f16[257], %range.all: i32[4], %t.all: f32[4], %parts.all: f32[109])
-      -> (%attended, %merged, %token) {
+  entry @f(%q.all: f16[97], %k.all: f16[257], %range.all: i32[4], %t.all: f32[4])
+      -> (%attended, %token) {
     %q.flat = slice %q.all {axis = 0, begin = 1, size = 96} : f16[96]
     %q = reshape %q.flat : f16[3, 32]
     %k.flat = slice %k.all {axis = 0, begin = 1, size = 256} : f16[256]
     %k = reshape %k.flat : f16[16, 16]
     %range = slice %range.all {axis = 0, begin = 1, size = 3} : i32[3]
     %t = slice %t.all {axis = 0, begin = 1, size = 3} : f32[3]
-    %parts.flat = slice %parts.all {axis = 0, begin = 1, size = 108} : f32[108]
-    %parts = reshape %parts.flat : f32[3, 2, 1, 18]
-    %own = attention_split %q, %k, %k, %range, %range {heads = 2, kv_heads = 1, scale = 0.25, splits = 2} : f32[3, 2, 2, 18]
-    %attended = attention_merge %own {dtype = f16} : f16[3, 32]
-    %merged = attention_merge %parts {dtype = f16} : f16[3, 32]
+    %attended = attention_few %q, %k, %k, %range, %range {heads = 2, kv_heads = 1, scale = 0.25, splits = 2} : f16[3, 32]
     %token = sample %q, %t, %range, %t, %range, %range : i32[3]
   }
 })"),

@@ -175,8 +175,7 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::einsum, {"%a: f16[N, 4], %b: f16[M, 4]", "%y = einsum %a, %b {spec = \"nk,mk->nm\"} : f16[N, M]"}},
       {OpKind::einsum, {"%a: f16[2, N], %b: f16[3, N]", "%y = einsum %a, %b {spec = \"an,bn->ab\"} : f16[2, 3]", 6}},
       {OpKind::attention, {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]", "%y = attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : f16[N, 4]"}},
-      {OpKind::attention_split, {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]", "%y = attention_split %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits = 3} : f32[N, 2, 3, 4]"}},
-      {OpKind::attention_merge, {"%p: f32[N, 2, 3, 4]", "%y = attention_merge %p : f16[N, 4]"}},
+      {OpKind::attention_few, {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]", "%y = attention_few %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits = 3} : f16[N, 4]"}},
       {OpKind::sample, {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
   };
   // Texts of the elementwise ops and activations, which have no attributes.

@@ -16,12 +16,11 @@ module @addresses {
   weight %table : f32[10, 8] = constant {value = 0x1p+0}
   state %keys : f32[R, 8]
   state %values : f32[R, 8]
-  entry @main(%ids: i32[N], %slot: i32[N], %first: i32[N], %last: i32[N], %free: i32[N]) -> (%merged, %sum, %again) {
+  entry @main(%ids: i32[N], %slot: i32[N], %first: i32[N], %last: i32[N], %free: i32[N]) -> (%attended, %sum, %again) {
     %x = embedding %table, %ids : f32[N, 8]
     %k = kv_append %keys, %x, %slot : f32[R, 8]
     %v = kv_append %values, %x, %slot : f32[R, 8]
-    %parts = attention_split %x, %k, %v, %first, %last {heads = 1, kv_heads = 1, scale = 0x1p-2, splits = 2} : f32[N, 1, 2, 10]
-    %merged = attention_merge %parts : f32[N, 8]
+    %attended = attention_few %x, %k, %v, %first, %last {heads = 1, kv_heads = 1, scale = 0x1p-2, splits = 2} : f32[N, 8]
     %sum = add %free, %ids : i32[N]
     %zero = sub %free, %free : i32[N]
     %again = embedding %table, %zero : f32[N, 8]

@@ -1,149 +1,165 @@
-// attention_split and attention_merge; ir/attention_order.h states their order of operations.
+// attention_few; ir/attention_order.h states its order of operations.
+//
+// The splits of a token's heads are the blocks of a cluster: each leaves its sums in the shared
+// memory of the block that joins them. A device without clusters has one of the blocks take all
+// splits, one after the other.
 #pragma once
 
-#include "ir/attention_order.h"
-#include "sinter/vector.cuh"
+#include "sinter/attention_keys.cuh"
 
 namespace sinter {
 
-// What a kernel's text fixes. `Element`: of q and the caches.
-//   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
-//   kSplits, kLanes (bit_ceil of the wider head's chunks), kAligned (chunks may be loaded whole),
-//   kScale, kSoftcap (0: none), kWindow (0: none)
+template <typename Config>
+struct AttentionShared {
+  using Sizes = AttentionSizes<Config>;
+  float sums[Sizes::warps][Sizes::round][Sizes::row];
+  float largest[Sizes::tile][Sizes::warps], weights[Sizes::tile][Sizes::warps];
+  // Of each split: the elements that this block joins, then the heads' m, then their l.
+  float parts[Sizes::splits][Sizes::owned + 2 * Sizes::tile];
+};
 
-// Eight elements of a row of `width` from element 8 * lane on; zeros behind its end.
-template <bool aligned, int width, typename T>
-SINTER_DEVICE void load_head(float (&out)[8], const T* row, int lane) {
-  if constexpr (aligned && width % 8 == 0) {
-    if (8 * lane < width) return load_chunk(out, row + 8 * lane);
+template <typename Config>
+SINTER_DEVICE float largest_of_warps(const AttentionShared<Config>& shared, int h) {
+  float largest = shared.largest[h][0];
 #pragma unroll
-    for (int e = 0; e < 8; ++e) out[e] = 0.0f;
-  } else {
+  for (int w = 1; w < AttentionSizes<Config>::warps; ++w)
+    largest = math::maximum(largest, shared.largest[h][w]);
+  return largest;
+}
+
+// Joins the streams of each warp: in `shared` the largest m and the sums of weights of every warp;
+// in `sums` what this lane keeps of its warp's sums. `active`: the warp has keys.
+template <typename Config>
+SINTER_DEVICE void join_warp(AttentionSums<Config::kTile>& sums, AttentionShared<Config>& shared,
+                             bool active) {
+  using Sizes = AttentionSizes<Config>;
+  constexpr unsigned all = 0xffffffffu;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
-    for (int e = 0; e < 8; ++e) out[e] = 8 * lane + e < width ? load(row + 8 * lane + e) : 0.0f;
+  for (int h = 0; h < Sizes::tile; ++h) {
+    float largest = sums.m[h];
+    if (active) {
+#pragma unroll
+      for (int stride = Sizes::lanes; stride < 32; stride *= 2)
+        largest = math::maximum(largest, __shfl_xor_sync(all, largest, stride));
+    }
+    if (lane == 0) shared.largest[h][warp] = largest;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int h = 0; h < Sizes::tile; ++h) {
+    float weights[1] = {0.0f};
+    if (active) {
+      const float scale = attention_weight(sums.m[h], largest_of_warps(shared, h));
+      weights[0] = math::mul(sums.l[h], scale);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) sums.value[h][e] = math::mul(sums.value[h][e], scale);
+      sum_lanes<Sizes::lanes, 32, 8>(sums.value[h], lane);
+      sum_lanes<Sizes::lanes, 32, 1>(weights, lane);
+    }
+    if (lane == 0) shared.weights[h][warp] = weights[0];
   }
 }
 
-// A block: one token, kTile query heads of one key head, one split. Threads: kLanes lanes for each
-// of the streams; in a stream lane c holds elements 8c .. 8c + 7 of a head. `parts` has the rows
-// [token][head][split][kValueWidth + 2]; `shared` room for kAttentionStreams * (kValueWidth + 2) floats.
-template <typename Config, typename T>
-SINTER_DEVICE void attention_split(const T* q, long long q_stride, const T* keys, long long keys_stride,
-                                   const T* values, long long values_stride, const int* first,
-                                   const int* last, float* parts, float* shared) {
-  constexpr int tile = Config::kTile, lanes = Config::kLanes, block = kAttentionBlock;
-  constexpr int group = Config::kHeads / Config::kKvHeads, tiles = group / tile;
-  constexpr unsigned all = 0xffffffffu;
-  const int split = blockIdx.x % Config::kSplits;
-  const int rest = blockIdx.x / Config::kSplits % (Config::kKvHeads * tiles);
-  const long long token = blockIdx.x / (Config::kSplits * Config::kKvHeads * tiles);
-  const int kv_head = rest / tiles, head0 = kv_head * group + rest % tiles * tile;
-  const int stream = threadIdx.x / lanes, lane = threadIdx.x % lanes;
-
-  const AttentionRange part =
-      attention_part(attention_range(first[token], last[token], Config::kWindow), Config::kSplits, split);
-  float query[tile][8], sum[tile][8], m[tile], l[tile];
+// Adds the warps of the block and gives the sums of `split` to the blocks that join them.
+template <typename Config>
+SINTER_DEVICE void give_part(const AttentionSums<Config::kTile>& sums,
+                             AttentionShared<Config>& shared, int split) {
+  using Sizes = AttentionSizes<Config>;
+  constexpr int width = Sizes::width, lanes = Sizes::lanes, kept = kept_values<lanes, 32, 8>();
+  const int warp = threadIdx.x / 32, first = threadIdx.x % lanes * 8;
+  float* part = shared.parts[split];
 #pragma unroll
-  for (int h = 0; h < tile; ++h) {
-    load_head<Config::kAligned, Config::kWidth>(query[h], q + token * q_stride + (head0 + h) * Config::kWidth, lane);
-    m[h] = -math::infinity();
-    l[h] = 0.0f;
+  for (int h0 = 0; h0 < Sizes::tile; h0 += Sizes::round) {
+    if (first < width) {
+      const int from = first + kept_value<lanes, 32, 8>(threadIdx.x % 32);
 #pragma unroll
-    for (int e = 0; e < 8; ++e) sum[h][e] = 0.0f;
-  }
-
-  // All threads go round as often as the longest stream does: they exchange partial sums.
-  const T* key_rows = keys + kv_head * Config::kWidth;
-  const T* value_rows = values + kv_head * Config::kValueWidth;
-  for (long long begin = 0; begin < part.count; begin += block * kAttentionStreams) {
-    const long long left = part.count - begin - block * stream;  // keys of this block, if positive
-    const long long row = part.low + begin + block * stream;
-    float k[block][8], v[block][8];
+      for (int h = 0; h < Sizes::round; ++h)
 #pragma unroll
-    for (int u = 0; u < block; ++u) {
-      const long long at = u < left ? row + u : part.low;  // a key that is there
-      load_head<Config::kAligned, Config::kWidth>(k[u], key_rows + at * keys_stride, lane);
-      load_head<Config::kAligned, Config::kValueWidth>(v[u], value_rows + at * values_stride, lane);
-    }
-#pragma unroll
-    for (int h = 0; h < tile; ++h) {
-      float score[block];
-#pragma unroll
-      for (int u = 0; u < block; ++u) {
-        float dot = 0.0f;
-#pragma unroll
-        for (int e = 0; e < 8; ++e) dot = math::fma(query[h][e], k[u][e], dot);
-#pragma unroll
-        for (int stride = 1; stride < lanes; stride *= 2)
-          dot = math::add(dot, __shfl_xor_sync(all, dot, stride));
-        score[u] = attention_score(dot, Config::kScale, Config::kSoftcap);
-      }
-      if (left <= 0) continue;
-      float largest = m[h];
-#pragma unroll
-      for (int u = 0; u < block; ++u)
-        if (u < left) largest = math::maximum(largest, score[u]);
-      const float scale = attention_weight(m[h], largest);
-      m[h] = largest;
-      l[h] = math::mul(l[h], scale);
-#pragma unroll
-      for (int e = 0; e < 8; ++e) sum[h][e] = math::mul(sum[h][e], scale);
-#pragma unroll
-      for (int u = 0; u < block; ++u) {
-        if (u >= left) continue;
-        const float p = attention_weight(score[u], largest);
-        l[h] = math::add(l[h], p);
-#pragma unroll
-        for (int e = 0; e < 8; ++e) sum[h][e] = math::fma(p, v[u][e], sum[h][e]);
-      }
-    }
-  }
-
-  // The streams of one head at a time.
-  constexpr int width = Config::kValueWidth, stored = width + 2;
-#pragma unroll
-  for (int h = 0; h < tile; ++h) {
-    float* own = shared + stream * stored;
-#pragma unroll
-    for (int e = 0; e < 8; ++e)
-      if (8 * lane + e < width && stream < kAttentionStreams) own[8 * lane + e] = sum[h][e];
-    if (lane == 0 && stream < kAttentionStreams) {
-      own[width] = m[h];
-      own[width + 1] = l[h];
+        for (int i = 0; i < kept; ++i) shared.sums[warp][h][from + i] = sums.value[h0 + h][i];
     }
     __syncthreads();
-    float largest = shared[width];
-#pragma unroll
-    for (int j = 1; j < kAttentionStreams; ++j) largest = math::maximum(largest, shared[j * stored + width]);
-    float* out = parts + ((token * Config::kHeads + head0 + h) * Config::kSplits + split) * stored;
-    // Element `width` is the maximum; the sums of values and, behind it, of weights are joined alike.
-    for (int i = threadIdx.x; i < stored; i += blockDim.x) {
+    if (Sizes::blocks > 1 && h0 == 0)
+      wait_for_cluster();  // its blocks have begun, their memory is there
+    for (int i = threadIdx.x; i < Sizes::round * width; i += Sizes::threads) {
       float total = 0.0f;
 #pragma unroll
-      for (int j = 0; j < kAttentionStreams; ++j)
-        total = math::fma(attention_weight(shared[j * stored + width], largest), shared[j * stored + i], total);
-      out[i] = i == width ? largest : total;
+      for (int w = 0; w < Sizes::warps; ++w)
+        total = math::add(total, shared.sums[w][i / width][i % width]);
+      const int element = h0 * width + i;
+      give<Sizes::blocks>(part + element % Sizes::owned, element / Sizes::owned, total);
     }
-    __syncthreads();
+    if constexpr (Sizes::round < Sizes::tile) __syncthreads();
+  }
+  for (int i = threadIdx.x; i < Sizes::blocks * Sizes::tile; i += Sizes::threads) {
+    const int h = i % Sizes::tile, to = i / Sizes::tile;
+    float weights = 0.0f;
+#pragma unroll
+    for (int w = 0; w < Sizes::warps; ++w) weights = math::add(weights, shared.weights[h][w]);
+    give<Sizes::blocks>(part + Sizes::owned + h, to, largest_of_warps(shared, h));
+    give<Sizes::blocks>(part + Sizes::owned + Sizes::tile + h, to, weights);
   }
 }
 
-// A block: one token and head. Threads walk the elements.
-template <int splits, int width, typename T>
-SINTER_DEVICE void attention_merge(const float* parts, T* out) {
-  constexpr int stored = width + 2;
-  const float* own = parts + static_cast<long long>(blockIdx.x) * splits * stored;
-  float largest = own[width];
-  for (int s = 1; s < splits; ++s) largest = math::maximum(largest, own[s * stored + width]);
-  for (int i = threadIdx.x; i < width; i += blockDim.x) {
-    float total = 0.0f, weight = 0.0f;
-    for (int s = 0; s < splits; ++s) {
-      const float scale = attention_weight(own[s * stored + width], largest);
-      weight = math::fma(scale, own[s * stored + width + 1], weight);
-      total = math::fma(scale, own[s * stored + i], total);
+// Joins the splits of the elements that block `rank` owns; `out`: the first of the tile's.
+template <typename Config, typename T>
+SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, int rank) {
+  using Sizes = AttentionSizes<Config>;
+  constexpr int elements = Sizes::tile * Sizes::width;
+  for (int i = threadIdx.x; i < Sizes::owned && rank * Sizes::owned + i < elements;
+       i += Sizes::threads) {
+    const int element = rank * Sizes::owned + i, h = Sizes::owned + element / Sizes::width;
+    float largest = shared.parts[0][h];
+#pragma unroll
+    for (int s = 1; s < Sizes::splits; ++s) largest = math::maximum(largest, shared.parts[s][h]);
+    float total = 0.0f, weights = 0.0f;
+#pragma unroll
+    for (int s = 0; s < Sizes::splits; ++s) {
+      const float scale = attention_weight(shared.parts[s][h], largest);
+      weights = math::fma(scale, shared.parts[s][h + Sizes::tile], weights);
+      total = math::fma(scale, shared.parts[s][i], total);
     }
-    store(out + static_cast<long long>(blockIdx.x) * width + i, math::div(total, weight));
+    store(out + element, math::div(total, weights));
   }
+}
+
+// Blocks: [token][tile][split], those of a token's tile a cluster. A block's threads: `lanes` lanes
+// for each stream.
+template <typename Config, typename T>
+SINTER_DEVICE void attention_few(const T* q, long long q_stride, const T* keys,
+                                 long long keys_stride, const T* values, long long values_stride,
+                                 const int* first, const int* last, T* out,
+                                 AttentionShared<Config>& shared) {
+  using Sizes = AttentionSizes<Config>;
+  constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
+  const int rank = blockIdx.x % Sizes::splits;
+  if (rank >= Sizes::blocks) return;
+  if constexpr (Sizes::blocks > 1) enter_cluster();
+  const int rest = blockIdx.x / Sizes::splits % all_tiles;
+  const long long token = blockIdx.x / (Sizes::splits * all_tiles);
+  const int kv_head = rest / Sizes::tiles,
+            head0 = kv_head * Sizes::group + rest % Sizes::tiles * tile;
+
+  const AttentionRange range = attention_range(first[token], last[token], Config::kWindow);
+  AttentionQuery<Config, T> query(q + token * q_stride + head0 * Config::kWidth,
+                                  threadIdx.x % Sizes::lanes);
+  for (int split = rank; split < Sizes::splits; split += Sizes::blocks) {
+    const AttentionRange part = attention_part(range, Sizes::splits, split);
+    AttentionSums<tile> sums;
+    const bool active =
+        kAttentionBlock * (threadIdx.x / 32 * attention_neighbours(Sizes::lanes)) < part.count;
+    if (active)
+      attend<Config>(sums, query, keys + kv_head * Config::kWidth, keys_stride,
+                     values + kv_head * Config::kValueWidth, values_stride, part);
+    join_warp<Config>(sums, shared, active);
+    give_part<Config>(sums, shared, split);
+    if constexpr (Sizes::blocks == 1) __syncthreads();
+  }
+  if constexpr (Sizes::blocks > 1) {
+    arrive_in_cluster();
+    wait_for_cluster();
+  }
+  join_splits<Config>(out + (token * Config::kHeads + head0) * Config::kValueWidth, shared, rank);
 }
 
 }  // namespace sinter

@@ -1,9 +1,10 @@
-// attention_split and attention_merge against attention in float64.
+// attention_few against attention in float64.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "ir/attention_order.h"
 #include "runtime/eval_case.h"
 
 namespace sinter {
@@ -12,7 +13,7 @@ namespace {
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 constexpr int64_t kRows = 300;  // of the caches
 
-struct SplitCase {
+struct Case {
   int64_t heads, kv_heads, width, value_width, splits;
   double scale;
   double softcap = 0;  // 0: none
@@ -30,23 +31,16 @@ struct SplitCase {
     if (window > 0) text += fmt::format(", window = {}", window);
     return text;
   }
-  std::string split_text() const {
-    return fmt::format(
-        "%p = attention_split %q, %k, %v, %f, %l {{{}, splits = {}}} : f32[N, {}, {}, {}]\n",
-        attrs(), splits, heads, splits, value_width + 2);
-  }
   Module attention(DType dtype, int64_t rows = kRows) const {
     return module_of(parameters(dtype, rows),
                      fmt::format("%y = attention %q, %k, %v, %f, %l {{{}}} : {}[N, {}]", attrs(),
                                  to_string(dtype), heads * value_width));
   }
-  Module merged(DType dtype, int64_t rows = kRows) const {
-    return module_of(parameters(dtype, rows),
-                     split_text() + fmt::format("%y = attention_merge %p : {}[N, {}]",
-                                                to_string(dtype), heads * value_width));
-  }
-  Module parts(DType dtype, int64_t rows = kRows) const {
-    return module_of(parameters(dtype, rows), split_text(), "%p");
+  Module few(DType dtype, int64_t rows = kRows) const {
+    return module_of(
+        parameters(dtype, rows),
+        fmt::format("%y = attention_few %q, %k, %v, %f, %l {{{}, splits = {}}} : {}[N, {}]",
+                    attrs(), splits, to_string(dtype), heads * value_width));
   }
 };
 
@@ -55,20 +49,20 @@ struct Values {
   std::vector<double> q, k, v, first, last;
 
   /// Keys that a token sees: low .. last.
-  int64_t low(const SplitCase& c, int64_t token) const {
+  int64_t low(const Case& c, int64_t token) const {
     const double low =
         c.window > 0 ? last[token] - static_cast<double>(c.window) + 1 : first[token];
     return static_cast<int64_t>(std::max(first[token], low));
   }
-  int64_t count(const SplitCase& c, int64_t token) const {
+  int64_t count(const Case& c, int64_t token) const {
     return std::max<int64_t>(0, static_cast<int64_t>(last[token]) - low(c, token) + 1);
   }
-  double term(const SplitCase& c, int64_t token, int64_t head, int64_t row, int64_t i) const {
+  double term(const Case& c, int64_t token, int64_t head, int64_t row, int64_t i) const {
     const int64_t kv_head = head / (c.heads / c.kv_heads);
     return q[(token * c.heads + head) * c.width + i] *
            k[(row * c.kv_heads + kv_head) * c.width + i];
   }
-  double score(const SplitCase& c, int64_t token, int64_t head, int64_t row) const {
+  double score(const Case& c, int64_t token, int64_t head, int64_t row) const {
     double dot = 0;
     for (int64_t i = 0; i < c.width; ++i) dot += term(c, token, head, row, i);
     return c.softcap > 0 ? c.softcap * std::tanh(dot * c.scale / c.softcap) : dot * c.scale;
@@ -81,11 +75,12 @@ struct Values {
 /// A score errs by at most (roundings) u sum |q k| scale, and by 6 u |score| in softcap (division,
 /// tanh within 2 ulp <= 4 u, product). A weight exp(score - m) errs relatively by the score's
 /// error, by u (m - score) of the subtraction and by 4 u of exp. What was summed is weighted again
-/// once a block of its stream, once among the 8 streams and once among the splits: each time a
+/// once a block of its stream, once among the streams and once among the splits: each time a
 /// subtraction, of differences that together are at most the range of the scores in the stream,
-/// then the range twice more; an exp; a product. Sums of n terms err by n u. Numerator and
-/// denominator each err by that much of sum w |v| and sum w; the quotient is rounded once.
-double error_bound(const SplitCase& c, const Values& x, int64_t token, int64_t head) {
+/// then the range twice more; an exp; a product. Sums of n terms err by n u; those of a warp's
+/// streams and of the warps round 5 + 16 times at most. Numerator and denominator each err by that
+/// much of sum w |v| and sum w; the quotient is rounded once.
+double error_bound(const Case& c, const Values& x, int64_t token, int64_t head) {
   constexpr double u = 0x1p-24;
   const int64_t low = x.low(c, token), count = x.count(c, token);
   double smallest = INFINITY, largest = -INFINITY, score_error = 0, most = 0;
@@ -104,22 +99,23 @@ double error_bound(const SplitCase& c, const Values& x, int64_t token, int64_t h
   }
   const double range = largest - smallest;
   const auto ceiling = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int lanes = attention_lanes(static_cast<int>(c.width), static_cast<int>(c.value_width));
   const auto blocks =
-      static_cast<double>(ceiling(ceiling(ceiling(count, c.splits), 4), 8));  // of a stream
+      static_cast<double>(ceiling(ceiling(ceiling(count, c.splits), kAttentionBlock),
+                                  attention_streams(lanes)));  // of a stream
   const double weighting = (4 + 3 * range) + blocks * (4 + 1) + 4 + 4;
-  const double summing = 4 * blocks + 8 + static_cast<double>(c.splits);
+  const double summing = 4 * blocks + 5 + 16 + static_cast<double>(c.splits);
   return 1.01 * most * (2 * (score_error + u * (range + weighting + summing)) + u);
 }
 
 /// Compares the ops with attention in float64; the number of elements that are too far away.
-void check(const SplitCase& c, DType dtype, const Values& x,
-           const std::vector<HostTensor>& inputs) {
+void check(const Case& c, DType dtype, const Values& x, const std::vector<HostTensor>& inputs) {
   const auto tokens = static_cast<int64_t>(x.first.size());
   const std::vector<int64_t> symbols = {tokens, 0};
   const EvalOptions precise{.precise = true};
   const auto exact = values_of(evaluated(c.attention(dtype), inputs, symbols, precise));
-  const auto also_exact = values_of(evaluated(c.merged(dtype), inputs, symbols, precise));
-  const auto got = values_of(evaluated(c.merged(dtype), inputs, symbols));
+  const auto also_exact = values_of(evaluated(c.few(dtype), inputs, symbols, precise));
+  const auto got = values_of(evaluated(c.few(dtype), inputs, symbols));
   const std::string name = fmt::format("{} {} x {}, {} splits: {}", to_string(dtype), c.width,
                                        c.value_width, c.splits, c.attrs());
   int wrong = 0, wrong_precise = 0;
@@ -144,22 +140,22 @@ void check(const SplitCase& c, DType dtype, const Values& x,
   CHECK_MESSAGE(wrong_precise == 0, name);
 }
 
-TEST_CASE("attention in splits is attention, within the roundings of float32") {
-  const SplitCase cases[] = {
+TEST_CASE("attention of few tokens is attention, within the roundings of float32") {
+  const Case cases[] = {
       {4, 4, 8, 8, 4, 0.375},
-      {8, 2, 64, 64, 32, 0.125},
+      {8, 2, 64, 64, 8, 0.125},
       {6, 2, 10, 7, 3, 1},  // no whole chunks
       {3, 1, 1, 1, 1, 2},
-      {2, 1, 256, 256, 64, 0.0625},
+      {2, 1, 256, 256, 7, 0.0625},
       {4, 4, 3, 40, 5, -1},
-      {5, 1, 40, 3, 17, 0.5},
+      {5, 1, 40, 3, 6, 0.5},
       {12, 4, 80, 80, 8, 0.25, 5},
       {4, 1, 16, 16, 4, 1, 30, 7},
       {2, 2, 16, 24, 2, 1, 0, 1},
-      {2, 2, 16, 24, 9, 1, 0, 64},
-      {2, 2, 16, 24, 9, 1, 0, INT64_MAX},
+      {2, 2, 16, 24, 8, 1, 0, 64},
+      {2, 2, 16, 24, 1, 1, 0, INT64_MAX},
   };
-  for (const SplitCase& c : cases)
+  for (const Case& c : cases)
     for (DType dtype : kFloats) {
       // One key; all of them; some from the middle; fewer than splits; none, twice.
       Values x{{}, {}, {}, {0, 0, 17, 140, 299, 5, 0}, {0, 299, 150, 143, 299, 4, -1}};
@@ -173,51 +169,9 @@ TEST_CASE("attention in splits is attention, within the roundings of float32") {
     }
 }
 
-TEST_CASE("every split has its part of the keys: weighted values, largest score, weights") {
-  for (const SplitCase& c :
-       {SplitCase{2, 1, 8, 5, 4, 0.5}, {4, 2, 12, 3, 64, 1, 0, 50}, {1, 1, 8, 8, 1, 1, 5}}) {
-    Values x{{}, {}, {}, {0, 3, 100, 7, 9}, {0, 20, 299, 6, 9}};
-    const std::vector<HostTensor> inputs = {
-        random_tensor(DType::f32, {5, c.heads * c.width}, -2, 2, 1),
-        random_tensor(DType::f32, {kRows, c.kv_heads * c.width}, -2, 2, 2),
-        random_tensor(DType::f32, {kRows, c.kv_heads * c.value_width}, -1, 1, 3),
-        tensor(DType::i32, {5}, x.first), tensor(DType::i32, {5}, x.last)};
-    x.q = values_of(inputs[0]), x.k = values_of(inputs[1]), x.v = values_of(inputs[2]);
-    const auto got = values_of(evaluated(c.parts(DType::f32), inputs, {5, 0}, {.precise = true}));
-    const auto close = [](double a, double b) {
-      return a == b || std::abs(a - b) <= 0x1p-23 * (std::abs(b) + 1);
-    };
-    size_t at = 0;
-    int wrong = 0;
-    for (int64_t n = 0; n < 5; ++n)
-      for (int64_t head = 0; head < c.heads; ++head)
-        for (int64_t s = 0; s < c.splits; ++s) {
-          const int64_t count = x.count(c, n), part = (count + c.splits - 1) / c.splits;
-          const int64_t begin = x.low(c, n) + s * part,
-                        end = std::min(begin + part, x.low(c, n) + count);
-          double largest = -INFINITY, weights = 0;
-          std::vector<double> sums(static_cast<size_t>(c.value_width));
-          for (int64_t row = begin; row < end; ++row)
-            largest = std::max(largest, x.score(c, n, head, row));
-          for (int64_t row = begin; row < end; ++row) {
-            const double weight = std::exp(x.score(c, n, head, row) - largest);
-            const int64_t kv_head = head / (c.heads / c.kv_heads);
-            weights += weight;
-            for (int64_t i = 0; i < c.value_width; ++i)
-              sums[i] += weight * x.v[(row * c.kv_heads + kv_head) * c.value_width + i];
-          }
-          for (double sum : sums) wrong += !close(got[at++], sum);
-          wrong += !close(got[at++], largest);
-          wrong += !close(got[at++], weights);
-        }
-    CHECK(at == got.size());
-    CHECK(wrong == 0);
-  }
-}
-
 TEST_CASE("infinite scores, and rows that no token sees") {
-  // One head of one element, so that a key is its score; more keys than streams have blocks.
-  const SplitCase c{1, 1, 1, 1, 2, 1};
+  // One head of one element, so that a key is its score.
+  const Case c{1, 1, 1, 1, 2, 1};
   const auto attend = [&](std::vector<double> keys, double first, double last) {
     const auto rows = static_cast<int64_t>(keys.size());
     std::vector<double> values;
@@ -228,7 +182,7 @@ TEST_CASE("infinite scores, and rows that no token sees") {
         tensor(DType::i32, {1}, {last})};
     const double exact =
         values_of(evaluated(c.attention(DType::f32, rows), inputs, {1, 0}, {.precise = true}))[0];
-    const double got = values_of(evaluated(c.merged(DType::f32, rows), inputs, {1, 0}))[0];
+    const double got = values_of(evaluated(c.few(DType::f32, rows), inputs, {1, 0}))[0];
     CHECK_MESSAGE(
         (std::isnan(exact) == std::isnan(got) && (std::isnan(got) || std::abs(got - exact) < 1e-4)),
         exact, " and ", got);
@@ -250,14 +204,14 @@ TEST_CASE("infinite scores, and rows that no token sees") {
   CHECK(attend({-3e38, 3e38, -3e38}, 0, 2) == 1);
 }
 
-TEST_CASE("attention_split: a token that sees rows outside of the cache is an error") {
-  const SplitCase c{1, 1, 2, 2, 4, 1};
+TEST_CASE("attention_few: a token that sees rows outside of the cache is an error") {
+  const Case c{1, 1, 2, 2, 4, 1};
   const auto message = [&](double first, double last) {
     const std::vector<HostTensor> inputs = {
         random_tensor(DType::f32, {1, 2}, -1, 1, 1), random_tensor(DType::f32, {3, 2}, -1, 1, 2),
         random_tensor(DType::f32, {3, 2}, -1, 1, 3), tensor(DType::i32, {1}, {first}),
         tensor(DType::i32, {1}, {last})};
-    return eval_error(c.merged(DType::f32, 3), inputs, {1, 0});
+    return eval_error(c.few(DType::f32, 3), inputs, {1, 0});
   };
   CHECK(message(1, 3).find("token 0 sees rows 1 .. 3 of 0 .. 2") != std::string::npos);
   CHECK(message(-1, 2).find("token 0 sees rows -1 .. 2 of 0 .. 2") != std::string::npos);

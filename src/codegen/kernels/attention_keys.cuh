@@ -1,0 +1,253 @@
+// What one block of threads of attention_few does with the keys of its split: streams, each with
+// sums of its own.
+#pragma once
+
+#include "ir/attention_order.h"
+#include "sinter/cluster.cuh"
+#include "sinter/lane_sums.cuh"
+#include "sinter/vector.cuh"
+
+namespace sinter {
+
+// What a kernel's text fixes.
+//   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
+//   kSplits, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow (0: none)
+template <typename Config>
+struct AttentionSizes {
+  static constexpr int tile = Config::kTile, width = Config::kValueWidth, splits = Config::kSplits;
+  static constexpr int group = Config::kHeads / Config::kKvHeads, tiles = group / tile;
+  static constexpr int lanes = attention_lanes(Config::kWidth, width),
+                       streams = attention_streams(lanes);
+  static constexpr int threads = streams * lanes, warps = threads / 32;
+  // Blocks that share the splits, and the elements that each of them joins.
+  static constexpr int blocks = kHasClusters ? splits : 1;
+  static constexpr int owned = (tile * width + blocks - 1) / blocks;
+  // Heads whose warps are added at a time.
+  static constexpr int row = (width + 7) / 8 * 8, round = tile * row <= 256 ? tile : 1;
+};
+
+// A chunk of float32, as Packed<f16> is one of f16.
+template <>
+struct Packed<float> {
+  unsigned word[8];
+  SINTER_DEVICE float operator[](int e) const { return math::bits_float(word[e]); }
+};
+SINTER_DEVICE void load_words(unsigned* word, const void* p) {
+#ifdef __CUDACC_RTC__
+  asm volatile("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+               : "l"(__cvta_generic_to_global(p)));
+#else
+  const uint4 words = *static_cast<const uint4*>(p);
+  word[0] = words.x, word[1] = words.y, word[2] = words.z, word[3] = words.w;
+#endif
+}
+// The first `count` elements at any address; zeros behind them.
+SINTER_DEVICE void load_elements(Packed<float>& out, const float* p, int count) {
+#pragma unroll
+  for (int e = 0; e < 8; ++e) out.word[e] = e < count ? math::float_bits(p[e]) : 0;
+}
+template <typename T>
+SINTER_DEVICE void load_elements(Packed<T>& out, const T* p, int count) {
+  out = {};
+#pragma unroll
+  for (int e = 0; e < 8; ++e)
+    if (e < count) out.word[e / 2] |= static_cast<unsigned>(p[e].bits) << 16 * (e % 2);
+}
+template <typename T>
+SINTER_DEVICE void fill_minus_zeros(Packed<T>& out) {
+  for (unsigned& word : out.word) word = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
+}
+
+// Eight elements of a row of `width` from element 8 * lane on, zeros behind the row's end; anything
+// in lanes behind it. Loads stand where the text has them and have no condition: of a load under
+// one the compiler makes a choice between the old registers and the new, which waits for the load.
+template <bool aligned, int width, typename T>
+SINTER_DEVICE void load_head(Packed<T>& out, const T* row, int lane) {
+  const int first = 8 * lane < width ? 8 * lane : 0;
+  if constexpr (aligned && width % 8 == 0) {
+    load_words(out.word, row + first);
+    if constexpr (sizeof(T) == 4) load_words(out.word + 4, row + first + 4);
+  } else {
+    load_elements(out, row + first, width - first);
+  }
+}
+// The keys row .. row + kAttentionBlock - 1; for those behind the last one, that one.
+template <bool aligned, int width, typename T>
+SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* rows, long long stride,
+                              unsigned row, unsigned end, int lane) {
+#pragma unroll
+  for (unsigned u = 0; u < kAttentionBlock; ++u)
+    load_head<aligned, width>(out[u], rows + (row + u < end ? row + u : end - 1) * stride, lane);
+}
+
+// A query's chunk; zeros in the lanes behind its end.
+template <typename Config, typename T>
+struct AttentionQuery {
+  Packed<T> chunk[Config::kTile];
+
+  SINTER_DEVICE AttentionQuery(const T* q, int lane) {
+#pragma unroll
+    for (int h = 0; h < Config::kTile; ++h) {
+      load_head<Config::kAligned, Config::kWidth>(chunk[h], q + h * Config::kWidth, lane);
+      if (8 * lane >= Config::kWidth) chunk[h] = {};
+    }
+  }
+  SINTER_DEVICE float element(int h, int e) { return chunk[h][e]; }
+  // The chunks are widened for each block anew, for want of registers; the compiler would do it
+  // once.
+  SINTER_DEVICE void forget() {
+#ifdef __CUDACC_RTC__
+    if constexpr (sizeof(T) == 2) {
+#pragma unroll
+      for (int h = 0; h < Config::kTile; ++h)
+        for (unsigned& word : chunk[h].word) asm volatile("" : "+r"(word));
+    }
+#endif
+  }
+};
+
+// What a stream has summed of its tile's heads: lane c holds the elements 8c .. 8c + 7.
+template <int tile>
+struct AttentionSums {
+  float value[tile][8], m[tile], l[tile];
+
+  SINTER_DEVICE AttentionSums() {
+#pragma unroll
+    for (int h = 0; h < tile; ++h) {
+      m[h] = -math::infinity();
+      l[h] = 0.0f;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) value[h][e] = 0.0f;
+    }
+  }
+};
+
+// A block's scores: after the sum over lanes, kept_values of them a lane, -inf where no key is
+// left.
+template <typename Config, typename T>
+SINTER_DEVICE void attention_scores(float (&score)[Config::kTile][kAttentionBlock],
+                                    AttentionQuery<Config, T>& query,
+                                    const Packed<T> (&keys)[kAttentionBlock], unsigned row,
+                                    unsigned end, int lane) {
+  constexpr int block = kAttentionBlock, lanes = AttentionSizes<Config>::lanes;
+  query.forget();
+#pragma unroll
+  for (int u = 0; u < block; ++u) {
+    float key[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) key[e] = keys[u][e];
+#pragma unroll
+    for (int h = 0; h < Config::kTile; ++h) {
+      score[h][u] = 0.0f;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) score[h][u] = math::fma(query.element(h, e), key[e], score[h][u]);
+      if (8 * lane >= Config::kWidth) score[h][u] = 0.0f;
+    }
+  }
+  row += kept_value<1, lanes, block>(lane);
+#pragma unroll
+  for (int h = 0; h < Config::kTile; ++h) {
+    sum_lanes<1, lanes, block>(score[h], lane);
+#pragma unroll
+    for (int i = 0; i < kept_values<1, lanes, block>(); ++i) {
+      const float scaled = attention_score(score[h][i], Config::kScale, Config::kSoftcap);
+      score[h][i] = row + i < end ? scaled : -math::infinity();
+    }
+  }
+}
+
+// m grows to the largest score; scores become weights.
+template <typename Config>
+SINTER_DEVICE void attention_weights(float (&score)[kAttentionBlock],
+                                     AttentionSums<Config::kTile>& sums, int h) {
+  constexpr unsigned all = 0xffffffffu;
+  constexpr int lanes = AttentionSizes<Config>::lanes,
+                kept = kept_values<1, lanes, kAttentionBlock>();
+  float largest = score[0];
+#pragma unroll
+  for (int i = 1; i < kept; ++i) largest = math::maximum(largest, score[i]);
+#pragma unroll
+  for (int stride = 1; stride < lanes && stride < kAttentionBlock; stride *= 2)
+    largest = math::maximum(largest, __shfl_xor_sync(all, largest, stride));
+  largest = math::maximum(sums.m[h], largest);
+  // Where m stays, the scale is 1 (or sums of weight 0 are scaled): nothing changes.
+  if (largest != sums.m[h]) {
+    const float scale = attention_weight(sums.m[h], largest);
+    sums.m[h] = largest;
+    sums.l[h] = math::mul(sums.l[h], scale);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) sums.value[h][e] = math::mul(sums.value[h][e], scale);
+  }
+#pragma unroll
+  for (int i = 0; i < kept; ++i) score[i] = attention_weight(score[i], largest);
+}
+
+// Adds a block's values, weighted by its scores. Of keys that are not there both factors are zeros,
+// of a product -0: adding it changes nothing.
+template <typename Config, typename T>
+SINTER_DEVICE void add_block(AttentionSums<Config::kTile>& sums,
+                             float (&score)[Config::kTile][kAttentionBlock],
+                             Packed<T> (&values)[kAttentionBlock], unsigned row, unsigned end) {
+  constexpr unsigned all = 0xffffffffu;
+  constexpr int block = kAttentionBlock, lanes = AttentionSizes<Config>::lanes;
+  constexpr int kept = kept_values<1, lanes, block>();
+#pragma unroll
+  for (int h = 0; h < Config::kTile; ++h) attention_weights<Config>(score[h], sums, h);
+  if (row + block > end) {
+#pragma unroll
+    for (unsigned u = 0; u < block; ++u)
+      if (row + u >= end) fill_minus_zeros(values[u]);
+  }
+#pragma unroll
+  for (int u = 0; u < block; ++u) {
+    // The lane that keeps the weight of key u: the values' halves are given by its bits from the
+    // lowest on.
+    constexpr int sources[block] = {0, lanes > 2 ? 2 : 0, lanes > 1 ? 1 : 0,
+                                    lanes > 2   ? 3
+                                    : lanes > 1 ? 1
+                                                : 0};
+    float value[8];
+#pragma unroll
+    for (int e = 0; e < 8; ++e) value[e] = values[u][e];
+#pragma unroll
+    for (int h = 0; h < Config::kTile; ++h) {
+      float p = score[h][u % kept];
+      if constexpr (lanes > 1) p = __shfl_sync(all, p, sources[u], lanes);
+      sums.l[h] = math::add(sums.l[h], p);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) sums.value[h][e] = math::fma(p, value[e], sums.value[h][e]);
+    }
+  }
+}
+
+// The keys of a split, stream by stream. The next block is on its way while this one is computed
+// with: it takes the registers of the keys as soon as the scores are known.
+template <typename Config, typename T>
+SINTER_DEVICE void attend(AttentionSums<Config::kTile>& sums, AttentionQuery<Config, T>& query,
+                          const T* keys, long long keys_stride, const T* values,
+                          long long values_stride, AttentionRange part) {
+  using Sizes = AttentionSizes<Config>;
+  constexpr int lanes = Sizes::lanes;
+  constexpr bool aligned = Config::kAligned;
+  constexpr unsigned block = kAttentionBlock, step = block * Sizes::streams;
+  const int lane = threadIdx.x % lanes;
+  const unsigned end = static_cast<unsigned>(part.low + part.count);
+  unsigned row = static_cast<unsigned>(part.low) + block * (threadIdx.x / lanes);
+  // A warp goes round as often as its first stream does: its lanes exchange sums.
+  unsigned first = row - block * (threadIdx.x % 32 / lanes);
+  Packed<T> k[block], v[block];
+  load_block<aligned, Config::kWidth>(k, keys, keys_stride, row, end, lane);
+  load_block<aligned, Config::kValueWidth>(v, values, values_stride, row, end, lane);
+  float score[Config::kTile][block];
+  for (; first + step < end; first += step, row += step) {
+    attention_scores<Config>(score, query, k, row, end, lane);
+    load_block<aligned, Config::kWidth>(k, keys, keys_stride, row + step, end, lane);
+    add_block<Config>(sums, score, v, row, end);
+    load_block<aligned, Config::kValueWidth>(v, values, values_stride, row + step, end, lane);
+  }
+  attention_scores<Config>(score, query, k, row, end, lane);
+  add_block<Config>(sums, score, v, row, end);
+}
+
+}  // namespace sinter

@@ -1,0 +1,52 @@
+// Blocks that run at the same time and reach one another's shared memory: a cluster. Below compute
+// capability 9.0 a block is alone.
+//
+// A kernel's blocks with the same blockIdx.x / n are the cluster of a kernel that is declared
+// SINTER_CLUSTER(n); one of them has the rank blockIdx.x % n. Its threads meet as at a barrier in
+// two parts: what a thread wrote before it arrived is there for those that have waited.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+namespace sinter {
+
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
+#define SINTER_CLUSTER(n) __cluster_dims__(n, 1, 1)
+constexpr bool kHasClusters = true;
+
+// Arrives before anything was written.
+SINTER_DEVICE void enter_cluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
+SINTER_DEVICE void arrive_in_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+SINTER_DEVICE void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+// Writes `value` where `own` lies in the shared memory of the block of that rank, of `blocks`.
+template <int blocks>
+SINTER_DEVICE void give(float* own, int rank, float value) {
+  if constexpr (blocks == 1) {
+    *own = value;
+    return;
+  }
+  unsigned address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(address)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(own))), "r"(rank));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+}
+#else
+#define SINTER_CLUSTER(n)
+constexpr bool kHasClusters = false;
+
+SINTER_DEVICE void enter_cluster() {}
+SINTER_DEVICE void arrive_in_cluster() {}
+SINTER_DEVICE void wait_for_cluster() {}
+template <int blocks>
+SINTER_DEVICE void give(float* own, int, float value) {
+  *own = value;
+}
+#endif
+
+}  // namespace sinter
