@@ -1,9 +1,8 @@
 // The forms of kernels: rows with reductions, independent elements, and opaque ops.
 #pragma once
 
+#include "codegen/emit.h"
 #include "codegen/emit_value.h"
-#include "plan/program.h"
-#include "target/schedule.h"
 
 namespace sinter {
 
@@ -15,14 +14,32 @@ struct KernelBody {
   Launch launch;
 };
 
+/// What a body is told of its blocks.
+struct BlockForm {
+  std::string_view number = "blockIdx.x";  // as code
+  int64_t least_threads = 1;               // a power of two that the device has
+};
+
 /// `parameters`: symbols in the order of the kernel's parameters.
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device);
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                             const BlockForm& block);
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                                 llvm::ArrayRef<SymbolId> parameters);
+                                 llvm::ArrayRef<SymbolId> parameters, const BlockForm& block);
 
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                llvm::ArrayRef<SymbolId> parameters);
+
+/// The form that the group asks for.
+Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
+                             llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
+                             const DeviceDescription& device, const BlockForm& block = {});
+/// Several parts side by side.
+Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> parts,
+                              llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
+                              const DeviceDescription& device);
+/// The parameters of the group's function: "const float* __restrict__ x0, ..., long long n0".
+std::string parameters_of(const Graph& group, size_t symbols);
 
 }  // namespace sinter

@@ -147,15 +147,16 @@ std::string RowKernel::preamble() const {
   std::string text;
   if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
   if (config_.rows_per_block == 1)
-    return text + "const int thread = threadIdx.x;\nconst long long row = blockIdx.x;\n" +
+    return text +
+           fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n", block_.number) +
            space_.row_axes();
   const std::string rows = space_.size_code(volume(form_.prefix));
   text += fmt::format(
       "const int thread = threadIdx.x % {0};\n"
-      "const long long own_row = blockIdx.x * {1}ll + threadIdx.x / {0};\n"
+      "const long long own_row = {3} * {1}ll + threadIdx.x / {0};\n"
       "const bool live = own_row < {2};\n"
       "const long long row = live ? own_row : {2} - 1;\n",
-      config_.threads_per_row, config_.rows_per_block, rows);
+      config_.threads_per_row, config_.rows_per_block, rows, block_.number);
   return text + space_.row_axes();
 }
 

@@ -14,8 +14,10 @@ struct Residents {
 class RowKernel {
  public:
   RowKernel(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, Residents* residents)
-      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config) {
+            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, const BlockForm& block,
+            Residents* residents)
+      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config),
+        block_(block) {
     if (!residents) return;
     kept_ = &residents->kept;
     early_ = residents->early;
@@ -49,6 +51,7 @@ class RowKernel {
   LoopSpace space_;
   ValueEmitter values_;
   const RowConfig& config_;
+  const BlockForm& block_;
   std::map<std::string, KeptValue>* kept_ = nullptr;  // null: looped
   llvm::ArrayRef<ValueEmitter::EarlyLoad> early_;
   CodeScope row_;

@@ -7,8 +7,9 @@ namespace {
 
 /// What the schedule needs to know: values are counted between the passes that they live across.
 RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptValue>& kept,
-                      llvm::ArrayRef<Symbol> symbols) {
+                      llvm::ArrayRef<Symbol> symbols, const BlockForm& block) {
   RowProblem problem;
+  problem.least_threads = block.least_threads;
   problem.rows = volume(form.prefix);
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
@@ -31,30 +32,31 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
 }  // namespace
 
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                             const BlockForm& block) {
   // Trials of the text tell what would stay in registers: as little as possible, or with early
   // loads.
   const RowConfig trial;
   Residents needed, all;
-  RowKernel first(form, symbols, parameters, trial, &needed);
+  RowKernel first(form, symbols, parameters, trial, block, &needed);
   SINTER_TRY(first.emit());
   all.early = first.early_loads();
   // What all rows load is in a cache by then, and worth no registers where rows are many.
   if (has_many_rows(volume(form.prefix), symbols))
     llvm::erase_if(all.early, [](const ValueEmitter::EarlyLoad& load) { return !load.of_row; });
-  SINTER_TRY(RowKernel(form, symbols, parameters, trial, &all).emit());
+  SINTER_TRY(RowKernel(form, symbols, parameters, trial, block, &all).emit());
 
   Residents* residents = &all;
-  auto config = schedule_rows(problem_of(form, all.kept, symbols), symbols, device);
+  auto config = schedule_rows(problem_of(form, all.kept, symbols, block), symbols, device);
   if (config && !config->on_chip) {
     residents = &needed;
-    config = schedule_rows(problem_of(form, needed.kept, symbols), symbols, device);
+    config = schedule_rows(problem_of(form, needed.kept, symbols, block), symbols, device);
   }
   if (!config)
     return fail(fmt::format("no configuration of a row kernel fits {}", device.name), {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
   if (!config->on_chip) residents = nullptr;
-  return RowKernel(form, symbols, parameters, *config, residents).emit();
+  return RowKernel(form, symbols, parameters, *config, block, residents).emit();
 }
 
 }  // namespace sinter
