@@ -118,9 +118,9 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
       kernel.appends.push_back(k);
 
-  SINTER_LET(body, parts.size() == 1 ? emit_body(kernel.group, parts[0].prefix_rank, symbols,
-                                                 kernel.symbols, device)
-                                     : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
+  SINTER_LET(body, parts.size() == 1
+                       ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device)
+                       : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +

@@ -16,7 +16,10 @@ class RowKernel {
   RowKernel(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
             llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, const BlockForm& block,
             Residents* residents)
-      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config),
+      : form_(form),
+        space_(form, symbols, parameters),
+        values_(form, space_),
+        config_(config),
         block_(block) {
     if (!residents) return;
     kept_ = &residents->kept;

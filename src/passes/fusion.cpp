@@ -128,7 +128,9 @@ std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionS
     ++state.accepted;
     ledger.push_back(entry);
   }
-  llvm::erase_if(refused, [&](const LedgerEntry& entry) { return horizontal.together(entry.a, entry.b); });
+  llvm::erase_if(refused, [&](const LedgerEntry& entry) {
+    return horizontal.together(entry.a, entry.b);
+  });
   return refused;
 }
 

@@ -1,5 +1,7 @@
 #include "passes/horizontal.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -90,10 +92,7 @@ Grouping HorizontalFusion::grouping() const {
     Group group{llvm::SmallVector<ValueId, 4>(dag_.members(kernel)), 0, {}};
     for (uint32_t part : parts_[kernel])
       group.parts.push_back(std::move(rows.groups[rows.group_of[part]]));
-    if (group.parts.size() == 1) {
-      Group only = std::move(group.parts[0]);
-      group = std::move(only);
-    }
+    if (group.parts.size() == 1) group = Group(std::move(group.parts[0]));
     for (ValueId member : group.members)
       result.group_of[member.index] = static_cast<uint32_t>(result.groups.size());
     result.groups.push_back(std::move(group));

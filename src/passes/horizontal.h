@@ -18,8 +18,8 @@ class HorizontalFusion {
   explicit HorizontalFusion(const FusionState& state);
 
   /// May the kernels of ops `a` and `b` be parts of one? Absent: the question does not arise, since
-  /// they read nothing in common but weights, one depends on the other, they are one already, or one
-  /// of them shows nothing of its inside.
+  /// they read nothing in common but weights, one depends on the other, they are one already, or
+  /// one of them shows nothing of its inside.
   std::optional<Verdict> judge(ValueId a, ValueId b) const;
   /// True if the ops are in one kernel.
   bool together(ValueId a, ValueId b) const { return dag_.find(a) == dag_.find(b); }

@@ -102,7 +102,8 @@ TEST_CASE("kernels in full") {
 
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
-  for (const std::vector<GroupText>* list : {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups})
+  for (const std::vector<GroupText>* list :
+       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);
       Graph renamed = make_group(text, DType::bf16, 64);
