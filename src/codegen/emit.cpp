@@ -74,6 +74,8 @@ std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
   return text;
 }
 
+}  // namespace
+
 std::string parameters_of(const Graph& graph, size_t symbols) {
   std::string text;
   const auto add = [&](std::string parameter) {
@@ -98,19 +100,24 @@ std::string bounds_of(const KernelBody& body) {
 }
 
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                             const BlockForm& block) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
     return emit_opaque(group, symbols, parameters);
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
     return emit_matvec(group, symbols, parameters, device);
   SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
-  return form.reduces ? emit_rows(form, symbols, parameters, device) : emit_elements(form, symbols, parameters);
+  return form.reduces ? emit_rows(form, symbols, parameters, device, block)
+                      : emit_elements(form, symbols, parameters, block);
 }
-
-}  // namespace
 
 Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
                            const DeviceDescription& device) {
+  return emit_kernel(group, {KernelPart{prefix_rank, {}}}, symbols, device);
+}
+
+Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
+                           llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device) {
   Kernel kernel;
   kernel.group = canonical_names(group);
   kernel.symbols = symbols_of(kernel.group);
@@ -122,7 +129,9 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
       kernel.appends.push_back(k);
 
-  SINTER_LET(body, emit_body(kernel.group, prefix_rank, symbols, kernel.symbols, device));
+  SINTER_LET(body, parts.size() == 1
+                       ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device)
+                       : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +

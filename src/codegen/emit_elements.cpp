@@ -8,6 +8,8 @@
 //     const int i = static_cast<int>(item * 8);
 //     ...
 //   } else if (item < end1) {
+#include <algorithm>
+
 #include "codegen/emit_kernel_body.h"
 
 namespace sinter {
@@ -26,7 +28,8 @@ std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
 }  // namespace
 
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                                 llvm::ArrayRef<SymbolId> parameters) {
+                                 llvm::ArrayRef<SymbolId> parameters, const BlockForm& block) {
+  const int64_t threads = std::max(kThreads, block.least_threads);
   LoopSpace space(form, symbols, parameters);
   ValueEmitter values(form, space);
   KernelBody body;
@@ -63,16 +66,16 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
   }
   body.globals = values.globals();
   if (!branches.empty())
-    body.text = fmt::format("const long long item = blockIdx.x * {}ll + threadIdx.x;\n{}{}\n",
-                            kThreads, ends, branches);
+    body.text = fmt::format("const long long item = {} * {}ll + threadIdx.x;\n{}{}\n",
+                            block.number, threads, ends, branches);
   body.launch.rows = 1;
-  body.launch.threads = kThreads;
+  body.launch.threads = threads;
   if (elements.is_constant()) {
     body.launch.items_per_row = elements.constant() / 8;
-    body.launch.items_per_block = kThreads;
+    body.launch.items_per_block = threads;
   } else {
     body.launch.symbolic_items = elements;
-    body.launch.items_per_block = kThreads * 8;
+    body.launch.items_per_block = threads * 8;
   }
   return body;
 }

@@ -1,9 +1,8 @@
 // The forms of kernels: rows with reductions, independent elements, and opaque ops.
 #pragma once
 
+#include "codegen/emit.h"
 #include "codegen/emit_value.h"
-#include "plan/program.h"
-#include "target/schedule.h"
 
 namespace sinter {
 
@@ -18,16 +17,24 @@ struct KernelBody {
   int64_t cluster = 1;          // neighbouring blocks that reach one another's shared memory
 };
 
+/// What a body is told of its blocks.
+struct BlockForm {
+  std::string_view number = "blockIdx.x";  // as code
+  int64_t least_threads = 1;               // a power of two that the device has
+  std::string_view side_guard = "";        // when results but the first are written; empty: always
+};
+
 /// `parameters`: symbols in the order of the kernel's parameters.
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device);
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                             const BlockForm& block);
 /// The text for one row by all threads of a block, which declares `row` and `thread` in front and
 /// puts a barrier between rows. Results but the first are written by the first block alone.
 Result<KernelBody> emit_row_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                      llvm::ArrayRef<SymbolId> parameters, int64_t threads,
                                      const DeviceDescription& device);
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                                 llvm::ArrayRef<SymbolId> parameters);
+                                 llvm::ArrayRef<SymbolId> parameters, const BlockForm& block);
 
 /// The kernel of a group around a matvec: rows in front of it, elements behind it.
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
@@ -37,5 +44,16 @@ Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbol
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                llvm::ArrayRef<SymbolId> parameters);
+
+/// The form that the group asks for.
+Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
+                             llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
+                             const DeviceDescription& device, const BlockForm& block = {});
+/// Several parts side by side.
+Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> parts,
+                              llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
+                              const DeviceDescription& device);
+/// The parameters of the group's function: "const float* __restrict__ x0, ..., long long n0".
+std::string parameters_of(const Graph& group, size_t symbols);
 
 }  // namespace sinter

@@ -119,7 +119,9 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
     const std::string lane = lanes == 1 ? "0" : kept_ ? fmt::format("j % {}", lanes) : "j";
     for (const Task& task : tasks) {
       if (task.output >= 0)
-        values_.store(task, task.output > 0 && !side_guard_.empty() ? joined(guard, side_guard_) : guard);
+        values_.store(task, task.output > 0 && !block_.side_guard.empty()
+                                 ? joined(guard, std::string(block_.side_guard))
+                                 : guard);
       else if (!stage_->axes.empty())
         take(task, lane);
     }
@@ -158,15 +160,16 @@ std::string RowKernel::shared_memory() const {
 std::string RowKernel::preamble() const {
   std::string text = shared_memory();
   if (config_.rows_per_block == 1)
-    return text + "const int thread = threadIdx.x;\nconst long long row = blockIdx.x;\n" +
+    return text +
+           fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n", block_.number) +
            space_.row_axes();
   const std::string rows = space_.size_code(volume(form_.prefix));
   text += fmt::format(
       "const int thread = threadIdx.x % {0};\n"
-      "const long long own_row = blockIdx.x * {1}ll + threadIdx.x / {0};\n"
+      "const long long own_row = {3} * {1}ll + threadIdx.x / {0};\n"
       "const bool live = own_row < {2};\n"
       "const long long row = live ? own_row : {2} - 1;\n",
-      config_.threads_per_row, config_.rows_per_block, rows);
+      config_.threads_per_row, config_.rows_per_block, rows, block_.number);
   return text + space_.row_axes();
 }
 

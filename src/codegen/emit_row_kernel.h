@@ -13,12 +13,14 @@ struct Residents {
 
 class RowKernel {
  public:
-  /// `side_guard`: when results but the first are written (empty: always).
   RowKernel(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, Residents* residents,
-            std::string side_guard = {})
-      : form_(form), space_(form, symbols, parameters), values_(form, space_), config_(config),
-        side_guard_(std::move(side_guard)) {
+            llvm::ArrayRef<SymbolId> parameters, const RowConfig& config, const BlockForm& block,
+            Residents* residents)
+      : form_(form),
+        space_(form, symbols, parameters),
+        values_(form, space_),
+        config_(config),
+        block_(block) {
     if (!residents) return;
     kept_ = &residents->kept;
     early_ = residents->early;
@@ -57,7 +59,7 @@ class RowKernel {
   LoopSpace space_;
   ValueEmitter values_;
   const RowConfig& config_;
-  std::string side_guard_;
+  const BlockForm& block_;
   std::map<std::string, KeptValue>* kept_ = nullptr;  // null: looped
   llvm::ArrayRef<ValueEmitter::EarlyLoad> early_;
   CodeScope row_;

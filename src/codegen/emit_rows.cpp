@@ -9,8 +9,9 @@ namespace {
 
 /// What the schedule needs to know: values are counted between the passes that they live across.
 RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptValue>& kept,
-                      llvm::ArrayRef<Symbol> symbols) {
+                      llvm::ArrayRef<Symbol> symbols, const BlockForm& block) {
   RowProblem problem;
+  problem.least_threads = block.least_threads;
   problem.rows = volume(form.prefix);
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
@@ -39,24 +40,25 @@ struct RowPlan {
 };
 
 Result<RowPlan> plan_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                          llvm::ArrayRef<SymbolId> parameters, Scheduler schedule) {
+                          llvm::ArrayRef<SymbolId> parameters, const BlockForm& block,
+                          Scheduler schedule) {
   // Trials of the text tell what would stay in registers: as little as possible, or with early
   // loads.
   const RowConfig trial;
   Residents needed, all;
-  RowKernel first(form, symbols, parameters, trial, &needed);
+  RowKernel first(form, symbols, parameters, trial, block, &needed);
   SINTER_TRY(first.emit());
   all.early = first.early_loads();
   // What all rows load is in a cache by then, and worth no registers where rows are many.
   if (has_many_rows(volume(form.prefix), symbols))
     llvm::erase_if(all.early, [](const ValueEmitter::EarlyLoad& load) { return !load.of_row; });
-  SINTER_TRY(RowKernel(form, symbols, parameters, trial, &all).emit());
+  SINTER_TRY(RowKernel(form, symbols, parameters, trial, block, &all).emit());
 
   Residents* residents = &all;
-  auto config = schedule(problem_of(form, all.kept, symbols));
+  auto config = schedule(problem_of(form, all.kept, symbols, block));
   if (config && !config->on_chip) {
     residents = &needed;
-    config = schedule(problem_of(form, needed.kept, symbols));
+    config = schedule(problem_of(form, needed.kept, symbols, block));
   }
   if (!config)
     return fail("no configuration of a row kernel fits the device", {},
@@ -69,24 +71,26 @@ Result<RowPlan> plan_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
 }  // namespace
 
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device) {
+                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                             const BlockForm& block) {
   const auto schedule = [&](const RowProblem& problem) {
     return schedule_rows(problem, symbols, device);
   };
-  SINTER_LET(plan, plan_rows(form, symbols, parameters, schedule));
+  SINTER_LET(plan, plan_rows(form, symbols, parameters, block, schedule));
   Residents* residents = plan.residents ? &*plan.residents : nullptr;
-  return RowKernel(form, symbols, parameters, plan.config, residents).emit();
+  return RowKernel(form, symbols, parameters, plan.config, block, residents).emit();
 }
 
 Result<KernelBody> emit_row_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                      llvm::ArrayRef<SymbolId> parameters, int64_t threads,
                                      const DeviceDescription& device) {
+  const BlockForm block{.side_guard = "blockIdx.x == 0"};
   const auto schedule = [&](const RowProblem& problem) {
     return std::optional(schedule_row_in_block(problem, threads, device));
   };
-  SINTER_LET(plan, plan_rows(form, symbols, parameters, schedule));
+  SINTER_LET(plan, plan_rows(form, symbols, parameters, block, schedule));
   Residents* residents = plan.residents ? &*plan.residents : nullptr;
-  return RowKernel(form, symbols, parameters, plan.config, residents, "blockIdx.x == 0").emit_in_block();
+  return RowKernel(form, symbols, parameters, plan.config, block, residents).emit_in_block();
 }
 
 }  // namespace sinter

@@ -17,11 +17,14 @@ class KernelTable {
  public:
   KernelTable(Program& program, const DeviceDescription& device) : program_(program), device_(device) {}
 
-  Result<uint32_t> add(const Graph& group, uint32_t prefix_rank) {
-    const std::string key = fmt::format("{}\n{}", prefix_rank, print_graph(group, program_.symbols));
+  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts) {
+    std::string key;
+    for (const KernelPart& part : parts)
+      key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
+    key += print_graph(group, program_.symbols);
     const auto [at, is_new] = known_.try_emplace(key, 0);
     if (!is_new) return at->second;
-    SINTER_LET(kernel, emit_kernel(group, prefix_rank, program_.symbols, device_));
+    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_));
     at->second = static_cast<uint32_t>(program_.kernels.size());
     // Different groups may still decompose into the same kernel.
     for (uint32_t i = 0; i < program_.kernels.size(); ++i)
@@ -37,6 +40,17 @@ class KernelTable {
   const DeviceDescription& device_;
   llvm::StringMap<uint32_t> known_;
 };
+
+/// The group's parts, or itself as the only one.
+llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<ValueId> outputs) {
+  llvm::SmallVector<KernelPart, 2> parts;
+  for (const Group& part : group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts)) {
+    parts.push_back({part.prefix_rank, {}});
+    for (uint32_t k = 0; k < outputs.size(); ++k)
+      if (llvm::is_contained(part.members, outputs[k])) parts.back().outputs.push_back(k);
+  }
+  return parts;
+}
 
 class EntryLowering {
  public:
@@ -114,7 +128,7 @@ class EntryLowering {
 
   Status add_kernel(uint32_t group, llvm::ArrayRef<uint8_t> leaves) {
     const ExtractedGroup extracted = extract_group(graph_, grouping_, group, leaves);
-    SINTER_LET(kernel, kernels_.add(extracted.graph, grouping_.groups[group].prefix_rank));
+    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(grouping_.groups[group], extracted.outputs)));
     KernelStep step{kernel, {}, {}};
     for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
     for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));

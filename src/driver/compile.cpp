@@ -38,7 +38,7 @@ Status check_required(const Entry& entry, const Fusion& fusion, const FusionOpti
 }  // namespace
 
 std::string describe(const Verdict& verdict, const Graph& graph) {
-  if (verdict.accepted()) return "they share a kernel";
+  if (verdict.accepted()) return std::string(reason_text(verdict.reason));
   std::string text = fmt::format("{} ({})", reason_text(verdict.reason), reason_id(verdict.reason));
   if (!verdict.detail.empty()) text += ": " + verdict.detail;
   std::vector<std::string_view> path;

@@ -84,7 +84,10 @@ std::string why_text(const Why& why) {
   };
   std::string text;
   if (d.fused) {
-    text = fmt::format("{} and {} share a kernel: {}\n", d.a, d.b, where(why.kernel_a, why.step_a));
+    const bool horizontal = d.reason == reason_id(Reason::fused_horizontal);
+    text = fmt::format("{} and {} share a kernel{}: {}\n", d.a, d.b,
+                       horizontal ? ", each in blocks of its own" : "",
+                       where(why.kernel_a, why.step_a));
   } else {
     text = fmt::format("{} and {} do not share a kernel: {} ({})\n", d.a, d.b, d.text, d.reason);
     if (!d.detail.empty()) text += fmt::format("  {}\n", printable(d.detail, 1000));

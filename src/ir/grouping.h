@@ -12,6 +12,9 @@ struct Group {
   /// Leading axes that all members share and that rows are made of; trailing axes are a row's
   /// elements. 0 for a contraction.
   uint32_t prefix_rank = 0;
+  /// Groups of other rows side by side in one kernel, each in blocks of its own; none depends on
+  /// another, and `members` holds theirs all. Empty: the group is one itself.
+  std::vector<Group> parts;
 };
 
 /// A partition of a graph's computing ops, in an order in which they can run.

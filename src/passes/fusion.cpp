@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "passes/fusion_state.h"
+#include "passes/horizontal.h"
 
 namespace sinter {
 
@@ -74,7 +74,7 @@ Grouping FusionState::grouping() const {
   std::sort(order.begin(), order.end());
   for (const auto& [position, representative] : order) {
     const GroupShape& shape = shapes_[representative];
-    Group group{llvm::SmallVector<ValueId, 4>(dag_.members(representative)), 0};
+    Group group{llvm::SmallVector<ValueId, 4>(dag_.members(representative)), 0, {}};
     if (shape.lone) {
       const OpFacts& facts = facts_[representative];
       const auto* axes = graph_[{representative}].attrs.find(AttrName::axes);
@@ -119,6 +119,26 @@ std::vector<Candidate> candidates(const FusionState& state) {
   return once;
 }
 
+/// What is left of the refusals when kernels of different rows share launches, asked in the order of
+/// the candidates; the others' reasons stay.
+std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionState& state,
+                                           std::vector<LedgerEntry> refused,
+                                           std::vector<LedgerEntry>& ledger) {
+  for (LedgerEntry& entry : refused) {
+    std::optional<Verdict> verdict = horizontal.judge(entry.a, entry.b);
+    if (!verdict) continue;
+    entry.verdict = std::move(*verdict);
+    if (!entry.verdict.accepted()) continue;
+    horizontal.merge(entry.a, entry.b);
+    ++state.accepted;
+    ledger.push_back(entry);
+  }
+  llvm::erase_if(refused, [&](const LedgerEntry& entry) {
+    return horizontal.together(entry.a, entry.b);
+  });
+  return refused;
+}
+
 }  // namespace
 
 Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
@@ -156,6 +176,8 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     }
     open = std::move(later);
   }
+  HorizontalFusion horizontal(*state);
+  refused = fuse_horizontally(horizontal, *state, std::move(refused), fusion.ledger);
   std::sort(refused.begin(), refused.end(), [](const LedgerEntry& x, const LedgerEntry& y) {
     return std::pair(x.a, x.b) < std::pair(y.a, y.b);
   });
@@ -163,7 +185,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     state->add_witness(entry.a, entry.b, entry.verdict);
     fusion.ledger.push_back(std::move(entry));
   }
-  fusion.grouping = state->grouping();
+  fusion.grouping = horizontal.grouping();
   fusion.state = state;
   return fusion;
 }
@@ -175,7 +197,10 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
     if (!computes(graph[root])) return {Reason::no_kernel, graph[*id].name, {}, 0};
     *id = root;
   }
-  if (grouping.group_of[a.index] == grouping.group_of[b.index]) return {};
+  if (grouping.group_of[a.index] == grouping.group_of[b.index]) {
+    const bool same_rows = state->dag().find(a) == state->dag().find(b);
+    return {same_rows ? Reason::fused : Reason::fused_horizontal, "", {}, 0};
+  }
   for (const LedgerEntry& entry : ledger)
     if (!entry.verdict.accepted() &&
         ((entry.a == a && entry.b == b) || (entry.a == b && entry.b == a)))

@@ -39,13 +39,34 @@ class FusionState {
   Grouping grouping() const;
   std::string name(ValueId id) const { return graph_[id].name; }
   double bytes(ValueId id) const;
+  const GroupShape& shape(uint32_t group) const { return shapes_[group]; }
+
+  // Parts of the judge that ask about any sets of ops.
+  using Members = llvm::ArrayRef<ValueId>;
+  /// Refuses what the caller forbids.
+  std::optional<Verdict> constraints(Members x, Members y) const;
+  /// Refuses where one writes a state that the other reads.
+  std::optional<Verdict> states(Members x, Members y) const;
+  /// Bytes that a kernel of these ops moves.
+  double traffic(Members members) const;
+  /// Pointers that a kernel of these ops holds, and how many it can.
+  size_t pointers(Members members) const;
+  static constexpr size_t kMostPointers = 64;  // parameters are 4 KiB, and registers hold addresses
+  /// Blocks of a kernel of at least `least_threads` each. nullopt: no configuration fits.
+  struct Blocks {
+    double count;
+    RowConfig config;
+  };
+  std::optional<Blocks> blocks(Members members, const GroupShape& shape,
+                               int64_t least_threads = 1) const;
+  /// Time of a launch of so many blocks that moves so many bytes.
+  double seconds(double blocks, double bytes) const;
 
   int64_t accepted = 0;
 
  private:
   struct Question;
   Question question(ValueId a, ValueId b) const;
-  std::optional<Verdict> constraints(const Question& q) const;
   std::optional<Verdict> space(Question& q) const;
   /// Space and ports of a kernel around a matvec (judge_anchor.cpp).
   std::optional<Verdict> around_anchor(Question& q) const;
@@ -63,10 +84,8 @@ class FusionState {
   Place place_of(const Question& q, const Read& read) const;
   /// No value that is read at another element depends on another such value.
   std::optional<Verdict> recomputed_once(const Question& q) const;
-  std::optional<Verdict> states(const Question& q) const;
   std::optional<Verdict> profit(const Question& q) const;
-  double seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
-  double traffic(llvm::ArrayRef<ValueId> members) const;
+  double seconds(Members members, const GroupShape& shape) const;
   RowProblem row_problem(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
   uint32_t row_axes(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
   std::string show(DimsRef dims) const;

@@ -18,13 +18,13 @@ Dims common_prefix(DimsRef a, DimsRef b) {
 
 }  // namespace
 
-std::optional<Verdict> FusionState::constraints(const Question& q) const {
-  const auto holds = [&](uint32_t group, std::string_view name) {
-    return llvm::any_of(dag_.members(group), [&](ValueId id) { return graph_[id].name == name; });
+std::optional<Verdict> FusionState::constraints(Members x, Members y) const {
+  const auto holds = [&](Members members, std::string_view name) {
+    return llvm::any_of(members, [&](ValueId id) { return graph_[id].name == name; });
   };
-  for (const auto& [x, y] : options_.forbidden)
-    if ((holds(q.ga, x) && holds(q.gb, y)) || (holds(q.ga, y) && holds(q.gb, x)))
-      return refuse(Reason::forbidden, fmt::format("{} with {}", x, y));
+  for (const auto& [a, b] : options_.forbidden)
+    if ((holds(x, a) && holds(y, b)) || (holds(x, b) && holds(y, a)))
+      return refuse(Reason::forbidden, fmt::format("{} with {}", a, b));
   if (options_.stop_after >= 0 && accepted >= options_.stop_after)
     return refuse(Reason::stopped, fmt::format("after {} fusions", accepted));
   return std::nullopt;
@@ -58,13 +58,13 @@ std::optional<Verdict> FusionState::space(Question& q) const {
   return std::nullopt;
 }
 
-std::optional<Verdict> FusionState::states(const Question& q) const {
+std::optional<Verdict> FusionState::states(Members x, Members y) const {
   // An append writes rows in place: nobody in its kernel may read any version of that state.
-  for (const auto& [x, y] : {std::pair(q.ga, q.gb), std::pair(q.gb, q.ga)})
-    for (ValueId writer : dag_.members(x)) {
+  for (const auto& [writers, readers] : {std::pair(x, y), std::pair(y, x)})
+    for (ValueId writer : writers) {
       if (graph_[writer].kind != OpKind::kv_append) continue;
       const ValueId version = graph_[writer].operands[0];
-      for (ValueId reader : dag_.members(y))
+      for (ValueId reader : readers)
         for (const Read& read : facts_[reader.index].reads)
           if (read.root == version || read.root == writer)
             return refuse(Reason::state_version,
@@ -153,11 +153,12 @@ RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members,
   return problem;
 }
 
-double FusionState::seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const {
-  if (shape.anchor) return anchored_seconds(members, *shape.anchor);
-  const RowProblem problem = row_problem(members, shape);
+std::optional<FusionState::Blocks> FusionState::blocks(Members members, const GroupShape& shape,
+                                                       int64_t least_threads) const {
+  RowProblem problem = row_problem(members, shape);
+  problem.least_threads = least_threads;
   const auto config = schedule_rows(problem, symbols_, device_);
-  if (!config) return INFINITY;
+  if (!config) return std::nullopt;
   double blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) /
                   static_cast<double>(config->rows_per_block);
   if (problem.reductions == 0) {  // chunks, not rows, are spread over the blocks
@@ -167,21 +168,34 @@ double FusionState::seconds(llvm::ArrayRef<ValueId> members, const GroupShape& s
     blocks = static_cast<double>(problem.rows.upper_bound(symbols_)) * chunks /
              static_cast<double>(config->threads);
   }
+  return Blocks{blocks, *config};
+}
+
+double FusionState::seconds(double blocks, double bytes) const {
   // A device is full at about two blocks per multiprocessor; fewer move fewer bytes per second.
   const double share =
       std::clamp(blocks / (2.0 * static_cast<double>(device_.multiprocessors)), 1e-3, 1.0);
-  return device_.launch_s + traffic(members) / (device_.memory_bytes_per_s * share);
+  return device_.launch_s + bytes / (device_.memory_bytes_per_s * share);
+}
+
+double FusionState::seconds(Members members, const GroupShape& shape) const {
+  if (shape.anchor) return anchored_seconds(members, *shape.anchor);
+  const auto launched = blocks(members, shape);
+  return launched ? seconds(launched->count, traffic(members)) : INFINITY;
+}
+
+size_t FusionState::pointers(Members members) const {
+  size_t count = 0;
+  for (ValueId member : members) count += 1 + facts_[member.index].reads.size();
+  return count;
 }
 
 std::optional<Verdict> FusionState::profit(const Question& q) const {
   llvm::ArrayRef<ValueId> members = q.members;
-  constexpr size_t kMostPointers = 64;  // kernel parameters are 4 KiB, and registers hold addresses
-  size_t pointers = 0;
-  for (ValueId member : members) pointers += 1 + facts_[member.index].reads.size();
   const double together = seconds(members, q.merged);
-  if (std::isinf(together) || pointers > kMostPointers)
+  if (std::isinf(together) || pointers(members) > kMostPointers)
     return refuse(Reason::profit_configuration,
-                  fmt::format("{} ops, {} reads and results", members.size(), pointers));
+                  fmt::format("{} ops, {} reads and results", members.size(), pointers(members)));
   const double apart =
       seconds(dag_.members(q.ga), shapes_[q.ga]) + seconds(dag_.members(q.gb), shapes_[q.gb]);
   if (together > apart)
@@ -220,11 +234,12 @@ void FusionState::add_witness(ValueId a, ValueId b, Verdict& verdict) const {
 
 Verdict FusionState::judge(ValueId a, ValueId b) const {
   Question q = question(a, b);
-  if (auto verdict = constraints(q)) return *verdict;
+  const Members x = dag_.members(q.ga), y = dag_.members(q.gb);
+  if (auto verdict = constraints(x, y)) return *verdict;
   const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
   std::optional<Verdict> refusal = anchored ? around_anchor(q) : space(q);
   if (!refusal && !anchored) refusal = cut_rows(q);
-  if (!refusal) refusal = states(q);
+  if (!refusal) refusal = states(x, y);
   if (!refusal && !fault(Fault::skipped_convexity) && dag_.path_outside(q.ga, q.gb))
     refusal = Verdict{Reason::convexity_path, "", {}, 0};
   if (!refusal) refusal = profit(q);
@@ -233,8 +248,7 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
   if (q.merged.anchor && up_to(*q.merged.anchor, q.members).size() > 1)
     verdict.detail = fmt::format("what stands in front of {} is computed by each of its {} blocks",
                                  name(*q.merged.anchor), device_.multiprocessors);
-  verdict.saved_bytes =
-      traffic(dag_.members(q.ga)) + traffic(dag_.members(q.gb)) - traffic(q.members);
+  verdict.saved_bytes = traffic(x) + traffic(y) - traffic(q.members);
   return verdict;
 }
 

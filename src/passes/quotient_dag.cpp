@@ -80,6 +80,14 @@ bool QuotientDag::path_outside(uint32_t a, uint32_t b) const {
     }
 }
 
+bool QuotientDag::depends(uint32_t a, uint32_t b) const {
+  if (position_[a] > position_[b]) std::swap(a, b);
+  for (ValueId member : members_[a])
+    for (ValueId op : op_successors_[member.index])
+      if (find(op) == b) return true;
+  return path_outside(a, b);
+}
+
 std::vector<ValueId> QuotientDag::search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to,
                                          bool through_groups) const {
   // Breadth first over (op, has the path been outside): the parents give a shortest path. Only

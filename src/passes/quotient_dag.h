@@ -23,6 +23,8 @@ class QuotientDag {
 
   /// True if a path leads from `a` (earlier) to `b` through a third group.
   bool path_outside(uint32_t a, uint32_t b) const;
+  /// True if any path leads from one to the other, whichever comes first.
+  bool depends(uint32_t a, uint32_t b) const;
   /// A shortest such path, op by op, from op `from` of the earlier group to op `to` of the later
   /// one if there is one that begins and ends there, else between any of their ops; where no data
   /// leads from op to op all the way, ops of one group follow each other too. Ties go to the op that

@@ -11,6 +11,7 @@ namespace sinter {
 /// id, what it means for a person; the verdict's detail follows the sentence.
 #define SINTER_REASONS(X)                                                                        \
   X(fused, "fused", "they share a kernel")                                                       \
+  X(fused_horizontal, "fused.horizontal", "they share a kernel, each in blocks of its own")      \
   X(space_prefix, "space.prefix", "their rows differ")                                           \
   X(space_reduction, "space.reduction", "a reduction runs over axes that are not a row's own")   \
   X(port_closed, "port.closed", "the op shows nothing of its inside to a neighbour")              \
@@ -41,7 +42,7 @@ struct Verdict {
   std::vector<ValueId> path;  // convexity: from one to the other through what stands between
   double saved_bytes = 0;     // fused: memory traffic saved, symbols at their upper bound
 
-  bool accepted() const { return reason == Reason::fused; }
+  bool accepted() const { return reason == Reason::fused || reason == Reason::fused_horizontal; }
 };
 
 }  // namespace sinter

@@ -95,7 +95,7 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
   const int64_t block =
       std::min(config.threads_per_row > 32 ? kRowThreads : kShortRowThreads, limit);
   config.threads = std::clamp(config.threads_per_row * useful, std::min<int64_t>(32, block), block);
-  config.threads = std::max(config.threads, config.threads_per_row);
+  config.threads = std::max({config.threads, config.threads_per_row, problem.least_threads});
   config.rows_per_block = config.threads / config.threads_per_row;
 
   const int64_t shared_bytes =

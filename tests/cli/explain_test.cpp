@@ -84,6 +84,21 @@ TEST_CASE("a residual and the norm after it share a kernel") {
   }
 }
 
+TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
+  for (const char* phase : {"prefill", "decode"}) {
+    const std::vector<std::string> question = {"explain", folder_of({"qwen3"}), "--phase", phase,
+                                               "--why",   "l0.q_norm",          "l0.k_rot"};
+    CHECK(run_program(question).out.find(
+              "l0.q_norm and l0.k_rot share a kernel, each in blocks of its own: launch") == 0);
+    std::vector<std::string> as_json = question;
+    as_json.push_back("--json");
+    const auto why = json_of(as_json);
+    CHECK(why["same_kernel"] == true);
+    CHECK(why["reason"] == "fused.horizontal");
+    CHECK(why["kernels"][0] == why["kernels"][1]);
+  }
+}
+
 TEST_CASE("a value that a merged projection holds is resolved to it") {
   const auto why = json_of({"explain", folder_of({"llama"}), "--why", "l0.q", "l0.v", "--json"});
   CHECK(why["same_kernel"] == true);

@@ -19,7 +19,8 @@ Result<Kernel> emit(const Graph& group, uint32_t prefix_rank) {
 }
 
 Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64) {
-  auto kernel = emit(make_group(text, dtype, width), text.prefix_rank);
+  auto kernel = emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(),
+                            *find_device("sm_90a"));
   REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
   return std::move(*kernel);
 }
@@ -93,6 +94,7 @@ TEST_CASE("kernels in full") {
   check_text("softmax.cu", emit(kSoftmax));
   check_text("rope_append.cu", emit(kRopeAppend));
   check_text("gelu.cu", emit(kGelu));
+  check_text("norms_side_by_side.cu", emit(kPartGroups[0], DType::f16, 128));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
   check_text("attention_few.cu", emit(kAttentionFew));
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
@@ -100,7 +102,8 @@ TEST_CASE("kernels in full") {
 
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
-  for (const std::vector<GroupText>* list : {&kRowGroups, &kFixedGroups, &kOpaqueGroups})
+  for (const std::vector<GroupText>* list :
+       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);
       Graph renamed = make_group(text, DType::bf16, 64);
@@ -108,7 +111,7 @@ TEST_CASE("equal groups give equal kernels, whatever their values are called") {
         renamed.mutable_ops()[i].name = hostile + std::to_string(i);
       std::vector<Symbol> symbols = group_symbols();
       for (Symbol& symbol : symbols) symbol.name += hostile;
-      const auto again = emit_kernel(renamed, text.prefix_rank, symbols, *find_device("sm_90a"));
+      const auto again = emit_kernel(renamed, text.parts(), symbols, *find_device("sm_90a"));
       REQUIRE(again.has_value());
       CHECK(again->source == kernel.source);
       CHECK(again->name == kernel.name);

@@ -50,6 +50,16 @@ TEST_CASE("groups of views, gathers, appends, parts and several results") {
   run_trials(trials, {{5, 3, 21, 16}, {1, 1, 300, 1024}, {0, 0, 0, 0}, {37, 2, 1, 8}});
 }
 
+TEST_CASE("parts side by side, of any numbers of rows and threads") {
+  Trials trials;
+  size_t turn = 0;
+  for (const GroupText& group : kPartGroups)
+    for (int64_t width : {8, 100, 4096})
+      for (const DeviceDescription& device : devices())
+        trials.add(group, kFloats[turn++ % 3], width, device);
+  run_trials(trials, {{5, 3, 21, 16}, {0, 7, 300, 8}, {9, 0, 1, 16}, {0, 0, 0, 0}});
+}
+
 TEST_CASE("every element type") {
   Trials trials;
   for (const GroupText& group : kFixedGroups)

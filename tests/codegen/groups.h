@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "codegen/emit.h"
 
 namespace sinter {
 
@@ -17,12 +17,19 @@ struct GroupText {
   const char* name;
   uint32_t prefix_rank;
   const char* text;
+  std::vector<KernelPart> side_by_side = {};  // empty: the group is one part
+
+  std::vector<KernelPart> parts() const {
+    return side_by_side.empty() ? std::vector{KernelPart{prefix_rank, {}}} : side_by_side;
+  }
 };
 
 /// Groups over rows of any width.
 extern const std::vector<GroupText> kRowGroups;
 /// Groups that fix their sizes.
 extern const std::vector<GroupText> kFixedGroups;
+/// Groups of several parts.
+extern const std::vector<GroupText> kPartGroups;
 /// One opaque op each, read through views.
 extern const std::vector<GroupText> kOpaqueGroups;
 /// The choice of tokens from a vocabulary of any size.

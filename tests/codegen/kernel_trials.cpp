@@ -28,7 +28,7 @@ void sprinkle(HostTensor& tensor, size_t seed) {
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
                  const DeviceDescription& device) {
   auto kernel =
-      emit_kernel(make_group(group, dtype, width), group.prefix_rank, group_symbols(), device);
+      emit_kernel(make_group(group, dtype, width), group.parts(), group_symbols(), device);
   REQUIRE_MESSAGE(kernel.has_value(),
                   (std::string(group.name) + ": " + (kernel ? "" : kernel.error().message())));
   kernels.push_back(std::move(*kernel));

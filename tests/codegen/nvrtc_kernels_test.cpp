@@ -22,7 +22,7 @@ TEST_CASE("emitted kernels compile") {
     DeviceDescription device = *find_device(arch);
     const auto add = [&](const GroupText& text, DType dtype, int64_t width) {
       auto kernel =
-          emit_kernel(make_group(text, dtype, width), text.prefix_rank, group_symbols(), device);
+          emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(), device);
       REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
       kernels.push_back(std::move(*kernel));
       sources.push_back({kernels.back().name, kernels.back().source});
@@ -32,6 +32,7 @@ TEST_CASE("emitted kernels compile") {
       add(text, DType::bf16, 129);
     }
     for (const GroupText& text : kFixedGroups) add(text, DType::bf16, 0);
+    for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     for (const GroupText& text : kOpaqueGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
     add(kSampleGroup, DType::f16, 128256);

@@ -30,7 +30,8 @@ std::vector<GoldenModel> golden_models() {
   for (const char* name : {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama",
                            "llama3_gqa_scaled_rope"})
     models.push_back({name, {DType::f32, DType::f16, DType::bf16}});
-  for (const char* name : {"bert_post_ln", "gemma2", "gemma3_text", "olmo2", "qwen3"})
+  for (const char* name :
+       {"bert_post_ln", "gemma2", "gemma3_text", "olmo2", "phi_qk_norm_grouped", "qwen3"})
     models.push_back({name, {DType::f16}});
   return models;
 }

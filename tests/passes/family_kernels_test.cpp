@@ -2,6 +2,7 @@
 // (SINTER_BLESS=1 rewrites it): what shares a kernel, by the names of the values.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -24,19 +25,29 @@ constexpr const char* kModels[] = {"bert_post_ln",
                                    "opt_post_norm_projected",
                                    "phi",
                                    "phi3",
+                                   "phi_qk_norm_grouped",
                                    "qwen2",
                                    "qwen3"};
 
-std::string kernels_of(const std::string& name) {
+LoadedModel load(const std::string& name) {
   auto model = load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name));
   if (!model) FAIL(model.error().message());
-  const std::string entry = model->spec->encoder ? "encode" : "decode";
-  auto frozen = freeze(model->module, {entry});
+  return std::move(*model);
+}
+
+std::vector<Step> steps_of(const LoadedModel& model, const std::string& entry) {
+  auto frozen = freeze(model.module, {entry});
   if (!frozen) FAIL(frozen.error().message());
   auto compiled = compile(std::move(*frozen), {});
   if (!compiled) FAIL(compiled.error().message());
+  return compiled->program->entries[0].steps;
+}
+
+std::string kernels_of(const std::string& name) {
+  const LoadedModel model = load(name);
+  const std::string entry = model.spec->encoder ? "encode" : "decode";
   std::string text = fmt::format("{}, {}\n", name, entry);
-  for (const Step& step : compiled->program->entries[0].steps) {
+  for (const Step& step : steps_of(model, entry)) {
     const auto shown = [](const std::string& value) {
       return !value.starts_with("l") || value.starts_with("l1.") || value.starts_with("logits");
     };
@@ -55,6 +66,21 @@ TEST_CASE("what shares a kernel in each family") {
   wanted << std::ifstream(path).rdbuf();
   CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
                 "SINTER_BLESS=1 ctest -R passes_families accepts the lines marked +");
+}
+
+TEST_CASE("norms of queries and keys, rotation and the cache's new rows are one kernel") {
+  for (const char* name : {"gemma3_text", "olmo2", "phi_qk_norm_grouped", "qwen3"})
+    for (const char* entry : {"prefill", "decode"}) {
+      CAPTURE(std::string(name));
+      CAPTURE(std::string(entry));
+      const std::vector<Step> steps = steps_of(load(name), entry);
+      CHECK(llvm::any_of(steps, [](const Step& step) {
+        return llvm::all_of(
+            std::array{"l1.q_norm", "l1.k_norm", "l1.q_rot", "l1.k_rot", "l1.k_append",
+                       "l1.v_append"},
+            [&](const char* value) { return llvm::is_contained(step.values, value); });
+      }));
+    }
 }
 
 }  // namespace

@@ -116,8 +116,8 @@ class Case {
       after_[std::string(pass)] = m;
     };
     Result<Module> frozen = freeze(*module, {}, keep);
-    Result<Compiled> compiled = frozen ? compile(*frozen, options_)
-                                       : Result<Compiled>(tl::make_unexpected(frozen.error()));
+    Result<Compiled> compiled =
+        frozen ? compile(*frozen, options_) : Result<Compiled>(tl::make_unexpected(frozen.error()));
     if (!compiled) {
       error_ = compiled.error().message();
       return;
@@ -130,8 +130,7 @@ class Case {
   }
 
   Result<Module> read_module() {
-    if (settings_.contains("input"))
-      return parse_module(settings_["input"][0] + "}\n", "input");
+    if (settings_.contains("input")) return parse_module(settings_["input"][0] + "}\n", "input");
     const std::string folder = fmt::format("{}/{}", SINTER_TESTS_DIR, setting("model"));
     SINTER_LET(loaded, load_model(folder));
     return std::move(loaded.module);
@@ -177,8 +176,11 @@ class Case {
       return "call: " + names(group.members);
     const auto extracted =
         extract_group(graph(), grouping, index, values_that_leave(graph(), grouping));
-    return fmt::format("rows {}: {} => {}", group.prefix_rank, names(group.members),
-                       names(extracted.outputs));
+    std::vector<std::string> parts;
+    for (const Group& part :
+         group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts))
+      parts.push_back(fmt::format("rows {}: {}", part.prefix_rank, names(part.members)));
+    return fmt::format("{} => {}", fmt::join(parts, " | "), names(extracted.outputs));
   }
 
   std::optional<uint32_t> group_of(const std::string& name) {

@@ -31,6 +31,19 @@ TEST_CASE("devices are found by name; another name is a usage error that lists t
         "sm_100, sm_120");
 }
 
+TEST_CASE("a block of at least so many threads holds more rows, each with the threads it has") {
+  for (int64_t lanes = 1; lanes <= 1024; lanes *= 2) {
+    CAPTURE(lanes);
+    RowProblem problem = rows_of(lanes, lanes, 1);
+    const RowConfig own = schedule(problem);
+    problem.least_threads = 512;
+    const RowConfig wide = schedule(problem);
+    CHECK(wide.threads == std::max<int64_t>(512, own.threads));
+    CHECK(wide.threads_per_row == own.threads_per_row);
+    CHECK(wide.rows_per_block == wide.threads / wide.threads_per_row);
+  }
+}
+
 TEST_CASE("where rows are many, a thread walks up to four chunks, in blocks of a few warps") {
   for (int64_t lanes = 1; lanes <= 1024; lanes *= 2) {
     CAPTURE(lanes);

@@ -1,0 +1,151 @@
+// Parts side by side: rows that share no element, each part with blocks of its own and a function
+// of its own, in which its inputs, results and blocks count from 0:
+//
+//   namespace part0 {
+//   SINTER_DEVICE void run(const float* __restrict__ x0, float* __restrict__ y0, long long n0,
+//                          long long block) { ... }
+//   }  // namespace part0
+//   ... {
+//     const long long block = blockIdx.x;
+//     const long long end0 = (n0 * 32 + 15) / 16;
+//     const long long end1 = end0 + (n0 * 8 + 15) / 16;
+//     if (block < end0) {
+//       part0::run(x0, y0, n0, block);
+//     } else if (block < end1) {
+//       part1::run(x1, y1, n0, block - end0);
+//     }
+//
+// All blocks of a launch have as many threads as the widest part needs.
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/emit_kernel_body.h"
+
+namespace sinter {
+namespace {
+
+struct Part {
+  Graph graph;
+  llvm::SmallVector<uint32_t, 8> inputs;  // of the group, in the order of graph.inputs
+  uint32_t prefix_rank = 0;
+  llvm::ArrayRef<uint32_t> outputs;
+  KernelBody body;
+};
+
+/// What the part's outputs need of the group.
+Part part_of(const Graph& group, const KernelPart& wanted) {
+  Part part;
+  part.prefix_rank = wanted.prefix_rank;
+  part.outputs = wanted.outputs;
+  std::vector<bool> needed(group.size(), false);
+  for (uint32_t output : wanted.outputs) needed[group.outputs[output].index] = true;
+  for (size_t i = group.size(); i-- > 0;)
+    if (needed[i])
+      for (ValueId operand : group.ops()[i].operands) needed[operand.index] = true;
+  std::vector<ValueId> copies(group.size());
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (!needed[i]) continue;
+    Op op = group.ops()[i];
+    for (ValueId& operand : op.operands) operand = copies[operand.index];
+    copies[i] = part.graph.add(std::move(op));
+  }
+  for (uint32_t k = 0; k < group.inputs.size(); ++k)
+    if (needed[group.inputs[k].index]) {
+      part.graph.inputs.push_back(copies[group.inputs[k].index]);
+      part.inputs.push_back(k);
+    }
+  for (uint32_t output : wanted.outputs)
+    part.graph.outputs.push_back(copies[group.outputs[output].index]);
+  return part;
+}
+
+/// What `launch` counts: blocks = ceil(items / items_per_block).
+SymExpr items_of(const Launch& launch) {
+  return launch.rows *
+         (launch.symbolic_items.is(0) ? SymExpr(launch.items_per_row) : launch.symbolic_items);
+}
+
+/// Blocks for all parts. A part's last block may be incomplete: room for it costs up to one block
+/// in the end which does nothing.
+Launch launch_of(llvm::ArrayRef<Part> parts, int64_t threads) {
+  Launch launch;
+  launch.threads = threads;
+  for (const Part& part : parts)
+    launch.items_per_block = std::lcm(launch.items_per_block, part.body.launch.items_per_block);
+  for (const Part& part : parts) {
+    const int64_t own = part.body.launch.items_per_block;
+    const SymExpr room(&part == &parts.back() ? 0 : own - 1);
+    launch.rows += (items_of(part.body.launch) + room) * SymExpr(launch.items_per_block / own);
+  }
+  return launch;
+}
+
+std::string function_of(const Part& part, size_t number, size_t symbols) {
+  std::string parameters = parameters_of(part.graph, symbols);
+  parameters += fmt::format("{}long long block", parameters.empty() ? "" : ", ");
+  return fmt::format(
+      "namespace part{0} {{\n{1}SINTER_DEVICE void run({2}) {{\n{3}}}\n}}  // namespace part{0}\n",
+      number, part.body.globals, parameters, indented(part.body.text));
+}
+
+std::string arguments_of(const Part& part, size_t symbols, const std::string& block) {
+  std::vector<std::string> arguments;
+  for (uint32_t input : part.inputs) arguments.push_back(fmt::format("x{}", input));
+  for (uint32_t output : part.outputs) arguments.push_back(fmt::format("y{}", output));
+  for (size_t k = 0; k < symbols; ++k) arguments.push_back(fmt::format("n{}", k));
+  arguments.push_back(block);
+  return fmt::format("{}", fmt::join(arguments, ", "));
+}
+
+std::string blocks_code(const Launch& launch, llvm::ArrayRef<SymbolId> parameters) {
+  const SymExpr items = items_of(launch);
+  const int64_t own = launch.items_per_block;
+  if (items.is_constant()) return fmt::format("{}", ceil_div(items.constant(), own));
+  if (own == 1) return size_code(items, parameters, false);
+  return fmt::format("({} + {}) / {}", size_code(items, parameters, false), own - 1, own);
+}
+
+Status emit_function(Part& part, llvm::ArrayRef<Symbol> symbols,
+                     llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                     int64_t least_threads) {
+  const BlockForm block{"block", least_threads};
+  SINTER_LET(body, emit_body(part.graph, part.prefix_rank, symbols, parameters, device, block));
+  part.body = std::move(body);
+  return {};
+}
+
+}  // namespace
+
+Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> wanted,
+                              llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
+                              const DeviceDescription& device) {
+  std::vector<Part> parts;
+  for (const KernelPart& part : wanted)
+    if (!part.outputs.empty()) parts.push_back(part_of(group, part));
+  int64_t threads = 1;
+  for (Part& part : parts) {
+    SINTER_TRY(emit_function(part, symbols, parameters, device, threads));
+    threads = std::max(threads, part.body.launch.threads);
+  }
+  for (Part& part : parts)
+    if (part.body.launch.threads < threads)
+      SINTER_TRY(emit_function(part, symbols, parameters, device, threads));
+  KernelBody body;
+  std::string ends, branches, begin;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Part& part = parts[k];
+    body.globals += function_of(part, k, parameters.size()) + '\n';
+    ends += fmt::format("const long long end{} = {}{};\n", k, begin.empty() ? "" : begin + " + ",
+                        blocks_code(part.body.launch, parameters));
+    const std::string own = begin.empty() ? "block" : "block - " + begin;
+    branches +=
+        fmt::format("{}if (block < end{}) {{\n  part{}::run({});\n}}", k == 0 ? "" : " else ", k, k,
+                    arguments_of(part, parameters.size(), own));
+    begin = fmt::format("end{}", k);
+  }
+  body.text = "const long long block = blockIdx.x;\n" + ends + branches + "\n";
+  body.launch = launch_of(parts, threads);
+  return body;
+}
+
+}  // namespace sinter

@@ -1,0 +1,41 @@
+// Horizontal fusion: kernels of different rows side by side in one launch, when no more can share
+// their rows.
+//
+//   %q = rms_norm %x, %w : f32[N, 32, 128]      blocks 0 to c - 1 of a kernel
+//   %k = rms_norm %y, %v : f32[N, 8, 128]   =>  blocks from c on
+//
+// Parts hand no element to each other: neither may depend on the other. What is saved is the
+// launch, and time where neither has blocks enough to fill the device.
+#pragma once
+
+#include "passes/fusion_state.h"
+
+namespace sinter {
+
+class HorizontalFusion {
+ public:
+  /// `state`: the engine when no candidate is left; it stays as it is and outlives this.
+  explicit HorizontalFusion(const FusionState& state);
+
+  /// May the kernels of ops `a` and `b` be parts of one? Absent: the question does not arise, since
+  /// they read nothing in common but weights, one depends on the other, they are one already, or
+  /// one of them shows nothing of its inside.
+  std::optional<Verdict> judge(ValueId a, ValueId b) const;
+  /// True if the ops are in one kernel.
+  bool together(ValueId a, ValueId b) const { return dag_.find(a) == dag_.find(b); }
+  /// Joins the kernels of two ops; the verdict must have been `fused_horizontal`.
+  void merge(ValueId a, ValueId b);
+  /// The state's grouping, with parts.
+  Grouping grouping() const;
+
+ private:
+  bool share_a_value(ValueId a, ValueId b) const;
+  std::optional<Verdict> profit(uint32_t x, uint32_t y) const;
+  double seconds(llvm::ArrayRef<uint32_t> parts) const;
+
+  const FusionState& state_;
+  QuotientDag dag_;
+  std::vector<llvm::SmallVector<uint32_t, 1>> parts_;  // groups of the state, by representative
+};
+
+}  // namespace sinter
