@@ -69,7 +69,7 @@ struct Kernel {
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
   std::vector<SymbolId> symbols;
   Launch launch;
-  uint32_t minimum_arch = 70;  // compute capability of the oldest device that runs it, times 10
+  uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
 
 /// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, in the

@@ -23,9 +23,11 @@ void fill_symbols(Case& result, Random& random) {
     return made;
   };
   const int64_t low = random.chance(30) ? 0 : 1;
-  result.module.symbols = {symbol("N", low, 12, 1), symbol("K", 0, 64, 8), symbol("M", 0, 12, 1)};
+  const int64_t most = random.chance(50) ? kFewTokens : 12;
+  result.module.symbols = {symbol("N", low, most, 1), symbol("K", 0, 64, 8),
+                           symbol("M", 0, most, 1)};
   result.module.symbols[2].at_most = kTokens;
-  const int64_t tokens = random.chance(20) ? low : random.between(1, 12);
+  const int64_t tokens = random.chance(20) ? low : random.between(1, most);
   result.symbol_values = {tokens, random.chance(10) ? 0 : 8 * random.between(1, 8),
                           random.between(0, tokens)};
 }
@@ -68,7 +70,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::rope, 2},           {&GraphGenerator::pre_norm_block, 3},
       {&GraphGenerator::post_norm_block, 2}, {&GraphGenerator::primitive_norm, 2},
       {&GraphGenerator::primitive_softmax, 2}, {&GraphGenerator::logits, 1},
-      {&GraphGenerator::old_and_new, 3},
+      {&GraphGenerator::old_and_new, 3},    {&GraphGenerator::linear_chain, 10},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;

@@ -52,6 +52,60 @@ ValueId GraphGenerator::feed_forward(ValueId x) {
   return project(h, width);
 }
 
+// Both halves of one linear: silu(gate) * up.
+ValueId GraphGenerator::gated(ValueId x, int64_t width) {
+  const ValueId both = project(x, 2 * width);
+  const auto half = [&](int64_t begin) {
+    return must(OpKind::slice, {both},
+                Attributes()
+                    .set(AttrName::axis, int64_t{1})
+                    .set(AttrName::begin, begin)
+                    .set(AttrName::size, Dim(width)));
+  };
+  const bool gate_first = random_.chance(50);
+  const ValueId gate = half(gate_first ? 0 : width), up = half(gate_first ? width : 0);
+  const ValueId active = must(random_.chance(70) ? OpKind::silu : OpKind::gelu_tanh, {gate});
+  return must(OpKind::mul, {active, up});
+}
+
+// What stands between two linears of a row: a bias, a residual, an activation, a rounding.
+ValueId GraphGenerator::between_linears(ValueId x) {
+  const TensorType type = graph_[x].type;
+  switch (random_.below(6)) {
+    case 0:
+      return must(OpKind::add, {x, weight({type.dtype, {type.dims.back()}})});
+    case 1:
+      return must(OpKind::add, {value_of(type), x});
+    case 2:
+      return must(random_.pick(std::array{OpKind::silu, OpKind::gelu, OpKind::relu, OpKind::tanh}), {x});
+    case 3:
+      return must(OpKind::mul, {x, constant(type.dtype, {})});
+    case 4: {
+      const auto wide = Attributes().set(AttrName::dtype, DType::f32);
+      const ValueId y = must(OpKind::tanh, {must(OpKind::cast, {x}, wide)});
+      return must(OpKind::cast, {y}, Attributes().set(AttrName::dtype, type.dtype));
+    }
+    default:
+      return x;
+  }
+}
+
+// norm → linear → ... → linear: widths are whole chunks of 8 mostly, as models' are.
+void GraphGenerator::linear_chain() {
+  const auto width = [&] { return random_.chance(75) ? 8 * random_.between(1, 12) : random_.between(1, 70); };
+  ValueId x = random_.chance(40) ? pick_rows() : value_of({main_dtype_, {rows_, Dim(width())}});
+  if (graph_[x].type.dims[1].constant() > 128) return;
+  const TensorType type = graph_[x].type;
+  ValueId h = random_.chance(70) ? normalize(x) : x;
+  for (int64_t count = random_.between(1, 2); count > 0; --count) {
+    h = random_.chance(40) ? gated(h, width()) : project(h, width());
+    for (int64_t more = random_.between(0, 2); more > 0; --more) h = between_linears(h);
+  }
+  h = project(h, type.dims[1].constant());
+  if (random_.chance(60)) h = must(OpKind::add, {x, h});
+  if (random_.chance(30)) normalize(h);
+}
+
 ValueId GraphGenerator::attend(ValueId x) {
   const int64_t out = graph_[x].type.dims[1].constant();
   const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 2);

@@ -74,7 +74,7 @@ TEST_CASE("every op, element type, and kind of result occurs") {
   }
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})
     CHECK(dtypes[dtype] > 100);
-  // At most 8 tokens where the number is a constant, at most 12 where it is a symbol.
+  // At most 8 tokens where the number is a constant, 8 or 12 where it is a symbol.
   CHECK(of_few_tokens > 10);
   CHECK(of_many_tokens > 10);
   CHECK(repeated > 5);
@@ -83,6 +83,50 @@ TEST_CASE("every op, element type, and kind of result occurs") {
   CHECK(symbolic > 1000);
   CHECK(empty > 20);
   CHECK(versions > 3);
+}
+
+TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {
+  // Modules with a linear behind a linear, through slices, activations and norms.
+  int chains = 0, of_few_tokens = 0, behind_norms = 0, gated = 0, whole = 0, broken = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    std::vector<bool> behind(graph.size(), false);  // a value that a linear's result reaches
+    bool chain = false, few = false, norm = false, gate = false;
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      const Op& op = graph.ops()[i];
+      for (ValueId operand : op.operands) behind[i] = behind[i] || behind[operand.index];
+      const auto from = [&](OpKind kind, size_t operand) {
+        return graph[op.operands[operand]].kind == kind;
+      };
+      if (op.kind == OpKind::mul)
+        gate = gate || (from(OpKind::silu, 0) && from(OpKind::slice, 1) && behind[i]);
+      if (op.kind != OpKind::linear) {
+        const OpClass kind = op_class(op);
+        behind[i] = behind[i] && (kind == OpClass::elementwise || kind == OpClass::pointwise ||
+                                  kind == OpClass::composite || op.kind == OpKind::slice);
+        continue;
+      }
+      const Dim rows = op.type.dims[0], inner = graph[op.operands[0]].type.dims.back();
+      (inner.is_constant() && inner.constant() % 8 == 0 ? whole : broken) += 1;
+      norm = norm || from(OpKind::rms_norm, 0) || from(OpKind::layer_norm, 0);
+      chain = chain || behind[i];
+      const int64_t most =
+          rows.is_constant() ? rows.constant() : test.module.symbols[rows.symbol().index].high;
+      few = few || (behind[i] && most <= 8);
+      behind[i] = true;
+    }
+    chains += chain, of_few_tokens += few, behind_norms += chain && norm, gated += gate;
+  }
+  MESSAGE(chains << " of " << kSeeds << " modules have chains, " << of_few_tokens
+                 << " of few tokens, " << behind_norms << " behind norms, " << gated
+                 << " gated; linears of whole chunks: " << whole << ", of others: " << broken);
+  CHECK(chains > kSeeds / 2);
+  CHECK(of_few_tokens > kSeeds / 3);
+  CHECK(behind_norms > kSeeds / 3);
+  CHECK(gated > kSeeds / 8);
+  CHECK(whole > kSeeds / 2);
+  CHECK(broken > kSeeds / 4);
 }
 
 }  // namespace sinter

@@ -13,6 +13,9 @@ namespace sinter {
 /// Elements of a value, at most: a graph runs in about a millisecond.
 inline constexpr int64_t kMostElements = 4096;
 
+/// Passes treat so many tokens as a decoding step.
+inline constexpr int64_t kFewTokens = 8;
+
 /// Tokens of a call; a multiple of 8; never more than the tokens.
 inline constexpr SymbolId kTokens{0}, kKeys{1}, kSomeTokens{2};
 
@@ -92,6 +95,9 @@ class GraphGenerator {
   ValueId normalize(ValueId x);
   ValueId rotate(ValueId x, int64_t heads);
   ValueId feed_forward(ValueId x);
+  ValueId gated(ValueId x, int64_t width);
+  ValueId between_linears(ValueId x);
+  void linear_chain();
   ValueId attend(ValueId x);
   void pre_norm_block();
   void post_norm_block();
