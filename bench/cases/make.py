@@ -4,8 +4,8 @@ attention of a decode step.
     python3 bench/cases/make.py
 
 `PATTERNS` says what is computed, `SPEED` and `NUMERICS` at which widths and types. Rows are a
-symbol, so that one file serves every number of tokens; attention's N tokens see as many keys each, in
-caches of R = N * keys rows (--symbol N=2,R=2048). The modules of numerics/ take the norm's
+symbol, so that one file serves every number of tokens; the tokens of an attention see keys of their
+own, as sequences do. The modules of numerics/ take the norm's
 weight and bias as inputs, so that a test can choose them; the others hold them as weights.
 """
 
@@ -81,19 +81,19 @@ class Attention:
     kv_heads: int
     width: int
     keys: int  # of each token
+    tokens: int
     dtype: str = "bf16"
     extra: str = ""  # attributes
 
     @property
     def name(self) -> str:
-        return f"attention.{self.heads}x{self.width}.{self.kv_heads}.{self.keys}.{self.dtype}"
+        return f"attention.{self.heads}x{self.width}.{self.kv_heads}.{self.keys}x{self.tokens}.{self.dtype}"
 
 
-MOST_TOKENS = 8
-ATTENTIONS = [Attention(heads, kv_heads, width, keys, dtype)
+ATTENTIONS = [Attention(heads, kv_heads, width, keys, tokens, dtype)
               for heads, kv_heads, width, dtype in ((32, 32, 128, "bf16"), (32, 32, 80, "f16"), (32, 8, 64, "bf16"))
-              for keys in (1024, 8192)]
-ATTENTIONS.append(Attention(16, 8, 256, 6144, "bf16", ", softcap = 50.0, window = 4096"))
+              for keys, tokens in ((1024, 1), (8192, 1), (1024, 8))]
+ATTENTIONS.append(Attention(16, 8, 256, 6144, 1, "bf16", ", softcap = 50.0, window = 4096"))
 LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
@@ -117,21 +117,17 @@ def module(name: str, width: int, dtype: str, parameters_are_inputs: bool) -> st
 
 
 def attention_module(case: Attention) -> str:
-    tokens = range(MOST_TOKENS)
-    q, cache = f"{case.dtype}[N, {case.heads * case.width}]", f"{case.dtype}[R, {case.kv_heads * case.width}]"
+    tokens, rows = case.tokens, case.tokens * case.keys
+    q, cache = f"{case.dtype}[{tokens}, {case.heads * case.width}]", f"{case.dtype}[{rows}, {case.kv_heads * case.width}]"
     attributes = (f"heads = {case.heads}, kv_heads = {case.kv_heads}, "
                   f"scale = {case.width ** -0.5!r}{case.extra}")
     lines = [f"// Made by make.py: attention of tokens that see {case.keys} keys each.",
-             f"module @{case.name.replace('.', '_')} {{",
-             f"  symbol N in [1, {MOST_TOKENS}]",
-             f"  symbol R in [{case.keys}, {case.keys * MOST_TOKENS}] step {case.keys}"]
-    for name, rows in (("firsts", [case.keys * i for i in tokens]),
-                       ("lasts", [case.keys * (i + 1) - 1 for i in tokens])):
-        lines.append(f"  weight %{name} : i32[{MOST_TOKENS}] = "
-                     f"literal {{dims = [{MOST_TOKENS}], dtype = i32, values = {[float(row) for row in rows]}}}")
+             f"module @{case.name.replace('.', '_')} {{"]
+    for name, offset in (("first", 0), ("last", case.keys - 1)):
+        values = [float(case.keys * token + offset) for token in range(tokens)]
+        lines.append(f"  weight %{name} : i32[{tokens}] = "
+                     f"literal {{dims = [{tokens}], dtype = i32, values = {values}}}")
     lines.append(f"  entry @f(%q: {q}, %keys: {cache}, %values: {cache}) -> (%y) {{")
-    for name in ("first", "last"):
-        lines.append(f"    %{name} = slice %{name}s {{axis = 0, begin = 0, size = N}} : i32[N]")
     lines += [f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {q}", "  }", "}"]
     return "\n".join(lines) + "\n"
 

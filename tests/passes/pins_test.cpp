@@ -100,8 +100,7 @@ TEST_CASE("a Llama layer's decode plan has no other memory-bound kernel than the
   const std::vector<std::string> wanted = {
       "l4.res2 l5.norm1",                              // residual and norm
       "l5.q_rot l5.k_rot l5.k_append l5.v_append",     // rotary and cache
-      "l5.attn.parts",                                 // attention over parts of the keys
-      "l5.attn",                                       // the parts joined
+      "l5.attn",                                       // attention over parts of the keys, joined
       "l5.res1 l5.norm2",                              // residual and norm
       "l5.mlp.silu l5.mlp.act",                        // SiLU and product
       "l5.res2 l6.norm1",                              // the next layer's first

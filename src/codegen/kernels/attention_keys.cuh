@@ -201,8 +201,7 @@ SINTER_DEVICE void add_block(AttentionSums<Config::kTile>& sums,
   }
 #pragma unroll
   for (int u = 0; u < block; ++u) {
-    // The lane that keeps the weight of key u: the values' halves are given by its bits from the
-    // lowest on.
+    // The lane that keeps the weight of key u, see kept_value.
     constexpr int sources[block] = {0, lanes > 2 ? 2 : 0, lanes > 1 ? 1 : 0,
                                     lanes > 2   ? 3
                                     : lanes > 1 ? 1

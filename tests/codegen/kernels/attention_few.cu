@@ -1,0 +1,22 @@
+// n0 in [0, 4096]
+// n1 in [0, 65536]
+// graph(%x0: bf16[n0, 3072], %x1: bf16[n1, 512], %x2: bf16[n1, 512], %x3: i32[n0], %x4: i32[n0]) -> (%v1) {
+//   %v0 = slice %x0 {axis = 1, begin = 0, size = 2048} : bf16[n0, 2048]
+//   %v1 = attention_few %v0, %x1, %x2, %x3, %x4 {heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
+// }
+#include "sinter/attention.cuh"
+using namespace sinter;
+
+struct Config {
+  static constexpr int kHeads = 32, kKvHeads = 8, kTile = 4, kWidth = 64, kValueWidth = 64;
+  static constexpr int kSplits = 8;
+  static constexpr bool kAligned = true;
+  static constexpr float kScale = 0x1p-3f, kSoftcap = 0x0p+0f;
+  static constexpr long long kWindow = 0;
+};
+
+extern "C" __global__ void __launch_bounds__(512) SINTER_CLUSTER(8)
+attention_few_6c94b36a(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const int* __restrict__ x3, const int* __restrict__ x4, bf16* __restrict__ y0, long long n0, long long n1) {
+  __shared__ AttentionShared<Config> shared;
+  attention_few<Config>(x0, 3072, x1, 512, x2, 512, x3, x4, y0, shared);
+}
