@@ -29,7 +29,7 @@ namespace sinter {
 //   kOperandBytes       of it, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
 
-constexpr int kMatvecStages = 8;            // the most pieces of a warp in flight
+constexpr int kMatvecStages = 4;               // the most pieces of a warp in flight
 constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at once
 
 // Eight elements, from shared memory or another place that the compiler sees.
@@ -250,8 +250,11 @@ class Matvec {
       const unsigned barrier = barriers_ + 8 * next_slot_;
       const unsigned to = address(ring_) + next_slot_ * piece_ * static_cast<int>(sizeof(T));
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+      // The matrix is read once: what else the cache holds should outlive it.
       asm volatile(
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+          "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+          "[%0], [%1], %2, [%3], policy;\n}" ::"r"(to),
           "l"(place(next_first_ + next_row_, next_piece_)), "r"(bytes), "r"(barrier)
           : "memory");
     }
