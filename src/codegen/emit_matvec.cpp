@@ -166,15 +166,18 @@ class MatvecKernel {
         "struct Config {{\n"
         "  using Element = {};\n"
         "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kSplits = {}, kTokens = {};\n"
-        "  static constexpr int kPiece = {}, kWarps = {}, kBytes = {}, kOperandBytes = {};\n"
+        "  static constexpr int kPiece = {}, kAhead = {}, kWarps = {}, kOperandBytes = {};\n"
         "  static constexpr bool kDirect = {};\n"
         "}};\n"
         "using Product = Matvec<Config>;\n\n",
-        memory_type(matrix.dtype), length, rows, rows / width_, splits, most, config_.piece, config_.warps,
-        config_.shared_bytes, config_.operand_bytes, direct());
+        memory_type(matrix.dtype), length, rows, rows / width_, splits, most, config_.piece, config_.ahead,
+        config_.warps, config_.operand_bytes, direct());
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;
+    body_.launch.wanted_shared_bytes =
+        SymExpr(config_.ring_bytes) + SymExpr(op().type.dims[0]) * SymExpr(config_.token_bytes);
+    body_.resident_blocks = 2;
     return {};
   }
 

@@ -34,6 +34,7 @@ Status check_symbols(llvm::ArrayRef<Symbol> symbols) {
 Status check_launch(const Program& program, const Kernel& kernel, const std::string& where) {
   const Launch& launch = kernel.launch;
   SINTER_TRY(check_expr(launch.rows, program.symbols, "the number of rows", where));
+  SINTER_TRY(check_expr(launch.wanted_shared_bytes, program.symbols, "the shared memory", where));
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes ||

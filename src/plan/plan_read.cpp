@@ -173,6 +173,7 @@ class PlanReader {
     SINTER_TRY(read(launch["items_per_block"], out.launch.items_per_block));
     SINTER_TRY(read(launch["threads"], out.launch.threads));
     SINTER_TRY(read(launch["shared_bytes"], out.launch.shared_bytes));
+    SINTER_TRY(expr(launch["wanted_shared_bytes"], out.launch.wanted_shared_bytes));
     SINTER_TRY(read(launch["cluster"], out.launch.cluster));
     SINTER_LET(text, read_lines(node["group"]));
     SINTER_LET(group, parse_graph(text, node["group"].where(), program_.symbols));

@@ -110,6 +110,7 @@ class PlanWriter {
                       {"items_per_block", launch.items_per_block},
                       {"threads", launch.threads},
                       {"shared_bytes", launch.shared_bytes},
+                      {"wanted_shared_bytes", text(launch.wanted_shared_bytes)},
                       {"cluster", launch.cluster}};
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));

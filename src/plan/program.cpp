@@ -1,5 +1,7 @@
 #include "plan/program.h"
 
+#include <algorithm>
+
 #include <llvm/ADT/STLExtras.h>
 
 namespace sinter {
@@ -70,6 +72,13 @@ SymExpr gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
 
 }  // namespace
 
+std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
+  if (launch.wanted_shared_bytes.is(0)) return launch.shared_bytes;
+  const auto wanted = launch.wanted_shared_bytes.evaluate(symbol_values);
+  if (!wanted) return std::nullopt;
+  return std::clamp<int64_t>(*wanted, 0, launch.shared_bytes);
+}
+
 std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
   const auto rows = launch.rows.evaluate(symbol_values);
   const auto per_row = launch.symbolic_items.is(0) ? std::optional(launch.items_per_row)
@@ -102,6 +111,15 @@ SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& 
   if (const auto* kernel = std::get_if<KernelStep>(&step.run))
     return kernel_bytes(program.kernels[kernel->kernel], program.symbols);
   return gemm_bytes(entry, std::get<GemmStep>(step.run));
+}
+
+bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
+  for (const Op& op : kernel.group.ops()) {
+    if (op_class(op) != OpClass::anchor || size_bytes(op.type.dtype) != 2) continue;
+    const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
+    if (!tokens || *tokens > 1) return false;
+  }
+  return true;
 }
 
 }  // namespace sinter

@@ -50,12 +50,16 @@ struct Launch {
   SymExpr symbolic_items;     // not 0: replaces items_per_row where a width is a symbol
   int64_t items_per_block = 1;
   int64_t threads = 256;
-  int64_t shared_bytes = 0;  // dynamic, beside what the kernel's text declares
+  /// Dynamic shared memory, beside what the kernel's text declares: the most, and where
+  /// `wanted_shared_bytes` is not 0, so many of them. The kernel asks the device how many it got.
+  int64_t shared_bytes = 0;
+  SymExpr wanted_shared_bytes;
   int64_t cluster = 1;       // blocks of a thread-block cluster; more than 1 from sm_90 on
 };
 inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
 
-/// Blocks of a launch; nothing where a number exceeds 63 bits.
+/// Dynamic shared memory and blocks of a launch; nothing where a number exceeds 63 bits.
+std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
 /// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
@@ -71,6 +75,10 @@ struct Kernel {
   Launch launch;
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
+
+/// False where a device sums in an order of its own, so that the host's bits differ: a matvec of
+/// several tokens of a two-byte type goes through tensor cores.
+bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
 
 /// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, in the
 /// version after that of its input buffer.

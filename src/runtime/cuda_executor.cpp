@@ -203,7 +203,8 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
   const KernelStep& run = std::get<KernelStep>(step.run);
   const Kernel& kernel = model_->program().kernels[run.kernel];
   const auto blocks = block_count(kernel.launch, call.symbol_values);
-  if (!blocks) return fail("the number of blocks exceeds 63 bits");
+  const auto shared = shared_bytes(kernel.launch, call.symbol_values);
+  if (!blocks || !shared) return fail("the size of a launch exceeds 63 bits");
   if (*blocks == 0) return {};
   if (*blocks > kMostBlocks)
     return fail(fmt::format("{} blocks, a launch has at most {}", *blocks, kMostBlocks), {},
@@ -221,7 +222,7 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
                  .name = kernel.name,
                  .blocks = static_cast<unsigned>(*blocks),
                  .threads = static_cast<unsigned>(kernel.launch.threads),
-                 .shared_bytes = static_cast<unsigned>(kernel.launch.shared_bytes),
+                 .shared_bytes = static_cast<unsigned>(*shared),
                  .cluster = static_cast<unsigned>(kernel.launch.cluster),
                  .waits = true},
                 parameters.data(), stream);

@@ -70,7 +70,9 @@ class CudaRun {
   Status step(uint32_t i) {
     const Step& step = entry_.steps[i];
     const auto* kernel = std::get_if<KernelStep>(&step.run);
-    const bool checked = options_.check_kernels && kernel != nullptr;
+    const bool checked =
+        options_.check_kernels && kernel != nullptr &&
+        follows_stated_order(session_.model().program().kernels[kernel->kernel], call_.symbol_values);
     std::vector<HostTensor> read;
     if (checked)
       for (uint32_t input : kernel->inputs) {

@@ -21,9 +21,11 @@ constexpr int64_t kRowThreads = 128;
 constexpr int64_t kShortRowThreads = 256;
 
 // Shared memory of a matvec's block: static memory of the reductions in front and the system's own;
-// the sums; rings of so many bytes in flight, where the device has bulk copies.
+// the sums, the warps' sums of two tiles; rings of so many bytes in flight, where the device has bulk
+// copies.
 constexpr int64_t kOtherBytes = 2048;
 constexpr int64_t kMostSumBytes = 32 * 1024;
+constexpr int64_t kTileBytes = 16 * 1024;
 constexpr int64_t kLeastRingBytes = 65 * 1024;
 
 // Rows that fill a device need no threads beyond those that keep its memory busy: with several
@@ -115,7 +117,7 @@ RowConfig schedule_row_in_block(const RowProblem& problem, int64_t threads,
 
 int64_t matvec_operand_limit(const DeviceDescription& device) {
   const int64_t ring = device.compute_capability >= 90 ? kLeastRingBytes : 0;
-  return device.most_shared_bytes - kOtherBytes - kMostSumBytes - ring;
+  return device.most_shared_bytes - kOtherBytes - kMostSumBytes - kTileBytes - ring;
 }
 
 std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
@@ -142,6 +144,10 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
   while (sum_bytes(config.blocks) > kMostSumBytes && config.blocks < results)
     config.blocks = std::min(config.blocks + device.multiprocessors, results);
   if (sum_bytes(config.blocks) > kMostSumBytes) return std::nullopt;
+  // Not more than is of use: what is left of a multiprocessor lets the next kernel in.
+  constexpr int64_t kStages = 4;
+  config.ring_bytes = 2048 + kStages * config.warps * config.piece * element_bytes;
+  config.token_bytes = kTileBytes + sum_bytes(config.blocks) / tokens + length * element_bytes;
   return config;
 }
 

@@ -61,7 +61,9 @@ RowConfig schedule_row_in_block(const RowProblem& problem, int64_t threads,
 struct MatvecConfig {
   int64_t warps = 16;
   int64_t piece = 1024;  // elements
-  int64_t shared_bytes = 0;
+  int64_t ahead = 4;      // pieces of a warp that are on their way into the cache at first
+  int64_t shared_bytes = 0;             // the most of a block
+  int64_t ring_bytes = 0, token_bytes = 0;  // what it wants: those, and these for each token
   int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory
   int64_t blocks = 132;
 };

@@ -55,7 +55,7 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
   if (*blocks == 0) return {};
   const Grid grid{{static_cast<unsigned>(*blocks), 1, 1},
                   {static_cast<unsigned>(kernel.launch.threads), 1, 1},
-                  kernel.launch.shared_bytes};
+                  shared_bytes(kernel.launch, symbol_values).value_or(0)};
   return module_.launch(kernel.name, grid, arguments, order);
 }
 

@@ -6,7 +6,12 @@
 // start before the block waits for the kernels ahead of it, so that the matrix is on its way while
 // those still run and while the operand is made ready. Below that, warps load from memory as they go.
 //
-// Shared memory: the rings' barriers, the sums, the operand, the rings.
+// One token: a warp takes a row, or a part of one, at a time, in the stated order. Several tokens of
+// two-byte types: warps take tiles of 16 rows through tensor cores, each the pieces of a row whose
+// number is congruent to its own, and the warps' sums are added in order; inside a piece the order is
+// the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as one.
+//
+// Shared memory: the rings' barriers, the sums, the warps' sums of a tile, the operand, the rings.
 #pragma once
 
 #include "ir/matvec_order.h"
@@ -14,6 +19,9 @@
 
 #if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
 #define SINTER_BULK_COPIES 1
+#endif
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#define SINTER_TENSOR_CORES 1
 #endif
 
 namespace sinter {
@@ -25,12 +33,15 @@ namespace sinter {
 //   kSplits             parts of a row, a power of two
 //   kTokens             the most tokens
 //   kPiece              elements of a copy, a multiple of 256
-//   kWarps, kBytes      of a block; dynamic shared memory
-//   kOperandBytes       of it, the most that the operand may take
+//   kAhead              pieces of a warp that are sent for into the cache before the wait
+//   kWarps              of a block
+//   kOperandBytes       of shared memory, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
 
 constexpr int kMatvecStages = 4;               // the most pieces of a warp in flight
 constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at once
+constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
+constexpr int kTilePiece = 128;                // elements of each of a tile's rows in a piece
 
 // Eight elements, from shared memory or another place that the compiler sees.
 template <typename T>
@@ -58,6 +69,24 @@ SINTER_DEVICE void read_chunk(float (&out)[8], const float* p) {
     out[4 * k + 3] = words.w;
   }
 }
+
+#ifdef SINTER_TENSOR_CORES
+// sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens (mma.m16n8k16).
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1, unsigned a2,
+                                 unsigned a3, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const bf16*, unsigned a0, unsigned a1, unsigned a2,
+                                 unsigned a3, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+#endif
 
 // The operand in shared memory, for the code that writes its rows.
 template <typename T>
@@ -97,8 +126,11 @@ template <typename Config>
 struct MatvecSums {
   const float* sums;  // [token][unit][result of the block][part]
   int first, count;   // results of the block
+  int parts;
   long long at;
-  SINTER_DEVICE MatvecSums operator+(long long n) const { return {sums, first, count, at + n}; }
+  SINTER_DEVICE MatvecSums operator+(long long n) const {
+    return {sums, first, count, parts, at + n};
+  }
 };
 template <typename Config>
 SINTER_DEVICE float load(MatvecSums<Config> p) {
@@ -107,10 +139,9 @@ SINTER_DEVICE float load(MatvecSums<Config> p) {
   const int token = at / Config::kRows, row = at % Config::kRows;
   const int unit = Config::kUnits == 1 ? 0 : row / width;
   const int own = row - unit * width - p.first;
-  const float* parts = p.sums + ((token * Config::kUnits + unit) * p.count + own) * Config::kSplits;
+  const float* parts = p.sums + ((token * Config::kUnits + unit) * p.count + own) * p.parts;
   float sum = parts[0];
-#pragma unroll
-  for (int s = 1; s < Config::kSplits; ++s) sum = math::add(sum, parts[s]);
+  for (int s = 1; s < p.parts; ++s) sum = math::add(sum, parts[s]);
   return sum;
 }
 
@@ -134,12 +165,16 @@ class Matvec {
     return !Config::kDirect ||
            tokens * Config::kLength * static_cast<int>(sizeof(T)) <= Config::kOperandBytes;
   }
-  // Tokens are served by the next power of two: so many, and so many rows at once that what is read
-  // of the operand serves.
-  static SINTER_DEVICE int rounded(int tokens) { return tokens <= 2 ? tokens : tokens <= 4 ? 4 : 8; }
-  static SINTER_DEVICE constexpr int rows_at_once(int tokens) {
-    return tokens == 1 ? 1 : tokens == 2 ? 2 : 4;
-  }
+  static constexpr bool kTiles =
+#ifdef SINTER_TENSOR_CORES
+      sizeof(T) == 2;
+#else
+      false;
+#endif
+  // Tokens that one reading serves, and rows that a warp reads at once, so that what it reads of the
+  // operand serves both.
+  static SINTER_DEVICE constexpr int rounded(int tokens) { return tokens == 1 ? 1 : kMostMatvecTokens; }
+  static SINTER_DEVICE constexpr int rows_at_once(int tokens) { return tokens == 1 ? 1 : 2; }
   static SINTER_DEVICE int aligned(int bytes) { return (bytes + 127) / 128 * 128; }
 
  public:
@@ -156,23 +191,32 @@ class Matvec {
     begin_ = kPart * (warp_ % Config::kSplits);
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kPart ? Config::kLength - begin_ : kPart;
-    together_ = rows_at_once(rounded(tokens));
+    tiles_ = kTiles && tokens > 1;
+    together_ = rows_at_once(tokens);
     // Rows that are read at once have a piece each in flight: shorter pieces leave room for more.
     constexpr int short_piece = 1024 / static_cast<int>(sizeof(T));
-    piece_ = together_ < 4 || Config::kPiece < short_piece ? Config::kPiece : short_piece;
+    piece_ = tiles_ ? kTilePiece
+             : together_ == 1 || Config::kPiece < short_piece ? Config::kPiece
+                                                              : short_piece;
 
     int at = kRing ? kBarrierBytes : 0;
+    parts_ = tiles_ ? 1 : Config::kSplits;
     sums_ = reinterpret_cast<float*>(memory + at);
-    at = aligned(at + 4 * tokens * rows_ * Config::kSplits);
+    at = aligned(at + 4 * tokens * rows_ * parts_);
+    tile_sums_ = reinterpret_cast<float*>(memory + at);
+    if (tiles_) at += 2 * 4 * Config::kWarps * kTileRows * kTileTokens;
     operand_ = reinterpret_cast<T*>(memory + at);
     if (shared_operand(rounded(tokens)))
       at = aligned(at + tokens * Config::kLength * static_cast<int>(sizeof(T)));
 #ifdef SINTER_BULK_COPIES
-    const int slot = piece_ * static_cast<int>(sizeof(T));
-    stages_ = (Config::kBytes - at) / (slot * Config::kWarps);
+    slot_ = piece_ * static_cast<int>(sizeof(T)) * (tiles_ ? kTileRows : 1);
+    int bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    stages_ = (bytes - at) / (slot_ * Config::kWarps);
     if (stages_ > kMatvecStages) stages_ = kMatvecStages;
-    ring_ = memory + at + warp_ * stages_ * slot;
+    ring_ = memory + at + warp_ * stages_ * slot_;
     barriers_ = address(memory) + 8 * warp_ * kMatvecStages;
+    next_.piece = tiles_ ? warp_ : 0;
 #endif
   }
 
@@ -185,7 +229,20 @@ class Matvec {
       asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncwarp();
-    for (int s = 0; s < stages_; ++s) issue();
+    for (int s = 0; s < stages_; ++s) {
+      if (tiles_)
+        issue_tile();
+      else
+        issue();
+    }
+    if (tiles_ || lane_ != 0) return;
+    // What the wait and the operand take longer than the rings hold comes into the cache meanwhile.
+    Cursor ahead = next_;
+    for (int s = 0; s < Config::kAhead && ahead.first < mine_ && length_ > 0; ++s) {
+      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(place(ahead)), "r"(bytes_of(ahead))
+                   : "memory");
+      advance(ahead);
+    }
 #endif
   }
 
@@ -206,20 +263,18 @@ class Matvec {
 
   // All sums of the block; ends with a barrier.
   SINTER_DEVICE MatvecSums<Config> run() {
-    if (tokens_ == 1)
+    if (tokens_ == 1) {
       run_rows<1>();
-    else if constexpr (Config::kTokens > 1) {
-      if (tokens_ == 2)
-        run_rows<2>();
-      else if constexpr (Config::kTokens > 2) {
-        if (tokens_ <= 4)
-          run_rows<4>();
-        else if constexpr (Config::kTokens > 4)
-          run_rows<8>();
-      }
+    } else if constexpr (Config::kTokens > 1) {
+#ifdef SINTER_TENSOR_CORES
+      if constexpr (kTiles)
+        run_tiles();
+      else
+#endif
+        run_rows<kMostMatvecTokens>();
     }
     __syncthreads();
-    return {sums_, first_, count_, 0};
+    return {sums_, first_, count_, parts_, 0};
   }
 
   // Results of the block: first() .. first() + count() - 1 of every token.
@@ -227,47 +282,89 @@ class Matvec {
   SINTER_DEVICE int count() const { return count_; }
 
  private:
-  // The matrix row of this warp's k-th.
-  SINTER_DEVICE int row_of(int k) const {
-    const int own = warp_ / Config::kSplits + k * kGroups;
+  // The matrix row of the block's `own`-th, and of this warp's k-th.
+  SINTER_DEVICE int row_of_block(int own) const {
     return Config::kUnits == 1 ? first_ + own
                                : own % Config::kUnits * kWidth + first_ + own / Config::kUnits;
   }
   SINTER_DEVICE const T* place(int k, int piece) const {
-    return matrix_ + static_cast<long long>(row_of(k)) * Config::kLength + begin_ + piece * piece_;
+    const int row = row_of_block(warp_ / Config::kSplits + k * kGroups);
+    return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + piece * piece_;
+  }
+  // Where the sum of the block's `own`-th row stands, for token 0.
+  SINTER_DEVICE int sum_of_row(int own) const {
+    return (own % Config::kUnits * count_ + own / Config::kUnits) * parts_;
   }
 
 #ifdef SINTER_BULK_COPIES
   static SINTER_DEVICE unsigned address(const void* p) {
     return static_cast<unsigned>(__cvta_generic_to_shared(p));
   }
-  // Lets the stream's next piece come: rows together_ at a time, of those the pieces in turn.
-  SINTER_DEVICE void issue() {
-    if (next_first_ >= mine_ || length_ == 0) return;
-    if (lane_ == 0) {
-      const int left = length_ - next_piece_ * piece_;
-      const unsigned bytes = static_cast<unsigned>((left < piece_ ? left : piece_) * static_cast<int>(sizeof(T)));
-      const unsigned barrier = barriers_ + 8 * next_slot_;
-      const unsigned to = address(ring_) + next_slot_ * piece_ * static_cast<int>(sizeof(T));
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-      // The matrix is read once: what else the cache holds should outlive it.
-      asm volatile(
-          "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-          "[%0], [%1], %2, [%3], policy;\n}" ::"r"(to),
-          "l"(place(next_first_ + next_row_, next_piece_)), "r"(bytes), "r"(barrier)
-          : "memory");
+  SINTER_DEVICE void expect(int stage, int bytes) const {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barriers_ + 8 * stage),
+                 "r"(bytes)
+                 : "memory");
+  }
+  // The matrix is read once: what else the cache holds should outlive it.
+  SINTER_DEVICE void copy(unsigned to, const T* from, int bytes, int stage) const {
+    asm volatile(
+        "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1], %2, [%3], policy;\n}" ::"r"(to),
+        "l"(from), "r"(bytes), "r"(barriers_ + 8 * stage)
+        : "memory");
+  }
+  // Lets the next piece of a tile come: a lane copies a row.
+  SINTER_DEVICE void issue_tile() {
+    while (next_.piece * kTilePiece >= Config::kLength && next_.first < rows_) {
+      next_.piece = warp_;
+      next_.first += kTileRows;
+      if (warp_ * kTilePiece >= Config::kLength) return;  // no piece is this warp's
     }
-    if (++next_slot_ == stages_) next_slot_ = 0;
-    if (++next_row_ < together_ && next_first_ + next_row_ < mine_) return;
-    next_row_ = 0;
-    if (++next_piece_ * piece_ < length_) return;
-    next_piece_ = 0;
-    next_first_ += together_;
+    if (next_.first >= rows_) return;
+    const int left = Config::kLength - next_.piece * kTilePiece;
+    const int bytes = (left < kTilePiece ? left : kTilePiece) * static_cast<int>(sizeof(T));
+    const int rows = rows_ - next_.first < kTileRows ? rows_ - next_.first : kTileRows;
+    if (lane_ == 0) expect(next_stage_, rows * bytes);
+    __syncwarp();
+    if (lane_ < rows) {
+      const long long row = row_of_block(next_.first + lane_);
+      copy(address(ring_) + next_stage_ * slot_ + lane_ * kTilePiece * static_cast<int>(sizeof(T)),
+           matrix_ + row * Config::kLength + next_.piece * kTilePiece, bytes, next_stage_);
+    }
+    if (++next_stage_ == stages_) next_stage_ = 0;
+    next_.piece += Config::kWarps;
+  }
+  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn.
+  struct Cursor {
+    int first = 0, row = 0, piece = 0;
+  };
+  SINTER_DEVICE const T* place(const Cursor& at) const { return place(at.first + at.row, at.piece); }
+  SINTER_DEVICE int bytes_of(const Cursor& at) const {
+    const int left = length_ - at.piece * piece_;
+    return (left < piece_ ? left : piece_) * static_cast<int>(sizeof(T));
+  }
+  SINTER_DEVICE void advance(Cursor& at) const {
+    if (++at.row < together_ && at.first + at.row < mine_) return;
+    at.row = 0;
+    if (++at.piece * piece_ < length_) return;
+    at.piece = 0;
+    at.first += together_;
+  }
+  // Lets the stream's next piece come.
+  SINTER_DEVICE void issue() {
+    if (next_.first >= mine_ || length_ == 0) return;
+    if (lane_ == 0) {
+      const int bytes = bytes_of(next_);
+      expect(next_stage_, bytes);
+      copy(address(ring_) + next_stage_ * slot_, place(next_), bytes, next_stage_);
+    }
+    if (++next_stage_ == stages_) next_stage_ = 0;
+    advance(next_);
   }
   // The oldest piece that is not taken, when it is there.
   SINTER_DEVICE const T* wait() {
-    const unsigned barrier = barriers_ + 8 * slot_;
+    const unsigned barrier = barriers_ + 8 * stage_;
     unsigned done = 0;
     while (done == 0)
       asm volatile(
@@ -275,9 +372,9 @@ class Matvec {
           : "=r"(done)
           : "r"(barrier), "r"(phase_)
           : "memory");
-    const T* piece = reinterpret_cast<const T*>(ring_) + slot_ * piece_;
-    if (++slot_ == stages_) {
-      slot_ = 0;
+    const T* piece = reinterpret_cast<const T*>(ring_ + stage_ * slot_);
+    if (++stage_ == stages_) {
+      stage_ = 0;
       phase_ ^= 1;
     }
     return piece;
@@ -342,32 +439,91 @@ class Matvec {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (r >= have) continue;
-        const int own = warp_ / Config::kSplits + (k + r) * kGroups;
-        const int at = (own % Config::kUnits * count_ + own / Config::kUnits) * Config::kSplits + warp_ % Config::kSplits;
+        const int at = sum_of_row(warp_ / Config::kSplits + (k + r) * kGroups) + warp_ % Config::kSplits;
 #pragma unroll
         for (int t = 0; t < tokens; ++t) {
 #pragma unroll
           for (int stride = 1; stride < kMatvecLanes; stride *= 2)
             sum[r][t] = math::add(sum[r][t], __shfl_xor_sync(0xffffffffu, sum[r][t], stride));
-          if (lane_ == 0 && t < tokens_) sums_[t * rows_ * Config::kSplits + at] = sum[r][t];
+          if (lane_ == 0 && t < tokens_) sums_[t * rows_ * parts_ + at] = sum[r][t];
         }
       }
     }
   }
+
+#ifdef SINTER_TENSOR_CORES
+  // The 8 elements of a row from i on, zeros where there are none.
+  static SINTER_DEVICE uint4 words(const T* row, int i, int length) {
+    return i < length ? *reinterpret_cast<const uint4*>(row + i) : make_uint4(0, 0, 0, 0);
+  }
+  SINTER_DEVICE void run_tiles() {
+    // In a fragment a lane has the elements 2q, 2q + 1, 2q + 8, 2q + 9 of 16. Which of a row's elements
+    // those are is free, if it is the same for matrix and operand: two products take 8 neighbours.
+    const int row = lane_ / 4, q = lane_ % 4;
+    const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * Config::kLength;
+    for (int first = 0, tile = 0; first < rows_; first += kTileRows, tile ^= 1) {
+      float sums[2][4] = {};
+      for (int begin = warp_ * kTilePiece; begin < Config::kLength; begin += Config::kWarps * kTilePiece) {
+        const int left = Config::kLength - begin, length = left < kTilePiece ? left : kTilePiece;
+#ifdef SINTER_BULK_COPIES
+        const T* piece = wait();
+        const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
+#else
+        const auto at = [&](int r) {
+          const int own = first + r < rows_ ? first + r : rows_ - 1;
+          return matrix_ + static_cast<long long>(row_of_block(own)) * Config::kLength + begin;
+        };
+        const T *upper = at(row), *lower = at(row + 8);
+#endif
+#pragma unroll 4
+        for (int i = 8 * q; i - 8 * q < length; i += 32) {
+          const uint4 a = words(upper, i, length), b = words(lower, i, length);
+          const uint4 c = words(x + begin, i, length);
+          multiply_tile(sums[0], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
+          multiply_tile(sums[1], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
+        }
+#ifdef SINTER_BULK_COPIES
+        __syncwarp();
+        issue_tile();
+#endif
+      }
+      // Rows `row` and `row` + 8, tokens 2q and 2q + 1.
+      constexpr int size = kTileRows * kTileTokens;
+      float* own = tile_sums_ + (tile * Config::kWarps + warp_) * size + row * kTileTokens + 2 * q;
+      own[0] = math::add(sums[0][0], sums[1][0]);
+      own[1] = math::add(sums[0][1], sums[1][1]);
+      own[8 * kTileTokens] = math::add(sums[0][2], sums[1][2]);
+      own[8 * kTileTokens + 1] = math::add(sums[0][3], sums[1][3]);
+      __syncthreads();  // the other half of tile_sums_ is free when all are here
+      for (int i = static_cast<int>(threadIdx.x); i < size; i += 32 * Config::kWarps) {
+        const int r = i / kTileTokens, t = i % kTileTokens;
+        if (first + r >= rows_ || t >= tokens_) continue;
+        float sum = tile_sums_[tile * Config::kWarps * size + i];
+        for (int w = 1; w < Config::kWarps; ++w)
+          sum = math::add(sum, tile_sums_[(tile * Config::kWarps + w) * size + i]);
+        sums_[t * rows_ + sum_of_row(first + r)] = sum;
+      }
+    }
+  }
+#endif
 
   const T* matrix_;
   int tokens_, first_, count_, warp_, lane_;
   int rows_, mine_;           // matrix rows of the block, of this warp
   int begin_, length_;        // this warp's part of a row
   int together_, piece_;      // rows at once, elements of a piece
-  float* sums_;
+  int parts_;                 // of a row's sum
+  bool tiles_;
+  float *sums_, *tile_sums_;
   T* operand_;
 #ifdef SINTER_BULK_COPIES
   unsigned char* ring_;
   unsigned barriers_;
   int stages_;
-  int next_first_ = 0, next_row_ = 0, next_piece_ = 0, next_slot_ = 0;  // what is issued next
-  int slot_ = 0;                                                        // what is taken next
+  Cursor next_;         // what is sent for next
+  int next_stage_ = 0;  // and where to
+  int slot_;                                                            // bytes of a piece's place
+  int stage_ = 0;                                                       // what is taken next
   unsigned phase_ = 0;
 #endif
 };
