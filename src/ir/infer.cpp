@@ -17,7 +17,7 @@
 //   C14  norm: weight and bias [D] of the operand's element type, D a constant >= 1
 //   C15  rope: x [N, H, hd], cos and sin [N, rotary/2] of one float type; rotary even, 2 .. hd
 //   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; matvec: x of
-//        rank 2, K a multiple of 8
+//        rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
 //   C18  attention: the shapes that ops.def lists; kv_heads divides heads; scale finite;
 //        softcap > 0, finite; window >= 1
@@ -309,10 +309,13 @@ Result<TensorType> Inference::matvec() const {
   const TensorType &x = operands[0], &w = operands[1];
   SINTER_LET(result, linear());
   const int64_t splits = attrs.get<int64_t>(AttrName::splits);
-  if (splits < 1 || splits > kMostMatvecSplits)
-    return reject(16, fmt::format("{} splits, must be 1 to {}", splits, kMostMatvecSplits));
-  if (x.rank() != 2 || w.dims[1].constant() % kChunk != 0)
+  if (splits < 1 || splits > kMostMatvecSplits || (splits & (splits - 1)) != 0)
+    return reject(16, fmt::format("{} splits, must be a power of two, 1 to {}", splits, kMostMatvecSplits));
+  if (x.rank() != 2 || w.dims[0].is(0) || w.dims[1].is(0) || w.dims[1].constant() % kChunk != 0)
     return reject(16, fmt::format("x {}, w {}: a matvec has rows of a multiple of 8 elements", show(x), show(w)));
+  const int64_t tokens = SymExpr(x.dims[0]).upper_bound(symbols);
+  if (tokens > kMostMatvecTokens)
+    return reject(16, fmt::format("{} tokens, a matvec has at most {}", tokens, kMostMatvecTokens));
   return result;
 }
 

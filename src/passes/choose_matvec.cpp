@@ -44,18 +44,17 @@ bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
   const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
   return x.rank() == 2 && upper_bound(x.dims[0], symbols) <= kMostMatvecTokens &&
          w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
-         w.dims[0].constant() > 0 &&
-         graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
-         is_dense(graph, op.operands[1]) &&
-         (is_dense(graph, op.operands[0]) ||
-          matvec_operand_bytes(x, symbols) <= kMostGatheredBytes);
+         w.dims[0].constant() > 0 && graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
+         is_dense(graph, op.operands[1]) && is_matvec_operand(graph, op.operands[0], symbols);
 }
 
 }  // namespace
 
-int64_t matvec_operand_bytes(const TensorType& x, llvm::ArrayRef<Symbol> symbols) {
-  return upper_bound(x.dims[0], symbols) * x.dims[1].constant() *
-         static_cast<int64_t>(size_bytes(x.dtype));
+bool is_matvec_operand(const Graph& graph, ValueId x, llvm::ArrayRef<Symbol> symbols) {
+  const TensorType& type = graph[x].type;
+  const int64_t bytes = upper_bound(type.dims[0], symbols) * type.dims[1].constant() *
+                        static_cast<int64_t>(size_bytes(type.dtype));
+  return is_dense(graph, x) || bytes <= kMostGatheredBytes;
 }
 
 bool choose_matvec(Module& module) {

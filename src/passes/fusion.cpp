@@ -1,8 +1,11 @@
 #include "passes/fusion.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
 
 #include "passes/horizontal.h"
@@ -33,9 +36,15 @@ std::string_view reason_text(Reason reason) {
 
 FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
                          const DeviceDescription& device, const FusionOptions& options)
-    : graph_(graph), symbols_(symbols.begin(), symbols.end()), device_(device), options_(options),
-      facts_(graph.size()), users_(graph.size()), is_output_(graph.size(), false),
-      shapes_(graph.size()), dag_(graph) {
+    : graph_(graph),
+      symbols_(symbols.begin(), symbols.end()),
+      device_(device),
+      options_(options),
+      facts_(graph.size()),
+      users_(graph.size()),
+      is_output_(graph.size(), false),
+      shapes_(graph.size()),
+      dag_(graph) {
   for (ValueId id : graph.outputs) is_output_[root_of(graph, id).index] = true;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (!computes(graph.ops()[i])) continue;
@@ -79,7 +88,8 @@ Grouping FusionState::grouping() const {
       const OpFacts& facts = facts_[representative];
       const auto* axes = graph_[{representative}].attrs.find(AttrName::axes);
       group.prefix_rank = static_cast<uint32_t>(
-          facts.dims.size() - (axes ? std::get<std::vector<int64_t>>(*axes).size() : facts.dims.size()));
+          facts.dims.size() -
+          (axes ? std::get<std::vector<int64_t>>(*axes).size() : facts.dims.size()));
     } else if (!shape.closed) {
       group.prefix_rank = shape.rows;
     }
@@ -119,8 +129,47 @@ std::vector<Candidate> candidates(const FusionState& state) {
   return once;
 }
 
-/// What is left of the refusals when kernels of different rows share launches, asked in the order of
-/// the candidates; the others' reasons stay.
+/// Asks all candidates, those first that stand first, until nothing changes; what is refused. A
+/// refusal may fall when neighbours have merged: candidates of the merged groups are asked again
+/// before what stands behind them, the others when all have been asked.
+std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate> candidates,
+                                   std::vector<LedgerEntry>& ledger) {
+  llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t, 4>> of_op;
+  for (uint32_t i = 0; i < candidates.size(); ++i)
+    for (ValueId op : {candidates[i].a, candidates[i].b}) of_op[op.index].push_back(i);
+  std::map<uint32_t, Verdict> refused;  // of candidates
+  std::set<uint32_t> open;
+  for (uint32_t i = 0; i < candidates.size(); ++i) open.insert(i);
+  for (bool changed = false; !open.empty();) {
+    const uint32_t i = *open.begin();
+    open.erase(open.begin());
+    refused.erase(i);
+    const auto [a, b, gain] = candidates[i];
+    if (state.dag().find(a) != state.dag().find(b)) {
+      Verdict verdict = state.judge(a, b);
+      if (verdict.accepted()) {
+        state.merge(a, b);
+        ledger.push_back({a, b, std::move(verdict)});
+        changed = true;
+        for (ValueId member : state.dag().members(state.dag().find(a)))
+          for (uint32_t k : of_op[member.index])
+            if (refused.contains(k)) open.insert(k);
+      } else {
+        refused[i] = std::move(verdict);
+      }
+    }
+    if (!open.empty() || !changed) continue;
+    for (const auto& [k, verdict] : refused) open.insert(k);
+    changed = false;
+  }
+  std::vector<LedgerEntry> entries;
+  for (auto& [i, verdict] : refused)
+    entries.push_back({candidates[i].a, candidates[i].b, std::move(verdict)});
+  return entries;
+}
+
+/// What is left of the refusals when kernels of different rows share launches, asked in the order
+/// of the candidates; the others' reasons stay.
 std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionState& state,
                                            std::vector<LedgerEntry> refused,
                                            std::vector<LedgerEntry>& ledger) {
@@ -133,9 +182,8 @@ std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionS
     ++state.accepted;
     ledger.push_back(entry);
   }
-  llvm::erase_if(refused, [&](const LedgerEntry& entry) {
-    return horizontal.together(entry.a, entry.b);
-  });
+  llvm::erase_if(refused,
+                 [&](const LedgerEntry& entry) { return horizontal.together(entry.a, entry.b); });
   return refused;
 }
 
@@ -153,29 +201,11 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
   std::vector<Candidate> open;
   for (const auto& [x, y] : options.required) {
     const ValueId a = root_of(graph, graph.find(x)), b = root_of(graph, graph.find(y));
-    if (a != b && computes(graph[a]) && computes(graph[b])) open.push_back({std::min(a, b), std::max(a, b), 0});
+    if (a != b && computes(graph[a]) && computes(graph[b]))
+      open.push_back({std::min(a, b), std::max(a, b), 0});
   }
   for (const Candidate& candidate : candidates(*state)) open.push_back(candidate);
-  // A refusal may fall when its neighbours have merged: ask again until nothing changes.
-  std::vector<LedgerEntry> refused;
-  for (bool changed = true; changed;) {
-    changed = false;
-    refused.clear();
-    std::vector<Candidate> later;
-    for (const Candidate& candidate : open) {
-      if (state->dag().find(candidate.a) == state->dag().find(candidate.b)) continue;
-      Verdict verdict = state->judge(candidate.a, candidate.b);
-      if (verdict.accepted()) {
-        state->merge(candidate.a, candidate.b);
-        fusion.ledger.push_back({candidate.a, candidate.b, std::move(verdict)});
-        changed = true;
-      } else {
-        refused.push_back({candidate.a, candidate.b, std::move(verdict)});
-        later.push_back(candidate);
-      }
-    }
-    open = std::move(later);
-  }
+  std::vector<LedgerEntry> refused = merge_all(*state, open, fusion.ledger);
   HorizontalFusion horizontal(*state);
   refused = fuse_horizontally(horizontal, *state, std::move(refused), fusion.ledger);
   std::sort(refused.begin(), refused.end(), [](const LedgerEntry& x, const LedgerEntry& y) {

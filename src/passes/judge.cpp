@@ -96,8 +96,9 @@ double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
       // A gather, or a part of a larger value, moves at most what the reader computes.
       const bool whole = facts_[member.index].anchor;
       total += whole ? bytes(r.root)
-                     : std::min(bytes(r.root), static_cast<double>(size_bytes(graph_[r.root].type.dtype)) /
-                                           size_bytes(graph_[member].type.dtype) * bytes(member));
+                     : std::min(bytes(r.root),
+                                static_cast<double>(size_bytes(graph_[r.root].type.dtype)) /
+                                    size_bytes(graph_[member].type.dtype) * bytes(member));
     }
     const bool stored =
         graph_[member].kind == OpKind::kv_append || is_output_[member.index] ||
@@ -141,8 +142,8 @@ RowProblem FusionState::row_problem(llvm::ArrayRef<ValueId> members,
     if (at == widths.end()) {
       widths.push_back(width);
       const int64_t elements = width.upper_bound(symbols_);
-      problem.stages.push_back({.chunks = ceil_div(elements, kChunk),
-                                .symbolic = !width.is_constant()});
+      problem.stages.push_back(
+          {.chunks = ceil_div(elements, kChunk), .symbolic = !width.is_constant()});
     }
     if (!facts.reduces) continue;
     const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;
@@ -236,12 +237,16 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
   Question q = question(a, b);
   const Members x = dag_.members(q.ga), y = dag_.members(q.gb);
   if (auto verdict = constraints(x, y)) return *verdict;
+  const auto convexity = [&]() -> std::optional<Verdict> {
+    if (fault(Fault::skipped_convexity) || !dag_.path_outside(q.ga, q.gb)) return std::nullopt;
+    return Verdict{Reason::convexity_path, "", {}, 0};
+  };
   const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
-  std::optional<Verdict> refusal = anchored ? around_anchor(q) : space(q);
-  if (!refusal && !anchored) refusal = cut_rows(q);
+  // Around products a path is the reason that holds whatever else they are fused with.
+  std::optional<Verdict> refusal = anchored ? convexity() : space(q);
+  if (!refusal) refusal = anchored ? around_anchor(q) : cut_rows(q);
   if (!refusal) refusal = states(x, y);
-  if (!refusal && !fault(Fault::skipped_convexity) && dag_.path_outside(q.ga, q.gb))
-    refusal = Verdict{Reason::convexity_path, "", {}, 0};
+  if (!refusal && !anchored) refusal = convexity();
   if (!refusal) refusal = profit(q);
   if (refusal) return *refusal;
   Verdict verdict;

@@ -4,6 +4,7 @@
 #include "ir/contraction.h"
 #include "ir/grouping.h"
 #include "ir/index_map.h"
+#include "passes/choose_matvec.h"
 
 namespace sinter {
 namespace {
@@ -25,8 +26,11 @@ class Materializer {
       for (ValueId& operand : op.operands) operand = copies_[operand.index];
       if (op.kind == OpKind::linear || op.kind == OpKind::einsum)
         copies_[i] = contraction(op);
+      else if (op.kind == OpKind::matvec)
+        copies_[i] = matvec(std::move(op));
       else
-        copies_[i] = op_class(op) == OpClass::opaque ? opaque(std::move(op)) : result_.add(std::move(op));
+        copies_[i] =
+            op_class(op) == OpClass::opaque ? opaque(std::move(op)) : result_.add(std::move(op));
     }
     for (ValueId id : from_.inputs) result_.inputs.push_back(copies_[id.index]);
     for (ValueId id : from_.outputs) result_.outputs.push_back(output(copies_[id.index]));
@@ -60,16 +64,25 @@ class Materializer {
       const bool addressed = result_[operand].type.rank() == 2
                                  ? strided_rows(result_, operand).has_value()
                                  : is_dense(result_, operand);
-      if (addressed) continue;
-      changed_ = true;
-      operand = builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
+      if (!addressed) operand = copy_for(op, operand);
     }
     return result_.add(std::move(op));
   }
 
-  bool has_form(const Op& op) const {
-    return contraction_form(result_, op, symbols_).has_value();
+  /// A matvec reads its matrix, and an operand that is too long to be gathered, as they stand.
+  ValueId matvec(Op op) {
+    ValueId &x = op.operands[0], &w = op.operands[1];
+    if (!is_dense(result_, w)) w = copy_for(op, w);
+    if (!is_matvec_operand(result_, x, symbols_)) x = copy_for(op, x);
+    return result_.add(std::move(op));
   }
+
+  ValueId copy_for(const Op& op, ValueId operand) {
+    changed_ = true;
+    return builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
+  }
+
+  bool has_form(const Op& op) const { return contraction_form(result_, op, symbols_).has_value(); }
 
   /// The op with dense copies of these operands, in the order of a product; of the bias as it is.
   Op with_copies(const Op& op, llvm::ArrayRef<uint32_t> operands) {
@@ -98,7 +111,8 @@ class Materializer {
     product.name += ".product";
     product.type.dims.clear();
     std::string ordered;
-    for (const std::pair<bool, bool>& wanted : {std::pair(true, true), {true, false}, {false, true}})
+    for (const std::pair<bool, bool>& wanted :
+         {std::pair(true, true), {true, false}, {false, true}})
       for (size_t i = 0; i < letters.size(); ++i)
         if ((a.find(letters[i]) != std::string::npos) == wanted.first &&
             (b.find(letters[i]) != std::string::npos) == wanted.second) {

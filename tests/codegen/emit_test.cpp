@@ -86,6 +86,16 @@ graph(%qkv: bf16[N, 3072], %k: bf16[K, 512], %v: bf16[K, 512], %first: i32[N], %
   %y = attention_few %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 8} : bf16[N, 2048]
 })"};
 
+const GroupText kMatvec = {"rms_norm_matvec_silu_mul", 1, R"(
+graph(%x: bf16[B, 4096], %n: bf16[4096], %w: bf16[22016, 4096]) -> (%y) {
+  %h = rms_norm %x, %n {eps = 1e-5} : bf16[B, 4096]
+  %p = matvec %h, %w {splits = 1} : bf16[B, 22016]
+  %g = slice %p {axis = 1, begin = 0, size = 11008} : bf16[B, 11008]
+  %u = slice %p {axis = 1, begin = 11008, size = 11008} : bf16[B, 11008]
+  %s = silu %g : bf16[B, 11008]
+  %y = mul %s, %u : bf16[B, 11008]
+})"};
+
 }  // namespace
 
 TEST_CASE("kernels in full") {
@@ -97,13 +107,14 @@ TEST_CASE("kernels in full") {
   check_text("norms_side_by_side.cu", emit(kPartGroups[0], DType::f16, 128));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
   check_text("attention_few.cu", emit(kAttentionFew));
+  check_text("rms_norm_matvec_silu_mul.cu", emit(kMatvec));
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
 }
 
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
   for (const std::vector<GroupText>* list :
-       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups})
+       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups, &kMatvecGroups})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);
       Graph renamed = make_group(text, DType::bf16, 64);

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// N, M in [0, 4096]; K in [0, 65536]; W in [0, 1024] step 8.
+/// N, M in [0, 4096]; K in [0, 65536]; W in [0, 1024] step 8; B in [0, 8].
 const std::vector<Symbol>& group_symbols();
 
 /// In `text` DTYPE stands for an element type, WIDTH for the elements of a row and HALF for half of
@@ -32,6 +32,8 @@ extern const std::vector<GroupText> kFixedGroups;
 extern const std::vector<GroupText> kPartGroups;
 /// One opaque op each, read through views.
 extern const std::vector<GroupText> kOpaqueGroups;
+/// One matvec each, with neighbours in front and behind.
+extern const std::vector<GroupText> kMatvecGroups;
 /// The choice of tokens from a vocabulary of any size.
 extern const GroupText kSampleGroup;
 

@@ -45,7 +45,8 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
   REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().what));
   for (size_t k = 0; k < trials.kernels.size(); ++k) {
     const Kernel& kernel = trials.kernels[k];
-    for (const auto& values : symbol_values) {
+    for (std::vector<int64_t> values : symbol_values) {
+      values.resize(group_symbols().size());
       auto inputs = random_inputs(kernel.group, group_symbols(), values, k + 1);
       REQUIRE_MESSAGE(inputs.has_value(), (inputs ? "" : inputs.error().message()));
       if (edit) edit(kernel, values, *inputs);
@@ -57,7 +58,7 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
         }
         const Status status = check_kernel(*shim, kernel, group_symbols(), values, tensors);
         CHECK_MESSAGE(status.has_value(),
-                      (trials.names[k] + ", N = " + std::to_string(values[0]) +
+                      (trials.names[k] + fmt::format(", symbols {}", fmt::join(values, ", ")) +
                        (special ? ", special values: " : ": ") +
                        (status ? "" : status.error().message() + "\n" + kernel.source)));
       }

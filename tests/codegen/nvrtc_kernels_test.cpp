@@ -35,6 +35,10 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     for (const GroupText& text : kOpaqueGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
+    // Matvecs take long to compile: one with everything around it for each type, and the plain one.
+    for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kMatvecGroups[4], dtype, 1024);
+    add(kMatvecGroups[0], DType::bf16, 4096);
+    add(kMatvecGroups[6], DType::f16, 4096);
     add(kSampleGroup, DType::f16, 128256);
     device.max_threads_per_block = 64;
     device.registers_per_block = 0;

@@ -23,6 +23,7 @@
 #include "differential/check_case.h"
 #include "differential/child_pool.h"
 #include "differential/shrink.h"
+#include "ir/grouping.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "shim/shim_compiler.h"
@@ -43,6 +44,7 @@ struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
   std::string mode = "host", sir, fault, out = std::filesystem::temp_directory_path().string();
   std::vector<int64_t> symbols;
+  std::vector<std::string> needs;
   int jobs = 2, shrink_tries = 300;
   bool print = false, no_shrink = false, every_fault = false;
 
@@ -73,12 +75,31 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
   return what;
 }
 
+/// What a matvec shares its kernel with; empty: the kernel has none.
+std::string_view around_matvec(const Graph& group) {
+  std::vector<bool> front(group.size(), false);
+  bool found = false, in_front = false, behind = false;
+  for (uint32_t i = group.size(); i-- > 0;) {
+    const Op& op = group.ops()[i];
+    const bool product = op.kind == OpKind::matvec;
+    if (product || front[i])
+      for (ValueId operand : op.operands) front[operand.index] = true;
+    found = found || product;
+    if (!product && computes(op)) (front[i] ? in_front : behind) = true;
+  }
+  if (!found) return "";
+  return in_front && behind ? "between" : in_front ? "behind_others" : behind ? "before_others" : "alone";
+}
+
 /// Which ops a case has, what was decided of them, how it was checked: "note" lines that the parent adds up.
 std::string tally(const Case& test, const CheckedCase& checked) {
   std::string text;
   for (const Op& op : test.module.entries[0].graph.ops()) text += fmt::format("op {}\n", op_info(op.kind).name);
   text += fmt::format("kernels {}\n", checked.fused->kernels.size());
   for (const std::string& verdict : checked.verdicts) text += fmt::format("verdict {}\n", verdict);
+  for (const Kernel& kernel : checked.fused->kernels)
+    if (const std::string_view place = around_matvec(kernel.group); !place.empty())
+      text += fmt::format("matvec {}\n", place);
   if (checked.compared_with_source) text += "source\n";
   return text;
 }
@@ -145,7 +166,7 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
     std::istringstream lines(text);
     for (std::string word, rest; lines >> word;) {
       if (word == "source") ++tallied["compared with the module itself"];
-      if ((word == "op" || word == "verdict") && lines >> rest) ++tallied[word + " " + rest];
+      if ((word == "op" || word == "verdict" || word == "matvec") && lines >> rest) ++tallied[word + " " + rest];
       if (word == "kernels" && lines >> rest) tallied["kernels"] += std::stoull(rest);
     }
   };
@@ -175,7 +196,13 @@ int run_seeds(const Options& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print("{} graphs, {} failed, {:.1f} s\n", options.count, failed.size(), seconds.count());
   for (const auto& [what, count] : tallied) fmt::print("{:>10}  {}\n", count, what);
-  return failed.empty() ? 0 : 3;
+  bool complete = true;
+  for (const std::string& need : options.needs)
+    if (!tallied.contains(need)) {
+      complete = false;
+      fmt::print("no graph has: {}\n", need);
+    }
+  return failed.empty() && complete ? 0 : 3;
 }
 
 #ifdef SINTER_PLANT_FAULTS
@@ -236,6 +263,7 @@ int run(int argc, char** argv) {
   app.add_option("--count", options.count, "seeds");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
+  app.add_option("--needs", options.needs, "lines of the tally that must not be missing")->delimiter(',');
   app.add_option("--sir", options.sir, "a module instead of seeds");
   app.add_option("--symbols", options.symbols, "its symbols' values")->delimiter(',');
   app.add_option("--data-seed", options.data_seed, "its data");

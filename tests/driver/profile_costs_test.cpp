@@ -79,11 +79,11 @@ TEST_CASE("operations are two for each multiplication of the contractions") {
 
 TEST_CASE("steps are called by their kernel or their product") {
   const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
-  const EntryPlan& decode = *plan.program->find_entry("decode");
-  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"B", 1}});
+  const EntryPlan& prefill = *plan.program->find_entry("prefill");
+  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"N", 16}, {"M", 1}});
   size_t kernels = 0, products = 0;
-  for (const Step& step : decode.steps) {
-    const std::string title = step_title(*plan.program, decode, step, sizes);
+  for (const Step& step : prefill.steps) {
+    const std::string title = step_title(*plan.program, prefill, step, sizes);
     if (const auto* run = std::get_if<KernelStep>(&step.run)) {
       ++kernels;
       CHECK(title == plan.program->kernels[run->kernel].name);

@@ -11,9 +11,10 @@
 namespace sinter {
 namespace {
 
-const SymbolId kN{0}, kM{1}, kL{2};  // L is at most N
+const SymbolId kN{0}, kM{1}, kL{2}, kFew{3};  // L is at most N
 const std::vector<Symbol> kSymbols = [] {
-  std::vector<Symbol> symbols = {host_symbol("N", 2, 100), host_symbol("M", 8, 64, 8), host_symbol("L", 1, 100)};
+  std::vector<Symbol> symbols = {host_symbol("N", 2, 100), host_symbol("M", 8, 64, 8), host_symbol("L", 1, 100),
+                                 host_symbol("F", 1, 8)};
   symbols[2].at_most = kN;
   return symbols;
 }();
@@ -236,6 +237,24 @@ TEST_CASE("C16 linear") {
   rejects(16, OpKind::linear, {f16({kN, kM}), f16({5, kM})});
   rejects(16, OpKind::linear, {f16({kN, 8}), f16({5, 8}), f16({8})});
   rejects(16, OpKind::linear, {f16({}), f16({5, 8})});
+}
+
+TEST_CASE("C16 matvec") {
+  const auto split = [](int64_t splits) { return with(AttrName::splits, splits); };
+  gives(OpKind::matvec, {f16({8, 16}), f16({5, 16})}, split(1), f16({8, 5}));
+  gives(OpKind::matvec, {f16({kFew, 8}), f16({1, 8}), f16({1})}, split(16), f16({kFew, 1}));
+  rejects(1, OpKind::matvec, {f16({8, 16}), f16({5, 16})});
+  for (int64_t splits : {-1, 0, 3, 12, 32})
+    rejects(16, OpKind::matvec, {f16({8, 16}), f16({5, 16})}, split(splits));
+  rejects(16, OpKind::matvec, {f16({8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::matvec, {f16({2, 3, 8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::matvec, {f16({8, 12}), f16({5, 12})}, split(1));
+  rejects(16, OpKind::matvec, {f16({8, 0}), f16({5, 0})}, split(1));
+  rejects(16, OpKind::matvec, {f16({8, 8}), f16({0, 8})}, split(1));
+  rejects(16, OpKind::matvec, {f16({9, 8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::matvec, {f16({kN, 8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::matvec, {f16({8, 8}), f32({5, 8})}, split(1));
+  rejects(16, OpKind::matvec, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
 }
 
 TEST_CASE("C17 einsum") {

@@ -172,6 +172,7 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::linear, {"%x: f16[N, 4], %w: f16[3, 4], %b: f16[3]", "%y = linear %x, %w, %b : f16[N, 3]"}},
       {OpKind::linear, {"%x: f16[2, 0], %w: f16[3, 0], %b: f16[3]", "%y = linear %x, %w, %b : f16[2, 3]", 6}},
       {OpKind::linear, {"%x: f16[2, 4], %w: f16[0, 4]", "%y = linear %x, %w : f16[2, 0]"}},
+      {OpKind::matvec, {"%x: f16[0, 8], %w: f16[3, 8], %b: f16[3]", "%y = matvec %x, %w, %b {splits = 2} : f16[0, 3]"}},
       {OpKind::einsum, {"%a: f16[N, 4], %b: f16[M, 4]", "%y = einsum %a, %b {spec = \"nk,mk->nm\"} : f16[N, M]"}},
       {OpKind::einsum, {"%a: f16[2, N], %b: f16[3, N]", "%y = einsum %a, %b {spec = \"an,bn->ab\"} : f16[2, 3]", 6}},
       {OpKind::attention, {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]", "%y = attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : f16[N, 4]"}},

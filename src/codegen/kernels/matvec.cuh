@@ -187,7 +187,8 @@ class Matvec {
     lane_ = static_cast<int>(threadIdx.x) % 32;
     const int group = warp_ / Config::kSplits;
     rows_ = count_ * Config::kUnits;
-    mine_ = group < rows_ ? (rows_ - group + kGroups - 1) / kGroups : 0;
+    // Without tokens nothing is read: copies under way would outlive the block.
+    mine_ = group < rows_ && tokens > 0 ? (rows_ - group + kGroups - 1) / kGroups : 0;
     begin_ = kPart * (warp_ % Config::kSplits);
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kPart ? Config::kLength - begin_ : kPart;

@@ -4,6 +4,7 @@
 //   %v0 = slice %x0 {axis = 1, begin = 0, size = 2048} : bf16[n0, 2048]
 //   %v1 = attention_few %v0, %x1, %x2, %x3, %x4 {heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/attention.cuh"
 using namespace sinter;
 
@@ -16,7 +17,9 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(512) SINTER_CLUSTER(8)
-attention_few_6c94b36a(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const int* __restrict__ x3, const int* __restrict__ x4, bf16* __restrict__ y0, long long n0, long long n1) {
+attention_few_aa7cc6fd(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const int* __restrict__ x3, const int* __restrict__ x4, bf16* __restrict__ y0, long long n0, long long n1) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ AttentionShared<Config> shared;
   attention_few<Config>(x0, 3072, x1, 512, x2, 512, x3, x4, y0, shared);
 }

@@ -6,6 +6,7 @@
 //   %v3 = reshape %v1 : f16[n0, 128]
 //   %v4 = rms_norm %v3, %x2 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 128]
 // }
+#include "sinter/launch.cuh"
 #include "sinter/reduce.cuh"
 #include "sinter/vector.cuh"
 using namespace sinter;
@@ -91,7 +92,9 @@ SINTER_DEVICE void run(const f16* __restrict__ x0, const f16* __restrict__ x1, f
 }  // namespace part1
 
 extern "C" __global__ void __launch_bounds__(256)
-rms_norm_cb033418(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+rms_norm_e736d9d3(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   const long long block = blockIdx.x;
   const long long end0 = (n0 * 4 + 15) / 16;
   const long long end1 = end0 + (n0 + 15) / 16;

@@ -1,0 +1,93 @@
+// n0 in [0, 8]
+// graph(%x0: bf16[n0, 4096], %x1: bf16[4096], %x2: bf16[22016, 4096]) -> (%v5) {
+//   %v0 = rms_norm %x0, %x1 {eps = 0x1.4f8b588e368f1p-17} : bf16[n0, 4096]
+//   %v1 = matvec %v0, %x2 {splits = 1} : bf16[n0, 22016]
+//   %v2 = slice %v1 {axis = 1, begin = 0, size = 11008} : bf16[n0, 11008]
+//   %v3 = slice %v1 {axis = 1, begin = 11008, size = 11008} : bf16[n0, 11008]
+//   %v4 = silu %v2 : bf16[n0, 11008]
+//   %v5 = mul %v4, %v3 : bf16[n0, 11008]
+// }
+#include "sinter/launch.cuh"
+#include "sinter/reduce.cuh"
+#include "sinter/vector.cuh"
+#include "sinter/matvec.cuh"
+using namespace sinter;
+
+namespace behind {
+}
+struct Config {
+  using Element = bf16;
+  static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kSplits = 1, kTokens = 8;
+  static constexpr int kPiece = 1024, kWarps = 16, kBytes = 230400, kOperandBytes = 131072;
+  static constexpr bool kDirect = false;
+};
+using Product = Matvec<Config>;
+
+namespace front {
+}
+extern "C" __global__ void __launch_bounds__(512)
+rms_norm_matvec_silu_mul_2270d760(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, bf16* __restrict__ y0, long long n0) {
+  let_next_launch();
+  extern __shared__ __align__(128) unsigned char memory[];
+  Product product(memory, x2, static_cast<int>(n0));
+  product.start();
+  wait_for_inputs();
+  auto* const out0 = y0;
+  {
+  using namespace front;
+  const auto y0 = product.operand();
+  const int thread = threadIdx.x;
+  for (long long row = 0; row < static_cast<int>(n0); ++row) {
+    __shared__ float shared[16];
+    Lanes<Sum, 1> lanes0;
+    Packed<bf16> k0[1];
+    Packed<bf16> k1[1];
+#pragma unroll
+    for (int j = 0; j < 1; ++j) {
+      const int i = 8 * (thread + 512 * j);
+      load_chunk(k0[j], x0 + row * 4096 + i);
+      load_chunk(k1[j], x1 + i);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const float v0 = math::mul(k0[j][e], k0[j][e]);
+        lanes0.take(0, v0);
+      }
+    }
+    const float s0 = reduce_row<512>(lanes0, shared);
+    const float v1 = math::div(s0, 0x1p+12f);
+    const float v2 = math::add(v1, 0x1.4f8b58p-17f);
+    const float v3 = math::rsqrt(v2);
+#pragma unroll
+    for (int j = 0; j < 1; ++j) {
+      const int i = 8 * (thread + 512 * j);
+      float o0[8];
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const float v4 = math::mul(k0[j][e], v3);
+        const float v5 = round_bf16(v4);
+        o0[e] = math::mul(v5, k1[j][e]);
+      }
+      store_chunk(y0 + row * 4096 + i, o0);
+    }
+    __syncthreads();
+  }
+  }
+  const auto x3 = product.run();
+  {
+  using namespace behind;
+  auto* const y0 = out0;
+  for (int item = threadIdx.x; item < product.count() * static_cast<int>(n0); item += blockDim.x) {
+    const long long row = item / product.count();
+    const int i = product.first() + item % product.count();
+    constexpr int e = 0;
+    const float v0 = load(x3 + row * 22016 + i + e);
+    const float v1 = round_bf16(v0);
+    const float v2 = math::sigmoid(v1);
+    const float v3 = math::mul(v1, v2);
+    const float v4 = round_bf16(v3);
+    const float v5 = load(x3 + row * 22016 + i + e + 11008);
+    const float v6 = round_bf16(v5);
+    store(y0 + row * 11008 + i + e, math::mul(v4, v6));
+  }
+  }
+}
