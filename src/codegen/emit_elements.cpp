@@ -16,6 +16,9 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kThreads = 256;
+// Elements that a device has a thread for each: no more of them take their time, so that elements that
+// must be loaded one by one need not share a thread, where they would wait for each other.
+constexpr int64_t kFewElements = 1 << 17;
 
 /// Chunks of a stage, as code.
 std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
@@ -40,15 +43,21 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
     if (stage.width.is(0)) continue;
     const bool whole = space.divides_by_chunk(stage.width);
     CodeScope branch;
-    values.open(s, 0, branch, !whole);
-    for (const Task& task : form.tasks)
-      if (task.stage == s) values.store(task, "");
+    const auto write = [&](bool single) {
+      branch = CodeScope();
+      values.open(s, 0, branch, !whole && !single, single);
+      for (const Task& task : form.tasks)
+        if (task.stage == s) values.store(task, "");
+    };
+    write(false);
+    const bool single = values.loads_single() && stage.width.upper_bound(symbols) <= kFewElements;
+    if (single) write(true);
     if (values.error()) return tl::make_unexpected(*values.error());
     std::string text;
     if (!stage.axes.empty()) {
-      text = fmt::format("const {0} i = static_cast<{0}>({1} * 8);\n", space.index_type(stage),
-                         begin.empty() ? "item" : fmt::format("(item - {})", begin));
-      if (!whole)
+      text = fmt::format("const {0} i = static_cast<{0}>({1}{2});\n", space.index_type(stage),
+                         begin.empty() ? "item" : fmt::format("(item - {})", begin), single ? "" : " * 8");
+      if (!whole && !single)
         text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
                             space.size_code(stage.width));
     }
@@ -57,11 +66,11 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
 
     const std::string end = fmt::format("end{}", s);
     ends += fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
-                        chunks_code(space, stage.width));
+                        single ? space.size_code(stage.width, false) : chunks_code(space, stage.width));
     branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", end,
                             indented(text));
     begin = end;
-    elements += whole ? stage.width : stage.width + SymExpr(7);
+    elements += single ? stage.width * SymExpr(8) : whole ? stage.width : stage.width + SymExpr(7);
     if (elements.is_constant()) elements = elements.constant() / 8 * 8;
   }
   body.globals = values.globals();

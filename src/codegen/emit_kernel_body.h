@@ -28,11 +28,12 @@ struct BlockForm {
 Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
                              const BlockForm& block);
-/// The text for one row by all threads of a block, which declares `row` and `thread` in front and
-/// puts a barrier between rows. Results but the first are written by the first block alone.
-Result<KernelBody> emit_row_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                                     llvm::ArrayRef<SymbolId> parameters, int64_t threads,
-                                     const DeviceDescription& device);
+/// The text for `rows` rows, a power of two, side by side in a block of `threads`, the first rows of
+/// the form; those that it does not have are left out. Results but the first are written by the first
+/// block alone.
+Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                      llvm::ArrayRef<SymbolId> parameters, int64_t threads,
+                                      int64_t rows, const DeviceDescription& device);
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                  llvm::ArrayRef<SymbolId> parameters, const BlockForm& block);
 

@@ -16,6 +16,7 @@
 #include "codegen/emit_scalar.h"
 #include "ir/builder.h"
 #include "ir/contraction.h"
+#include "ir/matvec_order.h"
 
 namespace sinter {
 namespace {
@@ -101,12 +102,20 @@ class MatvecKernel {
       graph.outputs.push_back(copy(group_.outputs[k]));
     }
     SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
-    SINTER_LET(body, emit_row_in_block(form, symbols_, parameters_, 32 * config_.warps, device_));
-    add_globals("front", body.globals);
-    front_ = fmt::format(
-        "{{\nusing namespace front;\n{}const int thread = threadIdx.x;\n"
-        "for (long long row = 0; row < {}; ++row) {{\n{}  __syncthreads();\n}}\n}}\n",
-        results, tokens(), indented(body.text));
+    // One token by all threads; several at a time.
+    const int64_t most = SymExpr(op().type.dims[0]).upper_bound(symbols_);
+    const auto rows_at_once = [&](int64_t rows) {
+      return emit_rows_in_block(form, symbols_, parameters_, 32 * config_.warps, rows, device_);
+    };
+    SINTER_LET(one, rows_at_once(1));
+    add_globals("front", one.globals);
+    std::string text = one.text;
+    if (most > 1) {
+      SINTER_LET(several, rows_at_once(kMostMatvecTokens));
+      text = fmt::format("if ({} == 1) {{\n{}}} else {{\n{}}}\n", tokens(), indented(one.text),
+                         indented(several.text));
+    }
+    front_ = fmt::format("{{\nusing namespace front;\n{}{}__syncthreads();\n}}\n", results, text);
     return {};
   }
 
@@ -166,11 +175,11 @@ class MatvecKernel {
         "struct Config {{\n"
         "  using Element = {};\n"
         "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kSplits = {}, kTokens = {};\n"
-        "  static constexpr int kPiece = {}, kAhead = {}, kWarps = {}, kOperandBytes = {};\n"
+        "  static constexpr int kPiece = {}, kWarps = {}, kOperandBytes = {};\n"
         "  static constexpr bool kDirect = {};\n"
         "}};\n"
         "using Product = Matvec<Config>;\n\n",
-        memory_type(matrix.dtype), length, rows, rows / width_, splits, most, config_.piece, config_.ahead,
+        memory_type(matrix.dtype), length, rows, rows / width_, splits, most, config_.piece,
         config_.warps, config_.operand_bytes, direct());
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;

@@ -153,12 +153,9 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
       row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
-std::string RowKernel::shared_memory() const {
-  return shared_floats_ == 0 ? "" : fmt::format("__shared__ float shared[{}];\n", shared_floats_);
-}
-
 std::string RowKernel::preamble() const {
-  std::string text = shared_memory();
+  std::string text;
+  if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
   if (config_.rows_per_block == 1)
     return text +
            fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n", block_.number) +
@@ -173,24 +170,11 @@ std::string RowKernel::preamble() const {
   return text + space_.row_axes();
 }
 
-Status RowKernel::walk_all() {
+Result<KernelBody> RowKernel::emit() {
   if (!volume(form_.prefix).is(0))
     for (uint32_t pass = 0; pass < form_.passes(); ++pass)
       for (uint32_t stage = 0; stage < form_.stages.size(); ++stage) walk(stage, pass);
   if (values_.error()) return tl::make_unexpected(*values_.error());
-  return {};
-}
-
-Result<KernelBody> RowKernel::emit_in_block() {
-  SINTER_TRY(walk_all());
-  KernelBody body;
-  body.globals = values_.globals();
-  body.text = shared_memory() + space_.row_axes() + row_.text;
-  return body;
-}
-
-Result<KernelBody> RowKernel::emit() {
-  SINTER_TRY(walk_all());
   KernelBody body;
   body.globals = values_.globals();
   if (!row_.text.empty()) body.text = preamble() + row_.text;

@@ -28,9 +28,6 @@ class RowKernel {
   }
 
   Result<KernelBody> emit();
-  /// The text alone, for a `row` and `thread` that the caller declares; all threads of a block walk
-  /// one row. Between rows the caller puts a barrier.
-  Result<KernelBody> emit_in_block();
   std::vector<ValueEmitter::EarlyLoad> early_loads() const { return values_.early_loads(); }
 
  private:
@@ -40,8 +37,6 @@ class RowKernel {
   void close_reductions(llvm::ArrayRef<Task> tasks);
   std::string loop(const std::string& body, bool reduces);
   void declare_kept(uint32_t stage, uint32_t pass);
-  Status walk_all();
-  std::string shared_memory() const;
   std::string preamble() const;
 
   const Op& op(const Task& task) const { return form_.graph[task.value]; }

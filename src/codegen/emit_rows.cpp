@@ -81,16 +81,16 @@ Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbo
   return RowKernel(form, symbols, parameters, plan.config, block, residents).emit();
 }
 
-Result<KernelBody> emit_row_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
-                                     llvm::ArrayRef<SymbolId> parameters, int64_t threads,
-                                     const DeviceDescription& device) {
-  const BlockForm block{.side_guard = "blockIdx.x == 0"};
+Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                      llvm::ArrayRef<SymbolId> parameters, int64_t threads,
+                                      int64_t rows, const DeviceDescription& device) {
+  const BlockForm block{.number = "0", .side_guard = "blockIdx.x == 0"};
   const auto schedule = [&](const RowProblem& problem) {
-    return std::optional(schedule_row_in_block(problem, threads, device));
+    return std::optional(schedule_rows_in_block(problem, threads, rows, device));
   };
   SINTER_LET(plan, plan_rows(form, symbols, parameters, block, schedule));
   Residents* residents = plan.residents ? &*plan.residents : nullptr;
-  return RowKernel(form, symbols, parameters, plan.config, block, residents).emit_in_block();
+  return RowKernel(form, symbols, parameters, plan.config, block, residents).emit();
 }
 
 }  // namespace sinter

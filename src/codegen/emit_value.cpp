@@ -44,6 +44,7 @@ void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail
   pass_ = pass;
   tail_ = tail;
   single_ = single;
+  loads_single_ = false;
   after_.clear();
   space_.enter(stage);
   chunk_ = CodeScope{&row, Level::chunk, {}, {}, {}};
@@ -230,6 +231,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
                tail_ ? ", valid" : "");
     return name + "[e]";
   }
+  loads_single_ |= level == Level::element;
   return define(key, type.dtype, level, fmt::format("load(x{} + {})", input, space_.code(at)));
 }
 

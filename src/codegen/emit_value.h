@@ -59,6 +59,8 @@ class ValueEmitter {
     bool of_row;  // other rows load something else
   };
   const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
+  /// Whether the text since open() loads elements one by one: in a chunk they wait for each other.
+  bool loads_single() const { return loads_single_; }
   /// Definitions that stand before the kernel.
   const std::string& globals() const { return globals_; }
   const std::optional<Error>& error() const { return error_; }
@@ -102,7 +104,7 @@ class ValueEmitter {
   std::string after_;  // stores of whole chunks
   std::vector<EarlyLoad> early_loads_;
   uint32_t stage_ = 0, pass_ = 0;
-  bool tail_ = false, single_ = false;
+  bool tail_ = false, single_ = false, loads_single_ = false;
 
   uint32_t next_ = 0;
   std::map<uint32_t, std::string> tables_;

@@ -107,11 +107,15 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
   return config;
 }
 
-RowConfig schedule_row_in_block(const RowProblem& problem, int64_t threads,
-                                const DeviceDescription& device) {
+RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int64_t rows,
+                                 const DeviceDescription& device) {
   RowConfig config;
-  config.threads_per_row = config.threads = threads;
-  config.on_chip = fits_on_chip(problem, config, device);
+  config.threads = threads;
+  config.rows_per_block = rows;
+  config.threads_per_row = threads / rows;
+  DeviceDescription half = device;
+  half.registers_per_block /= 2;
+  config.on_chip = fits_on_chip(problem, config, half);
   return config;
 }
 

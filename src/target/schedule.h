@@ -53,15 +53,15 @@ bool has_many_rows(const SymExpr& rows, llvm::ArrayRef<Symbol> symbols);
 std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef<Symbol> symbols,
                                        const DeviceDescription& device);
 
-/// One row by all threads of a block, a multiple of 32.
-RowConfig schedule_row_in_block(const RowProblem& problem, int64_t threads,
-                                const DeviceDescription& device);
+/// Rows side by side in a block of `threads` that shares its multiprocessor with another; both are
+/// powers of two, with at least a warp for each row.
+RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int64_t rows,
+                                 const DeviceDescription& device);
 
 /// How a matvec kernel streams its matrix; codegen/kernels/matvec.cuh says what the fields mean.
 struct MatvecConfig {
   int64_t warps = 16;
   int64_t piece = 1024;  // elements
-  int64_t ahead = 4;      // pieces of a warp that are on their way into the cache at first
   int64_t shared_bytes = 0;             // the most of a block
   int64_t ring_bytes = 0, token_bytes = 0;  // what it wants: those, and these for each token
   int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory

@@ -33,7 +33,6 @@ namespace sinter {
 //   kSplits             parts of a row, a power of two
 //   kTokens             the most tokens
 //   kPiece              elements of a copy, a multiple of 256
-//   kAhead              pieces of a warp that are sent for into the cache before the wait
 //   kWarps              of a block
 //   kOperandBytes       of shared memory, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
@@ -235,14 +234,6 @@ class Matvec {
         issue_tile();
       else
         issue();
-    }
-    if (tiles_ || lane_ != 0) return;
-    // What the wait and the operand take longer than the rings hold comes into the cache meanwhile.
-    Cursor ahead = next_;
-    for (int s = 0; s < Config::kAhead && ahead.first < mine_ && length_ > 0; ++s) {
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(place(ahead)), "r"(bytes_of(ahead))
-                   : "memory");
-      advance(ahead);
     }
 #endif
   }
