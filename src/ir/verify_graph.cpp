@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/ConvertUTF.h>
 
+#include "ir/contraction.h"
 #include "ir/infer.h"
 
 namespace sinter {
@@ -37,6 +38,7 @@ class GraphVerifier {
   Checked place_of_op(ValueId id) const;
   Checked leaf(ValueId id) const;
   Checked type(ValueId id) const;
+  Checked matrix(ValueId id) const;
 
   const Graph& graph_;
   const GraphContext& context_;
@@ -180,6 +182,14 @@ Checked GraphVerifier::type(ValueId id) const {
   return {};
 }
 
+Checked GraphVerifier::matrix(ValueId id) const {
+  if (graph_[id].kind != OpKind::matvec || context_.role == GraphRole::alone) return {};
+  const ValueId operand = graph_[id].operands[1];
+  if (graph_[root_of(graph_, operand)].kind == OpKind::weight && is_dense(graph_, operand)) return {};
+  return broken(17, fmt::format("{} reads the matrix {}", name(id), name(operand)), at(id),
+                "read a weight as it stands in memory, or use linear");
+}
+
 Checked GraphVerifier::run() {
   for (uint32_t i = 0; i < graph_.size(); ++i) SINTER_TRY(ids(ValueId{i}));
   SINTER_TRY(interface());
@@ -191,6 +201,7 @@ Checked GraphVerifier::run() {
     SINTER_TRY(shapes(id));
     SINTER_TRY(place_of_op(id));
     SINTER_TRY(op_class(graph_[id]) == OpClass::leaf ? leaf(id) : type(id));
+    SINTER_TRY(matrix(id));
   }
   return check_state_order(graph_, context_);
 }

@@ -69,10 +69,9 @@ class Materializer {
     return result_.add(std::move(op));
   }
 
-  /// A matvec reads its matrix, and an operand that is too long to be gathered, as they stand.
+  /// A matvec reads an operand as it stands that is too long to be gathered.
   ValueId matvec(Op op) {
-    ValueId &x = op.operands[0], &w = op.operands[1];
-    if (!is_dense(result_, w)) w = copy_for(op, w);
+    ValueId& x = op.operands[0];
     if (!is_matvec_operand(result_, x, symbols_)) x = copy_for(op, x);
     return result_.add(std::move(op));
   }

@@ -348,4 +348,30 @@ TEST_CASE("V16 readers stand before the writer") {
   breaks(itself.module, 16, "entry @e, %shift", "reads %next while it writes it");
 }
 
+TEST_CASE("V17 a matvec reads a weight as it stands in memory") {
+  const auto module = [](std::string_view matrix) {
+    auto parsed = parse_module(fmt::format(R"(module @m {{
+  weight %w : f16[16, 8] = file {{tensor = "t"}}
+  entry @e(%x: f16[2, 8], %m: f16[4, 8]) -> (%y) {{
+    {}
+    %y = linear %x, %matrix : f16[2, 4]
+  }}
+}}
+)",
+                                                 matrix),
+                                     "text");
+    REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message()));
+    Graph& graph = parsed->entries[0].graph;
+    Op& product = graph[graph.outputs[0]];
+    product.kind = OpKind::matvec;
+    product.attrs.set(AttrName::splits, int64_t{1});
+    return *parsed;
+  };
+  const std::string part = "%y (matvec) reads the matrix %matrix";
+  breaks(module("%matrix = slice %w {axis = 0, begin = 4, size = 4} : f16[4, 8]"), 17, "entry @e, %y", part);
+  breaks(module("%matrix = copy %m : f16[4, 8]"), 17, "entry @e, %y", part);
+  breaks(module("%matrix = reshape %m {dims = [4, 8]} : f16[4, 8]"), 17, "entry @e, %y", part);
+  holds(module("%matrix = slice %w {axis = 0, begin = 0, size = 4} : f16[4, 8]"));
+}
+
 }  // namespace sinter
