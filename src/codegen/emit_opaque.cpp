@@ -106,9 +106,6 @@ class OpaqueKernel {
         heads, kv_heads, tile, width, value_width, splits, aligned_,
         literal_code(number(AttrName::scale), DType::f32),
         literal_code(number(AttrName::softcap), DType::f32), window);
-    body_.before_wait = fmt::format(
-        "send_for_keys<Config>({}, {}, {}, {}, {});\n", keys, values, first, last,
-        size_code(SymExpr(group_[op_.operands[1]].type.dims[0]), parameters_, false));
     body_.text = fmt::format(
         "__shared__ AttentionShared<Config> shared;\n"
         "attention_few<Config>({}, {}, {}, {}, {}, y0, shared);\n",

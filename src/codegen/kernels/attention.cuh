@@ -123,38 +123,6 @@ SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, in
   }
 }
 
-// Sends for the keys and values that this block will read, into the second-level cache, while the
-// kernels ahead still run. Nothing is read for its value but the lengths, which may be of an earlier
-// step: they choose what is sent for, inside the cache's `rows`, and no more.
-template <typename Config, typename T>
-SINTER_DEVICE void send_for_keys(const T* keys, long long keys_stride, const T* values,
-                                 long long values_stride, const int* first, const int* last,
-                                 long long rows) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
-  using Sizes = AttentionSizes<Config>;
-  constexpr int key_bytes = Config::kWidth * static_cast<int>(sizeof(T));
-  constexpr int value_bytes = Config::kValueWidth * static_cast<int>(sizeof(T));
-  constexpr long long most = 128 * 1024 / (key_bytes + value_bytes);  // rows: a share of the cache
-  if constexpr (Config::kAligned && key_bytes % 16 == 0 && value_bytes % 16 == 0) {
-    const int rest = blockIdx.x / Sizes::splits % (Config::kKvHeads * Sizes::tiles);
-    if (rest % Sizes::tiles != 0) return;  // another tile of the same heads
-    const long long token = blockIdx.x / (Sizes::splits * Config::kKvHeads * Sizes::tiles);
-    const int kv_head = rest / Sizes::tiles;
-    const AttentionRange part = attention_part(
-        attention_range(first[token], last[token], Config::kWindow), Sizes::splits, blockIdx.x % Sizes::splits);
-    const long long count = part.count < most ? part.count : most;
-    for (long long i = threadIdx.x; i < 2 * count; i += Sizes::threads) {
-      const long long row = part.low + i / 2;
-      if (row < 0 || row >= rows) continue;
-      const T* from = i % 2 == 0 ? keys + row * keys_stride + kv_head * Config::kWidth
-                                 : values + row * values_stride + kv_head * Config::kValueWidth;
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
-                   "r"(i % 2 == 0 ? key_bytes : value_bytes));
-    }
-  }
-#endif
-}
-
 // Blocks: [token][tile][split], those of a token's tile a cluster. A block's threads: `lanes` lanes
 // for each stream.
 template <typename Config, typename T>
