@@ -148,8 +148,8 @@ TEST_CASE("a matvec's pieces divide a part of a row well") {
   CHECK(piece(4096, 2, 1) == 1024);
   CHECK(piece(4096, 4, 1) == 512);
   CHECK(piece(8, 2, 1) == 256);
-  CHECK(piece(2560, 2, 1) == 1280);   // two, not two and a half
-  CHECK(piece(9216, 2, 4) == 768);    // of a part of 2304, 9 steps: three of three
+  CHECK(piece(2560, 2, 1) == 1280);  // two, not two and a half
+  CHECK(piece(9216, 2, 4) == 768);   // of a part of 2304, 9 steps: three of three
 }
 
 TEST_CASE("units whose sums do not fit have no matvec") {
