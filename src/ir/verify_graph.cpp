@@ -185,9 +185,10 @@ Checked GraphVerifier::type(ValueId id) const {
 Checked GraphVerifier::matrix(ValueId id) const {
   if (graph_[id].kind != OpKind::matvec || context_.role == GraphRole::alone) return {};
   const ValueId operand = graph_[id].operands[1];
-  if (graph_[root_of(graph_, operand)].kind == OpKind::weight && is_dense(graph_, operand)) return {};
+  const OpKind root = graph_[root_of(graph_, operand)].kind;
+  if ((root == OpKind::weight || root == OpKind::input) && is_dense(graph_, operand)) return {};
   return broken(17, fmt::format("{} reads the matrix {}", name(id), name(operand)), at(id),
-                "read a weight as it stands in memory, or use linear");
+                "read a weight or an input as it stands in memory, or use linear");
 }
 
 Checked GraphVerifier::run() {

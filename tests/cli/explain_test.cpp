@@ -84,6 +84,23 @@ TEST_CASE("a residual and the norm after it share a kernel") {
   }
 }
 
+TEST_CASE("a decode step's products take neighbours along, and say what they cannot take") {
+  const auto why = [](const char* a, const char* b) {
+    const ProgramRun run = run_program({"explain", folder_of({"llama"}), "--phase", "decode", "--why", a, b});
+    CHECK(run.code == 0);
+    return run.out;
+  };
+  CHECK(why("l0.norm1", "l0.qkv").find("share a kernel: launch 0, embedding_rms_norm_matvec_") != std::string::npos);
+  CHECK(why("l0.mlp.gate_up", "l0.mlp.act").find("share a kernel: launch 5, rms_norm_matvec_silu_mul_") !=
+        std::string::npos);
+  CHECK(why("l0.res1", "l0.norm2")
+            .starts_with("l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
+                         "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
+  CHECK(why("l0.q_rot", "l0.qkv")
+            .starts_with("l0.q_rot and l0.qkv do not share a kernel: a block has a part of each row behind the "
+                         "product (anchor.part)\n  l0.q_rot of l0.qkv\n"));
+}
+
 TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
   for (const char* phase : {"prefill", "decode"}) {
     const std::vector<std::string> question = {"explain", folder_of({"qwen3"}), "--phase", phase,

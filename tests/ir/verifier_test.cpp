@@ -348,7 +348,7 @@ TEST_CASE("V16 readers stand before the writer") {
   breaks(itself.module, 16, "entry @e, %shift", "reads %next while it writes it");
 }
 
-TEST_CASE("V17 a matvec reads a weight as it stands in memory") {
+TEST_CASE("V17 a matvec reads a weight or an input as it stands in memory") {
   const auto module = [](std::string_view matrix) {
     auto parsed = parse_module(fmt::format(R"(module @m {{
   weight %w : f16[16, 8] = file {{tensor = "t"}}
@@ -370,7 +370,10 @@ TEST_CASE("V17 a matvec reads a weight as it stands in memory") {
   const std::string part = "%y (matvec) reads the matrix %matrix";
   breaks(module("%matrix = slice %w {axis = 0, begin = 4, size = 4} : f16[4, 8]"), 17, "entry @e, %y", part);
   breaks(module("%matrix = copy %m : f16[4, 8]"), 17, "entry @e, %y", part);
-  breaks(module("%matrix = reshape %m {dims = [4, 8]} : f16[4, 8]"), 17, "entry @e, %y", part);
+  breaks(module("%columns = reshape %m {dims = [8, 4]} : f16[8, 4]\n"
+                "    %matrix = transpose %columns {axes = [1, 0]} : f16[4, 8]"),
+         17, "entry @e, %y", part);
+  holds(module("%matrix = reshape %m {dims = [4, 8]} : f16[4, 8]"));
   holds(module("%matrix = slice %w {axis = 0, begin = 0, size = 4} : f16[4, 8]"));
 }
 

@@ -121,4 +121,42 @@ TEST_CASE("a device of few threads makes each simulate several lanes, or takes n
   CHECK_FALSE(schedule_rows(rows_of(1, 1, 1), {}, device).has_value());
 }
 
+TEST_CASE("a matvec's shared memory holds sums, operand and rings on every device") {
+  for (const char* name : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"}) {
+    CAPTURE(name);
+    const DeviceDescription device = *find_device(name);
+    for (int64_t rows : {1, 100, 4096, 22016, 128256})
+      for (int64_t splits : {1, 16})
+        for (int64_t tokens : {1, 8}) {
+          const auto config = schedule_matvec(rows, 1, 4096, 2, splits, tokens, device);
+          REQUIRE(config.has_value());
+          CHECK(config->blocks >= std::min(rows, device.multiprocessors));
+          CHECK(config->blocks <= rows);
+          const int64_t sums = ceil_div(rows, config->blocks) * splits * tokens * 4;
+          const int64_t ring = device.compute_capability >= 90 ? 64 * 1024 : 0;
+          CHECK(sums + config->operand_bytes + ring <= config->shared_bytes);
+          CHECK(config->shared_bytes < device.most_shared_bytes);
+          CHECK(config->piece % 256 == 0);
+        }
+  }
+}
+
+TEST_CASE("a matvec's pieces divide a part of a row well") {
+  const auto piece = [](int64_t length, int64_t bytes, int64_t splits) {
+    return schedule_matvec(4096, 1, length, bytes, splits, 1, *find_device("sm_90a"))->piece;
+  };
+  CHECK(piece(4096, 2, 1) == 1024);
+  CHECK(piece(4096, 4, 1) == 512);
+  CHECK(piece(8, 2, 1) == 256);
+  CHECK(piece(2560, 2, 1) == 1280);  // two, not two and a half
+  CHECK(piece(9216, 2, 4) == 768);   // of a part of 2304, 9 steps: three of three
+}
+
+TEST_CASE("units whose sums do not fit have no matvec") {
+  const DeviceDescription device = *find_device("sm_90a");
+  CHECK(schedule_matvec(128, 64, 8192, 2, 16, 8, device).has_value());
+  CHECK_FALSE(schedule_matvec(128, 128, 8192, 2, 16, 8, device).has_value());
+  CHECK(schedule_matvec(128, 128, 8192, 2, 16, 1, device).has_value());
+}
+
 }  // namespace sinter
