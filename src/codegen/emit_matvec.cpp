@@ -186,7 +186,7 @@ class MatvecKernel {
     body_.launch.shared_bytes = config_.shared_bytes;
     body_.launch.wanted_shared_bytes =
         SymExpr(config_.ring_bytes) + SymExpr(op().type.dims[0]) * SymExpr(config_.token_bytes);
-    body_.resident_blocks = 4;  // its two blocks, and those of the kernels beside it
+    body_.resident_blocks = 2;  // its own, and those of the kernels beside it
     return {};
   }
 

@@ -14,7 +14,7 @@ namespace sinter {
 
 constexpr int kMatvecLanes = 32;
 /// Rows and parts that one warp each works on; no more parts than warps of a block.
-constexpr int kMostMatvecSplits = 8;
+constexpr int kMostMatvecSplits = 16;
 /// Tokens that one reading of the matrix serves.
 constexpr int kMostMatvecTokens = 8;
 

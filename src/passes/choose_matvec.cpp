@@ -12,8 +12,8 @@ namespace {
 
 // The parts must not depend on the device that a plan is compiled for: its results would. Blocks of
 // the devices that this is tuned for, and warps of a block.
-constexpr int64_t kBlocks = 264;
-constexpr int64_t kWarps = 8;
+constexpr int64_t kBlocks = 132;
+constexpr int64_t kWarps = 16;
 // Chunks of a part that are worth a sum of their own: two accesses of a warp.
 constexpr int64_t kLeastPart = 2 * kMatvecLanes;
 // Bytes of an operand that is gathered from another order in memory, in shared memory.

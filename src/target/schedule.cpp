@@ -1,5 +1,7 @@
 #include "target/schedule.h"
 
+#include "ir/matvec_layout.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
@@ -21,13 +23,11 @@ constexpr int64_t kRowThreads = 128;
 constexpr int64_t kShortRowThreads = 256;
 
 // Shared memory of a matvec's block: static memory of the reductions in front and the system's own;
-// the sums, the warps' sums of two tiles; rings of so many bytes in flight, where the device has bulk
-// copies.
+// the sums, the warps' sums of two tiles; barriers and rings, where the device has bulk copies.
 constexpr int64_t kOtherBytes = 2048;
 constexpr int64_t kMostSumBytes = 32 * 1024;
-constexpr int64_t kTileBytes = 8 * 1024;
-constexpr int64_t kTilePieceBytes = 16 * 128 * 2;
-constexpr int64_t kLeastRingBytes = 65 * 1024;
+constexpr int64_t kTileBytes = 16 * 1024;
+constexpr int64_t kLeastRingBytes = 66 * 1024;
 
 // Rows that fill a device need no threads beyond those that keep its memory busy: with several
 // chunks in each, blocks are small, several share a multiprocessor, and one loads while another
@@ -120,8 +120,17 @@ RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int
   return config;
 }
 
+namespace {
+
+// Bulk copies, and shared memory that holds what is worth copying so. The kernel's text asks the same.
+bool has_rings(const DeviceDescription& device) {
+  return device.compute_capability >= 90 && device.compute_capability < 120;
+}
+
+}  // namespace
+
 int64_t matvec_operand_limit(const DeviceDescription& device) {
-  const int64_t ring = device.compute_capability >= 90 ? kLeastRingBytes : 0;
+  const int64_t ring = has_rings(device) ? kLeastRingBytes : 0;
   return device.most_shared_bytes - kOtherBytes - kMostSumBytes - kTileBytes - ring;
 }
 
@@ -130,9 +139,6 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
                                             const DeviceDescription& device) {
   constexpr int64_t kStep = 256;  // elements of a warp's access
   constexpr int64_t kPieceBytes = 2048;
-  // Blocks of a multiprocessor: one streams while another ends, or makes its operand ready. (One H200, a
-  // token of Pythia-2.8B: 1.93 ms; with one block of 16 warps 1.99.)
-  constexpr int64_t kBlocks = 2;
   MatvecConfig config;
   config.operand_bytes = matvec_operand_limit(device);
   // A piece divides a warp's part of a row well.
@@ -147,20 +153,33 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
   const auto sum_bytes = [&](int64_t blocks) {
     return ceil_div(results, blocks) * units * splits * tokens * int64_t{sizeof(float)};
   };
-  config.blocks = std::min(kBlocks * device.multiprocessors, results);
+  config.blocks = std::min(device.multiprocessors, results);
   while (sum_bytes(config.blocks) > kMostSumBytes && config.blocks < results)
     config.blocks = std::min(config.blocks + device.multiprocessors, results);
   if (sum_bytes(config.blocks) > kMostSumBytes) return std::nullopt;
-  // Not more than is of use: what is left of a multiprocessor lets the next kernel in.
-  constexpr int64_t kStages = 4;
-  const int64_t operand = length * element_bytes, sums = sum_bytes(config.blocks) / tokens;
-  const int64_t stage = config.warps * kTilePieceBytes;
-  config.token_bytes = kTileBytes + sums + operand;
-  config.ring_bytes = 2048 + kStages * config.warps * config.piece * element_bytes - kTileBytes;
-  // Several tokens: both blocks with shorter rings, where these hold a piece.
-  const int64_t most = device.most_shared_bytes - kOtherBytes, half = most / kBlocks;
-  const bool both = 2048 + kTileBytes + tokens * (sums + operand) + stage <= half;
-  config.shared_bytes = both ? half : most;
+  // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the rings'
+  // sizes for one token and for several, the larger.
+  const bool rings = has_rings(device);
+  const int64_t one = kMatvecStages * config.piece * element_bytes;
+  const int64_t several = 2 * kTileRows * kTilePiece * int64_t{2};
+  config.ring_bytes = kTileBytes + 2048 + (rings ? config.warps * std::max(one, several) : 0);
+  config.token_bytes = sum_bytes(config.blocks) / tokens + length * element_bytes;
+  config.shared_bytes = device.most_shared_bytes - kOtherBytes;
+  for (int64_t n = 1; rings && n <= tokens; ++n) {
+    const MatvecLayout layout = matvec_layout(
+        {.warps = static_cast<int>(config.warps),
+         .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
+         .splits = static_cast<int>(splits),
+         .tokens = static_cast<int>(n),
+         .operand_bytes = static_cast<int>(n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
+         .element_bytes = static_cast<int>(element_bytes),
+         .piece = static_cast<int>(config.piece),
+         .tiles = n > 1 && element_bytes == 2,
+         .ring = true});
+    const int64_t bytes = std::min(config.shared_bytes, config.ring_bytes + n * config.token_bytes);
+    if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < layout.together)
+      return std::nullopt;
+  }
   return config;
 }
 

@@ -60,12 +60,12 @@ RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int
 
 /// How a matvec kernel streams its matrix; codegen/kernels/matvec.cuh says what the fields mean.
 struct MatvecConfig {
-  int64_t warps = 8;
+  int64_t warps = 16;
   int64_t piece = 1024;  // elements
   int64_t shared_bytes = 0;             // the most of a block
   int64_t ring_bytes = 0, token_bytes = 0;  // what it wants: those, and these for each token
   int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory
-  int64_t blocks = 264;
+  int64_t blocks = 132;
 };
 /// Bytes of shared memory that a matvec's operand may take: what is left keeps enough of the matrix
 /// in flight.

@@ -1,6 +1,8 @@
 // Named devices, and the configurations of row kernels.
 #include "target/schedule.h"
 
+#include "ir/matvec_layout.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -133,12 +135,46 @@ TEST_CASE("a matvec's shared memory holds sums, operand and rings on every devic
           CHECK(config->blocks >= std::min(rows, device.multiprocessors));
           CHECK(config->blocks <= rows);
           const int64_t sums = ceil_div(rows, config->blocks) * splits * tokens * 4;
-          const int64_t ring = device.compute_capability >= 90 ? 64 * 1024 : 0;
+          const bool rings = device.compute_capability >= 90 && device.compute_capability < 120;
+          const int64_t ring = rings ? 64 * 1024 : 0;
           CHECK(sums + config->operand_bytes + ring <= config->shared_bytes);
           CHECK(config->shared_bytes < device.most_shared_bytes);
           CHECK(config->piece % 256 == 0);
         }
   }
+}
+
+TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp reads at once") {
+  const DeviceDescription device = *find_device("sm_90a");
+  for (int64_t length : {8, 64, 264, 2560, 4096, 11008, 16384})
+    for (int64_t bytes : {2, 4})
+      for (int64_t rows : {1, 31, 4096, 128256})
+        for (int64_t tokens = 1; tokens <= 8; ++tokens) {
+          CAPTURE(length);
+          CAPTURE(bytes);
+          CAPTURE(rows);
+          CAPTURE(tokens);
+          const auto config = schedule_matvec(rows, 1, length, bytes, 1, tokens, device);
+          REQUIRE(config.has_value());
+          const bool fits = tokens * length * bytes <= config->operand_bytes;
+          const MatvecLayout layout = matvec_layout(
+              {.warps = static_cast<int>(config->warps),
+               .rows = static_cast<int>(ceil_div(rows, config->blocks)),
+               .splits = 1,
+               .tokens = static_cast<int>(tokens),
+               .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
+               .element_bytes = static_cast<int>(bytes),
+               .piece = static_cast<int>(config->piece),
+               .tiles = tokens > 1 && bytes == 2,
+               .ring = true});
+          const int64_t wanted = std::min(config->shared_bytes,
+                                          config->ring_bytes + tokens * config->token_bytes);
+          const int stages = layout.stages(static_cast<int>(wanted), static_cast<int>(config->warps));
+          CHECK(stages >= layout.together);
+          CHECK(layout.rings + stages * config->warps * layout.slot <= wanted);
+          CHECK(layout.slot % 16 == 0);  // what bulk copies ask of addresses
+          CHECK(layout.rings % 16 == 0);
+        }
 }
 
 TEST_CASE("a matvec's pieces divide a part of a row well") {

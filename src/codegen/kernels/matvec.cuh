@@ -2,7 +2,7 @@
 // which the matrix can be read.
 //
 // A block has a run of neighbouring results, and streams the rows of the matrix that they need. On
-// sm_90 every warp streams through a ring of its own in shared memory, filled by bulk copies: they
+// sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled by bulk copies: they
 // start before the block waits for the kernels ahead of it, so that the matrix is on its way while
 // those still run and while the operand is made ready. Below that, warps load from memory as they go.
 //
@@ -11,13 +11,14 @@
 // number is congruent to its own, and the warps' sums are added in order; inside a piece the order is
 // the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as one.
 //
-// Shared memory: the rings' barriers, the sums, the warps' sums of a tile, the operand, the rings.
+// Shared memory: the rings' barriers, and what ir/matvec_layout.h says.
 #pragma once
 
+#include "ir/matvec_layout.h"
 #include "ir/matvec_order.h"
 #include "sinter/vector.cuh"
 
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
 #define SINTER_BULK_COPIES 1
 #endif
 #if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
@@ -37,10 +38,7 @@ namespace sinter {
 //   kOperandBytes       of shared memory, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
 
-constexpr int kMatvecStages = 4;               // the most pieces of a warp in flight
 constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at once
-constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
-constexpr int kTilePiece = 128;                // elements of each of a tile's rows in a piece
 
 // Eight elements, from shared memory or another place that the compiler sees.
 template <typename T>
@@ -151,7 +149,6 @@ class Matvec {
   static constexpr int kChunks = Config::kLength / 8;
   static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
-  static constexpr int kBarrierBytes = 8 * Config::kWarps * kMatvecStages;
   static constexpr bool kRing =
 #ifdef SINTER_BULK_COPIES
       true;
@@ -174,7 +171,6 @@ class Matvec {
   // operand serves both.
   static SINTER_DEVICE constexpr int rounded(int tokens) { return tokens == 1 ? 1 : kMostMatvecTokens; }
   static SINTER_DEVICE constexpr int rows_at_once(int tokens) { return tokens == 1 ? 1 : 2; }
-  static SINTER_DEVICE int aligned(int bytes) { return (bytes + 127) / 128 * 128; }
 
  public:
   SINTER_DEVICE Matvec(unsigned char* memory, const T* matrix, int tokens)
@@ -192,29 +188,22 @@ class Matvec {
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kPart ? Config::kLength - begin_ : kPart;
     tiles_ = kTiles && tokens > 1;
-    together_ = rows_at_once(tokens);
-    // Rows that are read at once have a piece each in flight: shorter pieces leave room for more.
-    constexpr int short_piece = 1024 / static_cast<int>(sizeof(T));
-    piece_ = tiles_ ? kTilePiece
-             : together_ == 1 || Config::kPiece < short_piece ? Config::kPiece
-                                                              : short_piece;
-
-    int at = kRing ? kBarrierBytes : 0;
-    parts_ = tiles_ ? 1 : Config::kSplits;
-    sums_ = reinterpret_cast<float*>(memory + at);
-    at = aligned(at + 4 * tokens * rows_ * parts_);
-    tile_sums_ = reinterpret_cast<float*>(memory + at);
-    if (tiles_) at += 2 * 4 * Config::kWarps * kTileRows * kTileTokens;
-    operand_ = reinterpret_cast<T*>(memory + at);
-    if (shared_operand(rounded(tokens)))
-      at = aligned(at + tokens * Config::kLength * static_cast<int>(sizeof(T)));
+    const MatvecLayout layout = matvec_layout(
+        {Config::kWarps, rows_, Config::kSplits, tokens,
+         shared_operand(rounded(tokens)) ? Config::kLength * static_cast<int>(sizeof(T)) : 0,
+         static_cast<int>(sizeof(T)), Config::kPiece, tiles_, kRing});
+    together_ = layout.together;
+    piece_ = layout.piece;
+    parts_ = layout.parts;
+    sums_ = reinterpret_cast<float*>(memory + layout.sums);
+    tile_sums_ = reinterpret_cast<float*>(memory + layout.tile_sums);
+    operand_ = reinterpret_cast<T*>(memory + layout.operand);
 #ifdef SINTER_BULK_COPIES
-    slot_ = piece_ * static_cast<int>(sizeof(T)) * (tiles_ ? kTileRows : 1);
+    slot_ = layout.slot;
     int bytes;
     asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
-    stages_ = (bytes - at) / (slot_ * Config::kWarps);
-    if (stages_ > kMatvecStages) stages_ = kMatvecStages;
-    ring_ = memory + at + warp_ * stages_ * slot_;
+    stages_ = layout.stages(bytes, Config::kWarps);
+    ring_ = memory + layout.rings + warp_ * stages_ * slot_;
     barriers_ = address(memory) + 8 * warp_ * kMatvecStages;
     next_.piece = tiles_ ? warp_ : 0;
 #endif

@@ -1,0 +1,57 @@
+// Where a matvec's block keeps what in its shared memory: the same text for the kernel, and for the
+// schedule that sees to it that everything fits.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+namespace sinter {
+
+constexpr int kMatvecStages = 4;  // the most pieces of a warp in flight
+constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
+constexpr int kTilePiece = 128;                 // elements of each of a tile's rows in a piece
+constexpr int kMatvecAlignment = 128;           // bytes
+
+/// What a kernel's text fixes, and the tokens of a launch.
+struct MatvecShape {
+  int warps, rows, splits, tokens;  // rows of the block; parts of a row
+  int operand_bytes;                // of a token in shared memory; 0: it stays where it is
+  int element_bytes, piece;         // piece: elements, of one token
+  bool tiles, ring;                 // several tokens go through tensor cores; pieces are copied
+};
+
+/// Offsets into shared memory, in bytes.
+struct MatvecLayout {
+  int together;  // rows that a warp reads at once, each from a piece of its own
+  int piece;     // elements of a row in a piece
+  int slot;      // bytes of a piece's place
+  int parts;     // sums of a row and token
+  int sums, tile_sums, operand, rings;
+  /// Pieces of a warp that fit `bytes` of shared memory; at least `together` are needed.
+  SINTER_DEVICE constexpr int stages(int bytes, int warps) const {
+    const int fit = bytes > rings ? (bytes - rings) / (slot * warps) : 0;
+    return fit < kMatvecStages ? fit : kMatvecStages;
+  }
+};
+
+SINTER_DEVICE constexpr int matvec_aligned(int bytes) {
+  return (bytes + kMatvecAlignment - 1) / kMatvecAlignment * kMatvecAlignment;
+}
+
+SINTER_DEVICE constexpr MatvecLayout matvec_layout(const MatvecShape& shape) {
+  // Rows that are read at once have a piece each in flight: shorter pieces leave room for more.
+  const int short_piece = 1024 / shape.element_bytes;
+  MatvecLayout layout{};
+  layout.together = shape.tokens == 1 || shape.tiles ? 1 : 2;
+  layout.piece = shape.tiles                                          ? kTilePiece
+                 : layout.together == 1 || shape.piece < short_piece ? shape.piece
+                                                                      : short_piece;
+  layout.slot = layout.piece * shape.element_bytes * (shape.tiles ? kTileRows : 1);
+  layout.parts = shape.tiles ? 1 : shape.splits;
+  layout.sums = shape.ring ? 8 * shape.warps * kMatvecStages : 0;
+  layout.tile_sums = matvec_aligned(layout.sums + 4 * shape.tokens * shape.rows * layout.parts);
+  layout.operand = layout.tile_sums + (shape.tiles ? 2 * 4 * shape.warps * kTileRows * kTileTokens : 0);
+  layout.rings = matvec_aligned(layout.operand + shape.tokens * shape.operand_bytes);
+  return layout;
+}
+
+}  // namespace sinter
