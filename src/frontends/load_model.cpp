@@ -62,7 +62,7 @@ Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source
 void adopt_spellings(WeightMap& map, const TensorSource& source) {
   const std::vector<std::string> names = source.names();
   for (const auto& [usual, old] : map.spellings) {
-    if (llvm::none_of(names, [&](const std::string& name) { return name.ends_with(old); }))
+    if (llvm::none_of(names, [&, &ending = old](const std::string& name) { return name.ends_with(ending); }))
       continue;
     for (auto& [weight, rule] : map.rules)
       if (rule.tensor.ends_with(usual))
