@@ -112,8 +112,8 @@ class MatvecKernel {
     std::string text = one.text;
     if (most > 1) {
       SINTER_LET(several, rows_at_once(kMostMatvecTokens));
-      text = fmt::format("if ({} == 1) {{\n{}}} else {{\n{}}}\n", tokens(), indented(one.text),
-                         indented(several.text));
+      text = fmt::format("if ({0} == 1) {{\n{1}}} else if ({0} > 1) {{\n{2}}}\n", tokens(),
+                         indented(one.text), indented(several.text));
     }
     front_ = fmt::format("{{\nusing namespace front;\n{}{}__syncthreads();\n}}\n", results, text);
     return {};

@@ -129,6 +129,17 @@ std::optional<Verdict> FusionState::behind(const Question& q,
         return refuse(Reason::anchor_part, fmt::format("{} of {}", name(reader), name(anchor)));
     }
   }
+  // What neither takes the sums nor helps those that do would only wait for the product.
+  llvm::SmallVector<ValueId, 8> takers = {anchor}, useful;
+  for (ValueId member : members)
+    if (llvm::any_of(facts_[member.index].reads,
+                     [&](const Read& read) { return llvm::is_contained(takers, read.root); }))
+      takers.push_back(member);
+  for (ValueId taker : takers) llvm::append_range(useful, up_to(taker, members));
+  for (ValueId member : members)
+    if (!llvm::is_contained(useful, member))
+      return refuse(Reason::anchor_part,
+                    fmt::format("{} does not need {}", name(member), name(anchor)));
   const bool leaves =
       is_output_[anchor.index] || llvm::any_of(users_[anchor.index], [&](ValueId user) {
         return !llvm::is_contained(members, user);

@@ -48,6 +48,7 @@ TEST_CASE("every field survives") {
                    5,
                    96,
                    100000,
+                   SymExpr(Dim(SymbolId{0})) * SymExpr(64) + SymExpr(32),
                    4};
   auto& gemm = std::get<GemmStep>(before.entries[0].steps[2].run);
   gemm.loops.push_back({1, 2, 3, 64});
@@ -65,6 +66,7 @@ TEST_CASE("every field survives") {
   CHECK(read.launch.items_per_block == 5);
   CHECK(read.launch.threads == 96);
   CHECK(read.launch.shared_bytes == 100000);
+  CHECK(read.launch.wanted_shared_bytes == kernel.launch.wanted_shared_bytes);
   CHECK(read.launch.cluster == 4);
   CHECK(print_graph(read.group, after->symbols) == print_graph(kernel.group, before.symbols));
   CHECK(after->kernels[2].appends == before.kernels[2].appends);

@@ -18,15 +18,15 @@ namespace behind {
 struct Config {
   using Element = bf16;
   static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kSplits = 1, kTokens = 8;
-  static constexpr int kPiece = 1024, kWarps = 16, kBytes = 230400, kOperandBytes = 131072;
+  static constexpr int kPiece = 1024, kWarps = 16, kOperandBytes = 113664;
   static constexpr bool kDirect = false;
 };
 using Product = Matvec<Config>;
 
 namespace front {
 }
-extern "C" __global__ void __launch_bounds__(512)
-rms_norm_matvec_silu_mul_2270d760(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, bf16* __restrict__ y0, long long n0) {
+extern "C" __global__ void __launch_bounds__(512, 2)
+rms_norm_matvec_silu_mul_a2e65e74(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, bf16* __restrict__ y0, long long n0) {
   let_next_launch();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));
@@ -36,9 +36,10 @@ rms_norm_matvec_silu_mul_2270d760(const bf16* __restrict__ x0, const bf16* __res
   {
   using namespace front;
   const auto y0 = product.operand();
-  const int thread = threadIdx.x;
-  for (long long row = 0; row < static_cast<int>(n0); ++row) {
+  if (static_cast<int>(n0) == 1) {
     __shared__ float shared[16];
+    const int thread = threadIdx.x;
+    const long long row = 0;
     Lanes<Sum, 1> lanes0;
     Packed<bf16> k0[1];
     Packed<bf16> k1[1];
@@ -69,8 +70,44 @@ rms_norm_matvec_silu_mul_2270d760(const bf16* __restrict__ x0, const bf16* __res
       }
       store_chunk(y0 + row * 4096 + i, o0);
     }
-    __syncthreads();
+  } else if (static_cast<int>(n0) > 1) {
+    __shared__ float shared[128];
+    const int thread = threadIdx.x % 64;
+    const long long own_row = 0 * 8ll + threadIdx.x / 64;
+    const bool live = own_row < n0;
+    const long long row = live ? own_row : n0 - 1;
+    Lanes<Sum, 8> lanes0;
+    Packed<bf16> k0[8];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const int i = 8 * (thread + 64 * j);
+      load_chunk(k0[j], x0 + row * 4096 + i);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const float v0 = math::mul(k0[j][e], k0[j][e]);
+        lanes0.take(j % 8, v0);
+      }
+    }
+    const float s0 = reduce_row<64>(lanes0, shared);
+    const float v1 = math::div(s0, 0x1p+12f);
+    const float v2 = math::add(v1, 0x1.4f8b58p-17f);
+    const float v3 = math::rsqrt(v2);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const int i = 8 * (thread + 64 * j);
+      float v6[8];
+      load_chunk(v6, x1 + i);
+      float o0[8];
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const float v4 = math::mul(k0[j][e], v3);
+        const float v5 = round_bf16(v4);
+        o0[e] = math::mul(v5, v6[e]);
+      }
+      if (live) store_chunk(y0 + row * 4096 + i, o0);
+    }
   }
+  __syncthreads();
   }
   const auto x3 = product.run();
   {
