@@ -16,14 +16,13 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kThreads = 256;
-// Elements that a device has a thread for each: no more of them take their time, so that elements that
-// must be loaded one by one need not share a thread, where they would wait for each other.
+// Elements that a device has a thread for each: no more of them take their time, so that elements
+// that must be loaded one by one need not share a thread, where they would wait for each other.
 constexpr int64_t kFewElements = 1 << 17;
 
 /// Chunks of a stage, as code.
 std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
-  if (width.is_constant())
-    return fmt::format("{}", ceil_div(width.constant(), 8));
+  if (width.is_constant()) return fmt::format("{}", ceil_div(width.constant(), 8));
   if (const auto exact = width.divide_exactly(SymExpr(8))) return space.size_code(*exact, false);
   return fmt::format("({} + 7) / 8", space.size_code(width));
 }
@@ -56,7 +55,8 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
     std::string text;
     if (!stage.axes.empty()) {
       text = fmt::format("const {0} i = static_cast<{0}>({1}{2});\n", space.index_type(stage),
-                         begin.empty() ? "item" : fmt::format("(item - {})", begin), single ? "" : " * 8");
+                         begin.empty() ? "item" : fmt::format("(item - {})", begin),
+                         single ? "" : " * 8");
       if (!whole && !single)
         text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
                             space.size_code(stage.width));
@@ -65,8 +65,9 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
     text += branch.text + chunk;
 
     const std::string end = fmt::format("end{}", s);
-    ends += fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
-                        single ? space.size_code(stage.width, false) : chunks_code(space, stage.width));
+    ends +=
+        fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
+                    single ? space.size_code(stage.width, false) : chunks_code(space, stage.width));
     branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", end,
                             indented(text));
     begin = end;
@@ -75,8 +76,8 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
   }
   body.globals = values.globals();
   if (!branches.empty())
-    body.text = fmt::format("const long long item = {} * {}ll + threadIdx.x;\n{}{}\n",
-                            block.number, threads, ends, branches);
+    body.text = fmt::format("const long long item = {} * {}ll + threadIdx.x;\n{}{}\n", block.number,
+                            threads, ends, branches);
   body.launch.rows = 1;
   body.launch.threads = threads;
   if (elements.is_constant()) {

@@ -1,5 +1,5 @@
-// A group around a matvec: what stands in front of it makes the operand's rows in the shared memory of
-// every block, what stands behind it takes the block's sums, element by element.
+// A group around a matvec: what stands in front of it makes the operand's rows in the shared memory
+// of every block, what stands behind it takes the block's sums, element by element.
 //
 //   const Product product(memory, x2, n0);
 //   product.start();                        the matrix is on its way
@@ -8,8 +8,8 @@
 //   const auto x3 = product.run();                         x3: the sums, a value like others
 //   for (item ...) { ... store(y1 + ..., ...) }
 //
-// Both parts are written by the emitters of row and element kernels, for graphs of their own: one ends
-// with the operand, the other begins with the sums as one more input.
+// Both parts are written by the emitters of row and element kernels, for graphs of their own: one
+// ends with the operand, the other begins with the sums as one more input.
 #include <llvm/ADT/STLExtras.h>
 
 #include "codegen/emit_kernel_body.h"
@@ -68,7 +68,8 @@ class MatvecKernel {
         "Product product(memory, {}, {});\n"
         "product.start();\n",
         input(root_of(group_, op().operands[1])), tokens());
-    body_.text = outputs + front_ + fmt::format("const auto x{} = product.run();\n", group_.inputs.size()) + behind_;
+    body_.text = outputs + front_ +
+                 fmt::format("const auto x{} = product.run();\n", group_.inputs.size()) + behind_;
     return std::move(body_);
   }
 
@@ -137,8 +138,8 @@ class MatvecKernel {
     }
     SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
     if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is_constant())
-      return fail("what stands behind a matvec is no row of elements", {}, "compute the ops in separate kernels",
-                  ExitCode::internal_error);
+      return fail("what stands behind a matvec is no row of elements", {},
+                  "compute the ops in separate kernels", ExitCode::internal_error);
     width_ = form.stages[0].width.constant();
     LoopSpace space(form, symbols_, parameters_);
     ValueEmitter values(form, space);
@@ -150,7 +151,8 @@ class MatvecKernel {
     add_globals("behind", values.globals());
     behind_ = fmt::format(
         "{{\nusing namespace behind;\n{}"
-        "for (int item = threadIdx.x; item < product.count() * {}; item += blockDim.x) {{\n{}}}\n}}\n",
+        "for (int item = threadIdx.x; item < product.count() * {}; item += blockDim.x) "
+        "{{\n{}}}\n}}\n",
         results, tokens(),
         indented("const long long row = item / product.count();\n"
                  "const int i = product.first() + item % product.count();\n" +
@@ -163,18 +165,21 @@ class MatvecKernel {
     const int64_t rows = matrix.dims[0].constant(), length = matrix.dims[1].constant();
     const int64_t splits = op().attrs.get<int64_t>(AttrName::splits);
     const int64_t most = SymExpr(op().type.dims[0]).upper_bound(symbols_);
-    const auto config = schedule_matvec(rows, rows / width_, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
-                                        splits, most, device_);
+    const auto config =
+        schedule_matvec(rows, rows / width_, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
+                        splits, most, device_);
     const bool fits = direct() || most * length * static_cast<int64_t>(size_bytes(matrix.dtype)) <=
                                       (config ? config->operand_bytes : 0);
     if (!config || !fits)
-      return fail(fmt::format("a matvec of {} rows of {} does not fit the shared memory of {}", rows, length, device_.name),
+      return fail(fmt::format("a matvec of {} rows of {} does not fit the shared memory of {}",
+                              rows, length, device_.name),
                   {}, "compute the ops in separate kernels", ExitCode::internal_error);
     config_ = *config;
     body_.globals += fmt::format(
         "struct Config {{\n"
         "  using Element = {};\n"
-        "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kSplits = {}, kTokens = {};\n"
+        "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kSplits = {}, kTokens = "
+        "{};\n"
         "  static constexpr int kPiece = {}, kWarps = {}, kOperandBytes = {};\n"
         "  static constexpr bool kDirect = {};\n"
         "}};\n"

@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-constexpr int kMatvecStages = 4;  // the most pieces of a warp in flight
+constexpr int kMatvecStages = 4;                // the most pieces of a warp in flight
 constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
 constexpr int kTilePiece = 128;                 // elements of each of a tile's rows in a piece
 constexpr int kMatvecAlignment = 128;           // bytes
@@ -42,14 +42,15 @@ SINTER_DEVICE constexpr MatvecLayout matvec_layout(const MatvecShape& shape) {
   const int short_piece = 1024 / shape.element_bytes;
   MatvecLayout layout{};
   layout.together = shape.tokens == 1 || shape.tiles ? 1 : 2;
-  layout.piece = shape.tiles                                          ? kTilePiece
+  layout.piece = shape.tiles                                         ? kTilePiece
                  : layout.together == 1 || shape.piece < short_piece ? shape.piece
-                                                                      : short_piece;
+                                                                     : short_piece;
   layout.slot = layout.piece * shape.element_bytes * (shape.tiles ? kTileRows : 1);
   layout.parts = shape.tiles ? 1 : shape.splits;
   layout.sums = shape.ring ? 8 * shape.warps * kMatvecStages : 0;
   layout.tile_sums = matvec_aligned(layout.sums + 4 * shape.tokens * shape.rows * layout.parts);
-  layout.operand = layout.tile_sums + (shape.tiles ? 2 * 4 * shape.warps * kTileRows * kTileTokens : 0);
+  layout.operand =
+      layout.tile_sums + (shape.tiles ? 2 * 4 * shape.warps * kTileRows * kTileTokens : 0);
   layout.rings = matvec_aligned(layout.operand + shape.tokens * shape.operand_bytes);
   return layout;
 }

@@ -48,8 +48,8 @@ void multiply_rows(const OpCall& call, std::byte* out) {
       T sum = 0;
       for (int64_t s = 0; s < splits; ++s) {
         const int64_t begin = std::min(s * part, chunks), end = std::min(begin + part, chunks);
-        const T own = part_sum(w + m * length + begin * kChunk, x + n * length + begin * kChunk,
-                               end - begin);
+        const T own =
+            part_sum(w + m * length + begin * kChunk, x + n * length + begin * kChunk, end - begin);
         sum = s == 0 ? own : sum + own;
       }
       sums[m] = bias != nullptr ? sum + bias[m] : sum;

@@ -1,11 +1,11 @@
 #include "target/schedule.h"
 
-#include "ir/matvec_layout.h"
-
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
 #include <bit>
+
+#include "ir/matvec_layout.h"
 
 namespace sinter {
 namespace {
@@ -122,7 +122,8 @@ RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int
 
 namespace {
 
-// Bulk copies, and shared memory that holds what is worth copying so. The kernel's text asks the same.
+// Bulk copies, and shared memory that holds what is worth copying so. The kernel's text asks the
+// same.
 bool has_rings(const DeviceDescription& device) {
   return device.compute_capability >= 90 && device.compute_capability < 120;
 }
@@ -157,8 +158,8 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
   while (sum_bytes(config.blocks) > kMostSumBytes && config.blocks < results)
     config.blocks = std::min(config.blocks + device.multiprocessors, results);
   if (sum_bytes(config.blocks) > kMostSumBytes) return std::nullopt;
-  // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the rings'
-  // sizes for one token and for several, the larger.
+  // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the
+  // rings' sizes for one token and for several, the larger.
   const bool rings = has_rings(device);
   const int64_t one = kMatvecStages * config.piece * element_bytes;
   const int64_t several = 2 * kTileRows * kTilePiece * int64_t{2};
@@ -171,7 +172,8 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
          .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
          .splits = static_cast<int>(splits),
          .tokens = static_cast<int>(n),
-         .operand_bytes = static_cast<int>(n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
+         .operand_bytes = static_cast<int>(
+             n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
          .element_bytes = static_cast<int>(element_bytes),
          .piece = static_cast<int>(config.piece),
          .tiles = n > 1 && element_bytes == 2,

@@ -1,11 +1,11 @@
 // Named devices, and the configurations of row kernels.
 #include "target/schedule.h"
 
-#include "ir/matvec_layout.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
+
+#include "ir/matvec_layout.h"
 
 namespace sinter {
 namespace {
@@ -157,19 +157,20 @@ TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp
           const auto config = schedule_matvec(rows, 1, length, bytes, 1, tokens, device);
           REQUIRE(config.has_value());
           const bool fits = tokens * length * bytes <= config->operand_bytes;
-          const MatvecLayout layout = matvec_layout(
-              {.warps = static_cast<int>(config->warps),
-               .rows = static_cast<int>(ceil_div(rows, config->blocks)),
-               .splits = 1,
-               .tokens = static_cast<int>(tokens),
-               .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
-               .element_bytes = static_cast<int>(bytes),
-               .piece = static_cast<int>(config->piece),
-               .tiles = tokens > 1 && bytes == 2,
-               .ring = true});
-          const int64_t wanted = std::min(config->shared_bytes,
-                                          config->ring_bytes + tokens * config->token_bytes);
-          const int stages = layout.stages(static_cast<int>(wanted), static_cast<int>(config->warps));
+          const MatvecLayout layout =
+              matvec_layout({.warps = static_cast<int>(config->warps),
+                             .rows = static_cast<int>(ceil_div(rows, config->blocks)),
+                             .splits = 1,
+                             .tokens = static_cast<int>(tokens),
+                             .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
+                             .element_bytes = static_cast<int>(bytes),
+                             .piece = static_cast<int>(config->piece),
+                             .tiles = tokens > 1 && bytes == 2,
+                             .ring = true});
+          const int64_t wanted =
+              std::min(config->shared_bytes, config->ring_bytes + tokens * config->token_bytes);
+          const int stages =
+              layout.stages(static_cast<int>(wanted), static_cast<int>(config->warps));
           CHECK(stages >= layout.together);
           CHECK(layout.rings + stages * config->warps * layout.slot <= wanted);
           CHECK(layout.slot % 16 == 0);  // what bulk copies ask of addresses

@@ -2,14 +2,16 @@
 // which the matrix can be read.
 //
 // A block has a run of neighbouring results, and streams the rows of the matrix that they need. On
-// sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled by bulk copies: they
-// start before the block waits for the kernels ahead of it, so that the matrix is on its way while
-// those still run and while the operand is made ready. Below that, warps load from memory as they go.
+// sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled by bulk
+// copies: they start before the block waits for the kernels ahead of it, so that the matrix is on
+// its way while those still run and while the operand is made ready. Elsewhere warps load from
+// memory as they go.
 //
-// One token: a warp takes a row, or a part of one, at a time, in the stated order. Several tokens of
-// two-byte types: warps take tiles of 16 rows through tensor cores, each the pieces of a row whose
-// number is congruent to its own, and the warps' sums are added in order; inside a piece the order is
-// the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as one.
+// One token: a warp takes a row, or a part of one, at a time, in the stated order. Several tokens
+// of two-byte types: warps take tiles of 16 rows through tensor cores, each the pieces of a row
+// whose number is congruent to its own, and the warps' sums are added in order; inside a piece the
+// order is the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as
+// one.
 //
 // Shared memory: the rings' barriers, and what ir/matvec_layout.h says.
 #pragma once
@@ -69,15 +71,15 @@ SINTER_DEVICE void read_chunk(float (&out)[8], const float* p) {
 
 #ifdef SINTER_TENSOR_CORES
 // sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens (mma.m16n8k16).
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1, unsigned a2,
-                                 unsigned a3, unsigned b0, unsigned b1) {
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1,
+                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const bf16*, unsigned a0, unsigned a1, unsigned a2,
-                                 unsigned a3, unsigned b0, unsigned b1) {
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const bf16*, unsigned a0, unsigned a1,
+                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
@@ -107,7 +109,8 @@ SINTER_DEVICE void store_chunk(SharedRows<T> p, const float (&in)[8]) {
   } else {
 #pragma unroll
     for (int k = 0; k < 2; ++k)
-      reinterpret_cast<float4*>(p.at)[k] = make_float4(in[4 * k], in[4 * k + 1], in[4 * k + 2], in[4 * k + 3]);
+      reinterpret_cast<float4*>(p.at)[k] =
+          make_float4(in[4 * k], in[4 * k + 1], in[4 * k + 2], in[4 * k + 3]);
   }
 }
 template <typename T, typename Element>
@@ -167,9 +170,11 @@ class Matvec {
 #else
       false;
 #endif
-  // Tokens that one reading serves, and rows that a warp reads at once, so that what it reads of the
-  // operand serves both.
-  static SINTER_DEVICE constexpr int rounded(int tokens) { return tokens == 1 ? 1 : kMostMatvecTokens; }
+  // Tokens that one reading serves, and rows that a warp reads at once, so that what it reads of
+  // the operand serves both.
+  static SINTER_DEVICE constexpr int rounded(int tokens) {
+    return tokens == 1 ? 1 : kMostMatvecTokens;
+  }
   static SINTER_DEVICE constexpr int rows_at_once(int tokens) { return tokens == 1 ? 1 : 2; }
 
  public:
@@ -246,7 +251,7 @@ class Matvec {
   SINTER_DEVICE MatvecSums<Config> run() {
     if (tokens_ == 1) {
       run_rows<1>();
-    } else if constexpr (Config::kTokens > 1) {
+    } else if (Config::kTokens > 1 && tokens_ > 1) {
 #ifdef SINTER_TENSOR_CORES
       if constexpr (kTiles)
         run_tiles();
@@ -282,9 +287,10 @@ class Matvec {
     return static_cast<unsigned>(__cvta_generic_to_shared(p));
   }
   SINTER_DEVICE void expect(int stage, int bytes) const {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barriers_ + 8 * stage),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barriers_ + 8 * stage),
+        "r"(bytes)
+        : "memory");
   }
   // The matrix is read once: what else the cache holds should outlive it.
   SINTER_DEVICE void copy(unsigned to, const T* from, int bytes, int stage) const {
@@ -320,7 +326,9 @@ class Matvec {
   struct Cursor {
     int first = 0, row = 0, piece = 0;
   };
-  SINTER_DEVICE const T* place(const Cursor& at) const { return place(at.first + at.row, at.piece); }
+  SINTER_DEVICE const T* place(const Cursor& at) const {
+    return place(at.first + at.row, at.piece);
+  }
   SINTER_DEVICE int bytes_of(const Cursor& at) const {
     const int left = length_ - at.piece * piece_;
     return (left < piece_ ? left : piece_) * static_cast<int>(sizeof(T));
@@ -349,7 +357,8 @@ class Matvec {
     unsigned done = 0;
     while (done == 0)
       asm volatile(
-          "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+          "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, "
+          "1, 0, p;\n}"
           : "=r"(done)
           : "r"(barrier), "r"(phase_)
           : "memory");
@@ -420,7 +429,8 @@ class Matvec {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (r >= have) continue;
-        const int at = sum_of_row(warp_ / Config::kSplits + (k + r) * kGroups) + warp_ % Config::kSplits;
+        const int at =
+            sum_of_row(warp_ / Config::kSplits + (k + r) * kGroups) + warp_ % Config::kSplits;
 #pragma unroll
         for (int t = 0; t < tokens; ++t) {
 #pragma unroll
@@ -438,13 +448,15 @@ class Matvec {
     return i < length ? *reinterpret_cast<const uint4*>(row + i) : make_uint4(0, 0, 0, 0);
   }
   SINTER_DEVICE void run_tiles() {
-    // In a fragment a lane has the elements 2q, 2q + 1, 2q + 8, 2q + 9 of 16. Which of a row's elements
-    // those are is free, if it is the same for matrix and operand: two products take 8 neighbours.
+    // In a fragment a lane has the elements 2q, 2q + 1, 2q + 8, 2q + 9 of 16. Which of a row's
+    // elements those are is free, if it is the same for matrix and operand: two products take 8
+    // neighbours.
     const int row = lane_ / 4, q = lane_ % 4;
     const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * Config::kLength;
     for (int first = 0, tile = 0; first < rows_; first += kTileRows, tile ^= 1) {
       float sums[2][4] = {};
-      for (int begin = warp_ * kTilePiece; begin < Config::kLength; begin += Config::kWarps * kTilePiece) {
+      for (int begin = warp_ * kTilePiece; begin < Config::kLength;
+           begin += Config::kWarps * kTilePiece) {
         const int left = Config::kLength - begin, length = left < kTilePiece ? left : kTilePiece;
 #ifdef SINTER_BULK_COPIES
         const T* piece = wait();
@@ -490,10 +502,10 @@ class Matvec {
 
   const T* matrix_;
   int tokens_, first_, count_, warp_, lane_;
-  int rows_, mine_;           // matrix rows of the block, of this warp
-  int begin_, length_;        // this warp's part of a row
-  int together_, piece_;      // rows at once, elements of a piece
-  int parts_;                 // of a row's sum
+  int rows_, mine_;       // matrix rows of the block, of this warp
+  int begin_, length_;    // this warp's part of a row
+  int together_, piece_;  // rows at once, elements of a piece
+  int parts_;             // of a row's sum
   bool tiles_;
   float *sums_, *tile_sums_;
   T* operand_;
@@ -503,8 +515,8 @@ class Matvec {
   int stages_;
   Cursor next_;         // what is sent for next
   int next_stage_ = 0;  // and where to
-  int slot_;                                                            // bytes of a piece's place
-  int stage_ = 0;                                                       // what is taken next
+  int slot_;            // bytes of a piece's place
+  int stage_ = 0;       // what is taken next
   unsigned phase_ = 0;
 #endif
 };
