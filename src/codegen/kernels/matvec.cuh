@@ -251,13 +251,8 @@ class Matvec {
   SINTER_DEVICE MatvecSums<Config> run() {
     if (tokens_ == 1) {
       run_rows<1>();
-    } else if (Config::kTokens > 1 && tokens_ > 1) {
-#ifdef SINTER_TENSOR_CORES
-      if constexpr (kTiles)
-        run_tiles();
-      else
-#endif
-        run_rows<kMostMatvecTokens>();
+    } else if constexpr (Config::kTokens > 1) {
+      if (tokens_ > 1) run_several();
     }
     __syncthreads();
     return {sums_, first_, count_, parts_, 0};
@@ -370,6 +365,15 @@ class Matvec {
     return piece;
   }
 #endif
+
+  SINTER_DEVICE void run_several() {
+#ifdef SINTER_TENSOR_CORES
+    if constexpr (kTiles)
+      run_tiles();
+    else
+#endif
+      run_rows<kMostMatvecTokens>();
+  }
 
   static SINTER_DEVICE void read_matrix(float (&out)[8], const T* p) {
     if constexpr (kRing)
