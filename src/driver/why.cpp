@@ -88,6 +88,7 @@ std::string why_text(const Why& why) {
     text = fmt::format("{} and {} share a kernel{}: {}\n", d.a, d.b,
                        horizontal ? ", each in blocks of its own" : "",
                        where(why.kernel_a, why.step_a));
+    if (!d.detail.empty()) text += fmt::format("  {}\n", printable(d.detail, 1000));
   } else {
     text = fmt::format("{} and {} do not share a kernel: {} ({})\n", d.a, d.b, d.text, d.reason);
     if (!d.detail.empty()) text += fmt::format("  {}\n", printable(d.detail, 1000));

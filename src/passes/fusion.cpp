@@ -229,7 +229,12 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
   }
   if (grouping.group_of[a.index] == grouping.group_of[b.index]) {
     const bool same_rows = state->dag().find(a) == state->dag().find(b);
-    return {same_rows ? Reason::fused : Reason::fused_horizontal, "", {}, 0};
+    Verdict verdict{same_rows ? Reason::fused : Reason::fused_horizontal, "", {}, 0};
+    for (const LedgerEntry& entry : ledger)  // what there was to say when the kernel grew
+      if (entry.verdict.accepted() && !entry.verdict.detail.empty() &&
+          grouping.group_of[entry.a.index] == grouping.group_of[a.index])
+        verdict.detail = entry.verdict.detail;
+    return verdict;
   }
   for (const LedgerEntry& entry : ledger)
     if (!entry.verdict.accepted() &&

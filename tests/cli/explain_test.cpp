@@ -91,6 +91,7 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
     return run.out;
   };
   CHECK(why("l0.norm1", "l0.qkv").find("share a kernel: launch 0, embedding_rms_norm_matvec_") != std::string::npos);
+  CHECK(why("l0.norm2", "l0.mlp.gate_up").find("what stands in front of l0.mlp.gate_up is computed by each of its blocks, at most ") != std::string::npos);
   CHECK(why("l0.mlp.gate_up", "l0.mlp.act").find("share a kernel: launch 5, rms_norm_matvec_silu_mul_") !=
         std::string::npos);
   CHECK(why("l0.res1", "l0.norm2")
