@@ -19,6 +19,10 @@ struct MatvecShape {
   bool tiles, ring;                 // several tokens go through tensor cores; pieces are copied
 };
 
+/// Rows that a warp reads at once without tensor cores, so that what it reads of the operand serves
+/// all of them.
+SINTER_DEVICE constexpr int matvec_rows_at_once(int tokens) { return tokens == 1 ? 1 : 2; }
+
 /// Offsets into shared memory, in bytes.
 struct MatvecLayout {
   int together;  // rows that a warp reads at once, each from a piece of its own
@@ -41,7 +45,7 @@ SINTER_DEVICE constexpr MatvecLayout matvec_layout(const MatvecShape& shape) {
   // Rows that are read at once have a piece each in flight: shorter pieces leave room for more.
   const int short_piece = 1024 / shape.element_bytes;
   MatvecLayout layout{};
-  layout.together = shape.tokens == 1 || shape.tiles ? 1 : 2;
+  layout.together = shape.tiles ? 1 : matvec_rows_at_once(shape.tokens);
   layout.piece = shape.tiles                                         ? kTilePiece
                  : layout.together == 1 || shape.piece < short_piece ? shape.piece
                                                                      : short_piece;

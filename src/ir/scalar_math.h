@@ -8,8 +8,8 @@
 // (tests/ir/scalar_math_test.cpp lists the measured maxima). A NaN result has no particular
 // payload.
 //
-// Includes nothing: NVRTC compiles it as is. The polynomials are weighted minimax fits, their
-// coefficients rounded one at a time with the others fitted anew.
+// One file that includes nothing: NVRTC compiles it as is. The polynomials are weighted minimax
+// fits, their coefficients rounded one at a time with the others fitted anew.
 #pragma once
 
 #ifdef __CUDACC_RTC__

@@ -6,6 +6,7 @@
 #include "ir/matvec_order.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
+#include "target/schedule.h"
 
 namespace sinter {
 namespace {
@@ -19,20 +20,16 @@ constexpr int64_t kLeastPart = 2 * kMatvecLanes;
 // Bytes of an operand that is gathered from another order in memory, in shared memory.
 constexpr int64_t kMostGatheredBytes = 48 * 1024;
 
-int64_t upper_bound(Dim dim, llvm::ArrayRef<Symbol> symbols) {
-  return dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].high;
-}
-
 /// Parts of a row, a power of two: as few as leave hardly a warp idle. A block's rows are dealt to
 /// groups of `splits` warps, whose largest number of rows decides.
 int64_t splits_of(int64_t rows, int64_t chunks) {
-  const int64_t own = (rows + kBlocks - 1) / kBlocks;  // of a block
+  const int64_t own = ceil_div(rows, kBlocks);  // of a block
   int64_t best = 1;
   double best_time = INFINITY;
   for (int64_t splits = 1; splits <= kMostMatvecSplits; splits *= 2) {
     const int64_t part = matvec_part(chunks, static_cast<int>(splits));
     if (splits > 1 && part < kLeastPart) break;
-    const int64_t groups = kWarps / splits, rounds = (own + groups - 1) / groups;
+    const int64_t groups = kWarps / splits, rounds = ceil_div(own, groups);
     const double time = static_cast<double>(rounds * part);
     if (time < 0.97 * best_time) best = splits, best_time = time;
   }
@@ -42,7 +39,7 @@ int64_t splits_of(int64_t rows, int64_t chunks) {
 bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   if (op.kind != OpKind::linear) return false;
   const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
-  return x.rank() == 2 && upper_bound(x.dims[0], symbols) <= kMostMatvecTokens &&
+  return x.rank() == 2 && SymExpr(x.dims[0]).upper_bound(symbols) <= kMostMatvecTokens &&
          w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
          w.dims[0].constant() > 0 && graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
          is_dense(graph, op.operands[1]) && is_matvec_operand(graph, op.operands[0], symbols);
@@ -52,9 +49,9 @@ bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
 
 bool is_matvec_operand(const Graph& graph, ValueId x, llvm::ArrayRef<Symbol> symbols) {
   const TensorType& type = graph[x].type;
-  const int64_t bytes = upper_bound(type.dims[0], symbols) * type.dims[1].constant() *
-                        static_cast<int64_t>(size_bytes(type.dtype));
-  return is_dense(graph, x) || bytes <= kMostGatheredBytes;
+  const int64_t elements = volume(type.dims).upper_bound(symbols);
+  return is_dense(graph, x) ||
+         elements <= kMostGatheredBytes / static_cast<int64_t>(size_bytes(type.dtype));
 }
 
 bool choose_matvec(Module& module) {

@@ -27,6 +27,7 @@ constexpr int64_t kShortRowThreads = 256;
 constexpr int64_t kOtherBytes = 2048;
 constexpr int64_t kMostSumBytes = 32 * 1024;
 constexpr int64_t kTileBytes = 16 * 1024;
+constexpr int64_t kBarrierBytes = 2048;  // and what alignment takes
 constexpr int64_t kLeastRingBytes = 66 * 1024;
 
 // Rows that fill a device need no threads beyond those that keep its memory busy: with several
@@ -163,7 +164,7 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
   const bool rings = has_rings(device);
   const int64_t one = kMatvecStages * config.piece * element_bytes;
   const int64_t several = 2 * kTileRows * kTilePiece * int64_t{2};
-  config.ring_bytes = kTileBytes + 2048 + (rings ? config.warps * std::max(one, several) : 0);
+  config.ring_bytes = kTileBytes + kBarrierBytes + (rings ? config.warps * std::max(one, several) : 0);
   config.token_bytes = sum_bytes(config.blocks) / tokens + length * element_bytes;
   config.shared_bytes = device.most_shared_bytes - kOtherBytes;
   for (int64_t n = 1; rings && n <= tokens; ++n) {

@@ -90,10 +90,9 @@ SINTER_DEVICE int from_word(const int*, unsigned word) { return static_cast<int>
 SINTER_DEVICE unsigned to_word(float x) { return math::float_bits(x); }
 SINTER_DEVICE unsigned to_word(int x) { return static_cast<unsigned>(x); }
 
-// Two bytes an element: 8 in one access.
+// Two bytes an element: 8 in one access. `p` tells the type.
 template <typename T>
-SINTER_DEVICE void load_narrow(float (&out)[8], const T* p) {
-  const uint4 words = __ldg(reinterpret_cast<const uint4*>(p));
+SINTER_DEVICE void widen(float (&out)[8], const T* p, uint4 words) {
   const unsigned word[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
@@ -102,11 +101,19 @@ SINTER_DEVICE void load_narrow(float (&out)[8], const T* p) {
   }
 }
 template <typename T>
-SINTER_DEVICE void store_narrow(T* p, const float (&in)[8]) {
+SINTER_DEVICE uint4 narrow(const T* p, const float (&in)[8]) {
   unsigned word[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) word[k] = pack(p, in[2 * k], in[2 * k + 1]);
-  store_words(p, make_uint4(word[0], word[1], word[2], word[3]));
+  return make_uint4(word[0], word[1], word[2], word[3]);
+}
+template <typename T>
+SINTER_DEVICE void load_narrow(float (&out)[8], const T* p) {
+  widen(out, p, __ldg(reinterpret_cast<const uint4*>(p)));
+}
+template <typename T>
+SINTER_DEVICE void store_narrow(T* p, const float (&in)[8]) {
+  store_words(p, narrow(p, in));
 }
 SINTER_DEVICE void load_chunk(float (&out)[8], const f16* p) { load_narrow(out, p); }
 SINTER_DEVICE void load_chunk(float (&out)[8], const bf16* p) { load_narrow(out, p); }
