@@ -113,7 +113,9 @@ std::optional<Verdict> FusionState::behind(const Question& q,
       return refuse(Reason::anchor_part, name(reader));
     for (const Read& read : facts.reads) {
       if (!llvm::is_contained(q.members, read.root)) continue;
-      const bool own = !read.loaded && place_of(q, read) == Place::own_element;
+      // A row of one sum is no reader's own element unless the reader has one as well.
+      const bool own = !read.loaded && place_of(q, read) == Place::own_element &&
+                       (read.root != anchor || width == all);
       if (own && (read.root == anchor || llvm::is_contained(members, read.root))) continue;
       if (graph_[read.root].kind == OpKind::kv_append || read.loaded || read.root != anchor ||
           place_of(q, read) == Place::elsewhere)
