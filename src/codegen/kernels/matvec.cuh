@@ -299,7 +299,8 @@ class Matvec {
         }
         const int left = length_ - piece * piece_, length = left < piece_ ? left : piece_;
         const T* x = operand + begin_ + piece * piece_;
-#pragma unroll 4
+// Of several tokens the body is long as it is: copies of it would double the time to compile.
+#pragma unroll(tokens == 1 ? 4 : 1)
         for (int i = 8 * lane_; i < length; i += kMatvecStep) {
           float a[rows][8];
 #pragma unroll
