@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <set>
@@ -20,7 +21,7 @@ namespace sinter {
 namespace {
 
 struct Options {
-  uint64_t seed = 0, count = 1000, batch = 16, check_host = 0;
+  uint64_t seed = 0, count = 1000, batch = 8, check_host = 0;
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   int device = 0;
   std::string arch = "sm_90a";
@@ -77,13 +78,31 @@ class Differential {
     std::vector<std::thread> threads;
     for (uint64_t i = 0; i < std::min<uint64_t>(options_.threads, batches); ++i)
       threads.emplace_back([this] { work(); });
+    std::thread progress([this] { say_progress(); });
     for (std::thread& thread : threads) thread.join();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\n");
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    ended_.notify_one();
+    progress.join();
     return report(seconds.count());
   }
 
  private:
+  /// What is done: on a terminal a line that changes; in a file a line every half minute, so that a
+  /// run that is cut off has said how far it came.
+  void say_progress() {
+    const bool terminal = isatty(STDERR_FILENO) == 1;
+    const std::chrono::seconds pause(terminal ? 1 : 30);
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, pause, [this] { return over_; }))
+      fmt::print(stderr, "{}{} of {} graphs, {} failed{}", terminal ? "\r" : "", done_.load(),
+                 options_.count, failures_.size(), terminal ? "" : "\n");
+    if (terminal) fmt::print(stderr, "\n");
+  }
+
   void work() {
     std::optional<CaseRunner> runner;
     if (device_) {
@@ -119,8 +138,6 @@ class Differential {
       checked_ += runner && check_host;
       ++done_;
     }
-    if (isatty(STDERR_FILENO))
-      fmt::print(stderr, "\r{} of {} graphs", done_.load(), options_.count);
   }
 
   void add_kernels(llvm::ArrayRef<PlannedCase> cases) {
@@ -181,6 +198,8 @@ class Differential {
   std::atomic<double> planning_ = 0, running_ = 0;
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
   std::map<uint64_t, std::string> failures_;  // by seed
   std::string why_stopped_;
 };
