@@ -9,6 +9,8 @@ namespace {
 
 // Around the borders of chunks (8), warps (32) and lanes; odd; zero is added separately.
 constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 40, 64, 65, 100};
+// Most extents are of these: a run compiles a kernel once for all graphs that have it.
+constexpr int64_t kUsualExtents[] = {1, 8, 17, 32, 64};
 constexpr int64_t kLongExtents[] = {127, 128, 257, 300, 513, 1000};
 
 // Values are data: no name may reach generated text, and none of these may break it.
@@ -22,8 +24,8 @@ void fill_symbols(Case& result, Random& random) {
     made.low = low, made.high = high, made.multiple = multiple;
     return made;
   };
-  const int64_t low = random.chance(30) ? 0 : 1;
-  const int64_t most = random.chance(50) ? kFewTokens : 12;
+  const int64_t low = random.chance(25) ? 0 : 1;
+  const int64_t most = random.chance(30) ? kFewTokens : 12;
   result.module.symbols = {symbol("N", low, most, 1), symbol("K", 0, 64, 8),
                            symbol("M", 0, most, 1)};
   result.module.symbols[2].at_most = kTokens;
@@ -40,7 +42,7 @@ Case generate(uint64_t seed) {
   Random random(seed);
   fill_symbols(result, random);
   GraphGenerator generator(result, random.next());
-  generator.grow(static_cast<size_t>(random.between(10, 40)));
+  generator.grow(static_cast<size_t>(random.between(10, 32)));
   generator.choose_outputs();
   return result;
 }
@@ -49,9 +51,9 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
     : result_(result), random_(seed), builder_(graph_, result.module.symbols) {
   main_dtype_ = random_.pick(std::array{DType::f32, DType::f32, DType::f16, DType::bf16});
   const int64_t count = random_.between(1, 3);
-  for (int64_t i = 0; i < count; ++i) widths_.push_back(random_.pick(kExtents));
+  for (int64_t i = 0; i < count; ++i) widths_.push_back(any_extent());
   if (random_.chance(15)) widths_.push_back(random_.pick(kLongExtents));
-  rows_ = random_.chance(60) ? Dim(kTokens) : Dim(random_.pick(std::array{1, 2, 3, 5, 8}));
+  rows_ = random_.chance(75) ? Dim(kTokens) : Dim(mostly({1, 3, 8}, 1, 8));
   strange_names_ = random_.chance(5);
 }
 
@@ -65,12 +67,12 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::concat, 4},         {&GraphGenerator::copy, 2},
       {&GraphGenerator::generator, 3},      {&GraphGenerator::embedding, 2},
       {&GraphGenerator::append, 4},         {&GraphGenerator::linear, 4},
-      {&GraphGenerator::einsum, 4},         {&GraphGenerator::attention, 2},
-      {&GraphGenerator::attention_few, 2}, {&GraphGenerator::sample, 2},
+      {&GraphGenerator::einsum, 4},         {&GraphGenerator::attention, 1},
+      {&GraphGenerator::attention_few, 1}, {&GraphGenerator::sample, 1},
       {&GraphGenerator::rope, 2},           {&GraphGenerator::pre_norm_block, 3},
       {&GraphGenerator::post_norm_block, 2}, {&GraphGenerator::primitive_norm, 2},
       {&GraphGenerator::primitive_softmax, 2}, {&GraphGenerator::logits, 1},
-      {&GraphGenerator::old_and_new, 3},    {&GraphGenerator::linear_chain, 10},
+      {&GraphGenerator::old_and_new, 3},    {&GraphGenerator::linear_chain, 4},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;
@@ -214,7 +216,16 @@ Dim GraphGenerator::any_dim() {
   if (random_.chance(8)) return Dim(kKeys);
   if (random_.chance(5)) return Dim(kTokens);
   if (random_.chance(2)) return Dim(kSomeTokens);
-  return Dim(random_.chance(80) ? random_.pick(widths_) : random_.pick(kExtents));
+  return Dim(random_.chance(80) ? random_.pick(widths_) : any_extent());
+}
+
+int64_t GraphGenerator::any_extent() {
+  return random_.chance(92) ? random_.pick(kUsualExtents) : random_.pick(kExtents);
+}
+
+int64_t GraphGenerator::mostly(std::initializer_list<int64_t> usual, int64_t low, int64_t high) {
+  return random_.chance(90) ? random_.pick(std::vector<int64_t>(usual))
+                            : random_.between(low, high);
 }
 
 DType GraphGenerator::any_float() {

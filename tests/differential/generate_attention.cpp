@@ -6,48 +6,72 @@
 #include "differential/graph_generator.h"
 
 namespace sinter {
+namespace {
+
+/// What the kernel of an attention is compiled for.
+struct AttentionShape {
+  int64_t kv_heads, group, width, value_width, rows, splits, window;  // window 0: none
+  bool capped;
+};
+
+// Most attentions are of these: their kernel is long, and no neighbour is part of it.
+constexpr AttentionShape kUsualAttentions[] = {
+    {1, 1, 8, 8, 16, 1, 0, false}, {2, 1, 4, 4, 12, 2, 0, false},  {1, 3, 5, 3, 17, 7, 0, false},
+    {2, 2, 8, 12, 33, 8, 0, true}, {1, 2, 2, 1, 100, 3, 4, false}, {2, 3, 1, 8, 64, 2, 1, true},
+};
+
+}  // namespace
 
 /// A value of that type [rows, width]; sometimes columns of a wider one.
 ValueId GraphGenerator::columns(const TensorType& type) {
-  if (!random_.chance(30)) return value_of(type);
-  const int64_t width = type.dims[1].constant(), more = random_.between(1, 16);
+  if (!random_.chance(20)) return value_of(type);
+  const int64_t width = type.dims[1].constant(), more = mostly({3, 8}, 1, 16);
   const ValueId wide = value_of({type.dtype, {type.dims[0], Dim(width + more)}});
   return must(OpKind::slice, {wide},
               Attributes()
                   .set(AttrName::axis, int64_t{1})
-                  .set(AttrName::begin, random_.between(0, more))
+                  .set(AttrName::begin, mostly({more}, 0, more))
                   .set(AttrName::size, Dim(width)));
 }
 
-/// Operands and attributes of an attention over caches of so many rows.
-std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t rows) {
-  const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 3);
-  const int64_t width = random_.pick(std::array{1, 2, 4, 5, 8});
-  const int64_t value_width = random_.pick(std::array{1, 3, 4, 8, 12});
-  Attended made;
+/// Operands and attributes of an attention over caches of at most so many rows.
+std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t most_rows) {
+  AttentionShape shape = random_.pick(kUsualAttentions);
+  if (random_.chance(10)) {
+    shape = {random_.between(1, 2),
+             random_.between(1, 3),
+             random_.pick(std::array{1, 2, 4, 5, 8}),
+             random_.pick(std::array{1, 3, 4, 8, 12}),
+             random_.between(12, most_rows),
+             random_.pick(std::array{1, 2, 3, 7, 8}),
+             random_.chance(25) ? random_.between(1, 6) : 0,
+             random_.chance(25)};
+  }
+  const int64_t kv_heads = shape.kv_heads, heads = kv_heads * shape.group, width = shape.width;
+  const int64_t rows = std::min(shape.rows, most_rows);
+  Attended made{.operands = {}, .attrs = {}, .splits = shape.splits};
   made.operands = {columns({main_dtype_, {rows_, Dim(heads * width)}}),
                    columns({main_dtype_, {Dim(rows), Dim(kv_heads * width)}}),
-                   columns({main_dtype_, {Dim(rows), Dim(kv_heads * value_width)}})};
+                   columns({main_dtype_, {Dim(rows), Dim(kv_heads * shape.value_width)}})};
   const Value slot = slots(rows_, rows);
   if (!slot) return std::nullopt;
   made.operands.push_back(input({DType::i32, {rows_}}));
   made.operands.push_back(*slot);
   made.attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
   made.attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
-  if (random_.chance(25)) made.attrs.set(AttrName::softcap, 5.0);
-  if (random_.chance(25)) made.attrs.set(AttrName::window, random_.between(1, 6));
+  if (shape.capped) made.attrs.set(AttrName::softcap, 5.0);
+  if (shape.window > 0) made.attrs.set(AttrName::window, shape.window);
   return made;
 }
 
 void GraphGenerator::attention() {
-  if (auto made = attended(random_.between(12, 20)))
-    op(OpKind::attention, made->operands, std::move(made->attrs));
+  if (auto made = attended(20)) op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::attention_few() {
-  auto made = attended(random_.between(12, 100));
+  auto made = attended(100);
   if (!made) return;
-  made->attrs.set(AttrName::splits, int64_t{random_.pick(std::array{1, 2, 3, 7, 8})});
+  made->attrs.set(AttrName::splits, made->splits);
   op(OpKind::attention_few, made->operands, std::move(made->attrs));
 }
 

@@ -28,7 +28,7 @@ ValueId GraphGenerator::normalize(ValueId x) {
 ValueId GraphGenerator::rotate(ValueId x, int64_t heads) {
   const TensorType type = graph_[x].type;
   const int64_t width = type.dims[1].constant() / heads;
-  const int64_t rotary = random_.chance(70) ? width : 2 * random_.between(1, width / 2);
+  const int64_t rotary = random_.chance(70) ? width : 2 * mostly({1}, 1, width / 2);
   const Dims split{type.dims[0], Dim(heads), Dim(width)};
   const TensorType angle{type.dtype, {type.dims[0], Dim(rotary / 2)}};
   const ValueId parts = must(OpKind::reshape, {x}, Attributes().set(AttrName::dims, split));
@@ -42,7 +42,7 @@ ValueId GraphGenerator::rotate(ValueId x, int64_t heads) {
 }
 
 ValueId GraphGenerator::feed_forward(ValueId x) {
-  const int64_t width = graph_[x].type.dims[1].constant(), inner = random_.between(1, 24);
+  const int64_t width = graph_[x].type.dims[1].constant(), inner = mostly({5, 8, 24}, 1, 24);
   ValueId h = project(x, inner);
   if (random_.chance(50)) {
     h = must(OpKind::mul, {must(OpKind::silu, {h}), project(x, inner)});
@@ -92,7 +92,9 @@ ValueId GraphGenerator::between_linears(ValueId x) {
 
 // norm → linear → ... → linear: widths are whole chunks of 8 mostly, as models' are.
 void GraphGenerator::linear_chain() {
-  const auto width = [&] { return random_.chance(75) ? 8 * random_.between(1, 12) : random_.between(1, 70); };
+  const auto width = [&] {
+    return random_.chance(75) ? 8 * mostly({1, 4, 8, 12}, 1, 12) : mostly({3, 21, 45}, 1, 70);
+  };
   ValueId x = random_.chance(40) ? pick_rows() : value_of({main_dtype_, {rows_, Dim(width())}});
   if (graph_[x].type.dims[1].constant() > 128) return;
   const TensorType type = graph_[x].type;
@@ -109,7 +111,7 @@ void GraphGenerator::linear_chain() {
 ValueId GraphGenerator::attend(ValueId x) {
   const int64_t out = graph_[x].type.dims[1].constant();
   const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 2);
-  const int64_t width = 2 * random_.between(1, 4), rows = random_.between(12, 16);
+  const int64_t width = 2 * mostly({1, 4}, 1, 4), rows = mostly({12, 16}, 12, 16);
   ValueId q = project(x, heads * width), k = project(x, kv_heads * width);
   const ValueId v = project(x, kv_heads * width);
   if (random_.chance(60)) q = rotate(q, heads), k = rotate(k, kv_heads);
@@ -127,7 +129,7 @@ ValueId GraphGenerator::attend(ValueId x) {
 void GraphGenerator::pre_norm_block() {
   ValueId x = pick_rows();
   if (graph_[x].type.dims[1].constant() > 64) return;
-  if (random_.chance(60)) {
+  if (random_.chance(40)) {
     const ValueId y = attend(normalize(x));
     if (graph_[y].type == graph_[x].type) x = must(OpKind::add, {x, y});
   }
@@ -175,7 +177,7 @@ void GraphGenerator::primitive_softmax() {
 // A table that is both embedding and, transposed, the last projection.
 void GraphGenerator::logits() {
   const Dim width(random_.pick(widths_));
-  const ValueId table = weight({main_dtype_, {Dim(random_.between(2, 20)), width}});
+  const ValueId table = weight({main_dtype_, {Dim(mostly({3, 16}, 2, 20)), width}});
   const ValueId x = must(OpKind::embedding, {table, input({DType::i32, {rows_}})});
   must(OpKind::linear, {normalize(x), table});
 }

@@ -164,9 +164,10 @@ void GraphGenerator::slice(ValueId x) {
   int64_t begin = 0;
   if (dims[axis].is_constant()) {
     const int64_t extent = dims[axis].constant();
-    const int64_t size = extent > 0 && !random_.chance(2) ? random_.between(1, extent) : 0;
+    const int64_t size =
+        extent > 0 && !random_.chance(2) ? mostly({1, (extent + 1) / 2}, 1, extent) : 0;
     taken = Dim(size);
-    begin = random_.between(0, extent - size);
+    begin = mostly({0, extent - size}, 0, extent - size);
   } else if (dims[axis] == rows_ && random_.chance(50)) {
     taken = Dim(kSomeTokens);
   }
@@ -233,7 +234,7 @@ void GraphGenerator::generator() {
 }
 
 void GraphGenerator::embedding() {
-  const ValueId table = value_of({main_dtype_, {Dim(random_.between(1, 20)), any_dim()}});
+  const ValueId table = value_of({main_dtype_, {Dim(mostly({3, 16}, 1, 20)), any_dim()}});
   const ValueId ids = input({DType::i32, {rows_}});
   op(OpKind::embedding, {table, ids});
 }
@@ -273,7 +274,7 @@ void GraphGenerator::append() {
     rows.dims[0] = count;
     if (rows == type && random_.chance(60)) version = candidate;
   }
-  type.dims[0] = version ? graph_[*version].type.dims[0] : Dim(random_.between(12, 20));
+  type.dims[0] = version ? graph_[*version].type.dims[0] : Dim(mostly({12, 16}, 12, 20));
   if (volume_of(type) > kMostElements) return;
   const Value slot = slots(count, type.dims[0].constant());
   if (slot) append_to(version ? *version : state(type), value, *slot);
@@ -284,7 +285,7 @@ void GraphGenerator::append() {
 void GraphGenerator::old_and_new() {
   using enum OpKind;
   const ValueId value = pick_rows();
-  const int64_t rows = random_.between(12, 16);
+  const int64_t rows = mostly({12, 16}, 12, 16);
   const Value slot = slots(rows_, rows);
   if (!slot) return;
   const ValueId old_version = this->state({main_dtype_, {Dim(rows), graph_[value].type.dims[1]}});
@@ -304,7 +305,9 @@ void GraphGenerator::old_and_new() {
   must(add, {before, after});
 }
 
-void GraphGenerator::linear() { project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : random_.between(1, 40)); }
+void GraphGenerator::linear() {
+  project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : mostly({5, 16, 40}, 1, 40));
+}
 
 void GraphGenerator::einsum() {
   static constexpr std::string_view kSpecs[] = {
@@ -328,7 +331,7 @@ void GraphGenerator::einsum() {
 }
 
 void GraphGenerator::rope() {
-  const int64_t heads = random_.between(1, 3), width = 2 * random_.between(1, 5);
+  const int64_t heads = random_.between(1, 3), width = 2 * mostly({1, 4}, 1, 5);
   rotate(value_of({main_dtype_, {rows_, Dim(heads * width)}}), heads);
 }
 

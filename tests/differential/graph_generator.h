@@ -48,6 +48,9 @@ class GraphGenerator {
   /// The op if it is legal and small, else nullopt.
   Value op(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
   ValueId must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
+  /// Mostly one of a few numbers, so that graphs have kernels in common; else any of low .. high.
+  int64_t mostly(std::initializer_list<int64_t> usual, int64_t low, int64_t high);
+  int64_t any_extent();
   Dim any_dim();
   DType any_float();
   std::string name(std::string_view role);
@@ -83,9 +86,10 @@ class GraphGenerator {
   struct Attended {
     llvm::SmallVector<ValueId, 5> operands;
     Attributes attrs;
+    int64_t splits;  // of attention_few
   };
   ValueId columns(const TensorType& type);
-  std::optional<Attended> attended(int64_t rows);
+  std::optional<Attended> attended(int64_t most_rows);
   void attention();
   void attention_few();
   void sample();
