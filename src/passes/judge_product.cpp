@@ -7,15 +7,15 @@
 
 namespace sinter {
 
-bool FusionState::join_product(Question& q) const {
-  const std::optional<ProductEpilogue> epilogue = product_epilogue(graph_, q.members);
+bool FusionState::join_product(Question& q, Members members) const {
+  const std::optional<ProductEpilogue> epilogue = product_epilogue(graph_, members);
   if (!epilogue) return false;
   // The call stores its last value alone.
-  for (ValueId member : q.members) {
+  for (ValueId member : members) {
     if (member == epilogue->result) continue;
     if (is_output_[member.index]) return false;
     for (ValueId user : users_[member.index])
-      if (!llvm::is_contained(q.members, user)) return false;
+      if (!llvm::is_contained(members, user)) return false;
   }
   q.merged = shapes_[dag_.find(epilogue->product)];
   return true;
