@@ -38,8 +38,10 @@ Status verify_command(const VerifyCommand& options) {
 }  // namespace
 
 void add_verify(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand(
-      "verify", "prove that fused and unfused plans agree bit for bit; compare with float64 and a reference; of fast numerics, bound the error");
+  CLI::App& command =
+      *program.add_subcommand("verify",
+                              "prove that fused and unfused plans agree bit for bit; compare with "
+                              "float64 and a reference; of fast numerics, bound the error");
   auto options = std::make_shared<VerifyCommand>();
   add_model(command, *options);
   command.add_option("--reference", options->reference,

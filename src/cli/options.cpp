@@ -47,7 +47,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->default_str(options.archs.front())
       ->allow_extra_args(false)
       ->delimiter(',');
-  command.add_option("--numerics", options.numerics, "strict: fused = unfused, bit for bit; fast: fewer roundings, and as close to float64")
+  command
+      .add_option(
+          "--numerics", options.numerics,
+          "strict: fused = unfused, bit for bit; fast: fewer roundings, and as close to float64")
       ->type_name("strict|fast")
       ->capture_default_str();
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");

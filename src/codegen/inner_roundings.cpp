@@ -49,16 +49,21 @@ class Widening {
     switch (op_class(op)) {
       case OpClass::elementwise:
       case OpClass::reduce:
-      case OpClass::composite: return computed(op);
-      case OpClass::view: return moved(op);
-      case OpClass::pointwise: return op.kind == OpKind::cast ? cast(op) : moved(op);
-      case OpClass::anchor: return product(op);
+      case OpClass::composite:
+        return computed(op);
+      case OpClass::view:
+        return moved(op);
+      case OpClass::pointwise:
+        return op.kind == OpKind::cast ? cast(op) : moved(op);
+      case OpClass::anchor:
+        return product(op);
       case OpClass::leaf:
       case OpClass::generator:
       case OpClass::gather:
       case OpClass::append:
       case OpClass::contraction:
-      case OpClass::opaque: break;
+      case OpClass::opaque:
+        break;
     }
     Op copy = op;
     for (ValueId& operand : copy.operands) operand = rounded(operand);

@@ -5,8 +5,8 @@
 #include "codegen/arena.h"
 #include "codegen/emit.h"
 #include "codegen/extract.h"
-#include "ir/contraction.h"
 #include "codegen/inner_roundings.h"
+#include "ir/contraction.h"
 #include "ir/fault.h"
 #include "ir/product_epilogue.h"
 #include "ir/text.h"
@@ -56,8 +56,13 @@ llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<Val
 
 class EntryLowering {
  public:
-  EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping, Numerics numerics, KernelTable& kernels)
-      : module_(module), graph_(entry.graph), grouping_(grouping), numerics_(numerics), kernels_(kernels),
+  EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping,
+                Numerics numerics, KernelTable& kernels)
+      : module_(module),
+        graph_(entry.graph),
+        grouping_(grouping),
+        numerics_(numerics),
+        kernels_(kernels),
         buffer_of_(entry.graph.size(), -1) {
     plan_.name = entry.name;
   }
@@ -196,7 +201,8 @@ Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
   program.states = module.states;
   KernelTable kernels(program, device);
   for (size_t i = 0; i < module.entries.size(); ++i) {
-    SINTER_LET(plan, EntryLowering(module, module.entries[i], groupings[i], numerics, kernels).run());
+    SINTER_LET(plan,
+               EntryLowering(module, module.entries[i], groupings[i], numerics, kernels).run());
     program.entries.push_back(std::move(plan));
   }
   return program;

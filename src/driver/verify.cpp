@@ -152,7 +152,8 @@ Status verify_entries(const Plans& plans, const Module& original, const VerifyOp
 
 bool VerifyReport::passed() const {
   return llvm::all_of(dtypes, [](const DTypeReport& report) {
-    return report.difference.empty() && report.tokens_match.value_or(true) && report.recorded_match.value_or(true) &&
+    return report.difference.empty() && report.tokens_match.value_or(true) &&
+           report.recorded_match.value_or(true) &&
            llvm::all_of(report.bounds, [](const ErrorBound& bound) { return bound.holds(); }) &&
            llvm::all_of(report.reference, [](const ValueCheck& check) { return check.passed; });
   });

@@ -1,5 +1,5 @@
-// The contract, checked: strict, fused equals unfused bit for bit, and how far both are from float64
-// and from reference tensors; fast, fused is about as close to float64 as unfused.
+// The contract, checked: strict, fused equals unfused bit for bit, and how far both are from
+// float64 and from reference tensors; fast, fused is about as close to float64 as unfused.
 #pragma once
 
 #include "driver/backend.h"

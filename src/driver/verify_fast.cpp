@@ -1,5 +1,5 @@
-// Fast numerics, checked: over 16 calls of each entry the fused plan is about as close to float64 as
-// the unfused one, which rounds as strict numerics do.
+// Fast numerics, checked: over 16 calls of each entry the fused plan is about as close to float64
+// as the unfused one, which rounds as strict numerics do.
 #include <algorithm>
 
 #include "driver/encode.h"
@@ -88,8 +88,8 @@ class FastCheck {
     return {};
   }
 
-  Status compare_values(const std::string& name, const HostTensor& fused,
-                        const HostTensor& unfused, const HostTensor& exact) {
+  Status compare_values(const std::string& name, const HostTensor& fused, const HostTensor& unfused,
+                        const HostTensor& exact) {
     if (!is_float(fused.dtype)) return {};
     ++report_.values;
     report_.elements += fused.volume();
@@ -105,7 +105,8 @@ class FastCheck {
 
 Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
                    DTypeReport& report) {
-  const CallOptions run{.poison_freed = true, .keep = {}, .check_kernels = options.backend->on_gpu()};
+  const CallOptions run{
+      .poison_freed = true, .keep = {}, .check_kernels = options.backend->on_gpu()};
   FastCheck check(plans, run, report);
   for (uint64_t seed = options.seed; seed < options.seed + kSeeds; ++seed) {
     if (!model.spec) {
@@ -116,13 +117,15 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
     }
     const auto tokens = random_tokens(model.spec->vocabulary, 2 * seed);
     if (!is_small(plans, tokens))
-      return fail("the model is too large for the check of fast numerics, which is against float64 "
-                  "on the host",
-                  model.module.name,
-                  "check a smaller one of its kind: a spec with --random-weights, or strict numerics",
-                  ExitCode::bad_input);
-    const int64_t steps = std::min({options.steps, kMostSteps,
-                                    model.spec->max_positions - static_cast<int64_t>(tokens[0].size())});
+      return fail(
+          "the model is too large for the check of fast numerics, which is against float64 "
+          "on the host",
+          model.module.name,
+          "check a smaller one of its kind: a spec with --random-weights, or strict numerics",
+          ExitCode::bad_input);
+    const int64_t steps =
+        std::min({options.steps, kMostSteps,
+                  model.spec->max_positions - static_cast<int64_t>(tokens[0].size())});
     SINTER_TRY(model.spec->encoder
                    ? check.encoder(*model.spec, tokens)
                    : check.decoder(tokens, random_ids(model.spec->vocabulary,

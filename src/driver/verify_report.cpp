@@ -26,13 +26,13 @@ std::string bounds_table(const DTypeReport& report) {
 std::string dtype_text(const DTypeReport& report) {
   TextTable facts("ll");
   if (!report.bounds.empty())
-    facts.add({"against float64", fmt::format("fused and unfused: {} values, {} elements, {} calls", report.values,
-                                              report.elements, report.calls)});
+    facts.add({"against float64", fmt::format("fused and unfused: {} values, {} elements, {} calls",
+                                              report.values, report.elements, report.calls)});
   else
     facts.add({"fused = unfused", report.difference.empty()
-                                    ? fmt::format("bit for bit: {} values, {} elements, {} calls", report.values,
-                                                  report.elements, report.calls)
-                                    : "NO: " + report.difference});
+                                      ? fmt::format("bit for bit: {} values, {} elements, {} calls",
+                                                    report.values, report.elements, report.calls)
+                                      : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
   if (report.host_checked_calls > 0)
     facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls", report.host_checked_calls)});
@@ -92,12 +92,14 @@ std::string verify_json(const VerifyReport& report) {
     if (!one.bounds.empty()) {
       Json bounds = Json::array();
       for (const ErrorBound& bound : one.bounds)
-        bounds.push_back({{"value", bound.value},
-                          {"rms", {{"unfused", bound.unfused.rms()}, {"fused", bound.fused.rms()}}},
-                          {"mean_max", {{"unfused", bound.unfused.mean_max()}, {"fused", bound.fused.mean_max()}}},
-                          {"max", {{"unfused", bound.unfused.max}, {"fused", bound.fused.max}}},
-                          {"ulp", bound.ulp},
-                          {"holds", bound.holds()}});
+        bounds.push_back(
+            {{"value", bound.value},
+             {"rms", {{"unfused", bound.unfused.rms()}, {"fused", bound.fused.rms()}}},
+             {"mean_max",
+              {{"unfused", bound.unfused.mean_max()}, {"fused", bound.fused.mean_max()}}},
+             {"max", {{"unfused", bound.unfused.max}, {"fused", bound.fused.max}}},
+             {"ulp", bound.ulp},
+             {"holds", bound.holds()}});
       object["bounds"] = std::move(bounds);
       object.erase("bitwise");
       object.erase("difference");

@@ -320,7 +320,8 @@ Result<TensorType> Inference::matvec() const {
   if (!attrs.has(AttrName::dtype)) return result;
   result.dtype = attrs.get<DType>(AttrName::dtype);
   if (result.dtype != x.dtype && result.dtype != DType::f32)
-    return reject(16, fmt::format("x {}, the result {}: a matvec gives its operands' type or f32", show(x), show(result)));
+    return reject(16, fmt::format("x {}, the result {}: a matvec gives its operands' type or f32",
+                                  show(x), show(result)));
   return result;
 }
 

@@ -55,9 +55,12 @@ std::optional<ProductEpilogue> product_epilogue(const Graph& graph,
 
 std::string_view to_string(Activation activation) {
   switch (activation) {
-    case Activation::none: return "";
-    case Activation::relu: return "relu";
-    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::none:
+      return "";
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
   }
   SINTER_CHECK(false, "activation");
 }

@@ -12,7 +12,6 @@
 
 #include "ir/grouping.h"
 #include "ir/numerics.h"
-
 #include "passes/verdict.h"
 #include "target/device.h"
 

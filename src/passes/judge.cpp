@@ -221,7 +221,8 @@ FusionState::Question FusionState::question(ValueId a, ValueId b) const {
 void FusionState::merge(ValueId a, ValueId b) {
   Question q = question(a, b);
   const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
-  const bool fits = join_product(q, q.members) || (anchored ? !around_anchor(q) : !space(q) && !cut_rows(q));
+  const bool fits =
+      join_product(q, q.members) || (anchored ? !around_anchor(q) : !space(q) && !cut_rows(q));
   SINTER_CHECK(fits, "{} and {} do not fit", name(a), name(b));
   shapes_[dag_.merge(q.ga, q.gb)] = q.merged;
   ++accepted;

@@ -127,12 +127,11 @@ class GemmCheck {
     if (buffer.type.dtype == result.type.dtype &&
         volume(buffer.type.dims) == volume(result.type.dims))
       return {};
-    return violation(
-        fmt::format("residual %{} is {} with {} elements, the result {} with {}",
-                    printable(buffer.value), to_string(buffer.type.dtype),
-                    text(volume(buffer.type.dims)), to_string(result.type.dtype),
-                    text(volume(result.type.dims))),
-        where_);
+    return violation(fmt::format("residual %{} is {} with {} elements, the result {} with {}",
+                                 printable(buffer.value), to_string(buffer.type.dtype),
+                                 text(volume(buffer.type.dims)), to_string(result.type.dtype),
+                                 text(volume(result.type.dims))),
+                     where_);
   }
 
   Status element_types(const Operand& a, const Operand& b, const Operand& c) const {

@@ -53,8 +53,9 @@ class StepWalk {
       if (buffer >= static_cast<int64_t>(entry_.buffers.size()))
         return bad(fmt::format("{} is buffer {} of {}", role, buffer, entry_.buffers.size()));
     if (has_epilogue(gemm) && program_.numerics != Numerics::fast)
-      return bad(fmt::format("a product with a residual or an activation in a plan with {} numerics",
-                             to_string(program_.numerics)));
+      return bad(
+          fmt::format("a product with a residual or an activation in a plan with {} numerics",
+                      to_string(program_.numerics)));
     for (uint32_t buffer : {gemm.a.buffer, gemm.b.buffer, gemm.c.buffer})
       SINTER_TRY(exists(buffer));
     SINTER_TRY(check_gemm(program_, entry_, gemm, place(entry_, step_)));

@@ -116,7 +116,8 @@ SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& 
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   for (const Op& op : kernel.group.ops()) {
-    if (op_class(op) != OpClass::anchor || size_bytes(kernel.group[op.operands[1]].type.dtype) != 2) continue;
+    if (op_class(op) != OpClass::anchor || size_bytes(kernel.group[op.operands[1]].type.dtype) != 2)
+      continue;
     const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
     if (!tokens || *tokens > 1) return false;
   }

@@ -96,8 +96,9 @@ struct GemmOperand {
   SymExpr row_stride, column_stride;
 };
 
-/// C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])), repeated
-/// over the loops (outermost first). Accumulates in float32; element types are those of the buffers.
+/// C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])),
+/// repeated over the loops (outermost first). Accumulates in float32; element types are those of
+/// the buffers.
 struct GemmStep {
   struct Loop {
     SymExpr count;

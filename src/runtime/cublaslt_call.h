@@ -5,8 +5,9 @@
 
 namespace sinter {
 
-/// D = activation(op(A) op(B) (+ bias along the rows of D) (+ C, laid out as D)) in the library's terms: every matrix in column
-/// order, element (i, j) at i + j * leading. A and B are stored transposed where `transposed`.
+/// D = activation(op(A) op(B) (+ bias along the rows of D) (+ C, laid out as D)) in the library's
+/// terms: every matrix in column order, element (i, j) at i + j * leading. A and B are stored
+/// transposed where `transposed`.
 struct CublasLtCall {
   struct Matrix {
     DType dtype = DType::f32;

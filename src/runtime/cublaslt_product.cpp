@@ -36,9 +36,12 @@ uint64_t allowed_implementations(DType operands) {
 uint32_t epilogue_of(const CublasLtCall& call) {
   const uint32_t bias = call.bias ? Api::kEpilogueBias : 0;
   switch (call.activation) {
-    case Activation::none: return call.bias ? bias : Api::kEpilogueDefault;
-    case Activation::relu: return Api::kEpilogueRelu | bias;
-    case Activation::gelu_tanh: return Api::kEpilogueGelu | bias;
+    case Activation::none:
+      return call.bias ? bias : Api::kEpilogueDefault;
+    case Activation::relu:
+      return Api::kEpilogueRelu | bias;
+    case Activation::gelu_tanh:
+      return Api::kEpilogueGelu | bias;
   }
   SINTER_CHECK(false, "activation");
 }
@@ -46,11 +49,12 @@ uint32_t epilogue_of(const CublasLtCall& call) {
 /// How split sums may be joined, a mask. In the result ("in place") and from parts of the result's
 /// type, a sum is rounded more than once, and in place the order needs counters to be the same in
 /// every run. With an epilogue, the joined sum is rounded to the result's type and then once more
-/// after it (a bias: cuBLASLt 13.1, algorithm 24: all of 89 products of f16 and bf16). That is taken for few
-/// rows alone, where a long sum in one part leaves most of the device idle: 1 x 2560 x 10240 f16 runs
-/// in 92 us so, split in 17 (one H200).
+/// after it (a bias: cuBLASLt 13.1, algorithm 24: all of 89 products of f16 and bf16). That is
+/// taken for few rows alone, where a long sum in one part leaves most of the device idle: 1 x 2560
+/// x 10240 f16 runs in 92 us so, split in 17 (one H200).
 uint32_t allowed_reductions(const CublasLtCall& call, const GemmProblem& problem) {
-  if (has_epilogue(problem) && call.d.dtype != DType::f32 && !sums_may_round_twice(problem)) return Api::kReductionNone;
+  if (has_epilogue(problem) && call.d.dtype != DType::f32 && !sums_may_round_twice(problem))
+    return Api::kReductionNone;
   return Api::kReductionNone | Api::kReductionComputeType;
 }
 
@@ -139,7 +143,8 @@ Status CublasLtProduct::set_preferences(Api::Preference preference) const {
   SINTER_TRY(set(Api::kPreferImplementations, allowed_implementations(call_.a.dtype)));
   SINTER_TRY(set(Api::kPreferAlignmentA, static_cast<uint32_t>(call_.a.alignment)));
   SINTER_TRY(set(Api::kPreferAlignmentB, static_cast<uint32_t>(call_.b.alignment)));
-  SINTER_TRY(set(Api::kPreferAlignmentC, static_cast<uint32_t>(call_.residual.value_or(call_.d.alignment))));
+  SINTER_TRY(set(Api::kPreferAlignmentC,
+                 static_cast<uint32_t>(call_.residual.value_or(call_.d.alignment))));
   return set(Api::kPreferAlignmentD, static_cast<uint32_t>(call_.d.alignment));
 }
 
@@ -195,9 +200,9 @@ Status CublasLtProduct::run(size_t proposal, const GemmPlace& place, CudaAddress
   const CudaAddress a = call_.swapped ? place.b : place.a, b = call_.swapped ? place.a : place.b;
   return status(
       library_->api().multiply(library_->handle(), matmul_.get(), &one, pointer(a), a_.get(),
-                               pointer(b), b_.get(), &beta, pointer(c), d_.get(),
-                               pointer(place.c), d_.get(), &algorithms_[proposal],
-                               pointer(workspace), proposals_[proposal].workspace_bytes, stream),
+                               pointer(b), b_.get(), &beta, pointer(c), d_.get(), pointer(place.c),
+                               d_.get(), &algorithms_[proposal], pointer(workspace),
+                               proposals_[proposal].workspace_bytes, stream),
       "cublasLtMatmul");
 }
 

@@ -11,7 +11,8 @@
 namespace sinter {
 
 /// A matrix product as an executor runs it: C[m, n] = round(activation(A[m, k] B[k, n] + bias[n] +
-/// residual[m, n])) in `batch` copies, accumulated in float32. Strides are in elements and at least 0.
+/// residual[m, n])) in `batch` copies, accumulated in float32. Strides are in elements and at least
+/// 0.
 ///
 /// make_gemm_calls makes it canonical, so that equal work has equal decisions: the stride of an
 /// extent of 1 is that of a dense matrix where the other stride is 1, else 1; the batch strides of
@@ -31,8 +32,8 @@ struct GemmProblem {
   };
   int64_t m = 0, n = 0, k = 0, batch = 1;
   Operand a, b, c;
-  std::optional<Bias> bias;               // n elements, dense
-  std::optional<int64_t> residual;        // its alignment in bytes; type and strides are C's
+  std::optional<Bias> bias;         // n elements, dense
+  std::optional<int64_t> residual;  // its alignment in bytes; type and strides are C's
   Activation activation = Activation::none;
 
   /// "f16 2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
@@ -55,7 +56,8 @@ struct GemmProblem {
 /// tokens.
 inline constexpr int64_t kMostAlignment = 16;
 
-/// Products of so few rows may round a sum in f16 or bf16 once before its epilogue and once after: cuBLASLt does where it splits k, and does not split it otherwise.
+/// Products of so few rows may round a sum in f16 or bf16 once before its epilogue and once after:
+/// cuBLASLt does where it splits k, and does not split it otherwise.
 inline constexpr int64_t kFewRows = 8;
 inline bool has_epilogue(const GemmProblem& problem) {
   return problem.bias || problem.residual || problem.activation != Activation::none;

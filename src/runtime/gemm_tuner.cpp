@@ -72,8 +72,8 @@ class Tuner {
     SINTER_TRY(fill());
     for (size_t i = 0; i < places; ++i) {
       const CudaAddress at = memory_.address() + i * bytes;
-      places_.push_back({at + a, at + b, at + c, p.bias ? at + bias : 0,
-                         p.residual ? at + residual : 0});
+      places_.push_back(
+          {at + a, at + b, at + c, p.bias ? at + bias : 0, p.residual ? at + residual : 0});
     }
     return {};
   }

@@ -59,8 +59,8 @@ TEST_CASE("fast numerics are bounded against float64") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/mixed.sir";
   write_whole(path, kModule);
-  std::vector<std::string> command = {"verify", path,       "--random-weights", "3",
-                                      "--device", "cpu", "--numerics", "fast"};
+  std::vector<std::string> command = {"verify",   path,  "--random-weights", "3",
+                                      "--device", "cpu", "--numerics",       "fast"};
   const ProgramRun text = run_program(command);
   CAPTURE(text.err);
   CHECK(text.code == 0);

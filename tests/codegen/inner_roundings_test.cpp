@@ -127,7 +127,8 @@ TEST_CASE("what rounds nothing inside stays as it is") {
   %s = add %x, %x : f32[N, 64]
   %y = rms_norm %s, %w {eps = 0.5} : f32[N, 64]
 })");
-  check_same(R"(graph(%t: bf16[40, 64], %i: i32[N], %k: bf16[512, 64], %slot: i32[N]) -> (%x, %next) {
+  check_same(
+      R"(graph(%t: bf16[40, 64], %i: i32[N], %k: bf16[512, 64], %slot: i32[N]) -> (%x, %next) {
   %x = embedding %t, %i : bf16[N, 64]
   %next = kv_append %k, %x, %slot : bf16[512, 64]
 })");

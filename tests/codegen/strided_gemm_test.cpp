@@ -53,7 +53,8 @@ std::vector<std::byte> run(const ShimModule& module, const GemmCase& test, Threa
   const GuardedMemory residual = guarded(test.residual);
   GuardedMemory c = guarded(test.c);
   const auto calls = make_gemm_calls(
-      test.step, test.at(address(a), address(b), address(c), address(bias), address(residual)), {}, {});
+      test.step, test.at(address(a), address(b), address(c), address(bias), address(residual)), {},
+      {});
   REQUIRE(calls.has_value());
   for (GemmPlace place : calls->places) {
     StridedGemmShape shape = strided_gemm_shape(calls->problem);
@@ -65,7 +66,8 @@ std::vector<std::byte> run(const ShimModule& module, const GemmCase& test, Threa
         module.launch(strided_gemm_kernel(calls->problem).name, grid, arguments, order);
     REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message()));
   }
-  for (const GuardedMemory* memory : {&a, &b, &bias, &residual, static_cast<const GuardedMemory*>(&c)})
+  for (const GuardedMemory* memory :
+       {&a, &b, &bias, &residual, static_cast<const GuardedMemory*>(&c)})
     CHECK(memory->damage() == "");
   return {c.data(), c.data() + c.bytes()};
 }
@@ -113,8 +115,9 @@ TEST_CASE("any strides, types, copies and extents give the plain loop's bits") {
   Random random(7);
   std::vector<GemmCase> tests;
   for (int i = 0; i < 120; ++i) {
-    tests.push_back(
-        random_gemm_case(random, {.any_stride = true, .empty = true, .epilogues = i % 2 == 0, .most = i % 8 ? 40 : 150}));
+    tests.push_back(random_gemm_case(
+        random,
+        {.any_stride = true, .empty = true, .epilogues = i % 2 == 0, .most = i % 8 ? 40 : 150}));
     if (i % 3) continue;
     sprinkle(tests.back().a, random);
     sprinkle(tests.back().b, random);

@@ -209,7 +209,11 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
   }
   SINTER_LET(reference, Runner::load(*unfused, test, data[0]));
   SINTER_LET(runner, Runner::load(*fused, test, data[0]));
-  CheckedCase checked{fused->program, test.symbol_values, {}, strict && !has_contraction(test.module.entries[0].graph), {}};
+  CheckedCase checked{fused->program,
+                      test.symbol_values,
+                      {},
+                      strict && !has_contraction(test.module.entries[0].graph),
+                      {}};
   for (const Fusion& fusion : fused->fusions)
     for (const LedgerEntry& entry : fusion.ledger)
       checked.verdicts.emplace_back(reason_id(entry.verdict.reason));

@@ -65,8 +65,8 @@ std::string message(const Error& error) { return error.message(); }
 std::string check_one(const Case& test, uint64_t data_seed, const Options& options) {
   const Status valid = verify(test.module);
   if (!valid) return "the generator made an invalid module: " + message(valid.error());
-  auto checked = check_plans(test, data_seed, options.shim(), parse_fault(options.fault),
-                             options.numerics);
+  auto checked =
+      check_plans(test, data_seed, options.shim(), parse_fault(options.fault), options.numerics);
   if (!checked) return message(checked.error());
   std::string what;
   if (options.shim())
@@ -117,8 +117,8 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
       report.failed(seed, "the generator made an invalid module: " + message(valid.error()));
       continue;
     }
-    auto checked = check_plans(test, seed, options.shim(), parse_fault(options.fault),
-                             options.numerics);
+    auto checked =
+        check_plans(test, seed, options.shim(), parse_fault(options.fault), options.numerics);
     if (!checked) {
       report.failed(seed, message(checked.error()));
       continue;
@@ -137,7 +137,8 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
 
 std::string flags(const Options& options) {
   return fmt::format("--mode {}{}{}", options.mode,
-                     options.numerics == Numerics::fast ? " --fast" : "", options.fault.empty() ? "" : " --fault " + options.fault);
+                     options.numerics == Numerics::fast ? " --fast" : "",
+                     options.fault.empty() ? "" : " --fault " + options.fault);
 }
 
 /// Writes the smallest case found that still fails, and says how to run it.

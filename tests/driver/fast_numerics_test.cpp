@@ -53,8 +53,7 @@ TEST_CASE("float32 has no roundings inside kernels: the same bits") {
   options.dtypes = {DType::f32};
   for (const std::string& name : kGoldenModels) {
     CAPTURE(name);
-    const VerifyReport report =
-        value(verify_model(SINTER_TESTS_DIR "/golden/" + name, options));
+    const VerifyReport report = value(verify_model(SINTER_TESTS_DIR "/golden/" + name, options));
     for (const ErrorBound& bound : report.dtypes[0].bounds) {
       CHECK(bound.fused.squares == bound.unfused.squares);
       CHECK(bound.fused.max == bound.unfused.max);

@@ -56,8 +56,7 @@ class DeviceCase {
   }
 
   GemmOperands operands() const {
-    return test_.at(a_.address(), b_.address(), c_.address(), bias_.address(),
-                    residual_.address());
+    return test_.at(a_.address(), b_.address(), c_.address(), bias_.address(), residual_.address());
   }
   void prepare(CudaGemm& gemm) const { require(try_prepare(gemm)); }
   Status try_prepare(CudaGemm& gemm) const { return gemm.prepare(test_.step, operands(), {}, {}); }
@@ -136,8 +135,10 @@ TEST_CASE("random products of all layouts and types, twice with the same bits") 
   const auto gemm = make_gemm(GemmPolicy::first);
   Random random(11);
   for (int i = 0; i < 600; ++i) {
-    const GemmCase test = random_gemm_case(
-        random, {.any_stride = i % 3 == 0, .empty = i % 5 == 0, .epilogues = i % 4 == 1, .most = i % 10 ? 70 : 200});
+    const GemmCase test = random_gemm_case(random, {.any_stride = i % 3 == 0,
+                                                    .empty = i % 5 == 0,
+                                                    .epilogues = i % 4 == 1,
+                                                    .most = i % 10 ? 70 : 200});
     CAPTURE(test.text());
     const DeviceCase on_device(test);
     const GemmCase::Buffer got = on_device.run(*gemm);
@@ -183,7 +184,8 @@ TEST_CASE("activations and residuals of 16-bit linears are the library's") {
           for (Activation activation :
                {Activation::none, Activation::relu, Activation::gelu_tanh}) {
             if (!residual && activation == Activation::none) continue;
-            if (dtype == DType::f32 && activation == Activation::gelu_tanh) continue;  // fusion makes none
+            if (dtype == DType::f32 && activation == Activation::gelu_tanh)
+              continue;  // fusion makes none
             GemmCase test = linear_gemm_case(random, dtype, m, 1024, 2048, bias);
             test.add_epilogue(random, residual, activation);
             CAPTURE(test.text());

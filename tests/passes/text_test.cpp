@@ -36,7 +36,7 @@ std::vector<std::string> words_of(std::string text) {
 }
 
 constexpr std::string_view kSettings[] = {"input",      "model",  "entry",   "forbid", "require",
-                                          "stop-after", "target", "no-fuse", "run", "numerics"};
+                                          "stop-after", "target", "no-fuse", "run",    "numerics"};
 constexpr std::string_view kExpectations[] = {
     "groups", "group of", "why", "reductions in", "distinct kernels", "after", "error"};
 

@@ -74,13 +74,14 @@ TEST_CASE("all orders of all operands, copies, places, epilogues: the call compu
   int called = 0, swapped = 0, transposed[2] = {}, batched = 0, biased = 0, repeated = 0;
   int residual = 0, activated = 0;
   for (int i = 0; i < 3000; ++i) {
-    GemmCase test = random_gemm_case(random, {.integers = true, .epilogues = i % 2 == 0, .most = 9});
+    GemmCase test =
+        random_gemm_case(random, {.integers = true, .epilogues = i % 2 == 0, .most = 9});
     CAPTURE(test.text());
-    const auto calls = make_gemm_calls(test.step,
-                                       test.at(address(test.a.bytes), address(test.b.bytes),
-                                               address(test.c.bytes), address(test.bias.bytes),
-                                               address(test.residual.bytes)),
-                                       {}, {});
+    const auto calls =
+        make_gemm_calls(test.step,
+                        test.at(address(test.a.bytes), address(test.b.bytes), address(test.c.bytes),
+                                address(test.bias.bytes), address(test.residual.bytes)),
+                        {}, {});
     REQUIRE(calls.has_value());
     const GemmProblem& problem = calls->problem;
     const auto call = cublaslt_call(problem);

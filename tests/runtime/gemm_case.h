@@ -32,7 +32,8 @@ struct GemmCase {
   GemmOperands at(CudaAddress a, CudaAddress b, CudaAddress c, CudaAddress bias,
                   CudaAddress residual = kMostAlignment) const;
   /// Gives the step a residual, random, and an activation.
-  void add_epilogue(Random& random, bool with_residual, Activation activation, bool integers = false);
+  void add_epilogue(Random& random, bool with_residual, Activation activation,
+                    bool integers = false);
   /// "16x8x3 ..", for messages.
   std::string text() const;
 

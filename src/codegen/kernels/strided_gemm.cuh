@@ -1,7 +1,8 @@
 // C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])) for any
 // strides: the products that the library does not take. An element is summed in float32 from +0 by
-// one fused multiply-add for each k, upwards; then the rest is done in this order, then it is rounded. So its bits depend on its row of A and
-// its column of B alone, not on where in a tile it stands.
+// one fused multiply-add for each k, upwards; then the rest is done in this order, then it is
+// rounded. So its bits depend on its row of A and its column of B alone, not on where in a tile it
+// stands.
 #pragma once
 
 #include "ir/activation.h"
@@ -45,8 +46,8 @@ SINTER_DEVICE void load_gemm_tile(float* out, const T* in, long long line0, long
 // `bias` is null or has n elements, `residual` is null or laid out as C. `shared` holds kGemmShared
 // floats.
 template <Activation activation, typename A, typename B, typename C, typename Bias>
-SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias,
-                                const C* residual, const GemmShape& shape, float* shared) {
+SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias, const C* residual,
+                                const GemmShape& shape, float* shared) {
   const long long tiles_m = (shape.m + kGemmTile - 1) / kGemmTile;
   const long long tiles_n = (shape.n + kGemmTile - 1) / kGemmTile;
   const long long copy = blockIdx.x / (tiles_m * tiles_n);
