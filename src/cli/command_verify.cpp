@@ -25,6 +25,7 @@ Status verify_command(const VerifyCommand& options) {
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
   verify.target = request.compile.target;
+  verify.numerics = request.compile.fusion.numerics;
   verify.seed = options.seed;
   verify.random_weights = request.load.random_weights;
   SINTER_LET(report, verify_model(options.model, verify));
@@ -37,8 +38,10 @@ Status verify_command(const VerifyCommand& options) {
 }  // namespace
 
 void add_verify(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand(
-      "verify", "prove that fused and unfused plans agree bit for bit; compare with float64 and a reference");
+  CLI::App& command =
+      *program.add_subcommand("verify",
+                              "prove that fused and unfused plans agree bit for bit; compare with "
+                              "float64 and a reference; of fast numerics, bound the error");
   auto options = std::make_shared<VerifyCommand>();
   add_model(command, *options);
   command.add_option("--reference", options->reference,

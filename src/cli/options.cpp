@@ -47,7 +47,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->default_str(options.archs.front())
       ->allow_extra_args(false)
       ->delimiter(',');
-  command.add_option("--numerics", options.numerics, "strict: fused = unfused, bit for bit")
+  command
+      .add_option(
+          "--numerics", options.numerics,
+          "strict: fused = unfused, bit for bit; fast: fewer roundings, and as close to float64")
       ->type_name("strict|fast")
       ->capture_default_str();
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
@@ -140,16 +143,16 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
     SINTER_LET(streaming, parse_streaming(options.kv));
     request.load.streaming = streaming;
   }
-  if (options.numerics == "fast")
-    return fail("fast numerics are not there yet", "--numerics", "strict is", ExitCode::usage);
-  if (options.numerics != "strict")
+  const std::optional<Numerics> numerics = parse_numerics(options.numerics);
+  if (!numerics)
     return fail(fmt::format("no such mode: \"{}\"", printable(options.numerics)), "--numerics",
-                "give strict", ExitCode::usage);
+                "give strict or fast", ExitCode::usage);
   if (!options.archs.empty()) request.compile.target = options.archs.front();
   if (!options.phase.empty()) request.compile.entries = {options.phase};
   FusionOptions& fusion = request.compile.fusion;
   fusion.enabled = !options.no_fuse;
   fusion.stop_after = options.stop_after;
+  fusion.numerics = *numerics;
   SINTER_TRY(add_pairs(options.required, "--require", fusion.required));
   SINTER_TRY(add_pairs(options.forbidden, "--forbid", fusion.forbidden));
   return request;

@@ -5,8 +5,10 @@
 #include "codegen/arena.h"
 #include "codegen/emit.h"
 #include "codegen/extract.h"
+#include "codegen/inner_roundings.h"
 #include "ir/contraction.h"
 #include "ir/fault.h"
+#include "ir/product_epilogue.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -54,8 +56,13 @@ llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<Val
 
 class EntryLowering {
  public:
-  EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping, KernelTable& kernels)
-      : module_(module), graph_(entry.graph), grouping_(grouping), kernels_(kernels),
+  EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping,
+                Numerics numerics, KernelTable& kernels)
+      : module_(module),
+        graph_(entry.graph),
+        grouping_(grouping),
+        numerics_(numerics),
+        kernels_(kernels),
         buffer_of_(entry.graph.size(), -1) {
     plan_.name = entry.name;
   }
@@ -66,7 +73,7 @@ class EntryLowering {
     for (uint32_t g : step_order()) {
       const Group& group = grouping_.groups[g];
       if (op_class(graph_[group.members[0]]) == OpClass::contraction) {
-        SINTER_TRY(add_gemm(group.members[0]));
+        SINTER_TRY(add_gemm(group));
       } else {
         SINTER_TRY(add_kernel(g, leaves));
       }
@@ -127,7 +134,9 @@ class EntryLowering {
   }
 
   Status add_kernel(uint32_t group, llvm::ArrayRef<uint8_t> leaves) {
-    const ExtractedGroup extracted = extract_group(graph_, grouping_, group, leaves);
+    ExtractedGroup extracted = extract_group(graph_, grouping_, group, leaves);
+    if (numerics_ == Numerics::fast)
+      extracted.graph = without_inner_roundings(extracted.graph, module_.symbols);
     SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(grouping_.groups[group], extracted.outputs)));
     KernelStep step{kernel, {}, {}};
     for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
@@ -136,8 +145,8 @@ class EntryLowering {
     return {};
   }
 
-  Status add_gemm(ValueId id) {
-    const Op& op = graph_[id];
+  Status add_gemm(const Group& group) {
+    const Op& op = graph_[group.members[0]];
     const auto form = contraction_form(graph_, op, module_.symbols);
     SINTER_CHECK(form.has_value(), "{} has no form as a product", op.name);
     const auto operand = [](const StridedMatrix& m, uint32_t buffer) {
@@ -147,12 +156,20 @@ class EntryLowering {
     step.a = operand(form->a, read(form->a.root));
     step.b = operand(form->b, read(form->b.root));
     if (form->bias.valid()) step.bias = read(form->bias);
-    step.c = operand(form->c, buffer(id));
+    ValueId result = group.members[0];
+    if (group.members.size() > 1) {
+      const auto epilogue = product_epilogue(graph_, group.members);
+      SINTER_CHECK(epilogue.has_value(), "no call computes {}", graph_[group.members.back()].name);
+      if (epilogue->residual.valid()) step.residual = read(root_of(graph_, epilogue->residual));
+      step.activation = epilogue->activation;
+      result = epilogue->result;
+    }
+    step.c = operand(form->c, buffer(result));
     step.m = form->m, step.n = form->n, step.k = form->k;
     for (const auto& loop : form->loops)
       step.loops.push_back({loop.count, loop.a_stride, loop.b_stride, loop.c_stride});
     if (fault(Fault::wrong_stride_gemm) && !step.a.row_stride.is(1)) step.a.row_stride += SymExpr(1);
-    add_step(std::move(step), grouping_.groups[grouping_.group_of[id.index]]);
+    add_step(std::move(step), group);
     return {};
   }
 
@@ -165,6 +182,7 @@ class EntryLowering {
   const Module& module_;
   const Graph& graph_;
   const Grouping& grouping_;
+  Numerics numerics_;
   KernelTable& kernels_;
   EntryPlan plan_;
   std::vector<int64_t> buffer_of_;
@@ -173,17 +191,18 @@ class EntryLowering {
 }  // namespace
 
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
-                      const DeviceDescription& device) {
+                      const DeviceDescription& device, Numerics numerics) {
   Program program;
   program.name = module.name;
-  program.numerics = "strict";
+  program.numerics = numerics;
   program.target = device.name;
   program.symbols = module.symbols;
   program.weights = module.weights;
   program.states = module.states;
   KernelTable kernels(program, device);
   for (size_t i = 0; i < module.entries.size(); ++i) {
-    SINTER_LET(plan, EntryLowering(module, module.entries[i], groupings[i], kernels).run());
+    SINTER_LET(plan,
+               EntryLowering(module, module.entries[i], groupings[i], numerics, kernels).run());
     program.entries.push_back(std::move(plan));
   }
   return program;

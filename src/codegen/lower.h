@@ -7,9 +7,10 @@
 
 namespace sinter {
 
-/// `groupings[i]` belongs to module.entries[i]. The module has passed run_passes. Equal groups share
-/// a kernel. A group that no kernel can be written for is an error that names its values.
+/// `groupings[i]` belongs to module.entries[i]. The module has passed run_passes. Equal groups
+/// share a kernel. `fast`: groups compute as without_inner_roundings says. A group that no kernel
+/// can be written for is an error that names its values.
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
-                      const DeviceDescription& device);
+                      const DeviceDescription& device, Numerics numerics = Numerics::strict);
 
 }  // namespace sinter

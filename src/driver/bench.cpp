@@ -186,6 +186,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
   if (options.on_stage) options.on_stage("compiling and loading");
   SINTER_LET(plans, make_bench_plans(path, options, report));
   report.model = plans.frozen.name;
+  report.numerics = plans.numerics();
   if (plans.spec) report.dtype = to_string(plans.spec->dtype);
   report.weight_bytes = static_cast<double>(plans.fused->weights().bytes());
   report.machine = describe_machine(*plans.device(), *options.backend);

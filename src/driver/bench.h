@@ -60,6 +60,7 @@ struct BenchMachine {
 struct BenchReport {
   std::string model;  // the module's name
   std::string dtype;  // of a language model
+  Numerics numerics = Numerics::strict;  // of the fused plan
   BenchMachine machine;
   int64_t repeat = 0;
   bool tuned = false;
@@ -71,7 +72,7 @@ struct BenchReport {
 
 /// Reads, compiles, loads and measures. Errors: a backend without a GPU (ExitCode::device); sizes
 /// that the model does not allow; plans whose results differ (ExitCode::check_failed): times of
-/// wrong results are worth nothing.
+/// wrong results are worth nothing. With fast numerics results may differ somewhat, tokens at all.
 Result<BenchReport> bench(const std::string& path, const BenchOptions& options);
 
 }  // namespace sinter

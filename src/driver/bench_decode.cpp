@@ -69,7 +69,7 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
   SINTER_LET(fused, decode_once(plans.fused, prompts, count));
   SINTER_LET(unfused, decode_once(plans.unfused, prompts, count));
   plans.first_calls_s += seconds_since(begin);
-  if (fused.tokens != unfused.tokens)
+  if (plans.numerics() == Numerics::strict && fused.tokens != unfused.tokens)
     return fail("the fused and the unfused plan choose different tokens", "decode",
                 "`sinter verify` finds the first value that differs", ExitCode::check_failed);
   for (auto [model, times] :

@@ -17,6 +17,7 @@ struct BenchPlans {
   double first_calls_s = 0;  // of all measurements: deciding the products, warming up
 
   const CudaDevicePtr& device() const { return fused->cuda_device(); }
+  Numerics numerics() const { return compiled.program->numerics; }
 };
 
 /// Times work in a stream by events, and by the host's clock from start() until it is done.
@@ -38,8 +39,10 @@ class Stopwatch {
 /// Adds a sample of `calls` calls that took `times` together.
 void add_sample(PlanTimes& plan, const Stopwatch::Times& times, int64_t calls);
 
-/// An error where the two plans' results differ; `what` names them.
-Status require_equal(const HostTensor& fused, const HostTensor& unfused, std::string_view what);
+/// An error where the two plans' results differ; `what` names them. With fast numerics they may, by
+/// less than a quarter of what they are (RMS): that is no proof, only that both computed the same.
+Status require_same(const BenchPlans& plans, const HostTensor& fused, const HostTensor& unfused,
+                    std::string_view what);
 
 /// Greedy generation of `options.batch` sequences after prompts of random tokens: seconds of a
 /// token through the recorded graph, against the read ceiling.

@@ -82,6 +82,7 @@ std::string bench_text(const BenchReport& report) {
   TextTable facts("ll");
   const BenchMachine& machine = report.machine;
   facts.add({"model", printable(report.model) + (report.dtype.empty() ? "" : ", " + report.dtype) +
+                          (report.numerics == Numerics::fast ? ", fast numerics" : "") +
                           ", weights of " + with_unit(report.weight_bytes, "B")});
   facts.add({"device", fmt::format("{}, {}, {}", machine.device, machine.driver,
                                    fmt::join(machine.libraries, ", "))});
@@ -113,19 +114,20 @@ std::string bench_json(const BenchReport& report) {
   for (const auto& [name, seconds] : report.seconds) stages[name] = seconds;
   for (const BenchCase& one : report.cases) cases.push_back(case_json(one));
   Json json = {{"model", report.model},
-                     {"dtype", report.dtype.empty() ? Json(nullptr) : Json(report.dtype)},
-                     {"weight_bytes", report.weight_bytes},
-                     {"machine",
-                      {{"device", report.machine.device},
-                       {"driver", report.machine.driver},
-                       {"libraries", report.machine.libraries},
-                       {"multiprocessors", report.machine.multiprocessors},
-                       {"memory_bytes", report.machine.memory_bytes},
-                       {"l2_bytes", report.machine.l2_bytes}}},
-                     {"repeat", report.repeat},
-                     {"tuned", report.tuned},
-                     {"seconds", stages},
-                     {"cases", cases}};
+               {"dtype", report.dtype.empty() ? Json(nullptr) : Json(report.dtype)},
+               {"numerics", to_string(report.numerics)},
+               {"weight_bytes", report.weight_bytes},
+               {"machine",
+                {{"device", report.machine.device},
+                 {"driver", report.machine.driver},
+                 {"libraries", report.machine.libraries},
+                 {"multiprocessors", report.machine.multiprocessors},
+                 {"memory_bytes", report.machine.memory_bytes},
+                 {"l2_bytes", report.machine.l2_bytes}}},
+               {"repeat", report.repeat},
+               {"tuned", report.tuned},
+               {"seconds", stages},
+               {"cases", cases}};
   if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));
   return json.dump(2) + "\n";
 }

@@ -69,14 +69,17 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
   SINTER_TRY(check_names(frozen, options.fusion.required));
   SINTER_TRY(check_names(frozen, options.fusion.forbidden));
+  // Where nothing is fused no rounding is inside a kernel of several ops.
+  FusionOptions fusing = options.fusion;
+  if (!fusing.enabled) fusing.numerics = Numerics::strict;
   Compiled compiled{std::move(frozen), {}, {}};
   std::vector<Grouping> groupings;
   for (const Entry& entry : compiled.module.entries) {
-    compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, options.fusion));
-    SINTER_TRY(check_required(entry, compiled.fusions.back(), options.fusion));
+    compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
+    SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
     groupings.push_back(compiled.fusions.back().grouping);
   }
-  SINTER_LET(program, lower(compiled.module, groupings, device));
+  SINTER_LET(program, lower(compiled.module, groupings, device, fusing.numerics));
   if (Status safe = check(program); !safe)
     return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
                 "this is a bug of the compiler", ExitCode::internal_error);

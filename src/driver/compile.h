@@ -10,7 +10,7 @@ namespace sinter {
 struct CompileOptions {
   std::string target = "sm_90a";     // a named device description
   std::vector<std::string> entries;  // entry points to keep; empty: all
-  FusionOptions fusion;
+  FusionOptions fusion;              // not enabled: numerics are strict whatever it says
 };
 
 /// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per

@@ -35,16 +35,18 @@ class Decoder {
   /// Appends one token to every sequence; logits [sequences, vocabulary].
   Result<RunResult> decode(llvm::ArrayRef<int32_t> tokens, const CallOptions& options = {});
 
+  /// Calls `entry`, prefill or decode, with one list of tokens per sequence.
+  Result<RunResult> run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
+                        const CallOptions& options, Wanted wanted);
+
   const Session& session() const { return *session_; }
+  int64_t capacity() const { return capacity_; }
   /// Tokens of each sequence so far.
   llvm::ArrayRef<int64_t> lengths() const { return lengths_; }
 
  private:
   Decoder(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t sequences, int64_t capacity)
       : model_(std::move(model)), session_(std::move(session)), capacity_(capacity), lengths_(sequences, 0) {}
-
-  Result<RunResult> run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
-                        const CallOptions& options, Wanted wanted);
 
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> session_;

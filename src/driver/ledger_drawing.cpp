@@ -138,7 +138,7 @@ std::string ledger_html(const Compiled& compiled) {
   std::string text(kPageHead);
   text += fmt::format("<h1>{}</h1>\n<p>{}, {}. Bytes moved are those of usual sizes.</p>\n",
                       html(compiled.program->name), html(compiled.program->target),
-                      html(compiled.program->numerics));
+                      to_string(compiled.program->numerics));
   for (const EntryLedger& entry : ledger(compiled))
     text += fmt::format("<h2>{}</h2>\n", html(entry.name)) + html_kernels(entry) +
             html_decisions(entry);

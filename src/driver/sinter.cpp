@@ -27,6 +27,7 @@ Result<CompiledModel> CompiledModel::compile(const std::string& path, const Mode
   data->options.backend = std::move(backend);
   data->options.compile.target = options.target;
   data->options.compile.fusion.enabled = options.fuse;
+  if (options.fast) data->options.compile.fusion.numerics = Numerics::fast;
   SINTER_LET(frozen, freeze(model.module, {}));
   SINTER_LET(compiled, sinter::compile(std::move(frozen), data->options.compile));
   data->model = std::move(model);

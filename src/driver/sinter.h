@@ -18,6 +18,7 @@ struct ModelOptions {
   std::optional<std::uint64_t> random_weights;   // a seed: stand-in weights
   std::string target = "sm_90a";                 // a named device description
   bool fuse = true;
+  bool fast = false;  // fast numerics, where it fuses
 };
 
 /// Why two values share a kernel or not.

@@ -19,6 +19,15 @@ constexpr int64_t kModuleSizes = 19;    // of a module's symbols, as far as thei
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
 constexpr double kMostPreciseProducts = 2e10;
 
+double weight_elements(const Model& model) {
+  double elements = 0;
+  for (const Weight& weight : model.program().weights)
+    elements += static_cast<double>(volume(weight.type.dims).constant());
+  return elements;
+}
+
+}  // namespace
+
 std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed) {
   const auto ids = random_tensor(DType::i32, {count}, seed, {1, 0, vocabulary - 1});
   SINTER_CHECK(ids.has_value(), "random tokens");
@@ -29,12 +38,17 @@ std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t see
   return {random_ids(vocabulary, kRandomTokens, seed), random_ids(vocabulary, kRandomTokens - 3, seed + 1)};
 }
 
-double weight_elements(const Model& model) {
-  double elements = 0;
-  for (const Weight& weight : model.program().weights)
-    elements += static_cast<double>(volume(weight.type.dims).constant());
-  return elements;
+bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
+  double count = 0;
+  for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
+  return weight_elements(*plans.fused) * count < kMostPreciseProducts;
 }
+
+std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols) {
+  return symbol_values_near(symbols, kModuleSizes);
+}
+
+namespace {
 
 /// Of the fused and the unfused plan.
 Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences, int64_t capacity) {
@@ -44,13 +58,6 @@ Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences,
     decoders.push_back(std::move(decoder));
   }
   return decoders;
-}
-
-/// Evaluating kernels on the host, and all in float64, is for models of the size of tests.
-bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
-  double count = 0;
-  for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
-  return weight_elements(*plans.fused) * count < kMostPreciseProducts;
 }
 
 /// Prefill of all sequences, then greedy decoding of the first, fused beside unfused.
@@ -123,7 +130,7 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
 Status verify_entries(const Plans& plans, const Module& original, const VerifyOptions& options,
                       DTypeReport& report) {
   const llvm::ArrayRef<Symbol> symbols = plans.module.symbols;
-  const std::vector<int64_t> values = symbol_values_near(symbols, kModuleSizes);
+  const std::vector<int64_t> values = module_sizes(symbols);
   for (const Entry& entry : plans.module.entries) {
     const Graph& graph = original.find_entry(entry.name)->graph;
     SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
@@ -145,7 +152,9 @@ Status verify_entries(const Plans& plans, const Module& original, const VerifyOp
 
 bool VerifyReport::passed() const {
   return llvm::all_of(dtypes, [](const DTypeReport& report) {
-    return report.difference.empty() && report.tokens_match.value_or(true) && report.recorded_match.value_or(true) &&
+    return report.difference.empty() && report.tokens_match.value_or(true) &&
+           report.recorded_match.value_or(true) &&
+           llvm::all_of(report.bounds, [](const ErrorBound& bound) { return bound.holds(); }) &&
            llvm::all_of(report.reference, [](const ValueCheck& check) { return check.passed; });
   });
 }
@@ -153,6 +162,9 @@ bool VerifyReport::passed() const {
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
   VerifyReport report;
   std::optional<ReferenceFile> reference;
+  if (!options.reference.empty() && options.numerics == Numerics::fast)
+    return fail("fast numerics are compared with float64, not with a reference", options.reference,
+                "drop --reference, or check strict numerics", ExitCode::usage);
   if (!options.reference.empty()) {
     SINTER_LET(file, ReferenceFile::open(options.reference));
     reference.emplace(std::move(file));
@@ -167,13 +179,15 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     load.random_weights = options.random_weights;
     if (reference) load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
     SINTER_LET(model, load_model(path, load));
-    SINTER_LET(plans, make_plans(model, options.target, *options.backend));
+    SINTER_LET(plans, make_plans(model, options.target, options.numerics, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
     one.dtype = dtype;
     for (const EntryPlan& entry : plans.fused->program().entries) one.fused_launches += entry.steps.size();
     for (const EntryPlan& entry : plans.unfused->program().entries) one.unfused_launches += entry.steps.size();
     const ReferenceFile* file = reference ? &*reference : nullptr;
-    if (model.spec) {
+    if (options.numerics == Numerics::fast) {
+      SINTER_TRY(verify_fast(plans, model, options, one));
+    } else if (model.spec) {
       const auto tokens =
           file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
       SINTER_TRY(model.spec->encoder

@@ -1,8 +1,9 @@
-// The contract, checked: fused equals unfused bit for bit; how far both are from float64 and from
-// reference tensors.
+// The contract, checked: strict, fused equals unfused bit for bit, and how far both are from
+// float64 and from reference tensors; fast, fused is about as close to float64 as unfused.
 #pragma once
 
 #include "driver/backend.h"
+#include "driver/error_bound.h"
 #include "frontends/load_model.h"
 #include "runtime/compare.h"
 
@@ -17,6 +18,8 @@ struct VerifyOptions {
   std::optional<uint64_t> random_weights;
   int64_t steps = 16;              // of decoding after the first call
   bool forced = false;             // decode seeded tokens, not the likeliest
+  /// fast: the bounds alone are checked, over 16 seeds; no reference, and at most 4 steps.
+  Numerics numerics = Numerics::strict;
 };
 
 /// One value against another.
@@ -32,6 +35,7 @@ struct DTypeReport {
   /// Fused against unfused: values that both plans store, over all calls made.
   int64_t calls = 0, values = 0, elements = 0;
   std::string difference;  // the first node that differs and how; empty: none
+  std::vector<ErrorBound> bounds;  // fast numerics: of every float result
   int64_t fused_launches = 0, unfused_launches = 0;
   /// Of the logits (first output), against float64; absent where that would take too long.
   std::optional<Accuracy> fused_error, unfused_error;

@@ -18,7 +18,9 @@ struct Plans {
   /// Values that both plans store in buffers of an entry, in its order.
   std::vector<std::string> common_values(std::string_view entry) const;
 };
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Backend& backend);
+/// `numerics`: of the fused plan; the unfused one's are strict.
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Numerics numerics,
+                         Backend& backend);
 
 /// Adds one call's comparison to the report; the first difference is named in the entry's order.
 Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report);
@@ -29,6 +31,18 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
 /// it.
 Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
                        const HostTensor& fused, const HostTensor& unfused, DTypeReport& report);
+
+/// Seeded ids of the vocabulary; two sequences of them.
+std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed);
+std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed);
+/// Values for a module's symbols.
+std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols);
+/// Evaluating kernels on the host, and all in float64, is for models of the size of tests.
+bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens);
+
+/// Fills report.bounds. Errors: a model that is too large for float64 on the host.
+Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+                   DTypeReport& report);
 
 /// Reference tensors of a model: input_ids [S, T], logits [S, T, V] or last_hidden_state [S, T, D],
 /// hidden_0 .. hidden_L (hidden_state_name), greedy [1, n], nll_mean [1]; all but the first are

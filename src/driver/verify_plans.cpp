@@ -1,7 +1,7 @@
 #include "driver/decoder.h"
+#include "driver/precise_model.h"
 #include "driver/run.h"
 #include "driver/verify_parts.h"
-#include "runtime/host_eval.h"
 
 namespace sinter {
 namespace {
@@ -23,26 +23,6 @@ Status compare_values(std::string_view entry, std::string_view name, const HostT
   return {};
 }
 
-/// The entry's graph with weights and states as further inputs.
-Graph with_leaves_as_inputs(const Graph& graph, std::vector<std::pair<OpKind, std::string>>& leaves) {
-  Graph result = graph;
-  for (uint32_t i = 0; i < result.size(); ++i) {
-    Op& op = result[{i}];
-    if (op.kind != OpKind::weight && op.kind != OpKind::state) continue;
-    leaves.push_back({op.kind, op.name});
-    op.kind = OpKind::input;
-    result.inputs.push_back({i});
-  }
-  return result;
-}
-
-template <typename T>
-size_t index_of(const std::vector<T>& items, std::string_view name) {
-  for (size_t i = 0; i < items.size(); ++i)
-    if (items[i].name == name) return i;
-  SINTER_CHECK(false, "{}", name);
-}
-
 }  // namespace
 
 std::vector<std::string> Plans::common_values(std::string_view entry) const {
@@ -54,11 +34,13 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
   return common;
 }
 
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Backend& backend) {
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Numerics numerics,
+                         Backend& backend) {
   SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions options;
   options.target = backend.target(target);
+  options.fusion.numerics = numerics;
   SINTER_LET(fused, compile(module, options));
   options.fusion.enabled = false;
   SINTER_LET(unfused, compile(module, options));
@@ -87,26 +69,8 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
 
 Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
                        const HostTensor& fused, const HostTensor& unfused, DTypeReport& report) {
-  std::vector<std::pair<OpKind, std::string>> leaves;
-  const Graph graph = with_leaves_as_inputs(plans.module.find_entry(entry)->graph, leaves);
-  std::vector<const HostTensor*> inputs;
-  for (const HostTensor& input : call.inputs) inputs.push_back(&input);
-  std::vector<HostTensor> held;
-  held.reserve(leaves.size());
-  for (const auto& [kind, name] : leaves) {
-    if (kind == OpKind::weight) {
-      SINTER_LET(weight, plans.unfused->read_weight(index_of(plans.unfused->program().weights, name)));
-      held.push_back(std::move(weight));
-      inputs.push_back(&held.back());
-      continue;
-    }
-    const State& state = plans.unfused->program().states[index_of(plans.unfused->program().states, name)];
-    SINTER_LET(zeros, make_tensor(state.type.dtype, concrete_dims(state.type, call.symbol_values)));
-    std::fill(zeros.bytes.begin(), zeros.bytes.end(), std::byte{0});
-    held.push_back(std::move(zeros));
-    inputs.push_back(&held.back());
-  }
-  SINTER_LET(exact, evaluate(graph, plans.module.symbols, call.symbol_values, inputs, {.precise = true}));
+  SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
+  SINTER_LET(exact, precise.run(entry, call.symbol_values, call.inputs));
   const std::vector<double> reference = to_doubles(exact[0]);
   SINTER_LET(fused_error, accuracy(fused, reference));
   SINTER_LET(unfused_error, accuracy(unfused, reference));

@@ -1,5 +1,6 @@
 #include "driver/verify_report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "driver/text_table.h"
@@ -7,12 +8,31 @@
 namespace sinter {
 namespace {
 
+/// Errors of the fused plan, and how many times those of the unfused plan they are.
+std::string bounds_table(const DTypeReport& report) {
+  TextTable values("lrrrrl");
+  values.add({"error", "RMS", fmt::format("of unfused ≤ {}", kMostRmsRatio), "mean max",
+              fmt::format("of unfused ≤ {} + 1 ulp", kMostMaxRatio), ""});
+  const auto ratio = [](double a, double b) { return b == 0 ? a == 0 ? 1 : INFINITY : a / b; };
+  for (const ErrorBound& bound : report.bounds)
+    values.add({"  " + bound.value, fmt::format("{:.2e}", bound.fused.rms()),
+                fmt::format("{:.3f}", ratio(bound.fused.rms(), bound.unfused.rms())),
+                fmt::format("{:.2e}", bound.fused.mean_max()),
+                fmt::format("{:.3f}", ratio(bound.fused.mean_max(), bound.unfused.mean_max())),
+                bound.holds() ? "" : "TOO FAR"});
+  return values.str(2);
+}
+
 std::string dtype_text(const DTypeReport& report) {
   TextTable facts("ll");
-  facts.add({"fused = unfused", report.difference.empty()
-                                    ? fmt::format("bit for bit: {} values, {} elements, {} calls", report.values,
-                                                  report.elements, report.calls)
-                                    : "NO: " + report.difference});
+  if (!report.bounds.empty())
+    facts.add({"against float64", fmt::format("fused and unfused: {} values, {} elements, {} calls",
+                                              report.values, report.elements, report.calls)});
+  else
+    facts.add({"fused = unfused", report.difference.empty()
+                                      ? fmt::format("bit for bit: {} values, {} elements, {} calls",
+                                                    report.values, report.elements, report.calls)
+                                      : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
   if (report.host_checked_calls > 0)
     facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls", report.host_checked_calls)});
@@ -29,6 +49,7 @@ std::string dtype_text(const DTypeReport& report) {
     facts.add({"greedy tokens", fmt::format("{}{}", fmt::join(report.tokens, " "), suffix)});
   }
   std::string text = fmt::format("{}\n{}", report.dtype ? to_string(*report.dtype) : "its own element types", facts.str(2));
+  if (!report.bounds.empty()) text += bounds_table(report);
   if (report.reference.empty()) return text;
   TextTable values("lrrrl");
   values.add({"against the reference", "max abs", "max ulp", "allowed", ""});
@@ -68,6 +89,21 @@ std::string verify_json(const VerifyReport& report) {
                    {"logits_hash", fmt::format("{:016x}", one.logits_hash)},
                    {"reference", std::move(reference)},
                    {"tokens", one.tokens}};
+    if (!one.bounds.empty()) {
+      Json bounds = Json::array();
+      for (const ErrorBound& bound : one.bounds)
+        bounds.push_back(
+            {{"value", bound.value},
+             {"rms", {{"unfused", bound.unfused.rms()}, {"fused", bound.fused.rms()}}},
+             {"mean_max",
+              {{"unfused", bound.unfused.mean_max()}, {"fused", bound.fused.mean_max()}}},
+             {"max", {{"unfused", bound.unfused.max}, {"fused", bound.fused.max}}},
+             {"ulp", bound.ulp},
+             {"holds", bound.holds()}});
+      object["bounds"] = std::move(bounds);
+      object.erase("bitwise");
+      object.erase("difference");
+    }
     if (one.fused_error) object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
     if (one.recorded_match) object["recorded_match"] = *one.recorded_match;
     if (one.tokens_match) object["tokens_match"] = *one.tokens_match;

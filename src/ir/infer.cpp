@@ -17,7 +17,8 @@
 //   C14  norm: weight and bias [D] of the operand's element type, D a constant >= 1
 //   C15  rope: x [N, H, hd], cos and sin [N, rotary/2] of one float type; rotary even, 2 .. hd
 //   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; matvec: x of
-//        rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two
+//        rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two, a
+//        result of the operands' type or f32
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
 //   C18  attention: the shapes that ops.def lists; kv_heads divides heads; scale finite;
 //        softcap > 0, finite; window >= 1
@@ -316,6 +317,11 @@ Result<TensorType> Inference::matvec() const {
   const int64_t tokens = SymExpr(x.dims[0]).upper_bound(symbols);
   if (tokens > kMostMatvecTokens)
     return reject(16, fmt::format("{} tokens, a matvec has at most {}", tokens, kMostMatvecTokens));
+  if (!attrs.has(AttrName::dtype)) return result;
+  result.dtype = attrs.get<DType>(AttrName::dtype);
+  if (result.dtype != x.dtype && result.dtype != DType::f32)
+    return reject(16, fmt::format("x {}, the result {}: a matvec gives its operands' type or f32",
+                                  show(x), show(result)));
   return result;
 }
 

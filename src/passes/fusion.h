@@ -8,9 +8,10 @@
 // (materialize). Leaves the graph unchanged; the result is a Grouping and the ledger.
 #pragma once
 
-#include "ir/grouping.h"
 #include <memory>
 
+#include "ir/grouping.h"
+#include "ir/numerics.h"
 #include "passes/verdict.h"
 #include "target/device.h"
 
@@ -21,6 +22,8 @@ struct FusionOptions {
   /// Pairs of value names. required: tried first. forbidden: never in one kernel.
   std::vector<std::pair<std::string, std::string>> required, forbidden;
   int64_t stop_after = -1;  // acceptances; -1: no limit
+  /// fast: an activation or a residual may join the library call of a linear.
+  Numerics numerics = Numerics::strict;
 };
 
 /// What was asked and answered, in the order of the decisions: acceptances as they happened, then

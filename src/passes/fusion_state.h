@@ -68,6 +68,8 @@ class FusionState {
   struct Question;
   Question question(ValueId a, ValueId b) const;
   std::optional<Verdict> space(Question& q) const;
+  /// The members are a linear and what its library call can do beside it (judge_product.cpp).
+  bool join_product(Question& q, Members members) const;
   /// Space and ports of a kernel around a matvec (judge_anchor.cpp).
   std::optional<Verdict> around_anchor(Question& q) const;
   /// The members that `last` depends on, and it; ascending.

@@ -221,7 +221,8 @@ FusionState::Question FusionState::question(ValueId a, ValueId b) const {
 void FusionState::merge(ValueId a, ValueId b) {
   Question q = question(a, b);
   const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
-  const bool fits = anchored ? !around_anchor(q) : !space(q) && !cut_rows(q);
+  const bool fits =
+      join_product(q, q.members) || (anchored ? !around_anchor(q) : !space(q) && !cut_rows(q));
   SINTER_CHECK(fits, "{} and {} do not fit", name(a), name(b));
   shapes_[dag_.merge(q.ga, q.gb)] = q.merged;
   ++accepted;
@@ -243,11 +244,19 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
   };
   const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
   // Around products a path is the reason that holds whatever else they are fused with.
-  std::optional<Verdict> refusal = anchored ? convexity() : space(q);
-  if (!refusal) refusal = anchored ? around_anchor(q) : cut_rows(q);
+  // Where no call takes more than its product, the two ops are what could have been one.
+  const bool strict = options_.numerics == Numerics::strict;
+  const ValueId pair[] = {std::min(q.a, q.b), std::max(q.a, q.b)};
+  const bool product = join_product(q, strict ? Members(pair) : Members(q.members));
+  std::optional<Verdict> refusal;
+  if (!product) refusal = anchored ? convexity() : space(q);
+  if (!product && !refusal) refusal = anchored ? around_anchor(q) : cut_rows(q);
   if (!refusal) refusal = states(x, y);
   if (!refusal && !anchored) refusal = convexity();
-  if (!refusal) refusal = profit(q);
+  // A call that does more is a launch and a value in memory less.
+  if (!refusal && !product) refusal = profit(q);
+  if (!refusal && product && strict)
+    refusal = refuse(Reason::numerics_strict, fmt::format("in the call of {}", name(pair[0])));
   if (refusal) return *refusal;
   Verdict verdict;
   if (q.merged.anchor && up_to(*q.merged.anchor, q.members).size() > 1)

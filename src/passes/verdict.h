@@ -21,6 +21,7 @@ namespace sinter {
   X(anchor_second, "anchor.second", "a kernel is built around one product")                       \
   X(anchor_part, "anchor.part", "a block has a part of each row behind the product")              \
   X(convexity_path, "convexity.path", "a path leaves the kernel and comes back")                 \
+  X(numerics_strict, "numerics.strict", "only fast numerics allow it")                            \
   X(profit_configuration, "profit.configuration", "no kernel configuration fits the device")     \
   X(profit_slower, "profit.slower", "apart they are faster")                                     \
   X(forbidden, "constraint.forbidden", "the caller forbids it")                                  \

@@ -122,6 +122,18 @@ class GemmCheck {
                      where_);
   }
 
+  /// As large as the result, whose strides are its own.
+  Status residual(const Buffer& buffer, const Buffer& result) const {
+    if (buffer.type.dtype == result.type.dtype &&
+        volume(buffer.type.dims) == volume(result.type.dims))
+      return {};
+    return violation(fmt::format("residual %{} is {} with {} elements, the result {} with {}",
+                                 printable(buffer.value), to_string(buffer.type.dtype),
+                                 text(volume(buffer.type.dims)), to_string(result.type.dtype),
+                                 text(volume(result.type.dims))),
+                     where_);
+  }
+
   Status element_types(const Operand& a, const Operand& b, const Operand& c) const {
     const DType types[] = {a.buffer.type.dtype, b.buffer.type.dtype, c.buffer.type.dtype};
     if (types[0] == types[1] && is_float(types[0]) && is_float(types[2])) return {};
@@ -176,6 +188,8 @@ Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep
   if (gemm.bias >= 0)
     SINTER_TRY(
         check.bias(entry.buffers[static_cast<size_t>(gemm.bias)], gemm.n, c.buffer.type.dtype));
+  if (gemm.residual >= 0)
+    SINTER_TRY(check.residual(entry.buffers[static_cast<size_t>(gemm.residual)], c.buffer));
   return {};
 }
 

@@ -48,8 +48,14 @@ class StepWalk {
   Status gemm_step(const GemmStep& gemm) {
     llvm::SmallVector<uint32_t, 3> inputs = {gemm.a.buffer, gemm.b.buffer};
     if (gemm.bias >= 0) inputs.push_back(static_cast<uint32_t>(gemm.bias));
-    if (gemm.bias >= static_cast<int64_t>(entry_.buffers.size()))
-      return bad(fmt::format("bias is buffer {} of {}", gemm.bias, entry_.buffers.size()));
+    if (gemm.residual >= 0) inputs.push_back(static_cast<uint32_t>(gemm.residual));
+    for (const auto& [role, buffer] : {std::pair("bias", gemm.bias), {"residual", gemm.residual}})
+      if (buffer >= static_cast<int64_t>(entry_.buffers.size()))
+        return bad(fmt::format("{} is buffer {} of {}", role, buffer, entry_.buffers.size()));
+    if (has_epilogue(gemm) && program_.numerics != Numerics::fast)
+      return bad(
+          fmt::format("a product with a residual or an activation in a plan with {} numerics",
+                      to_string(program_.numerics)));
     for (uint32_t buffer : {gemm.a.buffer, gemm.b.buffer, gemm.c.buffer})
       SINTER_TRY(exists(buffer));
     SINTER_TRY(check_gemm(program_, entry_, gemm, place(entry_, step_)));

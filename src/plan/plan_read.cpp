@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "ir/product_epilogue.h"
 #include "ir/text.h"
 #include "plan/checker.h"
 #include "plan/plan_file.h"
@@ -91,7 +92,7 @@ class PlanReader {
  public:
   Result<Program> plan(const Node& root) {
     SINTER_TRY(format(root));
-    SINTER_TRY(read(root["numerics"], program_.numerics));
+    SINTER_TRY(numerics(root["numerics"]));
     SINTER_TRY(read(root["target"], program_.target));
     SINTER_TRY(tables(root));
     SINTER_LET(kernels, root["kernels"].items());
@@ -125,6 +126,14 @@ class PlanReader {
                                 "this sinter {} does not have",
                                 writer, printable(feature), SINTER_VERSION),
                     root["format"]["requires"].where(), "compile the model again");
+    return {};
+  }
+
+  Status numerics(const Node& node) {
+    SINTER_LET(text, node.string());
+    const std::optional<Numerics> parsed = parse_numerics(text);
+    if (!parsed) return node.mismatch("strict or fast");
+    program_.numerics = *parsed;
     return {};
   }
 
@@ -228,6 +237,16 @@ class PlanReader {
     if (node["bias"].present()) {
       SINTER_LET(bias, node["bias"].integer<uint32_t>());
       out.bias = bias;
+    }
+    if (node["residual"].present()) {
+      SINTER_LET(residual, node["residual"].integer<uint32_t>());
+      out.residual = residual;
+    }
+    if (node["activation"].present()) {
+      SINTER_LET(text, node["activation"].string());
+      const std::optional<Activation> parsed = parse_activation(text);
+      if (!parsed) return node["activation"].mismatch("relu or gelu_tanh");
+      out.activation = *parsed;
     }
     SINTER_LET(loops, node["loops"].items());
     for (const Node& item : loops) {

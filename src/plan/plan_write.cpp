@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/product_epilogue.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "plan/plan_text.h"
@@ -65,7 +66,7 @@ class PlanWriter {
     Json plan;
     plan["format"] = {{"major", kPlanMajor}, {"requires", features()}};
     plan["sinter"] = SINTER_VERSION;
-    plan["numerics"] = program_.numerics;
+    plan["numerics"] = to_string(program_.numerics);
     plan["target"] = program_.target;
     plan["weights_fingerprint"] = weights_fingerprint(program_);
     plan["module"] = lines(plan_text::print_tables(program_));
@@ -82,12 +83,17 @@ class PlanWriter {
     if (llvm::any_of(program_.symbols,
                      [](const Symbol& s) { return s.where == Symbol::Where::device; }))
       features.push_back("device_symbols");
-    if (llvm::any_of(program_.entries, [](const EntryPlan& entry) {
-          return llvm::any_of(entry.steps, [](const Step& step) {
-            return std::holds_alternative<GemmStep>(step.run);
-          });
-        }))
-      features.push_back("gemm");
+    const auto has_gemm = [&](const auto& test) {
+      return llvm::any_of(program_.entries, [&](const EntryPlan& entry) {
+        return llvm::any_of(entry.steps, [&](const Step& step) {
+          const auto* gemm = std::get_if<GemmStep>(&step.run);
+          return gemm && test(*gemm);
+        });
+      });
+    };
+    if (has_gemm([](const GemmStep&) { return true; })) features.push_back("gemm");
+    if (has_gemm([](const GemmStep& gemm) { return has_epilogue(gemm); }))
+      features.push_back("gemm_epilogue");
     if (!program_.states.empty()) features.push_back("states");
     return features;
   }
@@ -159,6 +165,8 @@ class PlanWriter {
     json["b"] = operand(step.b);
     json["c"] = operand(step.c);
     if (step.bias >= 0) json["bias"] = step.bias;
+    if (step.residual >= 0) json["residual"] = step.residual;
+    if (step.activation != Activation::none) json["activation"] = to_string(step.activation);
     json["loops"] = Json::array();
     for (const GemmStep::Loop& loop : step.loops)
       json["loops"].push_back({{"count", text(loop.count)},

@@ -67,6 +67,7 @@ SymExpr gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
   SymExpr total = a * element_bytes(step.a.buffer) + b * element_bytes(step.b.buffer) +
                   c * element_bytes(step.c.buffer);
   if (step.bias >= 0) total += step.n * element_bytes(static_cast<uint32_t>(step.bias));
+  if (step.residual >= 0) total += c * element_bytes(static_cast<uint32_t>(step.residual));
   return total;
 }
 
@@ -115,7 +116,8 @@ SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& 
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   for (const Op& op : kernel.group.ops()) {
-    if (op_class(op) != OpClass::anchor || size_bytes(op.type.dtype) != 2) continue;
+    if (op_class(op) != OpClass::anchor || size_bytes(kernel.group[op.operands[1]].type.dtype) != 2)
+      continue;
     const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
     if (!tokens || *tokens > 1) return false;
   }

@@ -7,7 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "ir/activation.h"
 #include "ir/graph.h"
+#include "ir/numerics.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -94,8 +96,9 @@ struct GemmOperand {
   SymExpr row_stride, column_stride;
 };
 
-/// C[m, n] = round(sum over k of A[m, k] * B[k, n] + bias[n]), repeated over the loops (outermost
-/// first). Accumulates in float32; element types are those of the buffers.
+/// C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])),
+/// repeated over the loops (outermost first). Accumulates in float32; element types are those of
+/// the buffers.
 struct GemmStep {
   struct Loop {
     SymExpr count;
@@ -103,9 +106,17 @@ struct GemmStep {
   };
   GemmOperand a, b, c;
   int64_t bias = -1;  // buffer, or -1
+  // Fast numerics only: a buffer with C's elements in C's order, or -1; what is done to the sum.
+  int64_t residual = -1;
+  Activation activation = Activation::none;
   SymExpr m, n, k;
   std::vector<Loop> loops;
 };
+
+/// More than a bias.
+inline bool has_epilogue(const GemmStep& gemm) {
+  return gemm.residual >= 0 || gemm.activation != Activation::none;
+}
 
 struct Step {
   std::variant<KernelStep, GemmStep> run;
@@ -124,8 +135,8 @@ struct EntryPlan {
 
 struct Program {
   std::string name;
-  std::string numerics;  // "strict"
-  std::string target;    // name of the device description
+  Numerics numerics = Numerics::strict;
+  std::string target;  // name of the device description
   std::vector<Symbol> symbols;
   std::vector<Weight> weights;
   std::vector<State> states;

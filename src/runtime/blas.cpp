@@ -51,16 +51,22 @@ void multiply(const double* a, const double* b, double* c, int64_t m, int64_t n,
 }
 
 void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m, int64_t n,
-          int64_t k, const ConstMatrix* bias) {
+          int64_t k, const Epilogue& epilogue) {
   if (m == 0 || n == 0) return;
-  std::vector<float> a_scratch, b_scratch, bias_scratch, sums(static_cast<size_t>(m * n));
+  std::vector<float> a_scratch, b_scratch, scratch, sums(static_cast<size_t>(m * n));
   const ConstMatrix b_transposed{b.data, b.dtype, b.column_stride, b.row_stride};
   multiply(dense(a, m, k, a_scratch), dense(b_transposed, n, k, b_scratch), sums.data(), m, n, k);
-  if (bias != nullptr) {
-    const float* row = dense(*bias, 1, n, bias_scratch);
+  if (epilogue.bias != nullptr) {
+    const float* row = dense(*epilogue.bias, 1, n, scratch);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) sums[i * n + j] += row[j];
   }
+  if (epilogue.residual != nullptr) {
+    const float* all = dense(*epilogue.residual, m, n, scratch);
+    for (int64_t i = 0; i < m * n; ++i) sums[i] += all[i];
+  }
+  if (epilogue.activation != Activation::none)
+    for (float& sum : sums) sum = activated(epilogue.activation, sum);
   const Storage storage = storage_of(c.dtype);
   for (int64_t i = 0; i < m; ++i)
     store_run(sums.data() + i * n, n, storage, c.data + i * c.row_stride * size_bytes(c.dtype),

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "ir/activation.h"
 #include "ir/types.h"
 
 namespace sinter {
@@ -20,12 +21,20 @@ struct MutableMatrix {
   int64_t row_stride = 0, column_stride = 0;
 };
 
-/// c[m, n] = round(sum over k of a[m, k] * b[k, n] + bias[n]); float types only, `bias` is a row
-/// (its row_stride is not used) or null. Operands are made dense float32 and go through OpenBLAS in
+/// What is done to a product's sums before they are rounded: `bias`, a row (its row_stride is not
+/// used), and `residual`, a matrix like the result, are added where they are not null.
+struct Epilogue {
+  const ConstMatrix* bias = nullptr;
+  const ConstMatrix* residual = nullptr;
+  Activation activation = Activation::none;
+};
+
+/// c[m, n] = round(activation(sum over k of a[m, k] * b[k, n] + bias[n] + residual[m, n])); float
+/// types only. Operands are made dense float32 and go through OpenBLAS in
 /// one thread: the same call gives the same bits on one machine; another m or n may sum an element
 /// in another order.
 void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m, int64_t n,
-          int64_t k, const ConstMatrix* bias = nullptr);
+          int64_t k, const Epilogue& epilogue = {});
 
 /// The core, on dense operands: c[m, n] = a[m, k] * b[n, k]^T; zeros where k is 0.
 void multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k);

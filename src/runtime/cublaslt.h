@@ -36,7 +36,8 @@ struct CublasLtApi {
   static constexpr int kFloat32 = 0, kFloat16 = 2, kBfloat16 = 14;
   // cublasOperation_t, cublasLtEpilogue_t, cublasLtReductionScheme_t
   static constexpr int32_t kTranspose = 1;
-  static constexpr uint32_t kEpilogueBias = 4;
+  static constexpr uint32_t kEpilogueDefault = 1, kEpilogueRelu = 2, kEpilogueBias = 4,
+                            kEpilogueGelu = 32;
   static constexpr uint32_t kReductionNone = 0, kReductionComputeType = 2;
   // cublasLtNumericalImplFlags_t
   static constexpr uint64_t kAccumulate16F = 1ull << 8;

@@ -38,7 +38,8 @@ std::optional<CublasLtCall> cublaslt_call(const GemmProblem& problem) {
   const std::optional<Matrix> b = stored(problem.b, problem.k, problem.n);
   const std::optional<Matrix> c = stored(problem.c, problem.m, problem.n);
   if (!a || !b || !c) return std::nullopt;
-  CublasLtCall call{*a, *b, *c, problem.batch, problem.bias, c->transposed};
+  CublasLtCall call{
+      *a, *b, *c, problem.batch, problem.bias, problem.residual, problem.activation, c->transposed};
   if (call.swapped) {
     std::swap(call.a, call.b);
     call.a.transposed = !call.a.transposed;

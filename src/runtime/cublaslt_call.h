@@ -5,8 +5,9 @@
 
 namespace sinter {
 
-/// D = op(A) op(B) (+ bias along the rows of D) in the library's terms: every matrix in column
-/// order, element (i, j) at i + j * leading. A and B are stored transposed where `transposed`.
+/// D = activation(op(A) op(B) (+ bias along the rows of D) (+ C, laid out as D)) in the library's
+/// terms: every matrix in column order, element (i, j) at i + j * leading. A and B are stored
+/// transposed where `transposed`.
 struct CublasLtCall {
   struct Matrix {
     DType dtype = DType::f32;
@@ -19,6 +20,8 @@ struct CublasLtCall {
   Matrix a, b, d;
   int64_t batch = 1;
   std::optional<GemmProblem::Bias> bias;  // one element for each row of D
+  std::optional<int64_t> residual;        // C's alignment in bytes
+  Activation activation = Activation::none;
   bool swapped = false;                   // A is the problem's B, B its A: D is the transpose of C
 };
 

@@ -31,14 +31,30 @@ uint64_t allowed_implementations(DType operands) {
   return ~forbidden;
 }
 
+/// cublasLtEpilogue_t: a bias is a bit beside what stands for an activation. The library's GELU is
+/// that of tanh.
+uint32_t epilogue_of(const CublasLtCall& call) {
+  const uint32_t bias = call.bias ? Api::kEpilogueBias : 0;
+  switch (call.activation) {
+    case Activation::none:
+      return call.bias ? bias : Api::kEpilogueDefault;
+    case Activation::relu:
+      return Api::kEpilogueRelu | bias;
+    case Activation::gelu_tanh:
+      return Api::kEpilogueGelu | bias;
+  }
+  SINTER_CHECK(false, "activation");
+}
+
 /// How split sums may be joined, a mask. In the result ("in place") and from parts of the result's
 /// type, a sum is rounded more than once, and in place the order needs counters to be the same in
-/// every run. With a bias, the joined sum is rounded to the result's type and then once more after
-/// the bias (cuBLASLt 13.1, algorithm 24: all of 89 products of f16 and bf16). That is taken for few
-/// rows alone, where a long sum in one part leaves most of the device idle: 1 x 2560 x 10240 f16 runs
-/// in 92 us so, split in 17 (one H200).
+/// every run. With an epilogue, the joined sum is rounded to the result's type and then once more
+/// after it (a bias: cuBLASLt 13.1, algorithm 24: all of 89 products of f16 and bf16). That is
+/// taken for few rows alone, where a long sum in one part leaves most of the device idle: 1 x 2560
+/// x 10240 f16 runs in 92 us so, split in 17 (one H200).
 uint32_t allowed_reductions(const CublasLtCall& call, const GemmProblem& problem) {
-  if (call.bias && call.d.dtype != DType::f32 && !sums_may_round_twice(problem)) return Api::kReductionNone;
+  if (has_epilogue(problem) && call.d.dtype != DType::f32 && !sums_may_round_twice(problem))
+    return Api::kReductionNone;
   return Api::kReductionNone | Api::kReductionComputeType;
 }
 
@@ -81,8 +97,9 @@ Status CublasLtProduct::make_matmul() {
   };
   if (call_.a.transposed) SINTER_TRY(set(Api::kMatmulTransposeA, Api::kTranspose));
   if (call_.b.transposed) SINTER_TRY(set(Api::kMatmulTransposeB, Api::kTranspose));
+  if (const uint32_t epilogue = epilogue_of(call_); epilogue != Api::kEpilogueDefault)
+    SINTER_TRY(set(Api::kMatmulEpilogue, epilogue));
   if (!call_.bias) return {};
-  SINTER_TRY(set(Api::kMatmulEpilogue, Api::kEpilogueBias));
   const int32_t type = library_type(call_.bias->dtype);
   SINTER_TRY(set(Api::kMatmulBiasType, type));
   // The library may look at the pointer's alignment when it proposes algorithms. Any address with
@@ -126,7 +143,8 @@ Status CublasLtProduct::set_preferences(Api::Preference preference) const {
   SINTER_TRY(set(Api::kPreferImplementations, allowed_implementations(call_.a.dtype)));
   SINTER_TRY(set(Api::kPreferAlignmentA, static_cast<uint32_t>(call_.a.alignment)));
   SINTER_TRY(set(Api::kPreferAlignmentB, static_cast<uint32_t>(call_.b.alignment)));
-  SINTER_TRY(set(Api::kPreferAlignmentC, static_cast<uint32_t>(call_.d.alignment)));
+  SINTER_TRY(set(Api::kPreferAlignmentC,
+                 static_cast<uint32_t>(call_.residual.value_or(call_.d.alignment))));
   return set(Api::kPreferAlignmentD, static_cast<uint32_t>(call_.d.alignment));
 }
 
@@ -175,14 +193,16 @@ Result<CublasLtAlgorithm> CublasLtProduct::describe(const Api::Algorithm& algori
 Status CublasLtProduct::run(size_t proposal, const GemmPlace& place, CudaAddress workspace,
                             CudaApi::Stream stream) {
   if (call_.bias) SINTER_TRY(set_bias(place.bias));
-  const float one = 1, zero = 0;
+  // Without a residual D stands for C too, which is then not read.
+  const float one = 1, beta = call_.residual ? 1 : 0;
+  const CudaAddress c = call_.residual ? place.residual : place.c;
   const auto pointer = [](CudaAddress address) { return reinterpret_cast<void*>(address); };
   const CudaAddress a = call_.swapped ? place.b : place.a, b = call_.swapped ? place.a : place.b;
   return status(
       library_->api().multiply(library_->handle(), matmul_.get(), &one, pointer(a), a_.get(),
-                               pointer(b), b_.get(), &zero, pointer(place.c), d_.get(),
-                               pointer(place.c), d_.get(), &algorithms_[proposal],
-                               pointer(workspace), proposals_[proposal].workspace_bytes, stream),
+                               pointer(b), b_.get(), &beta, pointer(c), d_.get(), pointer(place.c),
+                               d_.get(), &algorithms_[proposal], pointer(workspace),
+                               proposals_[proposal].workspace_bytes, stream),
       "cublasLtMatmul");
 }
 

@@ -20,7 +20,8 @@ class CublasLtProduct {
 
   /// The algorithms that the library proposes, at most 8, the one that it expects to be fastest
   /// first; none where it refuses the product. All give the same bits in every run, accumulate in
-  /// float32 and round once. One version of the library proposes the same for the same problem.
+  /// float32 and round once (but see sums_may_round_twice). One version of the library proposes the
+  /// same for the same problem.
   const std::vector<GemmChoice>& proposals() const { return proposals_; }
   /// Enqueues a proposal; no allocation, no synchronization. `workspace` holds as many bytes as its
   /// choice says.

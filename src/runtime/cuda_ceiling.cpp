@@ -183,7 +183,7 @@ Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
   SINTER_LET(memory, CudaMemory::allocate(device_, 3 * bytes, "measuring matrix products"));
   SINTER_TRY(fill_random(memory, stream_));
   const CudaAddress at = memory.address();
-  const GemmOperands operands{{at, dtype}, {at + bytes, dtype}, {at + 2 * bytes, dtype}, {}};
+  const GemmOperands operands{{at, dtype}, {at + bytes, dtype}, {at + 2 * bytes, dtype}, {}, 0};
   GemmStep step;
   step.a = {0, 0, n, 1};
   step.b = {1, 0, 1, n};

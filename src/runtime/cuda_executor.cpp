@@ -178,8 +178,10 @@ GemmOperands gemm_operands(const CudaCall& call, const GemmStep& step) {
   const auto operand = [&](uint32_t id) {
     return GemmOperands::Operand{call.addresses[id], call.entry->buffers[id].type.dtype};
   };
-  GemmOperands operands{operand(step.a.buffer), operand(step.b.buffer), operand(step.c.buffer), {}};
+  GemmOperands operands{
+      operand(step.a.buffer), operand(step.b.buffer), operand(step.c.buffer), {}, 0};
   if (step.bias >= 0) operands.bias = operand(static_cast<uint32_t>(step.bias));
+  if (step.residual >= 0) operands.residual = call.addresses[static_cast<size_t>(step.residual)];
   return operands;
 }
 

@@ -163,7 +163,8 @@ Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,
                              const GemmPlace& place, const CudaStream& stream) const {
   GemmPlace pointers = place;
   StridedGemmShape shape = strided_gemm_shape(problem);
-  void* parameters[] = {&pointers.a, &pointers.b, &pointers.c, &pointers.bias, shape.data()};
+  void* parameters[] = {&pointers.a,    &pointers.b,        &pointers.c,
+                        &pointers.bias, &pointers.residual, shape.data()};
   const auto blocks = static_cast<unsigned>(*strided_gemm_blocks(problem));
   Status launched = launch({.kernel = kernel,
                             .name = "strided_gemm",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/product_epilogue.h"
+
 namespace sinter {
 namespace {
 
@@ -60,6 +62,12 @@ class CallsMaker {
       first.bias = operands_.bias->address;
       problem.bias = {operands_.bias->dtype, common_alignment({first.bias})};
     }
+    if (operands_.residual != 0) {
+      first.residual = operands_.residual + (first.c - operands_.c.address);
+      // Beside C's strides, which both have.
+      problem.residual = std::min(problem.c.alignment, common_alignment({first.residual}));
+    }
+    problem.activation = step.activation;
     SINTER_TRY(repeat(first, calls.places));
     return calls;
   }
@@ -140,6 +148,8 @@ class CallsMaker {
           next.a += step_bytes(operands_.a, round * loop->strides[0]);
           next.b += step_bytes(operands_.b, round * loop->strides[1]);
           next.c += step_bytes(operands_.c, round * loop->strides[2]);
+          if (next.residual != 0)
+            next.residual += step_bytes(operands_.c, round * loop->strides[2]);
           places.push_back(next);
         }
     }
@@ -162,6 +172,8 @@ std::string GemmProblem::key() const {
   std::string text = fmt::format("{}x{}x{}x{}", batch, m, n, k);
   text += operand_key("A", a) + operand_key("B", b) + operand_key("C", c);
   if (bias) text += fmt::format(" bias {}@{}", to_string(bias->dtype), bias->alignment);
+  if (residual) text += fmt::format(" residual @{}", *residual);
+  if (activation != Activation::none) text += fmt::format(" {}", to_string(activation));
   return text;
 }
 

@@ -10,8 +10,9 @@
 
 namespace sinter {
 
-/// A matrix product as an executor runs it: C[m, n] = round(A[m, k] B[k, n] + bias[n]) in `batch`
-/// copies, accumulated in float32. Strides are in elements and at least 0.
+/// A matrix product as an executor runs it: C[m, n] = round(activation(A[m, k] B[k, n] + bias[n] +
+/// residual[m, n])) in `batch` copies, accumulated in float32. Strides are in elements and at least
+/// 0.
 ///
 /// make_gemm_calls makes it canonical, so that equal work has equal decisions: the stride of an
 /// extent of 1 is that of a dense matrix where the other stride is 1, else 1; the batch strides of
@@ -31,7 +32,9 @@ struct GemmProblem {
   };
   int64_t m = 0, n = 0, k = 0, batch = 1;
   Operand a, b, c;
-  std::optional<Bias> bias;  // n elements, dense
+  std::optional<Bias> bias;         // n elements, dense
+  std::optional<int64_t> residual;  // its alignment in bytes; type and strides are C's
+  Activation activation = Activation::none;
 
   /// "f16 2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
   /// column and copy, and alignment of each operand. The record's key.
@@ -53,11 +56,14 @@ struct GemmProblem {
 /// tokens.
 inline constexpr int64_t kMostAlignment = 16;
 
-/// Products of so few rows may round a sum in f16 or bf16 once before its bias is added and once
-/// after: cuBLASLt does where it splits k, and does not split it otherwise.
+/// Products of so few rows may round a sum in f16 or bf16 once before its epilogue and once after:
+/// cuBLASLt does where it splits k, and does not split it otherwise.
 inline constexpr int64_t kFewRows = 8;
+inline bool has_epilogue(const GemmProblem& problem) {
+  return problem.bias || problem.residual || problem.activation != Activation::none;
+}
 inline bool sums_may_round_twice(const GemmProblem& problem) {
-  return problem.bias && problem.c.dtype != DType::f32 && problem.m <= kFewRows;
+  return has_epilogue(problem) && problem.c.dtype != DType::f32 && problem.m <= kFewRows;
 }
 
 /// The buffers of a GEMM step: where they begin and their element types.
@@ -68,12 +74,13 @@ struct GemmOperands {
   };
   Operand a, b, c;
   std::optional<Operand> bias;
+  CudaAddress residual = 0;  // 0: none
 };
 
 /// Where a product's operands stand, the first copy's first elements.
 struct GemmPlace {
   CudaAddress a = 0, b = 0, c = 0;
-  CudaAddress bias = 0;  // 0: none
+  CudaAddress bias = 0, residual = 0;  // 0: none
 };
 
 /// A step's work: `problem`, once at each of `places`; none where the result is empty.

@@ -61,6 +61,8 @@ class Tuner {
     const size_t c = reserve(p.c.dtype, p.span_c(), p.c.alignment);
     const size_t bias = p.bias ? reserve(p.bias->dtype, p.n, p.bias->alignment) : 0;
 
+    const size_t residual = p.residual ? reserve(p.c.dtype, p.span_c(), *p.residual) : 0;
+
     const size_t cache = 2 * device_->l2_bytes();
     const size_t places = std::clamp<size_t>(cache / bytes + 1, 1, kLaunches);
     SINTER_LET(memory, CudaMemory::allocate(device_, places * bytes, "tuning a matrix product"));
@@ -70,7 +72,8 @@ class Tuner {
     SINTER_TRY(fill());
     for (size_t i = 0; i < places; ++i) {
       const CudaAddress at = memory_.address() + i * bytes;
-      places_.push_back({at + a, at + b, at + c, p.bias ? at + bias : 0});
+      places_.push_back(
+          {at + a, at + b, at + c, p.bias ? at + bias : 0, p.residual ? at + residual : 0});
     }
     return {};
   }

@@ -24,7 +24,9 @@ class GemmRun {
     SINTER_TRY(place(step.b, b));
     SINTER_TRY(place(step.c, c));
     const ConstMatrix bias{buffers.bias, buffers.bias_dtype, 0, 1};
-    bias_ = buffers.bias ? &bias : nullptr;
+    epilogue_.bias = buffers.bias ? &bias : nullptr;
+    epilogue_.activation = step.activation;
+    if (buffers.residual) residual_ = {c.data, buffers.residual + (c.data - buffers.c)};
     if (m_ > 0 && n_ > 0) repeat(0, a, b, c);
     return {};
   }
@@ -36,7 +38,13 @@ class GemmRun {
 
   void repeat(size_t depth, ConstMatrix a, ConstMatrix b, MutableMatrix c) const {
     if (depth == loops_.size()) {
-      gemm(a, b, c, m_, n_, k_, bias_);
+      Epilogue epilogue = epilogue_;
+      ConstMatrix residual{nullptr, c.dtype, c.row_stride, c.column_stride};
+      if (residual_.second) {
+        residual.data = residual_.second + (c.data - residual_.first);
+        epilogue.residual = &residual;
+      }
+      gemm(a, b, c, m_, n_, k_, epilogue);
       return;
     }
     const Loop& loop = loops_[depth];
@@ -71,7 +79,9 @@ class GemmRun {
   llvm::ArrayRef<int64_t> values_;
   int64_t m_ = 0, n_ = 0, k_ = 0;
   llvm::SmallVector<Loop, 2> loops_;
-  const ConstMatrix* bias_ = nullptr;
+  Epilogue epilogue_;
+  // Where c begins, and what of the residual stands there; null: no residual.
+  std::pair<const std::byte*, const std::byte*> residual_;
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ struct GemmBuffers {
   const std::byte* a = nullptr;
   const std::byte* b = nullptr;
   std::byte* c = nullptr;
-  const std::byte* bias = nullptr;  // null: none
+  const std::byte* bias = nullptr;      // null: none
+  const std::byte* residual = nullptr;  // of c's type; null: none
   DType a_dtype = DType::f32, b_dtype = DType::f32, c_dtype = DType::f32, bias_dtype = DType::f32;
 };
 

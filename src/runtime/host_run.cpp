@@ -184,6 +184,7 @@ class Run {
       buffers.bias = memory_[static_cast<size_t>(step.bias)].data;
       buffers.bias_dtype = dtype(static_cast<uint32_t>(step.bias));
     }
+    if (step.residual >= 0) buffers.residual = memory_[static_cast<size_t>(step.residual)].data;
     SINTER_TRY(run_gemm(step, buffers, call_.program.symbols, call_.symbol_values));
     return keep_written(step.c.buffer);
   }

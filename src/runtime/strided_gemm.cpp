@@ -1,5 +1,7 @@
 #include "runtime/strided_gemm.h"
 
+#include "ir/product_epilogue.h"
+
 namespace sinter {
 namespace {
 
@@ -20,20 +22,25 @@ StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem) {
   kernel.name =
       fmt::format("strided_gemm_{}_{}_{}_{}", to_string(problem.a.dtype),
                   to_string(problem.b.dtype), to_string(problem.c.dtype), to_string(bias));
+  std::string_view activation = to_string(problem.activation);
+  if (activation.empty())
+    activation = "none";
+  else
+    kernel.name += fmt::format("_{}", activation);
   kernel.text =
       fmt::format(R"(#include "sinter/strided_gemm.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-{}(const {}* a, const {}* b, {}* c, const {}* bias, GemmShape shape) {{
+{0}(const {1}* a, const {2}* b, {3}* c, const {4}* bias, const {3}* residual, GemmShape shape) {{
   __shared__ float shared[kGemmShared];
   let_next_launch();
   wait_for_inputs();
-  strided_gemm(a, b, c, bias, shape, shared);
+  strided_gemm<Activation::{5}>(a, b, c, bias, residual, shape, shared);
 }}
 )",
                   kernel.name, element_type(problem.a.dtype), element_type(problem.b.dtype),
-                  element_type(problem.c.dtype), element_type(bias));
+                  element_type(problem.c.dtype), element_type(bias), activation);
   return kernel;
 }
 

@@ -8,7 +8,8 @@
 namespace sinter {
 
 /// The kernel for the problem's element types, which are float types: one function `name(a, b, c,
-/// bias, shape)` of four pointers and a StridedGemmShape. Problems of the same types have the same.
+/// bias, residual, shape)` of five pointers and a StridedGemmShape. Problems of the same types and
+/// activation have the same.
 struct StridedGemmKernel {
   std::string name;  // "strided_gemm_f16_f16_f32_f32"
   std::string text;

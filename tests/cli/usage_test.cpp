@@ -30,7 +30,7 @@ TEST_CASE("usage errors are one line and exit 2") {
   check_error({"inspect", kGpt2, "--no-such-option"}, 2, "--no-such-option");
   check_error({"inspect", kGpt2, "--dtype", "f64"}, 2, "give fp32, fp16 or bf16");
   check_error({"inspect", kGpt2, "--arch", "sm_1"}, 2, "choose one of sm_80");
-  check_error({"explain", kGpt2, "--numerics", "fast"}, 2, "--numerics");
+  check_error({"explain", kGpt2, "--numerics", "quick"}, 2, "give strict or fast");
   check_error({"explain", kGpt2, "--phase", "nothing"}, 2, "the module has prefill, decode");
   check_error({"explain", kGpt2, "--require", "l0.res1"}, 2, "two names with a comma between");
   check_error({"explain", kGpt2, "--stop-after", "-3"}, 2, "--stop-after");

@@ -55,6 +55,30 @@ TEST_CASE("a module is verified in its own types") {
   CHECK(report["elements"] >= (19 + 16) * 2 * 32 + 24 * 32);
 }
 
+TEST_CASE("fast numerics are bounded against float64") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/mixed.sir";
+  write_whole(path, kModule);
+  std::vector<std::string> command = {"verify",   path,  "--random-weights", "3",
+                                      "--device", "cpu", "--numerics",       "fast"};
+  const ProgramRun text = run_program(command);
+  CAPTURE(text.err);
+  CHECK(text.code == 0);
+  CHECK(text.out.find("against float64  fused and unfused: ") != std::string::npos);
+  CHECK(text.out.find("append %kept") != std::string::npos);
+  CHECK(text.out.find("bit for bit") == std::string::npos);
+  command.push_back("--json");
+  const auto json = nlohmann::json::parse(run_program(command).out);
+  const auto& report = json["dtypes"][0];
+  CHECK(report["calls"] == 2 * 16);
+  CHECK(!report.contains("bitwise"));
+  CHECK(report["bounds"].size() == 6);  // two results an entry, and the state in each
+  for (const auto& bound : report["bounds"]) {
+    CHECK(bound["holds"] == true);
+    CHECK(bound["rms"]["fused"] <= 1.05 * bound["rms"]["unfused"].get<double>());
+  }
+}
+
 TEST_CASE("a type cannot be chosen for a module, and it has no reference") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/mixed.sir";

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 TEST_CASE("every kernel header is embedded as it stands in its file, in the order of their paths") {
   const fs::path sources = fs::path(SINTER_TESTS_DIR).parent_path() / "src";
   std::vector<fs::path> files;
-  for (const char* shared : {"attention_order.h", "matvec_layout.h", "matvec_order.h", "sampling.h", "scalar_math.h"})
+  for (const char* shared : {"activation.h", "attention_order.h", "matvec_layout.h",
+                             "matvec_order.h", "sampling.h", "scalar_math.h"})
     files.push_back(sources / "ir" / shared);
   for (const auto& entry : fs::directory_iterator(sources / "codegen/kernels"))
     if (entry.path().extension() == ".cuh") files.push_back(entry.path());

@@ -30,7 +30,9 @@ GemmCase::Buffer expected_result(const GemmCase& test) {
   test.for_each([&](const GemmCase::Element& e) {
     float sum = 0;
     for (size_t p = 0; p < e.a.size(); ++p) sum = std::fma(e.a[p], e.b[p], sum);
-    write_element(c, e.index, test.step.bias < 0 ? sum : sum + e.bias);
+    if (test.step.bias >= 0) sum += e.bias;
+    if (test.step.residual >= 0) sum += e.residual;
+    write_element(c, e.index, activated(test.step.activation, sum));
   });
   return c;
 }
@@ -48,13 +50,15 @@ CudaAddress address(const GuardedMemory& memory) {
 /// Runs the case at all its places; c's bytes afterwards.
 std::vector<std::byte> run(const ShimModule& module, const GemmCase& test, ThreadOrder order) {
   const GuardedMemory a = guarded(test.a), b = guarded(test.b), bias = guarded(test.bias);
+  const GuardedMemory residual = guarded(test.residual);
   GuardedMemory c = guarded(test.c);
   const auto calls = make_gemm_calls(
-      test.step, test.at(address(a), address(b), address(c), address(bias)), {}, {});
+      test.step, test.at(address(a), address(b), address(c), address(bias), address(residual)), {},
+      {});
   REQUIRE(calls.has_value());
   for (GemmPlace place : calls->places) {
     StridedGemmShape shape = strided_gemm_shape(calls->problem);
-    void* arguments[] = {&place.a, &place.b, &place.c, &place.bias, shape.data()};
+    void* arguments[] = {&place.a, &place.b, &place.c, &place.bias, &place.residual, shape.data()};
     Grid grid;
     grid.blocks.x = static_cast<unsigned>(*strided_gemm_blocks(calls->problem));
     grid.threads.x = kStridedGemmThreads;
@@ -62,7 +66,8 @@ std::vector<std::byte> run(const ShimModule& module, const GemmCase& test, Threa
         module.launch(strided_gemm_kernel(calls->problem).name, grid, arguments, order);
     REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message()));
   }
-  for (const GuardedMemory* memory : {&a, &b, &bias, static_cast<const GuardedMemory*>(&c)})
+  for (const GuardedMemory* memory :
+       {&a, &b, &bias, &residual, static_cast<const GuardedMemory*>(&c)})
     CHECK(memory->damage() == "");
   return {c.data(), c.data() + c.bytes()};
 }
@@ -110,8 +115,9 @@ TEST_CASE("any strides, types, copies and extents give the plain loop's bits") {
   Random random(7);
   std::vector<GemmCase> tests;
   for (int i = 0; i < 120; ++i) {
-    tests.push_back(
-        random_gemm_case(random, {.any_stride = true, .empty = true, .most = i % 8 ? 40 : 150}));
+    tests.push_back(random_gemm_case(
+        random,
+        {.any_stride = true, .empty = true, .epilogues = i % 2 == 0, .most = i % 8 ? 40 : 150}));
     if (i % 3) continue;
     sprinkle(tests.back().a, random);
     sprinkle(tests.back().b, random);

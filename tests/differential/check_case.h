@@ -30,10 +30,12 @@ struct CheckedCase {
 /// the second finds states that the first left; all outputs and states must be equal bit for bit.
 /// So must, where the module has no contraction, the evaluation of the module itself: contractions
 /// may add in another order once the passes merged them. Where `fault` is given (test builds with
-/// planted faults only), it is on while the fused plan is made. With `keep_launches` the inputs of
+/// planted faults only), it is on while the fused plan is made. `fast`: the fused plan has fast
+/// numerics; it is run, and nothing compared. With `keep_launches` the inputs of
 /// every kernel are kept.
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
-                                std::optional<Fault> fault = {});
+                                std::optional<Fault> fault = {},
+                                Numerics numerics = Numerics::strict);
 
 /// Runs the kernels of checked cases from their text, which is compiled in one go; `report` gets the
 /// number of a case and how its kernels did, and is told before a case's kernels run.

@@ -46,6 +46,7 @@ struct Options {
   std::vector<int64_t> symbols;
   std::vector<std::string> needs;
   int jobs = 2, shrink_tries = 300;
+  Numerics numerics = Numerics::strict;
   bool print = false, no_shrink = false, every_fault = false;
 
   bool shim() const { return mode == "shim"; }
@@ -64,7 +65,8 @@ std::string message(const Error& error) { return error.message(); }
 std::string check_one(const Case& test, uint64_t data_seed, const Options& options) {
   const Status valid = verify(test.module);
   if (!valid) return "the generator made an invalid module: " + message(valid.error());
-  auto checked = check_plans(test, data_seed, options.shim(), parse_fault(options.fault));
+  auto checked =
+      check_plans(test, data_seed, options.shim(), parse_fault(options.fault), options.numerics);
   if (!checked) return message(checked.error());
   std::string what;
   if (options.shim())
@@ -115,7 +117,8 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
       report.failed(seed, "the generator made an invalid module: " + message(valid.error()));
       continue;
     }
-    auto checked = check_plans(test, seed, options.shim(), parse_fault(options.fault));
+    auto checked =
+        check_plans(test, seed, options.shim(), parse_fault(options.fault), options.numerics);
     if (!checked) {
       report.failed(seed, message(checked.error()));
       continue;
@@ -133,7 +136,9 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
 }
 
 std::string flags(const Options& options) {
-  return fmt::format("--mode {}{}", options.mode, options.fault.empty() ? "" : " --fault " + options.fault);
+  return fmt::format("--mode {}{}{}", options.mode,
+                     options.numerics == Numerics::fast ? " --fast" : "",
+                     options.fault.empty() ? "" : " --fault " + options.fault);
 }
 
 /// Writes the smallest case found that still fails, and says how to run it.
@@ -261,6 +266,9 @@ int run(int argc, char** argv) {
   CLI::App app("Random graphs, fused against unfused, bit for bit");
   app.add_option("--seed", options.seed, "first seed");
   app.add_option("--count", options.count, "seeds");
+  app.add_flag_callback(
+      "--fast", [&] { options.numerics = Numerics::fast; },
+      "fast numerics: plans are run, and kernel text is compared with the host");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
   app.add_option("--needs", options.needs, "lines of the tally that must not be missing")->delimiter(',');

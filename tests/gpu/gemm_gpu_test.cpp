@@ -51,11 +51,12 @@ class DeviceCase {
     upload(test.b, b_);
     upload(test.c, c_);
     upload(test.bias, bias_);
+    upload(test.residual, residual_);
     require(stream_.synchronize("uploading"));
   }
 
   GemmOperands operands() const {
-    return test_.at(a_.address(), b_.address(), c_.address(), bias_.address());
+    return test_.at(a_.address(), b_.address(), c_.address(), bias_.address(), residual_.address());
   }
   void prepare(CudaGemm& gemm) const { require(try_prepare(gemm)); }
   Status try_prepare(CudaGemm& gemm) const { return gemm.prepare(test_.step, operands(), {}, {}); }
@@ -85,24 +86,37 @@ class DeviceCase {
 
   const GemmCase& test_;
   CudaStream stream_;
-  CudaMemory a_, b_, c_, bias_;
+  CudaMemory a_, b_, c_, bias_, residual_;
 };
+
+double activated(Activation activation, double x) {
+  if (activation == Activation::relu) return std::max(x, 0.0);
+  if (activation == Activation::none) return x;
+  return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+}
 
 /// Elements (each, or every so manieth) outside the bound, and bytes of gaps that were written.
 int64_t wrong_elements(const GemmCase& test, const GemmCase::Buffer& got, int64_t every = 1) {
   int64_t wrong = 0;
   GemmCase::Buffer rest = got;
-  const bool twice = !test.bias.bytes.empty() && got.dtype != DType::f32 && test.step.m.constant() <= kFewRows;
+  const GemmStep& step = test.step;
+  const bool epilogue = step.bias >= 0 || has_epilogue(step);
+  const bool twice = epilogue && got.dtype != DType::f32 && test.step.m.constant() <= kFewRows;
   test.for_each(
       [&](const GemmCase::Element& e) {
-        double exact = e.bias, magnitude = std::abs(exact);
+        double exact = static_cast<double>(e.bias) + static_cast<double>(e.residual);
+        double magnitude = std::abs(e.bias) + std::abs(e.residual);
         for (size_t p = 0; p < e.a.size(); ++p) {
           const double term = static_cast<double>(e.a[p]) * static_cast<double>(e.b[p]);
           exact += term;
           magnitude += std::abs(term);
         }
-        const double error = std::abs(read_element(got, e.index) - exact);
-        wrong += !(error <= error_bound(got.dtype, e.a.size(), exact, magnitude, twice));
+        const double result = activated(step.activation, exact);
+        const double error = std::abs(read_element(got, e.index) - result);
+        // No activation is steeper than 1.13; the library's GELU may take tanh from the hardware.
+        double allowed = 1.13 * error_bound(got.dtype, e.a.size(), exact, magnitude, twice);
+        if (step.activation == Activation::gelu_tanh) allowed += 0x1p-10 * std::abs(exact);
+        wrong += !(error <= (step.activation == Activation::none ? allowed / 1.13 : allowed));
         const auto size = static_cast<size_t>(size_bytes(rest.dtype));
         std::memset(rest.bytes.data() + static_cast<size_t>(e.index) * size, 0xff, size);
       },
@@ -121,8 +135,10 @@ TEST_CASE("random products of all layouts and types, twice with the same bits") 
   const auto gemm = make_gemm(GemmPolicy::first);
   Random random(11);
   for (int i = 0; i < 600; ++i) {
-    const GemmCase test = random_gemm_case(
-        random, {.any_stride = i % 3 == 0, .empty = i % 5 == 0, .most = i % 10 ? 70 : 200});
+    const GemmCase test = random_gemm_case(random, {.any_stride = i % 3 == 0,
+                                                    .empty = i % 5 == 0,
+                                                    .epilogues = i % 4 == 1,
+                                                    .most = i % 10 ? 70 : 200});
     CAPTURE(test.text());
     const DeviceCase on_device(test);
     const GemmCase::Buffer got = on_device.run(*gemm);
@@ -156,6 +172,32 @@ TEST_CASE("linear layers of models: the library takes them, tuned or not") {
     CHECK(choice.seconds > 0);
     CHECK(choice.seconds < 1);
   }
+}
+
+TEST_CASE("activations and residuals of 16-bit linears are the library's") {
+  Random random(17);
+  const auto first = make_gemm(GemmPolicy::first), tuned = make_gemm(GemmPolicy::tune);
+  for (DType dtype : kFloats)
+    for (int64_t m : {9, 300})
+      for (bool bias : {false, true})
+        for (bool residual : {false, true})
+          for (Activation activation :
+               {Activation::none, Activation::relu, Activation::gelu_tanh}) {
+            if (!residual && activation == Activation::none) continue;
+            if (dtype == DType::f32 && activation == Activation::gelu_tanh)
+              continue;  // fusion makes none
+            GemmCase test = linear_gemm_case(random, dtype, m, 1024, 2048, bias);
+            test.add_epilogue(random, residual, activation);
+            CAPTURE(test.text());
+            const DeviceCase on_device(test);
+            for (CudaGemm* gemm : {first.get(), tuned.get()}) {
+              const GemmCase::Buffer got = on_device.run(*gemm);
+              CHECK(wrong_elements(test, got, 97) == 0);
+              CHECK(on_device.run(*gemm).bytes == got.bytes);
+            }
+          }
+  CHECK(count_of(first->record(), GemmChoice::Kind::own) == 0);
+  CHECK(first->record().choices.size() == 2 * 2 * (5 + 5 + 3));
 }
 
 TEST_CASE("prepared products can be recorded in a graph that was never run before") {

@@ -9,6 +9,7 @@
 //   stop-after: 1
 //   target: sm_80
 //   no-fuse: yes
+//   numerics: fast             default: strict; fast plans are not run
 //   run: 3, 16                   symbol values of the run; default: small ones
 //   groups:                      expectation: every kernel and call of the entry, in their order
 //     rows 1: res1 norm2 => res1 norm2        leading axes that make a row: members => results

@@ -326,6 +326,30 @@ TEST_CASE("gemm") {
     expect_violation([](Program&, EntryPlan& e) { gemm(e).bias = buffer(e, "slot"); },
                      {"bias %slot is i32"});
   }
+  SUBCASE("residual") {
+    const auto residual = [](std::string_view name) {
+      return [=](Program& p, EntryPlan& e) {
+        p.numerics = Numerics::fast;
+        gemm(e).residual = buffer(e, std::string(name));
+      };
+    };
+    expect_violation(residual("slot"), {"residual %slot is i32", "the result f32 with 64*N"});
+    expect_violation(residual("bias"), {"residual %bias is f32 with 64 elements"});
+    expect_violation(residual("c"), {"%c is read before any step writes it"});
+    expect_violation(residual("d"), {"%d is read before any step writes it"});
+    expect_violation(
+        [](Program& p, EntryPlan& e) {
+          p.numerics = Numerics::fast;
+          gemm(e).residual = 99;
+        },
+        {"residual is buffer 99 of"});
+  }
+  SUBCASE("strict numerics") {
+    const std::string what =
+        "a product with a residual or an activation in a plan with strict numerics";
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).activation = Activation::relu; }, {what});
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).residual = gemm(e).a.buffer; }, {what});
+  }
 }
 
 // C[N, H, D] from A[N, H, D] and B[H, D, D]: heads are a loop inside the rows.

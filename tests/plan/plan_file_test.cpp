@@ -53,6 +53,9 @@ TEST_CASE("every field survives") {
   auto& gemm = std::get<GemmStep>(before.entries[0].steps[2].run);
   gemm.loops.push_back({1, 2, 3, 64});
   gemm.b.column_stride = 1;
+  gemm.residual = gemm.a.buffer;
+  gemm.activation = Activation::gelu_tanh;
+  before.numerics = Numerics::fast;
   const Result<Program> after = read_plan(write_plan(before));
   if (!after) FAIL(after.error().message());
   CHECK(after->symbols[1].at_most == SymbolId{0});
@@ -88,6 +91,9 @@ TEST_CASE("every field survives") {
   }
   const auto& read_gemm = std::get<GemmStep>(b.steps[2].run);
   CHECK(read_gemm.bias == gemm.bias);
+  CHECK(read_gemm.residual == gemm.residual);
+  CHECK(read_gemm.activation == Activation::gelu_tanh);
+  CHECK(after->numerics == Numerics::fast);
   CHECK(read_gemm.a.row_stride == gemm.a.row_stride);
   REQUIRE(read_gemm.loops.size() == 1);
   CHECK(read_gemm.loops[0].b_stride.is(3));

@@ -4,7 +4,7 @@ namespace sinter::test {
 
 ProgramBuilder::ProgramBuilder() {
   program.name = "test";
-  program.numerics = "strict";
+  program.numerics = Numerics::strict;
   program.target = "sm_90a";
   program.entries.emplace_back().name = "forward";
 }

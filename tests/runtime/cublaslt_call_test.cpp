@@ -44,6 +44,8 @@ void carry_out(const CublasLtCall& call, const GemmPlace& place) {
           sum += element(call.a, a, copy, i, p) * element(call.b, b, copy, p, j);
         if (call.bias) sum += load_at(place.bias, call.bias->dtype, i);
         const int64_t at = copy * call.d.batch_stride + i + j * call.d.leading;
+        if (call.residual) sum += load_at(place.residual, call.d.dtype, at);
+        sum = activated(call.activation, sum);
         store_run(&sum, 1, storage_of(call.d.dtype),
                   reinterpret_cast<std::byte*>(place.c) + at * size_bytes(call.d.dtype));
       }
@@ -54,7 +56,7 @@ GemmCase::Buffer expected_result(const GemmCase& test) {
   test.for_each([&](const GemmCase::Element& e) {
     float sum = 0;
     for (size_t p = 0; p < e.a.size(); ++p) sum += e.a[p] * e.b[p];
-    write_element(c, e.index, sum + e.bias);
+    write_element(c, e.index, activated(test.step.activation, sum + e.bias + e.residual));
   });
   return c;
 }
@@ -67,16 +69,19 @@ bool column_order(const GemmProblem::Operand& c, const GemmProblem& p) {
   return c.row_stride == 1 && (p.n == 1 || c.column_stride >= p.m);
 }
 
-TEST_CASE("all orders of all operands, copies, places, bias: the call computes the product") {
+TEST_CASE("all orders of all operands, copies, places, epilogues: the call computes the product") {
   Random random(20);
   int called = 0, swapped = 0, transposed[2] = {}, batched = 0, biased = 0, repeated = 0;
+  int residual = 0, activated = 0;
   for (int i = 0; i < 3000; ++i) {
-    GemmCase test = random_gemm_case(random, {.integers = true, .most = 9});
+    GemmCase test =
+        random_gemm_case(random, {.integers = true, .epilogues = i % 2 == 0, .most = 9});
     CAPTURE(test.text());
-    const auto calls = make_gemm_calls(test.step,
-                                       test.at(address(test.a.bytes), address(test.b.bytes),
-                                               address(test.c.bytes), address(test.bias.bytes)),
-                                       {}, {});
+    const auto calls =
+        make_gemm_calls(test.step,
+                        test.at(address(test.a.bytes), address(test.b.bytes), address(test.c.bytes),
+                                address(test.bias.bytes), address(test.residual.bytes)),
+                        {}, {});
     REQUIRE(calls.has_value());
     const GemmProblem& problem = calls->problem;
     const auto call = cublaslt_call(problem);
@@ -92,10 +97,12 @@ TEST_CASE("all orders of all operands, copies, places, bias: the call computes t
     transposed[1] += call->b.transposed;
     batched += call->batch > 1;
     biased += call->bias.has_value();
+    residual += call->residual.has_value();
+    activated += call->activation != Activation::none;
     repeated += calls->places.size() > 1;
   }
   for (int seen : {swapped, called - swapped, transposed[0], called - transposed[0], transposed[1],
-                   called - transposed[1], batched, biased, repeated})
+                   called - transposed[1], batched, biased, residual, activated, repeated})
     CHECK(seen > 200);
 }
 

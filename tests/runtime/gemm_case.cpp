@@ -82,9 +82,10 @@ void write_element(GemmCase::Buffer& buffer, int64_t index, float value) {
 }
 
 GemmOperands GemmCase::at(CudaAddress a_address, CudaAddress b_address, CudaAddress c_address,
-                          CudaAddress bias_address) const {
+                          CudaAddress bias_address, CudaAddress residual_address) const {
   GemmOperands operands{
-      {a_address, a.dtype}, {b_address, b.dtype}, {c_address, c.dtype}, std::nullopt};
+      {a_address, a.dtype}, {b_address, b.dtype}, {c_address, c.dtype}, std::nullopt, 0};
+  if (step.residual >= 0) operands.residual = residual_address;
   if (step.bias >= 0) operands.bias = GemmOperands::Operand{bias_address, bias.dtype};
   return operands;
 }
@@ -98,6 +99,7 @@ std::string GemmCase::text() const {
 void GemmCase::for_each(const std::function<void(const Element&)>& visit, int64_t every) const {
   const int64_t rows = step.m.constant(), columns = step.n.constant(), depth = step.k.constant();
   const std::vector<float> as = values(a), bs = values(b), biases = values(bias);
+  const std::vector<float> residuals = values(residual);
   int64_t rounds = 1;
   for (const GemmStep::Loop& loop : step.loops) rounds *= loop.count.constant();
   std::vector<float> row(static_cast<size_t>(depth)), column(static_cast<size_t>(depth));
@@ -116,9 +118,20 @@ void GemmCase::for_each(const std::function<void(const Element&)>& visit, int64_
       row[static_cast<size_t>(p)] = as[x.at(i, p)];
       column[static_cast<size_t>(p)] = bs[y.at(p, j)];
     }
-    visit({static_cast<int64_t>(z.at(i, j)), row, column,
-           step.bias < 0 ? 0.0f : biases[static_cast<size_t>(j)]});
+    const size_t index = z.at(i, j);
+    visit({static_cast<int64_t>(index), row, column,
+           step.bias < 0 ? 0.0f : biases[static_cast<size_t>(j)],
+           step.residual < 0 ? 0.0f : residuals[index]});
   }
+}
+
+void GemmCase::add_epilogue(Random& random, bool with_residual, Activation activation,
+                            bool integers) {
+  step.activation = activation;
+  if (!with_residual) return;
+  step.residual = 4;
+  residual = c;
+  fill(residual, random, integers);
 }
 
 GemmCase linear_gemm_case(Random& random, DType dtype, int64_t m, int64_t n, int64_t k, bool bias) {
@@ -194,6 +207,9 @@ GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
     result.bias.bytes.resize(static_cast<size_t>(n * size_bytes(result.bias.dtype)));
     fill(result.bias, random, limits.integers);
   }
+  constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::gelu_tanh};
+  if (limits.epilogues)
+    result.add_epilogue(random, random.chance(60), random.pick(kActivations), limits.integers);
   return result;
 }
 

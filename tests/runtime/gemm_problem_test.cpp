@@ -69,6 +69,29 @@ TEST_CASE("the longest loop is the batch, the others are places") {
   CHECK(calls.problem.b.alignment == 2);
 }
 
+TEST_CASE("a residual moves as the result does, and parts problems as an activation does") {
+  GemmStep step = dense_step(2, 8, 4);
+  const GemmProblem plain = made(step, operands(DType::f16)).problem;
+  step.residual = 4;
+  step.c.offset = 16;
+  step.loops = {{3, 8, 0, 16}, {5, 20, 7, 64}};
+  GemmOperands at = operands(DType::f16);
+  at.residual = 0x50004;
+  const GemmCalls calls = made(step, at);
+  CHECK(calls.problem.residual == 4);
+  REQUIRE(calls.places.size() == 3);
+  CHECK(calls.places[0].residual == 0x50004 + 2 * 16);
+  CHECK(calls.places[2].residual == 0x50004 + 2 * 48);
+  CHECK(calls.problem.key().ends_with(" residual @4"));
+  CHECK(made(dense_step(2, 8, 4), operands(DType::f16)).problem == plain);
+
+  step = dense_step(2, 8, 4);
+  step.activation = Activation::gelu_tanh;
+  const GemmProblem gelu = made(step, operands(DType::f16)).problem;
+  CHECK(gelu != plain);
+  CHECK(gelu.key() == plain.key() + " gelu_tanh");
+}
+
 TEST_CASE("a loop of no rounds, wherever it stands, leaves nothing to do") {
   GemmStep step = dense_step(2, 8, 4);
   step.loops = {{3, 8, 0, 16}, {0, 8, 0, 16}};

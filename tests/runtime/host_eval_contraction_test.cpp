@@ -103,7 +103,7 @@ TEST_CASE("gemm: strided operands and results give the bits of dense ones, close
   const auto product = [&](const float* left, int64_t row, int64_t column, std::vector<float>& into,
                            int64_t into_row) {
     gemm(matrix(left, DType::f32, row, column), matrix(b.data<float>(), DType::f32, n, 1),
-         result(into, into_row, 1), m, n, k, &bias_row);
+         result(into, into_row, 1), m, n, k, {.bias = &bias_row});
   };
   product(a.data<float>(), k, 1, dense, n);
   product(a.data<float>(), k, 1, again, n);

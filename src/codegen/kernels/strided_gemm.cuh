@@ -1,9 +1,11 @@
-// C[m, n] = round(sum over k of A[m, k] * B[k, n] + bias[n]) for any strides: the products that the
-// library does not take. An element is summed in float32 from +0 by one fused multiply-add for each
-// k, upwards; then the bias is added, then it is rounded. So its bits depend on its row of A and
-// its column of B alone, not on where in a tile it stands.
+// C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])) for any
+// strides: the products that the library does not take. An element is summed in float32 from +0 by
+// one fused multiply-add for each k, upwards; then the rest is done in this order, then it is
+// rounded. So its bits depend on its row of A and its column of B alone, not on where in a tile it
+// stands.
 #pragma once
 
+#include "ir/activation.h"
 #include "sinter/launch.cuh"
 #include "sinter/vector.cuh"
 
@@ -41,9 +43,10 @@ SINTER_DEVICE void load_gemm_tile(float* out, const T* in, long long line0, long
   }
 }
 
-// `bias` is null or has n elements. `shared` holds kGemmShared floats.
-template <typename A, typename B, typename C, typename Bias>
-SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias,
+// `bias` is null or has n elements, `residual` is null or laid out as C. `shared` holds kGemmShared
+// floats.
+template <Activation activation, typename A, typename B, typename C, typename Bias>
+SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias, const C* residual,
                                 const GemmShape& shape, float* shared) {
   const long long tiles_m = (shape.m + kGemmTile - 1) / kGemmTile;
   const long long tiles_n = (shape.n + kGemmTile - 1) / kGemmTile;
@@ -53,6 +56,7 @@ SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias,
   a += copy * shape.a[2];
   b += copy * shape.b[2];
   c += copy * shape.c[2];
+  if (residual != nullptr) residual += copy * shape.c[2];
   const int ty = threadIdx.x / kGemmSide, tx = threadIdx.x % kGemmSide;
   float* a_tile = shared;
   float* b_tile = shared + kGemmDepth * kGemmLine;
@@ -91,8 +95,10 @@ SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias,
     for (int j = 0; j < kGemmEach; ++j) {
       const long long row = row0 + ty + kGemmSide * i, column = column0 + tx + kGemmSide * j;
       if (row >= shape.m || column >= shape.n) continue;
-      const float x = bias != nullptr ? math::add(sum[i][j], load(bias + column)) : sum[i][j];
-      store(c + row * shape.c[0] + column * shape.c[1], x);
+      const long long at = row * shape.c[0] + column * shape.c[1];
+      float x = bias != nullptr ? math::add(sum[i][j], load(bias + column)) : sum[i][j];
+      if (residual != nullptr) x = math::add(x, load(residual + at));
+      store(c + at, activated(activation, x));
     }
   }
 }

@@ -1,0 +1,29 @@
+// A module's entries in float64 without roundings, on the host: what the errors of plans are
+// measured against.
+#pragma once
+
+#include "runtime/executor.h"
+
+namespace sinter {
+
+class PreciseModel {
+ public:
+  /// `module`, frozen, outlives this. Weights are those that `model`, a plan of the module, runs
+  /// with.
+  static Result<PreciseModel> create(const Module& module, const Model& model);
+
+  /// The entry's outputs; floats are given as f32. States, zeros at first, are kept between calls
+  /// in f32; their sizes are those of the first call.
+  Result<std::vector<HostTensor>> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
+                                      llvm::ArrayRef<HostTensor> inputs);
+  /// After a call: the module's states in its order.
+  llvm::ArrayRef<HostTensor> states() const { return states_; }
+
+ private:
+  explicit PreciseModel(const Module& module) : module_(module) {}
+
+  const Module& module_;
+  std::vector<HostTensor> weights_, states_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,128 @@
+// Fast numerics: the errors of golden models and random graphs against float64 over 16 seeds, and
+// that a broken bound is seen.
+#include <filesystem>
+#include <fstream>
+
+#include "differential/generate.h"
+#include "driver/small_models.h"
+#include "driver/verify.h"
+#include "driver/verify_report.h"
+#include "ir/text.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+VerifyOptions fast() {
+  VerifyOptions options;
+  options.backend = cpu();
+  options.numerics = Numerics::fast;
+  return options;
+}
+
+TEST_CASE("golden models of 16-bit types are as close to float64 as without fusion") {
+  double worst_rms = 0, worst_max = 0;
+  int64_t models = 0;
+  VerifyOptions options = fast();
+  options.dtypes = {DType::f16, DType::bf16};
+  for (const auto& folder : std::filesystem::directory_iterator(SINTER_TESTS_DIR "/golden")) {
+    const std::string name = folder.path().filename().string();
+    if (!std::filesystem::exists(folder.path() / "reference.safetensors")) continue;
+    if (name == "phi3_longrope_long") continue;  // takes 16 tokens at a time
+    CAPTURE(name);
+    const VerifyReport report = value(verify_model(folder.path().string(), options));
+    CHECK_MESSAGE(report.passed(), verify_text(report));
+    for (const DTypeReport& one : report.dtypes) {
+      CHECK(one.bounds.size() == (name.starts_with("bert") ? 1 : 2));  // prefill and decode
+      for (const ErrorBound& bound : one.bounds) {
+        CHECK(bound.fused.elements > 0);
+        // Roundings went: the errors are others.
+        CHECK(bound.fused.squares != bound.unfused.squares);
+        worst_rms = std::max(worst_rms, bound.fused.rms() / bound.unfused.rms());
+        worst_max = std::max(worst_max, bound.fused.mean_max() / bound.unfused.mean_max());
+      }
+    }
+    ++models;
+  }
+  CHECK(models == 28);
+  MESSAGE("RMS at most ", worst_rms, " of the unfused plan's, mean maximum ", worst_max);
+}
+
+TEST_CASE("float32 has no roundings inside kernels: the same bits") {
+  VerifyOptions options = fast();
+  options.dtypes = {DType::f32};
+  for (const std::string& name : kGoldenModels) {
+    CAPTURE(name);
+    const VerifyReport report = value(verify_model(SINTER_TESTS_DIR "/golden/" + name, options));
+    for (const ErrorBound& bound : report.dtypes[0].bounds) {
+      CHECK(bound.fused.squares == bound.unfused.squares);
+      CHECK(bound.fused.max == bound.unfused.max);
+    }
+  }
+}
+
+TEST_CASE("random graphs: hardly a value is farther off than the bounds") {
+  // A value of a few elements may be, by chance: two of a hundred.
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/random.sir";
+  int64_t values = 0, broken = 0, changed = 0;
+  for (uint64_t seed = 3000; seed < 3080; ++seed) {
+    std::ofstream(path) << print_module(generate(seed).module);
+    VerifyOptions options = fast();
+    options.random_weights = seed;
+    const VerifyReport report = value(verify_model(path, options));
+    for (const ErrorBound& bound : report.dtypes[0].bounds) {
+      ++values;
+      broken += !bound.holds();
+      changed += bound.fused.squares != bound.unfused.squares;
+    }
+  }
+  CAPTURE(values);
+  CAPTURE(changed);
+  CHECK(values > 200);
+  CHECK(changed > 30);
+  CHECK(50 * broken <= values);
+}
+
+HostTensor floats(std::vector<float> values) {
+  HostTensor tensor{DType::f32, {static_cast<int64_t>(values.size())}, {}};
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  tensor.bytes.assign(bytes, bytes + values.size() * sizeof(float));
+  return tensor;
+}
+
+TEST_CASE("bounds: RMS over all calls, maxima averaged over them, an ulp more") {
+  const HostTensor exact = floats({1, 2, 3, 4});
+  const auto bound_of = [&](std::vector<float> fused, std::vector<float> unfused) {
+    std::vector<ErrorBound> bounds;
+    REQUIRE(add_errors("v", floats(fused), floats(unfused), exact, bounds).has_value());
+    REQUIRE(add_errors("v", exact, exact, exact, bounds).has_value());
+    REQUIRE(bounds.size() == 1);
+    return bounds[0];
+  };
+  const ErrorBound same = bound_of({1.5, 2, 3, 4}, {1, 2.5, 3, 4});
+  CHECK(same.holds());
+  CHECK(same.fused.elements == 8);
+  CHECK(same.fused.rms() == doctest::Approx(0.5 / std::sqrt(8.0)));
+  CHECK(same.fused.max == 0.5);
+  CHECK(same.fused.mean_max() == 0.25);
+  CHECK(same.ulp == 0x1p-23);
+  CHECK(bound_of({1.5, 2, 3, 4}, {1.48f, 2, 3, 4}).holds());
+  CHECK(!bound_of({1.5, 2, 3, 4}, {1.47f, 2, 3, 4}).holds());  // RMS
+  // As large an RMS, of one error instead of four.
+  CHECK(!bound_of({2, 2, 3, 4}, {1.5, 2.5, 3.5, 4.5}).holds());
+  CHECK(bound_of({1.7f, 2.7f, 3, 4}, {1.5, 2.5, 3.5, 4.5}).holds());
+  CHECK(!bound_of({NAN, 2, 3, 4}, {1.5, 2, 3, 4}).holds());
+  CHECK(bound_of({1, 2, 3, 4}, {1, 2, 3, 4}).holds());
+}
+
+TEST_CASE("a reference is not what fast numerics are compared with") {
+  VerifyOptions options = fast();
+  options.reference = SINTER_TESTS_DIR "/golden/gpt2/reference.safetensors";
+  const auto with_reference = verify_model(SINTER_TESTS_DIR "/golden/gpt2", options);
+  REQUIRE(!with_reference);
+  CHECK(with_reference.error().code == ExitCode::usage);
+}
+
+}  // namespace
+}  // namespace sinter
