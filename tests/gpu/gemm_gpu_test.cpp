@@ -101,7 +101,8 @@ int64_t wrong_elements(const GemmCase& test, const GemmCase::Buffer& got, int64_
   GemmCase::Buffer rest = got;
   const GemmStep& step = test.step;
   const bool epilogue = step.bias >= 0 || has_epilogue(step);
-  const bool twice = epilogue && got.dtype != DType::f32 && test.step.m.constant() <= kFewRows;
+  const bool twice = got.dtype != DType::f32 &&
+                     (step.residual >= 0 || (epilogue && step.m.constant() <= kFewRows));
   test.for_each(
       [&](const GemmCase::Element& e) {
         double exact = static_cast<double>(e.bias) + static_cast<double>(e.residual);
