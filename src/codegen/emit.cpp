@@ -74,18 +74,27 @@ std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
   return text;
 }
 
+/// Whether no result has rows enough to fill a device.
+bool has_few_rows(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  return llvm::all_of(group.outputs, [&](ValueId id) {
+    const Op& op = group[id];
+    const TensorType& type = op.kind == OpKind::kv_append ? group[op.operands[1]].type : op.type;
+    return type.dims.empty() || !has_many_rows(SymExpr(type.dims[0]), symbols);
+  });
+}
+
 }  // namespace
 
-std::string parameters_of(const Graph& graph, size_t symbols) {
+std::string parameters_of(const Graph& graph, size_t symbols, bool overlaps) {
+  const std::string_view pointer = overlaps ? "*" : "* __restrict__";
   std::string text;
   const auto add = [&](std::string parameter) {
     text += (text.empty() ? "" : ", ") + std::move(parameter);
   };
   for (size_t k = 0; k < graph.inputs.size(); ++k)
-    add(fmt::format("const {}* __restrict__ x{}", memory_type(graph[graph.inputs[k]].type.dtype),
-                    k));
+    add(fmt::format("const {}{} x{}", memory_type(graph[graph.inputs[k]].type.dtype), pointer, k));
   for (size_t k = 0; k < graph.outputs.size(); ++k)
-    add(fmt::format("{}* __restrict__ y{}", memory_type(graph[graph.outputs[k]].type.dtype), k));
+    add(fmt::format("{}{} y{}", memory_type(graph[graph.outputs[k]].type.dtype), pointer, k));
   for (size_t k = 0; k < symbols; ++k) add(fmt::format("long long n{}", k));
   return text;
 }
@@ -133,12 +142,15 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                        ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
+  kernel.overlaps = has_few_rows(kernel.group, symbols);
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
   const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size()),
-      indented("let_next_launch();\n" + body.before_wait + "wait_for_inputs();\n" + body.text));
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), kernel.overlaps),
+      indented(kernel.overlaps ? "let_next_launch();\n" + body.before_wait +
+                                     "wait_for_inputs();\n" + body.text
+                               : body.before_wait + body.text));
   const std::string bounds = bounds_of(body);
   // Kernels of other symbols are other kernels, even with the same text.
   std::string hashed = role + '\n' + head + bounds + tail;

@@ -2,8 +2,7 @@
 // of its own, in which its inputs, results and blocks count from 0:
 //
 //   namespace part0 {
-//   SINTER_DEVICE void run(const float* __restrict__ x0, float* __restrict__ y0, long long n0,
-//                          long long block) { ... }
+//   SINTER_DEVICE void run(const float* x0, float* y0, long long n0, long long block) { ... }
 //   }  // namespace part0
 //   ... {
 //     const long long block = blockIdx.x;
@@ -81,7 +80,7 @@ Launch launch_of(llvm::ArrayRef<Part> parts, int64_t threads) {
 }
 
 std::string function_of(const Part& part, size_t number, size_t symbols) {
-  std::string parameters = parameters_of(part.graph, symbols);
+  std::string parameters = parameters_of(part.graph, symbols, true);
   parameters += fmt::format("{}long long block", parameters.empty() ? "" : ", ");
   return fmt::format(
       "namespace part{0} {{\n{1}SINTER_DEVICE void run({2}) {{\n{3}}}\n}}  // namespace part{0}\n",

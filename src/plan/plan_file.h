@@ -9,9 +9,9 @@
 
 namespace sinter {
 
-/// Major version of the format; a reader refuses any other. From 2 on every kernel waits for the
-/// kernels before it (sinter/launch.cuh): launches may overlap.
-inline constexpr int64_t kPlanMajor = 2;
+/// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the kernels
+/// before them by themselves (sinter/launch.cuh), from 3 on they say so: launches overlap.
+inline constexpr int64_t kPlanMajor = 3;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;
 /// symbols, weights, states and kernels' groups as text IR; buffers, steps and launch shapes. The

@@ -39,6 +39,10 @@ class Node {
     if (!value_ || !value_->is_string()) return mismatch("a string");
     return value_->get<std::string>();
   }
+  Result<bool> boolean() const {
+    if (!value_ || !value_->is_boolean()) return mismatch("true or false");
+    return value_->get<bool>();
+  }
   template <typename T>
   Result<T> integer() const {
     constexpr auto least = static_cast<int64_t>(std::numeric_limits<T>::min());
@@ -64,13 +68,18 @@ class Node {
   std::string where_;
 };
 
+Status read(const Node& node, bool& out) {
+  SINTER_LET(value, node.boolean());
+  out = value;
+  return {};
+}
 Status read(const Node& node, std::string& out) {
   SINTER_LET(value, node.string());
   out = std::move(value);
   return {};
 }
 template <typename T>
-requires std::is_integral_v<T> Status read(const Node& node, T& out) {
+requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Status read(const Node& node, T& out) {
   SINTER_LET(value, node.integer<T>());
   out = value;
   return {};
@@ -165,6 +174,7 @@ class PlanReader {
     SINTER_TRY(read(node["name"], out.name));
     SINTER_TRY(read(node["hash"], out.source_hash));
     SINTER_TRY(read(node["minimum_arch"], out.minimum_arch));
+    SINTER_TRY(read(node["overlaps"], out.overlaps));
     SINTER_TRY(read(node["appends"], out.appends));
     SINTER_LET(symbols, node["symbols"].items());
     for (const Node& symbol : symbols) {

@@ -109,6 +109,7 @@ class PlanWriter {
     json["file"] = kernel_path(kernel);
     json["hash"] = kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
     json["minimum_arch"] = kernel.minimum_arch;
+    json["overlaps"] = kernel.overlaps;
     json["symbols"] = std::move(symbols);
     json["launch"] = {{"rows", text(launch.rows)},
                       {"items_per_row", launch.items_per_row},

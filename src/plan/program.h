@@ -75,6 +75,7 @@ struct Kernel {
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
   std::vector<SymbolId> symbols;
   Launch launch;
+  bool overlaps = false;  // waits for the kernels before it by itself (sinter/launch.cuh)
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
 

@@ -25,7 +25,15 @@ Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64)
   return std::move(*kernel);
 }
 
+/// A kernel that overlaps others waits for them, and reads nothing that may be read before.
+void check_wait(const Kernel& kernel) {
+  CAPTURE(kernel.name);
+  CHECK((kernel.source.find("wait_for_inputs();") != std::string::npos) == kernel.overlaps);
+  CHECK((kernel.source.find("__restrict__") == std::string::npos) == kernel.overlaps);
+}
+
 void check_text(const std::string& file, const Kernel& kernel) {
+  check_wait(kernel);
   const std::string path = std::string(SINTER_TESTS_DIR "/codegen/kernels/") + file;
   if (std::getenv("SINTER_BLESS")) std::ofstream(path) << kernel.source;
   std::stringstream expected;
@@ -249,6 +257,23 @@ graph(%q: f32[3, 4], %k: f32[9, 4], %all: i32[4]) -> (%y) {
   %first = slice %all {axis = 0, begin = 1, size = 3} : i32[3]
   %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[3, 4]
 })") == "an opaque op reads a value that does not stand in memory as it is");
+}
+
+TEST_CASE("kernels of few rows overlap others, those of many rows do not") {
+  const auto overlaps = [](int64_t rows) {
+    Graph group;
+    const ValueId x = group.add({OpKind::input, {DType::f32, {rows, 64}}, {}, {}, "x"});
+    group.inputs.push_back(x);
+    group.outputs.push_back(group.add({OpKind::neg, {DType::f32, {rows, 64}}, {x}, {}, "y"}));
+    const auto kernel = emit_kernel(group, 1, {}, *find_device("sm_90a"));
+    REQUIRE(kernel.has_value());
+    check_wait(*kernel);
+    return kernel->overlaps;
+  };
+  CHECK(overlaps(1));
+  CHECK(overlaps(8));
+  CHECK_FALSE(overlaps(64));
+  CHECK_FALSE(overlaps(4096));
 }
 
 }  // namespace sinter

@@ -34,7 +34,8 @@ CudaDevicePtr device(const char* name = "SINTER_FAKE_DEVICES", const char* text 
 }
 
 /// A plan with one kernel, which reads and writes one element a block.
-std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch) {
+std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch,
+                                    bool overlaps = true) {
   auto program = std::make_shared<Program>();
   Kernel kernel;
   kernel.name = "neg_1";
@@ -43,6 +44,7 @@ std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch)
   kernel.group.outputs.push_back(kernel.group.add({OpKind::neg, {DType::f32, {5}}, {x}, {}, "v0"}));
   kernel.launch = launch;
   kernel.minimum_arch = minimum_arch;
+  kernel.overlaps = overlaps;
   program->kernels.push_back(kernel);
   EntryPlan entry;
   entry.name = "main";
@@ -110,7 +112,8 @@ TEST_CASE("kernels overlap from compute capability 9.0 on, and without clusters 
   CHECK(launch.cluster == 1);
   CHECK(launch.overlaps);
   CHECK_FALSE(launched(one_kernel(small, 70), device("SINTER_FAKE_MAJOR", "8")).overlaps);
-  // Neither does a kernel that does not wait.
+  // Neither does a kernel that does not wait, of a plan or another.
+  CHECK_FALSE(launched(one_kernel(small, 70, false), device()).overlaps);
   const CudaDevicePtr on = device();
   const CudaStream stream = value(CudaStream::create(on));
   const CudaLibrary library = value(CudaLibrary::load(on, "code", "k"));

@@ -34,7 +34,7 @@ struct Packed<float> {
 };
 SINTER_DEVICE void load_words(unsigned* word, const void* p) {
 #ifdef __CUDACC_RTC__
-  asm volatile("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                : "l"(__cvta_generic_to_global(p)));
 #else

@@ -135,7 +135,7 @@ class Matvec {
     constexpr int words = static_cast<int>(sizeof(T)) * 8 / 16;  // of 16 bytes, in a chunk
     const int all = tokens_ * kChunks * words;
     for (int i = static_cast<int>(threadIdx.x); i < all; i += 32 * Config::kWarps)
-      reinterpret_cast<uint4*>(operand_)[i] = __ldg(reinterpret_cast<const uint4*>(rows) + i);
+      reinterpret_cast<uint4*>(operand_)[i] = reinterpret_cast<const uint4*>(rows)[i];
     __syncthreads();
   }
 

@@ -3,7 +3,8 @@
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
 // truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are
 // aligned to their size in memory, at most 16 bytes, and loaded from memory that the kernel does
-// not write.
+// not write. Loads are plain: where a kernel's inputs are __restrict__, the compiler knows that they may
+// pass by what keeps caches coherent and be moved ahead; elsewhere they must not (launch.cuh).
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -109,7 +110,7 @@ SINTER_DEVICE uint4 narrow(const T* p, const float (&in)[8]) {
 }
 template <typename T>
 SINTER_DEVICE void load_narrow(float (&out)[8], const T* p) {
-  widen(out, p, __ldg(reinterpret_cast<const uint4*>(p)));
+  widen(out, p, *reinterpret_cast<const uint4*>(p));
 }
 template <typename T>
 SINTER_DEVICE void store_narrow(T* p, const float (&in)[8]) {
@@ -131,7 +132,7 @@ struct Packed {
 };
 template <typename T>
 SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p) {
-  const uint4 words = __ldg(reinterpret_cast<const uint4*>(p));
+  const uint4 words = *reinterpret_cast<const uint4*>(p);
   out = {{words.x, words.y, words.z, words.w}};
 }
 // The floats are values of T.
@@ -151,7 +152,7 @@ template <typename T>
 SINTER_DEVICE void load_chunk(T (&out)[8], const T* p) {
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    const uint4 words = __ldg(reinterpret_cast<const uint4*>(p) + k);
+    const uint4 words = reinterpret_cast<const uint4*>(p)[k];
     out[4 * k] = from_word(p, words.x);
     out[4 * k + 1] = from_word(p, words.y);
     out[4 * k + 2] = from_word(p, words.z);
@@ -177,7 +178,7 @@ SINTER_DEVICE void store_chunk(To* p, const Packed<T>& in) {
 
 // One byte an element.
 SINTER_DEVICE void load_chunk(bool (&out)[8], const i1* p) {
-  const uint2 words = __ldg(reinterpret_cast<const uint2*>(p));
+  const uint2 words = *reinterpret_cast<const uint2*>(p);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     out[k] = (words.x >> 8 * k & 0xffu) != 0;

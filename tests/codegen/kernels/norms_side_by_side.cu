@@ -12,7 +12,7 @@
 using namespace sinter;
 
 namespace part0 {
-SINTER_DEVICE void run(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0, long long block) {
+SINTER_DEVICE void run(const f16* x0, const f16* x1, f16* y0, long long n0, long long block) {
   const int thread = threadIdx.x % 16;
   const long long own_row = block * 16ll + threadIdx.x / 16;
   const bool live = own_row < (n0 * 4);
@@ -53,7 +53,7 @@ SINTER_DEVICE void run(const f16* __restrict__ x0, const f16* __restrict__ x1, f
 }  // namespace part0
 
 namespace part1 {
-SINTER_DEVICE void run(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0, long long block) {
+SINTER_DEVICE void run(const f16* x0, const f16* x1, f16* y0, long long n0, long long block) {
   const int thread = threadIdx.x % 16;
   const long long own_row = block * 16ll + threadIdx.x / 16;
   const bool live = own_row < n0;
@@ -92,9 +92,7 @@ SINTER_DEVICE void run(const f16* __restrict__ x0, const f16* __restrict__ x1, f
 }  // namespace part1
 
 extern "C" __global__ void __launch_bounds__(256)
-rms_norm_e736d9d3(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
-  let_next_launch();
-  wait_for_inputs();
+rms_norm_5e7a9905(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   const long long block = blockIdx.x;
   const long long end0 = (n0 * 4 + 15) / 16;
   const long long end1 = end0 + (n0 + 15) / 16;

@@ -26,7 +26,7 @@ using Product = Matvec<Config>;
 namespace front {
 }
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_matvec_silu_mul_a2e65e74(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, bf16* __restrict__ y0, long long n0) {
+rms_norm_matvec_silu_mul_8bb1c2bc(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   let_next_launch();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));
