@@ -11,6 +11,8 @@ namespace sinter {
 namespace {
 
 constexpr size_t kLongestRole = 40;  // characters
+// Of a value: as many take about as long to read as a kernel to be launched.
+constexpr int64_t kMostSmallElements = 1 << 21;
 
 /// The group with names of its own, so that equal groups are equal and no name from a file reaches
 /// the text: inputs are x0, x1, ..., the other values v0, v1, ...
@@ -74,13 +76,20 @@ std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
   return text;
 }
 
-/// Whether no result has rows enough to fill a device.
-bool has_few_rows(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
-  return llvm::all_of(group.outputs, [&](ValueId id) {
-    const Op& op = group[id];
-    const TensorType& type = op.kind == OpKind::kv_append ? group[op.operands[1]].type : op.type;
-    return type.dims.empty() || !has_many_rows(SymExpr(type.dims[0]), symbols);
-  });
+/// Whether the kernel's time is mostly latency: an op of few tokens, or no value of many elements.
+bool is_small(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  const auto small = [&](ValueId id) {
+    return volume(group[id].type.dims).upper_bound(symbols) <= kMostSmallElements;
+  };
+  for (const Op& op : group.ops())
+    if (op_class(op) == OpClass::anchor || op_class(op) == OpClass::opaque) return true;
+  for (uint32_t i = 0; i < group.size(); ++i) {
+    const Op& op = group.ops()[i];
+    if (op_class(op) == OpClass::leaf) continue;
+    if (op.kind == OpKind::kv_append ? !small(op.operands[1]) : !small({i})) return false;
+    if (op_class(op) == OpClass::reduce && !small(op.operands[0])) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -142,7 +151,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                        ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
-  kernel.overlaps = has_few_rows(kernel.group, symbols);
+  kernel.overlaps = is_small(kernel.group, symbols);
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;

@@ -259,21 +259,26 @@ graph(%q: f32[3, 4], %k: f32[9, 4], %all: i32[4]) -> (%y) {
 })") == "an opaque op reads a value that does not stand in memory as it is");
 }
 
-TEST_CASE("kernels of few rows overlap others, those of many rows do not") {
-  const auto overlaps = [](int64_t rows) {
+TEST_CASE("small kernels overlap others, large ones do not") {
+  const auto overlaps = [](OpKind kind, int64_t heads, int64_t rows) {
     Graph group;
-    const ValueId x = group.add({OpKind::input, {DType::f32, {rows, 64}}, {}, {}, "x"});
+    const ValueId x = group.add({OpKind::input, {DType::f32, {heads, rows, 64}}, {}, {}, "x"});
     group.inputs.push_back(x);
-    group.outputs.push_back(group.add({OpKind::neg, {DType::f32, {rows, 64}}, {x}, {}, "y"}));
-    const auto kernel = emit_kernel(group, 1, {}, *find_device("sm_90a"));
-    REQUIRE(kernel.has_value());
+    const bool reduces = kind == OpKind::reduce_sum;
+    Attributes attrs;
+    if (reduces) attrs.set(AttrName::axes, std::vector<int64_t>{2});
+    group.outputs.push_back(
+        group.add({kind, {DType::f32, {heads, rows, reduces ? 1 : 64}}, {x}, attrs, "y"}));
+    const auto kernel = emit_kernel(group, 2, {}, *find_device("sm_90a"));
+    REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     check_wait(*kernel);
     return kernel->overlaps;
   };
-  CHECK(overlaps(1));
-  CHECK(overlaps(8));
-  CHECK_FALSE(overlaps(64));
-  CHECK_FALSE(overlaps(4096));
+  CHECK(overlaps(OpKind::neg, 1, 8));
+  CHECK(overlaps(OpKind::neg, 32, 1024));
+  CHECK_FALSE(overlaps(OpKind::neg, 32, 2048));
+  CHECK(overlaps(OpKind::reduce_sum, 32, 1024));
+  CHECK_FALSE(overlaps(OpKind::reduce_sum, 32, 2048));  // for what it reads
 }
 
 }  // namespace sinter

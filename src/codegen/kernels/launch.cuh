@@ -1,5 +1,5 @@
-// Kernels that begin while the one before them ends (programmatic dependent launch): those of few
-// rows, whose time is mostly latency. Each begins with
+// Kernels that begin while the one before them ends (programmatic dependent launch): small
+// ones, whose time is mostly latency. Each begins with
 //
 //   let_next_launch();
 //   wait_for_inputs();
@@ -13,7 +13,7 @@
 // After the wait all earlier kernels are complete and what they wrote is visible, not only those of
 // the kernel directly before. That one is complete only if its own wait has returned, so that the
 // kernel before it was complete, and so on to the first. Hence a kernel may also write memory that
-// any earlier one reads. What has no wait (kernels of many rows, the library's products, copies) is
+// any earlier one reads. What has no wait (other kernels, the library's products, copies) is
 // launched without leave to overlap: it begins when all before it is complete, and what follows waits
 // for its end.
 //

@@ -17,7 +17,9 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(512) SINTER_CLUSTER(8)
-attention_few_1f2ef9d6(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const int* __restrict__ x3, const int* __restrict__ x4, bf16* __restrict__ y0, long long n0, long long n1) {
+attention_few_816308e7(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ AttentionShared<Config> shared;
   attention_few<Config>(x0, 3072, x1, 512, x2, 512, x3, x4, y0, shared);
 }

@@ -7,7 +7,9 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(1024)
-sample_ef81861e(const bf16* __restrict__ x0, const float* __restrict__ x1, const int* __restrict__ x2, const float* __restrict__ x3, const int* __restrict__ x4, const int* __restrict__ x5, int* __restrict__ y0, long long n0) {
+sample_9d6f6f06(const bf16* x0, const float* x1, const int* x2, const float* x3, const int* x4, const int* x5, int* y0, long long n0) {
+  let_next_launch();
+  wait_for_inputs();
   __shared__ SampleShared shared;
   sample(x0, 32000, 32000, x1, x2, x3, x4, x5, y0, shared);
 }
