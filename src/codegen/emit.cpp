@@ -94,8 +94,8 @@ bool is_small(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
 
 }  // namespace
 
-std::string parameters_of(const Graph& graph, size_t symbols, bool overlaps) {
-  const std::string_view pointer = overlaps ? "*" : "* __restrict__";
+std::string parameters_of(const Graph& graph, size_t symbols, bool restricted) {
+  const std::string_view pointer = restricted ? "* __restrict__" : "*";
   std::string text;
   const auto add = [&](std::string parameter) {
     text += (text.empty() ? "" : ", ") + std::move(parameter);
@@ -156,7 +156,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
   const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), kernel.overlaps),
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlaps),
       indented(kernel.overlaps ? "let_next_launch();\n" + body.before_wait +
                                      "wait_for_inputs();\n" + body.text
                                : body.before_wait + body.text));

@@ -54,8 +54,8 @@ Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
 Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
                               const DeviceDescription& device);
-/// The parameters of the group's function: "const float* __restrict__ x0, ..., long long n0";
-/// without __restrict__ in kernels that overlap others (sinter/launch.cuh).
-std::string parameters_of(const Graph& group, size_t symbols, bool overlaps);
+/// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with
+/// __restrict__ if `restricted`, which kernels that overlap others must not have (sinter/launch.cuh).
+std::string parameters_of(const Graph& group, size_t symbols, bool restricted);
 
 }  // namespace sinter

@@ -80,7 +80,8 @@ Launch launch_of(llvm::ArrayRef<Part> parts, int64_t threads) {
 }
 
 std::string function_of(const Part& part, size_t number, size_t symbols) {
-  std::string parameters = parameters_of(part.graph, symbols, true);
+  // The kernel's own parameters are __restrict__ where they may be.
+  std::string parameters = parameters_of(part.graph, symbols, false);
   parameters += fmt::format("{}long long block", parameters.empty() ? "" : ", ");
   return fmt::format(
       "namespace part{0} {{\n{1}SINTER_DEVICE void run({2}) {{\n{3}}}\n}}  // namespace part{0}\n",

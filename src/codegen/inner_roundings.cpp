@@ -1,13 +1,12 @@
 #include "codegen/inner_roundings.h"
 
+#include "codegen/emit_scalar.h"
 #include "ir/builder.h"
 #include "ir/decompose.h"
 #include "ir/grouping.h"
 
 namespace sinter {
 namespace {
-
-bool is_narrow(DType dtype) { return is_float(dtype) && dtype != DType::f32; }
 
 class Widening {
  public:

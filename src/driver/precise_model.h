@@ -13,9 +13,11 @@ class PreciseModel {
   static Result<PreciseModel> create(const Module& module, const Model& model);
 
   /// The entry's outputs; floats are given as f32. States, zeros at first, are kept between calls
-  /// in f32; their sizes are those of the first call.
+  /// in f32; their sizes are those of the first call after creation or restart().
   Result<std::vector<HostTensor>> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                                       llvm::ArrayRef<HostTensor> inputs);
+  /// States are zeros again.
+  void restart() { states_.clear(); }
   /// After a call: the module's states in its order.
   llvm::ArrayRef<HostTensor> states() const { return states_; }
 

@@ -16,14 +16,14 @@ constexpr int64_t kMostSteps = 4;  // of decoding, for each seed
 /// The three runs of one seed: fused and unfused plan, and float64.
 class FastCheck {
  public:
-  FastCheck(const Plans& plans, const CallOptions& run, DTypeReport& report)
-      : plans_(plans), run_(run), report_(report) {}
+  FastCheck(const Plans& plans, PreciseModel& precise, const CallOptions& run, DTypeReport& report)
+      : plans_(plans), precise_(precise), run_(run), report_(report) {}
 
   Status decoder(llvm::ArrayRef<std::vector<int32_t>> tokens, llvm::ArrayRef<int32_t> next) {
     int64_t longest = 0;
     for (const auto& sequence : tokens)
       longest = std::max<int64_t>(longest, static_cast<int64_t>(sequence.size()));
-    SINTER_LET(precise, PreciseModel::create(plans_.module, *plans_.unfused));
+    precise_.restart();
     std::vector<Decoder> decoders;
     for (const auto& plan : {plans_.fused, plans_.unfused}) {
       SINTER_LET(decoder, Decoder::create(plan, static_cast<int64_t>(tokens.size()),
@@ -39,7 +39,7 @@ class FastCheck {
         SINTER_LET(result, decoder.run(entry, lists, run_, Wanted::all));
         results.push_back(std::move(result));
       }
-      return compare(entry, results[0], results[1], precise, packed.symbol_values, packed.inputs);
+      return compare(entry, results[0], results[1], packed.symbol_values, packed.inputs);
     };
     SINTER_TRY(call("prefill", tokens));
     for (int32_t token : next)
@@ -48,15 +48,15 @@ class FastCheck {
   }
 
   Status encoder(const ModelSpec& spec, llvm::ArrayRef<std::vector<int32_t>> tokens) {
-    SINTER_LET(precise, PreciseModel::create(plans_.module, *plans_.unfused));
+    precise_.restart();
     SINTER_LET(fused, encode(spec, *plans_.fused, tokens, run_));
     SINTER_LET(unfused, encode(spec, *plans_.unfused, tokens, run_));
     const DecoderCall call = pack_texts(spec, plans_.module.symbols, tokens);
-    return compare("encode", fused, unfused, precise, call.symbol_values, call.inputs);
+    return compare("encode", fused, unfused, call.symbol_values, call.inputs);
   }
 
   Status entry(const Entry& original, llvm::ArrayRef<int64_t> values, uint64_t seed) {
-    SINTER_LET(precise, PreciseModel::create(plans_.module, *plans_.unfused));
+    precise_.restart();
     SINTER_LET(inputs, random_inputs(original.graph, plans_.module.symbols, values, seed));
     std::vector<const HostTensor*> pointers;
     for (const HostTensor& input : inputs) pointers.push_back(&input);
@@ -64,21 +64,20 @@ class FastCheck {
     SINTER_LET(b, plans_.unfused->new_session(values));
     SINTER_LET(fused, a->run(original.name, values, pointers, run_));
     SINTER_LET(unfused, b->run(original.name, values, pointers, run_));
-    SINTER_TRY(compare(original.name, fused, unfused, precise, values, inputs));
+    SINTER_TRY(compare(original.name, fused, unfused, values, inputs));
     for (size_t i = 0; i < plans_.module.states.size(); ++i) {
       SINTER_LET(x, a->state(i));
       SINTER_LET(y, b->state(i));
       const std::string name = fmt::format("{} %{}", original.name, plans_.module.states[i].name);
-      SINTER_TRY(compare_values(name, x, y, precise.states()[i]));
+      SINTER_TRY(compare_values(name, x, y, precise_.states()[i]));
     }
     return {};
   }
 
  private:
   Status compare(std::string_view entry, const RunResult& fused, const RunResult& unfused,
-                 PreciseModel& precise, llvm::ArrayRef<int64_t> symbol_values,
-                 llvm::ArrayRef<HostTensor> inputs) {
-    SINTER_LET(exact, precise.run(entry, symbol_values, inputs));
+                 llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<HostTensor> inputs) {
+    SINTER_LET(exact, precise_.run(entry, symbol_values, inputs));
     ++report_.calls;
     if (run_.check_kernels) report_.host_checked_calls += 2;
     const EntryPlan& plan = *plans_.fused->program().find_entry(entry);
@@ -97,6 +96,7 @@ class FastCheck {
   }
 
   const Plans& plans_;
+  PreciseModel& precise_;
   const CallOptions& run_;
   DTypeReport& report_;
 };
@@ -107,7 +107,16 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
                    DTypeReport& report) {
   const CallOptions run{
       .poison_freed = true, .keep = {}, .check_kernels = options.backend->on_gpu()};
-  FastCheck check(plans, run, report);
+  // Every seed has as many tokens.
+  if (model.spec && !is_small(plans, random_tokens(model.spec->vocabulary, options.seed)))
+    return fail(
+        "the model is too large for the check of fast numerics, which is against float64 "
+        "on the host",
+        model.module.name,
+        "check a smaller one of its kind: a spec with --random-weights, or strict numerics",
+        ExitCode::bad_input);
+  SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
+  FastCheck check(plans, precise, run, report);
   for (uint64_t seed = options.seed; seed < options.seed + kSeeds; ++seed) {
     if (!model.spec) {
       const std::vector<int64_t> values = module_sizes(plans.module.symbols);
@@ -116,13 +125,6 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
       continue;
     }
     const auto tokens = random_tokens(model.spec->vocabulary, 2 * seed);
-    if (!is_small(plans, tokens))
-      return fail(
-          "the model is too large for the check of fast numerics, which is against float64 "
-          "on the host",
-          model.module.name,
-          "check a smaller one of its kind: a spec with --random-weights, or strict numerics",
-          ExitCode::bad_input);
     const int64_t steps =
         std::min({options.steps, kMostSteps,
                   model.spec->max_positions - static_cast<int64_t>(tokens[0].size())});

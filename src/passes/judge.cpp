@@ -243,12 +243,12 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
     return Verdict{Reason::convexity_path, "", {}, 0};
   };
   const bool anchored = shapes_[q.ga].anchor || shapes_[q.gb].anchor;
-  // Around products a path is the reason that holds whatever else they are fused with.
   // Where no call takes more than its product, the two ops are what could have been one.
   const bool strict = options_.numerics == Numerics::strict;
   const ValueId pair[] = {std::min(q.a, q.b), std::max(q.a, q.b)};
   const bool product = join_product(q, strict ? Members(pair) : Members(q.members));
   std::optional<Verdict> refusal;
+  // Around products a path is the reason that holds whatever else they are fused with.
   if (!product) refusal = anchored ? convexity() : space(q);
   if (!product && !refusal) refusal = anchored ? around_anchor(q) : cut_rows(q);
   if (!refusal) refusal = states(x, y);

@@ -52,7 +52,7 @@ class StepWalk {
     for (const auto& [role, buffer] : {std::pair("bias", gemm.bias), {"residual", gemm.residual}})
       if (buffer >= static_cast<int64_t>(entry_.buffers.size()))
         return bad(fmt::format("{} is buffer {} of {}", role, buffer, entry_.buffers.size()));
-    if (has_epilogue(gemm) && program_.numerics != Numerics::fast)
+    if (needs_fast_numerics(gemm) && program_.numerics != Numerics::fast)
       return bad(
           fmt::format("a product with a residual or an activation in a plan with {} numerics",
                       to_string(program_.numerics)));

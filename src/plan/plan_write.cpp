@@ -92,8 +92,7 @@ class PlanWriter {
       });
     };
     if (has_gemm([](const GemmStep&) { return true; })) features.push_back("gemm");
-    if (has_gemm([](const GemmStep& gemm) { return has_epilogue(gemm); }))
-      features.push_back("gemm_epilogue");
+    if (has_gemm(needs_fast_numerics)) features.push_back("gemm_epilogue");
     if (!program_.states.empty()) features.push_back("states");
     return features;
   }

@@ -114,8 +114,8 @@ struct GemmStep {
   std::vector<Loop> loops;
 };
 
-/// More than a bias.
-inline bool has_epilogue(const GemmStep& gemm) {
+/// Does more to its sums than add a bias.
+inline bool needs_fast_numerics(const GemmStep& gemm) {
   return gemm.residual >= 0 || gemm.activation != Activation::none;
 }
 

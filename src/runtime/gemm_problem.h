@@ -56,10 +56,10 @@ struct GemmProblem {
 /// tokens.
 inline constexpr int64_t kMostAlignment = 16;
 
-/// Products of so few rows, and those with a residual, may round a sum in f16 or bf16 once before its
-/// epilogue and once after: cuBLASLt does where it splits k, and with a residual now and then without
-/// (13.1, bf16, k of 2 to 49). With few rows, splitting is worth it; a residual is there in fast
-/// numerics alone, whose unfused plan rounds as often.
+/// Products of so few rows, and those with a residual, may round a sum in f16 or bf16 once before
+/// its epilogue and once after: cuBLASLt does where it splits k, and with a residual now and then
+/// without (13.1, bf16, k of 2 to 49). With few rows, splitting is worth it; a residual is there in
+/// fast numerics alone, whose unfused plan rounds as often.
 inline constexpr int64_t kFewRows = 8;
 inline bool has_epilogue(const GemmProblem& problem) {
   return problem.bias || problem.residual || problem.activation != Activation::none;

@@ -100,7 +100,7 @@ int64_t wrong_elements(const GemmCase& test, const GemmCase::Buffer& got, int64_
   int64_t wrong = 0;
   GemmCase::Buffer rest = got;
   const GemmStep& step = test.step;
-  const bool epilogue = step.bias >= 0 || has_epilogue(step);
+  const bool epilogue = step.bias >= 0 || needs_fast_numerics(step);
   const bool twice = got.dtype != DType::f32 &&
                      (step.residual >= 0 || (epilogue && step.m.constant() <= kFewRows));
   test.for_each(

@@ -1,21 +1,21 @@
-// Kernels that begin while the one before them ends (programmatic dependent launch): small
-// ones, whose time is mostly latency. Each begins with
+// Kernels that begin while the one before them ends (programmatic dependent launch): small ones,
+// whose time is mostly latency. Each begins with
 //
 //   let_next_launch();
 //   wait_for_inputs();
 //
-// Nothing else orders such kernels in a stream: until the wait returns a kernel may touch only memory
-// that no kernel of the plan writes, such as weights. The compiler must not do so either: a load that
-// it takes for one of memory that stays as it is while the kernel runs (ld.global.nc, which it makes of
-// what __ldg or a __restrict__ parameter reads) is moved ahead of the wait by NVRTC 13.0. So these
-// kernels have no __restrict__ parameters, and the library no such loads.
+// Nothing else orders such kernels in a stream: until the wait returns a kernel may touch only
+// memory that no kernel of the plan writes, such as weights. The compiler must not do so either: a
+// load that it takes for one of memory that stays as it is while the kernel runs (ld.global.nc,
+// which it makes of what __ldg or a __restrict__ parameter reads) is moved ahead of the wait by
+// NVRTC 13.0. So these kernels have no __restrict__ parameters, and the library no such loads.
 //
 // After the wait all earlier kernels are complete and what they wrote is visible, not only those of
 // the kernel directly before. That one is complete only if its own wait has returned, so that the
 // kernel before it was complete, and so on to the first. Hence a kernel may also write memory that
 // any earlier one reads. What has no wait (other kernels, the library's products, copies) is
-// launched without leave to overlap: it begins when all before it is complete, and what follows waits
-// for its end.
+// launched without leave to overlap: it begins when all before it is complete, and what follows
+// waits for its end.
 //
 // The next kernel's blocks are launched when every block of this one is running or has ended, so
 // that blocks which wait never take the place of blocks that they wait for.

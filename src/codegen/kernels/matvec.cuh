@@ -13,7 +13,8 @@
 // order is the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as
 // one.
 //
-// Shared memory: the rings' barriers, and what ir/matvec_layout.h says.
+// Shared memory: the rings' barriers, and what ir/matvec_layout.h says. One file: pieces are sent for
+// in the order in which they are taken, so that the two are read together.
 #pragma once
 
 #include "ir/matvec_layout.h"
