@@ -63,7 +63,7 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
       condition < Level::element ||
       (space_.contiguous(along, 8) &&
        llvm::all_of(parts, [](const Part& part) { return part.begin % 8 == 0; }));
-  const bool chunked = level == Level::element && whole_chunks &&
+  const bool chunked = level == Level::element && whole_chunks && !single_ &&
                        current_->place(Level::chunk).level == Level::chunk;
 
   CodeScope& home = current_->place(chunked ? Level::chunk : level);

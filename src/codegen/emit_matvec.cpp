@@ -8,15 +8,20 @@
 //   const auto x3 = product.run();                         x3: the sums, a value like others
 //   for (item ...) { ... store(y1 + ..., ...) }
 //
-// Both parts are written by the emitters of row and element kernels, for graphs of their own: one
-// ends with the operand, the other begins with the sums as one more input.
+// All parts are written by the emitters of row and element kernels, for graphs of their own: one
+// ends with the operand; of those behind (the sections of ir/matvec_rows.h) each begins with the
+// sums as one more input.
 #include <llvm/ADT/STLExtras.h>
+
+#include <map>
 
 #include "codegen/emit_kernel_body.h"
 #include "codegen/emit_scalar.h"
 #include "ir/builder.h"
 #include "ir/contraction.h"
+#include "ir/grouping.h"
 #include "ir/matvec_order.h"
+#include "ir/matvec_rows.h"
 
 namespace sinter {
 namespace {
@@ -60,9 +65,10 @@ class MatvecKernel {
   }
 
   Result<KernelBody> emit() {
-    SINTER_TRY(write_behind());  // says which results belong together
+    SINTER_TRY(deal_rows());
     SINTER_TRY(write_product());
     SINTER_TRY(write_front());
+    for (const MatvecRows::Section& section : rows_.sections) SINTER_TRY(write_section(section));
     body_.includes += "#include \"sinter/matvec.cuh\"\n";
     std::string outputs;  // both parts number their results anew
     for (size_t k = 0; k < group_.outputs.size(); ++k)
@@ -72,8 +78,8 @@ class MatvecKernel {
         "Product product(memory, {}, {});\n"
         "product.start();\n",
         input(root_of(group_, op().operands[1])), tokens());
-    body_.text = outputs + front_ +
-                 fmt::format("const auto x{} = product.run();\n", group_.inputs.size()) + behind_;
+    if (may_be_empty()) body_.text = fmt::format("if ({} == 0) return;\n", tokens());
+    body_.text += outputs + front_ + product_and_behind();
     return std::move(body_);
   }
 
@@ -108,7 +114,7 @@ class MatvecKernel {
     }
     SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
     // One token by all threads; several at a time.
-    const int64_t most = SymExpr(op().type.dims[0]).upper_bound(symbols_);
+    const int64_t most = most_tokens();
     const auto rows_at_once = [&](int64_t rows) {
       return emit_rows_in_block(form, symbols_, parameters_, 32 * config_.warps, rows, device_);
     };
@@ -124,7 +130,35 @@ class MatvecKernel {
     return {};
   }
 
-  Status write_behind() {
+  /// Which rows of the matrix a block has, for what stands behind.
+  Status deal_rows() {
+    llvm::SmallVector<ValueId, 8> members;
+    std::map<uint32_t, OpFacts> facts;
+    for (uint32_t i = anchor_.index + 1; i < group_.size(); ++i)
+      if (!in_front_[i] && computes(group_.ops()[i])) {
+        members.push_back({i});
+        facts.emplace(i, op_facts(group_, {i}, symbols_));
+      }
+    auto deal = matvec_rows(group_, anchor_, members, [&](ValueId id) -> const OpFacts& {
+      return facts.at(id.index);
+    });
+    if (!std::holds_alternative<MatvecRows>(deal))
+      return fail("what stands behind a matvec needs sums of other blocks", {},
+                  "compute the ops in separate kernels", ExitCode::internal_error);
+    rows_ = std::get<MatvecRows>(std::move(deal));
+    if (llvm::is_contained(group_.outputs, anchor_))
+      rows_.sections.push_back({0, op().type.dims[1].constant(), {anchor_}});
+    return {};
+  }
+
+  /// What is computed beside the sums of some rows: `early` needs none of them.
+  struct SectionText {
+    int64_t first, width;
+    std::string results, early, late;
+  };
+
+  Status write_section(const MatvecRows::Section& section) {
+    SectionText text{section.first, section.width, {}, {}, {}};
     Graph graph;
     Copier copy(group_, graph);
     Builder builder(graph, symbols_, "sum");
@@ -134,43 +168,107 @@ class MatvecKernel {
     if (op().operands.size() == 3)
       result = builder.add(result, builder.cast(copy(op().operands[2]), DType::f32));
     copy.define(anchor_, builder.cast(result, op().type.dtype));
-    std::string results;
     for (size_t k = 0; k < group_.outputs.size(); ++k) {
-      if (in_front_[group_.outputs[k].index]) continue;
-      results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
+      if (!llvm::is_contained(section.members, group_.outputs[k])) continue;
+      text.results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
       graph.outputs.push_back(copy(group_.outputs[k]));
     }
     SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
-    if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is_constant())
+    if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is(section.width))
       return fail("what stands behind a matvec is no row of elements", {},
                   "compute the ops in separate kernels", ExitCode::internal_error);
-    width_ = form.stages[0].width.constant();
     LoopSpace space(form, symbols_, parameters_);
     ValueEmitter values(form, space);
     CodeScope row;
-    values.open(0, 0, row, false, true);
+    values.open(0, 0, row, false, true, form.graph.inputs.back());
     for (const Task& task : form.tasks) values.store(task, "");
     if (values.error()) return tl::make_unexpected(*values.error());
-    const std::string text = values.close();
-    add_globals("behind", values.globals());
-    behind_ = fmt::format(
-        "{{\nusing namespace behind;\n{}"
-        "for (int item = threadIdx.x; item < product.count() * {}; item += blockDim.x) "
-        "{{\n{}}}\n}}\n",
-        results, tokens(),
-        indented("const long long row = item / product.count();\n"
-                 "const int i = product.first() + item % product.count();\n" +
-                 space.row_axes() + row.text + text));
+    // Of rows of one element all stands in the row's scope.
+    const bool rows_are_elements = form.stages[0].axes.empty();
+    (rows_are_elements ? text.late : text.early) =
+        space.row_axes() + row.text + values.take_early();
+    text.late += values.close();
+    add_globals(name_of(sections_.size()), values.globals());
+    sections_.push_back(std::move(text));
     return {};
   }
+  static std::string name_of(size_t section) { return fmt::format("behind{}", section); }
+
+  /// From the product on. Where one section follows, a thread's first element is known before the
+  /// product, and what it needs is loaded by then.
+  std::string product_and_behind() const {
+    const int64_t threads = 32 * config_.warps;
+    const int64_t most = most_tokens();
+    const auto place = [&](std::string_view item) {
+      return most == 1 ? fmt::format("constexpr long long row = 0;\n"
+                                     "const int place = product.row({});\n",
+                                     item)
+                       : fmt::format("const long long row = {0} / product.rows();\n"
+                                     "const int place = product.row({0} % product.rows());\n",
+                                     item);
+    };
+    // Where the place is one of the section's, and its element there.
+    const auto condition = [&](const SectionText& section) {
+      std::string text = section.first > 0 ? fmt::format("place >= {}", section.first) : "";
+      if (const int64_t end = section.first + section.width; end < rows_of_matrix())
+        text += fmt::format("{}place < {}", text.empty() ? "" : " && ", end);
+      return text;
+    };
+    const auto element = [](const SectionText& section) {
+      return section.first > 0 ? fmt::format("place - {}", section.first) : "place";
+    };
+    const auto guarded = [&](size_t s) {
+      const SectionText& section = sections_[s];
+      const std::string when = condition(section);
+      return fmt::format("{}{{\n", when.empty() ? "" : fmt::format("if ({}) ", when)) +
+             indented(fmt::format("using namespace {};\nconst int i = {};\n", name_of(s),
+                                  element(section)) +
+                      section.results + section.early + section.late) +
+             "}\n";
+    };
+    const std::string run =
+        fmt::format("const auto x{} = product.run();\n", group_.inputs.size());
+    const std::string items = fmt::format("const int thread = threadIdx.x, items = product.rows() * {};\n",
+                                          most == 1 ? "1" : tokens());
+    std::string all, rest = "thread";
+    for (size_t s = 0; s < sections_.size(); ++s) all += guarded(s);
+    std::string text = items;
+    if (sections_.size() == 1) {
+      const SectionText& section = sections_[0];
+      const std::string when = condition(section);
+      text += fmt::format("const int item = thread < items ? thread : 0;\n{}using namespace {};\n",
+                          place("item"), name_of(0));
+      text += when.empty() ? fmt::format("const int i = {};\n", element(section))
+                           : fmt::format("const bool mine = {};\nconst int i = mine ? {} : 0;\n",
+                                         when, element(section));
+      text += section.results + section.early + run +
+              fmt::format("if (thread < items{}) {{\n{}}}\n", when.empty() ? "" : " && mine",
+                          indented(section.late));
+      if (ceil_div(rows_of_matrix() / rows_.units, config_.blocks) * rows_.units * most <= threads)
+        return "{\n" + text + "}\n";
+      rest = fmt::format("thread + {}", threads);
+    } else {
+      text += run;
+    }
+    text += fmt::format("for (int item = {}; item < items; item += {}) {{\n{}}}\n", rest, threads,
+                        indented(place("item") + all));
+    return "{\n" + text + "}\n";
+  }
+
+  int64_t most_tokens() const { return SymExpr(op().type.dims[0]).upper_bound(symbols_); }
+  bool may_be_empty() const {
+    const Dim dim = op().type.dims[0];
+    return dim.is(0) || (!dim.is_constant() && symbols_[dim.symbol().index].low == 0);
+  }
+  int64_t rows_of_matrix() const { return op().type.dims[1].constant(); }
 
   Status write_product() {
     const TensorType& matrix = group_[op().operands[1]].type;
     const int64_t rows = matrix.dims[0].constant(), length = matrix.dims[1].constant();
     const int64_t splits = op().attrs.get<int64_t>(AttrName::splits);
-    const int64_t most = SymExpr(op().type.dims[0]).upper_bound(symbols_);
+    const int64_t most = most_tokens();
     const auto config =
-        schedule_matvec(rows, rows / width_, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
+        schedule_matvec(rows, rows_.units, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
                         splits, most, device_);
     const bool fits = direct() || most * length * static_cast<int64_t>(size_bytes(matrix.dtype)) <=
                                       (config ? config->operand_bytes : 0);
@@ -182,14 +280,14 @@ class MatvecKernel {
     body_.globals += fmt::format(
         "struct Config {{\n"
         "  using Element = {};\n"
-        "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kSplits = {}, kTokens = "
-        "{};\n"
+        "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kStride = {};\n"
+        "  static constexpr int kSplits = {}, kTokens = {}, kBlocks = {};\n"
         "  static constexpr int kPiece = {}, kWarps = {}, kOperandBytes = {};\n"
         "  static constexpr bool kDirect = {};\n"
         "}};\n"
         "using Product = Matvec<Config>;\n\n",
-        memory_type(matrix.dtype), length, rows, rows / width_, splits, most, config_.piece,
-        config_.warps, config_.operand_bytes, direct());
+        memory_type(matrix.dtype), length, rows, rows_.units, rows_.stride, splits, most,
+        config_.blocks, config_.piece, config_.warps, config_.operand_bytes, direct());
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;
@@ -209,9 +307,10 @@ class MatvecKernel {
   const DeviceDescription& device_;
   ValueId anchor_;
   std::vector<bool> in_front_;
-  int64_t width_ = 0;  // results of a token behind the product
+  MatvecRows rows_;
   MatvecConfig config_;
-  std::string front_, behind_;
+  std::string front_;
+  std::vector<SectionText> sections_;
   KernelBody body_;
 };
 

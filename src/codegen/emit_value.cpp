@@ -1,5 +1,7 @@
 #include "codegen/emit_value.h"
 
+#include <utility>
+
 #include "codegen/emit_scalar.h"
 #include "ir/fault.h"
 
@@ -39,11 +41,13 @@ std::string ValueEmitter::give_up(std::string what) {
   return "0";
 }
 
-void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single) {
+void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single,
+                        ValueId late) {
   stage_ = stage;
   pass_ = pass;
   tail_ = tail;
   single_ = single;
+  late_ = late;
   loads_single_ = false;
   after_.clear();
   space_.enter(stage);
@@ -52,9 +56,14 @@ void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail
   current_ = form_.stages[stage].axes.empty() ? &row : &element_;
 }
 
+std::string ValueEmitter::take_early() {
+  return space_.take_chunk_axes() + "constexpr int e = 0;\n" + std::exchange(chunk_.text, {});
+}
+
 std::string ValueEmitter::close() {
-  const std::string elements =
-      single_ ? "constexpr int e = 0;\n" + element_.text : element_loop(element_.text);
+  const std::string elements = late_.valid() ? element_.text
+                               : single_     ? "constexpr int e = 0;\n" + element_.text
+                                             : element_loop(element_.text);
   return space_.take_chunk_axes() + chunk_.text + elements + after_;
 }
 
@@ -232,7 +241,9 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
     return name + "[e]";
   }
   loads_single_ |= level == Level::element;
-  return define(key, type.dtype, level, fmt::format("load(x{} + {})", input, space_.code(at)));
+  const bool early = late_.valid() && id != late_ && space_.fixed(at);
+  return define(key, type.dtype, early ? Level::chunk : level,
+                fmt::format("load(x{} + {})", input, space_.code(at)));
 }
 
 std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::string& key) {

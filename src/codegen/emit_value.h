@@ -30,8 +30,13 @@ class ValueEmitter {
   /// Begins to write the body for one element of `stage` in `pass`; `row` is the scope around the
   /// loop. `tail`: only the first `valid` elements of a chunk exist. A stage of one element has no
   /// loop: its statements go to `row` itself. `single`: the body is for the one element `i`, which
-  /// need not begin a chunk.
-  void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single = false);
+  /// need not begin a chunk. `late`: an input of such a body that is there later than the others, see
+  /// take_early().
+  void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single = false,
+            ValueId late = {});
+  /// The loads that depend on no other value and on no branch, but for those of the late input; what
+  /// close() returns goes on from there.
+  std::string take_early();
   /// The body of the loop over chunks, or for the single element, complete.
   std::string close();
 
@@ -105,6 +110,7 @@ class ValueEmitter {
   std::vector<EarlyLoad> early_loads_;
   uint32_t stage_ = 0, pass_ = 0;
   bool tail_ = false, single_ = false, loads_single_ = false;
+  ValueId late_;
 
   uint32_t next_ = 0;
   std::map<uint32_t, std::string> tables_;

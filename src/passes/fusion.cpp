@@ -59,6 +59,7 @@ FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
       shape.anchor = ValueId{i};
       shape.prefix.resize(1, Dim(1));
       shape.row_prefix = 1;
+      shape.classes = graph[graph.ops()[i].operands[1]].type.dims[0].constant();
     }
     shape.lone = facts.reduces && !facts.kept_axes;
     shape.reduced = facts.reduced_upper_bound;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "passes/fusion.h"
-#include "passes/op_facts.h"
+#include "ir/op_facts.h"
 #include "passes/quotient_dag.h"
 #include "target/schedule.h"
 
@@ -14,6 +14,7 @@ struct GroupShape {
   std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
   bool closed = false;
   std::optional<ValueId> anchor;       // the matvec that the kernel is built around
+  int64_t classes = 0;                 // of its rows, that its blocks are dealt
   bool lone = false;                   // reduces over axes that are not trailing: a kernel alone
   uint32_t rows = 0;                   // leading axes that make a row of the kernel
   int64_t reduced = 0;                 // elements of the longest reduction, upper bound
@@ -74,9 +75,9 @@ class FusionState {
   std::optional<Verdict> around_anchor(Question& q) const;
   /// The members that `last` depends on, and it; ascending.
   llvm::SmallVector<ValueId, 8> up_to(ValueId last, llvm::ArrayRef<ValueId> members) const;
-  double anchored_seconds(llvm::ArrayRef<ValueId> members, ValueId anchor) const;
+  double anchored_seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
   std::optional<Verdict> in_front(const Question& q) const;
-  std::optional<Verdict> behind(const Question& q, llvm::ArrayRef<ValueId> members) const;
+  std::optional<Verdict> behind(Question& q, llvm::ArrayRef<ValueId> members) const;
   /// Shortens the merged kernel's rows until every read between members fits.
   std::optional<Verdict> cut_rows(Question& q) const;
   std::optional<Verdict> ports(const Question& q) const;

@@ -180,7 +180,7 @@ double FusionState::seconds(double blocks, double bytes) const {
 }
 
 double FusionState::seconds(Members members, const GroupShape& shape) const {
-  if (shape.anchor) return anchored_seconds(members, *shape.anchor);
+  if (shape.anchor) return anchored_seconds(members, shape);
   const auto launched = blocks(members, shape);
   return launched ? seconds(launched->count, traffic(members)) : INFINITY;
 }

@@ -59,6 +59,41 @@ graph(%x: DTYPE[B, WIDTH], %g: DTYPE[B, WIDTH], %w: DTYPE[9, WIDTH], %b: DTYPE[9
   %y = matvec %a, %w, %b {splits = 8} : DTYPE[B, 9]
   %z = relu %y : DTYPE[B, 9]
 })"},
+    {"matvec_rotated_and_appended", 1, R"(
+graph(%x: DTYPE[B, WIDTH], %n: DTYPE[WIDTH], %w: DTYPE[128, WIDTH], %b: DTYPE[128], %c: DTYPE[B, 4], %s: DTYPE[B, 4],
+      %kc: DTYPE[64, 32], %vc: DTYPE[64, 32], %slot: i32[B]) -> (%y, %ka, %va) {
+  %h = rms_norm %x, %n {eps = 1e-5} : DTYPE[B, WIDTH]
+  %p = matvec %h, %w, %b {splits = 2} : DTYPE[B, 128]
+  %q = slice %p {axis = 1, begin = 0, size = 64} : DTYPE[B, 64]
+  %qh = reshape %q {dims = [B, 4, 16]} : DTYPE[B, 4, 16]
+  %y = rope %qh, %c, %s {rotary = 8, pairing = "half"} : DTYPE[B, 4, 16]
+  %k = slice %p {axis = 1, begin = 64, size = 32} : DTYPE[B, 32]
+  %kh = reshape %k {dims = [B, 2, 16]} : DTYPE[B, 2, 16]
+  %z = rope %kh, %c, %s {rotary = 8, pairing = "half"} : DTYPE[B, 2, 16]
+  %kr = reshape %z {dims = [B, 32]} : DTYPE[B, 32]
+  %ka = kv_append %kc, %kr, %slot : DTYPE[64, 32]
+  %v = slice %p {axis = 1, begin = 96, size = 32} : DTYPE[B, 32]
+  %va = kv_append %vc, %v, %slot : DTYPE[64, 32]
+})"},
+    {"matvec_interleaved_and_stored", 1, R"(
+graph(%x: DTYPE[B, WIDTH], %w: DTYPE[60, WIDTH], %c: DTYPE[B, 3], %s: DTYPE[B, 3], %kc: DTYPE[64, 20], %slot: i32[B]) -> (%p, %y, %ka) {
+  %p = matvec %x, %w {splits = 1} : DTYPE[B, 60]
+  %q = slice %p {axis = 1, begin = 0, size = 40} : DTYPE[B, 40]
+  %qh = reshape %q {dims = [B, 4, 10]} : DTYPE[B, 4, 10]
+  %y = rope %qh, %c, %s {rotary = 6, pairing = "interleaved"} : DTYPE[B, 4, 10]
+  %k = slice %p {axis = 1, begin = 40, size = 20} : DTYPE[B, 20]
+  %kh = reshape %k {dims = [B, 2, 10]} : DTYPE[B, 2, 10]
+  %z = rope %kh, %c, %s {rotary = 6, pairing = "interleaved"} : DTYPE[B, 2, 10]
+  %kr = reshape %z {dims = [B, 20]} : DTYPE[B, 20]
+  %ka = kv_append %kc, %kr, %slot : DTYPE[64, 20]
+})"},
+    {"matvec_of_five_units", 1, R"(
+graph(%x: DTYPE[B, WIDTH], %w: DTYPE[60, WIDTH], %c: DTYPE[B, 4], %s: DTYPE[B, 4]) -> (%y, %z) {
+  %p = matvec %x, %w {splits = 4} : DTYPE[B, 60]
+  %qh = reshape %p {dims = [B, 3, 20]} : DTYPE[B, 3, 20]
+  %y = rope %qh, %c, %s {rotary = 8, pairing = "half"} : DTYPE[B, 3, 20]
+  %z = exp %y : DTYPE[B, 3, 20]
+})"},
 };
 
 }  // namespace sinter

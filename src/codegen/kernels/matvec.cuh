@@ -1,7 +1,7 @@
 // matvec: products of a matrix and a few rows, in the order of ir/matvec_order.h, at the speed at
 // which the matrix can be read.
 //
-// A block has a run of neighbouring results, and streams the rows of the matrix that they need. On
+// A block has a run of neighbouring classes of rows (ir/matvec_rows.h), and streams them. On
 // sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled by bulk
 // copies: they start before the block waits for the kernels ahead of it, so that the matrix is on
 // its way while those still run and while the operand is made ready. Elsewhere warps load from
@@ -30,10 +30,12 @@ namespace sinter {
 // What a kernel's text fixes.
 //   Element             of the matrix and the operand
 //   kLength             elements of a row (K), a multiple of 8
-//   kRows, kUnits       rows of the matrix (M); of them rows r, r + M / kUnits, ... belong together
+//   kRows               of the matrix
+//   kUnits, kStride     rows of a class, and how far apart they are
 //   kSplits             parts of a row, a power of two
 //   kTokens             the most tokens
 //   kPiece              elements of a copy, a multiple of 256
+//   kBlocks             of the grid, at most one for each class
 //   kWarps              of a block
 //   kOperandBytes       of shared memory, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
@@ -43,7 +45,7 @@ constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at 
 template <typename Config>
 class Matvec {
   using T = typename Config::Element;
-  static constexpr int kWidth = Config::kRows / Config::kUnits;
+  static constexpr int kClasses = Config::kRows / Config::kUnits;
   static constexpr int kChunks = Config::kLength / 8;
   static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
@@ -73,9 +75,8 @@ class Matvec {
  public:
   SINTER_DEVICE Matvec(unsigned char* memory, const T* matrix, int tokens)
       : matrix_(matrix), tokens_(tokens) {
-    const int block = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
-    first_ = static_cast<int>(static_cast<long long>(kWidth) * block / blocks);
-    count_ = static_cast<int>(static_cast<long long>(kWidth) * (block + 1) / blocks) - first_;
+    first_ = classes_before(blockIdx.x);
+    count_ = classes_before(blockIdx.x + 1) - first_;
     warp_ = static_cast<int>(threadIdx.x) / 32;
     lane_ = static_cast<int>(threadIdx.x) % 32;
     const int group = warp_ / Config::kSplits;
@@ -151,15 +152,23 @@ class Matvec {
     return {sums_, first_, count_, parts_, 0};
   }
 
-  // Results of the block: first() .. first() + count() - 1 of every token.
-  SINTER_DEVICE int first() const { return first_; }
-  SINTER_DEVICE int count() const { return count_; }
+  // Rows of the block, and which rows of the matrix they are: a unit's neighbours are neighbours.
+  SINTER_DEVICE int rows() const { return rows_; }
+  SINTER_DEVICE int row(int i) const {
+    if constexpr (Config::kUnits == 1) return first_ + i;
+    int unit = 0;
+#pragma unroll
+    for (int u = 1; u < Config::kUnits; ++u) unit += i >= u * count_;
+    return matvec_row<Config>(first_ + i - unit * count_, unit);
+  }
 
  private:
-  // The matrix row of the block's `own`-th, and of this warp's k-th.
+  static SINTER_DEVICE int classes_before(unsigned block) {
+    return static_cast<int>(static_cast<math::u64>(kClasses) * block / Config::kBlocks);
+  }
+  // The matrix row of the block's `own`-th, class by class, and of this warp's k-th.
   SINTER_DEVICE int row_of_block(int own) const {
-    return Config::kUnits == 1 ? first_ + own
-                               : own % Config::kUnits * kWidth + first_ + own / Config::kUnits;
+    return matvec_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
   SINTER_DEVICE const T* place(int k, int piece) const {
     const int row = row_of_block(warp_ / Config::kSplits + k * kGroups);

@@ -6,12 +6,27 @@
 
 namespace sinter {
 
+/// The elements of a part of a concat: begin <= (variable - shift) mod modulus < end, where
+/// variable >= shift.
+struct PartOfLoop {
+  uint32_t variable;  // of the loop
+  int64_t modulus;    // the variable's extent in the part's loop, or a divisor of it
+  int64_t begin, end;
+  int64_t shift = 0;
+
+  bool holds(int64_t at) const {
+    return at >= shift && (at - shift) % modulus >= begin && (at - shift) % modulus < end;
+  }
+};
+
 /// One read of a value that an op makes.
 struct Read {
   ValueId root;         // the value in memory, through all views
   IndexMap coords;      // in the loop variables of `space`
   Dims space;           // extents of the loop variables: the op's dims, or a reduction's operand
   bool loaded = false;  // the place depends on another operand's value: coords is not valid
+  /// Elements outside any of these do not read; others may.
+  llvm::SmallVector<PartOfLoop, 2> only = {};
 };
 
 struct OpFacts {

@@ -1,4 +1,4 @@
-#include "passes/op_facts.h"
+#include "ir/op_facts.h"
 
 #include <algorithm>
 
@@ -31,6 +31,21 @@ std::optional<uint32_t> as_variable(const IndexExpr& e) {
     return std::nullopt;
   const uint32_t number = e.terms()[0].atom.variable;
   return e == IndexExpr::variable(number) ? std::optional(number) : std::nullopt;
+}
+
+/// The part of a loop in which `e` is between `begin` and `end`: of variables, and of their
+/// remainders.
+std::optional<PartOfLoop> part_of_loop(const IndexExpr& e, int64_t begin, int64_t end,
+                                       DimsRef space) {
+  if (const auto variable = as_variable(e); variable && space[*variable].is_constant())
+    return PartOfLoop{*variable, space[*variable].constant(), begin, end};
+  if (e.terms().size() != 1 || e.terms()[0].atom.kind != IndexExpr::Atom::Kind::remainder)
+    return std::nullopt;
+  const IndexExpr::Atom& atom = e.terms()[0].atom;
+  const auto variable = as_variable(*atom.operand);
+  if (!variable || !atom.divisor.is_constant() || !(e == IndexExpr::from_atom(atom)))
+    return std::nullopt;
+  return PartOfLoop{*variable, atom.divisor.constant(), begin, end};
 }
 
 /// Pulls the result of an op, as a graph of primitives whose inputs are the op's operands, back to
@@ -122,20 +137,27 @@ void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space
   for (ValueId operand : op.operands) {
     const Dim extent = primitives_[operand].type.dims[axis];
     const size_t before = facts_.reads.size();
+    const auto only = part_of_loop(coords[axis], begin, begin + extent.constant(), space);
     IndexMap part = coords;
     Dims own = space;
     if (variable)
       own[*variable] = extent;
+    else if (extent.is(1))
+      part[axis] = IndexExpr();
     else
       part[axis] += IndexExpr(SymExpr(-begin));
     visited_.clear();  // the same place in another part's loop is another place
     pull(operand, part, own);
-    if (variable)
-      for (Read& read : llvm::drop_begin(facts_.reads, before)) {
-        if (read.loaded || read.space != own) continue;
+    for (Read& read : llvm::drop_begin(facts_.reads, before)) {
+      if (read.loaded || read.space != own) continue;
+      if (variable) {
         for (IndexExpr& e : read.coords) e = shifted(e, *variable, -begin);
+        for (PartOfLoop& inner : read.only)
+          if (inner.variable == *variable) inner.shift += begin;
         read.space = space;
       }
+      if (only) read.only.push_back(*only);
+    }
     begin += extent.constant();
   }
 }
