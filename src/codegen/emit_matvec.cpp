@@ -19,7 +19,7 @@
 #include "codegen/emit_scalar.h"
 #include "ir/builder.h"
 #include "ir/contraction.h"
-#include "ir/grouping.h"
+#include "ir/decompose.h"
 #include "ir/matvec_order.h"
 #include "ir/matvec_rows.h"
 
@@ -130,24 +130,45 @@ class MatvecKernel {
     return {};
   }
 
-  /// Which rows of the matrix a block has, for what stands behind.
+  /// A graph of what stands behind, its last input the sums in float32; with copies of `outputs`.
+  Graph behind(llvm::ArrayRef<ValueId> outputs) const {
+    Graph graph;
+    Copier copy(group_, graph);
+    Builder builder(graph, symbols_, "sum");
+    const ValueId sums = builder.leaf(OpKind::input, {DType::f32, op().type.dims}, "sums");
+    ValueId result = sums;
+    if (op().operands.size() == 3)
+      result = builder.add(result, builder.cast(copy(op().operands[2]), DType::f32));
+    copy.define(anchor_, builder.cast(result, op().type.dtype));
+    for (ValueId output : outputs) graph.outputs.push_back(copy(output));
+    return graph;
+  }
+
+  /// Which rows of the matrix a block has, and which results stand beside which.
   Status deal_rows() {
-    llvm::SmallVector<ValueId, 8> members;
-    std::map<uint32_t, OpFacts> facts;
-    for (uint32_t i = anchor_.index + 1; i < group_.size(); ++i)
-      if (!in_front_[i] && computes(group_.ops()[i])) {
-        members.push_back({i});
-        facts.emplace(i, op_facts(group_, {i}, symbols_));
-      }
-    auto deal = matvec_rows(group_, anchor_, members, [&](ValueId id) -> const OpFacts& {
-      return facts.at(id.index);
-    });
+    llvm::SmallVector<ValueId, 4> results;
+    for (ValueId output : group_.outputs)
+      if (!in_front_[output.index]) results.push_back(output);
+    const Graph graph = decompose_all(behind(results), symbols_);
+    std::map<ValueId, OpFacts> facts;
+    llvm::SmallVector<ValueId, 4> values;
+    for (ValueId output : graph.outputs)
+      if (facts.emplace(output, value_facts(graph, output, symbols_)).second)
+        values.push_back(output);
+    llvm::sort(values);
+    auto deal = matvec_rows(graph, graph.inputs.back(), values,
+                            [&](ValueId id) -> const OpFacts& { return facts.at(id); });
     if (!std::holds_alternative<MatvecRows>(deal))
       return fail("what stands behind a matvec needs sums of other blocks", {},
                   "compute the ops in separate kernels", ExitCode::internal_error);
     rows_ = std::get<MatvecRows>(std::move(deal));
-    if (llvm::is_contained(group_.outputs, anchor_))
-      rows_.sections.push_back({0, op().type.dims[1].constant(), {anchor_}});
+    // By results of the group, not by their copies.
+    for (MatvecRows::Section& section : rows_.sections) {
+      llvm::SmallVector<ValueId, 4> members;
+      for (size_t k = 0; k < results.size(); ++k)
+        if (llvm::is_contained(section.members, graph.outputs[k])) members.push_back(results[k]);
+      section.members = std::move(members);
+    }
     return {};
   }
 
@@ -159,21 +180,10 @@ class MatvecKernel {
 
   Status write_section(const MatvecRows::Section& section) {
     SectionText text{section.first, section.width, {}, {}, {}};
-    Graph graph;
-    Copier copy(group_, graph);
-    Builder builder(graph, symbols_, "sum");
-    const ValueId sums = builder.leaf(OpKind::input, {DType::f32, op().type.dims}, "sums");
-    graph.inputs.push_back(sums);
-    ValueId result = sums;
-    if (op().operands.size() == 3)
-      result = builder.add(result, builder.cast(copy(op().operands[2]), DType::f32));
-    copy.define(anchor_, builder.cast(result, op().type.dtype));
-    for (size_t k = 0; k < group_.outputs.size(); ++k) {
-      if (!llvm::is_contained(section.members, group_.outputs[k])) continue;
-      text.results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
-      graph.outputs.push_back(copy(group_.outputs[k]));
-    }
-    SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
+    for (size_t k = 0, own = 0; k < group_.outputs.size(); ++k)
+      if (llvm::is_contained(section.members, group_.outputs[k]))
+        text.results += fmt::format("auto* const y{} = out{};\n", own++, k);
+    SINTER_LET(form, analyze_group(behind(section.members), 1, symbols_, true));
     if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is(section.width))
       return fail("what stands behind a matvec is no row of elements", {},
                   "compute the ops in separate kernels", ExitCode::internal_error);

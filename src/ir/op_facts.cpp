@@ -1,6 +1,9 @@
 #include "ir/op_facts.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "ir/decompose.h"
 
@@ -48,25 +51,31 @@ std::optional<PartOfLoop> part_of_loop(const IndexExpr& e, int64_t begin, int64_
   return PartOfLoop{*variable, atom.divisor.constant(), begin, end};
 }
 
-/// Pulls the result of an op, as a graph of primitives whose inputs are the op's operands, back to
-/// the reads of those operands.
+/// Pulls a value of a graph of primitives back to the reads of the graph's inputs. `place` says what
+/// of a larger graph an input is: it is told a read while its loop is known best.
 class Puller {
  public:
-  Puller(const Graph& graph, const Op& op, const Graph& primitives,
-         llvm::ArrayRef<Symbol> symbols, OpFacts& facts)
-      : graph_(graph), op_(op), primitives_(primitives), symbols_(symbols), facts_(facts) {}
+  using Place = llvm::function_ref<void(Read&)>;
+  Puller(const Graph& primitives, llvm::ArrayRef<Symbol> symbols, Place place, OpFacts& facts)
+      : primitives_(primitives), symbols_(symbols), place_(place), facts_(facts) {}
 
   void pull(ValueId id, const IndexMap& coords, const Dims& space);
+  /// Reads behind a view that keeps the order of elements are told in a loop over its operand: its
+  /// axes are those of the ops there.
+  void loop_anew_at_views() { loops_anew_ = true; }
 
  private:
   void pull_reduce(const Op& op, const IndexMap& coords);
   void pull_concat(const Op& op, const IndexMap& coords, const Dims& space);
-  void read(uint32_t operand, const IndexMap& coords, const Dims& space, bool loaded);
 
-  const Graph& graph_;
-  const Op& op_;
+  void read(ValueId input, const IndexMap& coords, const Dims& space, bool loaded) {
+    facts_.reads.push_back({input, coords, space, loaded, {}});
+    place_(facts_.reads.back());
+  }
+
   const Graph& primitives_;
   llvm::ArrayRef<Symbol> symbols_;
+  Place place_;
   OpFacts& facts_;
   struct Visit {
     ValueId id;
@@ -74,14 +83,8 @@ class Puller {
     Dims space;
   };
   llvm::SmallVector<Visit, 16> visited_;
+  bool loops_anew_ = false;
 };
-
-void Puller::read(uint32_t operand, const IndexMap& coords, const Dims& space, bool loaded) {
-  Read read{root_of(graph_, op_.operands[operand]), {}, space, loaded};
-  if (!loaded)
-    read.coords = resolve_access(graph_, op_.operands[operand], coords, space).coords;
-  facts_.reads.push_back(std::move(read));
-}
 
 void Puller::pull_reduce(const Op& op, const IndexMap& coords) {
   const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
@@ -107,18 +110,21 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
   visited_.push_back({id, coords, space});
   const Op& op = primitives_[id];
   switch (op_class(op)) {
-    case OpClass::leaf: {
-      const auto at = llvm::find(primitives_.inputs, id);
-      return read(static_cast<uint32_t>(at - primitives_.inputs.begin()), coords, space, false);
-    }
+    case OpClass::leaf: return read(id, coords, space, false);
     case OpClass::generator: return;
-    case OpClass::view: return pull(op.operands[0], through_view(primitives_, id, coords, space), space);
+    case OpClass::view: {
+      const Dims& inner = primitives_[op.operands[0]].type.dims;
+      const bool own = loops_anew_ && op.kind == OpKind::reshape &&
+                       linearize(op.type.dims, coords) == linearize(space, identity_map(space.size()));
+      return own ? pull(op.operands[0], identity_map(inner.size()), inner)
+                 : pull(op.operands[0], through_view(primitives_, id, coords, space), space);
+    }
     case OpClass::reduce: return pull_reduce(op, coords);
     case OpClass::gather:
       pull(op.operands[1], {coords[0]}, space);
-      return read(0, {}, space, true);
+      return read(root_of(primitives_, op.operands[0]), {}, space, true);
     case OpClass::append:
-      read(0, {}, space, true);
+      read(root_of(primitives_, op.operands[0]), {}, space, true);
       pull(op.operands[1], coords, space);
       return pull(op.operands[2], {coords[0]}, space);
     default: break;
@@ -147,7 +153,9 @@ void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space
     else
       part[axis] += IndexExpr(SymExpr(-begin));
     visited_.clear();  // the same place in another part's loop is another place
+    const bool loops_anew = std::exchange(loops_anew_, false);  // what follows tells it in this loop
     pull(operand, part, own);
+    loops_anew_ = loops_anew;
     for (Read& read : llvm::drop_begin(facts_.reads, before)) {
       if (read.loaded || read.space != own) continue;
       if (variable) {
@@ -191,7 +199,22 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
   const ValueId result = op_class(op) == OpClass::composite
                              ? decompose(builder, op.kind, inputs, op.attrs)
                              : builder.op(op.kind, inputs, op.attrs);
-  Puller(graph, op, primitives, symbols, facts).pull(result, identity_map(facts.dims.size()), facts.dims);
+  const auto place = [&](Read& read) {
+    const ValueId operand = op.operands[llvm::find(inputs, read.root) - inputs.begin()];
+    read.root = root_of(graph, operand);
+    if (!read.loaded) read.coords = resolve_access(graph, operand, read.coords, read.space).coords;
+  };
+  Puller(primitives, symbols, place, facts).pull(result, identity_map(facts.dims.size()), facts.dims);
+  return facts;
+}
+
+OpFacts value_facts(const Graph& primitives, ValueId id, llvm::ArrayRef<Symbol> symbols) {
+  OpFacts facts;
+  const Op& op = primitives[id];
+  facts.dims = op.kind == OpKind::kv_append ? primitives[op.operands[1]].type.dims : op.type.dims;
+  Puller puller(primitives, symbols, [](Read&) {}, facts);
+  puller.loop_anew_at_views();
+  puller.pull(id, identity_map(facts.dims.size()), facts.dims);
   return facts;
 }
 

@@ -44,5 +44,8 @@ struct OpFacts {
 };
 
 OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols);
+/// The same of a value, with everything that it is computed from, in a graph of primitives: reads
+/// are of the graph's inputs, each in a loop over as many elements in the same order.
+OpFacts value_facts(const Graph& primitives, ValueId id, llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

@@ -13,11 +13,10 @@
 #include "sinter/matvec.cuh"
 using namespace sinter;
 
-namespace behind {
-}
 struct Config {
   using Element = bf16;
-  static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kSplits = 1, kTokens = 8;
+  static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kStride = 11008;
+  static constexpr int kSplits = 1, kTokens = 8, kBlocks = 132;
   static constexpr int kPiece = 1024, kWarps = 16, kOperandBytes = 113664;
   static constexpr bool kDirect = false;
 };
@@ -25,13 +24,16 @@ using Product = Matvec<Config>;
 
 namespace front {
 }
+namespace behind0 {
+}
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_matvec_silu_mul_8bb1c2bc(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_matvec_silu_mul_b1dab13a(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   let_next_launch();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));
   product.start();
   wait_for_inputs();
+  if (static_cast<int>(n0) == 0) return;
   auto* const out0 = y0;
   {
   using namespace front;
@@ -109,14 +111,18 @@ rms_norm_matvec_silu_mul_8bb1c2bc(const bf16* x0, const bf16* x1, const bf16* x2
   }
   __syncthreads();
   }
-  const auto x3 = product.run();
   {
-  using namespace behind;
+  const int thread = threadIdx.x, items = product.rows() * static_cast<int>(n0);
+  const int item = thread < items ? thread : 0;
+  const long long row = item / product.rows();
+  const int place = product.row(item % product.rows());
+  using namespace behind0;
+  const bool mine = place < 11008;
+  const int i = mine ? place : 0;
   auto* const y0 = out0;
-  for (int item = threadIdx.x; item < product.count() * static_cast<int>(n0); item += blockDim.x) {
-    const long long row = item / product.count();
-    const int i = product.first() + item % product.count();
-    constexpr int e = 0;
+  constexpr int e = 0;
+  const auto x3 = product.run();
+  if (thread < items && mine) {
     const float v0 = load(x3 + row * 22016 + i + e);
     const float v1 = round_bf16(v0);
     const float v2 = math::sigmoid(v1);
@@ -125,6 +131,24 @@ rms_norm_matvec_silu_mul_8bb1c2bc(const bf16* x0, const bf16* x1, const bf16* x2
     const float v5 = load(x3 + row * 22016 + i + e + 11008);
     const float v6 = round_bf16(v5);
     store(y0 + row * 11008 + i + e, math::mul(v4, v6));
+  }
+  for (int item = thread + 512; item < items; item += 512) {
+    const long long row = item / product.rows();
+    const int place = product.row(item % product.rows());
+    if (place < 11008) {
+      using namespace behind0;
+      const int i = place;
+      auto* const y0 = out0;
+      constexpr int e = 0;
+      const float v0 = load(x3 + row * 22016 + i + e);
+      const float v1 = round_bf16(v0);
+      const float v2 = math::sigmoid(v1);
+      const float v3 = math::mul(v1, v2);
+      const float v4 = round_bf16(v3);
+      const float v5 = load(x3 + row * 22016 + i + e + 11008);
+      const float v6 = round_bf16(v5);
+      store(y0 + row * 11008 + i + e, math::mul(v4, v6));
+    }
   }
   }
 }
