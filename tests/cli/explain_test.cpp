@@ -98,7 +98,7 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
             .starts_with("l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
                          "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
   CHECK(why("l0.q_rot", "l0.qkv").find("share a kernel: launch 1, ") != std::string::npos);
-  CHECK(run_program({"explain", folder_of({"qwen3"}), "--phase", "decode", "--why", "l0.q_norm", "l0.qkv"})
+  CHECK(run_program({"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l0.q_norm", "l0.qkv"})
             .out.starts_with("l0.q_norm and l0.qkv do not share a kernel: a block has a part of each row behind "
                              "the product (anchor.part)\n  l0.q_norm of l0.qkv\n"));
 }
