@@ -98,9 +98,9 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
             .starts_with("l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
                          "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
   CHECK(why("l0.q_rot", "l0.qkv").find("share a kernel: launch 1, ") != std::string::npos);
-  CHECK(run_program({"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l0.q_norm", "l0.qkv"})
-            .out.starts_with("l0.q_norm and l0.qkv do not share a kernel: a block has a part of each row behind "
-                             "the product (anchor.part)\n  l0.q_norm of l0.qkv\n"));
+  CHECK(run_program({"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l1.q_norm", "l1.qkv"})
+            .out.starts_with("l1.q_norm and l1.qkv do not share a kernel: a block has a part of each row behind "
+                             "the product (anchor.part)\n  l1.q_norm of l1.qkv\n"));
 }
 
 TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
