@@ -23,6 +23,13 @@ struct MatvecShape {
 /// all of them.
 SINTER_DEVICE constexpr int matvec_rows_at_once(int tokens) { return tokens == 1 ? 1 : 2; }
 
+/// Tokens of a tile whose sums have a place: a lane writes those of two.
+SINTER_DEVICE constexpr int matvec_tile_tokens(int tokens) { return (tokens + 1) / 2 * 2; }
+/// Sums of a warp's tile.
+SINTER_DEVICE constexpr int matvec_tile_sums(int tokens) {
+  return kTileRows * matvec_tile_tokens(tokens);
+}
+
 /// Offsets into shared memory, in bytes.
 struct MatvecLayout {
   int together;  // rows that a warp reads at once, each from a piece of its own
@@ -54,7 +61,7 @@ SINTER_DEVICE constexpr MatvecLayout matvec_layout(const MatvecShape& shape) {
   layout.sums = shape.ring ? 8 * shape.warps * kMatvecStages : 0;
   layout.tile_sums = matvec_aligned(layout.sums + 4 * shape.tokens * shape.rows * layout.parts);
   layout.operand =
-      layout.tile_sums + (shape.tiles ? 2 * 4 * shape.warps * kTileRows * kTileTokens : 0);
+      layout.tile_sums + (shape.tiles ? 2 * 4 * shape.warps * matvec_tile_sums(shape.tokens) : 0);
   layout.rings = matvec_aligned(layout.operand + shape.tokens * shape.operand_bytes);
   return layout;
 }

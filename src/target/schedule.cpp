@@ -26,8 +26,8 @@ constexpr int64_t kShortRowThreads = 256;
 // the sums, the warps' sums of two tiles; barriers and rings, where the device has bulk copies.
 constexpr int64_t kOtherBytes = 2048;
 constexpr int64_t kMostSumBytes = 32 * 1024;
-constexpr int64_t kTileBytes = 16 * 1024;
-constexpr int64_t kBarrierBytes = 2048;  // and what alignment takes
+constexpr int64_t kTileBytes = 2048;  // for each token
+constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
 constexpr int64_t kLeastRingBytes = 66 * 1024;
 
 // Rows that fill a device need no threads beyond those that keep its memory busy: with several
@@ -133,7 +133,7 @@ bool has_rings(const DeviceDescription& device) {
 
 int64_t matvec_operand_limit(const DeviceDescription& device) {
   const int64_t ring = has_rings(device) ? kLeastRingBytes : 0;
-  return device.most_shared_bytes - kOtherBytes - kMostSumBytes - kTileBytes - ring;
+  return device.most_shared_bytes - kOtherBytes - kMostSumBytes - kTileTokens * kTileBytes - ring;
 }
 
 std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
@@ -164,8 +164,8 @@ std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t
   const bool rings = has_rings(device);
   const int64_t one = kMatvecStages * config.piece * element_bytes;
   const int64_t several = 2 * kTileRows * kTilePiece * int64_t{2};
-  config.ring_bytes = kTileBytes + kBarrierBytes + (rings ? config.warps * std::max(one, several) : 0);
-  config.token_bytes = sum_bytes(config.blocks) / tokens + length * element_bytes;
+  config.ring_bytes = kBarrierBytes + (rings ? config.warps * std::max(one, several) : 0);
+  config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
   config.shared_bytes = device.most_shared_bytes - kOtherBytes;
   for (int64_t n = 1; rings && n <= tokens; ++n) {
     const MatvecLayout layout = matvec_layout(

@@ -388,19 +388,22 @@ class Matvec {
 #endif
       }
       // Rows `row` and `row` + 8, tokens 2q and 2q + 1.
-      constexpr int size = kTileRows * kTileTokens;
-      float* own = tile_sums_ + (tile * Config::kWarps + warp_) * size + row * kTileTokens + 2 * q;
-      own[0] = math::add(sums[0][0], sums[1][0]);
-      own[1] = math::add(sums[0][1], sums[1][1]);
-      own[8 * kTileTokens] = math::add(sums[0][2], sums[1][2]);
-      own[8 * kTileTokens + 1] = math::add(sums[0][3], sums[1][3]);
+      const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
+      if (2 * q < columns) {
+        float* own = tile_sums_ + (tile * Config::kWarps + warp_) * size + row * columns + 2 * q;
+        own[0] = math::add(sums[0][0], sums[1][0]);
+        own[1] = math::add(sums[0][1], sums[1][1]);
+        own[8 * columns] = math::add(sums[0][2], sums[1][2]);
+        own[8 * columns + 1] = math::add(sums[0][3], sums[1][3]);
+      }
       __syncthreads();  // the other half of tile_sums_ is free when all are here
-      for (int i = static_cast<int>(threadIdx.x); i < size; i += 32 * Config::kWarps) {
+      for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kTileTokens;
+           i += 32 * Config::kWarps) {
         const int r = i / kTileTokens, t = i % kTileTokens;
         if (first + r >= rows_ || t >= tokens_) continue;
-        float sum = tile_sums_[tile * Config::kWarps * size + i];
-        for (int w = 1; w < Config::kWarps; ++w)
-          sum = math::add(sum, tile_sums_[(tile * Config::kWarps + w) * size + i]);
+        const float* of_warps = tile_sums_ + tile * Config::kWarps * size + r * columns + t;
+        float sum = of_warps[0];
+        for (int w = 1; w < Config::kWarps; ++w) sum = math::add(sum, of_warps[w * size]);
         sums_[t * rows_ + sum_of_row(first + r)] = sum;
       }
     }
