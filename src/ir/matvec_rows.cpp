@@ -148,7 +148,7 @@ class RowDeal {
     if (!distance || !extents) return false;
     SumRead sum{*distance, product_of(*extents), {}};
     for (const PartOfLoop& part : read.only) {
-      if (part.variable == 0) return false;
+      if (part.variable == 0) continue;  // of the tokens some
       const int64_t stride = product_of(llvm::ArrayRef(*extents).drop_front(part.variable));
       sum.only.push_back({stride, (*extents)[part.variable - 1], part});
     }
@@ -156,7 +156,8 @@ class RowDeal {
     return true;
   }
 
-  /// A section begins at the first row that it reads; those of the same rows are one.
+  /// A section begins at the first row that it reads, or at row 0 if it reads none; those of the
+  /// same rows are one.
   void join_sections() {
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
       MatvecRows::Section& section = rows_.sections[s];
@@ -164,6 +165,7 @@ class RowDeal {
         if (const int64_t first = read.first(); first >= 0)
           section.first = section.first < 0 ? first + read.apart
                                             : std::min(section.first, first + read.apart);
+      section.first = std::max<int64_t>(section.first, 0);
       for (uint32_t other = 0; other < s && !section.members.empty(); ++other)
         if (!rows_.sections[other].members.empty() &&
             rows_.sections[other].first == section.first &&
@@ -179,7 +181,7 @@ class RowDeal {
       const MatvecRows::Section& section = rows_.sections[s];
       if (section.members.empty()) continue;
       stranger_ = {section.members[0], anchor_};
-      if (section.first < 0 || section.first + section.width > all) return false;
+      if (section.first + section.width > all) return false;
       for (SumRead& read : reads_[s]) {
         read.apart -= section.first;  // from now on of the section's own row
         common = std::gcd(common, std::abs(read.apart));
