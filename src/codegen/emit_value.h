@@ -30,12 +30,12 @@ class ValueEmitter {
   /// Begins to write the body for one element of `stage` in `pass`; `row` is the scope around the
   /// loop. `tail`: only the first `valid` elements of a chunk exist. A stage of one element has no
   /// loop: its statements go to `row` itself. `single`: the body is for the one element `i`, which
-  /// need not begin a chunk. `late`: an input of such a body that is there later than the others, see
-  /// take_early().
+  /// need not begin a chunk. `late`: an input of such a body that is there later than the others,
+  /// see take_early().
   void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single = false,
             ValueId late = {});
-  /// The loads that depend on no other value and on no branch, but for those of the late input; what
-  /// close() returns goes on from there.
+  /// The loads that depend on no other value and on no branch, but for those of the late input;
+  /// what close() returns goes on from there.
   std::string take_early();
   /// The body of the loop over chunks, or for the single element, complete.
   std::string close();

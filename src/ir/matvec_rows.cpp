@@ -33,9 +33,8 @@ struct SumRead {
   llvm::SmallVector<Part, 2> only;
 
   bool reads(int64_t element) const {
-    return llvm::all_of(only, [&](const Part& p) {
-      return p.part.holds(element / p.stride % p.extent);
-    });
+    return llvm::all_of(only,
+                        [&](const Part& p) { return p.part.holds(element / p.stride % p.extent); });
   }
   /// What holds for the first elements repeats after so many.
   int64_t period() const {
@@ -121,7 +120,8 @@ class RowDeal {
 
   void unite(uint32_t into, uint32_t from) {
     if (into == from) return;
-    llvm::append_range(rows_.sections[into].members, std::exchange(rows_.sections[from].members, {}));
+    llvm::append_range(rows_.sections[into].members,
+                       std::exchange(rows_.sections[from].members, {}));
     llvm::append_range(reads_[into], std::exchange(reads_[from], {}));
   }
 
@@ -163,8 +163,8 @@ class RowDeal {
       MatvecRows::Section& section = rows_.sections[s];
       for (const SumRead& read : reads_[s])
         if (const int64_t first = read.first(); first >= 0)
-          section.first = section.first < 0 ? first + read.apart
-                                            : std::min(section.first, first + read.apart);
+          section.first =
+              section.first < 0 ? first + read.apart : std::min(section.first, first + read.apart);
       section.first = std::max<int64_t>(section.first, 0);
       for (uint32_t other = 0; other < s && !section.members.empty(); ++other)
         if (!rows_.sections[other].members.empty() &&
@@ -200,7 +200,8 @@ class RowDeal {
     for (int64_t units = 2; units <= kMostUnits; ++units)
       for (int64_t steps = 1; steps < units; ++steps) {
         const int64_t stride = apart / steps;
-        if (apart % steps != 0 || all % (stride * units) != 0 || !stays_in(stride * units)) continue;
+        if (apart % steps != 0 || all % (stride * units) != 0 || !stays_in(stride * units))
+          continue;
         rows_.stride = stride;
         rows_.units = units;
         return true;

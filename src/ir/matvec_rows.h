@@ -1,5 +1,5 @@
-// Which rows of a matvec's matrix one block must have, so that what stands behind the product can be
-// computed from the block's own sums p:
+// Which rows of a matvec's matrix one block must have, so that what stands behind the product can
+// be computed from the block's own sums p:
 //
 //   silu(p[j]) * p[F + j]                            rows j and F + j
 //   rope: p[80h + i] cos - p[80h + 10 + i] sin       rows 80h + i and 80h + 10 + i, i < 10

@@ -51,8 +51,8 @@ std::optional<PartOfLoop> part_of_loop(const IndexExpr& e, int64_t begin, int64_
   return PartOfLoop{*variable, atom.divisor.constant(), begin, end};
 }
 
-/// Pulls a value of a graph of primitives back to the reads of the graph's inputs. `place` says what
-/// of a larger graph an input is: it is told a read while its loop is known best.
+/// Pulls a value of a graph of primitives back to the reads of the graph's inputs. `place` says
+/// what of a larger graph an input is: it is told a read while its loop is known best.
 class Puller {
  public:
   using Place = llvm::function_ref<void(Read&)>;
@@ -110,16 +110,20 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
   visited_.push_back({id, coords, space});
   const Op& op = primitives_[id];
   switch (op_class(op)) {
-    case OpClass::leaf: return read(id, coords, space, false);
-    case OpClass::generator: return;
+    case OpClass::leaf:
+      return read(id, coords, space, false);
+    case OpClass::generator:
+      return;
     case OpClass::view: {
       const Dims& inner = primitives_[op.operands[0]].type.dims;
-      const bool own = loops_anew_ && op.kind == OpKind::reshape &&
-                       linearize(op.type.dims, coords) == linearize(space, identity_map(space.size()));
+      const bool own =
+          loops_anew_ && op.kind == OpKind::reshape &&
+          linearize(op.type.dims, coords) == linearize(space, identity_map(space.size()));
       return own ? pull(op.operands[0], identity_map(inner.size()), inner)
                  : pull(op.operands[0], through_view(primitives_, id, coords, space), space);
     }
-    case OpClass::reduce: return pull_reduce(op, coords);
+    case OpClass::reduce:
+      return pull_reduce(op, coords);
     case OpClass::gather:
       pull(op.operands[1], {coords[0]}, space);
       return read(root_of(primitives_, op.operands[0]), {}, space, true);
@@ -127,7 +131,8 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
       read(root_of(primitives_, op.operands[0]), {}, space, true);
       pull(op.operands[1], coords, space);
       return pull(op.operands[2], {coords[0]}, space);
-    default: break;
+    default:
+      break;
   }
   if (op.kind == OpKind::concat) return pull_concat(op, coords, space);
   for (ValueId operand : op.operands)
@@ -153,7 +158,8 @@ void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space
     else
       part[axis] += IndexExpr(SymExpr(-begin));
     visited_.clear();  // the same place in another part's loop is another place
-    const bool loops_anew = std::exchange(loops_anew_, false);  // what follows tells it in this loop
+    const bool loops_anew =
+        std::exchange(loops_anew_, false);  // what follows tells it in this loop
     pull(operand, part, own);
     loops_anew_ = loops_anew;
     for (Read& read : llvm::drop_begin(facts_.reads, before)) {
@@ -195,7 +201,8 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
   Graph primitives;
   Builder builder(primitives, symbols);
   llvm::SmallVector<ValueId, 4> inputs;
-  for (ValueId operand : op.operands) inputs.push_back(builder.leaf(OpKind::input, graph[operand].type, ""));
+  for (ValueId operand : op.operands)
+    inputs.push_back(builder.leaf(OpKind::input, graph[operand].type, ""));
   const ValueId result = op_class(op) == OpClass::composite
                              ? decompose(builder, op.kind, inputs, op.attrs)
                              : builder.op(op.kind, inputs, op.attrs);
@@ -204,7 +211,8 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
     read.root = root_of(graph, operand);
     if (!read.loaded) read.coords = resolve_access(graph, operand, read.coords, read.space).coords;
   };
-  Puller(primitives, symbols, place, facts).pull(result, identity_map(facts.dims.size()), facts.dims);
+  Puller(primitives, symbols, place, facts)
+      .pull(result, identity_map(facts.dims.size()), facts.dims);
   return facts;
 }
 
@@ -212,7 +220,8 @@ OpFacts value_facts(const Graph& primitives, ValueId id, llvm::ArrayRef<Symbol> 
   OpFacts facts;
   const Op& op = primitives[id];
   facts.dims = op.kind == OpKind::kv_append ? primitives[op.operands[1]].type.dims : op.type.dims;
-  Puller puller(primitives, symbols, [](Read&) {}, facts);
+  Puller puller(
+      primitives, symbols, [](Read&) {}, facts);
   puller.loop_anew_at_views();
   puller.pull(id, identity_map(facts.dims.size()), facts.dims);
   return facts;

@@ -1,6 +1,6 @@
 // The judge's question about kernels around a matvec: members in front of it make its operand's
-// rows, again in every block; members behind it are computed where its sums are, from those that one
-// block can have (ir/matvec_rows.h):
+// rows, again in every block; members behind it are computed where its sums are, from those that
+// one block can have (ir/matvec_rows.h):
 //
 //   %n  = rms_norm %x, %w                      in front: rows [N]
 //   %gu = matvec %n, %m                        the anchor: [N, 2 * F]
@@ -71,8 +71,8 @@ double FusionState::anchored_seconds(llvm::ArrayRef<ValueId> members,
                  : static_cast<double>(
                        SymExpr(graph_[read.root].type.dims[0]).upper_bound(symbols_)));
   // Fewer classes of rows than multiprocessors: the others have no part of the matrix to read.
-  const double share =
-      std::min(1.0, static_cast<double>(shape.classes) / static_cast<double>(device_.multiprocessors));
+  const double share = std::min(
+      1.0, static_cast<double>(shape.classes) / static_cast<double>(device_.multiprocessors));
   return device_.launch_s + traffic(members) / (device_.memory_bytes_per_s * share) +
          again * static_cast<double>(device_.multiprocessors) / device_.cache_bytes_per_s;
 }
@@ -123,10 +123,10 @@ std::optional<Verdict> FusionState::behind(Question& q, llvm::ArrayRef<ValueId> 
                    &w = graph_[graph_[anchor].operands[1]].type;
   const int64_t rows = w.dims[0].constant(), units = std::get<MatvecRows>(deal).units;
   q.merged.classes = rows / units;
-  if (rows == 0 || !schedule_matvec(rows, units, w.dims[1].constant(),
-                                    static_cast<int64_t>(size_bytes(w.dtype)),
-                                    graph_[anchor].attrs.get<int64_t>(AttrName::splits),
-                                    SymExpr(x.dims[0]).upper_bound(symbols_), device_))
+  if (rows == 0 ||
+      !schedule_matvec(rows, units, w.dims[1].constant(), static_cast<int64_t>(size_bytes(w.dtype)),
+                       graph_[anchor].attrs.get<int64_t>(AttrName::splits),
+                       SymExpr(x.dims[0]).upper_bound(symbols_), device_))
     return refuse(Reason::profit_configuration,
                   fmt::format("the sums of {} rows of {}", rows, name(anchor)));
   return std::nullopt;

@@ -26,7 +26,7 @@ constexpr int64_t kShortRowThreads = 256;
 // the sums, the warps' sums of two tiles; barriers and rings, where the device has bulk copies.
 constexpr int64_t kOtherBytes = 2048;
 constexpr int64_t kMostSumBytes = 32 * 1024;
-constexpr int64_t kTileBytes = 2048;  // for each token
+constexpr int64_t kTileBytes = 2048;     // for each token
 constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
 constexpr int64_t kLeastRingBytes = 66 * 1024;
 
