@@ -9,6 +9,7 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kMostUnits = 8;  // rows of a class: their sums stand in shared memory together
+constexpr int64_t kMostElements = int64_t{1} << 20;  // asked one by one
 
 /// Extents behind the tokens' axis; nullopt where one is no constant.
 std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims) {
@@ -21,6 +22,12 @@ std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims) {
 }
 int64_t product_of(llvm::ArrayRef<int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+/// The least common multiple of two positive numbers, at most `most`.
+int64_t common_period(int64_t a, int64_t b, int64_t most) {
+  const int64_t factor = a / std::gcd(a, b);
+  return factor > most / b ? most : std::min(factor * b, most);
 }
 
 /// A read of sums: element j of the reader takes that of row j + apart.
@@ -36,15 +43,17 @@ struct SumRead {
     return llvm::all_of(only,
                         [&](const Part& p) { return p.part.holds(element / p.stride % p.extent); });
   }
-  /// What holds for the first elements repeats after so many.
-  int64_t period() const {
-    int64_t result = 1;
-    for (const Part& p : only) result = std::lcm(result, p.stride * p.extent);
+  /// What holds for the first elements, and for rows `rows` apart, repeats after so many; at most
+  /// `width`.
+  int64_t period(int64_t rows) const {
+    if (width == 0) return 0;
+    int64_t result = std::min(rows, width);
+    for (const Part& p : only) result = common_period(result, p.stride * p.extent, width);
     return result;
   }
   /// The first element that reads; -1: none.
   int64_t first() const {
-    for (int64_t element = 0; element < std::min(width, period()); ++element)
+    for (int64_t element = 0, end = period(1); element < end; ++element)
       if (reads(element)) return element;
     return -1;
   }
@@ -152,6 +161,7 @@ class RowDeal {
       const int64_t stride = product_of(llvm::ArrayRef(*extents).drop_front(part.variable));
       sum.only.push_back({stride, (*extents)[part.variable - 1], part});
     }
+    if (!sum.only.empty() && sum.width > kMostElements) return false;
     reads_[section].push_back(std::move(sum));
     return true;
   }
@@ -213,17 +223,26 @@ class RowDeal {
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
       const MatvecRows::Section& section = rows_.sections[s];
       for (const SumRead& read : reads_[s]) {
-        if (read.apart == 0) continue;
-        const int64_t end = std::min(read.width, std::lcm(period, read.period()));
-        for (int64_t element = 0; element < end; ++element) {
-          const int64_t at = (section.first + element) % period + read.apart;
-          if ((at < 0 || at >= period) && read.reads(element)) {
-            stranger_ = {section.members[0], anchor_};
-            return false;
-          }
+        if (read.apart != 0 && !stays_in(period, section.first, read)) {
+          stranger_ = {section.members[0], anchor_};
+          return false;
         }
       }
     }
+    return true;
+  }
+
+  static bool stays_in(int64_t period, int64_t first, const SumRead& read) {
+    const auto stays = [&](int64_t element) {
+      const int64_t at = (first + element) % period + read.apart;
+      return at >= 0 && at < period;
+    };
+    // All elements of a run that crosses no multiple stay if its ends do; of one that crosses, the
+    // last before or the first behind leaves.
+    if (read.only.empty())
+      return first % period + read.width <= period && stays(0) && stays(read.width - 1);
+    for (int64_t element = 0, end = read.period(period); element < end; ++element)
+      if (read.reads(element) && !stays(element)) return false;
     return true;
   }
 

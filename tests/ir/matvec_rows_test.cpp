@@ -15,32 +15,38 @@ namespace {
 const std::vector<Symbol> kSymbols = {host_symbol("N", 1, 8), host_symbol("R", 8, 64)};
 
 /// "stride x units: first+width names | ...", or "reader of value" where no deal serves.
+std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) {
+  std::map<ValueId, OpFacts> facts;
+  llvm::SmallVector<ValueId, 8> members;
+  for (std::string_view name : names) {
+    members.push_back(graph.find(name));
+    facts.emplace(members.back(), op_facts(graph, members.back(), kSymbols));
+  }
+  const auto found = matvec_rows(graph, graph.find("p"), members,
+                                 [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+  if (const auto* stranger = std::get_if<MatvecStranger>(&found))
+    return graph[stranger->reader].name + " of " + graph[stranger->root].name;
+  const auto& rows = std::get<MatvecRows>(found);
+  std::string text = fmt::format("{} x {}:", rows.stride, rows.units);
+  for (const MatvecRows::Section& section : rows.sections) {
+    text += fmt::format("{} {}+{}", &section == rows.sections.data() ? "" : " |", section.first,
+                        section.width);
+    for (ValueId member : section.members) text += " " + graph[member].name;
+  }
+  return text;
+}
+
+/// Of all that is computed behind a product %p of 120 rows.
 std::string deal(const std::string& parameters, const std::string& ops) {
   const auto graph = parse_graph(
       "graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +
           ") -> (%p) {\n  %p = matvec %x, %w {splits = 1} : f16[N, 120]\n" + ops + "}\n",
       "test", kSymbols);
   REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
-  const ValueId anchor = graph->find("p");
-  std::map<ValueId, OpFacts> facts;
-  llvm::SmallVector<ValueId, 8> members;
-  for (uint32_t i = anchor.index + 1; i < graph->size(); ++i)
-    if (computes(graph->ops()[i])) {
-      members.push_back({i});
-      facts.emplace(ValueId{i}, op_facts(*graph, {i}, kSymbols));
-    }
-  const auto found = matvec_rows(*graph, anchor, members,
-                                 [&](ValueId id) -> const OpFacts& { return facts.at(id); });
-  if (const auto* stranger = std::get_if<MatvecStranger>(&found))
-    return (*graph)[stranger->reader].name + " of " + (*graph)[stranger->root].name;
-  const auto& rows = std::get<MatvecRows>(found);
-  std::string text = fmt::format("{} x {}:", rows.stride, rows.units);
-  for (const MatvecRows::Section& section : rows.sections) {
-    text += fmt::format("{} {}+{}", &section == rows.sections.data() ? "" : " |", section.first,
-                        section.width);
-    for (ValueId member : section.members) text += " " + (*graph)[member].name;
-  }
-  return text;
+  llvm::SmallVector<std::string_view, 8> names;
+  for (uint32_t i = graph->find("p").index + 1; i < graph->size(); ++i)
+    if (computes(graph->ops()[i])) names.push_back(graph->ops()[i].name);
+  return deal_of(*graph, names);
 }
 
 TEST_CASE("elements of the row itself, and of a part of it") {
@@ -92,6 +98,24 @@ TEST_CASE("a value that reads no sum stands where its reader does, or first") {
              "  %s = slice %p {axis = 1, begin = 60, size = 30} : f16[N, 30]\n"
              "  %y = mul %e, %s : f16[N, 30]\n") == "1 x 1: 60+30 e y");
   CHECK(deal(", %z: f16[N, 30]", "  %e = exp %z : f16[N, 30]\n") == "1 x 1: 0+30 e");
+}
+
+TEST_CASE("sizes of any number take no longer") {
+  const auto graph = parse_graph(
+      "graph(%x: f16[N, 8], %w: f16[1099511627776, 8], %c: f16[N, 137438953472], %s: f16[N, "
+      "137438953472]) -> (%p) {\n"
+      "  %p = matvec %x, %w {splits = 1} : f16[N, 1099511627776]\n"
+      "  %a = slice %p {axis = 1, begin = 0, size = 549755813888} : f16[N, 549755813888]\n"
+      "  %b = slice %p {axis = 1, begin = 549755813888, size = 549755813888} : f16[N, "
+      "549755813888]\n"
+      "  %y = mul %a, %b : f16[N, 549755813888]\n"
+      "  %h = reshape %p : f16[N, 4, 274877906944]\n"
+      "  %z = rope %h, %c, %s {rotary = 274877906944, pairing = \"half\"} : f16[N, 4, "
+      "274877906944]\n}\n",
+      "test", kSymbols);
+  REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
+  CHECK(deal_of(*graph, {"y"}) == "549755813888 x 2: 0+549755813888 y");
+  CHECK(deal_of(*graph, {"z"}) == "z of p");
 }
 
 TEST_CASE("rows of a cache are written where the sums are") {
