@@ -35,8 +35,9 @@ class MatvecKernel {
     for (uint32_t i = anchor_.index; i-- > 0;)
       if (in_front_[i])
         for (ValueId operand : group.ops()[i].operands) in_front_[operand.index] = true;
-    // A value of the front that leaves may be rounded for its store alone.
-    for (uint32_t i = 0; i < group.size(); ++i)
+    // A value of the front that leaves may be rounded for its store alone. An operand that stands in
+    // memory has no front: what reads it as well stands behind.
+    for (uint32_t i = 0; i < group.size() && !direct(); ++i)
       if (const Op& op = group.ops()[i]; op.kind == OpKind::cast && in_front_[op.operands[0].index])
         in_front_[i] = true;
   }

@@ -117,7 +117,8 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
     case OpClass::view: {
       const Dims& inner = primitives_[op.operands[0]].type.dims;
       const bool own =
-          loops_anew_ && op.kind == OpKind::reshape &&
+          loops_anew_ && op.kind == OpKind::reshape && !inner.empty() && !space.empty() &&
+          inner[0] == space[0] && volume(inner) == volume(space) &&
           linearize(op.type.dims, coords) == linearize(space, identity_map(space.size()));
       return own ? pull(op.operands[0], identity_map(inner.size()), inner)
                  : pull(op.operands[0], through_view(primitives_, id, coords, space), space);

@@ -25,7 +25,7 @@ struct Read {
   IndexMap coords;      // in the loop variables of `space`
   Dims space;           // extents of the loop variables: the op's dims, or a reduction's operand
   bool loaded = false;  // the place depends on another operand's value: coords is not valid
-  /// Elements outside any of these do not read; others may.
+  /// Only elements of all these parts read; even of them some may not.
   llvm::SmallVector<PartOfLoop, 2> only = {};
 };
 

@@ -14,6 +14,7 @@ namespace {
 // The parts must not depend on the device that a plan is compiled for: its results would. Blocks of
 // the devices that this is tuned for, and warps of a block.
 constexpr int64_t kBlocks = 132;
+constexpr int64_t kMostExtent = INT32_MAX / kMostMatvecTokens;  // kernels count elements in ints
 constexpr int64_t kWarps = 16;
 // Chunks of a part that are worth a sum of their own: two accesses of a warp.
 constexpr int64_t kLeastPart = 2 * kMatvecLanes;
@@ -41,7 +42,9 @@ bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
   const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
   return x.rank() == 2 && SymExpr(x.dims[0]).upper_bound(symbols) <= kMostMatvecTokens &&
          w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
-         w.dims[0].constant() > 0 && graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
+         w.dims[0].constant() > 0 && w.dims[0].constant() <= kMostExtent &&
+         w.dims[1].constant() <= kMostExtent &&
+         graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
          is_dense(graph, op.operands[1]) && is_matvec_operand(graph, op.operands[0], symbols);
 }
 

@@ -1,8 +1,8 @@
 // Groups while they grow, and the judge that every question about them goes to.
 #pragma once
 
-#include "passes/fusion.h"
 #include "ir/op_facts.h"
+#include "passes/fusion.h"
 #include "passes/quotient_dag.h"
 #include "target/schedule.h"
 
@@ -78,6 +78,7 @@ class FusionState {
   double anchored_seconds(llvm::ArrayRef<ValueId> members, const GroupShape& shape) const;
   std::optional<Verdict> in_front(const Question& q) const;
   std::optional<Verdict> behind(Question& q, llvm::ArrayRef<ValueId> members) const;
+  std::optional<Verdict> results_behind(const Question& q, llvm::ArrayRef<ValueId> members) const;
   /// Shortens the merged kernel's rows until every read between members fits.
   std::optional<Verdict> cut_rows(Question& q) const;
   std::optional<Verdict> ports(const Question& q) const;

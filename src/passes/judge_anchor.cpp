@@ -6,6 +6,13 @@
 //   %gu = matvec %n, %m                        the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                behind: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
+#include <llvm/ADT/DenseMap.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "ir/builder.h"
+#include "ir/decompose.h"
 #include "ir/matvec_rows.h"
 #include "passes/fusion_state.h"
 
@@ -96,6 +103,50 @@ std::optional<Verdict> FusionState::in_front(const Question& q) const {
                 fmt::format("rows of {} bytes in {} bytes of shared memory", most, limit));
 }
 
+/// The kernel's text is made from its results, each through all that stands between (MatvecBehind):
+/// the same question as there, of those that this kernel would have.
+std::optional<Verdict> FusionState::results_behind(const Question& q,
+                                                   llvm::ArrayRef<ValueId> members) const {
+  const ValueId anchor = *q.merged.anchor;
+  Graph results;
+  Builder builder(results, symbols_);
+  llvm::DenseMap<uint32_t, ValueId> copies;
+  copies[anchor.index] = builder.leaf(OpKind::input, graph_[anchor].type, "");
+  const std::function<ValueId(ValueId)> copy = [&](ValueId id) {
+    if (const auto known = copies.find(id.index); known != copies.end()) return known->second;
+    Op op = graph_[id];
+    ValueId made;
+    if (computes(op) ? llvm::is_contained(members, id) : op_class(op) != OpClass::leaf) {
+      for (ValueId& operand : op.operands) operand = copy(operand);
+      made = results.add(std::move(op));
+    } else {
+      made = builder.leaf(OpKind::input, op.type, "");
+    }
+    return copies[id.index] = made;
+  };
+  llvm::SmallVector<ValueId, 8> leaving;
+  for (ValueId member : members)
+    if (is_output_[member.index] || op_class(graph_[member]) == OpClass::append ||
+        llvm::any_of(users_[member.index],
+                     [&](ValueId user) { return !llvm::is_contained(q.members, user); })) {
+      leaving.push_back(member);
+      results.outputs.push_back(copy(member));
+    }
+  const Graph primitives = decompose_all(results, symbols_);
+  llvm::SmallVector<ValueId, 8> outputs(primitives.outputs.begin(), primitives.outputs.end());
+  llvm::sort(outputs);
+  outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
+  llvm::DenseMap<uint32_t, OpFacts> facts;
+  for (ValueId output : outputs) facts[output.index] = value_facts(primitives, output, symbols_);
+  const auto deal =
+      matvec_rows(primitives, primitives.inputs[0], outputs,
+                  [&](ValueId id) -> const OpFacts& { return facts.find(id.index)->second; });
+  const auto* stranger = std::get_if<MatvecStranger>(&deal);
+  if (!stranger) return std::nullopt;
+  const auto at = llvm::find(primitives.outputs, stranger->reader) - primitives.outputs.begin();
+  return refuse(Reason::anchor_part, fmt::format("{} of {}", name(leaving[at]), name(anchor)));
+}
+
 std::optional<Verdict> FusionState::behind(Question& q, llvm::ArrayRef<ValueId> members) const {
   const ValueId anchor = *q.merged.anchor;
   for (ValueId reader : members)
@@ -108,6 +159,7 @@ std::optional<Verdict> FusionState::behind(Question& q, llvm::ArrayRef<ValueId> 
   if (const auto* stranger = std::get_if<MatvecStranger>(&deal))
     return refuse(Reason::anchor_part,
                   fmt::format("{} of {}", name(stranger->reader), name(stranger->root)));
+  if (auto refusal = results_behind(q, members)) return refusal;
   // What neither takes the sums nor helps those that do would only wait for the product.
   llvm::SmallVector<ValueId, 8> takers = {anchor}, useful;
   for (ValueId member : members)

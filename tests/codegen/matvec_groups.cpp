@@ -87,6 +87,13 @@ graph(%x: DTYPE[B, WIDTH], %w: DTYPE[60, WIDTH], %c: DTYPE[B, 3], %s: DTYPE[B, 3
   %kr = reshape %z {dims = [B, 20]} : DTYPE[B, 20]
   %ka = kv_append %kc, %kr, %slot : DTYPE[64, 20]
 })"},
+    {"matvec_beside_a_cast_of_its_operand", 1, R"(
+graph(%x: DTYPE[B, WIDTH], %w: DTYPE[WIDTH, WIDTH]) -> (%c, %y) {
+  %p = matvec %x, %w {splits = 1} : DTYPE[B, WIDTH]
+  %c = cast %x {dtype = f32} : f32[B, WIDTH]
+  %q = cast %p {dtype = f32} : f32[B, WIDTH]
+  %y = add %c, %q : f32[B, WIDTH]
+})"},
     {"matvec_of_five_units", 1, R"(
 graph(%x: DTYPE[B, WIDTH], %w: DTYPE[60, WIDTH], %c: DTYPE[B, 4], %s: DTYPE[B, 4]) -> (%y, %z) {
   %p = matvec %x, %w {splits = 4} : DTYPE[B, 60]
