@@ -11,13 +11,10 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include <map>
-
 #include "codegen/emit_scalar.h"
 #include "codegen/emit_value.h"
 #include "codegen/op_copier.h"
 #include "ir/builder.h"
-#include "ir/decompose.h"
 #include "target/schedule.h"
 
 namespace sinter {
@@ -52,28 +49,17 @@ Graph MatvecBehind::graph_of(llvm::ArrayRef<ValueId> outputs) const {
   return graph;
 }
 
-/// Asked of the results' primitives, through all that stands between: the ops that were fused may
-/// be in primitives already.
 Status MatvecBehind::deal(llvm::ArrayRef<ValueId> results) {
-  const Graph graph = decompose_all(graph_of(results), symbols_);
-  std::map<ValueId, OpFacts> facts;
-  llvm::SmallVector<ValueId, 4> values;
-  for (ValueId output : graph.outputs)
-    if (facts.emplace(output, value_facts(graph, output, symbols_)).second)
-      values.push_back(output);
-  llvm::sort(values);
-  auto found = matvec_rows(graph, graph.inputs.back(), values,
-                           [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+  const Graph graph = graph_of(results);
+  auto found = matvec_rows(graph, graph.inputs.back(), symbols_);
   if (!std::holds_alternative<MatvecRows>(found))
     return fail("what stands behind a matvec needs sums of other blocks", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
   rows_ = std::get<MatvecRows>(std::move(found));
-  for (MatvecRows::Section& section : rows_.sections) {
-    llvm::SmallVector<ValueId, 4> members;
-    for (size_t k = 0; k < results.size(); ++k)
-      if (llvm::is_contained(section.members, graph.outputs[k])) members.push_back(results[k]);
-    section.members = std::move(members);
-  }
+  // Members are results of the group, not their copies.
+  for (MatvecRows::Section& section : rows_.sections)
+    for (ValueId& member : section.members)
+      member = results[llvm::find(graph.outputs, member) - graph.outputs.begin()];
   return {};
 }
 

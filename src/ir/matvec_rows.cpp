@@ -2,8 +2,11 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <map>
 #include <numeric>
 #include <utility>
+
+#include "ir/decompose.h"
 
 namespace sinter {
 namespace {
@@ -261,6 +264,31 @@ std::variant<MatvecRows, MatvecStranger> matvec_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts) {
   return RowDeal(graph, anchor, members, facts).find();
+}
+
+std::variant<MatvecRows, MatvecStranger> matvec_rows(const Graph& results, ValueId sums,
+                                                     llvm::ArrayRef<Symbol> symbols) {
+  const Graph graph = decompose_all(results, symbols);
+  const ValueId anchor = graph.inputs[llvm::find(results.inputs, sums) - results.inputs.begin()];
+  std::map<ValueId, OpFacts> facts;
+  for (ValueId output : graph.outputs)
+    if (!facts.contains(output)) facts.emplace(output, value_facts(graph, output, symbols));
+  llvm::SmallVector<ValueId, 4> values;
+  for (const auto& [value, of_it] : facts) values.push_back(value);
+  auto found = matvec_rows(graph, anchor, values,
+                           [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+  if (auto* stranger = std::get_if<MatvecStranger>(&found)) {
+    const auto at = llvm::find(graph.outputs, stranger->reader) - graph.outputs.begin();
+    return MatvecStranger{results.outputs[at], sums};
+  }
+  for (MatvecRows::Section& section : std::get<MatvecRows>(found).sections) {
+    llvm::SmallVector<ValueId, 4> members;
+    for (size_t k = 0; k < graph.outputs.size(); ++k)
+      if (llvm::is_contained(section.members, graph.outputs[k]))
+        members.push_back(results.outputs[k]);
+    section.members = std::move(members);
+  }
+  return found;
 }
 
 }  // namespace sinter

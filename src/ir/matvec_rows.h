@@ -37,5 +37,9 @@ struct MatvecStranger {
 std::variant<MatvecRows, MatvecStranger> matvec_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts);
+/// The same for the outputs of a graph, each computed through all that stands between it and the
+/// sums, which are the graph's input `sums`. Members and readers are the graph's outputs.
+std::variant<MatvecRows, MatvecStranger> matvec_rows(const Graph& results, ValueId sums,
+                                                     llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

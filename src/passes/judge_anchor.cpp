@@ -8,11 +8,9 @@
 //   %a  = mul %s, (slice %gu F..2F)
 #include <llvm/ADT/DenseMap.h>
 
-#include <algorithm>
 #include <functional>
 
 #include "ir/builder.h"
-#include "ir/decompose.h"
 #include "ir/matvec_rows.h"
 #include "passes/fusion_state.h"
 
@@ -132,18 +130,10 @@ std::optional<Verdict> FusionState::results_behind(const Question& q,
       leaving.push_back(member);
       results.outputs.push_back(copy(member));
     }
-  const Graph primitives = decompose_all(results, symbols_);
-  llvm::SmallVector<ValueId, 8> outputs(primitives.outputs.begin(), primitives.outputs.end());
-  llvm::sort(outputs);
-  outputs.erase(std::unique(outputs.begin(), outputs.end()), outputs.end());
-  llvm::DenseMap<uint32_t, OpFacts> facts;
-  for (ValueId output : outputs) facts[output.index] = value_facts(primitives, output, symbols_);
-  const auto deal =
-      matvec_rows(primitives, primitives.inputs[0], outputs,
-                  [&](ValueId id) -> const OpFacts& { return facts.find(id.index)->second; });
+  const auto deal = matvec_rows(results, copies[anchor.index], symbols_);
   const auto* stranger = std::get_if<MatvecStranger>(&deal);
   if (!stranger) return std::nullopt;
-  const auto at = llvm::find(primitives.outputs, stranger->reader) - primitives.outputs.begin();
+  const auto at = llvm::find(results.outputs, stranger->reader) - results.outputs.begin();
   return refuse(Reason::anchor_part, fmt::format("{} of {}", name(leaving[at]), name(anchor)));
 }
 
