@@ -27,6 +27,9 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
 Status check_tables(const Program& program);
 /// A kernel by itself: leaves, appends, launch.
 Status check_kernel(const Program& program, const Kernel& kernel);
+/// How a kernel overlaps others, by itself: it waits if it holds the next one or reads early, and
+/// the lists name inputs, of which caches are an attention's.
+Status check_overlap(const Kernel& kernel);
 /// Each buffer by itself; the lists of inputs and outputs.
 Status check_buffers(const Program& program, const EntryPlan& entry);
 /// Bounds, strides and element types of a GEMM whose buffer ids are valid.
@@ -40,6 +43,8 @@ struct LiveRange {
 };
 /// Arguments of all steps, order of reads and writes, versions of states. One range a buffer.
 Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPlan& entry);
+/// What kernels read before they wait is complete when they begin.
+Status check_early_reads(const Program& program, const EntryPlan& entry);
 /// Offsets and overlaps in the arena.
 Status check_arena(const Program& program, const EntryPlan& entry,
                    llvm::ArrayRef<LiveRange> ranges);

@@ -108,10 +108,14 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
 
 Status check(const Program& program) {
   SINTER_TRY(checker::check_tables(program));
-  for (const Kernel& kernel : program.kernels) SINTER_TRY(checker::check_kernel(program, kernel));
+  for (const Kernel& kernel : program.kernels) {
+    SINTER_TRY(checker::check_kernel(program, kernel));
+    SINTER_TRY(checker::check_overlap(kernel));
+  }
   for (const EntryPlan& entry : program.entries) {
     SINTER_TRY(checker::check_buffers(program, entry));
     SINTER_LET(ranges, checker::check_steps(program, entry));
+    SINTER_TRY(checker::check_early_reads(program, entry));
     SINTER_TRY(checker::check_arena(program, entry, ranges));
   }
   return {};

@@ -70,10 +70,11 @@ struct Overlap {
   bool waits = false;
   /// Lets the next kernel begin when its own wait has returned; otherwise, as soon as it runs.
   bool holds_next = false;
-  /// Inputs that it reads before it waits: complete when it begins, since the kernel directly ahead
-  /// holds it back and does not write them.
+  /// Inputs that it reads before it waits: complete when it begins, since between it and the step
+  /// that writes them a kernel holds the next one.
   std::vector<uint32_t> early_inputs;
-  /// Caches of which it reads before it waits the rows that the kernel directly ahead does not write.
+  /// Caches of an attention_few of which it reads before it waits all rows but those that appends
+  /// write whose slots are the attention's; the other writers are as far ahead as those of inputs.
   std::vector<uint32_t> early_caches;
 
   bool reads_early() const { return !early_inputs.empty() || !early_caches.empty(); }

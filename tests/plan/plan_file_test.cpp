@@ -41,7 +41,6 @@ TEST_CASE("every field survives") {
   before.symbols[1].multiple = 4;
   Kernel& kernel = before.kernels[4];
   kernel.minimum_arch = 90;
-  kernel.overlap = {!kernel.overlap.waits, true, {2, 0}, {1}};
   kernel.symbols = {SymbolId{1}, SymbolId{0}};
   kernel.launch = {SymExpr(Dim(SymbolId{0})) * SymExpr(3) - SymExpr(1),
                    7,
@@ -63,7 +62,6 @@ TEST_CASE("every field survives") {
   CHECK(after->symbols[1].multiple == 4);
   const Kernel& read = after->kernels[4];
   CHECK(read.minimum_arch == 90);
-  CHECK(read.overlap == kernel.overlap);
   CHECK(read.symbols == kernel.symbols);
   CHECK(read.launch.rows == kernel.launch.rows);
   CHECK(read.launch.items_per_row == 7);
@@ -99,6 +97,53 @@ TEST_CASE("every field survives") {
   CHECK(read_gemm.a.row_stride == gemm.a.row_stride);
   REQUIRE(read_gemm.loops.size() == 1);
   CHECK(read_gemm.loops[0].b_stride.is(3));
+}
+
+TEST_CASE("how kernels overlap survives") {
+  const Program before = test::overlapping_program();
+  const Result<Program> after = read_plan(write_plan(before));
+  if (!after) FAIL(after.error().message());
+  for (size_t i = 0; i < before.kernels.size(); ++i)
+    CHECK(after->kernels[i].overlap == before.kernels[i].overlap);
+}
+
+TEST_CASE("how kernels overlap: what the reader refuses") {
+  const std::string text = write_plan(test::overlapping_program());
+  const std::string of_attend =
+      R"("overlap": {"waits": true, "holds_next": false, "early_inputs": [0, 3, 4], "early_caches": [1, 2]})";
+  const auto refused = [&](std::string_view from, std::string_view to,
+                           const std::vector<std::string>& parts) {
+    CAPTURE(to);
+    expect_refused(replaced(text, of_attend, replaced(of_attend, from, to)), parts);
+  };
+  const std::string where = "/kernels/2/overlap";
+  SUBCASE("missing") {
+    refused("\"overlap\"", "\"overlaps\"", {where + "/waits", "got nothing"});
+    refused("\"waits\": true, ", "", {where + "/waits", "got nothing"});
+    refused("\"holds_next\": false, ", "", {where + "/holds_next", "got nothing"});
+    refused("\"early_inputs\": [0, 3, 4], ", "", {where + "/early_inputs", "got nothing"});
+    refused(", \"early_caches\": [1, 2]", "", {where + "/early_caches", "got nothing"});
+  }
+  SUBCASE("of another type") {
+    refused(of_attend.substr(std::string("\"overlap\": ").size()), "true", {where});
+    refused("\"waits\": true", "\"waits\": 1", {where + "/waits", "true or false"});
+    refused("\"holds_next\": false", "\"holds_next\": null",
+            {where + "/holds_next", "true or false"});
+    refused("[0, 3, 4]", "{\"0\": 3}", {where + "/early_inputs"});
+    refused("[0, 3, 4]", "[0, \"3\", 4]", {where + "/early_inputs/1", "expected an integer"});
+    refused("[1, 2]", "[1, [2]]", {where + "/early_caches/1", "expected an integer"});
+  }
+  SUBCASE("numbers that no index has") {
+    refused("[0, 3, 4]", "[0, 3, -1]", {where + "/early_inputs/2"});
+    refused("[0, 3, 4]", "[0, 3, 4294967296]", {where + "/early_inputs/2"});
+    refused("[0, 3, 4]", "[0, 3, 1.5]", {where + "/early_inputs/2", "expected an integer"});
+    refused("[0, 3, 4]", "[0, 3, 4, 5]", {"kernel attend", "reads input 5 of 5"});
+    refused("[1, 2]", "[4294967295]", {"kernel attend", "reads input 4294967295 of 5"});
+  }
+  SUBCASE("what is not safe") {
+    refused("\"waits\": true", "\"waits\": false", {"kernel attend", "does not wait"});
+    refused("[0, 3, 4]", "[0, 1, 3, 4]", {"step 2 (%o)", "reads %k1 before it waits"});
+  }
 }
 
 TEST_CASE("what the reader refuses") {

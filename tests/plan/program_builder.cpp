@@ -189,4 +189,62 @@ Program sample_program() {
   return p.finish();
 }
 
+namespace {
+
+Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count) {
+  const Dim rows = p.symbol("R", 8, 64);
+  const TensorType cache{DType::f32, {rows, 32}}, queries{DType::f32, {tokens, 64}};
+  const uint32_t keys = p.state("keys", cache), values = p.state("values", cache);
+  const uint32_t x = p.input("x", queries), k = p.input("k", {DType::f32, {slot_count, 32}});
+  const uint32_t first = p.input("first", {DType::i32, {tokens}});
+  const uint32_t slots = p.input("slots", {DType::i32, {slot_count}});
+  const uint32_t k0 = p.state_buffer(keys, 0, "k0"), k1 = p.state_buffer(keys, 1, "k1");
+  const uint32_t v0 = p.state_buffer(values, 0, "v0"), v1 = p.state_buffer(values, 1, "v1");
+  const SymExpr bytes = SymExpr(256) * SymExpr(tokens);
+  const uint32_t a = p.arena("a", queries, 0), o = p.arena("o", queries, bytes);
+  const uint32_t y = p.arena("y", queries, bytes + bytes);
+  p.kernel("neg", {x}, {a},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+  p.kernel("append", {k0, v0, k, slots}, {k1, v1}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.op(OpKind::kv_append, {in[0], in[2], in[3]}),
+                       g.op(OpKind::kv_append, {in[1], in[2], in[3]})};
+  });
+  p.kernel("attend", {a, k1, v1, first, slots}, {o}, [&](Builder& g, std::vector<ValueId> in) {
+    if (tokens != slot_count)
+      in[4] = g.op(OpKind::slice, {in[4]},
+                   Attributes()
+                       .set(AttrName::axis, int64_t{0})
+                       .set(AttrName::begin, int64_t{0})
+                       .set(AttrName::size, tokens));
+    return std::vector{g.op(OpKind::attention_few, in,
+                            Attributes()
+                                .set(AttrName::heads, int64_t{4})
+                                .set(AttrName::kv_heads, int64_t{2})
+                                .set(AttrName::scale, 0.25)
+                                .set(AttrName::splits, int64_t{2}))};
+  });
+  p.kernel("add", {o, a}, {y},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.add(in[0], in[1])}; });
+  p.output(y);
+  p.program.kernels[0].overlap = {true, false, {}, {}};
+  p.program.kernels[1].overlap = {true, true, {}, {}};
+  p.program.kernels[1].launch.rows = SymExpr(slot_count);
+  p.program.kernels[2].overlap = {true, false, {0, 3, 4}, {1, 2}};
+  p.program.kernels[3].overlap = {true, false, {1}, {}};
+  return p.finish();
+}
+
+}  // namespace
+
+Program overlapping_program() {
+  ProgramBuilder p;
+  const Dim tokens = p.symbol("B", 1, 8);
+  return overlapping_program(p, tokens, tokens);
+}
+
+Program overlapping_program(int64_t tokens, int64_t slots) {
+  ProgramBuilder p;
+  return overlapping_program(p, tokens, slots);
+}
+
 }  // namespace sinter::test

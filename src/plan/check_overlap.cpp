@@ -1,0 +1,168 @@
+// Proves that what kernels read before they wait is complete when they begin: that between its last
+// writer and its reader stands a kernel which holds the next one until all before itself are
+// complete (sinter/launch.cuh). check_steps() has proved the rest: a step reads nothing that it
+// writes, what it reads has been written, and what it reads of a state is the newest version.
+#include <llvm/ADT/STLExtras.h>
+
+#include "plan/check_parts.h"
+
+namespace sinter::checker {
+namespace {
+
+/// The kernel is launched whatever the symbols' values.
+bool is_always_launched(const Launch& launch, llvm::ArrayRef<Symbol> symbols) {
+  const SymExpr items =
+      launch.symbolic_items.is(0) ? SymExpr(launch.items_per_row) : launch.symbolic_items;
+  return never_less(launch.rows, 1, symbols) && never_less(items, 1, symbols);
+}
+
+/// The number of an input of the group, of which `id` is a view.
+std::optional<uint32_t> input_of(const Graph& group, ValueId id) {
+  const auto at = llvm::find(group.inputs, root_of(group, id));
+  if (at == group.inputs.end()) return std::nullopt;
+  return static_cast<uint32_t>(at - group.inputs.begin());
+}
+
+/// Of the op that reads rows of a cache: its inputs that say which.
+struct CacheReader {
+  std::optional<uint32_t> first, last;
+  bool last_is_whole = false;  // `last` is all of that input, no part of it
+};
+
+/// Nothing if `cache` is not the keys or values of one attention_few.
+std::optional<CacheReader> cache_reader(const Graph& group, uint32_t cache) {
+  std::optional<CacheReader> reader;
+  for (const Op& op : group.ops()) {
+    if (op.kind != OpKind::attention_few) continue;
+    if (input_of(group, op.operands[1]) != cache && input_of(group, op.operands[2]) != cache)
+      continue;
+    if (reader) return std::nullopt;
+    const ValueId last = op.operands[4];
+    reader = {input_of(group, op.operands[3]), input_of(group, last),
+              volume(group[last].type.dims) == volume(group[root_of(group, last)].type.dims)};
+  }
+  return reader;
+}
+
+class EarlyReads {
+ public:
+  EarlyReads(const Program& program, const EntryPlan& entry)
+      : program_(program),
+        entry_(entry),
+        written_(entry.buffers.size(), -1),
+        appends_(program.states.size()) {}
+
+  Status run() {
+    for (step_ = 0; step_ < entry_.steps.size(); ++step_) {
+      const auto* run = std::get_if<KernelStep>(&entry_.steps[step_].run);
+      if (run == nullptr) {
+        written_[std::get<GemmStep>(entry_.steps[step_].run).c.buffer] = now();
+        continue;
+      }
+      const Kernel& kernel = program_.kernels[run->kernel];
+      for (uint32_t input : kernel.overlap.early_inputs)
+        SINTER_TRY(complete(run->inputs[input], writer(run->inputs[input])));
+      for (uint32_t input : kernel.overlap.early_caches)
+        SINTER_TRY(complete(run->inputs[input], writer_of_rows(*run, kernel, input)));
+      if (kernel.overlap.holds_next && is_always_launched(kernel.launch, program_.symbols))
+        last_hold_ = now();
+      note_writes(*run, kernel);
+    }
+    return {};
+  }
+
+ private:
+  /// An append and the buffer that names its rows; -1: a value that is in no buffer.
+  struct Append {
+    int64_t step, slots;
+  };
+
+  int64_t now() const { return static_cast<int64_t>(step_); }
+
+  void note_writes(const KernelStep& run, const Kernel& kernel) {
+    for (uint32_t k = 0; k < run.outputs.size(); ++k) {
+      const Buffer& buffer = entry_.buffers[run.outputs[k]];
+      if (buffer.place != Buffer::Place::state) {
+        written_[run.outputs[k]] = now();
+        continue;
+      }
+      const Op& append = kernel.group[kernel.group.outputs[k]];
+      const auto slots = input_of(kernel.group, append.operands[2]);
+      appends_[buffer.index].push_back({now(), slots ? int64_t{run.inputs[*slots]} : -1});
+    }
+  }
+
+  /// The last step that wrote a buffer; -1: none of this call.
+  int64_t writer(uint32_t id) const {
+    const Buffer& buffer = entry_.buffers[id];
+    if (buffer.place != Buffer::Place::state) return written_[id];
+    const auto& appends = appends_[buffer.index];
+    return appends.empty() ? -1 : appends.back().step;
+  }
+
+  /// The last step that wrote other rows of a cache than those of the call's tokens, with which the
+  /// kernel deals by itself: it knows them, since its attention reads the very numbers by which
+  /// they were appended.
+  int64_t writer_of_rows(const KernelStep& run, const Kernel& kernel, uint32_t input) const {
+    const Buffer& buffer = entry_.buffers[run.inputs[input]];
+    if (buffer.place != Buffer::Place::state) return writer(run.inputs[input]);
+    const CacheReader reader = *cache_reader(kernel.group, input);
+    for (const Append& append : llvm::reverse(appends_[buffer.index]))
+      if (!reader.last_is_whole || append.slots != int64_t{run.inputs[*reader.last]})
+        return append.step;
+    return -1;
+  }
+
+  Status complete(uint32_t id, int64_t writer) const {
+    if (last_hold_ > writer) return {};
+    return violation(
+        fmt::format("reads %{} before it waits, while {} may still write it: no kernel between "
+                    "them holds the next and is launched for all symbol values",
+                    printable(entry_.buffers[id].value),
+                    writer < 0 ? "an earlier call" : fmt::format("step {}", writer)),
+        place(entry_, step_));
+  }
+
+  const Program& program_;
+  const EntryPlan& entry_;
+  size_t step_ = 0;
+  int64_t last_hold_ = -1;                    // the last step that held the next one
+  std::vector<int64_t> written_;              // by buffer, of those in the arena
+  std::vector<std::vector<Append>> appends_;  // by state, in order
+};
+
+}  // namespace
+
+Status check_overlap(const Kernel& kernel) {
+  const Overlap& overlap = kernel.overlap;
+  const auto bad = [&](std::string what) {
+    return violation(std::move(what), "kernel " + kernel.name);
+  };
+  if (!overlap.waits && overlap.holds_next)
+    return bad("holds the next kernel until its wait has returned, but does not wait");
+  if (!overlap.waits && overlap.reads_early())
+    return bad("reads inputs before it waits, but does not wait");
+  const size_t count = kernel.group.inputs.size();
+  for (const auto* list : {&overlap.early_inputs, &overlap.early_caches})
+    for (uint32_t input : *list)
+      if (input >= count)
+        return bad(fmt::format("reads input {} of {} before it waits", input, count));
+  for (uint32_t input : overlap.early_caches) {
+    const std::string name = printable(kernel.group[kernel.group.inputs[input]].name);
+    const auto reader = cache_reader(kernel.group, input);
+    if (!reader)
+      return bad(
+          fmt::format("reads rows of %{} before it waits, which is no attention's cache", name));
+    for (const auto& rows : {reader->first, reader->last})
+      if (!rows || !llvm::is_contained(overlap.early_inputs, *rows))
+        return bad(fmt::format(
+            "reads rows of %{} before it waits, but not the inputs that say which", name));
+  }
+  return {};
+}
+
+Status check_early_reads(const Program& program, const EntryPlan& entry) {
+  return EarlyReads(program, entry).run();
+}
+
+}  // namespace sinter::checker
