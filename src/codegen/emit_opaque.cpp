@@ -90,7 +90,7 @@ class OpaqueKernel {
     const int64_t splits = integer(AttrName::splits), group = heads / kv_heads;
     const auto width = static_cast<int>(group_[op_.operands[0]].type.dims[1].constant() / heads);
     const auto value_width = static_cast<int>(op_.type.dims[1].constant() / heads);
-    const int64_t tile = attention_tile(group, value_width);
+    const int64_t tile = attention_tile(group);
     const int lanes = attention_lanes(width, value_width);
     const int64_t window = op_.attrs.has(AttrName::window) ? integer(AttrName::window) : 0;
     SINTER_LET(q, rows(0));

@@ -29,8 +29,7 @@ bool has_few_tokens(const Builder& b, const Op& op, llvm::ArrayRef<ValueId> oper
 ValueId split(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const int64_t heads = op.attrs.get<int64_t>(AttrName::heads),
                 kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-  const int64_t value_width = op.type.dims[1].constant() / heads;
-  const int64_t tiles = heads / attention_tile(heads / kv_heads, static_cast<int>(value_width));
+  const int64_t tiles = heads / attention_tile(heads / kv_heads);
   Attributes attrs = op.attrs;
   attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMostAttentionSplits));
   return b.op(OpKind::attention_few, operands, attrs, op.name);

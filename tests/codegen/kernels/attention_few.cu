@@ -9,7 +9,7 @@
 using namespace sinter;
 
 struct Config {
-  static constexpr int kHeads = 32, kKvHeads = 8, kTile = 4, kWidth = 64, kValueWidth = 64;
+  static constexpr int kHeads = 32, kKvHeads = 8, kTile = 2, kWidth = 64, kValueWidth = 64;
   static constexpr int kSplits = 8;
   static constexpr bool kAligned = true;
   static constexpr float kScale = 0x1p-3f, kSoftcap = 0x0p+0f;
@@ -17,7 +17,7 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(512) SINTER_CLUSTER(8)
-attention_few_5a4eb05a(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+attention_few_732c966c(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   let_next_launch();
   wait_for_inputs();
   __shared__ AttentionShared<Config> shared;
