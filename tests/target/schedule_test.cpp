@@ -166,7 +166,8 @@ TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp
                              .element_bytes = static_cast<int>(bytes),
                              .piece = static_cast<int>(config->piece),
                              .tiles = tokens > 1 && bytes == 2,
-                             .ring = true});
+                             .ring = true,
+                             .stages = static_cast<int>(config->stages)});
           const int64_t wanted =
               std::min(config->shared_bytes, config->ring_bytes + tokens * config->token_bytes);
           const int stages =
