@@ -57,11 +57,10 @@ class RecordReader {
 
   Status read_ring(const Json& value, const std::string& where, MeasuredRing& measured) const {
     MatvecRing& ring = measured.ring;
-    SINTER_LET(warps, member(value, where, "warps"));
-    if (*warps != kFewMatvecWarps && *warps != kTileWarps)
+    SINTER_TRY(read_number(value, where, "warps", kTileWarps, ring.warps));
+    if (ring.warps != kFewMatvecWarps && ring.warps != kTileWarps)
       return mismatch(where + "/warps", fmt::format("{} or {}", kFewMatvecWarps, kTileWarps),
-                      *warps);
-    ring.warps = warps->get<int64_t>();
+                      ring.warps);
     SINTER_TRY(read_number(value, where, "piece_bytes", kMostPieceBytes, ring.piece_bytes));
     constexpr int64_t kStepBytes = kPieceElements * 2;  // of the smallest elements
     if (ring.piece_bytes == 0 || ring.piece_bytes % kStepBytes != 0)
