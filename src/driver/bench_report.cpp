@@ -58,7 +58,7 @@ std::string table(const BenchReport& report) {
 /// A line for each product that was tuned: both forms, and a token with one and with the other.
 std::string rings_table(const RingSearch& rings) {
   TextTable table("lllrr");
-  table.add({"ring of", "usual form", "chosen", "a token", "chosen"});
+  table.add({"ring of", "usual form", "chosen", "a token", "with it"});
   for (const RingDecision& one : rings.decisions) {
     const bool same = one.chosen == one.usual;
     table.add({one.product, to_string(one.usual), same ? "the same" : to_string(one.chosen),
