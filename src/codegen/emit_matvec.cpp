@@ -36,8 +36,8 @@ class MatvecKernel {
     for (uint32_t i = anchor_.index; i-- > 0;)
       if (in_front_[i])
         for (ValueId operand : group.ops()[i].operands) in_front_[operand.index] = true;
-    // A value of the front that leaves may be rounded for its store alone. An operand that stands in
-    // memory has no front: what reads it as well stands behind.
+    // A value of the front that leaves may be rounded for its store alone. An operand that stands
+    // in memory has no front: what reads it as well stands behind.
     for (uint32_t i = 0; i < group.size() && !direct(); ++i)
       if (const Op& op = group.ops()[i]; op.kind == OpKind::cast && in_front_[op.operands[0].index])
         in_front_[i] = true;
@@ -131,10 +131,11 @@ class MatvecKernel {
         schedule_matvec(rows, deal.units, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
                         splits, most, device_, ring);
     if (ring && !config)
-      return fail(fmt::format("the recorded ring of {} warps, {} stages and pieces of {} bytes does "
-                              "not fit the product or the shared memory of {}",
-                              ring->warps, ring->stages, ring->piece_bytes, device_.name),
-                  "ring " + key, "make a record of these products, or run without one");
+      return fail(
+          fmt::format("the recorded ring of {} warps, {} stages and pieces of {} bytes does "
+                      "not fit the product or the shared memory of {}",
+                      ring->warps, ring->stages, ring->piece_bytes, device_.name),
+          "ring " + key, "make a record of these products, or run without one");
     const bool fits = direct() || most * length * static_cast<int64_t>(size_bytes(matrix.dtype)) <=
                                       (config ? config->operand_bytes : 0);
     if (!config || !fits)

@@ -11,8 +11,8 @@ namespace sinter {
 struct BenchPlans {
   LoadedModel model;  // before the passes
   Module frozen;
-  Compiled compiled;              // the fused plan
-  Compiled apart;                 // the unfused one
+  Compiled compiled;  // the fused plan
+  Compiled apart;     // the unfused one
   CompileOptions options, apart_options;
   std::optional<ModelSpec> spec;  // of a language model
   std::shared_ptr<const CudaModel> fused, unfused;

@@ -32,10 +32,9 @@ using TimeToken = std::function<Result<double>(const MatvecRings&)>;
 
 /// A candidate is timed in turns with the best so far. It is taken if in every one of kRingTurns
 /// turns it is faster by more than kRingMargin, and given up in the first in which it is not. At
-/// last all the chosen forms are measured beside the schedule's: if they are no faster together, all
-/// products keep the schedule's.
-Result<RingSearch> search_rings(llvm::ArrayRef<RingQuestion> questions,
-                               const TimeToken& time);
+/// last all the chosen forms are measured beside the schedule's: if they are no faster together,
+/// all products keep the schedule's.
+Result<RingSearch> search_rings(llvm::ArrayRef<RingQuestion> questions, const TimeToken& time);
 inline constexpr int kRingTurns = 3;
 inline constexpr double kRingMargin = 0.005;
 

@@ -6,12 +6,12 @@
 
 namespace sinter {
 
-constexpr int kMatvecStages = 4;      // the most pieces of a warp in flight, if nothing else is said
+constexpr int kMatvecStages = 4;  // the most pieces of a warp in flight, if nothing else is said
 constexpr int kLeastMatvecStages = 2, kMostMatvecStages = 8;  // what may be said
-constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
-constexpr int kTilePiece = 128;                 // elements of each of a tile's rows in a piece
-// A tile's pieces are dealt to so many warps, whatever the block has: each of fewer takes the share of
-// several, so that the order of sums stays.
+constexpr int kTileRows = 16, kTileTokens = 8;                // of a product of tensor cores
+constexpr int kTilePiece = 128;  // elements of each of a tile's rows in a piece
+// A tile's pieces are dealt to so many warps, whatever the block has: each of fewer takes the share
+// of several, so that the order of sums stays.
 constexpr int kTileWarps = 16;
 constexpr int kMatvecAlignment = 128;  // bytes
 

@@ -19,7 +19,8 @@ Status CudaKernels::add(llvm::ArrayRef<const Kernel*> kernels) {
   for (size_t i = 0; i < sources.size(); ++i) {
     SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[i].bytes, sources[i].name));
     SINTER_LET(kernel, library.kernel(std::string(sources[i].name)));
-    loaded_[std::string(sources[i].text)] = {std::make_shared<const CudaLibrary>(std::move(library)), kernel};
+    loaded_[std::string(sources[i].text)] = {
+        std::make_shared<const CudaLibrary>(std::move(library)), kernel};
   }
   return {};
 }

@@ -1,7 +1,7 @@
-// The decision record: which implementation computes each matrix product, and the form in which each
-// matvec's kernel streams its matrix. Both plans of a comparison load the same record; the promise of
-// the strict mode rests on it. Forms of rings change no bits: a matvec that the record lacks has the
-// schedule's.
+// The decision record: which implementation computes each matrix product, and the form in which
+// each matvec's kernel streams its matrix. Both plans of a comparison load the same record; the
+// promise of the strict mode rests on it. Forms of rings change no bits: a matvec that the record
+// lacks has the schedule's.
 #pragma once
 
 #include <array>

@@ -131,8 +131,8 @@ bool has_rings(const DeviceDescription& device) {
 
 constexpr int64_t kUsualPieceBytes = 2048;
 
-/// Pieces of a part of a row, which is so many times kPieceElements long: a multiple of those as well.
-/// As near to `wanted` as divides the part well.
+/// Pieces of a part of a row, which is so many times kPieceElements long: a multiple of those as
+/// well. As near to `wanted` as divides the part well.
 int64_t piece_of(int64_t part, int64_t wanted) {
   int64_t best = wanted, waste = ceil_div(part, wanted) * wanted - part;
   for (const int64_t steps : {wanted + 1, wanted - 1})
@@ -158,8 +158,9 @@ bool is_possible(const MatvecRing& ring, int64_t length, int64_t element_bytes, 
                  const DeviceDescription& device) {
   const int64_t step_bytes = kPieceElements * element_bytes;
   return has_rings(device) && (ring.warps == kTileWarps || ring.warps == kFewMatvecWarps) &&
-         splits <= ring.warps && ring.stages >= kLeastMatvecStages && ring.stages <= kMostMatvecStages &&
-         ring.piece_bytes > 0 && ring.piece_bytes % step_bytes == 0 &&
+         splits <= ring.warps && ring.stages >= kLeastMatvecStages &&
+         ring.stages <= kMostMatvecStages && ring.piece_bytes > 0 &&
+         ring.piece_bytes % step_bytes == 0 &&
          ring.piece_bytes <= part_of_row(length, splits) * step_bytes;
 }
 

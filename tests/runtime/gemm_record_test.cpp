@@ -131,8 +131,9 @@ TEST_CASE("hostile records name the place") {
         ring + "/seconds: expected a number of at least 0, got -1" + hint);
   CHECK(message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": []})") ==
         "r.json:/rings: expected an object, got []" + hint);
-  CHECK(message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": {"a": 1}})") ==
-        "r.json:/rings/a: expected an object, got 1" + hint);
+  CHECK(
+      message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": {"a": 1}})") ==
+      "r.json:/rings/a: expected an object, got 1" + hint);
   const std::string text = sample().to_json();
   const size_t seconds = text.find("\"seconds\": ") + 11;
   const auto with_seconds = [&](std::string_view value) {
