@@ -4,6 +4,7 @@
 
 #include "codegen/emit_kernel_body.h"
 #include "codegen/emit_scalar.h"
+#include "codegen/launch_order.h"
 #include "ir/grouping.h"
 #include "ir/text.h"
 
@@ -11,8 +12,6 @@ namespace sinter {
 namespace {
 
 constexpr size_t kLongestRole = 40;  // characters
-// Of a value: as many take about as long to read as a kernel to be launched.
-constexpr int64_t kMostSmallElements = 1 << 21;
 
 /// The group with names of its own, so that equal groups are equal and no name from a file reaches
 /// the text: inputs are x0, x1, ..., the other values v0, v1, ...
@@ -76,22 +75,6 @@ std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
   return text;
 }
 
-/// Whether the kernel's time is mostly latency: an op of few tokens, or no value of many elements.
-bool is_small(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
-  const auto small = [&](ValueId id) {
-    return volume(group[id].type.dims).upper_bound(symbols) <= kMostSmallElements;
-  };
-  for (const Op& op : group.ops())
-    if (op_class(op) == OpClass::anchor || op_class(op) == OpClass::opaque) return true;
-  for (uint32_t i = 0; i < group.size(); ++i) {
-    const Op& op = group.ops()[i];
-    if (op_class(op) == OpClass::leaf) continue;
-    if (op.kind == OpKind::kv_append ? !small(op.operands[1]) : !small({i})) return false;
-    if (op_class(op) == OpClass::reduce && !small(op.operands[0])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string parameters_of(const Graph& graph, size_t symbols, bool restricted) {
@@ -119,11 +102,11 @@ std::string bounds_of(const KernelBody& body) {
 
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
-                             const BlockForm& block) {
+                             const BlockForm& block, const Overlap& overlap) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
-    return emit_opaque(group, symbols, parameters);
+    return emit_opaque(group, symbols, parameters, overlap);
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
-    return emit_matvec(group, symbols, parameters, device);
+    return emit_matvec(group, symbols, parameters, device, overlap);
   SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
   return form.reduces ? emit_rows(form, symbols, parameters, device, block)
                       : emit_elements(form, symbols, parameters, block);
@@ -135,7 +118,8 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
 }
 
 Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
-                           llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device) {
+                           llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
+                           const std::optional<Overlap>& wanted) {
   Kernel kernel;
   kernel.group = canonical_names(group);
   kernel.symbols = symbols_of(kernel.group);
@@ -147,19 +131,25 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
       kernel.appends.push_back(k);
 
+  Overlap& overlap = kernel.overlap;
+  if (wanted)
+    overlap = *wanted;
+  else
+    overlap.waits = overlaps_launches(kernel.group, symbols);
   SINTER_LET(body, parts.size() == 1
-                       ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device)
+                       ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device, {}, overlap)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
-  kernel.overlaps = is_small(kernel.group, symbols);
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
-  const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlaps),
-      indented(kernel.overlaps ? "let_next_launch();\n" + body.before_wait +
-                                     "wait_for_inputs();\n" + body.text
-                               : body.before_wait + body.text));
+  std::string text = overlap.waits && !overlap.holds_next ? "let_next_launch();\n" : "";
+  text += body.before_wait;
+  if (overlap.waits && !body.waits) text += wait_text(overlap);
+  const std::string tail =
+      fmt::format("({}) {{\n{}}}\n",
+                  parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits),
+                  indented(text + body.text));
   const std::string bounds = bounds_of(body);
   // Kernels of other symbols are other kernels, even with the same text.
   std::string hashed = role + '\n' + head + bounds + tail;

@@ -12,6 +12,7 @@ struct KernelBody {
   std::string globals;  // definitions before the function
   std::string before_wait;  // between the function's braces, before the wait for earlier kernels
   std::string text;         // and after it
+  bool waits = false;       // the text has the wait in it
   Launch launch;
   int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
   int64_t cluster = 1;          // neighbouring blocks that reach one another's shared memory
@@ -40,16 +41,17 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
 /// The kernel of a group around a matvec: rows in front of it, elements behind it.
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                llvm::ArrayRef<SymbolId> parameters,
-                               const DeviceDescription& device);
+                               const DeviceDescription& device, const Overlap& overlap);
 
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters);
+                               llvm::ArrayRef<SymbolId> parameters, const Overlap& overlap);
 
 /// The form that the group asks for.
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
                              llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
-                             const DeviceDescription& device, const BlockForm& block = {});
+                             const DeviceDescription& device, const BlockForm& block = {},
+                             const Overlap& overlap = {});
 /// Several parts side by side.
 Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,

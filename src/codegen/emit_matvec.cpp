@@ -8,6 +8,8 @@
 //   const auto x3 = product.run();                         x3: the sums, a value like others
 //   for (item ...) { ... store(y1 + ..., ...) }
 //
+// Where the operand may be made early (launch_order.h), the wait stands behind product.run().
+//
 // All parts are written by the emitters of row and element kernels, for graphs of their own: one
 // ends with the operand; of those behind (the sections of ir/matvec_rows.h) each begins with the
 // sums as one more input.
@@ -16,6 +18,7 @@
 #include "codegen/emit_kernel_body.h"
 #include "codegen/emit_matvec_behind.h"
 #include "codegen/emit_scalar.h"
+#include "codegen/launch_order.h"
 #include "codegen/op_copier.h"
 #include "ir/contraction.h"
 #include "ir/matvec_layout.h"
@@ -27,15 +30,16 @@ namespace {
 class MatvecKernel {
  public:
   MatvecKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device)
-      : group_(group), symbols_(symbols), parameters_(parameters), device_(device) {
+               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+               const Overlap& overlap)
+      : group_(group),
+        symbols_(symbols),
+        parameters_(parameters),
+        device_(device),
+        overlap_(overlap) {
     for (uint32_t i = 0; i < group.size(); ++i)
       if (op_class(group.ops()[i]) == OpClass::anchor) anchor_ = {i};
-    in_front_.resize(group.size(), false);
-    in_front_[op().operands[0].index] = true;
-    for (uint32_t i = anchor_.index; i-- > 0;)
-      if (in_front_[i])
-        for (ValueId operand : group.ops()[i].operands) in_front_[operand.index] = true;
+    in_front_ = matvec_front(group, anchor_);
     // A value of the front that leaves may be rounded for its store alone. An operand that stands
     // in memory has no front: what reads it as well stands behind.
     for (uint32_t i = 0; i < group.size() && !direct(); ++i)
@@ -50,7 +54,13 @@ class MatvecKernel {
     SINTER_LET(behind, MatvecBehind::create(group_, anchor_, results, symbols_));
     SINTER_TRY(write_product(behind.rows()));
     SINTER_TRY(write_front());
-    SINTER_LET(rest, behind.emit(parameters_, config_.blocks, 32 * config_.warps));
+    const bool early = overlap_.reads_early();
+    body_.waits = early;
+    const bool all_early = overlap_.early_inputs.size() == group_.inputs.size();
+    SINTER_LET(rest, behind.emit(parameters_, {.blocks = config_.blocks,
+                                               .threads = 32 * config_.warps,
+                                               .loads_ahead = !early || all_early,
+                                               .wait = early ? wait_text(overlap_) : ""}));
     body_.globals += rest.globals;
     body_.includes += "#include \"sinter/matvec.cuh\"\n";
     std::string outputs;  // both parts number their results anew
@@ -61,6 +71,7 @@ class MatvecKernel {
         "Product product(memory, {}, {});\n"
         "product.start();\n",
         input(root_of(group_, op().operands[1])), tokens());
+    if (early) body_.text = "see_complete();\n";
     if (may_be_empty()) body_.text = fmt::format("if ({} == 0) return;\n", tokens());
     body_.text += outputs + front_ + rest.body;
     return std::move(body_);
@@ -170,6 +181,7 @@ class MatvecKernel {
   llvm::ArrayRef<Symbol> symbols_;
   llvm::ArrayRef<SymbolId> parameters_;
   const DeviceDescription& device_;
+  const Overlap& overlap_;
   ValueId anchor_;
   std::vector<bool> in_front_;
   MatvecConfig config_;
@@ -180,9 +192,9 @@ class MatvecKernel {
 }  // namespace
 
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters,
-                               const DeviceDescription& device) {
-  return MatvecKernel(group, symbols, parameters, device).emit();
+                               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                               const Overlap& overlap) {
+  return MatvecKernel(group, symbols, parameters, device, overlap).emit();
 }
 
 }  // namespace sinter

@@ -109,8 +109,9 @@ int64_t MatvecBehind::tokens() const {
   return SymExpr(group_[anchor_].type.dims[0]).upper_bound(symbols_);
 }
 
-Result<MatvecBehind::Text> MatvecBehind::emit(llvm::ArrayRef<SymbolId> parameters, int64_t blocks,
-                                              int64_t threads) const {
+Result<MatvecBehind::Text> MatvecBehind::emit(llvm::ArrayRef<SymbolId> parameters,
+                                              const Form& form) const {
+  const int64_t threads = form.threads;
   Text text;
   std::vector<Section> sections;
   std::string all;
@@ -138,9 +139,10 @@ Result<MatvecBehind::Text> MatvecBehind::emit(llvm::ArrayRef<SymbolId> parameter
     return fmt::format("for (int item = {}; item < items; item += {}) {{\n{}}}\n", first, threads,
                        indented(place("item") + all));
   };
-  const std::string run = fmt::format("const auto x{} = product.run();\n", group_.inputs.size());
+  const std::string run =
+      fmt::format("const auto x{} = product.run();\n{}", group_.inputs.size(), form.wait);
   std::string body = fmt::format("const int thread = threadIdx.x, items = {};\n", rows_and_tokens);
-  if (sections.size() != 1) {
+  if (sections.size() != 1 || !form.loads_ahead) {
     body += run + rest("thread");
   } else {
     // A thread's first element is known before the product, and what it needs is loaded by then.
@@ -154,7 +156,7 @@ Result<MatvecBehind::Text> MatvecBehind::emit(llvm::ArrayRef<SymbolId> parameter
     body += section.results + section.early + run +
             fmt::format("if (thread < items{}) {{\n{}}}\n", when.empty() ? "" : " && mine",
                         indented(section.late));
-    const int64_t classes = ceil_div(matrix_rows() / rows_.units, blocks);
+    const int64_t classes = ceil_div(matrix_rows() / rows_.units, form.blocks);
     if (classes * rows_.units * tokens() > threads)
       body += rest(fmt::format("thread + {}", threads));
   }

@@ -19,14 +19,19 @@ class MatvecBehind {
   /// Rows of the matrix that belong together.
   const MatvecRows& rows() const { return rows_; }
 
+  /// The kernel's form.
+  struct Form {
+    int64_t blocks, threads;
+    bool loads_ahead;  // what needs no sums may be loaded ahead of the product
+    std::string wait;  // to be done between the product and all that follows it
+  };
   struct Text {
     std::string globals;  // definitions before the function
     /// From `product.run()` on, which it calls. The kernel's results are named out0, out1, ..., its
     /// inputs x0, x1, ...
     std::string body;
   };
-  /// For blocks of so many threads.
-  Result<Text> emit(llvm::ArrayRef<SymbolId> parameters, int64_t blocks, int64_t threads) const;
+  Result<Text> emit(llvm::ArrayRef<SymbolId> parameters, const Form& form) const;
 
  private:
   MatvecBehind(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols)

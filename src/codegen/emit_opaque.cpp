@@ -7,6 +7,7 @@
 #include "codegen/emit_index.h"
 #include "codegen/emit_kernel_body.h"
 #include "codegen/emit_scalar.h"
+#include "codegen/launch_order.h"
 #include "ir/attention_order.h"
 #include "ir/contraction.h"
 
@@ -20,8 +21,12 @@ constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
 class OpaqueKernel {
  public:
   OpaqueKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-               llvm::ArrayRef<SymbolId> parameters)
-      : group_(group), symbols_(symbols), parameters_(parameters), op_(group[group.outputs[0]]) {}
+               llvm::ArrayRef<SymbolId> parameters, const Overlap& overlap)
+      : group_(group),
+        symbols_(symbols),
+        parameters_(parameters),
+        overlap_(overlap),
+        op_(group[group.outputs[0]]) {}
 
   Result<KernelBody> emit() {
     const bool alone = group_.outputs.size() == 1 && op_class(op_) == OpClass::opaque &&
@@ -106,10 +111,18 @@ class OpaqueKernel {
         heads, kv_heads, tile, width, value_width, splits, aligned_,
         literal_code(number(AttrName::scale), DType::f32),
         literal_code(number(AttrName::softcap), DType::f32), window);
+    const bool early = overlap_.reads_early();
+    body_.waits = early;
     body_.text = fmt::format(
-        "__shared__ AttentionShared<Config> shared;\n"
-        "attention_few<Config>({}, {}, {}, {}, {}, y0, shared);\n",
-        q, keys, values, first, last);
+        "__shared__ AttentionShared<Config> shared;\n{}"
+        "AttentionFew<Config, {}> attention({{{}, {{{}, {}}}, {}, {}}}, shared);\n",
+        early ? "see_complete();\n" : "", memory_type(op_.type.dtype), q, keys, values, first,
+        last);
+    body_.text +=
+        early ? fmt::format("attention.start_early({});\n{}",
+                            size_code(SymExpr(op_.type.dims[0]), parameters_), wait_text(overlap_))
+              : "attention.start();\n";
+    body_.text += "attention.run(y0);\n";
     body_.launch.items_per_row = kv_heads * (group / tile) * splits;
     body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
     body_.cluster = splits;
@@ -136,6 +149,7 @@ class OpaqueKernel {
   const Graph& group_;
   llvm::ArrayRef<Symbol> symbols_;
   llvm::ArrayRef<SymbolId> parameters_;
+  const Overlap& overlap_;
   const Op& op_;
   KernelBody body_;
   bool aligned_ = true;
@@ -144,8 +158,8 @@ class OpaqueKernel {
 }  // namespace
 
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters) {
-  return OpaqueKernel(group, symbols, parameters).emit();
+                               llvm::ArrayRef<SymbolId> parameters, const Overlap& overlap) {
+  return OpaqueKernel(group, symbols, parameters, overlap).emit();
 }
 
 }  // namespace sinter

@@ -6,6 +6,7 @@
 #include "codegen/emit.h"
 #include "codegen/extract.h"
 #include "codegen/inner_roundings.h"
+#include "codegen/launch_order.h"
 #include "ir/contraction.h"
 #include "ir/fault.h"
 #include "ir/product_epilogue.h"
@@ -19,14 +20,16 @@ class KernelTable {
  public:
   KernelTable(Program& program, const DeviceDescription& device) : program_(program), device_(device) {}
 
-  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts) {
-    std::string key;
+  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts, const Overlap& overlap) {
+    std::string key = fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.holds_next,
+                                  fmt::join(overlap.early_inputs, " "),
+                                  fmt::join(overlap.early_caches, " "));
     for (const KernelPart& part : parts)
       key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
     key += print_graph(group, program_.symbols);
     const auto [at, is_new] = known_.try_emplace(key, 0);
     if (!is_new) return at->second;
-    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_));
+    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap));
     at->second = static_cast<uint32_t>(program_.kernels.size());
     // Different groups may still decompose into the same kernel.
     for (uint32_t i = 0; i < program_.kernels.size(); ++i)
@@ -69,13 +72,15 @@ class EntryLowering {
 
   Result<EntryPlan> run() {
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(buffer(id));
-    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_);
-    for (uint32_t g : step_order()) {
-      const Group& group = grouping_.groups[g];
-      if (op_class(graph_[group.members[0]]) == OpClass::contraction) {
+    const std::vector<uint32_t> groups = step_order();
+    const std::vector<ExtractedGroup> steps = extract(groups);
+    const std::vector<Overlap> order = launch_order(graph_, steps, module_.symbols);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const Group& group = grouping_.groups[groups[i]];
+      if (is_library_call(group)) {
         SINTER_TRY(add_gemm(group));
       } else {
-        SINTER_TRY(add_kernel(g, leaves));
+        SINTER_TRY(add_kernel(group, steps[i], order[i]));
       }
     }
     for (ValueId id : graph_.outputs) {
@@ -94,6 +99,27 @@ class EntryLowering {
     for (uint32_t g = 0; g < grouping_.groups.size(); ++g) order.push_back(g);
     if (fault(Fault::unordered_siblings) && order.size() > 1) std::swap(order.front(), order.back());
     return order;
+  }
+
+  bool is_library_call(const Group& group) const {
+    return op_class(graph_[group.members[0]]) == OpClass::contraction;
+  }
+
+  /// Of each group, what its kernel computes.
+  std::vector<ExtractedGroup> extract(llvm::ArrayRef<uint32_t> groups) const {
+    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_);
+    std::vector<ExtractedGroup> extracted(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const Group& group = grouping_.groups[groups[i]];
+      if (is_library_call(group)) {
+        extracted[i].outputs.assign(group.members.begin(), group.members.end());
+        continue;
+      }
+      extracted[i] = extract_group(graph_, grouping_, groups[i], leaves);
+      if (numerics_ == Numerics::fast)
+        extracted[i].graph = without_inner_roundings(extracted[i].graph, module_.symbols);
+    }
+    return extracted;
   }
 
   uint32_t buffer(ValueId id) {
@@ -133,15 +159,13 @@ class EntryLowering {
     return index;
   }
 
-  Status add_kernel(uint32_t group, llvm::ArrayRef<uint8_t> leaves) {
-    ExtractedGroup extracted = extract_group(graph_, grouping_, group, leaves);
-    if (numerics_ == Numerics::fast)
-      extracted.graph = without_inner_roundings(extracted.graph, module_.symbols);
-    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(grouping_.groups[group], extracted.outputs)));
+  Status add_kernel(const Group& group, const ExtractedGroup& extracted, const Overlap& overlap) {
+    SINTER_LET(kernel,
+               kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap));
     KernelStep step{kernel, {}, {}};
     for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
     for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));
-    add_step(std::move(step), grouping_.groups[group]);
+    add_step(std::move(step), group);
     return {};
   }
 

@@ -174,7 +174,11 @@ class PlanReader {
     SINTER_TRY(read(node["name"], out.name));
     SINTER_TRY(read(node["hash"], out.source_hash));
     SINTER_TRY(read(node["minimum_arch"], out.minimum_arch));
-    SINTER_TRY(read(node["overlaps"], out.overlaps));
+    const Node overlap = node["overlap"];
+    SINTER_TRY(read(overlap["waits"], out.overlap.waits));
+    SINTER_TRY(read(overlap["holds_next"], out.overlap.holds_next));
+    SINTER_TRY(read(overlap["early_inputs"], out.overlap.early_inputs));
+    SINTER_TRY(read(overlap["early_caches"], out.overlap.early_caches));
     SINTER_TRY(read(node["appends"], out.appends));
     SINTER_LET(symbols, node["symbols"].items());
     for (const Node& symbol : symbols) {

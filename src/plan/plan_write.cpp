@@ -108,7 +108,10 @@ class PlanWriter {
     json["file"] = kernel_path(kernel);
     json["hash"] = kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
     json["minimum_arch"] = kernel.minimum_arch;
-    json["overlaps"] = kernel.overlaps;
+    json["overlap"] = {{"waits", kernel.overlap.waits},
+                       {"holds_next", kernel.overlap.holds_next},
+                       {"early_inputs", kernel.overlap.early_inputs},
+                       {"early_caches", kernel.overlap.early_caches}};
     json["symbols"] = std::move(symbols);
     json["launch"] = {{"rows", text(launch.rows)},
                       {"items_per_row", launch.items_per_row},

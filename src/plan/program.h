@@ -64,6 +64,22 @@ inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
+/// How a kernel overlaps its neighbours in a stream; sinter/launch.cuh says why the order holds.
+struct Overlap {
+  /// Begins before the kernels ahead of it have ended, and waits for them by itself.
+  bool waits = false;
+  /// Lets the next kernel begin when its own wait has returned; otherwise, as soon as it runs.
+  bool holds_next = false;
+  /// Inputs that it reads before it waits: complete when it begins, since the kernel directly ahead
+  /// holds it back and does not write them.
+  std::vector<uint32_t> early_inputs;
+  /// Caches of which it reads before it waits the rows that the kernel directly ahead does not write.
+  std::vector<uint32_t> early_caches;
+
+  bool reads_early() const { return !early_inputs.empty() || !early_caches.empty(); }
+  friend bool operator==(const Overlap&, const Overlap&) = default;
+};
+
 /// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
 /// `group`, one per output, then one `long long` per symbol in `symbols`.
 struct Kernel {
@@ -75,7 +91,7 @@ struct Kernel {
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
   std::vector<SymbolId> symbols;
   Launch launch;
-  bool overlaps = false;  // waits for the kernels before it by itself (sinter/launch.cuh)
+  Overlap overlap;
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
 

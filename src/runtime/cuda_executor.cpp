@@ -237,7 +237,7 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
                  .threads = static_cast<unsigned>(kernel.launch.threads),
                  .shared_bytes = static_cast<unsigned>(*shared),
                  .cluster = static_cast<unsigned>(kernel.launch.cluster),
-                 .waits = kernel.overlaps},
+                 .waits = kernel.overlap.waits},
                 parameters.data(), stream);
 }
 

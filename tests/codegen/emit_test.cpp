@@ -28,8 +28,8 @@ Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64)
 /// A kernel that overlaps others waits for them, and reads nothing that may be read before.
 void check_wait(const Kernel& kernel) {
   CAPTURE(kernel.name);
-  CHECK((kernel.source.find("wait_for_inputs();") != std::string::npos) == kernel.overlaps);
-  CHECK((kernel.source.find("__restrict__") == std::string::npos) == kernel.overlaps);
+  CHECK((kernel.source.find("wait_for_inputs();") != std::string::npos) == kernel.overlap.waits);
+  CHECK((kernel.source.find("__restrict__") == std::string::npos) == kernel.overlap.waits);
 }
 
 void check_text(const std::string& file, const Kernel& kernel) {
@@ -272,7 +272,7 @@ TEST_CASE("small kernels overlap others, large ones do not") {
     const auto kernel = emit_kernel(group, 2, {}, *find_device("sm_90a"));
     REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     check_wait(*kernel);
-    return kernel->overlaps;
+    return kernel->overlap.waits;
   };
   CHECK(overlaps(OpKind::neg, 1, 8));
   CHECK(overlaps(OpKind::neg, 32, 1024));

@@ -41,7 +41,7 @@ TEST_CASE("every field survives") {
   before.symbols[1].multiple = 4;
   Kernel& kernel = before.kernels[4];
   kernel.minimum_arch = 90;
-  kernel.overlaps = !kernel.overlaps;
+  kernel.overlap = {!kernel.overlap.waits, true, {2, 0}, {1}};
   kernel.symbols = {SymbolId{1}, SymbolId{0}};
   kernel.launch = {SymExpr(Dim(SymbolId{0})) * SymExpr(3) - SymExpr(1),
                    7,
@@ -63,7 +63,7 @@ TEST_CASE("every field survives") {
   CHECK(after->symbols[1].multiple == 4);
   const Kernel& read = after->kernels[4];
   CHECK(read.minimum_arch == 90);
-  CHECK(read.overlaps == kernel.overlaps);
+  CHECK(read.overlap == kernel.overlap);
   CHECK(read.symbols == kernel.symbols);
   CHECK(read.launch.rows == kernel.launch.rows);
   CHECK(read.launch.items_per_row == 7);
@@ -104,8 +104,8 @@ TEST_CASE("every field survives") {
 TEST_CASE("what the reader refuses") {
   const std::string text = write_plan(sample_program());
   SUBCASE("another major version") {
-    expect_refused(replaced(text, "\"major\": 3", "\"major\": 1"),
-                   {"plan format 1, written by sinter 0.1.0", "reads format 3",
+    expect_refused(replaced(text, "\"major\": 4", "\"major\": 1"),
+                   {"plan format 1, written by sinter 0.1.0", "reads format 4",
                     "dir/plan.json#/format/major"});
   }
   SUBCASE("an unknown feature") {

@@ -44,7 +44,7 @@ std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch,
   kernel.group.outputs.push_back(kernel.group.add({OpKind::neg, {DType::f32, {5}}, {x}, {}, "v0"}));
   kernel.launch = launch;
   kernel.minimum_arch = minimum_arch;
-  kernel.overlaps = overlaps;
+  kernel.overlap.waits = overlaps;
   program->kernels.push_back(kernel);
   EntryPlan entry;
   entry.name = "main";

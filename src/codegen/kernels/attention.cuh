@@ -123,43 +123,84 @@ SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, in
   }
 }
 
+// What a kernel reads.
+template <typename T>
+struct AttentionInputs {
+  const T* q;
+  long long q_stride;
+  CacheRows<T> cache;
+  const int *first, *last;
+};
+
 // Blocks: [token][tile][split], those of a token's tile a cluster. A block's threads: `lanes` lanes
 // for each stream.
+//
+// start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read the
+// caches before it waits, all but the rows that are being appended, calls start_early() instead; the
+// other rows are read in run(). Between the two stands the wait.
 template <typename Config, typename T>
-SINTER_DEVICE void attention_few(const T* q, long long q_stride, const T* keys,
-                                 long long keys_stride, const T* values, long long values_stride,
-                                 const int* first, const int* last, T* out,
-                                 AttentionShared<Config>& shared) {
+class AttentionFew {
   using Sizes = AttentionSizes<Config>;
-  constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
-  const int rank = blockIdx.x % Sizes::splits;
-  if (rank >= Sizes::blocks) return;
-  if constexpr (Sizes::blocks > 1) enter_cluster();
-  const int rest = blockIdx.x / Sizes::splits % all_tiles;
-  const long long token = blockIdx.x / (Sizes::splits * all_tiles);
-  const int kv_head = rest / Sizes::tiles,
-            head0 = kv_head * Sizes::group + rest % Sizes::tiles * tile;
+  static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
-  const AttentionRange range = attention_range(first[token], last[token], Config::kWindow);
-  AttentionQuery<Config, T> query(q + token * q_stride + head0 * Config::kWidth,
-                                  threadIdx.x % Sizes::lanes);
-  for (int split = rank; split < Sizes::splits; split += Sizes::blocks) {
-    const AttentionRange part = attention_part(range, Sizes::splits, split);
-    AttentionSums<tile> sums;
-    const bool active =
-        kAttentionBlock * (threadIdx.x / 32 * attention_neighbours(Sizes::lanes)) < part.count;
-    if (active)
-      attend<Config>(sums, query, keys + kv_head * Config::kWidth, keys_stride,
-                     values + kv_head * Config::kValueWidth, values_stride, part);
-    join_warp<Config>(sums, shared, active);
-    give_part<Config>(sums, shared, split);
-    if constexpr (Sizes::blocks == 1) __syncthreads();
+ public:
+  SINTER_DEVICE AttentionFew(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
+      : in_(in), shared_(shared) {
+    const int rest = blockIdx.x / Sizes::splits % all_tiles, kv_head = rest / Sizes::tiles;
+    rank_ = blockIdx.x % Sizes::splits;
+    token_ = blockIdx.x / (Sizes::splits * all_tiles);
+    head0_ = kv_head * Sizes::group + rest % Sizes::tiles * tile;
+    in_.cache.keys += kv_head * Config::kWidth;
+    in_.cache.values += kv_head * Config::kValueWidth;
+    if constexpr (Sizes::blocks > 1) enter_cluster();
   }
-  if constexpr (Sizes::blocks > 1) {
-    arrive_in_cluster();
-    wait_for_cluster();
+
+  SINTER_DEVICE void start() {
+    if (rank_ >= Sizes::blocks) return;
+    range_ = attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
+    stream_ = AttentionStream<Config, T>(attention_part(range_, Sizes::splits, rank_));
+    if (stream_.active()) stream_.load(in_.cache);
   }
-  join_splits<Config>(out + (token * Config::kHeads + head0) * Config::kValueWidth, shared, rank);
-}
+  // `tokens` of the call: their rows are being appended.
+  SINTER_DEVICE void start_early(int tokens) {
+    start();
+    if (rank_ >= Sizes::blocks) return;
+    for (int t = 0; t < tokens; ++t) again_ = again_ || stream_.first_block_has(in_.last[t]);
+  }
+
+  SINTER_DEVICE void run(T* out) {
+    if (rank_ >= Sizes::blocks) return;
+    AttentionQuery<Config, T> query(in_.q + token_ * in_.q_stride + head0_ * Config::kWidth,
+                                    threadIdx.x % Sizes::lanes);
+    if (again_ && stream_.active()) stream_.load(in_.cache);
+    for (int split = rank_;;) {
+      AttentionSums<tile> sums;
+      const bool active = stream_.active();
+      if (active) stream_.attend(sums, query, in_.cache);
+      join_warp<Config>(sums, shared_, active);
+      give_part<Config>(sums, shared_, split);
+      if constexpr (Sizes::blocks > 1) break;
+      __syncthreads();
+      if (++split == Sizes::splits) break;
+      stream_ = AttentionStream<Config, T>(attention_part(range_, Sizes::splits, split));
+      if (stream_.active()) stream_.load(in_.cache);
+    }
+    if constexpr (Sizes::blocks > 1) {
+      arrive_in_cluster();
+      wait_for_cluster();
+    }
+    join_splits<Config>(out + (token_ * Config::kHeads + head0_) * Config::kValueWidth, shared_,
+                        rank_);
+  }
+
+ private:
+  AttentionInputs<T> in_;
+  AttentionShared<Config>& shared_;
+  AttentionStream<Config, T> stream_;
+  AttentionRange range_ = {};
+  int rank_, head0_;
+  long long token_;
+  bool again_ = false;  // the first block was read before one of its rows was written
+};
 
 }  // namespace sinter

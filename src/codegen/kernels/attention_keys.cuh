@@ -32,9 +32,11 @@ struct Packed<float> {
   unsigned word[8];
   SINTER_DEVICE float operator[](int e) const { return math::bits_float(word[e]); }
 };
+// Loads that pass by the first-level cache: a row may have been read before it was written
+// (AttentionFew::start_early).
 SINTER_DEVICE void load_words(unsigned* word, const void* p) {
 #ifdef __CUDACC_RTC__
-  asm volatile("ld.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"
                : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
                : "l"(__cvta_generic_to_global(p)));
 #else
@@ -42,17 +44,36 @@ SINTER_DEVICE void load_words(unsigned* word, const void* p) {
   word[0] = words.x, word[1] = words.y, word[2] = words.z, word[3] = words.w;
 #endif
 }
+SINTER_DEVICE unsigned load_bits(const float* p) {
+#ifdef __CUDACC_RTC__
+  unsigned bits;
+  asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(bits) : "l"(__cvta_generic_to_global(p)));
+  return bits;
+#else
+  return math::float_bits(*p);
+#endif
+}
+template <typename T>
+SINTER_DEVICE unsigned load_bits(const T* p) {
+#ifdef __CUDACC_RTC__
+  unsigned short bits;
+  asm volatile("ld.global.cg.b16 %0, [%1];" : "=h"(bits) : "l"(__cvta_generic_to_global(p)));
+  return bits;
+#else
+  return p->bits;
+#endif
+}
 // The first `count` elements at any address; zeros behind them.
 SINTER_DEVICE void load_elements(Packed<float>& out, const float* p, int count) {
 #pragma unroll
-  for (int e = 0; e < 8; ++e) out.word[e] = e < count ? math::float_bits(p[e]) : 0;
+  for (int e = 0; e < 8; ++e) out.word[e] = e < count ? load_bits(p + e) : 0;
 }
 template <typename T>
 SINTER_DEVICE void load_elements(Packed<T>& out, const T* p, int count) {
   out = {};
 #pragma unroll
   for (int e = 0; e < 8; ++e)
-    if (e < count) out.word[e / 2] |= static_cast<unsigned>(p[e].bits) << 16 * (e % 2);
+    if (e < count) out.word[e / 2] |= load_bits(p + e) << 16 * (e % 2);
 }
 template <typename T>
 SINTER_DEVICE void fill_minus_zeros(Packed<T>& out) {
@@ -220,33 +241,70 @@ SINTER_DEVICE void add_block(AttentionSums<Config::kTile>& sums,
   }
 }
 
-// The keys of a split, stream by stream. The next block is on its way while this one is computed
+// Where a key head's rows lie.
+template <typename T>
+struct CacheRows {
+  const T* keys;
+  long long keys_stride;
+  const T* values;
+  long long values_stride;
+};
+
+// The keys of a split that a thread's stream has. The next block is on its way while one is computed
 // with: it takes the registers of the keys as soon as the scores are known.
 template <typename Config, typename T>
-SINTER_DEVICE void attend(AttentionSums<Config::kTile>& sums, AttentionQuery<Config, T>& query,
-                          const T* keys, long long keys_stride, const T* values,
-                          long long values_stride, AttentionRange part) {
+class AttentionStream {
   using Sizes = AttentionSizes<Config>;
-  constexpr int lanes = Sizes::lanes;
-  constexpr bool aligned = Config::kAligned;
-  constexpr unsigned block = kAttentionBlock, step = block * Sizes::streams;
-  const int lane = threadIdx.x % lanes;
-  const unsigned end = static_cast<unsigned>(part.low + part.count);
-  unsigned row = static_cast<unsigned>(part.low) + block * (threadIdx.x / lanes);
-  // A warp goes round as often as its first stream does: its lanes exchange sums.
-  unsigned first = row - block * (threadIdx.x % 32 / lanes);
-  Packed<T> k[block], v[block];
-  load_block<aligned, Config::kWidth>(k, keys, keys_stride, row, end, lane);
-  load_block<aligned, Config::kValueWidth>(v, values, values_stride, row, end, lane);
-  float score[Config::kTile][block];
-  for (; first + step < end; first += step, row += step) {
-    attention_scores<Config>(score, query, k, row, end, lane);
-    load_block<aligned, Config::kWidth>(k, keys, keys_stride, row + step, end, lane);
-    add_block<Config>(sums, score, v, row, end);
-    load_block<aligned, Config::kValueWidth>(v, values, values_stride, row + step, end, lane);
+  static constexpr unsigned block = kAttentionBlock, step = block * Sizes::streams;
+
+ public:
+  SINTER_DEVICE AttentionStream() {}
+  SINTER_DEVICE explicit AttentionStream(AttentionRange part) {
+    lane_ = threadIdx.x % Sizes::lanes;
+    end_ = static_cast<unsigned>(part.low + part.count);
+    row_ = static_cast<unsigned>(part.low) + block * (threadIdx.x / Sizes::lanes);
+    // A warp goes round as often as its first stream does: its lanes exchange sums.
+    first_ = row_ - block * (threadIdx.x % 32 / Sizes::lanes);
   }
-  attention_scores<Config>(score, query, k, row, end, lane);
-  add_block<Config>(sums, score, v, row, end);
-}
+
+  // The warp has keys.
+  SINTER_DEVICE bool active() const { return first_ < end_; }
+  SINTER_DEVICE bool first_block_has(int row) const {
+    return static_cast<unsigned>(row) - row_ < block;
+  }
+
+  // Lets the first block come.
+  SINTER_DEVICE void load(const CacheRows<T>& cache) {
+    load_keys(cache, row_);
+    load_values(cache, row_);
+  }
+  // Adds all blocks; the first has been loaded.
+  SINTER_DEVICE void attend(AttentionSums<Config::kTile>& sums, AttentionQuery<Config, T>& query,
+                            const CacheRows<T>& cache) {
+    float score[Config::kTile][block];
+    for (; first_ + step < end_; first_ += step, row_ += step) {
+      attention_scores<Config>(score, query, keys_, row_, end_, lane_);
+      load_keys(cache, row_ + step);
+      add_block<Config>(sums, score, values_, row_, end_);
+      load_values(cache, row_ + step);
+    }
+    attention_scores<Config>(score, query, keys_, row_, end_, lane_);
+    add_block<Config>(sums, score, values_, row_, end_);
+  }
+
+ private:
+  SINTER_DEVICE void load_keys(const CacheRows<T>& cache, unsigned row) {
+    load_block<Config::kAligned, Config::kWidth>(keys_, cache.keys, cache.keys_stride, row, end_,
+                                                 lane_);
+  }
+  SINTER_DEVICE void load_values(const CacheRows<T>& cache, unsigned row) {
+    load_block<Config::kAligned, Config::kValueWidth>(values_, cache.values, cache.values_stride,
+                                                      row, end_, lane_);
+  }
+
+  Packed<T> keys_[block], values_[block];
+  unsigned row_, first_, end_;  // of the next block, of the warp's, behind the last
+  int lane_;
+};
 
 }  // namespace sinter

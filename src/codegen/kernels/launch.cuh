@@ -5,7 +5,8 @@
 //   wait_for_inputs();
 //
 // Nothing else orders such kernels in a stream: until the wait returns a kernel may touch only
-// memory that no kernel of the plan writes, such as weights. The compiler must not do so either: a
+// memory that no kernel of the plan writes, such as weights, or what was complete when it began (see
+// below). The compiler must not do so either: a
 // load that it takes for one of memory that stays as it is while the kernel runs (ld.global.nc,
 // which it makes of what __ldg or a __restrict__ parameter reads) is moved ahead of the wait by
 // NVRTC 13.0. So these kernels have no __restrict__ parameters, and the library no such loads.
@@ -19,6 +20,21 @@
 //
 // The next kernel's blocks are launched when every block of this one is running or has ended, so
 // that blocks which wait never take the place of blocks that they wait for.
+//
+// A kernel may also hold the next one until its own wait has returned (Overlap::holds_next):
+//
+//   wait_for_inputs();
+//   let_next_launch();
+//
+// All kernels before it are then complete when the next begins, which so may read what they wrote
+// before it waits in its turn:
+//
+//   see_complete();
+//   ... reads of what kernels before the one directly before wrote; nothing is written
+//   wait_for_inputs();
+//
+// It still waits, in all its threads, before it writes and before it ends: what follows relies on
+// that, as above.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -37,6 +53,14 @@ SINTER_DEVICE void let_next_launch() {
 SINTER_DEVICE void wait_for_inputs() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// What was complete when the kernel began is visible from here on: no first-level cache holds older
+// copies of it.
+SINTER_DEVICE void see_complete() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
 #endif
 }
 

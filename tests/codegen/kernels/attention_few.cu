@@ -17,9 +17,11 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(512) SINTER_CLUSTER(8)
-attention_few_816308e7(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+attention_few_5a4eb05a(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   let_next_launch();
   wait_for_inputs();
   __shared__ AttentionShared<Config> shared;
-  attention_few<Config>(x0, 3072, x1, 512, x2, 512, x3, x4, y0, shared);
+  AttentionFew<Config, bf16> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+  attention.start();
+  attention.run(y0);
 }

@@ -1,0 +1,171 @@
+#include "codegen/launch_order.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace sinter {
+namespace {
+
+// Of a value: as many take about as long to read as a kernel to be launched.
+constexpr int64_t kMostSmallElements = 1 << 21;
+
+/// What a step computes of a value: of a state, the rows that it appends.
+const Dims& computed_dims(const Graph& group, ValueId id) {
+  const Op& op = group[id];
+  return (op.kind == OpKind::kv_append ? group[op.operands[1]] : op).type.dims;
+}
+
+/// Its kernel is launched whatever the symbols' values.
+bool is_never_empty(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  return llvm::all_of(group.outputs, [&](ValueId output) {
+    return llvm::all_of(computed_dims(group, output), [&](Dim dim) {
+      return (dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].low) > 0;
+    });
+  });
+}
+
+/// Finds what the steps of an entry may read early.
+class LaunchOrder {
+ public:
+  LaunchOrder(const Graph& graph, llvm::ArrayRef<ExtractedGroup> steps,
+              llvm::ArrayRef<Symbol> symbols)
+      : graph_(graph), steps_(steps), symbols_(symbols), made_by_(graph.size(), -1) {
+    for (size_t i = 0; i < steps.size(); ++i)
+      for (ValueId output : steps[i].outputs) made_by_[output.index] = static_cast<int64_t>(i);
+  }
+
+  std::vector<Overlap> run() {
+    order_.resize(steps_.size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Graph& group = steps_[i].graph;
+      if (group.size() == 0 || !overlaps_launches(group, symbols_)) continue;
+      order_[i].waits = true;
+      const Wish wish = wish_of(steps_[i]);
+      if (wish.overlap.reads_early() && hold_between(wish.last_writer, static_cast<int64_t>(i))) {
+        order_[i].early_inputs = wish.overlap.early_inputs;
+        order_[i].early_caches = wish.overlap.early_caches;
+      }
+    }
+    return std::move(order_);
+  }
+
+ private:
+  /// What a step would read early, and the last step that writes any of it; -1: none of this call.
+  struct Wish {
+    Overlap overlap;
+    int64_t last_writer = -1;
+  };
+
+  /// Makes sure that what step `writer` and those before it wrote is complete when step `reader`
+  /// begins: a step between them holds the next one. The first that can: the next kernels should be
+  /// held as little as may be.
+  bool hold_between(int64_t writer, int64_t reader) {
+    for (int64_t i = writer + 1; i < reader; ++i)
+      if (order_[i].holds_next) return true;
+    for (int64_t i = writer + 1; i < reader; ++i)
+      if (order_[i].waits && is_never_empty(steps_[i].graph, symbols_))
+        return order_[i].holds_next = true;
+    return false;
+  }
+
+  Wish wish_of(const ExtractedGroup& step) const {
+    for (uint32_t i = 0; i < step.graph.size(); ++i) {
+      const Op& op = step.graph.ops()[i];
+      if (op.kind == OpKind::attention_few) return of_attention(step, op);
+      if (op_class(op) == OpClass::anchor) return of_matvec(step, {i});
+    }
+    return {};
+  }
+
+  /// The step after which all of a cache is complete but the rows of the call's tokens, whose
+  /// numbers are `last`.
+  int64_t writer_of_rows(ValueId cache, ValueId last) const {
+    while (graph_[cache].kind == OpKind::kv_append &&
+           root_of(graph_, graph_[cache].operands[2]) == last)
+      cache = graph_[cache].operands[0];
+    return made_by_[cache.index];
+  }
+
+  Wish of_attention(const ExtractedGroup& step, const Op& op) const {
+    llvm::SmallVector<uint32_t, 5> inputs;  // of q, keys, values, first, last
+    for (ValueId operand : op.operands)
+      inputs.push_back(static_cast<uint32_t>(
+          llvm::find(step.graph.inputs, root_of(step.graph, operand)) - step.graph.inputs.begin()));
+    Wish wish;
+    wish.overlap.early_inputs = {inputs[3], inputs[4]};
+    wish.overlap.early_caches = {inputs[1], inputs[2]};
+    const ValueId last = step.inputs[inputs[4]];
+    for (uint32_t k : wish.overlap.early_inputs)
+      wish.last_writer = std::max(wish.last_writer, made_by_[step.inputs[k].index]);
+    for (uint32_t k : wish.overlap.early_caches)
+      wish.last_writer = std::max(wish.last_writer, writer_of_rows(step.inputs[k], last));
+    return wish;
+  }
+
+  /// The operand; what else is complete by then as well, if that is everything.
+  Wish of_matvec(const ExtractedGroup& step, ValueId anchor) const {
+    const Graph& group = step.graph;
+    const std::vector<bool> front = matvec_front(group, anchor);
+    Wish wish;
+    if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; }) ||
+        !is_never_empty(group, symbols_))
+      return wish;
+    const auto add = [&](bool is_front) {
+      for (uint32_t k = 0; k < group.inputs.size(); ++k)
+        if (front[group.inputs[k].index] == is_front &&
+            (is_front || made_by_[step.inputs[k].index] <= wish.last_writer)) {
+          wish.overlap.early_inputs.push_back(k);
+          wish.last_writer = std::max(wish.last_writer, made_by_[step.inputs[k].index]);
+        }
+    };
+    add(true);
+    const size_t needed = wish.overlap.early_inputs.size();
+    add(false);
+    if (wish.overlap.early_inputs.size() < group.inputs.size())
+      wish.overlap.early_inputs.resize(needed);
+    llvm::sort(wish.overlap.early_inputs);
+    return wish;
+  }
+
+  const Graph& graph_;
+  llvm::ArrayRef<ExtractedGroup> steps_;
+  llvm::ArrayRef<Symbol> symbols_;
+  std::vector<int64_t> made_by_;  // by value: the step, -1: none
+  std::vector<Overlap> order_;
+};
+
+}  // namespace
+
+bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  const auto small = [&](const Dims& dims) {
+    return volume(dims).upper_bound(symbols) <= kMostSmallElements;
+  };
+  for (const Op& op : group.ops())
+    if (op_class(op) == OpClass::anchor || op_class(op) == OpClass::opaque) return true;
+  for (uint32_t i = 0; i < group.size(); ++i) {
+    const Op& op = group.ops()[i];
+    if (op_class(op) == OpClass::leaf) continue;
+    if (!small(computed_dims(group, {i}))) return false;
+    if (op_class(op) == OpClass::reduce && !small(group[op.operands[0]].type.dims)) return false;
+  }
+  return true;
+}
+
+std::vector<bool> matvec_front(const Graph& group, ValueId anchor) {
+  std::vector<bool> front(group.size(), false);
+  front[group[anchor].operands[0].index] = true;
+  for (uint32_t i = anchor.index; i-- > 0;)
+    if (front[i])
+      for (ValueId operand : group.ops()[i].operands) front[operand.index] = true;
+  return front;
+}
+
+std::vector<Overlap> launch_order(const Graph& graph, llvm::ArrayRef<ExtractedGroup> steps,
+                                  llvm::ArrayRef<Symbol> symbols) {
+  return LaunchOrder(graph, steps, symbols).run();
+}
+
+std::string wait_text(const Overlap& overlap) {
+  return overlap.holds_next ? "wait_for_inputs();\nlet_next_launch();\n" : "wait_for_inputs();\n";
+}
+
+}  // namespace sinter
