@@ -76,7 +76,7 @@ void add_device(CLI::App& command, CommandOptions& options) {
       ->type_name("auto|cpu|cuda[:N]")
       ->capture_default_str();
   command.add_flag("--own-products", options.own_products, "GPU: matrix products by Sinter's own kernel, not cuBLASLt; slow");
-  command.add_option("--record", options.record, "GPU: which implementation computes each matrix product; no other is taken")
+  command.add_option("--record", options.record, "GPU: which implementation computes each matrix product, and no other is taken; forms of streaming weights")
       ->type_name("FILE");
 }
 

@@ -21,6 +21,7 @@
 #include "codegen/launch_order.h"
 #include "codegen/op_copier.h"
 #include "ir/contraction.h"
+#include "ir/matvec_layout.h"
 #include "ir/matvec_order.h"
 
 namespace sinter {
@@ -134,9 +135,18 @@ class MatvecKernel {
     const int64_t rows = matrix.dims[0].constant(), length = matrix.dims[1].constant();
     const int64_t splits = op().attrs.get<int64_t>(AttrName::splits);
     const int64_t most = most_tokens();
+    const std::string key = matvec_product(group_, op(), symbols_).key();
+    const auto recorded = device_.rings.find(key);
+    const MatvecRing* ring = recorded == device_.rings.end() ? nullptr : &recorded->second.ring;
     const auto config =
         schedule_matvec(rows, deal.units, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
-                        splits, most, device_);
+                        splits, most, device_, ring);
+    if (ring && !config)
+      return fail(
+          fmt::format("the recorded ring of {} warps, {} stages and pieces of {} bytes does "
+                      "not fit the product or the shared memory of {}",
+                      ring->warps, ring->stages, ring->piece_bytes, device_.name),
+          "ring " + key, "make a record of these products, or run without one");
     const bool fits = direct() || most * length * static_cast<int64_t>(size_bytes(matrix.dtype)) <=
                                       (config ? config->operand_bytes : 0);
     if (!config || !fits)
@@ -151,10 +161,13 @@ class MatvecKernel {
         "  static constexpr int kSplits = {}, kTokens = {}, kBlocks = {};\n"
         "  static constexpr int kPiece = {}, kWarps = {}, kOperandBytes = {};\n"
         "  static constexpr bool kDirect = {};\n"
-        "}};\n"
+        "{}}};\n"
         "using Product = Matvec<Config>;\n\n",
         memory_type(matrix.dtype), length, rows, deal.units, deal.stride, splits, most,
-        config_.blocks, config_.piece, config_.warps, config_.operand_bytes, direct());
+        config_.blocks, config_.piece, config_.warps, config_.operand_bytes, direct(),
+        config_.stages == kMatvecStages
+            ? std::string()
+            : fmt::format("  static constexpr int kStages = {};\n", config_.stages));
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;

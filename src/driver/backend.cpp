@@ -65,6 +65,7 @@ class CudaBackend final : public Backend {
     return models;
   }
   GemmRecord record() const override { return gemm_->record(); }
+  void add_rings(const MatvecRings& rings) override { gemm_->add_rings(rings); }
 
  private:
   CudaDevicePtr device_;

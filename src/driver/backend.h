@@ -15,7 +15,7 @@ struct BackendOptions {
   std::string device = "auto";  // auto, cpu, cuda, cuda:N
   /// GPU: which implementation computes each matrix product.
   std::string record;           // file with decisions; empty: none yet
-  bool frozen = false;          // a product that the record lacks is an error
+  bool frozen = false;          // a library's product that the record lacks is an error
   bool tune = false;            // decide by timing, not by the library's first proposal
   bool own_products = false;    // every product by Sinter's own kernel: slow, for sanitizers
   /// Uploading weights: bytes done and in all.
@@ -43,6 +43,8 @@ class Backend {
       llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) = 0;
   /// The decisions made so far; empty on the CPU.
   virtual GemmRecord record() const { return {}; }
+  /// Decisions made elsewhere, to stand in the record.
+  virtual void add_rings(const MatvecRings&) {}
 
  private:
   std::string why_;

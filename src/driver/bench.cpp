@@ -5,6 +5,7 @@
 
 #include "codegen/kernel_library.h"
 #include "driver/bench_parts.h"
+#include "driver/ring_tuner.h"
 #include "runtime/cupti.h"
 #include "runtime/nvrtc_library.h"
 #include "runtime/statistics.h"
@@ -34,7 +35,10 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   SINTER_LET(frozen, freeze(model.module, {}));
   CompileOptions compiling = options.compile;
   compiling.target = options.backend->target(compiling.target);
+  compiling.rings = options.backend->record().rings;
   SINTER_LET(fused, compile(frozen, compiling));
+  BenchPlans plans;
+  plans.options = compiling;
   compiling.fusion = {};
   compiling.fusion.enabled = false;
   SINTER_LET(unfused, compile(frozen, compiling));
@@ -42,7 +46,6 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   begin = Clock::now();
   SINTER_LET(models, options.backend->load({fused.program, unfused.program}, model.tensors.get()));
   const double loading_s = seconds_since(begin);
-  BenchPlans plans;
   plans.fused = std::dynamic_pointer_cast<const CudaModel>(models[0]);
   plans.unfused = std::dynamic_pointer_cast<const CudaModel>(models[1]);
   SINTER_CHECK(plans.fused && plans.unfused, "a GPU's backend gave other models");
@@ -54,6 +57,8 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   if (model.spec && !model.spec->encoder) plans.spec = model.spec;
   plans.model = std::move(model);
   plans.compiled = std::move(fused);
+  plans.apart = std::move(unfused);
+  plans.apart_options = std::move(compiling);
   return plans;
 }
 
@@ -109,6 +114,25 @@ Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
   return lengths;
 }
 
+/// Chooses the forms of the decode step's rings; both plans get them, and the record.
+Status tune_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
+                   BenchReport& report) {
+  SINTER_LET(prompts, random_sequences(plans.spec->vocabulary, options.batch,
+                                       decode_prompt(context), options.seed));
+  SINTER_LET(tuning, tune_rings({{&plans.compiled, plans.options, plans.fused},
+                                 {&plans.apart, plans.apart_options, plans.unfused}},
+                                prompts, options.tokens, options.on_stage));
+  plans.rings_s = tuning.seconds;
+  plans.first_calls_s += tuning.products_s;
+  plans.fused = tuning.models[0];
+  plans.unfused = tuning.models[1];
+  plans.compiled.program = {plans.fused, &plans.fused->program()};
+  plans.apart.program = {plans.unfused, &plans.unfused->program()};
+  options.backend->add_rings(rings_of(tuning.search.decisions));
+  report.rings = std::move(tuning.search);
+  return {};
+}
+
 Status bench_language_model(BenchPlans& plans, const BenchOptions& options, const Lengths& lengths,
                             const CudaCeilings& ceilings, BenchReport& report) {
   const auto stage = [&](const std::string& text) {
@@ -120,6 +144,10 @@ Status bench_language_model(BenchPlans& plans, const BenchOptions& options, cons
   if (options.tokens > 0) {
     stage("read ceiling");
     SINTER_LET(read, ceilings.read(kReadBytes));
+    if (options.tuned) {
+      stage("tuning rings");
+      SINTER_TRY(tune_decode(plans, options, lengths.context, report));
+    }
     stage(fmt::format("decode at {}", lengths.context));
     SINTER_LET(decode, bench_decode(plans, options, lengths.context, read));
     report.cases.push_back(std::move(decode));
@@ -203,9 +231,9 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
     SINTER_LET(cases, bench_entries(plans, options, ceilings));
     report.cases = std::move(cases);
   }
-  const double tuning_s = plans.fused->gemm().tuning_seconds();  // of both plans' products
-  if (options.tuned) report.seconds.emplace_back("tuning", tuning_s);
-  report.seconds.emplace_back("first calls", plans.first_calls_s - tuning_s);
+  const double products_s = plans.fused->gemm().tuning_seconds();  // of both plans
+  if (options.tuned) report.seconds.emplace_back("tuning", products_s + plans.rings_s);
+  report.seconds.emplace_back("first calls", plans.first_calls_s - products_s);
   return report;
 }
 

@@ -4,19 +4,6 @@
 #include "driver/plan_summary.h"
 
 namespace sinter {
-namespace {
-
-// Steps before the first timed one: each of the two graphs of a generator runs twice.
-constexpr int64_t kWarmSteps = 4;
-
-struct DecodeRun {
-  Stopwatch::Times times;              // of all timed steps
-  std::vector<int32_t> tokens;         // of every step, all sequences
-  std::vector<int64_t> symbol_values;  // of decode and sample
-};
-
-/// Generates after the prompts, with `count` timed steps. The prompts run anew every time, so that
-/// every sample is taken at the same context.
 Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
                               llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
   // Token 0 comes from the prompt; step i makes token i + 1.
@@ -46,12 +33,10 @@ Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
   return run;
 }
 
-}  // namespace
-
 Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
                                const Ceiling& read) {
   // The prompt, the token chosen after it and the untimed steps make the context.
-  const int64_t length = std::max<int64_t>(context - kWarmSteps - 1, 1);
+  const int64_t length = decode_prompt(context);
   const int64_t before = length + kWarmSteps + 1;
   const int64_t count = options.tokens;
   SINTER_LET(prompts,

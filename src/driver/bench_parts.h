@@ -11,10 +11,13 @@ namespace sinter {
 struct BenchPlans {
   LoadedModel model;  // before the passes
   Module frozen;
-  Compiled compiled;              // the fused plan
+  Compiled compiled;  // the fused plan
+  Compiled apart;     // the unfused one
+  CompileOptions options, apart_options;
   std::optional<ModelSpec> spec;  // of a language model
   std::shared_ptr<const CudaModel> fused, unfused;
   double first_calls_s = 0;  // of all measurements: deciding the products, warming up
+  double rings_s = 0;        // tuning the rings
 
   const CudaDevicePtr& device() const { return fused->cuda_device(); }
   Numerics numerics() const { return compiled.program->numerics; }
@@ -43,6 +46,22 @@ void add_sample(PlanTimes& plan, const Stopwatch::Times& times, int64_t calls);
 /// less than a quarter of what they are (RMS): that is no proof, only that both computed the same.
 Status require_same(const BenchPlans& plans, const HostTensor& fused, const HostTensor& unfused,
                     std::string_view what);
+
+/// Generation after the prompts through the recorded graph.
+struct DecodeRun {
+  Stopwatch::Times times;              // of all timed steps
+  std::vector<int32_t> tokens;         // of every step, all sequences
+  std::vector<int64_t> symbol_values;  // of decode and sample
+};
+/// Steps before the first timed one, beside the prompt and the token chosen after it.
+inline constexpr int64_t kWarmSteps = 4;  // each of the two graphs of a generator runs twice
+/// Generates greedily with `count` timed steps. The prompts run anew every time, so that every
+/// sample is taken at the same context: `decode_prompt` has the tokens of a prompt for it.
+Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
+                              llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count);
+constexpr int64_t decode_prompt(int64_t context) {
+  return context > kWarmSteps + 2 ? context - kWarmSteps - 1 : 1;
+}
 
 /// Greedy generation of `options.batch` sequences after prompts of random tokens: seconds of a
 /// token through the recorded graph, against the read ceiling.

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/profile_report.h"
+#include "driver/ring_tuner.h"
 #include "driver/text_table.h"
 #include "runtime/statistics.h"
 
@@ -22,6 +23,9 @@ std::string duration(double seconds) {
       return fmt::format("{:.{}f} {}", seconds / unit, digits(seconds / unit), name);
   return fmt::format("{:.{}f} µs", seconds * 1e6, digits(seconds * 1e6));
 }
+
+/// Differences of a form are less than three digits show.
+std::string microseconds(double seconds) { return fmt::format("{:.1f} µs", seconds * 1e6); }
 
 std::string rate_unit(BenchCase::Work work) {
   return work == BenchCase::Work::bytes ? "B/s" : "FLOP/s";
@@ -49,6 +53,34 @@ std::string table(const BenchReport& report) {
                  first ? fmt::format("{:.2f}", one.speedup()) : ""});
     }
   return table.str();
+}
+
+/// A line for each product that was tuned: both forms, and a token with one and with the other.
+std::string rings_table(const RingSearch& rings) {
+  TextTable table("lllrr");
+  table.add({"ring of", "usual form", "chosen", "a token", "with it"});
+  for (const RingDecision& one : rings.decisions) {
+    const bool same = one.chosen == one.usual;
+    table.add({one.product, to_string(one.usual), same ? "the same" : to_string(one.chosen),
+               microseconds(one.usual_s), same ? "" : microseconds(one.chosen_s)});
+  }
+  table.add({"all", "", "", microseconds(rings.usual_s), microseconds(rings.chosen_s)});
+  return table.str();
+}
+
+Json ring_json(const MatvecRing& ring) {
+  return {{"warps", ring.warps}, {"piece_bytes", ring.piece_bytes}, {"stages", ring.stages}};
+}
+
+Json rings_json(const RingSearch& rings) {
+  Json list = Json::array();
+  for (const RingDecision& one : rings.decisions)
+    list.push_back({{"product", one.product},
+                    {"usual", ring_json(one.usual)},
+                    {"chosen", ring_json(one.chosen)},
+                    {"usual_s", one.usual_s},
+                    {"chosen_s", one.chosen_s}});
+  return {{"products", list}, {"usual_s", rings.usual_s}, {"chosen_s", rings.chosen_s}};
 }
 
 Json samples_json(const BenchCase& one, const PlanTimes& times) {
@@ -104,7 +136,9 @@ std::string bench_text(const BenchReport& report) {
     facts.add({shown.empty() ? "ceilings" : "", ceiling});
     shown.push_back(std::move(ceiling));
   }
-  std::string text = facts.str() + "\n" + table(report);
+  std::string text = facts.str() + "\n";
+  if (!report.rings.decisions.empty()) text += rings_table(report.rings) + "\n";
+  text += table(report);
   if (report.decode) text += "\n" + profile_text(*report.decode);
   return text;
 }
@@ -128,6 +162,7 @@ std::string bench_json(const BenchReport& report) {
                {"tuned", report.tuned},
                {"seconds", stages},
                {"cases", cases}};
+  if (!report.rings.decisions.empty()) json["rings"] = rings_json(report.rings);
   if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));
   return json.dump(2) + "\n";
 }

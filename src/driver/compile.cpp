@@ -35,6 +35,11 @@ Status check_required(const Entry& entry, const Fusion& fusion, const FusionOpti
   return {};
 }
 
+/// Where nothing is fused no rounding is inside a kernel of several ops.
+Numerics numerics_of(const CompileOptions& options) {
+  return options.fusion.enabled ? options.fusion.numerics : Numerics::strict;
+}
+
 }  // namespace
 
 std::string describe(const Verdict& verdict, const Graph& graph) {
@@ -65,25 +70,32 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries, const 
   return module;
 }
 
+Result<std::shared_ptr<const Program>> plan_with_rings(const Compiled& compiled,
+                                                       const CompileOptions& options) {
+  SINTER_LET(device, find_device(options.target));
+  device.rings = options.rings;
+  std::vector<Grouping> groupings;
+  for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
+  SINTER_LET(program, lower(compiled.module, groupings, device, numerics_of(options)));
+  if (Status safe = check(program); !safe)
+    return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
+                "this is a bug of the compiler", ExitCode::internal_error);
+  return std::make_shared<const Program>(std::move(program));
+}
+
 Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
   SINTER_TRY(check_names(frozen, options.fusion.required));
   SINTER_TRY(check_names(frozen, options.fusion.forbidden));
-  // Where nothing is fused no rounding is inside a kernel of several ops.
   FusionOptions fusing = options.fusion;
-  if (!fusing.enabled) fusing.numerics = Numerics::strict;
+  fusing.numerics = numerics_of(options);
   Compiled compiled{std::move(frozen), {}, {}};
-  std::vector<Grouping> groupings;
   for (const Entry& entry : compiled.module.entries) {
     compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
     SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
-    groupings.push_back(compiled.fusions.back().grouping);
   }
-  SINTER_LET(program, lower(compiled.module, groupings, device, fusing.numerics));
-  if (Status safe = check(program); !safe)
-    return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
-                "this is a bug of the compiler", ExitCode::internal_error);
-  compiled.program = std::make_shared<const Program>(std::move(program));
+  SINTER_LET(program, plan_with_rings(compiled, options));
+  compiled.program = std::move(program);
   return compiled;
 }
 

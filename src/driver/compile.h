@@ -1,6 +1,7 @@
 // Module → passes → fusion → Program, checked.
 #pragma once
 
+#include "ir/matvec_ring.h"
 #include "passes/fusion.h"
 #include "passes/pipeline.h"
 #include "plan/program.h"
@@ -11,6 +12,7 @@ struct CompileOptions {
   std::string target = "sm_90a";     // a named device description
   std::vector<std::string> entries;  // entry points to keep; empty: all
   FusionOptions fusion;              // not enabled: numerics are strict whatever it says
+  MatvecRings rings;  // forms measured on the device; other products have the schedule's own
 };
 
 /// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per
@@ -29,6 +31,10 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 /// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
 /// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
+/// The plan of the same module and fusions with the options' rings: other kernels of the products
+/// that these name, and nothing else. `options` are otherwise those of compile().
+Result<std::shared_ptr<const Program>> plan_with_rings(const Compiled& compiled,
+                                                       const CompileOptions& options);
 
 /// "fp32", "fp16", "bf16", and the IR's own names of these.
 Result<DType> parse_dtype_option(std::string_view text);

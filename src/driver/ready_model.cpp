@@ -29,6 +29,7 @@ Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& op
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions compiling = options;
   compiling.target = backend.target(compiling.target);
+  compiling.rings = backend.record().rings;
   SINTER_LET(compiled, compile(std::move(module), compiling));
   SINTER_LET(models, backend.load({compiled.program}, model.tensors.get()));
   return ReadyModel{std::move(compiled), models[0]};

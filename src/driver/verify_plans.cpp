@@ -40,6 +40,7 @@ Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Nu
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions options;
   options.target = backend.target(target);
+  options.rings = backend.record().rings;
   options.fusion.numerics = numerics;
   SINTER_LET(fused, compile(module, options));
   options.fusion.enabled = false;

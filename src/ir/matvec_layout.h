@@ -6,10 +6,14 @@
 
 namespace sinter {
 
-constexpr int kMatvecStages = 4;                // the most pieces of a warp in flight
-constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
-constexpr int kTilePiece = 128;                 // elements of each of a tile's rows in a piece
-constexpr int kMatvecAlignment = 128;           // bytes
+constexpr int kMatvecStages = 4;  // the most pieces of a warp in flight, if nothing else is said
+constexpr int kLeastMatvecStages = 2, kMostMatvecStages = 8;  // what may be said
+constexpr int kTileRows = 16, kTileTokens = 8;                // of a product of tensor cores
+constexpr int kTilePiece = 128;  // elements of each of a tile's rows in a piece
+// A tile's pieces are dealt to so many warps, whatever the block has: each of fewer takes the share
+// of several, so that the order of sums stays.
+constexpr int kTileWarps = 16;
+constexpr int kMatvecAlignment = 128;  // bytes
 
 /// What a kernel's text fixes, and the tokens of a launch.
 struct MatvecShape {
@@ -17,6 +21,7 @@ struct MatvecShape {
   int operand_bytes;                // of a token in shared memory; 0: it stays where it is
   int element_bytes, piece;         // piece: elements, of one token
   bool tiles, ring;                 // several tokens go through tensor cores; pieces are copied
+  int stages;                       // the most pieces of a warp in flight
 };
 
 /// Rows that a warp reads at once without tensor cores, so that what it reads of the operand serves
@@ -35,12 +40,13 @@ struct MatvecLayout {
   int together;  // rows that a warp reads at once, each from a piece of its own
   int piece;     // elements of a row in a piece
   int slot;      // bytes of a piece's place
+  int most;      // places of a warp that have a barrier
   int parts;     // sums of a row and token
   int sums, tile_sums, operand, rings;
   /// Pieces of a warp that fit `bytes` of shared memory; at least `together` are needed.
   SINTER_DEVICE constexpr int stages(int bytes, int warps) const {
     const int fit = bytes > rings ? (bytes - rings) / (slot * warps) : 0;
-    return fit < kMatvecStages ? fit : kMatvecStages;
+    return fit < most ? fit : most;
   }
 };
 
@@ -57,11 +63,12 @@ SINTER_DEVICE constexpr MatvecLayout matvec_layout(const MatvecShape& shape) {
                  : layout.together == 1 || shape.piece < short_piece ? shape.piece
                                                                      : short_piece;
   layout.slot = layout.piece * shape.element_bytes * (shape.tiles ? kTileRows : 1);
+  layout.most = shape.stages;
   layout.parts = shape.tiles ? 1 : shape.splits;
-  layout.sums = shape.ring ? 8 * shape.warps * kMatvecStages : 0;
+  layout.sums = shape.ring ? 8 * shape.warps * shape.stages : 0;
   layout.tile_sums = matvec_aligned(layout.sums + 4 * shape.tokens * shape.rows * layout.parts);
   layout.operand =
-      layout.tile_sums + (shape.tiles ? 2 * 4 * shape.warps * matvec_tile_sums(shape.tokens) : 0);
+      layout.tile_sums + (shape.tiles ? 2 * 4 * kTileWarps * matvec_tile_sums(shape.tokens) : 0);
   layout.rings = matvec_aligned(layout.operand + shape.tokens * shape.operand_bytes);
   return layout;
 }

@@ -2,7 +2,6 @@
 
 #include "runtime/clock.h"
 #include "runtime/cuda_launch.h"
-#include "runtime/kernel_compiler.h"
 #include "runtime/nvtx.h"
 
 namespace sinter {
@@ -31,23 +30,35 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
                                                          std::shared_ptr<const CudaWeights> weights,
                                                          llvm::ArrayRef<EmbeddedHeader> headers,
                                                          const KernelCache& cache) {
+  CudaKernels own(device, headers, cache);
+  return load(std::move(program), std::move(device), std::move(gemm), std::move(weights), own);
+}
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::with_program(std::shared_ptr<const Program> program,
+                                                                 CudaKernels& kernels) const {
+  return load(std::move(program), device_, gemm_, weights_, kernels);
+}
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const Program> program,
+                                                         CudaDevicePtr device,
+                                                         std::shared_ptr<CudaGemm> gemm,
+                                                         std::shared_ptr<const CudaWeights> weights,
+                                                         CudaKernels& known) {
   const auto begin = Clock::now();
   SINTER_TRY(check_device(*program, *device));
-  SINTER_LET(nvrtc, find_nvrtc());
-  std::vector<KernelSource> sources;
-  for (const Kernel& kernel : program->kernels) sources.push_back({kernel.name, kernel.source});
-  SINTER_LET(compiled, compile_cached(nvrtc, cache, sources, headers, device->arch()));
+  const size_t from_cache = known.from_cache();
+  std::vector<const Kernel*> wanted;
+  for (const Kernel& kernel : program->kernels) wanted.push_back(&kernel);
+  SINTER_TRY(known.add(wanted));
   std::vector<std::shared_ptr<const CudaLibrary>> libraries;
   std::vector<CudaApi::Kernel> kernels;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    SINTER_LET(library, CudaLibrary::load(device, compiled.cubins[i].bytes, sources[i].name));
-    SINTER_LET(kernel, library.kernel(program->kernels[i].name));
-    libraries.push_back(std::make_shared<const CudaLibrary>(std::move(library)));
-    kernels.push_back(kernel);
+  for (const Kernel* kernel : wanted) {
+    libraries.push_back(known[*kernel].library);
+    kernels.push_back(known[*kernel].kernel);
   }
   SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
   model->compile_seconds_ = seconds_since(begin);
-  model->from_cache_ = compiled.from_cache;
+  model->from_cache_ = known.from_cache() - from_cache;
   return std::move(model);
 }
 

@@ -4,6 +4,7 @@
 
 #include "plan/embedded_header.h"
 #include "runtime/cuda_gemm.h"
+#include "runtime/cuda_kernels.h"
 #include "runtime/cuda_weights.h"
 #include "runtime/executor.h"
 #include "runtime/kernel_cache.h"
@@ -31,6 +32,11 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
                                                    std::vector<std::shared_ptr<const CudaLibrary>> libraries,
                                                    std::vector<CudaApi::Kernel> kernels);
 
+  /// Another plan of the same module on the same device, with the same products and weights; what
+  /// `kernels` lack is compiled and added.
+  Result<std::shared_ptr<const CudaModel>> with_program(std::shared_ptr<const Program> program,
+                                                        CudaKernels& kernels) const;
+
   const Program& program() const override { return *program_; }
   std::string device() const override;
   Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const override;
@@ -45,6 +51,11 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
  private:
   friend class CudaSession;
+  static Result<std::shared_ptr<const CudaModel>> load(std::shared_ptr<const Program> program,
+                                                       CudaDevicePtr device,
+                                                       std::shared_ptr<CudaGemm> gemm,
+                                                       std::shared_ptr<const CudaWeights> weights,
+                                                       CudaKernels& known);
   static Result<std::shared_ptr<CudaModel>> make(std::shared_ptr<const Program> program, CudaDevicePtr device,
                                          std::shared_ptr<CudaGemm> gemm, std::shared_ptr<const CudaWeights> weights,
                                          std::vector<std::shared_ptr<const CudaLibrary>> libraries,

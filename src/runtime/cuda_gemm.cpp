@@ -26,8 +26,7 @@ Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
                                                    KernelCache cache) {
   SINTER_TRY(device->make_current());
   SINTER_LET(library, CublasLt::create());
-  const bool empty = record.device.empty() && record.library.empty() && record.choices.empty();
-  if (!empty) SINTER_TRY(belongs(record, device->name(), library->name()));
+  if (!record.empty()) SINTER_TRY(belongs(record, device->name(), library->name()));
   record.device = device->name();
   record.library = library->name();
   SINTER_LET(workspace, CudaMemory::allocate(device, kGemmWorkspaceBytes, "matrix products"));

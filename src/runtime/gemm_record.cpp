@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/json_pointer.h"
+#include "ir/matvec_layout.h"
 
 namespace sinter {
 namespace {
@@ -28,6 +29,11 @@ class RecordReader {
     if (!choices->is_object()) return mismatch("/choices", "an object", *choices);
     for (const auto& [key, value] : choices->items())
       SINTER_TRY(read_choice(value, "/choices" + json_pointer_step(key), record.choices[key]));
+    if (!root.contains("rings")) return record;
+    const Json& rings = root["rings"];
+    if (!rings.is_object()) return mismatch("/rings", "an object", rings);
+    for (const auto& [key, value] : rings.items())
+      SINTER_TRY(read_ring(value, "/rings" + json_pointer_step(key), record.rings[key]));
     return record;
   }
 
@@ -46,12 +52,35 @@ class RecordReader {
     } else if (kind != "own") {
       return mismatch(where + "/kind", "\"own\" or \"cublaslt\"", kind);
     }
+    return read_seconds(value, where, choice.seconds);
+  }
+
+  Status read_ring(const Json& value, const std::string& where, MeasuredRing& measured) const {
+    MatvecRing& ring = measured.ring;
+    SINTER_TRY(read_number(value, where, "warps", kTileWarps, ring.warps));
+    if (ring.warps != kFewMatvecWarps && ring.warps != kTileWarps)
+      return mismatch(where + "/warps", fmt::format("{} or {}", kFewMatvecWarps, kTileWarps),
+                      ring.warps);
+    SINTER_TRY(read_number(value, where, "piece_bytes", kMostPieceBytes, ring.piece_bytes));
+    constexpr int64_t kStepBytes = kPieceElements * 2;  // of the smallest elements
+    if (ring.piece_bytes == 0 || ring.piece_bytes % kStepBytes != 0)
+      return mismatch(where + "/piece_bytes", fmt::format("a multiple of {}", kStepBytes),
+                      ring.piece_bytes);
+    SINTER_TRY(read_number(value, where, "stages", kMostMatvecStages, ring.stages));
+    if (ring.stages < kLeastMatvecStages)
+      return mismatch(where + "/stages", fmt::format("at least {}", kLeastMatvecStages),
+                      ring.stages);
+    return read_seconds(value, where, measured.seconds);
+  }
+
+  /// What was measured, if it was.
+  Status read_seconds(const Json& value, const std::string& where, double& out) const {
     if (!value.contains("seconds")) return {};
     const Json& seconds = value["seconds"];
     if (!seconds.is_number() || !(seconds.get<double>() >= 0) ||
         !std::isfinite(seconds.get<double>()))
       return mismatch(where + "/seconds", "a number of at least 0", seconds);
-    choice.seconds = seconds.get<double>();
+    out = seconds.get<double>();
     return {};
   }
 
@@ -112,6 +141,13 @@ std::string GemmRecord::to_json() const {
       item["workspace_bytes"] = choice.workspace_bytes;
     }
     if (choice.seconds != 0) item["seconds"] = choice.seconds;
+  }
+  for (const auto& [key, measured] : rings) {
+    auto& item = json["rings"][key];
+    item["warps"] = measured.ring.warps;
+    item["piece_bytes"] = measured.ring.piece_bytes;
+    item["stages"] = measured.ring.stages;
+    if (measured.seconds != 0) item["seconds"] = measured.seconds;
   }
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }

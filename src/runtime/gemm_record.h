@@ -1,11 +1,14 @@
-// The decision record: which implementation computes each matrix product. Both plans of a
-// comparison load the same record; the promise of the strict mode rests on it.
+// The decision record: which implementation computes each matrix product, and the form in which
+// each matvec's kernel streams its matrix. Both plans of a comparison load the same record; the
+// promise of the strict mode rests on it. Forms of rings change no bits: a matvec that the record
+// lacks has the schedule's.
 #pragma once
 
 #include <array>
 #include <map>
 #include <string>
 
+#include "ir/matvec_ring.h"
 #include "runtime/gemm_problem.h"
 
 namespace sinter {
@@ -40,10 +43,15 @@ struct GemmRecord {
   std::string device;                         // "NVIDIA H200"
   std::string library;                        // "cuBLASLt 130000"
   std::map<std::string, GemmChoice> choices;  // by GemmProblem::key()
+  MatvecRings rings;                          // by MatvecProduct::key()
 
+  bool empty() const {
+    return device.empty() && library.empty() && choices.empty() && rings.empty();
+  }
   /// Sorted by key: equal records have equal text.
   std::string to_json() const;
-  /// Errors name `path` and the JSON pointer. Whether an algorithm is one is the library's to say.
+  /// Errors name `path` and the JSON pointer. Whether an algorithm is one is the library's to say,
+  /// whether a ring fits its product and the device is the emitter's.
   static Result<GemmRecord> parse(const std::string& text, const std::string& path);
 };
 

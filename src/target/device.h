@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/error.h"
+#include "ir/matvec_ring.h"
 
 namespace sinter {
 
@@ -20,6 +20,7 @@ struct DeviceDescription {
   double launch_s = 2.0e-6;            // of one more kernel in a chain
   int64_t most_shared_bytes = 227 * 1024;  // of a block that asks for them at its launch
   double cache_bytes_per_s = 5.5e12;   // second level
+  MatvecRings rings = {};  // forms measured on this very device; others are schedule_matvec's own
 };
 
 /// "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"; others are an error listing them.

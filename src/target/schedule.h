@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "ir/sym_expr.h"
 #include "target/device.h"
@@ -62,6 +63,7 @@ RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int
 struct MatvecConfig {
   int64_t warps = 16;
   int64_t piece = 1024;  // elements
+  int64_t stages = 4;    // the most pieces of a warp in flight
   int64_t shared_bytes = 0;             // the most of a block
   int64_t ring_bytes = 0, token_bytes = 0;  // what it wants: those, and these for each token
   int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory
@@ -71,9 +73,16 @@ struct MatvecConfig {
 /// in flight.
 int64_t matvec_operand_limit(const DeviceDescription& device);
 /// `rows` of `length` elements of `element_bytes`, cut into `splits` parts; rows r, r + rows / units,
-/// ... belong to one block. nullopt: the sums of `tokens` do not fit the device's shared memory.
+/// ... belong to one block. nullopt: the sums of `tokens` do not fit the device's shared memory, or
+/// `ring` (null: the schedule's own choice) does not fit them, the row or the device.
 std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
                                             int64_t element_bytes, int64_t splits, int64_t tokens,
-                                            const DeviceDescription& device);
+                                            const DeviceDescription& device,
+                                            const MatvecRing* ring = nullptr);
+
+/// Forms of a product's ring worth measuring, the schedule's own first; all fit the product without
+/// neighbours. Empty: the device has no rings, or the product does not fit it.
+std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
+                                               const DeviceDescription& device);
 
 }  // namespace sinter

@@ -39,7 +39,19 @@ TEST_CASE("emitted kernels compile") {
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kMatvecGroups[4], dtype, 1024);
     add(kMatvecGroups[0], DType::bf16, 4096);
     add(kMatvecGroups[6], DType::f16, 4096);
+    // Fewer warps, and another depth than the kernels' usual one.
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      const Graph graph = make_group(kMatvecGroups[0], dtype, 4096);
+      for (const Op& op : graph.ops())
+        if (op.kind == OpKind::matvec) {
+          const MatvecProduct product = matvec_product(graph, op, group_symbols());
+          const auto forms = matvec_ring_candidates(product, device);
+          if (!forms.empty()) device.rings[product.key()].ring = forms.back();
+        }
+      add(kMatvecGroups[0], dtype, 4096);
+    }
     add(kSampleGroup, DType::f16, 128256);
+    device.rings.clear();
     device.max_threads_per_block = 64;
     device.registers_per_block = 0;
     add(kRowGroups[0], DType::f32, 4096);

@@ -8,12 +8,16 @@
 namespace sinter {
 namespace {
 
+constexpr const char* kProduct = "bf16[4096, 11008] splits=1 tokens=8";
+
 GemmRecord sample() {
-  GemmRecord record{"NVIDIA H200", "cuBLASLt 130000", {}};
+  GemmRecord record{"NVIDIA H200", "cuBLASLt 130000", {}, {}};
   GemmChoice library{GemmChoice::Kind::cublaslt, {}, kGemmWorkspaceBytes, 0x1.9p-17};
   library.algorithm = {66, 393, 3, 2, 0, 1, 35, 0, 4294967295};
   record.choices["1x3x4096x64 A f16"] = library;
   record.choices["of a/b ~ \"quoted\""] = GemmChoice{};
+  record.rings[kProduct] = {{8, 5120, 3}, 0x1.9p-9};
+  record.rings["f32[2, 8] splits=1 tokens=1"] = {{16, 1024, 4}, 0};
   return record;
 }
 
@@ -25,7 +29,37 @@ TEST_CASE("written and read back, equal to the last bit; the text is canonical")
   CHECK(read->device == record.device);
   CHECK(read->library == record.library);
   CHECK(read->choices == record.choices);
+  CHECK(read->rings == record.rings);
   CHECK(read->to_json() == text);
+}
+
+TEST_CASE("the text of rings; a record without them has no section, and is read") {
+  GemmRecord record = sample();
+  record.choices.clear();
+  CHECK(record.to_json() == R"({
+ "format": 1,
+ "device": "NVIDIA H200",
+ "library": "cuBLASLt 130000",
+ "choices": {},
+ "rings": {
+  "bf16[4096, 11008] splits=1 tokens=8": {
+   "warps": 8,
+   "piece_bytes": 5120,
+   "stages": 3,
+   "seconds": 0.0030517578125
+  },
+  "f32[2, 8] splits=1 tokens=1": {
+   "warps": 16,
+   "piece_bytes": 1024,
+   "stages": 4
+  }
+ }
+}
+)");
+  CHECK_FALSE(record.empty());
+  record.rings.clear();
+  CHECK(record.to_json().find("rings") == std::string::npos);
+  CHECK(GemmRecord::parse(record.to_json(), "r.json")->rings.empty());
 }
 
 TEST_CASE("an empty record") {
@@ -74,6 +108,32 @@ TEST_CASE("hostile records name the place") {
         item + "/workspace_bytes: expected an integer of 0..33554432, got 33554433" + hint);
   CHECK(message(changed("33554432", "-1")) ==
         item + "/workspace_bytes: expected an integer of 0..33554432, got -1" + hint);
+  const std::string ring = std::string("r.json:/rings/") + kProduct;
+  CHECK(message(changed("\"warps\": 8", "\"warps\": 4")) ==
+        ring + "/warps: expected 8 or 16, got 4" + hint);
+  CHECK(message(changed("\"warps\": 8", "\"warps\": 32")) ==
+        ring + "/warps: expected an integer of 0..16, got 32" + hint);
+  CHECK(message(changed("\"warps\": 8", "\"warps\": 8.0")) ==
+        ring + "/warps: expected an integer of 0..16, got 8.0" + hint);
+  CHECK(message(changed("5120", "5000")) ==
+        ring + "/piece_bytes: expected a multiple of 512, got 5000" + hint);
+  CHECK(message(changed("5120", "0")) ==
+        ring + "/piece_bytes: expected a multiple of 512, got 0" + hint);
+  CHECK(message(changed("5120", "16896")) ==
+        ring + "/piece_bytes: expected an integer of 0..16384, got 16896" + hint);
+  CHECK(message(changed("\"stages\": 3,", "\"stages\": 1,")) ==
+        ring + "/stages: expected at least 2, got 1" + hint);
+  CHECK(message(changed("\"stages\": 3,", "\"stages\": 9,")) ==
+        ring + "/stages: expected an integer of 0..8, got 9" + hint);
+  CHECK(message(changed("\"piece_bytes\": 5120", "\"piece\": 5120")) ==
+        ring + ": has no \"piece_bytes\"" + hint);
+  CHECK(message(changed("0.0030517578125", "-1")) ==
+        ring + "/seconds: expected a number of at least 0, got -1" + hint);
+  CHECK(message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": []})") ==
+        "r.json:/rings: expected an object, got []" + hint);
+  CHECK(
+      message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": {"a": 1}})") ==
+      "r.json:/rings/a: expected an object, got 1" + hint);
   const std::string text = sample().to_json();
   const size_t seconds = text.find("\"seconds\": ") + 11;
   const auto with_seconds = [&](std::string_view value) {

@@ -166,7 +166,8 @@ TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp
                              .element_bytes = static_cast<int>(bytes),
                              .piece = static_cast<int>(config->piece),
                              .tiles = tokens > 1 && bytes == 2,
-                             .ring = true});
+                             .ring = true,
+                             .stages = static_cast<int>(config->stages)});
           const int64_t wanted =
               std::min(config->shared_bytes, config->ring_bytes + tokens * config->token_bytes);
           const int stages =
@@ -194,6 +195,68 @@ TEST_CASE("units whose sums do not fit have no matvec") {
   CHECK(schedule_matvec(128, 64, 8192, 2, 16, 8, device).has_value());
   CHECK_FALSE(schedule_matvec(128, 128, 8192, 2, 16, 8, device).has_value());
   CHECK(schedule_matvec(128, 128, 8192, 2, 16, 1, device).has_value());
+}
+
+const MatvecProduct kProducts[] = {
+    {DType::f16, 12288, 4096, 1, 8}, {DType::bf16, 4096, 11008, 1, 8},
+    {DType::f16, 2560, 10240, 8, 8}, {DType::bf16, 128256, 2048, 1, 8},
+    {DType::f32, 4096, 4096, 16, 1}, {DType::f32, 64, 64, 1, 8}};
+
+std::optional<MatvecConfig> schedule_with(const MatvecProduct& p, const MatvecRing* ring,
+                                          const DeviceDescription& device) {
+  return schedule_matvec(p.rows, 1, p.length, size_bytes(p.dtype), p.splits, p.tokens, device,
+                         ring);
+}
+
+TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of them fit") {
+  const DeviceDescription device = *find_device("sm_90a");
+  for (const MatvecProduct& product : kProducts) {
+    CAPTURE(product.key());
+    const std::vector<MatvecRing> forms = matvec_ring_candidates(product, device);
+    REQUIRE(forms.size() > 1);
+    const auto usual = schedule_with(product, nullptr, device);
+    const auto named = schedule_with(product, &forms[0], device);
+    REQUIRE(named.has_value());
+    CHECK(named->warps == usual->warps);
+    CHECK(named->piece == usual->piece);
+    CHECK(named->stages == usual->stages);
+    CHECK(named->ring_bytes == usual->ring_bytes);
+    CHECK(named->token_bytes == usual->token_bytes);
+    for (size_t i = 0; i < forms.size(); ++i) {
+      CAPTURE(i);
+      const auto config = schedule_with(product, &forms[i], device);
+      REQUIRE(config.has_value());
+      CHECK(config->warps >= product.splits);
+      CHECK(config->piece * size_bytes(product.dtype) == forms[i].piece_bytes);
+      // Never so little that two blocks of a launch stand side by side.
+      CHECK(2 * (config->ring_bytes + config->token_bytes) > device.most_shared_bytes);
+      for (size_t j = 0; j < i; ++j) CHECK_FALSE(forms[i] == forms[j]);
+    }
+  }
+  CHECK(matvec_ring_candidates(kProducts[0], *find_device("sm_80")).empty());
+}
+
+TEST_CASE("a form that the row, the warps, the memory or the device have no room for is none") {
+  const DeviceDescription device = *find_device("sm_90a");
+  const auto fits = [&](const MatvecProduct& product, MatvecRing ring,
+                        const char* arch = "sm_90a") {
+    return schedule_with(product, &ring, *find_device(arch)).has_value();
+  };
+  const MatvecProduct whole{DType::bf16, 4096, 4096, 1, 8}, parts{DType::bf16, 4096, 4096, 16, 8};
+  CHECK(fits(whole, {16, 2048, 6}));
+  CHECK(fits(whole, {8, 8192, 2}));
+  CHECK_FALSE(fits(whole, {16, 2048, 7}));  // 224 KiB
+  CHECK_FALSE(fits(whole, {16, 2048, 9}));
+  CHECK_FALSE(fits(whole, {16, 2048, 1}));
+  CHECK_FALSE(fits(whole, {4, 2048, 4}));
+  CHECK_FALSE(fits(whole, {32, 2048, 4}));
+  CHECK_FALSE(fits(whole, {16, 1000, 4}));  // no whole steps of a warp
+  CHECK_FALSE(fits(whole, {8, 8704, 2}));   // longer than a row
+  CHECK(fits(parts, {16, 512, 4}));
+  CHECK_FALSE(fits(parts, {16, 1024, 4}));                           // longer than a part
+  CHECK_FALSE(fits(parts, {8, 512, 4}));                             // fewer warps than parts
+  CHECK_FALSE(fits({DType::f32, 4096, 4096, 1, 8}, {16, 2560, 4}));  // half a step of f32
+  CHECK_FALSE(fits(whole, {16, 2048, 4}, "sm_80"));
 }
 
 }  // namespace sinter

@@ -36,11 +36,21 @@ namespace sinter {
 //   kTokens             the most tokens
 //   kPiece              elements of a copy, a multiple of 256
 //   kBlocks             of the grid, at most one for each class
-//   kWarps              of a block
+//   kWarps              of a block: kTileWarps or a half of them
+//   kStages             the most pieces of a warp in flight; kMatvecStages where it is not said
 //   kOperandBytes       of shared memory, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
 
 constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at once
+
+template <typename Config, typename = int>
+struct MatvecStages {
+  static constexpr int value = kMatvecStages;
+};
+template <typename Config>
+struct MatvecStages<Config, decltype(Config::kStages + 0)> {
+  static constexpr int value = Config::kStages;
+};
 
 template <typename Config>
 class Matvec {
@@ -49,6 +59,8 @@ class Matvec {
   static constexpr int kChunks = Config::kLength / 8;
   static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
+  static constexpr int kStages = MatvecStages<Config>::value;
+  static constexpr int kShares = kTileWarps / Config::kWarps;  // of a tile, that a warp takes
   static constexpr bool kRing =
 #ifdef SINTER_BULK_COPIES
       true;
@@ -90,7 +102,7 @@ class Matvec {
     const MatvecLayout layout = matvec_layout(
         {Config::kWarps, rows_, Config::kSplits, tokens,
          shared_operand(rounded(tokens)) ? Config::kLength * static_cast<int>(sizeof(T)) : 0,
-         static_cast<int>(sizeof(T)), Config::kPiece, tiles_, kRing});
+         static_cast<int>(sizeof(T)), Config::kPiece, tiles_, kRing, kStages});
     together_ = layout.together;
     piece_ = layout.piece;
     parts_ = layout.parts;
@@ -103,7 +115,7 @@ class Matvec {
     asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
     stages_ = layout.stages(bytes, Config::kWarps);
     ring_ = memory + layout.rings + warp_ * stages_ * slot_;
-    barriers_ = address(memory) + 8 * warp_ * kMatvecStages;
+    barriers_ = address(memory) + 8 * warp_ * kStages;
     next_.piece = tiles_ ? warp_ : 0;
 #endif
   }
@@ -202,7 +214,11 @@ class Matvec {
   SINTER_DEVICE void issue_tile() {
     while (next_.piece * kTilePiece >= Config::kLength && next_.first < rows_) {
       next_.piece = warp_;
-      next_.first += kTileRows;
+      if constexpr (kShares > 1) {
+        next_.row = (next_.row + 1) % kShares;
+        next_.piece += next_.row * Config::kWarps;
+      }
+      if (kShares == 1 || next_.row == 0) next_.first += kTileRows;
       if (warp_ * kTilePiece >= Config::kLength) return;  // no piece is this warp's
     }
     if (next_.first >= rows_) return;
@@ -217,9 +233,10 @@ class Matvec {
            matrix_ + row * Config::kLength + next_.piece * kTilePiece, bytes, next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
-    next_.piece += Config::kWarps;
+    next_.piece += kTileWarps;
   }
-  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn.
+  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn. Of a tile
+  // `row` is the warp's share.
   struct Cursor {
     int first = 0, row = 0, piece = 0;
   };
@@ -361,49 +378,54 @@ class Matvec {
     const int row = lane_ / 4, q = lane_ % 4;
     const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * Config::kLength;
     for (int first = 0, tile = 0; first < rows_; first += kTileRows, tile ^= 1) {
-      float sums[2][4] = {};
-      for (int begin = warp_ * kTilePiece; begin < Config::kLength;
-           begin += Config::kWarps * kTilePiece) {
-        const int left = Config::kLength - begin, length = left < kTilePiece ? left : kTilePiece;
+#pragma unroll
+      for (int turn = 0; turn < kShares; ++turn) {
+        const int share = warp_ + turn * Config::kWarps;
+        float sums[2][4] = {};
+        for (int begin = share * kTilePiece; begin < Config::kLength;
+             begin += kTileWarps * kTilePiece) {
+          const int left = Config::kLength - begin, length = left < kTilePiece ? left : kTilePiece;
 #ifdef SINTER_BULK_COPIES
-        const T* piece = wait();
-        const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
+          const T* piece = wait();
+          const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
 #else
-        const auto at = [&](int r) {
-          const int own = first + r < rows_ ? first + r : rows_ - 1;
-          return matrix_ + static_cast<long long>(row_of_block(own)) * Config::kLength + begin;
-        };
-        const T *upper = at(row), *lower = at(row + 8);
+          const auto at = [&](int r) {
+            const int own = first + r < rows_ ? first + r : rows_ - 1;
+            return matrix_ + static_cast<long long>(row_of_block(own)) * Config::kLength + begin;
+          };
+          const T *upper = at(row), *lower = at(row + 8);
 #endif
 #pragma unroll 4
-        for (int i = 8 * q; i - 8 * q < length; i += 32) {
-          const uint4 a = words(upper, i, length), b = words(lower, i, length);
-          const uint4 c = words(x + begin, i, length);
-          multiply_tile(sums[0], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
-          multiply_tile(sums[1], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
-        }
+          for (int i = 8 * q; i - 8 * q < length; i += 32) {
+            const uint4 a = words(upper, i, length), b = words(lower, i, length);
+            const uint4 c = words(x + begin, i, length);
+            multiply_tile(sums[0], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
+            multiply_tile(sums[1], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
+          }
 #ifdef SINTER_BULK_COPIES
-        __syncwarp();
-        issue_tile();
+          __syncwarp();
+          issue_tile();
 #endif
-      }
-      // Rows `row` and `row` + 8, tokens 2q and 2q + 1.
-      const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
-      if (2 * q < columns) {
-        float* own = tile_sums_ + (tile * Config::kWarps + warp_) * size + row * columns + 2 * q;
-        own[0] = math::add(sums[0][0], sums[1][0]);
-        own[1] = math::add(sums[0][1], sums[1][1]);
-        own[8 * columns] = math::add(sums[0][2], sums[1][2]);
-        own[8 * columns + 1] = math::add(sums[0][3], sums[1][3]);
+        }
+        // Rows `row` and `row` + 8, tokens 2q and 2q + 1.
+        const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
+        if (2 * q < columns) {
+          float* own = tile_sums_ + (tile * kTileWarps + share) * size + row * columns + 2 * q;
+          own[0] = math::add(sums[0][0], sums[1][0]);
+          own[1] = math::add(sums[0][1], sums[1][1]);
+          own[8 * columns] = math::add(sums[0][2], sums[1][2]);
+          own[8 * columns + 1] = math::add(sums[0][3], sums[1][3]);
+        }
       }
       __syncthreads();  // the other half of tile_sums_ is free when all are here
+      const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
       for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kTileTokens;
            i += 32 * Config::kWarps) {
         const int r = i / kTileTokens, t = i % kTileTokens;
         if (first + r >= rows_ || t >= tokens_) continue;
-        const float* of_warps = tile_sums_ + tile * Config::kWarps * size + r * columns + t;
+        const float* of_warps = tile_sums_ + tile * kTileWarps * size + r * columns + t;
         float sum = of_warps[0];
-        for (int w = 1; w < Config::kWarps; ++w) sum = math::add(sum, of_warps[w * size]);
+        for (int w = 1; w < kTileWarps; ++w) sum = math::add(sum, of_warps[w * size]);
         sums_[t * rows_ + sum_of_row(first + r)] = sum;
       }
     }
