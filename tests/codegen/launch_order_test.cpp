@@ -1,0 +1,188 @@
+// Which kernels of a plan hold the next one and what they read before they wait: of samples' decode
+// entries in full (SINTER_BLESS=1 rewrites the expectation), and small modules for each rule.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "driver/compile.h"
+#include "frontends/build_model.h"
+#include "frontends/load_model.h"
+#include "ir/text.h"
+#include "passes/text_test.h"
+
+namespace sinter::test {
+namespace {
+
+/// A line a step: its values, then how its kernel overlaps its neighbours.
+std::string order_text(const Program& program) {
+  const EntryPlan& entry = program.entries[0];
+  std::string text;
+  for (const Step& step : entry.steps) {
+    text += fmt::format("{}:", fmt::join(step.values, " "));
+    if (const auto* run = std::get_if<KernelStep>(&step.run)) {
+      const Overlap& overlap = program.kernels[run->kernel].overlap;
+      const auto list = [&](std::string_view role, llvm::ArrayRef<uint32_t> inputs) {
+        if (inputs.empty()) return;
+        text += fmt::format(", {}", role);
+        for (uint32_t k : inputs) text += ' ' + entry.buffers[run->inputs[k]].value;
+      };
+      text += overlap.waits ? " waits" : " alone";
+      if (overlap.holds_next) text += ", holds";
+      list("early", overlap.early_inputs);
+      list("caches", overlap.early_caches);
+    } else {
+      text += " call";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string order_of(const Module& module, const std::string& entry,
+                     Numerics numerics = Numerics::strict) {
+  auto frozen = freeze(module, {entry});
+  if (!frozen) FAIL(frozen.error().message());
+  CompileOptions options;
+  options.fusion.numerics = numerics;
+  const auto compiled = compile(std::move(*frozen), options);
+  if (!compiled) FAIL(compiled.error().message());
+  return order_text(*compiled->program);
+}
+
+/// Three layers: the first, the last and one between.
+Module sample(const std::string& name) {
+  auto loaded = load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name));
+  if (!loaded) FAIL(loaded.error().message());
+  ModelSpec spec = *loaded->spec;
+  spec.layers = 3;
+  auto module = build_model(spec, {WeightMap::identity(), {}}, nullptr, spec.name);
+  if (!module) FAIL(module.error().message());
+  return std::move(*module);
+}
+
+TEST_CASE("decode entries of samples") {
+  std::string text;
+  for (const char* name : {"pythia-2.8b.json", "llama-3.2-1b.json"})
+    for (Numerics numerics : {Numerics::strict, Numerics::fast})
+      text += fmt::format("{}{}, {}\n{}", text.empty() ? "" : "\n", name, to_string(numerics),
+                          order_of(sample(name), "decode", numerics));
+  const std::string path = SINTER_TESTS_DIR "/codegen/launch_order.txt";
+  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
+  std::stringstream wanted;
+  wanted << std::ifstream(path).rdbuf();
+  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
+                "SINTER_BLESS=1 ctest -R launch_order accepts the lines marked +");
+}
+
+std::string order_of(const std::string& text) {
+  auto module = parse_module(text, "case");
+  if (!module) FAIL(module.error().message());
+  return order_of(*module, module->entries[0].name);
+}
+
+/// %q: a norm and a product, behind what `ahead` computes.
+std::string norm_and_product(const std::string& ahead, const std::string& results,
+                             const std::string& norm_of = "x") {
+  return order_of(fmt::format(R"(
+module @m {{
+  symbol M in [0, 8]
+  symbol N in [1, 8]
+  symbol T in [1, 512]
+  weight %n : f16[256] = file {{tensor = "n"}}
+  weight %u : f16[256, 256] = file {{tensor = "u"}}
+  weight %w : f16[512, 256] = file {{tensor = "w"}}
+  entry @f(%x: f16[N, 256], %y: f16[N, 256], %a: f16[M, 8], %t: f16[T, 256]) -> ({1}, %q) {{
+{0}
+    %h = rms_norm %{2}, %n {{eps = 0x1p-20}} : f16[N, 256]
+    %q = linear %h, %w : f16[N, 512]
+  }}
+}})",
+                              ahead, results, norm_of));
+}
+
+TEST_CASE("a product's operand is made early behind a kernel that holds") {
+  CHECK(norm_and_product("    %b = exp %y : f16[N, 256]", "%b") ==
+        "b: waits, holds\n"
+        "h q: waits, early x n w\n");
+  CHECK(norm_and_product("    %v = exp %y : f16[N, 256]\n    %b = linear %v, %u : f16[N, 256]",
+                         "%b") ==
+        "v b: waits, holds\n"
+        "h q: waits, early x n w\n");
+}
+
+TEST_CASE("no kernel holds that may have nothing to do") {
+  CHECK(norm_and_product("    %b = exp %a : f16[M, 8]", "%b") ==
+        "b: waits\n"
+        "h q: waits\n");
+  CHECK(norm_and_product("    %c = exp %y : f16[N, 256]\n    %b = exp %a : f16[M, 8]", "%c, %b") ==
+        "c: waits, holds\n"
+        "b: waits\n"
+        "h q: waits, early x n w\n");
+}
+
+TEST_CASE("a product of the library holds nothing") {
+  CHECK(norm_and_product("    %b = linear %t, %u : f16[T, 256]", "%b") ==
+        "b: call\n"
+        "h q: waits\n");
+}
+
+TEST_CASE("a kernel directly behind the writer of its operand reads nothing early") {
+  CHECK(norm_and_product("    %b = exp %y : f16[N, 256]\n    %s = linear %x, %u : f16[N, 256]",
+                         "%b, %s", "s") ==
+        "b: waits, holds\n"
+        "s: waits, early x u\n"
+        "h q: waits\n");
+}
+
+TEST_CASE("a front that leaves is made after the wait") {
+  const std::string ahead = "    %b = exp %y : f16[N, 256]\n    %s = add %x, %x : f16[N, 256]";
+  CHECK(norm_and_product(ahead, "%b, %s", "s") ==
+        "b: waits\n"
+        "s h q: waits\n");
+  CHECK(norm_and_product(ahead, "%b", "s") ==
+        "b: waits, holds\n"
+        "s h q: waits, early x n w\n");
+}
+
+/// Attention of keys that were appended at `slots`.
+std::string attention(const std::string& slots, const std::string& between = "") {
+  return order_of(fmt::format(R"(
+module @m {{
+  symbol N in [1, 8]
+  symbol R in [8, 64] step 8
+  state %keys : f16[R, 32]
+  state %values : f16[R, 32]
+  entry @f(%q: f16[N, 64], %k: f16[N, 32], %first: i32[N], %last: i32[N], %slots: i32[N]) -> (%b, {1}%o) {{
+    %b = exp %q : f16[N, 64]
+    %keys1 = kv_append %keys, %k, %{0} : f16[R, 32]
+    %values1 = kv_append %values, %k, %{0} : f16[R, 32]
+{2}    %o = attention %q, %keys1, %values1, %first, %last {{heads = 4, kv_heads = 2, scale = 0.25}} : f16[N, 64]
+  }}
+}})",
+                              slots, between.empty() ? "" : "%c, ", between));
+}
+
+TEST_CASE("attention reads early the rows of a cache that were there before the call") {
+  CHECK(attention("last") ==
+        "b: waits, holds\n"
+        "keys1 values1: waits\n"
+        "o: waits, early first last, caches keys1 values1\n");
+}
+
+TEST_CASE("rows appended at other slots than attention's have to be complete") {
+  CHECK(attention("slots") ==
+        "b: waits\n"
+        "keys1 values1: waits\n"
+        "o: waits\n");
+  // The lookup stands between the append and the attention.
+  CHECK(attention("slots", "    %c = embedding %keys1, %slots : f16[N, 32]\n") ==
+        "b: waits\n"
+        "keys1 values1: waits\n"
+        "c: waits, holds\n"
+        "o: waits, early first last, caches keys1 values1\n");
+}
+
+}  // namespace
+}  // namespace sinter::test
