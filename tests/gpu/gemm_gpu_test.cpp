@@ -269,7 +269,7 @@ TEST_CASE("a frozen record gives the same bits, and nothing that it does not hol
 TEST_CASE("a record of another device or library is refused with both names") {
   const GemmRecord own = make_gemm(GemmPolicy::first)->record();
   for (GemmRecord other :
-       {GemmRecord{"Some GPU", own.library, {}}, GemmRecord{own.device, "cuBLASLt 1", {}}}) {
+       {GemmRecord{"Some GPU", own.library, {}, {}}, GemmRecord{own.device, "cuBLASLt 1", {}, {}}}) {
     const auto gemm = CudaGemm::create(device(), kernel_library(), other, GemmPolicy::first);
     REQUIRE(!gemm);
     CHECK(gemm.error().what.find(other.device + " with " + other.library) != std::string::npos);
