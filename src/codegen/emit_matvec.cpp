@@ -40,11 +40,6 @@ class MatvecKernel {
     for (uint32_t i = 0; i < group.size(); ++i)
       if (op_class(group.ops()[i]) == OpClass::anchor) anchor_ = {i};
     in_front_ = matvec_front(group, anchor_);
-    // A value of the front that leaves may be rounded for its store alone. An operand that stands
-    // in memory has no front: what reads it as well stands behind.
-    for (uint32_t i = 0; i < group.size() && !direct(); ++i)
-      if (const Op& op = group.ops()[i]; op.kind == OpKind::cast && in_front_[op.operands[0].index])
-        in_front_[i] = true;
   }
 
   Result<KernelBody> emit() {

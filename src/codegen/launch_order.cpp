@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/contraction.h"
+
 namespace sinter {
 namespace {
 
@@ -77,7 +79,7 @@ class LaunchOrder {
   }
 
   /// The step after which all of a cache is complete but the rows of the call's tokens, whose
-  /// numbers are `last`.
+  /// numbers are all that `last` holds.
   int64_t writer_of_rows(ValueId cache, ValueId last) const {
     while (graph_[cache].kind == OpKind::kv_append &&
            root_of(graph_, graph_[cache].operands[2]) == last)
@@ -86,18 +88,33 @@ class LaunchOrder {
   }
 
   Wish of_attention(const ExtractedGroup& step, const Op& op) const {
-    llvm::SmallVector<uint32_t, 5> inputs;  // of q, keys, values, first, last
-    for (ValueId operand : op.operands)
-      inputs.push_back(static_cast<uint32_t>(
-          llvm::find(step.graph.inputs, root_of(step.graph, operand)) - step.graph.inputs.begin()));
+    const Graph& group = step.graph;
     Wish wish;
-    wish.overlap.early_inputs = {inputs[3], inputs[4]};
-    wish.overlap.early_caches = {inputs[1], inputs[2]};
-    const ValueId last = step.inputs[inputs[4]];
-    for (uint32_t k : wish.overlap.early_inputs)
-      wish.last_writer = std::max(wish.last_writer, made_by_[step.inputs[k].index]);
-    for (uint32_t k : wish.overlap.early_caches)
-      wish.last_writer = std::max(wish.last_writer, writer_of_rows(step.inputs[k], last));
+    const auto add = [&](std::vector<uint32_t>& list, uint32_t input, int64_t writer) {
+      if (!llvm::is_contained(list, input)) list.push_back(input);
+      wish.last_writer = std::max(wish.last_writer, writer);
+    };
+    const ValueId last = root_of(group, op.operands[4]);
+    const bool last_is_whole =
+        volume(group[op.operands[4]].type.dims) == volume(group[last].type.dims);
+    const auto input_of = [&](ValueId id) {
+      return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) -
+                                   group.inputs.begin());
+    };
+    for (ValueId operand : {op.operands[3], op.operands[4]}) {
+      const uint32_t k = input_of(operand);
+      add(wish.overlap.early_inputs, k, made_by_[step.inputs[k].index]);
+    }
+    for (ValueId operand : {op.operands[1], op.operands[2]}) {
+      const uint32_t k = input_of(operand);
+      const ValueId cache = step.inputs[k];
+      if (graph_[cache].kind == OpKind::kv_append || graph_[cache].kind == OpKind::state)
+        add(wish.overlap.early_caches, k,
+            last_is_whole ? writer_of_rows(cache, step.inputs[input_of(last)])
+                          : made_by_[cache.index]);
+      else
+        add(wish.overlap.early_inputs, k, made_by_[cache.index]);
+    }
     return wish;
   }
 
@@ -151,11 +168,19 @@ bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
 }
 
 std::vector<bool> matvec_front(const Graph& group, ValueId anchor) {
+  const ValueId operand = group[anchor].operands[0];
   std::vector<bool> front(group.size(), false);
-  front[group[anchor].operands[0].index] = true;
+  front[operand.index] = true;
   for (uint32_t i = anchor.index; i-- > 0;)
     if (front[i])
-      for (ValueId operand : group.ops()[i].operands) front[operand.index] = true;
+      for (ValueId id : group.ops()[i].operands) front[id.index] = true;
+  // An operand that stands in memory has no front: what reads it as well stands behind.
+  if (group[root_of(group, operand)].kind == OpKind::input && is_dense(group, operand))
+    return front;
+  // A value of the front that leaves may be rounded for its store alone.
+  for (uint32_t i = 0; i < group.size(); ++i)
+    if (const Op& op = group.ops()[i]; op.kind == OpKind::cast && front[op.operands[0].index])
+      front[i] = true;
   return front;
 }
 

@@ -14,7 +14,7 @@ namespace sinter {
 bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols);
 
 /// The values of a group that are computed for its matvec's operand, the operand and what it is
-/// computed from among them; by value.
+/// computed from among them, and their roundings to be stored; by value.
 std::vector<bool> matvec_front(const Graph& group, ValueId anchor);
 
 /// One for each step of an entry, in order; `steps`: what was extracted from its graph for a

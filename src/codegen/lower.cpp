@@ -1,5 +1,6 @@
 #include "codegen/lower.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
 #include "codegen/arena.h"
@@ -14,6 +15,10 @@
 
 namespace sinter {
 namespace {
+
+void keep_common(std::vector<uint32_t>& list, llvm::ArrayRef<uint32_t> other) {
+  llvm::erase_if(list, [&](uint32_t input) { return !llvm::is_contained(other, input); });
+}
 
 /// Kernels of all entries; equal groups share one.
 class KernelTable {
@@ -32,10 +37,16 @@ class KernelTable {
     SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap));
     at->second = static_cast<uint32_t>(program_.kernels.size());
     // Different groups may still decompose into the same kernel.
-    for (uint32_t i = 0; i < program_.kernels.size(); ++i)
-      if (program_.kernels[i].name == kernel.name && program_.kernels[i].source == kernel.source &&
-          print_graph(program_.kernels[i].group, program_.symbols) == print_graph(kernel.group, program_.symbols))
-        at->second = i;
+    for (uint32_t i = 0; i < program_.kernels.size(); ++i) {
+      Kernel& known = program_.kernels[i];
+      if (known.name != kernel.name || known.source != kernel.source ||
+          print_graph(known.group, program_.symbols) != print_graph(kernel.group, program_.symbols))
+        continue;
+      at->second = i;
+      // The same text reads no more early than each of them says.
+      keep_common(known.overlap.early_inputs, kernel.overlap.early_inputs);
+      keep_common(known.overlap.early_caches, kernel.overlap.early_caches);
+    }
     if (at->second == program_.kernels.size()) program_.kernels.push_back(std::move(kernel));
     return at->second;
   }

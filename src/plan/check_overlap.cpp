@@ -62,8 +62,10 @@ class EarlyReads {
       const Kernel& kernel = program_.kernels[run->kernel];
       for (uint32_t input : kernel.overlap.early_inputs)
         SINTER_TRY(complete(run->inputs[input], writer(run->inputs[input])));
-      for (uint32_t input : kernel.overlap.early_caches)
+      for (uint32_t input : kernel.overlap.early_caches) {
+        SINTER_TRY(is_state(run->inputs[input]));
         SINTER_TRY(complete(run->inputs[input], writer_of_rows(*run, kernel, input)));
+      }
       if (kernel.overlap.holds_next && is_always_launched(kernel.launch, program_.symbols))
         last_hold_ = now();
       note_writes(*run, kernel);
@@ -105,12 +107,18 @@ class EarlyReads {
   /// they were appended.
   int64_t writer_of_rows(const KernelStep& run, const Kernel& kernel, uint32_t input) const {
     const Buffer& buffer = entry_.buffers[run.inputs[input]];
-    if (buffer.place != Buffer::Place::state) return writer(run.inputs[input]);
     const CacheReader reader = *cache_reader(kernel.group, input);
     for (const Append& append : llvm::reverse(appends_[buffer.index]))
       if (!reader.last_is_whole || append.slots != int64_t{run.inputs[*reader.last]})
         return append.step;
     return -1;
+  }
+
+  Status is_state(uint32_t id) const {
+    if (entry_.buffers[id].place == Buffer::Place::state) return {};
+    return violation(fmt::format("reads rows of %{} before it waits, which is no state",
+                                 printable(entry_.buffers[id].value)),
+                     place(entry_, step_));
   }
 
   Status complete(uint32_t id, int64_t writer) const {
@@ -143,10 +151,14 @@ Status check_overlap(const Kernel& kernel) {
   if (!overlap.waits && overlap.reads_early())
     return bad("reads inputs before it waits, but does not wait");
   const size_t count = kernel.group.inputs.size();
+  std::vector<bool> listed(count, false);
   for (const auto* list : {&overlap.early_inputs, &overlap.early_caches})
-    for (uint32_t input : *list)
+    for (uint32_t input : *list) {
       if (input >= count)
         return bad(fmt::format("reads input {} of {} before it waits", input, count));
+      if (listed[input]) return bad(fmt::format("lists input {} twice", input));
+      listed[input] = true;
+    }
   for (uint32_t input : overlap.early_caches) {
     const std::string name = printable(kernel.group[kernel.group.inputs[input]].name);
     const auto reader = cache_reader(kernel.group, input);

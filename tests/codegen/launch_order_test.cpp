@@ -184,5 +184,94 @@ TEST_CASE("rows appended at other slots than attention's have to be complete") {
         "o: waits, early first last, caches keys1 values1\n");
 }
 
+TEST_CASE("a rounding of the front that leaves is stored after the wait") {
+  auto module = parse_module(R"(
+module @m {
+  symbol N in [1, 8]
+  weight %n : f16[256] = file {tensor = "n"}
+  weight %w : f16[512, 256] = file {tensor = "w"}
+  entry @f(%x: f16[N, 256], %y: f16[N, 256]) -> (%b, %s, %q) {
+    %b = exp %y : f16[N, 256]
+    %s = add %x, %y : f16[N, 256]
+    %h = rms_norm %s, %n {eps = 0x1p-20} : f16[N, 256]
+    %q = linear %h, %w : f16[N, 512]
+  }
+})",
+                             "case");
+  REQUIRE(module.has_value());
+  CHECK(order_of(*module, "f", Numerics::fast) ==
+        "b: waits\n"
+        "s h q: waits\n");
+}
+
+TEST_CASE("rows of which the attention knows a part have to be complete") {
+  CHECK(order_of(R"(
+module @m {
+  symbol R in [8, 64] step 8
+  state %keys : f16[R, 32]
+  state %values : f16[R, 32]
+  entry @f(%q: f16[4, 64], %k: f16[8, 32], %first: i32[4], %slots: i32[8]) -> (%b, %o) {
+    %b = exp %q : f16[4, 64]
+    %keys1 = kv_append %keys, %k, %slots : f16[R, 32]
+    %values1 = kv_append %values, %k, %slots : f16[R, 32]
+    %last = slice %slots {axis = 0, begin = 0, size = 4} : i32[4]
+    %o = attention %q, %keys1, %values1, %first, %last {heads = 4, kv_heads = 2, scale = 0.25} : f16[4, 64]
+  }
+})") == "b: waits\n"
+        "keys1 values1: waits\n"
+        "o: waits\n");
+}
+
+TEST_CASE("what an attention reads twice stands once in its lists") {
+  CHECK(order_of(R"(
+module @m {
+  symbol N in [1, 8]
+  symbol R in [8, 64] step 8
+  state %keys : f16[R, 32]
+  entry @f(%q: f16[N, 64], %k: f16[N, 32], %slots: i32[N]) -> (%b, %o) {
+    %b = exp %q : f16[N, 64]
+    %keys1 = kv_append %keys, %k, %slots : f16[R, 32]
+    %o = attention %q, %keys1, %keys1, %slots, %slots {heads = 4, kv_heads = 2, scale = 0.25} : f16[N, 64]
+  }
+})") == "b: waits, holds\n"
+        "keys1: waits\n"
+        "o: waits, early slots, caches keys1\n");
+}
+
+TEST_CASE("keys that are no state are inputs like others") {
+  CHECK(order_of(R"(
+module @m {
+  symbol N in [1, 8]
+  entry @f(%q: f16[N, 64], %k: f16[N, 32], %first: i32[N], %last: i32[N]) -> (%b, %o) {
+    %b = exp %q : f16[N, 64]
+    %o = attention %q, %k, %k, %first, %last {heads = 4, kv_heads = 2, scale = 0.25} : f16[N, 64]
+  }
+})") == "b: waits, holds\n"
+        "o: waits, early first last k\n");
+}
+
+TEST_CASE("steps that share a kernel's text read early what all of them may") {
+  const std::string branch = R"(
+    %y{0} = linear %{1}, %v{0} : f16[N, 512]
+    %u{0} = slice %y{0} {{axis = 1, begin = 0, size = 128}} : f16[N, 128]
+    %t{0} = slice %y{0} {{axis = 1, begin = 128, size = 384}} : f16[N, 384]
+    %p{0} = add %u{0}, %{2} : f16[N, 128]
+    %q{0} = exp %t{0} : f16[N, 384])";
+  CHECK(order_of(fmt::format(R"(
+module @m {{
+  symbol N in [1, 8]
+  weight %v1 : f16[512, 256] = file {{tensor = "v1"}}
+  weight %v2 : f16[512, 256] = file {{tensor = "v2"}}
+  entry @f(%x1: f16[N, 256], %x2: f16[N, 256], %z: f16[N, 128]) -> (%e, %p1, %q1, %p2, %q2) {{
+    %e = exp %x1 : f16[N, 256]{}{}
+  }}
+}})",
+                             fmt::format(fmt::runtime(branch), 1, "x1", "z"),
+                             fmt::format(fmt::runtime(branch), 2, "x2", "p1"))) ==
+        "e: waits, holds\n"
+        "y1 p1 q1: waits, early x1\n"
+        "y2 p2 q2: waits, early x2\n");
+}
+
 }  // namespace
 }  // namespace sinter::test

@@ -150,7 +150,7 @@ TEST_CASE("caches") {
   SUBCASE("all rows") {
     expect_violation(
         [](Program& p) {
-          attend(p).early_inputs = {0, 1, 3, 4};
+          attend(p) = {true, false, {0, 1, 3, 4}, {2}};
         },
         {"reads %k1 before it waits, while step 1 may still write it"});
   }
@@ -180,8 +180,26 @@ TEST_CASE("caches") {
   SUBCASE("read by no attention") {
     expect_violation([](Program& p) { add(p).early_caches = {0}; },
                      {"kernel add", "reads rows of %in0 before it waits", "no attention's cache"});
-    expect_violation([](Program& p) { attend(p).early_caches = {0}; },
-                     {"kernel attend", "reads rows of %in0", "no attention's cache"});
+    expect_violation(
+        [](Program& p) {
+          attend(p) = {true, false, {3, 4}, {0}};
+        },
+        {"kernel attend", "reads rows of %in0", "no attention's cache"});
+  }
+  SUBCASE("keys that are no state") {
+    expect_violation(
+        [](Program& p) {
+          Buffer& k1 = p.entries[0].buffers[step(p, 2).inputs[1]];
+          Buffer copy = k1;
+          copy.value = "copy";
+          copy.place = Buffer::Place::input;
+          copy.index = static_cast<uint32_t>(p.entries[0].inputs.size());
+          const auto id = static_cast<uint32_t>(p.entries[0].buffers.size());
+          step(p, 2).inputs[1] = id;
+          p.entries[0].inputs.push_back(id);
+          p.entries[0].buffers.push_back(std::move(copy));
+        },
+        {"step 2 (%o)", "reads rows of %copy before it waits, which is no state"});
   }
   SUBCASE("rows that are not known yet") {
     for (uint32_t known : {3, 4})
@@ -220,6 +238,23 @@ TEST_CASE("what a kernel says of itself") {
           attend(p).early_caches = {1, UINT32_MAX};
         },
         {"kernel attend", "reads input 4294967295 of 5 before it waits"});
+  }
+  SUBCASE("an input that is listed twice") {
+    expect_violation(
+        [](Program& p) {
+          add(p).early_inputs = {1, 1};
+        },
+        {"kernel add", "lists input 1 twice"});
+    expect_violation(
+        [](Program& p) {
+          attend(p).early_caches = {2, 1, 2};
+        },
+        {"kernel attend", "lists input 2 twice"});
+    expect_violation(
+        [](Program& p) {
+          attend(p).early_inputs = {1, 3, 4};
+        },
+        {"kernel attend", "lists input 1 twice"});
   }
   SUBCASE("an input that the kernel writes") {
     expect_violation([](Program& p) { step(p, 3).outputs[0] = step(p, 3).inputs[1]; },

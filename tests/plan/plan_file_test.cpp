@@ -142,7 +142,9 @@ TEST_CASE("how kernels overlap: what the reader refuses") {
   }
   SUBCASE("what is not safe") {
     refused("\"waits\": true", "\"waits\": false", {"kernel attend", "does not wait"});
-    refused("[0, 3, 4]", "[0, 1, 3, 4]", {"step 2 (%o)", "reads %k1 before it waits"});
+    refused("[0, 3, 4], \"early_caches\": [1, 2]", "[0, 1, 3, 4], \"early_caches\": [2]",
+            {"step 2 (%o)", "reads %k1 before it waits"});
+    refused("[1, 2]", "[1, 1]", {"kernel attend", "lists input 1 twice"});
   }
 }
 
