@@ -66,6 +66,7 @@ class MatvecKernel {
         "Product product(memory, {}, {});\n"
         "product.start();\n",
         input(root_of(group_, op().operands[1])), tokens());
+    SINTER_CHECK(!early || !may_be_empty(), "a kernel without tokens would not wait");
     if (early) body_.text = "see_complete();\n";
     if (may_be_empty()) body_.text = fmt::format("if ({} == 0) return;\n", tokens());
     body_.text += outputs + front_ + rest.body;

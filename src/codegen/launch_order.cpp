@@ -25,6 +25,14 @@ bool is_never_empty(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   });
 }
 
+/// Row i of the operand lies in row i of the value that it is a view of.
+bool has_rows_of_root(const Graph& group, ValueId id) {
+  const Dims& root = group[root_of(group, id)].type.dims;
+  const auto rows = strided_rows(group, id);
+  return rows && group[id].type.dims[0] == root[0] &&
+         rows->row_stride * SymExpr(root[0]) == volume(root);
+}
+
 /// Finds what the steps of an entry may read early.
 class LaunchOrder {
  public:
@@ -108,12 +116,10 @@ class LaunchOrder {
     for (ValueId operand : {op.operands[1], op.operands[2]}) {
       const uint32_t k = input_of(operand);
       const ValueId cache = step.inputs[k];
-      if (graph_[cache].kind == OpKind::kv_append || graph_[cache].kind == OpKind::state)
-        add(wish.overlap.early_caches, k,
-            last_is_whole ? writer_of_rows(cache, step.inputs[input_of(last)])
-                          : made_by_[cache.index]);
-      else
-        add(wish.overlap.early_inputs, k, made_by_[cache.index]);
+      add(wish.overlap.early_caches, k,
+          last_is_whole && has_rows_of_root(group, operand)
+              ? writer_of_rows(cache, step.inputs[input_of(last)])
+              : made_by_[cache.index]);
     }
     return wish;
   }

@@ -52,9 +52,10 @@ class RingTuner {
     std::vector<std::shared_ptr<const Program>> programs;
     std::vector<const Kernel*> kernels;
     for (RingQuestion& question : all) {
-      std::vector<MatvecRing> fitting = {question.candidates.front()};
-      for (const MatvecRing& ring : llvm::ArrayRef(question.candidates).drop_front()) {
+      std::vector<MatvecRing> fitting;
+      for (const MatvecRing& ring : question.candidates) {
         SINTER_LET(program, plan_if_fits({{question.product, {ring, 0}}}));
+        if (!program && fitting.empty()) break;  // not even as a recorded form does the usual one
         if (!program) continue;
         fitting.push_back(ring);
         for (const Kernel& kernel : program->kernels) kernels.push_back(&kernel);
@@ -62,6 +63,7 @@ class RingTuner {
       }
       question.candidates = std::move(fitting);
     }
+    llvm::erase_if(all, [](const RingQuestion& q) { return q.candidates.size() < 2; });
     SINTER_TRY(kernels_.add(kernels));
     return all;
   }

@@ -25,8 +25,8 @@ struct RingTuning {
 
 /// Tunes the products of `plans[0]`'s entry decode that its options name no form for. A form must
 /// fit all plans; the first one's token is timed. Every run's tokens are compared with those of the
-/// usual forms, since no form may change a bit. `context`: tokens before the first timed one, as in
-/// bench_decode; `prompts` are as long as that asks for. Nothing to choose (a device without rings,
+/// usual forms, since no form may change a bit. `prompts`: run before a sample's steps, as in
+/// bench_decode; `tokens`: the most steps of a sample. Nothing to choose (a device without rings,
 /// all decided): no decisions, and the models as they are.
 Result<RingTuning> tune_rings(llvm::ArrayRef<TunedPlan> plans,
                               llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t tokens,

@@ -4,6 +4,7 @@
 // writes, what it reads has been written, and what it reads of a state is the newest version.
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/contraction.h"
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -26,8 +27,17 @@ std::optional<uint32_t> input_of(const Graph& group, ValueId id) {
 /// Of the op that reads rows of a cache: its inputs that say which.
 struct CacheReader {
   std::optional<uint32_t> first, last;
-  bool last_is_whole = false;  // `last` is all of that input, no part of it
+  // A row's number says where it lies in that input, and `last` has all the numbers of its own.
+  bool knows_rows = false;
 };
+
+/// Row i of the view `id` is a part of row i of the value it is a view of.
+bool keeps_rows(const Graph& group, ValueId id) {
+  const Dims& dims = group[root_of(group, id)].type.dims;
+  const auto rows = strided_rows(group, id);
+  if (!rows || group[id].type.dims[0] != dims[0]) return false;
+  return rows->row_stride == volume(DimsRef(dims).drop_front());
+}
 
 /// Nothing if `cache` is not the keys or values of one attention_few.
 std::optional<CacheReader> cache_reader(const Graph& group, uint32_t cache) {
@@ -38,8 +48,12 @@ std::optional<CacheReader> cache_reader(const Graph& group, uint32_t cache) {
       continue;
     if (reader) return std::nullopt;
     const ValueId last = op.operands[4];
+    const bool whole =
+        volume(group[last].type.dims) == volume(group[root_of(group, last)].type.dims);
     reader = {input_of(group, op.operands[3]), input_of(group, last),
-              volume(group[last].type.dims) == volume(group[root_of(group, last)].type.dims)};
+              whole && llvm::all_of(llvm::ArrayRef(op.operands).slice(1, 2), [&](ValueId rows) {
+                return input_of(group, rows) != cache || keeps_rows(group, rows);
+              })};
   }
   return reader;
 }
@@ -62,10 +76,8 @@ class EarlyReads {
       const Kernel& kernel = program_.kernels[run->kernel];
       for (uint32_t input : kernel.overlap.early_inputs)
         SINTER_TRY(complete(run->inputs[input], writer(run->inputs[input])));
-      for (uint32_t input : kernel.overlap.early_caches) {
-        SINTER_TRY(is_state(run->inputs[input]));
+      for (uint32_t input : kernel.overlap.early_caches)
         SINTER_TRY(complete(run->inputs[input], writer_of_rows(*run, kernel, input)));
-      }
       if (kernel.overlap.holds_next && is_always_launched(kernel.launch, program_.symbols))
         last_hold_ = now();
       note_writes(*run, kernel);
@@ -107,18 +119,12 @@ class EarlyReads {
   /// they were appended.
   int64_t writer_of_rows(const KernelStep& run, const Kernel& kernel, uint32_t input) const {
     const Buffer& buffer = entry_.buffers[run.inputs[input]];
+    if (buffer.place != Buffer::Place::state) return writer(run.inputs[input]);
     const CacheReader reader = *cache_reader(kernel.group, input);
     for (const Append& append : llvm::reverse(appends_[buffer.index]))
-      if (!reader.last_is_whole || append.slots != int64_t{run.inputs[*reader.last]})
+      if (!reader.knows_rows || append.slots != int64_t{run.inputs[*reader.last]})
         return append.step;
     return -1;
-  }
-
-  Status is_state(uint32_t id) const {
-    if (entry_.buffers[id].place == Buffer::Place::state) return {};
-    return violation(fmt::format("reads rows of %{} before it waits, which is no state",
-                                 printable(entry_.buffers[id].value)),
-                     place(entry_, step_));
   }
 
   Status complete(uint32_t id, int64_t writer) const {

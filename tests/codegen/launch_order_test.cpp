@@ -238,7 +238,29 @@ module @m {
         "o: waits, early slots, caches keys1\n");
 }
 
-TEST_CASE("keys that are no state are inputs like others") {
+TEST_CASE("rows whose numbers are not those of the cache have to be complete") {
+  const std::string text = R"(
+module @m {{
+  symbol N in [1, 8]
+  state %keys : f16[64, 64]
+  entry @f(%q: f16[N, 64], %k: f16[N, 64], %first: i32[N], %last: i32[N]) -> (%b, %o) {{
+    %b = exp %q : f16[N, 64]
+    %keys1 = kv_append %keys, %k, %last : f16[64, 64]
+    %ks = {}
+    %o = attention %q, %ks, %ks, %first, %last {{heads = 4, kv_heads = {}, scale = 0.25}} : f16[N, 64]
+  }}
+}})";
+  const auto order = [&](std::string_view view, int kv_heads) {
+    return order_of(fmt::format(fmt::runtime(text), view, kv_heads));
+  };
+  const std::string late = "b: waits\nkeys1: waits\no: waits\n";
+  CHECK(order("slice %keys1 {axis = 0, begin = 8, size = 48} : f16[48, 64]", 4) == late);
+  CHECK(order("reshape %keys1 : f16[128, 32]", 2) == late);
+  CHECK(order("slice %keys1 {axis = 1, begin = 32, size = 32} : f16[64, 32]", 2) ==
+        "b: waits, holds\nkeys1: waits\no: waits, early first last, caches keys1\n");
+}
+
+TEST_CASE("keys that are no state are read early as inputs are") {
   CHECK(order_of(R"(
 module @m {
   symbol N in [1, 8]
@@ -247,7 +269,7 @@ module @m {
     %o = attention %q, %k, %k, %first, %last {heads = 4, kv_heads = 2, scale = 0.25} : f16[N, 64]
   }
 })") == "b: waits, holds\n"
-        "o: waits, early first last k\n");
+        "o: waits, early first last, caches k\n");
 }
 
 TEST_CASE("steps that share a kernel's text read early what all of them may") {

@@ -191,8 +191,8 @@ Program sample_program() {
 
 namespace {
 
-Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count) {
-  const Dim rows = p.symbol("R", 8, 64);
+Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count, int64_t keys_from) {
+  const Dim rows = keys_from == 0 ? p.symbol("R", 8, 64) : Dim(64);
   const TensorType cache{DType::f32, {rows, 32}}, queries{DType::f32, {tokens, 64}};
   const uint32_t keys = p.state("keys", cache), values = p.state("values", cache);
   const uint32_t x = p.input("x", queries), k = p.input("k", {DType::f32, {slot_count, 32}});
@@ -210,12 +210,17 @@ Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count) {
                        g.op(OpKind::kv_append, {in[1], in[2], in[3]})};
   });
   p.kernel("attend", {a, k1, v1, first, slots}, {o}, [&](Builder& g, std::vector<ValueId> in) {
-    if (tokens != slot_count)
-      in[4] = g.op(OpKind::slice, {in[4]},
-                   Attributes()
-                       .set(AttrName::axis, int64_t{0})
-                       .set(AttrName::begin, int64_t{0})
-                       .set(AttrName::size, tokens));
+    const auto rows_of = [&](ValueId id, int64_t begin, Dim size) {
+      return g.op(OpKind::slice, {id},
+                  Attributes()
+                      .set(AttrName::axis, int64_t{0})
+                      .set(AttrName::begin, begin)
+                      .set(AttrName::size, size));
+    };
+    if (tokens != slot_count) in[4] = rows_of(in[4], 0, tokens);
+    if (keys_from > 0)
+      for (ValueId* cache : {&in[1], &in[2]})
+        *cache = rows_of(*cache, keys_from, Dim(64 - keys_from));
     return std::vector{g.op(OpKind::attention_few, in,
                             Attributes()
                                 .set(AttrName::heads, int64_t{4})
@@ -239,12 +244,12 @@ Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count) {
 Program overlapping_program() {
   ProgramBuilder p;
   const Dim tokens = p.symbol("B", 1, 8);
-  return overlapping_program(p, tokens, tokens);
+  return overlapping_program(p, tokens, tokens, 0);
 }
 
-Program overlapping_program(int64_t tokens, int64_t slots) {
+Program overlapping_program(int64_t tokens, int64_t slots, int64_t keys_from) {
   ProgramBuilder p;
-  return overlapping_program(p, tokens, slots);
+  return overlapping_program(p, tokens, slots, keys_from);
 }
 
 }  // namespace sinter::test

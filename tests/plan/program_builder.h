@@ -53,7 +53,8 @@ Program sample_program();
 /// with B rows. The append holds the next kernel, so that the attention reads %a, the rows' numbers
 /// and the caches early, and the addition %a.
 Program overlapping_program();
-/// The same with constants: of `slots` tokens the first `tokens` have queries.
-Program overlapping_program(int64_t tokens, int64_t slots);
+/// The same with constants: of `slots` tokens the first `tokens` have queries, which see the keys from
+/// row `keys_from` on.
+Program overlapping_program(int64_t tokens, int64_t slots, int64_t keys_from = 0);
 
 }  // namespace sinter::test

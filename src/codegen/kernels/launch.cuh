@@ -1,5 +1,5 @@
 // Kernels that begin while the one before them ends (programmatic dependent launch): small ones,
-// whose time is mostly latency. Each begins with
+// whose time is mostly latency. Most begin with
 //
 //   let_next_launch();
 //   wait_for_inputs();
