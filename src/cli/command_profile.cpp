@@ -11,7 +11,7 @@ namespace {
 
 struct ProfileCommand : CommandOptions {
   std::optional<int64_t> context, prompt;
-  int64_t count = 16;
+  int64_t count = 16, batch = 1;
   uint64_t seed = 1;
   std::vector<std::string> symbols;
   std::string trace;
@@ -23,6 +23,8 @@ Result<ProfileOptions> profile_options(const ProfileCommand& options) {
   profiling.phase = options.phase;
   profiling.context = options.context;
   profiling.prompt = options.prompt;
+  profiling.batch = options.batch;
+  profiling.tuned = options.tune;
   profiling.count = options.count;
   profiling.seed = options.seed;
   for (const std::string& text : options.symbols) {
@@ -61,10 +63,12 @@ void add_profile(CLI::App& program, Action& action) {
   command.add_option("-p", options->prompt, "tokens of a prefill; 512 or what fits")->check(CLI::PositiveNumber);
   command.add_option("-n", options->count, "tokens or calls that are measured")->check(CLI::Range(int64_t{1}, int64_t{1000}))
       ->capture_default_str();
+  command.add_option("--batch", options->batch, "sequences that a language model decodes")->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->capture_default_str();
   command.add_option("--seed", options->seed, "of random tokens or inputs")->capture_default_str();
   command.add_option("--symbol", options->symbols, "a module's size; repeatable")->type_name("NAME=VALUE")->allow_extra_args(false);
   command.add_option("--trace", options->trace, "write a timeline for ui.perfetto.dev or chrome://tracing")->type_name("FILE");
-  command.add_flag("--tune", options->tune, "choose the fastest implementation of each matrix product by timing");
+  command.add_flag("--tune", options->tune, "choose the fastest implementation of each matrix product by timing, and the rings of decoding");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

@@ -166,9 +166,9 @@ Status bench_language_model(BenchPlans& plans, const BenchOptions& options, cons
 /// Whether a decode step can be profiled, before anything is measured.
 Status check_kernels(const BenchPlans& plans, const BenchOptions& options) {
   if (!options.kernels) return {};
-  if (!plans.spec || options.tokens == 0 || options.batch != 1)
-    return fail("kernels are profiled of one sequence that is decoded", "--kernels",
-                "give a language model, no --batch and no -n 0", ExitCode::usage);
+  if (!plans.spec || options.tokens == 0)
+    return fail("kernels are profiled of a step that decodes", "--kernels",
+                "give a language model and no -n 0", ExitCode::usage);
   SINTER_TRY(load_cupti());
   return {};
 }
@@ -180,6 +180,7 @@ Status bench_kernels(const BenchPlans& plans, const BenchOptions& options, const
   if (options.on_stage) options.on_stage("kernels of a token");
   ProfileOptions profiling;
   profiling.backend = options.backend;
+  profiling.batch = options.batch;
   profiling.context =
       std::min(lengths.context, std::max<int64_t>(plans.spec->max_positions - kProfiledRoom, 1));
   profiling.seed = options.seed;

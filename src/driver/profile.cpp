@@ -4,6 +4,7 @@
 
 #include "codegen/kernel_library.h"
 #include "driver/profile_workload.h"
+#include "driver/ring_tuner.h"
 #include "runtime/clock.h"
 
 namespace sinter {
@@ -80,12 +81,12 @@ Result<ProfileRun> run_recorded(CuptiTrace& trace, const Workload& work, int64_t
   return summarize(std::move(tokens));
 }
 
-std::vector<ProfiledStep> describe_steps(const Program& program, const std::vector<CudaCall>& calls, int64_t visible_rows) {
+std::vector<ProfiledStep> describe_steps(const Program& program, const std::vector<CudaCall>& calls, VisibleRows visible) {
   std::vector<ProfiledStep> steps;
   for (const CudaCall& call : calls)
     for (const Step& step : call.entry->steps)
       steps.push_back({call.entry->name, step_title(program, *call.entry, step, call.symbol_values), step.values,
-                       step_cost(program, *call.entry, step, call.symbol_values, visible_rows)});
+                       step_cost(program, *call.entry, step, call.symbol_values, visible)});
   return steps;
 }
 
@@ -93,6 +94,21 @@ std::vector<ProfiledStep> describe_steps(const Program& program, const std::vect
 bool match(const ProfileRun& stepped, ProfileRun& recorded) {
   return std::all_of(recorded.tokens.begin(), recorded.tokens.end(),
                      [&](ProfiledToken& token) { return take_steps(stepped.tokens.front(), token); });
+}
+
+/// The plan with the rings that make a decoded token fastest; of other phases, the plan as it is.
+Status tune_decode(const LoadedModel& model, ReadyModel& ready, const ProfileOptions& options) {
+  SINTER_LET(phase, chosen_phase(model, options.phase));
+  if (phase != "decode" || !model.spec || model.spec->encoder) return {};
+  CompileOptions compiling = options.compile;
+  compiling.target = options.backend->target(compiling.target);
+  compiling.rings = options.backend->record().rings;
+  SINTER_LET(prompts, decode_prompts(model, options, kWarmTokens + options.count));
+  const auto loaded = std::dynamic_pointer_cast<const CudaModel>(ready.model);
+  SINTER_LET(tuning, tune_rings({{&ready.compiled, compiling, loaded}}, prompts, options.count, {}));
+  ready.model = tuning.models[0];
+  ready.compiled.program = {tuning.models[0], &tuning.models[0]->program()};
+  return {};
 }
 
 }  // namespace
@@ -115,6 +131,7 @@ Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options)
   SINTER_TRY(load_cupti());
   SINTER_TRY(chosen_phase(model, options.phase));
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
+  if (options.tuned) SINTER_TRY(tune_decode(model, ready, options));
   return profile(model, ready, options);
 }
 
@@ -145,8 +162,9 @@ Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready, const
     SINTER_LET(stepped, run_stepped(*trace, calls, options.count));
     result.stepped = std::move(stepped);
     // The mean number of rows that the recorded tokens see.
-    const int64_t later = work.grows ? kWarmTokens + (options.count - 1) / 2 : 0;
-    result.steps = describe_steps(loaded->program(), calls.calls(), work.grows ? work.visible_rows + later : work.visible_rows);
+    VisibleRows visible = work.visible;
+    if (work.grows) visible.each += kWarmTokens + (options.count - 1) / 2;
+    result.steps = describe_steps(loaded->program(), calls.calls(), visible);
   }
   SINTER_LET(recorded, run_recorded(*trace, work, options.count));
   result.recorded = std::move(recorded);

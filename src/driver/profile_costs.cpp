@@ -31,42 +31,44 @@ class Sizes {
 
 bool is_attention(const Op& op) { return op.kind == OpKind::attention || op.kind == OpKind::attention_few; }
 
-/// Rows of the cache that the op reads.
-double rows_seen(const Op& op, double visible_rows, double rows) {
+/// Rows of the cache that the op reads for one sequence.
+double rows_seen(const Op& op, const VisibleRows& visible, double rows) {
+  auto each = static_cast<double>(visible.each);
   if (op.attrs.has(AttrName::window))
-    visible_rows = std::min(visible_rows, static_cast<double>(op.attrs.get<int64_t>(AttrName::window)));
-  return std::min(visible_rows, rows);
+    each = std::min(each, static_cast<double>(op.attrs.get<int64_t>(AttrName::window)));
+  return std::min(each, rows);
 }
 
 /// Bytes of keys and values that bytes_moved() counts and the op does not see.
-double unseen_bytes(const Graph& graph, const Op& op, const Sizes& sizes, double visible_rows) {
+double unseen_bytes(const Graph& graph, const Op& op, const Sizes& sizes, const VisibleRows& visible) {
   double total = 0;
   for (size_t i : {size_t{1}, size_t{2}}) {
     const TensorType& cache = graph[op.operands[i]].type;
     const double rows = sizes.of(cache.dims[0]);
-    if (rows > 0) total += sizes.bytes(cache) / rows * (rows - rows_seen(op, visible_rows, rows));
+    const double seen = rows_seen(op, visible, rows) * static_cast<double>(visible.sequences);
+    if (rows > 0) total += sizes.bytes(cache) / rows * (rows - std::min(seen, rows));
   }
   return total;
 }
 
 /// Two for each multiplication: queries with keys, weights with values.
-double attention_flops(const Graph& graph, const Op& op, const Sizes& sizes, double visible_rows) {
+double attention_flops(const Graph& graph, const Op& op, const Sizes& sizes, const VisibleRows& visible) {
   const TensorType& queries = graph[op.operands[0]].type;
   const TensorType& keys = graph[op.operands[1]].type;
   const TensorType& values = graph[op.operands[2]].type;
   const double key_width = sizes.of(keys.dims.back());
   if (key_width == 0) return 0;
-  const double seen = rows_seen(op, visible_rows, sizes.of(keys.dims[0]));
+  const double seen = rows_seen(op, visible, sizes.of(keys.dims[0]));
   // A token's queries are as wide for values as they are for keys, head by head.
   return 2 * seen * sizes.elements(queries) * (1 + sizes.of(values.dims.back()) / key_width);
 }
 
-void add_kernel(const Kernel& kernel, const Sizes& sizes, double visible_rows, StepCost& cost) {
+void add_kernel(const Kernel& kernel, const Sizes& sizes, const VisibleRows& visible, StepCost& cost) {
   const Graph& graph = kernel.group;
   for (const Op& op : graph.ops()) {
     if (is_attention(op)) {
-      cost.read_bytes -= unseen_bytes(graph, op, sizes, visible_rows);
-      cost.flops += attention_flops(graph, op, sizes, visible_rows);
+      cost.read_bytes -= unseen_bytes(graph, op, sizes, visible);
+      cost.flops += attention_flops(graph, op, sizes, visible);
     } else if (op.kind == OpKind::linear || op.kind == OpKind::matvec) {
       cost.flops += 2 * sizes.elements(op.type) * sizes.of(graph[op.operands[0]].type.dims.back());
     }
@@ -86,11 +88,11 @@ double repeats(const GemmStep& step, const Sizes& sizes) {
 }  // namespace
 
 StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
-                   llvm::ArrayRef<int64_t> sizes, int64_t visible_rows) {
+                   llvm::ArrayRef<int64_t> sizes, VisibleRows visible) {
   const Sizes values(sizes);
   StepCost cost;
   if (const auto* run = std::get_if<KernelStep>(&step.run)) {
-    add_kernel(program.kernels[run->kernel], values, static_cast<double>(visible_rows), cost);
+    add_kernel(program.kernels[run->kernel], values, visible, cost);
   } else {
     const GemmStep& gemm = std::get<GemmStep>(step.run);
     const double results = values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values);

@@ -11,11 +11,17 @@ struct StepCost {
   double bytes() const { return read_bytes + written_bytes; }
 };
 
+/// The rows of a cache that a call's tokens see: each of the sequences so many, or the window where
+/// that is smaller.
+struct VisibleRows {
+  int64_t each = INT64_MAX;
+  int64_t sequences = 1;
+};
+
 /// bytes_moved() at these symbol values, parted into what is read and what is written. Of a cache
-/// that attention reads, only `visible_rows` count, or its window where that is smaller: the rows
-/// that the call's tokens see, together.
+/// that attention reads, only the visible rows count.
 StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
-                   llvm::ArrayRef<int64_t> sizes, int64_t visible_rows);
+                   llvm::ArrayRef<int64_t> sizes, VisibleRows visible);
 
 /// What a step is called in tables: a kernel's name, or "gemm 1x4096x4096 bf16" (m, n, k), with
 /// "32 of" before it where the step repeats the product.

@@ -52,24 +52,41 @@ void record_repeated(Workload& work) {
   };
 }
 
+}  // namespace
+
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model, const ProfileOptions& options, int64_t most) {
+  // One more: the first token is the prefill's. The prompts of all sequences are one call.
+  const int64_t positions = model.spec->max_positions;
+  const int64_t room = std::min(positions - most - 1, positions / options.batch);
+  SINTER_LET(context, chosen_size(options.context, kUsualContext, 1, room, model, "tokens of context"));
+  std::vector<std::vector<int32_t>> prompts;
+  for (int64_t i = 0; i < options.batch; ++i) {
+    SINTER_LET(prompt, random_tokens(model.spec->vocabulary, context, options.seed + static_cast<uint64_t>(i)));
+    prompts.push_back(std::move(prompt));
+  }
+  return prompts;
+}
+
+namespace {
+
 Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most) {
-  // One more: the first token is the prefill's.
-  SINTER_LET(context, chosen_size(options.context, kUsualContext, 1, model.spec->max_positions - most - 1, model, "tokens of context"));
-  SINTER_LET(prompt, random_tokens(model.spec->vocabulary, context, options.seed));
+  SINTER_LET(prompts, decode_prompts(model, options, most));
+  const auto context = static_cast<int64_t>(prompts[0].size());
   Workload work;
   work.phase = "decode";
   work.sizes = {{"context", context}};
-  work.visible_rows = context + 1;
+  if (options.batch > 1) work.sizes.emplace_back("sequences", options.batch);
+  work.visible = {context + 1, options.batch};
   work.grows = true;
   const std::shared_ptr<const Model> loaded = ready.model;
-  work.resident = [loaded, prompt, most]() -> Result<ResidentCalls> {
-    SINTER_LET(state, start_generation(*loaded, {prompt}, most + 1, {}, {}));
+  work.resident = [loaded, prompts, most]() -> Result<ResidentCalls> {
+    SINTER_LET(state, start_generation(*loaded, prompts, most + 1, {}, {}));
     SINTER_TRY(choose_tokens(*loaded, state));
     std::vector<ResidentCall> calls = {{"decode", state.symbol_values, state.inputs}, {"sample", state.symbol_values, state.inputs}};
     return ResidentCalls::create(std::move(state.session), calls);
   };
-  work.record = [loaded, prompt](int64_t tokens) -> Result<RecordedRun> {
-    SINTER_LET(generator, Generator::create(loaded, {prompt}, tokens + 1, {}));
+  work.record = [loaded, prompts](int64_t tokens) -> Result<RecordedRun> {
+    SINTER_LET(generator, Generator::create(loaded, prompts, tokens + 1, {}));
     const std::shared_ptr<Generator> shared = std::move(generator);
     const auto started = std::make_shared<bool>(false);
     return RecordedRun([shared, started](int64_t count) -> Status {
@@ -91,7 +108,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
   Workload work;
   work.phase = "prefill";
   work.sizes = {{"prompt", prompt}, {"context", context}};
-  work.visible_rows = context + prompt;
+  work.visible.each = context + prompt;
   const std::shared_ptr<const Model> loaded = ready.model;
   work.resident = [loaded, tokens, context]() -> Result<ResidentCalls> {
     const Program& program = loaded->program();
@@ -163,6 +180,9 @@ Result<std::string> chosen_phase(const LoadedModel& model, const std::string& as
 
 Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
+  if (options.batch != 1 && (phase != "decode" || !is_language_model(model)))
+    return fail(fmt::format("{} sequences of {}: several are decoded together and nothing else", options.batch, phase), "--batch",
+                "leave --batch out, or profile decode", ExitCode::usage);
   if (!is_language_model(model)) return entry_workload(model, ready, options, phase);
   if (phase == "decode") return decode_workload(model, ready, options, most);
   return prefill_workload(model, ready, options);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "driver/profile.h"
+#include "driver/profile_costs.h"
 #include "driver/resident_calls.h"
 
 namespace sinter {
@@ -14,7 +15,7 @@ using RecordedRun = std::function<Status(int64_t count)>;
 struct Workload {
   std::string phase;
   std::vector<std::pair<std::string, int64_t>> sizes;
-  int64_t visible_rows = INT64_MAX;  // of the caches, by the calls of resident()
+  VisibleRows visible;               // by the calls of resident()
   bool grows = false;                // a recorded graph sees one row more than the one before it
   /// The calls of the first token.
   std::function<Result<ResidentCalls>()> resident;
@@ -25,6 +26,9 @@ struct Workload {
 
 /// What to profile, as ProfileOptions::phase says. An error where the model has no such phase.
 Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
+
+/// The prompts that stand in the cache when a language model decodes; `most` tokens follow each.
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model, const ProfileOptions& options, int64_t most);
 
 /// `most`: tokens that record() will be asked for. `ready` must outlive the workload.
 Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most);

@@ -37,7 +37,7 @@ std::vector<int64_t> sizes_with(const Program& program, std::initializer_list<st
 
 double bytes_of(const Program& program, const EntryPlan& entry, const std::vector<int64_t>& sizes, int64_t visible_rows) {
   double total = 0;
-  for (const Step& step : entry.steps) total += step_cost(program, entry, step, sizes, visible_rows).bytes();
+  for (const Step& step : entry.steps) total += step_cost(program, entry, step, sizes, {visible_rows, 1}).bytes();
   return total;
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("reads and writes are bytes_moved where the whole cache is seen") {
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}});
   for (const EntryPlan& entry : plan.program->entries)
     for (const Step& step : entry.steps) {
-      const StepCost cost = step_cost(*plan.program, entry, step, sizes, INT64_MAX);
+      const StepCost cost = step_cost(*plan.program, entry, step, sizes, {});
       CHECK(cost.bytes() == doctest::Approx(step_bytes(*plan.program, entry, step, sizes)));
       CHECK(cost.written_bytes > 0);
       CHECK(cost.read_bytes >= 0);
@@ -64,13 +64,27 @@ TEST_CASE("of a cache, decoding reads the rows that its token sees") {
   CHECK(all == doctest::Approx(bytes_of(*plan.program, decode, sizes, INT64_MAX)));
 }
 
+TEST_CASE("each of several sequences sees rows of its own") {
+  const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
+  const EntryPlan& decode = *plan.program->find_entry("decode");
+  const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 4096}, {"B", 8}});
+  const auto bytes = [&](VisibleRows visible) {
+    double total = 0;
+    for (const Step& step : decode.steps) total += step_cost(*plan.program, decode, step, sizes, visible).bytes();
+    return total;
+  };
+  const double row = 2.0 * 2.0 * static_cast<double>(plan.spec.layers * plan.spec.kv_heads * plan.spec.head_dim);
+  CHECK(bytes({100, 8}) - bytes({100, 1}) == doctest::Approx(row * 700));
+  CHECK(bytes({1000, 8}) == doctest::Approx(bytes({4096, 1})));  // no more than there are
+}
+
 TEST_CASE("operations are two for each multiplication of the contractions") {
   const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
   const ModelSpec& spec = plan.spec;
   const EntryPlan& decode = *plan.program->find_entry("decode");
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}, {"B", 1}});
   double flops = 0;
-  for (const Step& step : decode.steps) flops += step_cost(*plan.program, decode, step, sizes, 1025).flops;
+  for (const Step& step : decode.steps) flops += step_cost(*plan.program, decode, step, sizes, {1025, 1}).flops;
   const int64_t width = spec.heads * spec.head_dim;
   const int64_t block = 4 * spec.hidden * width + 3 * spec.hidden * spec.ffn;
   const int64_t attention = 2 * 1025 * width;
