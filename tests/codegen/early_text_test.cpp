@@ -1,0 +1,173 @@
+// The text of kernels that read before they wait: what was complete is visible before the first
+// read, nothing else is read and nothing written before the wait, and the next kernel may be
+// launched where the kernel's overlap says so.
+#include <doctest/doctest.h>
+
+#include <cctype>
+#include <numeric>
+
+#include "codegen/groups.h"
+#include "codegen/launch_order.h"
+#include "ir/grouping.h"
+
+namespace sinter {
+namespace {
+
+/// group_symbols(), all at least 1: a kernel without tokens would not wait.
+std::vector<Symbol> symbols() {
+  std::vector<Symbol> list = group_symbols();
+  for (Symbol& symbol : list) symbol.low = symbol.multiple;
+  return list;
+}
+
+/// Where `name` stands in `text` as a word.
+std::vector<size_t> places(const std::string& text, const std::string& name) {
+  const auto in_word = [&](size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  std::vector<size_t> found;
+  for (size_t at = 0; (at = text.find(name, at)) != text.npos; at += name.size())
+    if (!(at > 0 && in_word(at - 1)) && !in_word(at + name.size())) found.push_back(at);
+  return found;
+}
+
+size_t only_place(const std::string& text, const std::string& name) {
+  const std::vector<size_t> found = places(text, name);
+  REQUIRE_MESSAGE(found.size() == 1, name);
+  return found[0];
+}
+
+/// The input that a value is a view of.
+uint32_t input_of(const Graph& group, ValueId id) {
+  return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) - group.inputs.begin());
+}
+
+class EarlyText {
+ public:
+  EarlyText(const GroupText& text, const Overlap& overlap) : overlap_(overlap) {
+    auto kernel = emit_kernel(make_group(text, DType::bf16, 64), text.parts(), symbols(),
+                              *find_device("sm_90a"), overlap);
+    REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
+    group_ = kernel->group;
+    const size_t function = kernel->source.find("extern \"C\"");
+    body_ = kernel->source.substr(kernel->source.find(") {\n", function) + 4);
+    visible_ = only_place(body_, "see_complete");
+    wait_ = only_place(body_, "wait_for_inputs");
+  }
+
+  /// Fences, the wait and the launch of the next kernel.
+  void check_order() const {
+    CHECK(visible_ < wait_);
+    const size_t next = only_place(body_, "let_next_launch");
+    CHECK((next > wait_) == overlap_.holds_next);
+    if (!overlap_.holds_next) CHECK(next < visible_);
+    // Behind the wait but not behind what the kernel then does.
+    if (overlap_.holds_next)
+      CHECK(body_.substr(wait_, next - wait_).find_first_not_of("wait_for_inputs(); \n") ==
+            std::string::npos);
+  }
+
+  /// Statements that read an operand which kernels of the plan write.
+  void check_reads(const std::vector<std::string>& reads) const {
+    bool any = false;
+    for (const std::string& read : reads)
+      for (size_t at : places(body_, read)) {
+        CHECK_MESSAGE(at > visible_, read);
+        any |= at < wait_;
+      }
+    CHECK(any);
+  }
+
+  /// Inputs that are not read early, all but `addressed`, appear behind the wait.
+  void check_reads_behind(uint32_t addressed) const {
+    for (uint32_t k = 0; k < group_.inputs.size(); ++k) {
+      const bool early = llvm::is_contained(overlap_.early_inputs, k) ||
+                         llvm::is_contained(overlap_.early_caches, k);
+      if (!early && k != addressed) check_behind(fmt::format("x{}", k), wait_);
+    }
+  }
+  void check_behind(const std::string& name, size_t place) const {
+    for (size_t at : places(body_, name)) CHECK_MESSAGE(at > place, (name + " in\n" + body_));
+  }
+  /// Results are stored behind the wait; the front of a product stores its operand, which is y0
+  /// there.
+  void check_stores() const {
+    const size_t product = only_place(body_, "run");
+    size_t results = 0;
+    for (const std::string store : {"store", "store_chunk"})
+      for (size_t at : places(body_, store)) {
+        results += at > product;
+        if (at > product) {
+          CHECK_MESSAGE(at > wait_, body_);
+        } else {
+          CHECK_MESSAGE(body_.compare(at + store.size(), 4, "(y0 ") == 0, body_);
+          CHECK_MESSAGE(at > only_place(body_, "operand"), body_);
+        }
+      }
+    CHECK(results > 0);
+  }
+  size_t wait() const { return wait_; }
+
+ private:
+  Overlap overlap_;
+  Graph group_;
+  std::string body_;
+  size_t visible_ = 0, wait_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("attention that reads its caches early") {
+  for (const GroupText& text : kOpaqueGroups) {
+    const Graph group = make_group(text, DType::bf16, 64);
+    const Op& op = group[group.outputs[0]];
+    if (op.kind != OpKind::attention_few) continue;
+    CAPTURE(std::string(text.name));
+    for (const bool holds_next : {false, true}) {
+      const EarlyText early(
+          text,
+          {.waits = true,
+           .holds_next = holds_next,
+           .early_inputs = {input_of(group, op.operands[3]), input_of(group, op.operands[4])},
+           .early_caches = {input_of(group, op.operands[1]), input_of(group, op.operands[2])}});
+      early.check_order();
+      early.check_reads({"start_early"});
+      // The constructor is given the queries' address.
+      early.check_reads_behind(input_of(group, op.operands[0]));
+      early.check_behind("run", early.wait());
+      early.check_behind("y0", early.wait());
+    }
+  }
+}
+
+TEST_CASE("products that make their operands early") {
+  int groups = 0;
+  for (const GroupText& text : kMatvecGroups) {
+    const Graph group = make_group(text, DType::bf16, 64);
+    ValueId product;
+    for (uint32_t i = 0; i < group.size(); ++i)
+      if (op_class(group.ops()[i]) == OpClass::anchor) product = {i};
+    const std::vector<bool> front = matvec_front(group, product);
+    if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; })) continue;
+    ++groups;
+    CAPTURE(std::string(text.name));
+    std::vector<uint32_t> all(group.inputs.size()), of_front;
+    std::iota(all.begin(), all.end(), 0u);
+    for (uint32_t k : all)
+      if (front[group.inputs[k].index]) of_front.push_back(k);
+    for (const std::vector<uint32_t>& inputs : {of_front, all})
+      for (const bool holds_next : {false, true}) {
+        const EarlyText early(
+            text,
+            {.waits = true, .holds_next = holds_next, .early_inputs = inputs, .early_caches = {}});
+        early.check_order();
+        early.check_reads({"load", "load_chunk", "take", "run"});
+        early.check_reads_behind(input_of(group, group[product].operands[1]));
+        early.check_stores();
+      }
+  }
+  CHECK(groups > 3);
+}
+
+}  // namespace sinter
