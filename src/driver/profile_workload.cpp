@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/bench_parts.h"
 #include "driver/generation_state.h"
 #include "driver/plan_summary.h"
 #include "runtime/random_inputs.h"
@@ -13,11 +14,6 @@ constexpr int64_t kUsualContext = 1024, kUsualPrompt = 512;
 
 /// An encoder's entry is profiled as a module's is.
 bool is_language_model(const LoadedModel& model) { return model.spec && !model.spec->encoder; }
-
-Result<std::vector<int32_t>> random_tokens(int64_t vocabulary, int64_t count, uint64_t seed) {
-  SINTER_LET(tensor, random_tensor(DType::i32, {count}, seed, {.low = 0, .high = vocabulary - 1}));
-  return std::vector<int32_t>(tensor.data<int32_t>(), tensor.data<int32_t>() + count);
-}
 
 /// A size from the options, or the usual one as far as it fits: 0 .. most.
 Result<int64_t> chosen_size(std::optional<int64_t> given, int64_t usual, int64_t least, int64_t most, const LoadedModel& model,
@@ -59,12 +55,7 @@ Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& mode
   const int64_t positions = model.spec->max_positions;
   const int64_t room = std::min(positions - most - 1, positions / options.batch);
   SINTER_LET(context, chosen_size(options.context, kUsualContext, 1, room, model, "tokens of context"));
-  std::vector<std::vector<int32_t>> prompts;
-  for (int64_t i = 0; i < options.batch; ++i) {
-    SINTER_LET(prompt, random_tokens(model.spec->vocabulary, context, options.seed + static_cast<uint64_t>(i)));
-    prompts.push_back(std::move(prompt));
-  }
-  return prompts;
+  return random_sequences(model.spec->vocabulary, options.batch, context, options.seed);
 }
 
 namespace {
@@ -104,7 +95,8 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
   const int64_t positions = model.spec->max_positions;
   SINTER_LET(context, chosen_size(options.context, 0, 0, positions - 1, model, "tokens of context"));
   SINTER_LET(prompt, chosen_size(options.prompt, kUsualPrompt, 1, positions - context, model, "tokens of prompt"));
-  SINTER_LET(tokens, random_tokens(model.spec->vocabulary, context + prompt, options.seed));
+  SINTER_LET(sequences, random_sequences(model.spec->vocabulary, 1, context + prompt, options.seed));
+  const std::vector<int32_t>& tokens = sequences[0];
   Workload work;
   work.phase = "prefill";
   work.sizes = {{"prompt", prompt}, {"context", context}};
