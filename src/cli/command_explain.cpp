@@ -15,7 +15,6 @@ struct ExplainCommand : CommandOptions {
 };
 
 constexpr std::string_view kUsualPhase = "prefill";
-constexpr size_t kFewExamples = 3;
 
 /// The entry that --phase names, else prefill, else the first.
 size_t chosen_entry(const Compiled& compiled) {
@@ -40,8 +39,7 @@ Status explain_model(const ExplainCommand& options) {
     print_result(ledger_json(compiled));
   } else if (options.html.empty() && options.dot.empty()) {
     print_result(model_line(built) + "\n\n" +
-                 ledger_text(ledger(compiled)[entry],
-                             verbosity == Verbosity::verbose ? SIZE_MAX : kFewExamples));
+                 ledger_text(ledger(compiled)[entry], verbosity == Verbosity::verbose));
   }
   return {};
 }

@@ -29,7 +29,13 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
     for (const Step& step : plan.steps) {
       const auto* kernel = std::get_if<KernelStep>(&step.run);
       entry.steps.push_back({kernel ? program.kernels[kernel->kernel].name : "gemm", !kernel,
-                             step.values, step_bytes(program, plan, step, sizes)});
+                             step.values, step_bytes(program, plan, step, sizes), {}, false});
+      if (!kernel) continue;
+      const Overlap& overlap = program.kernels[kernel->kernel].overlap;
+      for (const auto* inputs : {&overlap.early_inputs, &overlap.early_caches})
+        for (uint32_t input : *inputs)
+          entry.steps.back().early.push_back(plan.buffers[kernel->inputs[input]].value);
+      entry.steps.back().holds_next = overlap.holds_next;
     }
     for (const LedgerEntry& e : compiled.fusions[i].ledger)
       entry.decisions.push_back(decision(compiled.module.entries[i].graph, e.a, e.b, e.verdict));
@@ -53,7 +59,9 @@ std::string ledger_json(const Compiled& compiled) {
                               {"name", step.name},
                               {"kind", step.gemm ? "gemm" : "kernel"},
                               {"values", step.values},
-                              {"bytes", step.bytes}}));
+                              {"bytes", step.bytes},
+                              {"early", step.early},
+                              {"holds_next", step.holds_next}}));
     }
     for (const LedgerDecision& d : entry.decisions)
       decisions.push_back(line({{"a", d.a},

@@ -11,6 +11,10 @@ struct LedgerStep {
   bool gemm = false;
   std::vector<std::string> values;  // what it computes
   double bytes = 0;                 // moved, at usual_sizes
+  // In a stream: values that it reads before it waits for the kernels ahead of it (of caches, what
+  // those do not append), and whether it holds the next one until then.
+  std::vector<std::string> early;
+  bool holds_next = false;
 };
 
 struct LedgerDecision {
@@ -34,9 +38,9 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
 
 /// fusion.json: {"entries": [{"name", "kernels": [..], "decisions": [..]}]}.
 std::string ledger_json(const Compiled& compiled);
-/// For a terminal: kernels by layer, equal layers once, and the refusals by reason. `examples`: of
-/// each reason, at most.
-std::string ledger_text(const EntryLedger& ledger, size_t examples);
+/// For a terminal: kernels by layer, equal layers once, and the refusals by reason, each with a few
+/// examples; `all`: with all of them, and what kernels read early.
+std::string ledger_text(const EntryLedger& ledger, bool all);
 /// Kernels as clusters of values, for Graphviz.
 std::string ledger_dot(const Compiled& compiled, size_t entry);
 /// One page that needs no other file.

@@ -9,6 +9,8 @@
 namespace sinter {
 namespace {
 
+constexpr size_t kFewExamples = 3;  // of a reason
+
 /// The steps that belong to a layer, by the first value that they compute; -1: to none. Steps
 /// before and after the layers stand apart.
 struct Section {
@@ -32,7 +34,8 @@ std::vector<Section> sections(const EntryLedger& ledger) {
     section.layer = layer;
     section.steps.push_back(i);
     section.signature += step.name;
-    for (const std::string& value : step.values) section.signature += "\n" + relative(value, layer);
+    for (const auto* values : {&step.values, &step.early})
+      for (const std::string& value : *values) section.signature += "\n" + relative(value, layer);
     section.signature += '\0';
   }
   std::vector<Section> result;
@@ -42,7 +45,15 @@ std::vector<Section> sections(const EntryLedger& ledger) {
   return result;
 }
 
-std::string kernels_by_layer(const EntryLedger& ledger) {
+/// How the kernel overlaps its neighbours, as a line under its own; empty: in the usual way.
+std::string overlap_line(const LedgerStep& step) {
+  std::string text;
+  if (!step.early.empty()) text = fmt::format("reads early: {}", fmt::join(step.early, " "));
+  if (step.holds_next) text += fmt::format("{}holds the next kernel", text.empty() ? "" : "; ");
+  return text.empty() ? text : "         " + printable(text, 400) + '\n';
+}
+
+std::string kernels_by_layer(const EntryLedger& ledger, bool all_lines) {
   const std::vector<Section> all = sections(ledger);
   const bool layered = llvm::any_of(all, [](const Section& s) { return s.layer >= 0; });
   size_t name_width = 0;  // one for all sections
@@ -59,6 +70,7 @@ std::string kernels_by_layer(const EntryLedger& ledger) {
       text += fmt::format("{:>5}  {:<{}}  {:>8}  {}\n", index, step.name, name_width,
                           with_unit(step.bytes, "B"),
                           printable(fmt::format("{}", fmt::join(step.values, " ")), 400));
+      if (all_lines) text += overlap_line(step);
     }
     size_t next = i + 1;
     while (section.layer >= 0 && next < all.size() && all[next].layer >= 0 &&
@@ -118,14 +130,14 @@ std::string refusals(const EntryLedger& ledger, size_t examples) {
 
 }  // namespace
 
-std::string ledger_text(const EntryLedger& ledger, size_t examples) {
+std::string ledger_text(const EntryLedger& ledger, bool all) {
   const size_t fused = llvm::count_if(ledger.decisions, [](const auto& d) { return d.fused; });
   const size_t gemms = llvm::count_if(ledger.steps, [](const auto& s) { return s.gemm; });
   return fmt::format("{}: {}, {}; {}, {}\n\n", printable(ledger.name),
                      counted(ledger.steps.size() - gemms, "kernel launch", "kernel launches"),
                      counted(gemms, "GEMM call"), counted(fused, "fusion"),
                      counted(ledger.decisions.size() - fused, "refusal")) +
-         kernels_by_layer(ledger) + refusals(ledger, examples);
+         kernels_by_layer(ledger, all) + refusals(ledger, all ? SIZE_MAX : kFewExamples);
 }
 
 }  // namespace sinter

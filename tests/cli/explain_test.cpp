@@ -195,4 +195,25 @@ TEST_CASE("inspect counts parameters and floating-point operations") {
 }
 
 }  // namespace
+TEST_CASE("explain says what kernels read before they wait, with -v and as JSON") {
+  const std::vector<std::string> decode = {"explain", folder_of({"llama"}), "--phase", "decode"};
+  const auto with = [&](const std::string& option) {
+    std::vector<std::string> arguments = decode;
+    arguments.push_back(option);
+    return run_program(arguments);
+  };
+  const std::string line = "reads early: first slot l0.k_append l0.v_append\n";
+  CHECK(with("-v").out.find(line) != std::string::npos);
+  CHECK(with("-v").out.find("holds the next kernel") != std::string::npos);
+  CHECK(run_program(decode).out.find("reads early") == std::string::npos);
+  const auto ledger = nlohmann::json::parse(with("--json").out);
+  size_t early = 0, held = 0;
+  for (const auto& kernel : ledger["entries"][0]["kernels"]) {
+    early += kernel["early"] == std::vector<std::string>{"first", "slot", "l0.k_append", "l0.v_append"};
+    held += kernel["holds_next"] == true;
+  }
+  CHECK(early == 1);
+  CHECK(held == 1);
+}
+
 }  // namespace sinter
