@@ -41,7 +41,7 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
                 const InputEditor& edit) {
   std::vector<const Kernel*> pointers;
   for (const Kernel& kernel : trials.kernels) pointers.push_back(&kernel);
-  const auto shim = KernelShim::compile(pointers);
+  const auto shim = KernelShim::compile(pointers, trials.prefix);
   REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().what));
   for (size_t k = 0; k < trials.kernels.size(); ++k) {
     const Kernel& kernel = trials.kernels[k];
@@ -51,6 +51,7 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
       REQUIRE_MESSAGE(inputs.has_value(), (inputs ? "" : inputs.error().message()));
       if (edit) edit(kernel, values, *inputs);
       for (const bool special : {false, true}) {
+        if (special && !trials.special_values) continue;
         std::vector<const HostTensor*> tensors;
         for (size_t i = 0; i < inputs->size(); ++i) {
           if (special) sprinkle((*inputs)[i], k + i);

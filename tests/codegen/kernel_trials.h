@@ -15,6 +15,9 @@ namespace sinter {
 inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 struct Trials {
+  std::string prefix;          // what stands before all their texts
+  bool special_values = true;  // they are tried with NaNs, infinities and such too
+
   std::deque<Kernel> kernels;
   std::vector<std::string> names;  // for messages
 

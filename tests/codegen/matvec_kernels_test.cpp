@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "codegen/kernel_trials.h"
+#include "ir/scalar_math.h"
 
 namespace sinter {
 namespace {
@@ -35,6 +36,16 @@ DeviceDescription with_ring(DeviceDescription device, const GroupText& group, DT
   return device;
 }
 
+/// -2 .. 2, in a pattern of no short period.
+void make_small_integers(HostTensor& tensor) {
+  for (int64_t i = 0; i < tensor.volume(); ++i) {
+    const float value = static_cast<float>((i * i + i / 7) % 5 - 2);
+    if (tensor.dtype == DType::f32) tensor.data<float>()[i] = value;
+    if (tensor.dtype == DType::f16) tensor.data<uint16_t>()[i] = math::float_to_f16(value);
+    if (tensor.dtype == DType::bf16) tensor.data<uint16_t>()[i] = math::float_to_bf16(value);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("matvecs with and without neighbours, of every element type") {
@@ -51,6 +62,50 @@ TEST_CASE("matvecs of rows of one chunk, of whole pieces and of broken ones") {
     for (int64_t width : {8, 1024, 4360})
       trials.add(group, kFloats[turn++ % 3], width, device_of(width == 8 ? "sm_90a" : "sm_80", 2));
   run_trials(trials, {kTokens[0], kTokens[2]});
+}
+
+// Rings filled by copies that the CPU plays: pieces are sent for and taken in the same order, in as
+// many places as the launch's shared memory has.
+TEST_CASE("rings hold what was sent for") {
+  Trials trials;
+  trials.prefix = "#define SINTER_EMULATED_COPIES\n";
+  size_t turn = 0;
+  for (const GroupText& group : kMatvecGroups)
+    for (int64_t width : {8, 264, 2056}) {
+      const DType dtype = kFloats[turn++ % 3];
+      trials.add(group, dtype, width, device_of("sm_90a", 2));
+      if (width == 264)
+        trials.add(group, dtype, width,
+                   with_ring(device_of("sm_90a", 3), group, dtype, width, turn));
+    }
+  run_trials(trials, {kTokens[0], kTokens[2], kTokens[5]});
+}
+
+// Sums of small integers are exact in every order: what tensor cores add must be what the evaluator
+// adds.
+TEST_CASE("tiles of several tokens have every product once") {
+  Trials trials;
+  trials.prefix = "#define SINTER_EMULATED_COPIES\n#define SINTER_EMULATED_TENSOR_CORES\n";
+  trials.special_values = false;
+  size_t turn = 0;
+  for (const GroupText& group : kMatvecGroups) {
+    if (group.name != std::string_view("matvec_alone") &&
+        group.name != std::string_view("matvec_bias_residual") &&
+        group.name != std::string_view("matvec_of_one_row"))
+      continue;
+    for (int64_t width : {8, 136, 2056, 4360})
+      for (int64_t multiprocessors : {1, 2}) {
+        const DType dtype = turn++ % 2 == 0 ? DType::f16 : DType::bf16;
+        const DeviceDescription device = device_of("sm_90a", multiprocessors);
+        trials.add(group, dtype, width, device);
+        if (width > 2000)
+          trials.add(group, dtype, width, with_ring(device, group, dtype, width, turn));
+      }
+  }
+  run_trials(trials, {kTokens[1], kTokens[2], kTokens[4]},
+             [](const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+               for (HostTensor& tensor : inputs) make_small_integers(tensor);
+             });
 }
 
 TEST_CASE("no form of the ring changes a bit") {

@@ -310,6 +310,7 @@ Status BlockRunner::run(std::string_view name, sinter_shim::KernelEntry kernel, 
   arguments_ = arguments;
   dynamic_shared_bytes_ = grid.shared_bytes;
   context.block_dim = grid.threads;
+  context.shared_bytes = grid.shared_bytes;
   context.grid_dim = grid.blocks;
   error_.clear();
   const std::vector<unsigned> thread_turns = turns(threads, order);

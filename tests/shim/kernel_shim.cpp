@@ -30,11 +30,12 @@ size_t appended_input(const Graph& group, ValueId id) {
 
 Status KernelShim::prepare() { return ShimModule::prepare(kernel_library()); }
 
-Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels) {
+Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels,
+                                       const std::string& prefix) {
   std::vector<ShimSource> sources;
   for (const Kernel* kernel : kernels) sources.push_back({kernel->name, kernel->source});
   KernelShim shim;
-  SINTER_LET(module, ShimModule::compile(sources, kernel_library()));
+  SINTER_LET(module, ShimModule::compile(sources, kernel_library(), prefix));
   shim.module_ = std::move(module);
   return shim;
 }

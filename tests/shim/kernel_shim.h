@@ -18,7 +18,8 @@ class KernelShim {
   static Status prepare();
 
   /// Kernels of one name count once. With the headers of the kernel library.
-  static Result<KernelShim> compile(llvm::ArrayRef<const Kernel*> kernels);
+  static Result<KernelShim> compile(llvm::ArrayRef<const Kernel*> kernels,
+                                    const std::string& prefix = {});
 
   /// Runs a kernel on memory: one address per input and output of its group.
   Status launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,

@@ -11,6 +11,7 @@ struct Index3 {
 /// Who runs now; the runner rewrites `thread` at every switch.
 struct Context {
   Index3 thread, block, block_dim, grid_dim;
+  long long shared_bytes = 0;  // dynamic ones, of a block
 };
 
 enum class ExchangeKind : unsigned { sync, shuffle, ballot };

@@ -80,7 +80,8 @@ Status ShimModule::prepare(llvm::ArrayRef<EmbeddedHeader> headers) {
 }
 
 Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
-                                       llvm::ArrayRef<EmbeddedHeader> headers) {
+                                       llvm::ArrayRef<EmbeddedHeader> headers,
+                                       const std::string& prefix) {
   std::map<std::string, std::string_view> by_name;
   for (const ShimSource& kernel : kernels) {
     const auto [entry, added] = by_name.try_emplace(kernel.name, kernel.text);
@@ -92,7 +93,7 @@ Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
   TemporaryFolder folder;
   const std::string source = (folder.path() / "kernels.cpp").string();
   const std::string binary = (folder.path() / "kernels.so").string();
-  write_file(source, unit);
+  write_file(source, prefix + unit);
   SINTER_TRY(run_compiler({"-I" + header_folder->path(), "-include", header_folder->prelude(),
                            "-shared", "-Wl,-Bsymbolic", source, "-o", binary},
                           folder.path() / "kernels.log"));

@@ -27,9 +27,11 @@ class ShimModule {
 
   /// Compiles all kernels in one translation unit, each in a namespace of its own. The compiler is
   /// that of the build, with its sanitizers; headers are precompiled once. Two kernels
-  /// of one name must have one text. Errors carry the compiler's first messages.
+  /// of one name must have one text. `prefix` stands before all, headers included. Errors carry the
+  /// compiler's first messages.
   static Result<ShimModule> compile(llvm::ArrayRef<ShimSource> kernels,
-                                    llvm::ArrayRef<EmbeddedHeader> headers);
+                                    llvm::ArrayRef<EmbeddedHeader> headers,
+                                    const std::string& prefix = {});
 
   bool has(std::string_view name) const { return kernels_.find(name) != kernels_.end(); }
   /// Number of parameters of the kernel, which the module has.

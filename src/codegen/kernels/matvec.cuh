@@ -19,11 +19,8 @@
 
 #include "ir/matvec_layout.h"
 #include "ir/matvec_order.h"
+#include "sinter/bulk_copies.cuh"
 #include "sinter/matvec_values.cuh"
-
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-#define SINTER_BULK_COPIES 1
-#endif
 
 namespace sinter {
 
@@ -111,11 +108,9 @@ class Matvec {
     operand_ = reinterpret_cast<T*>(memory + layout.operand);
 #ifdef SINTER_BULK_COPIES
     slot_ = layout.slot;
-    int bytes;
-    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
-    stages_ = layout.stages(bytes, Config::kWarps);
+    stages_ = layout.stages(dynamic_shared_bytes(), Config::kWarps);
     ring_ = memory + layout.rings + warp_ * stages_ * slot_;
-    barriers_ = address(memory) + 8 * warp_ * kStages;
+    barriers_ = shared_address(memory) + 8 * warp_ * kStages;
     next_.piece = tiles_ ? warp_ : 0;
 #endif
   }
@@ -124,9 +119,8 @@ class Matvec {
   SINTER_DEVICE void start() {
 #ifdef SINTER_BULK_COPIES
     if (lane_ == 0) {
-      for (int s = 0; s < stages_; ++s)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers_ + 8 * s) : "memory");
-      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      for (int s = 0; s < stages_; ++s) init_barrier(barriers_ + 8 * s);
+      show_barriers();
     }
     __syncwarp();
     for (int s = 0; s < stages_; ++s) {
@@ -192,24 +186,6 @@ class Matvec {
   }
 
 #ifdef SINTER_BULK_COPIES
-  static SINTER_DEVICE unsigned address(const void* p) {
-    return static_cast<unsigned>(__cvta_generic_to_shared(p));
-  }
-  SINTER_DEVICE void expect(int stage, int bytes) const {
-    asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barriers_ + 8 * stage),
-        "r"(bytes)
-        : "memory");
-  }
-  // The matrix is read once: what else the cache holds should outlive it.
-  SINTER_DEVICE void copy(unsigned to, const T* from, int bytes, int stage) const {
-    asm volatile(
-        "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-        "[%0], [%1], %2, [%3], policy;\n}" ::"r"(to),
-        "l"(from), "r"(bytes), "r"(barriers_ + 8 * stage)
-        : "memory");
-  }
   // Lets the next piece of a tile come: a lane copies a row.
   SINTER_DEVICE void issue_tile() {
     while (next_.piece * kTilePiece >= Config::kLength && next_.first < rows_) {
@@ -225,12 +201,14 @@ class Matvec {
     const int left = Config::kLength - next_.piece * kTilePiece;
     const int bytes = (left < kTilePiece ? left : kTilePiece) * static_cast<int>(sizeof(T));
     const int rows = rows_ - next_.first < kTileRows ? rows_ - next_.first : kTileRows;
-    if (lane_ == 0) expect(next_stage_, rows * bytes);
+    if (lane_ == 0) expect_bytes(barriers_ + 8 * next_stage_, rows * bytes);
     __syncwarp();
     if (lane_ < rows) {
       const long long row = row_of_block(next_.first + lane_);
-      copy(address(ring_) + next_stage_ * slot_ + lane_ * kTilePiece * static_cast<int>(sizeof(T)),
-           matrix_ + row * Config::kLength + next_.piece * kTilePiece, bytes, next_stage_);
+      copy_once(shared_address(ring_) + next_stage_ * slot_ +
+                    lane_ * kTilePiece * static_cast<int>(sizeof(T)),
+                matrix_ + row * Config::kLength + next_.piece * kTilePiece, bytes,
+                barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
     next_.piece += kTileWarps;
@@ -259,23 +237,16 @@ class Matvec {
     if (next_.first >= mine_ || length_ == 0) return;
     if (lane_ == 0) {
       const int bytes = bytes_of(next_);
-      expect(next_stage_, bytes);
-      copy(address(ring_) + next_stage_ * slot_, place(next_), bytes, next_stage_);
+      expect_bytes(barriers_ + 8 * next_stage_, bytes);
+      copy_once(shared_address(ring_) + next_stage_ * slot_, place(next_), bytes,
+                barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance(next_);
   }
   // The oldest piece that is not taken, when it is there.
   SINTER_DEVICE const T* wait() {
-    const unsigned barrier = barriers_ + 8 * stage_;
-    unsigned done = 0;
-    while (done == 0)
-      asm volatile(
-          "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, "
-          "1, 0, p;\n}"
-          : "=r"(done)
-          : "r"(barrier), "r"(phase_)
-          : "memory");
+    wait_for_bytes(barriers_ + 8 * stage_, phase_);
     const T* piece = reinterpret_cast<const T*>(ring_ + stage_ * slot_);
     if (++stage_ == stages_) {
       stage_ = 0;
@@ -306,7 +277,7 @@ class Matvec {
     constexpr int rows = matvec_rows_at_once(tokens);
     constexpr bool shared = shared_operand(tokens);
     const T* operand = operand_;
-#ifdef SINTER_BULK_COPIES
+#if defined(SINTER_BULK_COPIES) && defined(__CUDACC_RTC__)
     if constexpr (shared) __builtin_assume(__isShared(operand));
 #endif
     for (int k = 0; k < mine_; k += rows) {
@@ -443,7 +414,7 @@ class Matvec {
   T* operand_;
 #ifdef SINTER_BULK_COPIES
   unsigned char* ring_;
-  unsigned barriers_;
+  SharedAddress barriers_;
   int stages_;
   Cursor next_;         // what is sent for next
   int next_stage_ = 0;  // and where to

@@ -1,10 +1,10 @@
-// What matvec.cuh computes with: chunks of matrix and operand, products of tensor cores, the operand
-// while it is written and the sums while they are read.
+// What matvec.cuh computes with: chunks of matrix and operand, products of tensor cores, the
+// operand while it is written and the sums while they are read.
 #pragma once
 
 #include "sinter/vector.cuh"
 
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if (defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800) || defined(SINTER_EMULATED_TENSOR_CORES)
 #define SINTER_TENSOR_CORES 1
 #endif
 
@@ -26,7 +26,31 @@ SINTER_DEVICE void read_chunk(float (&out)[8], const float* p) {
   }
 }
 
-#ifdef SINTER_TENSOR_CORES
+#if defined(SINTER_EMULATED_TENSOR_CORES)
+// sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens, where mma.m16n8k16 has them. The
+// CPU of the tests adds in an order of its own.
+template <typename T>
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const T* p, unsigned a0, unsigned a1,
+                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+  constexpr unsigned all = 0xffffffffu;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const unsigned a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
+  for (int q = 0; q < 4; ++q) {
+    unsigned own[4];
+    for (int i = 0; i < 4; ++i) own[i] = __shfl_sync(all, a[i], lane / 4 * 4 + q);
+    for (int token = 0; token < 2; ++token) {
+      for (int half = 0; half < 2; ++half) {
+        const unsigned other = __shfl_sync(all, b[half], (2 * (lane % 4) + token) * 4 + q);
+        for (int row = 0; row < 2; ++row) {
+          const unsigned pair = own[2 * half + row];
+          sums[2 * row + token] += low_half(p, pair & 0xffffu) * low_half(p, other & 0xffffu);
+          sums[2 * row + token] += low_half(p, pair >> 16) * low_half(p, other >> 16);
+        }
+      }
+    }
+  }
+}
+#elif defined(SINTER_TENSOR_CORES)
 // sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens (mma.m16n8k16).
 SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1,
                                  unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
