@@ -33,9 +33,7 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   stage("reading", begin);
   begin = Clock::now();
   SINTER_LET(frozen, freeze(model.module, {}));
-  CompileOptions compiling = options.compile;
-  compiling.target = options.backend->target(compiling.target);
-  compiling.rings = options.backend->record().rings;
+  CompileOptions compiling = options_for(options.compile, *options.backend);
   SINTER_LET(fused, compile(frozen, compiling));
   BenchPlans plans;
   plans.options = compiling;
@@ -126,8 +124,6 @@ Status tune_decode(BenchPlans& plans, const BenchOptions& options, int64_t conte
   plans.first_calls_s += tuning.products_s;
   plans.fused = tuning.models[0];
   plans.unfused = tuning.models[1];
-  plans.compiled.program = {plans.fused, &plans.fused->program()};
-  plans.apart.program = {plans.unfused, &plans.unfused->program()};
   options.backend->add_rings(rings_of(tuning.search.decisions));
   report.rings = std::move(tuning.search);
   return {};

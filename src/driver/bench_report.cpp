@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/profile_report.h"
-#include "driver/ring_tuner.h"
 #include "driver/text_table.h"
 #include "runtime/statistics.h"
 

@@ -99,15 +99,11 @@ bool match(const ProfileRun& stepped, ProfileRun& recorded) {
 /// The plan with the rings that make a decoded token fastest; of other phases, the plan as it is.
 Status tune_decode(const LoadedModel& model, ReadyModel& ready, const ProfileOptions& options) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
-  if (phase != "decode" || !model.spec || model.spec->encoder) return {};
-  CompileOptions compiling = options.compile;
-  compiling.target = options.backend->target(compiling.target);
-  compiling.rings = options.backend->record().rings;
+  if (phase != "decode" || !is_language_model(model)) return {};
   SINTER_LET(prompts, decode_prompts(model, options, kWarmTokens + options.count));
   const auto loaded = std::dynamic_pointer_cast<const CudaModel>(ready.model);
-  SINTER_LET(tuning, tune_rings({{&ready.compiled, compiling, loaded}}, prompts, options.count, {}));
+  SINTER_LET(tuning, tune_rings({{&ready.compiled, options_for(options.compile, *options.backend), loaded}}, prompts, options.count, {}));
   ready.model = tuning.models[0];
-  ready.compiled.program = {tuning.models[0], &tuning.models[0]->program()};
   return {};
 }
 

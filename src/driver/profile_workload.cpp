@@ -12,9 +12,6 @@ namespace {
 
 constexpr int64_t kUsualContext = 1024, kUsualPrompt = 512;
 
-/// An encoder's entry is profiled as a module's is.
-bool is_language_model(const LoadedModel& model) { return model.spec && !model.spec->encoder; }
-
 /// A size from the options, or the usual one as far as it fits: 0 .. most.
 Result<int64_t> chosen_size(std::optional<int64_t> given, int64_t usual, int64_t least, int64_t most, const LoadedModel& model,
                             std::string_view what) {
@@ -156,6 +153,8 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
 }
 
 }  // namespace
+
+bool is_language_model(const LoadedModel& model) { return model.spec && !model.spec->encoder; }
 
 Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked) {
   if (is_language_model(model)) {

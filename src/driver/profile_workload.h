@@ -24,6 +24,9 @@ struct Workload {
   std::function<Result<RecordedRun>(int64_t most)> record;
 };
 
+/// An encoder's entry is profiled as a module's is.
+bool is_language_model(const LoadedModel& model);
+
 /// What to profile, as ProfileOptions::phase says. An error where the model has no such phase.
 Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
 

@@ -24,13 +24,16 @@ Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
   return {};
 }
 
+CompileOptions options_for(CompileOptions options, const Backend& backend) {
+  options.target = backend.target(options.target);
+  options.rings = backend.record().rings;
+  return options;
+}
+
 Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& options, Backend& backend) {
   SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
-  CompileOptions compiling = options;
-  compiling.target = backend.target(compiling.target);
-  compiling.rings = backend.record().rings;
-  SINTER_LET(compiled, compile(std::move(module), compiling));
+  SINTER_LET(compiled, compile(std::move(module), options_for(options, backend)));
   SINTER_LET(models, backend.load({compiled.program}, model.tensors.get()));
   return ReadyModel{std::move(compiled), models[0]};
 }

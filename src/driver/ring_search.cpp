@@ -68,6 +68,10 @@ Result<RingSearch> search_rings(llvm::ArrayRef<RingQuestion> questions, const Ti
   return search;
 }
 
+std::string to_string(const MatvecRing& ring) {
+  return fmt::format("{} warps x {} x {} B", ring.warps, ring.stages, ring.piece_bytes);
+}
+
 MatvecRings rings_of(llvm::ArrayRef<RingDecision> decisions) {
   MatvecRings rings;
   for (const RingDecision& decision : decisions)

@@ -38,6 +38,9 @@ Result<RingSearch> search_rings(llvm::ArrayRef<RingQuestion> questions, const Ti
 inline constexpr int kRingTurns = 3;
 inline constexpr double kRingMargin = 0.005;
 
+/// "16 warps x 4 x 2048 B"
+std::string to_string(const MatvecRing& ring);
+
 /// The forms by product, with their seconds, as a decision record holds them.
 MatvecRings rings_of(llvm::ArrayRef<RingDecision> decisions);
 

@@ -147,15 +147,12 @@ Result<RingTuning> tune_rings(llvm::ArrayRef<TunedPlan> plans,
   const MatvecRings chosen = rings_of(tuning.search.decisions);
   for (size_t i = 0; i < plans.size(); ++i) {
     SINTER_LET(model, tuner.model_of(i, chosen));
+    plans[i].compiled->program = {model, &model->program()};
     tuning.models.push_back(std::move(model));
   }
   tuning.products_s += gemm.tuning_seconds();
   tuning.seconds = seconds_since(begin) - tuning.products_s;
   return tuning;
-}
-
-std::string to_string(const MatvecRing& ring) {
-  return fmt::format("{} warps x {} x {} B", ring.warps, ring.stages, ring.piece_bytes);
 }
 
 }  // namespace sinter

@@ -10,7 +10,7 @@ namespace sinter {
 
 /// A plan on the device, and how it was compiled.
 struct TunedPlan {
-  const Compiled* compiled = nullptr;
+  Compiled* compiled = nullptr;  // its program becomes the one with the chosen forms
   CompileOptions options;
   std::shared_ptr<const CudaModel> model;
 };
@@ -31,8 +31,5 @@ struct RingTuning {
 Result<RingTuning> tune_rings(llvm::ArrayRef<TunedPlan> plans,
                               llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t tokens,
                               const std::function<void(const std::string&)>& on_stage);
-
-/// "16 warps x 4 x 2048 B"
-std::string to_string(const MatvecRing& ring);
 
 }  // namespace sinter

@@ -39,8 +39,8 @@ Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Nu
   SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions options;
-  options.target = backend.target(target);
-  options.rings = backend.record().rings;
+  options.target = target;
+  options = options_for(std::move(options), backend);
   options.fusion.numerics = numerics;
   SINTER_LET(fused, compile(module, options));
   options.fusion.enabled = false;
