@@ -21,7 +21,6 @@
 #include "codegen/launch_order.h"
 #include "codegen/op_copier.h"
 #include "ir/contraction.h"
-#include "ir/matvec_layout.h"
 #include "ir/matvec_order.h"
 
 namespace sinter {
@@ -83,10 +82,7 @@ class MatvecKernel {
   }
 
   /// The operand is what stands in memory: nothing computes it, and it is dense.
-  bool direct() const {
-    const ValueId x = op().operands[0];
-    return group_[root_of(group_, x)].kind == OpKind::input && is_dense(group_, x);
-  }
+  bool direct() const { return has_direct_operand(group_, anchor_); }
 
   Status write_front() {
     if (direct()) {
@@ -127,27 +123,23 @@ class MatvecKernel {
   }
 
   Status write_product(const MatvecRows& deal) {
-    const TensorType& matrix = group_[op().operands[1]].type;
-    const int64_t rows = matrix.dims[0].constant(), length = matrix.dims[1].constant();
-    const int64_t splits = op().attrs.get<int64_t>(AttrName::splits);
-    const int64_t most = most_tokens();
-    const std::string key = matvec_product(group_, op(), symbols_).key();
-    const auto recorded = device_.rings.find(key);
+    const MatvecProduct product = matvec_product(group_, op(), symbols_);
+    const auto element_bytes = static_cast<int64_t>(size_bytes(product.dtype));
+    const auto recorded = device_.rings.find(product.key());
     const MatvecRing* ring = recorded == device_.rings.end() ? nullptr : &recorded->second.ring;
-    const auto config =
-        schedule_matvec(rows, deal.units, length, static_cast<int64_t>(size_bytes(matrix.dtype)),
-                        splits, most, device_, ring);
+    const auto config = schedule_matvec(product.rows, deal.units, product.length, element_bytes,
+                                        product.splits, product.tokens, device_, ring);
     if (ring && !config)
       return fail(
           fmt::format("the recorded ring of {} warps, {} stages and pieces of {} bytes does "
                       "not fit the product or the shared memory of {}",
                       ring->warps, ring->stages, ring->piece_bytes, device_.name),
-          "ring " + key, "make a record of these products, or run without one");
-    const bool fits = direct() || most * length * static_cast<int64_t>(size_bytes(matrix.dtype)) <=
+          "ring " + product.key(), "make a record of these products, or run without one");
+    const bool fits = direct() || product.tokens * product.length * element_bytes <=
                                       (config ? config->operand_bytes : 0);
     if (!config || !fits)
       return fail(fmt::format("a matvec of {} rows of {} does not fit the shared memory of {}",
-                              rows, length, device_.name),
+                              product.rows, product.length, device_.name),
                   {}, "compute the ops in separate kernels", ExitCode::internal_error);
     config_ = *config;
     body_.globals += fmt::format(
@@ -156,14 +148,13 @@ class MatvecKernel {
         "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kStride = {};\n"
         "  static constexpr int kSplits = {}, kTokens = {}, kBlocks = {};\n"
         "  static constexpr int kPiece = {}, kWarps = {}, kOperandBytes = {};\n"
+        "  static constexpr int kStages = {};\n"
         "  static constexpr bool kDirect = {};\n"
-        "{}}};\n"
+        "}};\n"
         "using Product = Matvec<Config>;\n\n",
-        memory_type(matrix.dtype), length, rows, deal.units, deal.stride, splits, most,
-        config_.blocks, config_.piece, config_.warps, config_.operand_bytes, direct(),
-        config_.stages == kMatvecStages
-            ? std::string()
-            : fmt::format("  static constexpr int kStages = {};\n", config_.stages));
+        memory_type(product.dtype), product.length, product.rows, deal.units, deal.stride,
+        product.splits, product.tokens, config_.blocks, config_.piece, config_.warps,
+        config_.operand_bytes, config_.stages, direct());
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;

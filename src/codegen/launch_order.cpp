@@ -173,16 +173,19 @@ bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   return true;
 }
 
-std::vector<bool> matvec_front(const Graph& group, ValueId anchor) {
+bool has_direct_operand(const Graph& group, ValueId anchor) {
   const ValueId operand = group[anchor].operands[0];
+  return group[root_of(group, operand)].kind == OpKind::input && is_dense(group, operand);
+}
+
+std::vector<bool> matvec_front(const Graph& group, ValueId anchor) {
   std::vector<bool> front(group.size(), false);
-  front[operand.index] = true;
+  front[group[anchor].operands[0].index] = true;
   for (uint32_t i = anchor.index; i-- > 0;)
     if (front[i])
       for (ValueId id : group.ops()[i].operands) front[id.index] = true;
   // An operand that stands in memory has no front: what reads it as well stands behind.
-  if (group[root_of(group, operand)].kind == OpKind::input && is_dense(group, operand))
-    return front;
+  if (has_direct_operand(group, anchor)) return front;
   // A value of the front that leaves may be rounded for its store alone.
   for (uint32_t i = 0; i < group.size(); ++i)
     if (const Op& op = group.ops()[i]; op.kind == OpKind::cast && front[op.operands[0].index])

@@ -13,6 +13,9 @@ namespace sinter {
 /// op of few tokens, or no value of many elements.
 bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols);
 
+/// The matvec's operand is what stands in memory: nothing in the group computes it, and it is dense.
+bool has_direct_operand(const Graph& group, ValueId anchor);
+
 /// The values of a group that are computed for its matvec's operand, the operand and what it is
 /// computed from among them, and their roundings to be stored; by value.
 std::vector<bool> matvec_front(const Graph& group, ValueId anchor);

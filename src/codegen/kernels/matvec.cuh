@@ -34,20 +34,11 @@ namespace sinter {
 //   kPiece              elements of a copy, a multiple of 256
 //   kBlocks             of the grid, at most one for each class
 //   kWarps              of a block: kTileWarps or a half of them
-//   kStages             the most pieces of a warp in flight; kMatvecStages where it is not said
+//   kStages             the most pieces of a warp in flight
 //   kOperandBytes       of shared memory, the most that the operand may take
 //   kDirect             the operand is copied from memory, not made by the kernel
 
 constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at once
-
-template <typename Config, typename = int>
-struct MatvecStages {
-  static constexpr int value = kMatvecStages;
-};
-template <typename Config>
-struct MatvecStages<Config, decltype(Config::kStages + 0)> {
-  static constexpr int value = Config::kStages;
-};
 
 template <typename Config>
 class Matvec {
@@ -56,7 +47,6 @@ class Matvec {
   static constexpr int kChunks = Config::kLength / 8;
   static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
-  static constexpr int kStages = MatvecStages<Config>::value;
   static constexpr int kShares = kTileWarps / Config::kWarps;  // of a tile, that a warp takes
   static constexpr bool kRing =
 #ifdef SINTER_BULK_COPIES
@@ -99,7 +89,7 @@ class Matvec {
     const MatvecLayout layout = matvec_layout(
         {Config::kWarps, rows_, Config::kSplits, tokens,
          shared_operand(rounded(tokens)) ? Config::kLength * static_cast<int>(sizeof(T)) : 0,
-         static_cast<int>(sizeof(T)), Config::kPiece, tiles_, kRing, kStages});
+         static_cast<int>(sizeof(T)), Config::kPiece, tiles_, kRing, Config::kStages});
     together_ = layout.together;
     piece_ = layout.piece;
     parts_ = layout.parts;
@@ -110,7 +100,7 @@ class Matvec {
     slot_ = layout.slot;
     stages_ = layout.stages(dynamic_shared_bytes(), Config::kWarps);
     ring_ = memory + layout.rings + warp_ * stages_ * slot_;
-    barriers_ = shared_address(memory) + 8 * warp_ * kStages;
+    barriers_ = shared_address(memory) + 8 * warp_ * Config::kStages;
     next_.piece = tiles_ ? warp_ : 0;
 #endif
   }

@@ -18,6 +18,7 @@ struct Config {
   static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kStride = 11008;
   static constexpr int kSplits = 1, kTokens = 8, kBlocks = 132;
   static constexpr int kPiece = 1024, kWarps = 16, kOperandBytes = 113664;
+  static constexpr int kStages = 4;
   static constexpr bool kDirect = false;
 };
 using Product = Matvec<Config>;
@@ -27,7 +28,7 @@ namespace front {
 namespace behind0 {
 }
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_matvec_silu_mul_b1dab13a(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_matvec_silu_mul_165ab53c(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   let_next_launch();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));
