@@ -10,8 +10,8 @@
 namespace sinter {
 
 /// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the kernels
-/// before them by themselves (sinter/launch.cuh), from 3 on they say so: launches overlap; from 4 on they say what they
-/// read before they wait.
+/// before them by themselves (sinter/launch.cuh), from 3 on they say so: launches overlap; from 4 on
+/// they say what they read before they wait.
 inline constexpr int64_t kPlanMajor = 4;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;

@@ -2,10 +2,6 @@
 // entries in full (SINTER_BLESS=1 rewrites the expectation), and small modules for each rule.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "driver/compile.h"
 #include "frontends/build_model.h"
 #include "frontends/load_model.h"
@@ -68,12 +64,7 @@ TEST_CASE("decode entries of samples") {
     for (Numerics numerics : {Numerics::strict, Numerics::fast})
       text += fmt::format("{}{}, {}\n{}", text.empty() ? "" : "\n", name, to_string(numerics),
                           order_of(sample(name), "decode", numerics));
-  const std::string path = SINTER_TESTS_DIR "/codegen/launch_order.txt";
-  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
-  std::stringstream wanted;
-  wanted << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
-                "SINTER_BLESS=1 ctest -R launch_order accepts the lines marked +");
+  check_text_file(text, "codegen/launch_order.txt", "launch_order");
 }
 
 std::string order_of(const std::string& text) {

@@ -3,9 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "driver/compile.h"
 #include "frontends/load_model.h"
@@ -60,12 +57,7 @@ std::string kernels_of(const std::string& name) {
 TEST_CASE("what shares a kernel in each family") {
   std::string text;
   for (const char* name : kModels) text += kernels_of(name);
-  const std::string path = SINTER_TESTS_DIR "/passes/family_kernels.txt";
-  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
-  std::stringstream wanted;
-  wanted << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
-                "SINTER_BLESS=1 ctest -R passes_families accepts the lines marked +");
+  check_text_file(text, "passes/family_kernels.txt", "passes_families");
 }
 
 TEST_CASE("norms of queries and keys, rotation and the cache's new rows are one kernel") {

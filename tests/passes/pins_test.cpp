@@ -2,10 +2,6 @@
 // must hold of them whatever the numbers are.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "driver/compile.h"
 #include "frontends/build_model.h"
 #include "frontends/load_model.h"
@@ -63,12 +59,7 @@ TEST_CASE("kernels and launches of the samples") {
                             counts.kernels);
       }
   }
-  const std::string path = SINTER_TESTS_DIR "/passes/pins.txt";
-  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
-  std::stringstream wanted;
-  wanted << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
-                "SINTER_BLESS=1 ctest -R passes_pins accepts the lines marked +");
+  check_text_file(text, "passes/pins.txt", "passes_pins");
 }
 
 TEST_CASE("the number of kernels does not grow with depth") {

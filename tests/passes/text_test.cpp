@@ -283,6 +283,15 @@ std::string line_difference(const std::string& wanted, const std::string& got) {
   return text;
 }
 
+void check_text_file(const std::string& text, const std::string& name, const std::string& test) {
+  const std::string path = SINTER_TESTS_DIR "/" + name;
+  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
+  std::stringstream wanted;
+  wanted << std::ifstream(path).rdbuf();
+  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text), "SINTER_BLESS=1 ctest -R ",
+                test, " accepts the lines marked +");
+}
+
 void check_case_file(const std::string& path) {
   CAPTURE(path);
   std::ostringstream wanted;

@@ -2,24 +2,15 @@
 // right.
 #include <doctest/doctest.h>
 
-#include "plan/checker.h"
+#include "plan/expect_refused.h"
 #include "plan/program_builder.h"
 
 namespace sinter {
 namespace {
 
+using test::expect_refused;
 using test::overlapping_program;
 using test::sample_program;
-
-void expect_refused(const Program& program, const std::vector<std::string>& parts) {
-  const Status status = check(program);
-  REQUIRE_FALSE(status);
-  CHECK(status.error().code == ExitCode::check_failed);
-  for (const std::string& part : parts) {
-    CAPTURE(status.error().message());
-    CHECK(status.error().message().find(part) != std::string::npos);
-  }
-}
 
 // Changes one thing about the program; the message must contain all of `parts`.
 void expect_violation(const std::function<void(Program&)>& plant,

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "plan/check_parts.h"
+#include "plan/expect_refused.h"
 #include "plan/program_builder.h"
 
 namespace sinter {
@@ -17,13 +18,7 @@ void expect_violation(const std::function<void(Program&, EntryPlan&)>& plant,
                       const std::vector<std::string>& parts) {
   Program program = sample_program();
   plant(program, program.entries[0]);
-  const Status status = check(program);
-  REQUIRE_FALSE(status);
-  CHECK(status.error().code == ExitCode::check_failed);
-  for (const std::string& part : parts) {
-    CAPTURE(status.error().message());
-    CHECK(status.error().message().find(part) != std::string::npos);
-  }
+  test::expect_refused(program, parts);
 }
 
 uint32_t buffer(const EntryPlan& entry, std::string_view name) {
