@@ -13,8 +13,8 @@
 // order is the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as
 // one.
 //
-// Shared memory: the rings' barriers, and what ir/matvec_layout.h says. One file: pieces are sent for
-// in the order in which they are taken, so that the two are read together.
+// Shared memory: the rings' barriers, and what ir/matvec_layout.h says. One file: pieces are sent
+// for in the order in which they are taken, so that the two are read together.
 #pragma once
 
 #include "ir/matvec_layout.h"
@@ -48,6 +48,12 @@ class Matvec {
   static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
   static constexpr int kShares = kTileWarps / Config::kWarps;  // of a tile, that a warp takes
+  // Tiles that a warp takes side by side: what it reads of the operand serves them all. (Of four
+  // the sums do not fit into the registers: one H200, a token of 8 sequences of Llama-2-7B 5.65 ms,
+  // with two 5.39.)
+  static constexpr int kBlockRows =
+      (kClasses + Config::kBlocks - 1) / Config::kBlocks * Config::kUnits;  // the most
+  static constexpr int kTileGroup = kBlockRows > kTileRows ? 2 : 1;
   static constexpr bool kRing =
 #ifdef SINTER_BULK_COPIES
       true;
@@ -101,7 +107,10 @@ class Matvec {
     stages_ = layout.stages(dynamic_shared_bytes(), Config::kWarps);
     ring_ = memory + layout.rings + warp_ * stages_ * slot_;
     barriers_ = shared_address(memory) + 8 * warp_ * Config::kStages;
-    next_.piece = tiles_ ? warp_ : 0;
+    if (tiles_) {
+      next_.piece = warp_;
+      settle(next_);
+    }
 #endif
   }
 
@@ -176,38 +185,46 @@ class Matvec {
   }
 
 #ifdef SINTER_BULK_COPIES
+  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn. Of tiles,
+  // for each group the warp's shares (`row`) in turn, for each share its pieces, for each piece the
+  // tiles.
+  struct Cursor {
+    int first = 0, row = 0, piece = 0, tile = 0;
+  };
+  SINTER_DEVICE void advance_tile(Cursor& at) const {
+    if (++at.tile < kTileGroup && at.first + at.tile * kTileRows < rows_) return;
+    at.tile = 0;
+    at.piece += kTileWarps;
+    settle(at);
+  }
+  // To the next share, or group, if this one has no more pieces.
+  SINTER_DEVICE void settle(Cursor& at) const {
+    if (warp_ * kTilePiece >= Config::kLength) at.first = rows_;  // no piece is this warp's
+    while (at.piece * kTilePiece >= Config::kLength && at.first < rows_) {
+      at.row = (at.row + 1) % kShares;
+      at.piece = warp_ + at.row * Config::kWarps;
+      if (at.row == 0) at.first += kTileGroup * kTileRows;
+    }
+  }
   // Lets the next piece of a tile come: a lane copies a row.
   SINTER_DEVICE void issue_tile() {
-    while (next_.piece * kTilePiece >= Config::kLength && next_.first < rows_) {
-      next_.piece = warp_;
-      if constexpr (kShares > 1) {
-        next_.row = (next_.row + 1) % kShares;
-        next_.piece += next_.row * Config::kWarps;
-      }
-      if (kShares == 1 || next_.row == 0) next_.first += kTileRows;
-      if (warp_ * kTilePiece >= Config::kLength) return;  // no piece is this warp's
-    }
     if (next_.first >= rows_) return;
     const int left = Config::kLength - next_.piece * kTilePiece;
     const int bytes = (left < kTilePiece ? left : kTilePiece) * static_cast<int>(sizeof(T));
-    const int rows = rows_ - next_.first < kTileRows ? rows_ - next_.first : kTileRows;
+    const int first = next_.first + next_.tile * kTileRows;
+    const int rows = rows_ - first < kTileRows ? rows_ - first : kTileRows;
     if (lane_ == 0) expect_bytes(barriers_ + 8 * next_stage_, rows * bytes);
     __syncwarp();
     if (lane_ < rows) {
-      const long long row = row_of_block(next_.first + lane_);
+      const long long row = row_of_block(first + lane_);
       copy_once(shared_address(ring_) + next_stage_ * slot_ +
                     lane_ * kTilePiece * static_cast<int>(sizeof(T)),
                 matrix_ + row * Config::kLength + next_.piece * kTilePiece, bytes,
                 barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
-    next_.piece += kTileWarps;
+    advance_tile(next_);
   }
-  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn. Of a tile
-  // `row` is the warp's share.
-  struct Cursor {
-    int first = 0, row = 0, piece = 0;
-  };
   SINTER_DEVICE const T* place(const Cursor& at) const {
     return place(at.first + at.row, at.piece);
   }
@@ -338,57 +355,81 @@ class Matvec {
     // neighbours.
     const int row = lane_ / 4, q = lane_ % 4;
     const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * Config::kLength;
-    for (int first = 0, tile = 0; first < rows_; first += kTileRows, tile ^= 1) {
+    for (int first = 0; first < rows_; first += kTileGroup * kTileRows) {
+      float sums[kShares][kTileGroup][4] = {};
 #pragma unroll
       for (int turn = 0; turn < kShares; ++turn) {
-        const int share = warp_ + turn * Config::kWarps;
-        float sums[2][4] = {};
-        for (int begin = share * kTilePiece; begin < Config::kLength;
+        for (int begin = (warp_ + turn * Config::kWarps) * kTilePiece; begin < Config::kLength;
              begin += kTileWarps * kTilePiece) {
           const int left = Config::kLength - begin, length = left < kTilePiece ? left : kTilePiece;
+          constexpr int steps = kTilePiece / 32;
+          uint4 operand[steps];  // serves all tiles
+#pragma unroll
+          for (int step = 0; step < steps; ++step)
+            operand[step] = words(x + begin, 8 * q + 32 * step, length);
+#pragma unroll
+          for (int tile = 0; tile < kTileGroup; ++tile) {
+            if (first + tile * kTileRows >= rows_) break;
 #ifdef SINTER_BULK_COPIES
-          const T* piece = wait();
-          const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
+            const T* piece = wait();
+            const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
 #else
-          const auto at = [&](int r) {
-            const int own = first + r < rows_ ? first + r : rows_ - 1;
-            return matrix_ + static_cast<long long>(row_of_block(own)) * Config::kLength + begin;
-          };
-          const T *upper = at(row), *lower = at(row + 8);
+            const auto at = [&](int r) {
+              const int own = first + tile * kTileRows + r;
+              return matrix_ +
+                     static_cast<long long>(row_of_block(own < rows_ ? own : rows_ - 1)) *
+                         Config::kLength +
+                     begin;
+            };
+            const T *upper = at(row), *lower = at(row + 8);
 #endif
-#pragma unroll 4
-          for (int i = 8 * q; i - 8 * q < length; i += 32) {
-            const uint4 a = words(upper, i, length), b = words(lower, i, length);
-            const uint4 c = words(x + begin, i, length);
-            multiply_tile(sums[0], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
-            multiply_tile(sums[1], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
-          }
+#pragma unroll
+            for (int step = 0; step < steps; ++step) {
+              const uint4 a = words(upper, 8 * q + 32 * step, length);
+              const uint4 b = words(lower, 8 * q + 32 * step, length), c = operand[step];
+              multiply_tile(sums[turn][tile], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
+              multiply_tile(sums[turn][tile], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
+            }
 #ifdef SINTER_BULK_COPIES
-          __syncwarp();
-          issue_tile();
+            __syncwarp();
+            issue_tile();
 #endif
-        }
-        // Rows `row` and `row` + 8, tokens 2q and 2q + 1.
-        const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
-        if (2 * q < columns) {
-          float* own = tile_sums_ + (tile * kTileWarps + share) * size + row * columns + 2 * q;
-          own[0] = math::add(sums[0][0], sums[1][0]);
-          own[1] = math::add(sums[0][1], sums[1][1]);
-          own[8 * columns] = math::add(sums[0][2], sums[1][2]);
-          own[8 * columns + 1] = math::add(sums[0][3], sums[1][3]);
+          }
         }
       }
-      __syncthreads();  // the other half of tile_sums_ is free when all are here
-      const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
-      for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kTileTokens;
-           i += 32 * Config::kWarps) {
-        const int r = i / kTileTokens, t = i % kTileTokens;
-        if (first + r >= rows_ || t >= tokens_) continue;
-        const float* of_warps = tile_sums_ + tile * kTileWarps * size + r * columns + t;
-        float sum = of_warps[0];
-        for (int w = 1; w < kTileWarps; ++w) sum = math::add(sum, of_warps[w * size]);
-        sums_[t * rows_ + sum_of_row(first + r)] = sum;
+#pragma unroll
+      for (int tile = 0; tile < kTileGroup; ++tile) {
+        if (first + tile * kTileRows >= rows_) break;
+#pragma unroll
+        for (int turn = 0; turn < kShares; ++turn)
+          give_tile(sums[turn][tile], tile, warp_ + turn * Config::kWarps);
+        __syncthreads();  // the other half of tile_sums_ is free when all are here
+        add_shares(first + tile * kTileRows, tile);
       }
+    }
+  }
+  // Writes a share's sums of a tile: rows `lane / 4` and 8 more, two tokens.
+  SINTER_DEVICE void give_tile(const float (&sums)[4], int half, int share) const {
+    const int columns = matvec_tile_tokens(tokens_), token = 2 * (lane_ % 4);
+    if (token >= columns) return;
+    float* own =
+        tile_sums_ + ((half * kTileWarps + share) * kTileRows + lane_ / 4) * columns + token;
+    own[0] = sums[0];
+    own[1] = sums[1];
+    own[8 * columns] = sums[2];
+    own[8 * columns + 1] = sums[3];
+  }
+  // The sums of the tile that begins with the block's row `first`.
+  SINTER_DEVICE void add_shares(int first, int half) const {
+    const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
+    for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kTileTokens;
+         i += 32 * Config::kWarps) {
+      const int r = i / kTileTokens, t = i % kTileTokens;
+      if (first + r >= rows_ || t >= tokens_) continue;
+      const float* of_shares = tile_sums_ + half * kTileWarps * size + r * columns + t;
+      float sum = of_shares[0];
+      for (int w = 1; w < kTileWarps; ++w) sum = math::add(sum, of_shares[w * size]);
+      sums_[t * rows_ + sum_of_row(first + r)] = sum;
     }
   }
 #endif
