@@ -95,16 +95,14 @@ std::string parameters_of(const Graph& graph, size_t symbols, bool restricted) {
 std::string bounds_of(const KernelBody& body) {
   std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
   if (body.resident_blocks > 1) text += fmt::format(", {}", body.resident_blocks);
-  text += ')';
-  if (body.cluster > 1) text += fmt::format(" SINTER_CLUSTER({})", body.cluster);
-  return text + '\n';
+  return text + ")\n";
 }
 
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
                              llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
                              const BlockForm& block, const Overlap& overlap) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
-    return emit_opaque(group, symbols, parameters, overlap);
+    return emit_opaque(group, symbols, parameters, device, overlap);
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
     return emit_matvec(group, symbols, parameters, device, overlap);
   SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
@@ -140,6 +138,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                        ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device, {}, overlap)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
+  if (kernel.launch.cluster > 1) kernel.minimum_arch = kFirstArchWithClusters;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;

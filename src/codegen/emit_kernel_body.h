@@ -15,7 +15,6 @@ struct KernelBody {
   bool waits = false;       // the text has the wait in it
   Launch launch;
   int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
-  int64_t cluster = 1;          // neighbouring blocks that reach one another's shared memory
 };
 
 /// What a body is told of its blocks.
@@ -45,7 +44,8 @@ Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbol
 
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters, const Overlap& overlap);
+                               llvm::ArrayRef<SymbolId> parameters,
+                               const DeviceDescription& device, const Overlap& overlap);
 
 /// The form that the group asks for.
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,

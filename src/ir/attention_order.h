@@ -78,7 +78,8 @@ SINTER_DEVICE float attention_score(float dot, float scale, float softcap) {
 /// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so
 /// far.
 SINTER_DEVICE float attention_weight(float from, float to) {
-  return from == -math::infinity() ? 0.0f : math::exp_neg_abs(math::sub(from, to));
+  const float weight = math::exp_neg_abs(math::sub(from, to));  // ahead of the choice: no branch
+  return from == -math::infinity() ? 0.0f : weight;
 }
 
 }  // namespace sinter

@@ -8,7 +8,6 @@
 namespace sinter::checker {
 namespace {
 
-constexpr uint32_t kFirstArchWithClusters = 90;
 
 bool is_identifier(std::string_view name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -38,11 +37,11 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes ||
-      launch.cluster < 1 || launch.cluster > kMostCluster)
+      launch.cluster < 1 || launch.cluster > kMostCluster || launch.alone_items < 0)
     return violation(fmt::format("launch with {} items a row, {} items a block, {} threads, "
-                                 "{} shared bytes, clusters of {}",
+                                 "{} shared bytes, clusters of {}, none from {} items on",
                                  launch.items_per_row, launch.items_per_block, launch.threads,
-                                 launch.shared_bytes, launch.cluster),
+                                 launch.shared_bytes, launch.cluster, launch.alone_items),
                      where);
   if (launch.cluster > 1 && kernel.minimum_arch < kFirstArchWithClusters)
     return violation(fmt::format("launch with clusters of {} for devices from sm_{} on, which have "

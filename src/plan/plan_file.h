@@ -12,7 +12,7 @@ namespace sinter {
 /// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the kernels
 /// before them by themselves (sinter/launch.cuh), from 3 on they say so: launches overlap; from 4 on
 /// they say what they read before they wait.
-inline constexpr int64_t kPlanMajor = 4;
+inline constexpr int64_t kPlanMajor = 5;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;
 /// symbols, weights, states and kernels' groups as text IR; buffers, steps and launch shapes. The

@@ -120,7 +120,8 @@ class PlanWriter {
                       {"threads", launch.threads},
                       {"shared_bytes", launch.shared_bytes},
                       {"wanted_shared_bytes", text(launch.wanted_shared_bytes)},
-                      {"cluster", launch.cluster}};
+                      {"cluster", launch.cluster},
+                      {"alone_items", launch.alone_items}};
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));
     return json;

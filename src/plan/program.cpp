@@ -80,16 +80,17 @@ std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t
   return std::clamp<int64_t>(*wanted, 0, launch.shared_bytes);
 }
 
-std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
+std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
   const auto rows = launch.rows.evaluate(symbol_values);
   const auto per_row = launch.symbolic_items.is(0) ? std::optional(launch.items_per_row)
                                                    : launch.symbolic_items.evaluate(symbol_values);
-  int64_t items = 0, blocks = 0;
+  int64_t items = 0;
   if (!rows || !per_row || __builtin_mul_overflow(*rows, *per_row, &items)) return std::nullopt;
-  const auto rounded_up = [](int64_t a, int64_t b) { return a / b + (a % b != 0); };
-  const int64_t clusters = rounded_up(rounded_up(items, launch.items_per_block), launch.cluster);
-  if (__builtin_mul_overflow(clusters, launch.cluster, &blocks)) return std::nullopt;
-  return blocks;
+  const bool alone = launch.alone_items > 0 && items >= launch.alone_items;
+  LaunchGrid grid{.cluster = alone ? 1 : launch.cluster};
+  const int64_t clusters = items / launch.items_per_block + (items % launch.items_per_block != 0);
+  if (__builtin_mul_overflow(clusters, grid.cluster, &grid.blocks)) return std::nullopt;
+  return grid;
 }
 
 const EntryPlan* Program::find_entry(std::string_view name) const {

@@ -43,9 +43,9 @@ inline constexpr size_t aligned_bytes(size_t bytes) {
   return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
 }
 
-/// How a kernel is launched; `rows` in terms of the host symbols. blocks = ceil(rows * items_per_row
-/// / items_per_block), rounded up to a multiple of `cluster`, one-dimensional; nothing is launched
-/// when that is 0.
+/// How a kernel is launched; `rows` in terms of the host symbols. There are rows * items_per_row
+/// items, items_per_block of them for a block, or for a cluster of blocks that share them; blocks
+/// are numbered in one dimension. Nothing is launched without items.
 struct Launch {
   SymExpr rows;
   int64_t items_per_row = 1;  // 1: a row is the item (row kernels); else chunks of 8 (pointwise)
@@ -56,13 +56,21 @@ struct Launch {
   /// `wanted_shared_bytes` is not 0, so many of them. The kernel asks the device how many it got.
   int64_t shared_bytes = 0;
   SymExpr wanted_shared_bytes;
-  int64_t cluster = 1;       // blocks of a thread-block cluster; more than 1 from sm_90 on
+  int64_t cluster = 1;  // blocks of a thread-block cluster; more than 1 from sm_90 on
+  /// From so many items on there are no clusters, where this is not 0: blocks alone fill the device.
+  int64_t alone_items = 0;
 };
 inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
+inline constexpr uint32_t kFirstArchWithClusters = 90;
+
+/// The blocks of a launch: whole clusters.
+struct LaunchGrid {
+  int64_t blocks = 0, cluster = 1;
+};
 
 /// Dynamic shared memory and blocks of a launch; nothing where a number exceeds 63 bits.
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
-std::optional<int64_t> block_count(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
+std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
 /// How a kernel overlaps its neighbours in a stream; sinter/launch.cuh says why the order holds.
 struct Overlap {

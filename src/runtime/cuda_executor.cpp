@@ -215,12 +215,12 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
     return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values, stream);
   const KernelStep& run = std::get<KernelStep>(step.run);
   const Kernel& kernel = model_->program().kernels[run.kernel];
-  const auto blocks = block_count(kernel.launch, call.symbol_values);
+  const auto grid = grid_of(kernel.launch, call.symbol_values);
   const auto shared = shared_bytes(kernel.launch, call.symbol_values);
-  if (!blocks || !shared) return fail("the size of a launch exceeds 63 bits");
-  if (*blocks == 0) return {};
-  if (*blocks > kMostBlocks)
-    return fail(fmt::format("{} blocks, a launch has at most {}", *blocks, kMostBlocks), {},
+  if (!grid || !shared) return fail("the size of a launch exceeds 63 bits");
+  if (grid->blocks == 0) return {};
+  if (grid->blocks > kMostBlocks)
+    return fail(fmt::format("{} blocks, a launch has at most {}", grid->blocks, kMostBlocks), {},
                 "run fewer tokens at a time", ExitCode::device);
 
   llvm::SmallVector<CudaAddress, 16> pointers;
@@ -233,10 +233,10 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
   for (long long& size : sizes) parameters.push_back(&size);
   return launch({.kernel = model_->kernels_[run.kernel],
                  .name = kernel.name,
-                 .blocks = static_cast<unsigned>(*blocks),
+                 .blocks = static_cast<unsigned>(grid->blocks),
                  .threads = static_cast<unsigned>(kernel.launch.threads),
                  .shared_bytes = static_cast<unsigned>(*shared),
-                 .cluster = static_cast<unsigned>(kernel.launch.cluster),
+                 .cluster = static_cast<unsigned>(grid->cluster),
                  .waits = kernel.overlap.waits},
                 parameters.data(), stream);
 }

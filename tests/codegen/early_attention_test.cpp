@@ -121,12 +121,12 @@ Kernel emit_early(const GroupText& text, DType dtype) {
   return std::move(*kernel);
 }
 
-void replace_once(std::string& text, std::string_view what, const std::string& with) {
-  const size_t at = text.find(what);
-  REQUIRE_MESSAGE(at != text.npos, (std::string(what) + " is not in\n" + text));
-  REQUIRE_MESSAGE(text.find(what, at + 1) == text.npos,
-                  (std::string(what) + " is twice in\n" + text));
-  text.replace(at, what.size(), with);
+/// In all forms of the kernel: with clusters, if it has them, and without.
+void replace_in_all(std::string& text, std::string_view what, const std::string& with) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size(), ++count)
+    text.replace(at, what.size(), with);
+  REQUIRE_MESSAGE(count > 0, (std::string(what) + " is not in\n" + text));
 }
 
 // Appended rows come from as far behind their places as the cache is long.
@@ -155,9 +155,9 @@ void add_kernel_ahead(Kernel& kernel) {
     return text + "}\n__syncthreads();\n";
   };
   std::string& source = kernel.source;
-  replace_once(source, "wait_for_inputs();\n", setting(true));
+  replace_in_all(source, "wait_for_inputs();\n", setting(true));
   source.insert(source.rfind('}'), setting(false));
-  source.insert(source.find("extern \"C\""), kKernelAhead);
+  source.insert(source.find("SINTER_CALLED void"), kKernelAhead);
 }
 
 /// How a kernel begins: it reads the rows of the first `known` tokens again.
@@ -181,7 +181,7 @@ struct EarlyKernels {
         const DType dtype = kFloats[(g + i) % std::size(kFloats)];
         kernels.push_back(emit_early(kGroups[g], dtype));
         names.push_back(fmt::format("{} {}", kGroups[g].name, to_string(dtype)));
-        replace_once(kernels.back().source, kStart.text, start.text);
+        replace_in_all(kernels.back().source, kStart.text, start.text);
         add_kernel_ahead(kernels.back());
       }
     for (const Kernel& kernel : kernels) pointers.push_back(&kernel);

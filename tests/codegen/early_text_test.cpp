@@ -43,15 +43,38 @@ uint32_t input_of(const Graph& group, ValueId id) {
   return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) - group.inputs.begin());
 }
 
+/// What stands between `begin`, once in the text, and `end`.
+std::string between(const std::string& text, std::string_view begin, std::string_view end) {
+  size_t at = text.find(begin);
+  REQUIRE_MESSAGE(at != text.npos, std::string(begin));
+  at += begin.size();
+  return text.substr(at, text.find(end, at) - at);
+}
+
+/// What a kernel does that was launched in clusters, or without.
+enum class Launched { in_clusters, alone };
+
+/// The kernel's body in one of its forms: without clusters attention calls a function.
+std::string body_of(const std::string& source, Launched launched) {
+  const std::string body = between(source.substr(source.find("extern \"C\"")), ") {\n", "\n}\n");
+  if (source.find("SINTER_CALLED") == source.npos) return body;
+  const std::string called = between(source.substr(source.find("SINTER_CALLED")), ") {\n", "\n}\n");
+  const std::string choice = "  if (cluster_blocks() == 1) {\n";
+  const size_t at = body.find(choice);
+  if (at == body.npos) return body.substr(0, body.find("  attend_alone(")) + called;
+  return body.substr(0, at) +
+         (launched == Launched::alone ? called : between(body, "  } else {\n", "\n  }"));
+}
+
 class EarlyText {
  public:
-  EarlyText(const GroupText& text, const Overlap& overlap) : overlap_(overlap) {
+  EarlyText(const GroupText& text, const Overlap& overlap, Launched launched = Launched::alone)
+      : overlap_(overlap) {
     auto kernel = emit_kernel(make_group(text, DType::bf16, 64), text.parts(), symbols(),
                               *find_device("sm_90a"), overlap);
     REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     group_ = kernel->group;
-    const size_t function = kernel->source.find("extern \"C\"");
-    body_ = kernel->source.substr(kernel->source.find(") {\n", function) + 4);
+    body_ = body_of(kernel->source, launched);
     visible_ = only_place(body_, "see_complete");
     wait_ = only_place(body_, "wait_for_inputs");
   }
@@ -124,20 +147,22 @@ TEST_CASE("attention that reads its caches early") {
     const Op& op = group[group.outputs[0]];
     if (op.kind != OpKind::attention_few) continue;
     CAPTURE(std::string(text.name));
-    for (const bool holds_next : {false, true}) {
-      const EarlyText early(
-          text,
-          {.waits = true,
-           .holds_next = holds_next,
-           .early_inputs = {input_of(group, op.operands[3]), input_of(group, op.operands[4])},
-           .early_caches = {input_of(group, op.operands[1]), input_of(group, op.operands[2])}});
-      early.check_order();
-      early.check_reads({"start_early"});
-      // The constructor is given the queries' address.
-      early.check_reads_behind(input_of(group, op.operands[0]));
-      early.check_behind("run", early.wait());
-      early.check_behind("y0", early.wait());
-    }
+    for (const bool holds_next : {false, true})
+      for (const Launched launched : {Launched::in_clusters, Launched::alone}) {
+        const EarlyText early(
+            text,
+            {.waits = true,
+             .holds_next = holds_next,
+             .early_inputs = {input_of(group, op.operands[3]), input_of(group, op.operands[4])},
+             .early_caches = {input_of(group, op.operands[1]), input_of(group, op.operands[2])}},
+            launched);
+        early.check_order();
+        early.check_reads({"start_early"});
+        // The constructor is given the queries' address.
+        early.check_reads_behind(input_of(group, op.operands[0]));
+        early.check_behind("run", early.wait());
+        early.check_behind("y0", early.wait());
+      }
   }
 }
 

@@ -218,6 +218,8 @@ TEST_CASE("arguments of kernels") {
             p.kernels[0].launch.cluster = cluster;
           },
           {"kernel neg", fmt::format("clusters of {}", cluster)});
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.alone_items = -1; },
+                     {"kernel neg", "none from -1 items on"});
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.cluster = 2; },
                      {"kernel neg", "clusters of 2 for devices from sm_70 on", "sm_90"});
     Program largest = sample_program();
@@ -227,24 +229,34 @@ TEST_CASE("arguments of kernels") {
   }
 }
 
-TEST_CASE("blocks of a launch are whole clusters and cover all items") {
+TEST_CASE("blocks of a launch cover all items, which those of a cluster share") {
   Launch launch;
   launch.rows = SymExpr(Dim(SymbolId{0}));
   launch.items_per_row = 3;
   launch.items_per_block = 2;
-  const auto blocks = [&](int64_t rows) { return block_count(launch, {rows}); };
+  const auto blocks = [&](int64_t rows) -> std::optional<int64_t> {
+    const auto grid = grid_of(launch, {rows});
+    if (!grid) return std::nullopt;
+    CHECK(grid->blocks % grid->cluster == 0);
+    return grid->blocks;
+  };
   CHECK(blocks(0) == 0);
   CHECK(blocks(1) == 2);
   CHECK(blocks(5) == 8);
   CHECK_FALSE(blocks(INT64_MAX / 2));
   launch.cluster = 8;
   CHECK(blocks(0) == 0);
-  CHECK(blocks(1) == 8);
-  CHECK(blocks(5) == 8);
-  CHECK(blocks(6) == 16);
+  CHECK(blocks(1) == 16);
+  CHECK(blocks(5) == 64);
   launch.symbolic_items = launch.rows;
-  CHECK(blocks(5) == 16);
+  CHECK(blocks(5) == 104);
   CHECK_FALSE(blocks(INT64_MAX / 2));
+  CHECK_FALSE(blocks(1l << 31));
+  launch.alone_items = 25;
+  CHECK(blocks(5) == 13);
+  CHECK(grid_of(launch, {5})->cluster == 1);
+  CHECK(blocks(4) == 64);
+  CHECK(grid_of(launch, {4})->cluster == 8);
 }
 
 TEST_CASE("tables") {

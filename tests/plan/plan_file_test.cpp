@@ -49,7 +49,8 @@ TEST_CASE("every field survives") {
                    96,
                    100000,
                    SymExpr(Dim(SymbolId{0})) * SymExpr(64) + SymExpr(32),
-                   4};
+                   4,
+                   600};
   auto& gemm = std::get<GemmStep>(before.entries[0].steps[2].run);
   gemm.loops.push_back({1, 2, 3, 64});
   gemm.b.column_stride = 1;
@@ -71,6 +72,7 @@ TEST_CASE("every field survives") {
   CHECK(read.launch.shared_bytes == 100000);
   CHECK(read.launch.wanted_shared_bytes == kernel.launch.wanted_shared_bytes);
   CHECK(read.launch.cluster == 4);
+  CHECK(read.launch.alone_items == 600);
   CHECK(print_graph(read.group, after->symbols) == print_graph(kernel.group, before.symbols));
   CHECK(after->kernels[2].appends == before.kernels[2].appends);
   const EntryPlan& a = before.entries[0];
@@ -151,8 +153,8 @@ TEST_CASE("how kernels overlap: what the reader refuses") {
 TEST_CASE("what the reader refuses") {
   const std::string text = write_plan(sample_program());
   SUBCASE("another major version") {
-    expect_refused(replaced(text, "\"major\": 4", "\"major\": 1"),
-                   {"plan format 1, written by sinter 0.1.0", "reads format 4",
+    expect_refused(replaced(text, "\"major\": 5", "\"major\": 1"),
+                   {"plan format 1, written by sinter 0.1.0", "reads format 5",
                     "dir/plan.json#/format/major"});
   }
   SUBCASE("an unknown feature") {

@@ -97,10 +97,14 @@ FakeLaunch launched(const std::shared_ptr<Program>& program, const CudaDevicePtr
 
 TEST_CASE("a plan's clusters and dynamic shared memory reach the driver") {
   const FakeLaunch launch = launched(one_kernel(wide_launch(), 90), device());
-  CHECK(launch.grid[0] == 8);  // 5 rows in whole clusters
+  CHECK(launch.grid[0] == 20);  // 5 rows, a cluster each
   CHECK(launch.block[0] == 96);
   CHECK(launch.shared_bytes == 227 * 1024);
   CHECK(launch.cluster == 4);
+  Launch alone = wide_launch();
+  alone.alone_items = 5;
+  CHECK(launched(one_kernel(alone, 90), device()).grid[0] == 5);
+  CHECK(launched(one_kernel(alone, 90), device()).cluster == 1);
   CHECK(launch.overlaps);
 }
 

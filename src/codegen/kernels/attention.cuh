@@ -1,8 +1,9 @@
 // attention_few; ir/attention_order.h states its order of operations.
 //
 // The splits of a token's heads are the blocks of a cluster: each leaves its sums in the shared
-// memory of the block that joins them. A device without clusters has one of the blocks take all
-// splits, one after the other.
+// memory of the block that joins them. Launched without clusters, on devices that have none or
+// where there are tokens enough to fill the device, a block takes all splits of its heads, one after
+// the other.
 #pragma once
 
 #include "sinter/attention_keys.cuh"
@@ -15,7 +16,7 @@ struct AttentionShared {
   float sums[Sizes::warps][Sizes::round][Sizes::row];
   float largest[Sizes::tile][Sizes::warps], weights[Sizes::tile][Sizes::warps];
   // Of each split: the elements that this block joins, then the heads' m, then their l.
-  float parts[Sizes::splits][Sizes::owned + 2 * Sizes::tile];
+  float parts[Sizes::splits][Sizes::elements + 2 * Sizes::tile];
 };
 
 template <typename Config>
@@ -61,11 +62,20 @@ SINTER_DEVICE void join_warp(AttentionSums<Config::kTile>& sums, AttentionShared
   }
 }
 
+// Blocks that share the splits of a token's heads, and the elements that each of them joins.
+template <typename Config, bool alone>
+struct AttentionShare {
+  using Sizes = AttentionSizes<Config>;
+  static constexpr int blocks = alone ? 1 : Sizes::splits;
+  static constexpr int owned = (Sizes::elements + blocks - 1) / blocks;
+};
+
 // Adds the warps of the block and gives the sums of `split` to the blocks that join them.
-template <typename Config>
+template <typename Config, bool alone>
 SINTER_DEVICE void give_part(const AttentionSums<Config::kTile>& sums,
                              AttentionShared<Config>& shared, int split) {
   using Sizes = AttentionSizes<Config>;
+  using Share = AttentionShare<Config, alone>;
   constexpr int width = Sizes::width, lanes = Sizes::lanes, kept = kept_values<lanes, 32, 8>();
   const int warp = threadIdx.x / 32, first = threadIdx.x % lanes * 8;
   float* part = shared.parts[split];
@@ -79,36 +89,35 @@ SINTER_DEVICE void give_part(const AttentionSums<Config::kTile>& sums,
         for (int i = 0; i < kept; ++i) shared.sums[warp][h][from + i] = sums.value[h0 + h][i];
     }
     __syncthreads();
-    if (Sizes::blocks > 1 && h0 == 0)
-      wait_for_cluster();  // its blocks have begun, their memory is there
+    if (!alone && h0 == 0) wait_for_cluster();  // its blocks have begun, their memory is there
     for (int i = threadIdx.x; i < Sizes::round * width; i += Sizes::threads) {
       float total = 0.0f;
 #pragma unroll
       for (int w = 0; w < Sizes::warps; ++w)
         total = math::add(total, shared.sums[w][i / width][i % width]);
       const int element = h0 * width + i;
-      give<Sizes::blocks>(part + element % Sizes::owned, element / Sizes::owned, total);
+      give<Share::blocks>(part + element % Share::owned, element / Share::owned, total);
     }
     if constexpr (Sizes::round < Sizes::tile) __syncthreads();
   }
-  for (int i = threadIdx.x; i < Sizes::blocks * Sizes::tile; i += Sizes::threads) {
+  for (int i = threadIdx.x; i < Share::blocks * Sizes::tile; i += Sizes::threads) {
     const int h = i % Sizes::tile, to = i / Sizes::tile;
     float weights = 0.0f;
 #pragma unroll
     for (int w = 0; w < Sizes::warps; ++w) weights = math::add(weights, shared.weights[h][w]);
-    give<Sizes::blocks>(part + Sizes::owned + h, to, largest_of_warps(shared, h));
-    give<Sizes::blocks>(part + Sizes::owned + Sizes::tile + h, to, weights);
+    give<Share::blocks>(part + Sizes::elements + h, to, largest_of_warps(shared, h));
+    give<Share::blocks>(part + Sizes::elements + Sizes::tile + h, to, weights);
   }
 }
 
 // Joins the splits of the elements that block `rank` owns; `out`: the first of the tile's.
-template <typename Config, typename T>
+template <typename Config, bool alone, typename T>
 SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, int rank) {
   using Sizes = AttentionSizes<Config>;
-  constexpr int elements = Sizes::tile * Sizes::width;
-  for (int i = threadIdx.x; i < Sizes::owned && rank * Sizes::owned + i < elements;
+  constexpr int owned = AttentionShare<Config, alone>::owned;
+  for (int i = threadIdx.x; i < owned && rank * owned + i < Sizes::elements;
        i += Sizes::threads) {
-    const int element = rank * Sizes::owned + i, h = Sizes::owned + element / Sizes::width;
+    const int element = rank * owned + i, h = Sizes::elements + element / Sizes::width;
     float largest = shared.parts[0][h];
 #pragma unroll
     for (int s = 1; s < Sizes::splits; ++s) largest = math::maximum(largest, shared.parts[s][h]);
@@ -132,44 +141,53 @@ struct AttentionInputs {
   const int *first, *last;
 };
 
-// Blocks: [token][tile][split], those of a token's tile a cluster. A block's threads: `lanes` lanes
-// for each stream.
+// How a kernel was launched. What a block does without clusters is called, not inlined: beside it
+// the other form would have fewer registers.
+#ifdef __CUDACC_RTC__
+#define SINTER_CALLED __device__ __noinline__
+#else
+#define SINTER_CALLED static
+#endif
+struct InClusters {
+  static constexpr bool alone = false;
+};
+struct WithoutClusters {
+  static constexpr bool alone = true;
+};
+
+// Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without clusters.
+// A block's threads: `lanes` lanes for each stream.
 //
 // start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read the
 // caches before it waits, all but the rows that are being appended, calls start_early() instead; the
 // other rows are read in run(). Between the two stands the wait.
-template <typename Config, typename T>
+template <typename Config, typename T, typename Launched>
 class AttentionFew {
   using Sizes = AttentionSizes<Config>;
+  static constexpr bool alone = Launched::alone;
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
   SINTER_DEVICE AttentionFew(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
       : in_(in), shared_(shared) {
-    const int rest = blockIdx.x / Sizes::splits % all_tiles, kv_head = rest / Sizes::tiles;
-    rank_ = blockIdx.x % Sizes::splits;
-    token_ = blockIdx.x / (Sizes::splits * all_tiles);
+    constexpr int blocks = AttentionShare<Config, alone>::blocks;
+    const int rest = blockIdx.x / blocks % all_tiles, kv_head = rest / Sizes::tiles;
+    rank_ = blockIdx.x % blocks;
+    token_ = blockIdx.x / (blocks * all_tiles);
     head0_ = kv_head * Sizes::group + rest % Sizes::tiles * tile;
     in_.cache.keys += kv_head * Config::kWidth;
     in_.cache.values += kv_head * Config::kValueWidth;
-    if constexpr (Sizes::blocks > 1) enter_cluster();
+    if constexpr (!alone) enter_cluster();
   }
 
-  SINTER_DEVICE void start() {
-    if (rank_ >= Sizes::blocks) return;
-    range_ = attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
-    stream_ = AttentionStream<Config, T>(attention_part(range_, Sizes::splits, rank_));
-    if (stream_.active()) stream_.load(in_.cache);
-  }
+  SINTER_DEVICE void start() { begin(rank_); }
   // `tokens` of the call: their rows are being appended.
   SINTER_DEVICE void start_early(int tokens) {
     start();
-    if (rank_ >= Sizes::blocks) return;
     for (int t = 0; t < tokens; ++t) again_ = again_ || stream_.first_block_has(in_.last[t]);
   }
 
   SINTER_DEVICE void run(T* out) {
-    if (rank_ >= Sizes::blocks) return;
     AttentionQuery<Config, T> query(in_.q + token_ * in_.q_stride + head0_ * Config::kWidth,
                                     threadIdx.x % Sizes::lanes);
     if (again_ && stream_.active()) stream_.load(in_.cache);
@@ -177,27 +195,35 @@ class AttentionFew {
       AttentionSums<tile> sums;
       const bool active = stream_.active();
       if (active) stream_.attend(sums, query, in_.cache);
+      const bool last = !alone || split + 1 == Sizes::splits;
+      if (!last) begin(split + 1);  // on its way while this one is joined
       join_warp<Config>(sums, shared_, active);
-      give_part<Config>(sums, shared_, split);
-      if constexpr (Sizes::blocks > 1) break;
+      give_part<Config, alone>(sums, shared_, split);
+      if (last) break;
       __syncthreads();
-      if (++split == Sizes::splits) break;
-      stream_ = AttentionStream<Config, T>(attention_part(range_, Sizes::splits, split));
-      if (stream_.active()) stream_.load(in_.cache);
+      ++split;
     }
-    if constexpr (Sizes::blocks > 1) {
+    if constexpr (alone) {
+      __syncthreads();
+    } else {
       arrive_in_cluster();
       wait_for_cluster();
     }
-    join_splits<Config>(out + (token_ * Config::kHeads + head0_) * Config::kValueWidth, shared_,
-                        rank_);
+    join_splits<Config, alone>(out + (token_ * Config::kHeads + head0_) * Config::kValueWidth,
+                               shared_, rank_);
   }
 
  private:
+  SINTER_DEVICE void begin(int split) {
+    const AttentionRange range =
+        attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
+    stream_ = AttentionStream<Config, T>(attention_part(range, Sizes::splits, split));
+    if (stream_.active()) stream_.load(in_.cache);
+  }
+
   AttentionInputs<T> in_;
   AttentionShared<Config>& shared_;
   AttentionStream<Config, T> stream_;
-  AttentionRange range_ = {};
   int rank_, head0_;
   long long token_;
   bool again_ = false;  // the first block was read before one of its rows was written

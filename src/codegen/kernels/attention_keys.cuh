@@ -19,9 +19,7 @@ struct AttentionSizes {
   static constexpr int lanes = attention_lanes(Config::kWidth, width),
                        streams = attention_streams(lanes);
   static constexpr int threads = streams * lanes, warps = threads / 32;
-  // Blocks that share the splits, and the elements that each of them joins.
-  static constexpr int blocks = kHasClusters ? splits : 1;
-  static constexpr int owned = (tile * width + blocks - 1) / blocks;
+  static constexpr int elements = tile * width;
   // Heads whose warps are added at a time.
   static constexpr int row = (width + 7) / 8 * 8, round = tile * row <= 256 ? tile : 1;
 };

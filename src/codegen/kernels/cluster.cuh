@@ -1,9 +1,9 @@
 // Blocks that run at the same time and reach one another's shared memory: a cluster. Below compute
 // capability 9.0 a block is alone.
 //
-// A kernel's blocks with the same blockIdx.x / n are the cluster of a kernel that is declared
-// SINTER_CLUSTER(n); one of them has the rank blockIdx.x % n. Its threads meet as at a barrier in
-// two parts: what a thread wrote before it arrived is there for those that have waited.
+// Launched in clusters of n, a kernel's blocks with the same blockIdx.x / n are one; a block of it
+// has the rank blockIdx.x % n. Its threads meet as at a barrier in two parts: what a thread wrote
+// before it arrived is there for those that have waited.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -11,8 +11,13 @@
 namespace sinter {
 
 #if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
-#define SINTER_CLUSTER(n) __cluster_dims__(n, 1, 1)
-constexpr bool kHasClusters = true;
+
+// Of this launch: 1 without clusters.
+SINTER_DEVICE int cluster_blocks() {
+  unsigned blocks;
+  asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));
+  return static_cast<int>(blocks);
+}
 
 // Arrives before anything was written.
 SINTER_DEVICE void enter_cluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
@@ -37,8 +42,7 @@ SINTER_DEVICE void give(float* own, int rank, float value) {
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
 }
 #else
-#define SINTER_CLUSTER(n)
-constexpr bool kHasClusters = false;
+SINTER_DEVICE int cluster_blocks() { return 1; }
 
 SINTER_DEVICE void enter_cluster() {}
 SINTER_DEVICE void arrive_in_cluster() {}

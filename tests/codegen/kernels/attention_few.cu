@@ -16,12 +16,21 @@ struct Config {
   static constexpr long long kWindow = 0;
 };
 
-extern "C" __global__ void __launch_bounds__(512) SINTER_CLUSTER(8)
-attention_few_732c966c(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+  AttentionFew<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+  attention.start();
+  attention.run(y0);
+}
+extern "C" __global__ void __launch_bounds__(512)
+attention_few_683cdf72(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   let_next_launch();
   wait_for_inputs();
   __shared__ AttentionShared<Config> shared;
-  AttentionFew<Config, bf16> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
-  attention.start();
-  attention.run(y0);
+  if (cluster_blocks() == 1) {
+    attend_alone(shared, x0, x1, x2, x3, x4, y0, n0, n1);
+  } else {
+    AttentionFew<Config, bf16, InClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+    attention.start();
+    attention.run(y0);
+  }
 }
