@@ -127,8 +127,7 @@ class MatvecKernel {
     const auto element_bytes = static_cast<int64_t>(size_bytes(product.dtype));
     const auto recorded = device_.rings.find(product.key());
     const MatvecRing* ring = recorded == device_.rings.end() ? nullptr : &recorded->second.ring;
-    const auto config = schedule_matvec(product.rows, deal.units, product.length, element_bytes,
-                                        product.splits, product.tokens, device_, ring);
+    const auto config = schedule_matvec(product, deal.units, device_, ring);
     if (ring && !config)
       return fail(
           fmt::format("the recorded ring of {} warps, {} stages and pieces of {} bytes does "

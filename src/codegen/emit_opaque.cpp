@@ -16,10 +16,14 @@ namespace {
 
 // Threads of a multiprocessor that have 64 registers each.
 constexpr int64_t kResidentThreads = 1024;
-// Heads of tokens that are enough for blocks without clusters: two for nearly every multiprocessor.
-// (One H200, Llama-2-7B, attention of 8 sequences after 1,024: 43 us, in clusters of 3 51 us, of
-// which fewer find room than blocks do. Of 4 sequences 27 us either way.)
-constexpr int64_t kItemsAlone = 256;
+/// Blocks' worth of heads, of all tokens, from which on attention has no clusters: two for nearly
+/// every multiprocessor, so that blocks alone keep it busy. A cluster's blocks must find room at the
+/// same time, and of clusters of 3 fewer do. (One H200, Llama-2-7B after 1,024 tokens: of 8 sequences
+/// 43 us in place of 58, of 4 27 in place of 29 but a whole token slower.) Tokens that see far more
+/// keys than the others are the price: their splits are taken one after the other.
+int64_t items_without_clusters(const DeviceDescription& device) {
+  return 2 * device.multiprocessors - device.multiprocessors / 16;
+}
 constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
 
 class OpaqueKernel {
@@ -147,7 +151,8 @@ class OpaqueKernel {
                                 indented(call), indented(attend("InClusters")));
     body_.launch.items_per_row = kv_heads * (group / tile);
     body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
-    if (body_.launch.cluster > 1) body_.launch.alone_items = kItemsAlone;
+    if (body_.launch.cluster > 1)
+      body_.launch.items_without_clusters = items_without_clusters(device_);
     // Keys on their way fill half of the registers that this leaves a thread.
     if (tile == 1 && size_bytes(op_.type.dtype) == 2)
       body_.resident_blocks = kResidentThreads / body_.launch.threads;

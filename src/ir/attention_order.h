@@ -78,7 +78,8 @@ SINTER_DEVICE float attention_score(float dot, float scale, float softcap) {
 /// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so
 /// far.
 SINTER_DEVICE float attention_weight(float from, float to) {
-  const float weight = math::exp_neg_abs(math::sub(from, to));  // ahead of the choice: no branch
+  // Computed in any case, so that the choice needs no branch.
+  const float weight = math::exp_neg_abs(math::sub(from, to));
   return from == -math::infinity() ? 0.0f : weight;
 }
 

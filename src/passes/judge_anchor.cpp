@@ -161,16 +161,12 @@ std::optional<Verdict> FusionState::behind(Question& q, llvm::ArrayRef<ValueId> 
     if (!llvm::is_contained(useful, member))
       return refuse(Reason::anchor_part,
                     fmt::format("{} does not need {}", name(member), name(anchor)));
-  const TensorType &x = graph_[graph_[anchor].operands[0]].type,
-                   &w = graph_[graph_[anchor].operands[1]].type;
-  const int64_t rows = w.dims[0].constant(), units = std::get<MatvecRows>(deal).units;
-  q.merged.classes = rows / units;
-  if (rows == 0 ||
-      !schedule_matvec(rows, units, w.dims[1].constant(), static_cast<int64_t>(size_bytes(w.dtype)),
-                       graph_[anchor].attrs.get<int64_t>(AttrName::splits),
-                       SymExpr(x.dims[0]).upper_bound(symbols_), device_))
+  const MatvecProduct product = matvec_product(graph_, graph_[anchor], symbols_);
+  const int64_t units = std::get<MatvecRows>(deal).units;
+  q.merged.classes = product.rows / units;
+  if (product.rows == 0 || !schedule_matvec(product, units, device_))
     return refuse(Reason::profit_configuration,
-                  fmt::format("the sums of {} rows of {}", rows, name(anchor)));
+                  fmt::format("the sums of {} rows of {}", product.rows, name(anchor)));
   return std::nullopt;
 }
 

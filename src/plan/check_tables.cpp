@@ -8,7 +8,6 @@
 namespace sinter::checker {
 namespace {
 
-
 bool is_identifier(std::string_view name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   if (name.empty() || !letter(name[0])) return false;
@@ -37,17 +36,24 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes ||
-      launch.cluster < 1 || launch.cluster > kMostCluster || launch.alone_items < 0)
+      launch.cluster < 1 || launch.cluster > kMostCluster || launch.items_without_clusters < 0)
     return violation(fmt::format("launch with {} items a row, {} items a block, {} threads, "
                                  "{} shared bytes, clusters of {}, none from {} items on",
                                  launch.items_per_row, launch.items_per_block, launch.threads,
-                                 launch.shared_bytes, launch.cluster, launch.alone_items),
+                                 launch.shared_bytes, launch.cluster, launch.items_without_clusters),
                      where);
   if (launch.cluster > 1 && kernel.minimum_arch < kFirstArchWithClusters)
     return violation(fmt::format("launch with clusters of {} for devices from sm_{} on, which have "
                                  "none before sm_{}",
                                  launch.cluster, kernel.minimum_arch, kFirstArchWithClusters),
                      where);
+  // The text of attention knows the size of its clusters.
+  for (const Op& op : kernel.group.ops())
+    if (op.kind == OpKind::attention_few && launch.cluster > 1 &&
+        launch.cluster != op.attrs.get<int64_t>(AttrName::splits))
+      return violation(fmt::format("launch with clusters of {} for attention in {} splits",
+                                   launch.cluster, op.attrs.get<int64_t>(AttrName::splits)),
+                       where);
   for (SymbolId symbol : kernel.symbols)
     SINTER_TRY(check_expr(SymExpr(Dim(symbol)), program.symbols, "a parameter", where));
   return {};

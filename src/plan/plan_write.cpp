@@ -121,7 +121,7 @@ class PlanWriter {
                       {"shared_bytes", launch.shared_bytes},
                       {"wanted_shared_bytes", text(launch.wanted_shared_bytes)},
                       {"cluster", launch.cluster},
-                      {"alone_items", launch.alone_items}};
+                      {"items_without_clusters", launch.items_without_clusters}};
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));
     return json;

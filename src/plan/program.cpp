@@ -86,7 +86,7 @@ std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> 
                                                    : launch.symbolic_items.evaluate(symbol_values);
   int64_t items = 0;
   if (!rows || !per_row || __builtin_mul_overflow(*rows, *per_row, &items)) return std::nullopt;
-  const bool alone = launch.alone_items > 0 && items >= launch.alone_items;
+  const bool alone = launch.items_without_clusters > 0 && items >= launch.items_without_clusters;
   LaunchGrid grid{.cluster = alone ? 1 : launch.cluster};
   const int64_t clusters = items / launch.items_per_block + (items % launch.items_per_block != 0);
   if (__builtin_mul_overflow(clusters, grid.cluster, &grid.blocks)) return std::nullopt;

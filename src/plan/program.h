@@ -58,7 +58,7 @@ struct Launch {
   SymExpr wanted_shared_bytes;
   int64_t cluster = 1;  // blocks of a thread-block cluster; more than 1 from sm_90 on
   /// From so many items on there are no clusters, where this is not 0: blocks alone fill the device.
-  int64_t alone_items = 0;
+  int64_t items_without_clusters = 0;
 };
 inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
 inline constexpr uint32_t kFirstArchWithClusters = 90;

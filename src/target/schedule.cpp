@@ -171,10 +171,11 @@ int64_t matvec_operand_limit(const DeviceDescription& device) {
   return device.most_shared_bytes - kOtherBytes - kMostSumBytes - kTileTokens * kTileBytes - ring;
 }
 
-std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
-                                            int64_t element_bytes, int64_t splits, int64_t tokens,
+std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_t units,
                                             const DeviceDescription& device,
                                             const MatvecRing* ring) {
+  const int64_t rows = product.rows, length = product.length, splits = product.splits;
+  const int64_t tokens = product.tokens, element_bytes = size_bytes(product.dtype);
   if (ring && !is_possible(*ring, length, element_bytes, splits, device)) return std::nullopt;
   const MatvecRing form = ring ? *ring : usual_ring(length, element_bytes, splits);
   MatvecConfig config;
@@ -251,8 +252,7 @@ std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
   std::vector<MatvecRing> fitting;
   for (const MatvecRing& ring : all)
     if (!llvm::is_contained(fitting, ring) &&
-        schedule_matvec(product.rows, 1, product.length, bytes, product.splits, product.tokens,
-                        device, &ring))
+        schedule_matvec(product, 1, device, &ring))
       fitting.push_back(ring);
   if (fitting.empty() || !(fitting.front() == usual)) return {};
   return fitting;

@@ -72,11 +72,10 @@ struct MatvecConfig {
 /// Bytes of shared memory that a matvec's operand may take: what is left keeps enough of the matrix
 /// in flight.
 int64_t matvec_operand_limit(const DeviceDescription& device);
-/// `rows` of `length` elements of `element_bytes`, cut into `splits` parts; rows r, r + rows / units,
-/// ... belong to one block. nullopt: the sums of `tokens` do not fit the device's shared memory, or
-/// `ring` (null: the schedule's own choice) does not fit them, the row or the device.
-std::optional<MatvecConfig> schedule_matvec(int64_t rows, int64_t units, int64_t length,
-                                            int64_t element_bytes, int64_t splits, int64_t tokens,
+/// The product with rows r, r + rows / units, ... in one block. nullopt: the sums of its tokens do
+/// not fit the device's shared memory, or `ring` (null: the schedule's own choice) does not fit them,
+/// the row or the device.
+std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_t units,
                                             const DeviceDescription& device,
                                             const MatvecRing* ring = nullptr);
 

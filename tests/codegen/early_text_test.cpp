@@ -43,7 +43,7 @@ uint32_t input_of(const Graph& group, ValueId id) {
   return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) - group.inputs.begin());
 }
 
-/// What stands between `begin`, once in the text, and `end`.
+/// What stands between the first `begin` in the text and the `end` behind it.
 std::string between(const std::string& text, std::string_view begin, std::string_view end) {
   size_t at = text.find(begin);
   REQUIRE_MESSAGE(at != text.npos, std::string(begin));
@@ -61,6 +61,7 @@ std::string body_of(const std::string& source, Launched launched) {
   const std::string called = between(source.substr(source.find("SINTER_CALLED")), ") {\n", "\n}\n");
   const std::string choice = "  if (cluster_blocks() == 1) {\n";
   const size_t at = body.find(choice);
+  REQUIRE((at == body.npos) == (source.find("InClusters") == source.npos));
   if (at == body.npos) return body.substr(0, body.find("  attend_alone(")) + called;
   return body.substr(0, at) +
          (launched == Launched::alone ? called : between(body, "  } else {\n", "\n  }"));

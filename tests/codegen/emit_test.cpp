@@ -119,6 +119,28 @@ TEST_CASE("kernels in full") {
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
 }
 
+TEST_CASE("attention's blocks: clusters of its splits, from many heads on none") {
+  const Graph group = make_group(kAttentionFew, DType::bf16, 64);
+  const auto emit_on = [&](const DeviceDescription& device) {
+    const auto kernel = emit_kernel(group, kAttentionFew.parts(), group_symbols(), device);
+    REQUIRE(kernel.has_value());
+    return *kernel;
+  };
+  const Kernel kernel = emit_on(*find_device("sm_90a"));
+  CHECK(kernel.minimum_arch == 90);
+  CHECK(kernel.launch.items_per_row == 16);  // of 32 heads two at a time
+  CHECK(kernel.launch.cluster == 8);
+  CHECK(kernel.launch.items_without_clusters == 256);
+  DeviceDescription small = *find_device("sm_90a");
+  small.multiprocessors = 16;
+  CHECK(emit_on(small).launch.items_without_clusters == 31);
+  const Kernel old = emit_on(*find_device("sm_80"));
+  CHECK(old.minimum_arch == 70);
+  CHECK(old.launch.items_per_row == 16);
+  CHECK(old.launch.cluster == 1);
+  CHECK(old.launch.items_without_clusters == 0);
+}
+
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
   for (const std::vector<GroupText>* list :

@@ -31,6 +31,25 @@ void expect_safe(const Program& program) {
   if (!status) FAIL(status.error().message());
 }
 
+TEST_CASE("attention is launched in clusters of its splits, or without") {
+  const auto with = [](int64_t cluster) {
+    return [cluster](Program& p) {
+      p.kernels[2].minimum_arch = 90;
+      p.kernels[2].launch.cluster = cluster;
+    };
+  };
+  Program program = overlapping_program();
+  const auto splits = program.kernels[2].group[program.kernels[2].group.outputs[0]]
+                          .attrs.get<int64_t>(AttrName::splits);
+  REQUIRE(splits < kMostCluster);
+  for (const int64_t cluster : {int64_t{1}, splits}) {
+    with(cluster)(program);
+    expect_safe(program);
+  }
+  expect_violation(with(splits + 1), {fmt::format("clusters of {} for attention in {} splits",
+                                                  splits + 1, splits)});
+}
+
 TEST_CASE("what is safe") {
   expect_safe(overlapping_program());
   expect_safe(overlapping_program(4, 4));

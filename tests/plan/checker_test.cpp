@@ -218,7 +218,7 @@ TEST_CASE("arguments of kernels") {
             p.kernels[0].launch.cluster = cluster;
           },
           {"kernel neg", fmt::format("clusters of {}", cluster)});
-    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.alone_items = -1; },
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.items_without_clusters = -1; },
                      {"kernel neg", "none from -1 items on"});
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.cluster = 2; },
                      {"kernel neg", "clusters of 2 for devices from sm_70 on", "sm_90"});
@@ -252,7 +252,7 @@ TEST_CASE("blocks of a launch cover all items, which those of a cluster share") 
   CHECK(blocks(5) == 104);
   CHECK_FALSE(blocks(INT64_MAX / 2));
   CHECK_FALSE(blocks(1l << 31));
-  launch.alone_items = 25;
+  launch.items_without_clusters = 25;
   CHECK(blocks(5) == 13);
   CHECK(grid_of(launch, {5})->cluster == 1);
   CHECK(blocks(4) == 64);

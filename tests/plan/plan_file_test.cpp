@@ -72,7 +72,7 @@ TEST_CASE("every field survives") {
   CHECK(read.launch.shared_bytes == 100000);
   CHECK(read.launch.wanted_shared_bytes == kernel.launch.wanted_shared_bytes);
   CHECK(read.launch.cluster == 4);
-  CHECK(read.launch.alone_items == 600);
+  CHECK(read.launch.items_without_clusters == 600);
   CHECK(print_graph(read.group, after->symbols) == print_graph(kernel.group, before.symbols));
   CHECK(after->kernels[2].appends == before.kernels[2].appends);
   const EntryPlan& a = before.entries[0];

@@ -102,7 +102,7 @@ TEST_CASE("a plan's clusters and dynamic shared memory reach the driver") {
   CHECK(launch.shared_bytes == 227 * 1024);
   CHECK(launch.cluster == 4);
   Launch alone = wide_launch();
-  alone.alone_items = 5;
+  alone.items_without_clusters = 5;
   CHECK(launched(one_kernel(alone, 90), device()).grid[0] == 5);
   CHECK(launched(one_kernel(alone, 90), device()).cluster == 1);
   CHECK(launch.overlaps);

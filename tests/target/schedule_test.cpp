@@ -130,7 +130,7 @@ TEST_CASE("a matvec's shared memory holds sums, operand and rings on every devic
     for (int64_t rows : {1, 100, 4096, 22016, 128256})
       for (int64_t splits : {1, 16})
         for (int64_t tokens : {1, 8}) {
-          const auto config = schedule_matvec(rows, 1, 4096, 2, splits, tokens, device);
+          const auto config = schedule_matvec({DType::f16, rows, 4096, splits, tokens}, 1, device);
           REQUIRE(config.has_value());
           CHECK(config->blocks >= std::min(rows, device.multiprocessors));
           CHECK(config->blocks <= rows);
@@ -154,7 +154,8 @@ TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp
           CAPTURE(bytes);
           CAPTURE(rows);
           CAPTURE(tokens);
-          const auto config = schedule_matvec(rows, 1, length, bytes, 1, tokens, device);
+          const auto config = schedule_matvec(
+              {bytes == 2 ? DType::bf16 : DType::f32, rows, length, 1, tokens}, 1, device);
           REQUIRE(config.has_value());
           const bool fits = tokens * length * bytes <= config->operand_bytes;
           const MatvecLayout layout =
@@ -180,21 +181,22 @@ TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp
 }
 
 TEST_CASE("a matvec's pieces divide a part of a row well") {
-  const auto piece = [](int64_t length, int64_t bytes, int64_t splits) {
-    return schedule_matvec(4096, 1, length, bytes, splits, 1, *find_device("sm_90a"))->piece;
+  const auto piece = [](DType dtype, int64_t length, int64_t splits) {
+    return schedule_matvec({dtype, 4096, length, splits, 1}, 1, *find_device("sm_90a"))->piece;
   };
-  CHECK(piece(4096, 2, 1) == 1024);
-  CHECK(piece(4096, 4, 1) == 512);
-  CHECK(piece(8, 2, 1) == 256);
-  CHECK(piece(2560, 2, 1) == 1280);  // two, not two and a half
-  CHECK(piece(9216, 2, 4) == 768);   // of a part of 2304, 9 steps: three of three
+  CHECK(piece(DType::f16, 4096, 1) == 1024);
+  CHECK(piece(DType::f32, 4096, 1) == 512);
+  CHECK(piece(DType::f16, 8, 1) == 256);
+  CHECK(piece(DType::f16, 2560, 1) == 1280);  // two, not two and a half
+  CHECK(piece(DType::f16, 9216, 4) == 768);   // of a part of 2304, 9 steps: three of three
 }
 
 TEST_CASE("units whose sums do not fit have no matvec") {
   const DeviceDescription device = *find_device("sm_90a");
-  CHECK(schedule_matvec(128, 64, 8192, 2, 16, 8, device).has_value());
-  CHECK_FALSE(schedule_matvec(128, 128, 8192, 2, 16, 8, device).has_value());
-  CHECK(schedule_matvec(128, 128, 8192, 2, 16, 1, device).has_value());
+  const MatvecProduct several = {DType::f16, 128, 8192, 16, 8}, one = {DType::f16, 128, 8192, 16, 1};
+  CHECK(schedule_matvec(several, 64, device).has_value());
+  CHECK_FALSE(schedule_matvec(several, 128, device).has_value());
+  CHECK(schedule_matvec(one, 128, device).has_value());
 }
 
 const MatvecProduct kProducts[] = {
@@ -202,20 +204,14 @@ const MatvecProduct kProducts[] = {
     {DType::f16, 2560, 10240, 8, 8}, {DType::bf16, 128256, 2048, 1, 8},
     {DType::f32, 4096, 4096, 16, 1}, {DType::f32, 64, 64, 1, 8}};
 
-std::optional<MatvecConfig> schedule_with(const MatvecProduct& p, const MatvecRing* ring,
-                                          const DeviceDescription& device) {
-  return schedule_matvec(p.rows, 1, p.length, size_bytes(p.dtype), p.splits, p.tokens, device,
-                         ring);
-}
-
 TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of them fit") {
   const DeviceDescription device = *find_device("sm_90a");
   for (const MatvecProduct& product : kProducts) {
     CAPTURE(product.key());
     const std::vector<MatvecRing> forms = matvec_ring_candidates(product, device);
     REQUIRE(forms.size() > 1);
-    const auto usual = schedule_with(product, nullptr, device);
-    const auto named = schedule_with(product, &forms[0], device);
+    const auto usual = schedule_matvec(product, 1, device, nullptr);
+    const auto named = schedule_matvec(product, 1, device, &forms[0]);
     REQUIRE(named.has_value());
     CHECK(named->warps == usual->warps);
     CHECK(named->piece == usual->piece);
@@ -224,7 +220,7 @@ TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of the
     CHECK(named->token_bytes == usual->token_bytes);
     for (size_t i = 0; i < forms.size(); ++i) {
       CAPTURE(i);
-      const auto config = schedule_with(product, &forms[i], device);
+      const auto config = schedule_matvec(product, 1, device, &forms[i]);
       REQUIRE(config.has_value());
       CHECK(config->warps >= product.splits);
       CHECK(config->piece * size_bytes(product.dtype) == forms[i].piece_bytes);
@@ -240,7 +236,7 @@ TEST_CASE("a form that the row, the warps, the memory or the device have no room
   const DeviceDescription device = *find_device("sm_90a");
   const auto fits = [&](const MatvecProduct& product, MatvecRing ring,
                         const char* arch = "sm_90a") {
-    return schedule_with(product, &ring, *find_device(arch)).has_value();
+    return schedule_matvec(product, 1, *find_device(arch), &ring).has_value();
   };
   const MatvecProduct whole{DType::bf16, 4096, 4096, 1, 8}, parts{DType::bf16, 4096, 4096, 16, 8};
   CHECK(fits(whole, {16, 2048, 6}));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sinter/attention_keys.cuh"
+#include "sinter/cluster.cuh"
 
 namespace sinter {
 
@@ -15,7 +16,8 @@ struct AttentionShared {
   using Sizes = AttentionSizes<Config>;
   float sums[Sizes::warps][Sizes::round][Sizes::row];
   float largest[Sizes::tile][Sizes::warps], weights[Sizes::tile][Sizes::warps];
-  // Of each split: the elements that this block joins, then the heads' m, then their l.
+  // Of each split: the elements that this block joins, behind the tile's elements the heads' m, then
+  // their l.
   float parts[Sizes::splits][Sizes::elements + 2 * Sizes::tile];
 };
 
@@ -141,8 +143,8 @@ struct AttentionInputs {
   const int *first, *last;
 };
 
-// How a kernel was launched. What a block does without clusters is called, not inlined: beside it
-// the other form would have fewer registers.
+// How a kernel was launched. What a block does without clusters is called, not inlined: inlined, it
+// would take registers from the form with clusters.
 #ifdef __CUDACC_RTC__
 #define SINTER_CALLED __device__ __noinline__
 #else

@@ -48,9 +48,9 @@ class Matvec {
   static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
   static constexpr int kShares = kTileWarps / Config::kWarps;  // of a tile, that a warp takes
-  // Tiles that a warp takes side by side: what it reads of the operand serves them all. (Of four
-  // the sums do not fit into the registers: one H200, a token of 8 sequences of Llama-2-7B 5.65 ms,
-  // with two 5.39.)
+  // Tiles that a warp takes side by side: what it reads of the operand serves them all. One where a
+  // block has no more: the halves of tile_sums_ take turns within a group. (Of four the sums do not
+  // fit into the registers: one H200, a token of 8 sequences of Llama-2-7B 5.65 ms, with two 5.39.)
   static constexpr int kBlockRows =
       (kClasses + Config::kBlocks - 1) / Config::kBlocks * Config::kUnits;  // the most
   static constexpr int kTileGroup = kBlockRows > kTileRows ? 2 : 1;

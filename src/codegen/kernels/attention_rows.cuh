@@ -1,0 +1,100 @@
+// Sizes of an attention_few, and its rows as they come from memory.
+#pragma once
+
+#include "ir/attention_order.h"
+#include "sinter/vector.cuh"
+
+namespace sinter {
+
+// What a kernel's text fixes.
+//   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
+//   kSplits, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow (0: none)
+template <typename Config>
+struct AttentionSizes {
+  static constexpr int tile = Config::kTile, width = Config::kValueWidth, splits = Config::kSplits;
+  static constexpr int group = Config::kHeads / Config::kKvHeads, tiles = group / tile;
+  static constexpr int lanes = attention_lanes(Config::kWidth, width),
+                       streams = attention_streams(lanes);
+  static constexpr int threads = streams * lanes, warps = threads / 32;
+  static constexpr int elements = tile * width;
+  // Heads whose warps are added at a time.
+  static constexpr int row = (width + 7) / 8 * 8, round = tile * row <= 256 ? tile : 1;
+};
+
+// A chunk of float32, as Packed<f16> is one of f16.
+template <>
+struct Packed<float> {
+  unsigned word[8];
+  SINTER_DEVICE float operator[](int e) const { return math::bits_float(word[e]); }
+};
+// Loads that pass by the first-level cache: a row may have been read before it was written
+// (AttentionFew::start_early).
+SINTER_DEVICE void load_words(unsigned* word, const void* p) {
+#ifdef __CUDACC_RTC__
+  asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+               : "l"(__cvta_generic_to_global(p)));
+#else
+  const uint4 words = *static_cast<const uint4*>(p);
+  word[0] = words.x, word[1] = words.y, word[2] = words.z, word[3] = words.w;
+#endif
+}
+SINTER_DEVICE unsigned load_bits(const float* p) {
+#ifdef __CUDACC_RTC__
+  unsigned bits;
+  asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(bits) : "l"(__cvta_generic_to_global(p)));
+  return bits;
+#else
+  return math::float_bits(*p);
+#endif
+}
+template <typename T>
+SINTER_DEVICE unsigned load_bits(const T* p) {
+#ifdef __CUDACC_RTC__
+  unsigned short bits;
+  asm volatile("ld.global.cg.b16 %0, [%1];" : "=h"(bits) : "l"(__cvta_generic_to_global(p)));
+  return bits;
+#else
+  return p->bits;
+#endif
+}
+// The first `count` elements at any address; zeros behind them.
+SINTER_DEVICE void load_elements(Packed<float>& out, const float* p, int count) {
+#pragma unroll
+  for (int e = 0; e < 8; ++e) out.word[e] = e < count ? load_bits(p + e) : 0;
+}
+template <typename T>
+SINTER_DEVICE void load_elements(Packed<T>& out, const T* p, int count) {
+  out = {};
+#pragma unroll
+  for (int e = 0; e < 8; ++e)
+    if (e < count) out.word[e / 2] |= load_bits(p + e) << 16 * (e % 2);
+}
+template <typename T>
+SINTER_DEVICE void fill_minus_zeros(Packed<T>& out) {
+  for (unsigned& word : out.word) word = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
+}
+
+// Eight elements of a row of `width` from element 8 * lane on, zeros behind the row's end; anything
+// in lanes behind it. Loads stand where the text has them and have no condition: of a load under
+// one the compiler makes a choice between the old registers and the new, which waits for the load.
+template <bool aligned, int width, typename T>
+SINTER_DEVICE void load_head(Packed<T>& out, const T* row, int lane) {
+  const int first = 8 * lane < width ? 8 * lane : 0;
+  if constexpr (aligned && width % 8 == 0) {
+    load_words(out.word, row + first);
+    if constexpr (sizeof(T) == 4) load_words(out.word + 4, row + first + 4);
+  } else {
+    load_elements(out, row + first, width - first);
+  }
+}
+// Where a key head's rows lie.
+template <typename T>
+struct CacheRows {
+  const T* keys;
+  long long keys_stride;
+  const T* values;
+  long long values_stride;
+};
+
+}  // namespace sinter
