@@ -91,6 +91,15 @@ std::string parameters_of(const Graph& graph, size_t symbols, bool restricted) {
   return text;
 }
 
+std::string arguments_of(llvm::ArrayRef<uint32_t> inputs, llvm::ArrayRef<uint32_t> outputs,
+                         size_t symbols) {
+  std::vector<std::string> arguments;
+  for (uint32_t input : inputs) arguments.push_back(fmt::format("x{}", input));
+  for (uint32_t output : outputs) arguments.push_back(fmt::format("y{}", output));
+  for (size_t k = 0; k < symbols; ++k) arguments.push_back(fmt::format("n{}", k));
+  return fmt::format("{}", fmt::join(arguments, ", "));
+}
+
 /// The function's head up to its name.
 std::string bounds_of(const KernelBody& body) {
   std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);

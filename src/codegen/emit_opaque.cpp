@@ -1,6 +1,7 @@
 // Opaque ops: a template of the kernel library with what the group fixes, and the addresses of its
 // operands' rows.
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/Sequence.h>
 
 #include <algorithm>
 
@@ -16,6 +17,8 @@ namespace {
 
 // Threads of a multiprocessor that have 64 registers each.
 constexpr int64_t kResidentThreads = 1024;
+constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
+
 /// Blocks' worth of heads, of all tokens, from which on attention has no clusters: two for nearly
 /// every multiprocessor, so that blocks alone keep it busy. A cluster's blocks must find room at the
 /// same time, and of clusters of 3 fewer do. (One H200, Llama-2-7B after 1,024 tokens: of 8 sequences
@@ -24,7 +27,6 @@ constexpr int64_t kResidentThreads = 1024;
 int64_t items_without_clusters(const DeviceDescription& device) {
   return 2 * device.multiprocessors - device.multiprocessors / 16;
 }
-constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
 
 class OpaqueKernel {
  public:
@@ -136,23 +138,22 @@ class OpaqueKernel {
     body_.globals += fmt::format(
         "SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
         parameters_of(group_, parameters_.size(), false), indented(attend("WithoutClusters")));
-    std::string arguments = "shared";
-    for (size_t k = 0; k < group_.inputs.size(); ++k) arguments += fmt::format(", x{}", k);
-    arguments += ", y0";
-    for (size_t k = 0; k < parameters_.size(); ++k) arguments += fmt::format(", n{}", k);
+    const auto inputs = llvm::to_vector(
+        llvm::seq<uint32_t>(0, static_cast<uint32_t>(group_.inputs.size())));
+    const std::string alone = fmt::format("attend_alone(shared, {});\n",
+                                          arguments_of(inputs, {0u}, parameters_.size()));
     body_.text = "__shared__ AttentionShared<Config> shared;\n";
     if (early) body_.text += "see_complete();\n";
-    const std::string call = fmt::format("attend_alone({});\n", arguments);
-    if (device_.compute_capability >= kFirstArchWithClusters) body_.launch.cluster = splits;
-    if (body_.launch.cluster == 1)
-      body_.text += call;
-    else
+    if (splits > 1 && device_.compute_capability >= kFirstArchWithClusters) {
+      body_.launch.cluster = splits;
+      body_.launch.items_without_clusters = items_without_clusters(device_);
       body_.text += fmt::format("if (cluster_blocks() == 1) {{\n{}}} else {{\n{}}}\n",
-                                indented(call), indented(attend("InClusters")));
+                                indented(alone), indented(attend("InClusters")));
+    } else {
+      body_.text += alone;
+    }
     body_.launch.items_per_row = kv_heads * (group / tile);
     body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
-    if (body_.launch.cluster > 1)
-      body_.launch.items_without_clusters = items_without_clusters(device_);
     // Keys on their way fill half of the registers that this leaves a thread.
     if (tile == 1 && size_bytes(op_.type.dtype) == 2)
       body_.resident_blocks = kResidentThreads / body_.launch.threads;

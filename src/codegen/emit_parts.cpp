@@ -88,15 +88,6 @@ std::string function_of(const Part& part, size_t number, size_t symbols) {
       number, part.body.globals, parameters, indented(part.body.text));
 }
 
-std::string arguments_of(const Part& part, size_t symbols, const std::string& block) {
-  std::vector<std::string> arguments;
-  for (uint32_t input : part.inputs) arguments.push_back(fmt::format("x{}", input));
-  for (uint32_t output : part.outputs) arguments.push_back(fmt::format("y{}", output));
-  for (size_t k = 0; k < symbols; ++k) arguments.push_back(fmt::format("n{}", k));
-  arguments.push_back(block);
-  return fmt::format("{}", fmt::join(arguments, ", "));
-}
-
 std::string blocks_code(const Launch& launch, llvm::ArrayRef<SymbolId> parameters) {
   const SymExpr items = items_of(launch);
   const int64_t own = launch.items_per_block;
@@ -139,8 +130,8 @@ Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> wan
                         blocks_code(part.body.launch, parameters));
     const std::string own = begin.empty() ? "block" : "block - " + begin;
     branches +=
-        fmt::format("{}if (block < end{}) {{\n  part{}::run({});\n}}", k == 0 ? "" : " else ", k, k,
-                    arguments_of(part, parameters.size(), own));
+        fmt::format("{}if (block < end{}) {{\n  part{}::run({}, {});\n}}", k == 0 ? "" : " else ", k,
+                    k, arguments_of(part.inputs, part.outputs, parameters.size()), own);
     begin = fmt::format("end{}", k);
   }
   body.text = "const long long block = blockIdx.x;\n" + ends + branches + "\n";

@@ -107,9 +107,7 @@ Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vecto
   }
   const DecoderCall call = pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);
   for (size_t s = 0; s < tokens.size(); ++s) lengths_[s] += static_cast<int64_t>(tokens[s].size());
-  std::vector<const HostTensor*> pointers;
-  for (const HostTensor& input : call.inputs) pointers.push_back(&input);
-  return session_->run(entry, call.symbol_values, pointers, options);
+  return session_->run(entry, call.symbol_values, addresses_of(call.inputs), options);
 }
 
 Result<RunResult> Decoder::prefill(llvm::ArrayRef<std::vector<int32_t>> tokens, const CallOptions& options,

@@ -34,9 +34,7 @@ Result<RunResult> encode(const ModelSpec& spec, const Model& model,
   const DecoderCall call = pack_texts(spec, program.symbols, tokens);
   SINTER_TRY(check_symbol_values(program.symbols, call.symbol_values));
   SINTER_LET(session, model.new_session(call.symbol_values));
-  std::vector<const HostTensor*> inputs;
-  for (const HostTensor& input : call.inputs) inputs.push_back(&input);
-  return session->run("encode", call.symbol_values, inputs, options);
+  return session->run("encode", call.symbol_values, addresses_of(call.inputs), options);
 }
 
 }  // namespace sinter

@@ -105,9 +105,7 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   }
   SINTER_LET(session, model.new_session(prefill.symbol_values));
   state.session = std::move(session);
-  std::vector<const HostTensor*> inputs;
-  for (const HostTensor& input : prefill.inputs) inputs.push_back(&input);
-  SINTER_LET(result, state.session->run("prefill", prefill.symbol_values, inputs));
+  SINTER_LET(result, state.session->run("prefill", prefill.symbol_values, addresses_of(prefill.inputs)));
   state.logits = std::move(result.outputs[0]);
 
   state.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "B"))] = static_cast<int64_t>(heads.size());

@@ -36,8 +36,7 @@ Result<std::vector<HostTensor>> PreciseModel::run(std::string_view entry,
   }
   // Weights and states are further inputs, the last version of each state a further output.
   Graph graph = module_.find_entry(entry)->graph;
-  std::vector<const HostTensor*> values;
-  for (const HostTensor& input : inputs) values.push_back(&input);
+  std::vector<const HostTensor*> values = addresses_of(inputs);
   std::vector<ssize_t> state_of(graph.size(), -1);
   std::vector<ValueId> newest(module_.states.size());
   for (uint32_t i = 0; i < graph.size(); ++i) {

@@ -108,9 +108,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
     SINTER_LET(session, loaded->new_session(packed.symbol_values));
     if (context > 0) {
       const DecoderCall first = pack_sequences("prefill", program.symbols, {before}, {0}, capacity, Wanted::last_of_each);
-      std::vector<const HostTensor*> inputs;
-      for (const HostTensor& input : first.inputs) inputs.push_back(&input);
-      SINTER_TRY(session->run("prefill", first.symbol_values, inputs));
+      SINTER_TRY(session->run("prefill", first.symbol_values, addresses_of(first.inputs)));
     }
     return ResidentCalls::create(std::move(session),
                                  {resident_call(program, "prefill", std::move(packed.symbol_values),

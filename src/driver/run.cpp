@@ -111,10 +111,8 @@ Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const 
   }
   std::vector<int64_t> values = least_symbol_values(symbols);
   for (size_t i = 0; i < values.size(); ++i) values[i] = known[i].value_or(values[i]);
-  std::vector<const HostTensor*> pointers;
-  for (const HostTensor& input : inputs) pointers.push_back(&input);
   SINTER_LET(session, loaded.model->new_session(values));
-  SINTER_LET(result, session->run(entry_name, values, pointers, {.keep = options.keep}));
+  SINTER_LET(result, session->run(entry_name, values, addresses_of(inputs), {.keep = options.keep}));
   return name_results(plan, std::move(result));
 }
 

@@ -134,8 +134,7 @@ Status verify_entries(const Plans& plans, const Module& original, const VerifyOp
   for (const Entry& entry : plans.module.entries) {
     const Graph& graph = original.find_entry(entry.name)->graph;
     SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
-    std::vector<const HostTensor*> pointers;
-    for (const HostTensor& input : inputs) pointers.push_back(&input);
+    std::vector<const HostTensor*> pointers = addresses_of(inputs);
     const CallOptions run{.poison_freed = true, .keep = plans.common_values(entry.name), .check_kernels = options.backend->on_gpu()};
     SINTER_LET(a, plans.fused->new_session(values));
     SINTER_LET(b, plans.unfused->new_session(values));

@@ -58,8 +58,7 @@ class FastCheck {
   Status entry(const Entry& original, llvm::ArrayRef<int64_t> values, uint64_t seed) {
     precise_.restart();
     SINTER_LET(inputs, random_inputs(original.graph, plans_.module.symbols, values, seed));
-    std::vector<const HostTensor*> pointers;
-    for (const HostTensor& input : inputs) pointers.push_back(&input);
+    std::vector<const HostTensor*> pointers = addresses_of(inputs);
     SINTER_LET(a, plans_.fused->new_session(values));
     SINTER_LET(b, plans_.unfused->new_session(values));
     SINTER_LET(fused, a->run(original.name, values, pointers, run_));

@@ -99,9 +99,7 @@ class CudaRun {
   Status check_kernel(const KernelStep& step, const std::vector<HostTensor>& read) const {
     const Program& program = session_.model().program();
     const Kernel& kernel = program.kernels[step.kernel];
-    std::vector<const HostTensor*> operands;
-    for (const HostTensor& tensor : read) operands.push_back(&tensor);
-    SINTER_LET(expected, evaluate(kernel.group, program.symbols, call_.symbol_values, operands));
+    SINTER_LET(expected, evaluate(kernel.group, program.symbols, call_.symbol_values, addresses_of(read)));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       SINTER_LET(given, copy_out(step.outputs[i]));
       SINTER_TRY(stream_.synchronize("kernel " + kernel.name));

@@ -194,7 +194,6 @@ TEST_CASE("inspect counts parameters and floating-point operations") {
   }
 }
 
-}  // namespace
 TEST_CASE("explain says what kernels read before they wait, with -v and as JSON") {
   const std::vector<std::string> decode = {"explain", folder_of({"llama"}), "--phase", "decode"};
   const auto with = [&](const std::string& option) {
@@ -216,4 +215,5 @@ TEST_CASE("explain says what kernels read before they wait, with -v and as JSON"
   CHECK(held == 1);
 }
 
+}  // namespace
 }  // namespace sinter

@@ -245,12 +245,6 @@ struct CallInputs {
   }
 };
 
-std::vector<const HostTensor*> addresses(const std::vector<HostTensor>& tensors) {
-  std::vector<const HostTensor*> list;
-  for (const HostTensor& tensor : tensors) list.push_back(&tensor);
-  return list;
-}
-
 /// Runs the kernels with every call, in these orders; a result differs just where stale rows are
 /// expected. Returns how often that is.
 int check_calls(const EarlyKernels& early, int64_t known, llvm::ArrayRef<ThreadOrder> orders) {
@@ -265,12 +259,12 @@ int check_calls(const EarlyKernels& early, int64_t known, llvm::ArrayRef<ThreadO
       values[0] = call.tokens();
       const CallInputs inputs(kernel, call, values, k + 1);
       const auto expected =
-          evaluate(kernel.group, group_symbols(), values, addresses(inputs.written));
+          evaluate(kernel.group, group_symbols(), values, addresses_of(inputs.written));
       REQUIRE_MESSAGE(expected.has_value(), (expected ? "" : expected.error().message()));
       const bool takes_stale = takes_stale_rows(kernel, call, known);
       stale += takes_stale;
       for (ThreadOrder order : orders) {
-        const auto results = early.shim.run(kernel, values, addresses(inputs.unwritten), order);
+        const auto results = early.shim.run(kernel, values, addresses_of(inputs.unwritten), order);
         REQUIRE_MESSAGE(results.has_value(), (results ? "" : results.error().message()));
         const auto difference = compare_bits((*expected)[0], (*results)[0]);
         REQUIRE(difference.has_value());

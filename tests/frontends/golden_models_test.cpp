@@ -59,8 +59,7 @@ class HostModel {
     Graph graph = model_.module.find_entry(entry)->graph;
     const size_t arguments = graph.inputs.size();
     REQUIRE(arguments == inputs.size());
-    std::vector<const HostTensor*> values;
-    for (const HostTensor& input : inputs) values.push_back(&input);
+    std::vector<const HostTensor*> values = addresses_of(inputs);
     // The evaluator knows arguments only: weights and states become some.
     for (uint32_t index = 0; index < graph.size(); ++index) {
       Op& op = graph[ValueId{index}];

@@ -94,9 +94,7 @@ TEST_CASE("golden kernels equal the host evaluator bit for bit") {
     for (const Kernel* kernel : kernels) {
       const auto inputs = random_inputs(kernel->group, symbols, values, ++seed);
       REQUIRE_MESSAGE(inputs.has_value(), (inputs ? "" : inputs.error().message()));
-      std::vector<const HostTensor*> pointers;
-      for (const HostTensor& input : *inputs) pointers.push_back(&input);
-      const Status status = check_kernel(*shim, *kernel, symbols, values, pointers);
+      const Status status = check_kernel(*shim, *kernel, symbols, values, addresses_of(*inputs));
       CHECK_MESSAGE(status.has_value(), (kernel->name + ": " + (status ? "" : status.error().message())));
     }
     CHECK(kernels.size() >= 7 * golden.dtypes.size());  // fused and unfused, all entries

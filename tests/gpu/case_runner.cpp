@@ -29,10 +29,8 @@ struct CaseRunner::Plan {
   RunResult result;
 
   Status call(const PlannedCase& test, const CaseData& data, bool check_host) {
-    std::vector<const HostTensor*> inputs;
-    for (const HostTensor& input : data.inputs) inputs.push_back(&input);
     const CallOptions options{.poison_freed = true, .keep = {}, .check_kernels = check_host};
-    auto run = session->run("main", test.symbol_values, inputs, options);
+    auto run = session->run("main", test.symbol_values, addresses_of(data.inputs), options);
     if (!run) return in(name, tl::make_unexpected(std::move(run.error())));
     result = std::move(*run);
     return {};

@@ -22,12 +22,6 @@ RandomTensorSource file_tensors(const Module& module) {
   return RandomTensorSource(kSeed, std::move(types));
 }
 
-std::vector<const HostTensor*> pointers(const std::vector<HostTensor>& tensors) {
-  std::vector<const HostTensor*> result;
-  for (const HostTensor& tensor : tensors) result.push_back(&tensor);
-  return result;
-}
-
 /// The module evaluated op by op: no passes, no plan.
 class Reference {
  public:
@@ -52,7 +46,7 @@ class Reference {
 
   Result<std::vector<HostTensor>> run(const Entry& entry, const std::vector<HostTensor>& inputs) {
     Graph graph = entry.graph;
-    std::vector<const HostTensor*> values = pointers(inputs);
+    std::vector<const HostTensor*> values = addresses_of(inputs);
     std::map<uint32_t, std::string> states;  // by version: the state it is a version of
     for (uint32_t i = 0; i < graph.size(); ++i) {
       Op& op = graph[ValueId{i}];
@@ -120,8 +114,8 @@ Result<std::string> compare(const Module& module, llvm::ArrayRef<int64_t> symbol
       SINTER_LET(inputs, random_inputs(entry.graph, module.symbols, symbol_values, kSeed + call));
       if (edit) edit(entry.name, inputs);
       const CallOptions poison{.poison_freed = true, .keep = {}};
-      SINTER_LET(a, fused_session.run(entry.name, symbol_values, pointers(inputs), poison));
-      SINTER_LET(b, unfused_session.run(entry.name, symbol_values, pointers(inputs), poison));
+      SINTER_LET(a, fused_session.run(entry.name, symbol_values, addresses_of(inputs), poison));
+      SINTER_LET(b, unfused_session.run(entry.name, symbol_values, addresses_of(inputs), poison));
       SINTER_LET(c, reference.run(entry, inputs));
       for (size_t i = 0; i < c.size(); ++i) {
         SINTER_LET(plans, difference(a.outputs[i], b.outputs[i], true));

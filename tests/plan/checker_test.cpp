@@ -1,4 +1,5 @@
-// Every violation that the checker knows, planted once in a program that is otherwise right.
+// Every violation that the checker knows, planted once in a program that is otherwise right. One
+// file: its cases plant in the same small program, by the same few functions.
 #include "plan/checker.h"
 
 #include <doctest/doctest.h>

@@ -79,9 +79,7 @@ Result<std::vector<HostTensor>> try_evaluate(const Module& module,
                                              const std::vector<HostTensor>& inputs,
                                              std::vector<int64_t> symbols,
                                              const EvalOptions& options) {
-  std::vector<const HostTensor*> pointers;
-  for (const HostTensor& input : inputs) pointers.push_back(&input);
-  return evaluate(module.entries[0].graph, module.symbols, symbols, pointers, options);
+  return evaluate(module.entries[0].graph, module.symbols, symbols, addresses_of(inputs), options);
 }
 
 HostTensor evaluated(const Module& module, const std::vector<HostTensor>& inputs,

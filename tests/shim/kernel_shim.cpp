@@ -51,11 +51,11 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
   for (const void*& pointer : pointers) arguments.push_back(&pointer);
   for (long long& symbol : symbols) arguments.push_back(&symbol);
 
-  const auto blocks = grid_of(kernel.launch, symbol_values);
-  if (!blocks) return fail("the number of blocks overflows");
-  if (blocks->blocks == 0) return {};
+  const auto launched = grid_of(kernel.launch, symbol_values);
+  if (!launched) return fail("the number of blocks overflows");
+  if (launched->blocks == 0) return {};
   // The CPU has no clusters: a block does alone what those of one share.
-  const Grid grid{{static_cast<unsigned>(blocks->blocks / blocks->cluster), 1, 1},
+  const Grid grid{{static_cast<unsigned>(launched->blocks / launched->cluster), 1, 1},
                   {static_cast<unsigned>(kernel.launch.threads), 1, 1},
                   shared_bytes(kernel.launch, symbol_values).value_or(0)};
   return module_.launch(kernel.name, grid, arguments, order);

@@ -64,20 +64,18 @@ SINTER_DEVICE void join_warp(AttentionSums<Config::kTile>& sums, AttentionShared
   }
 }
 
-// Blocks that share the splits of a token's heads, and the elements that each of them joins.
-template <typename Config, bool alone>
-struct AttentionShare {
-  using Sizes = AttentionSizes<Config>;
-  static constexpr int blocks = alone ? 1 : Sizes::splits;
-  static constexpr int owned = (Sizes::elements + blocks - 1) / blocks;
-};
+// Of the elements, those that each of so many blocks joins.
+template <typename Config>
+SINTER_DEVICE constexpr int joined_elements(int blocks) {
+  return (AttentionSizes<Config>::elements + blocks - 1) / blocks;
+}
 
 // Adds the warps of the block and gives the sums of `split` to the blocks that join them.
-template <typename Config, bool alone>
+template <typename Config, int blocks>
 SINTER_DEVICE void give_part(const AttentionSums<Config::kTile>& sums,
                              AttentionShared<Config>& shared, int split) {
   using Sizes = AttentionSizes<Config>;
-  using Share = AttentionShare<Config, alone>;
+  constexpr int owned = joined_elements<Config>(blocks);
   constexpr int width = Sizes::width, lanes = Sizes::lanes, kept = kept_values<lanes, 32, 8>();
   const int warp = threadIdx.x / 32, first = threadIdx.x % lanes * 8;
   float* part = shared.parts[split];
@@ -91,32 +89,32 @@ SINTER_DEVICE void give_part(const AttentionSums<Config::kTile>& sums,
         for (int i = 0; i < kept; ++i) shared.sums[warp][h][from + i] = sums.value[h0 + h][i];
     }
     __syncthreads();
-    if (!alone && h0 == 0) wait_for_cluster();  // its blocks have begun, their memory is there
+    if (blocks > 1 && h0 == 0) wait_for_cluster();  // its blocks have begun, their memory is there
     for (int i = threadIdx.x; i < Sizes::round * width; i += Sizes::threads) {
       float total = 0.0f;
 #pragma unroll
       for (int w = 0; w < Sizes::warps; ++w)
         total = math::add(total, shared.sums[w][i / width][i % width]);
       const int element = h0 * width + i;
-      give<Share::blocks>(part + element % Share::owned, element / Share::owned, total);
+      give<blocks>(part + element % owned, element / owned, total);
     }
     if constexpr (Sizes::round < Sizes::tile) __syncthreads();
   }
-  for (int i = threadIdx.x; i < Share::blocks * Sizes::tile; i += Sizes::threads) {
+  for (int i = threadIdx.x; i < blocks * Sizes::tile; i += Sizes::threads) {
     const int h = i % Sizes::tile, to = i / Sizes::tile;
     float weights = 0.0f;
 #pragma unroll
     for (int w = 0; w < Sizes::warps; ++w) weights = math::add(weights, shared.weights[h][w]);
-    give<Share::blocks>(part + Sizes::elements + h, to, largest_of_warps(shared, h));
-    give<Share::blocks>(part + Sizes::elements + Sizes::tile + h, to, weights);
+    give<blocks>(part + Sizes::elements + h, to, largest_of_warps(shared, h));
+    give<blocks>(part + Sizes::elements + Sizes::tile + h, to, weights);
   }
 }
 
 // Joins the splits of the elements that block `rank` owns; `out`: the first of the tile's.
-template <typename Config, bool alone, typename T>
+template <typename Config, int blocks, typename T>
 SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, int rank) {
   using Sizes = AttentionSizes<Config>;
-  constexpr int owned = AttentionShare<Config, alone>::owned;
+  constexpr int owned = joined_elements<Config>(blocks);
   for (int i = threadIdx.x; i < owned && rank * owned + i < Sizes::elements;
        i += Sizes::threads) {
     const int element = rank * owned + i, h = Sizes::elements + element / Sizes::width;
@@ -151,10 +149,10 @@ struct AttentionInputs {
 #define SINTER_CALLED static
 #endif
 struct InClusters {
-  static constexpr bool alone = false;
+  static SINTER_DEVICE constexpr int blocks(int splits) { return splits; }  // that share them
 };
 struct WithoutClusters {
-  static constexpr bool alone = true;
+  static SINTER_DEVICE constexpr int blocks(int) { return 1; }
 };
 
 // Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without clusters.
@@ -166,20 +164,19 @@ struct WithoutClusters {
 template <typename Config, typename T, typename Launched>
 class AttentionFew {
   using Sizes = AttentionSizes<Config>;
-  static constexpr bool alone = Launched::alone;
+  static constexpr int blocks = Launched::blocks(Sizes::splits);
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
   SINTER_DEVICE AttentionFew(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
       : in_(in), shared_(shared) {
-    constexpr int blocks = AttentionShare<Config, alone>::blocks;
     const int rest = blockIdx.x / blocks % all_tiles, kv_head = rest / Sizes::tiles;
     rank_ = blockIdx.x % blocks;
     token_ = blockIdx.x / (blocks * all_tiles);
     head0_ = kv_head * Sizes::group + rest % Sizes::tiles * tile;
     in_.cache.keys += kv_head * Config::kWidth;
     in_.cache.values += kv_head * Config::kValueWidth;
-    if constexpr (!alone) enter_cluster();
+    if constexpr (blocks > 1) enter_cluster();
   }
 
   SINTER_DEVICE void start() { begin(rank_); }
@@ -197,21 +194,21 @@ class AttentionFew {
       AttentionSums<tile> sums;
       const bool active = stream_.active();
       if (active) stream_.attend(sums, query, in_.cache);
-      const bool last = !alone || split + 1 == Sizes::splits;
+      const bool last = blocks > 1 || split + 1 == Sizes::splits;
       if (!last) begin(split + 1);  // on its way while this one is joined
       join_warp<Config>(sums, shared_, active);
-      give_part<Config, alone>(sums, shared_, split);
+      give_part<Config, blocks>(sums, shared_, split);
       if (last) break;
       __syncthreads();
       ++split;
     }
-    if constexpr (alone) {
-      __syncthreads();
-    } else {
+    if constexpr (blocks > 1) {
       arrive_in_cluster();
       wait_for_cluster();
+    } else {
+      __syncthreads();
     }
-    join_splits<Config, alone>(out + (token_ * Config::kHeads + head0_) * Config::kValueWidth,
+    join_splits<Config, blocks>(out + (token_ * Config::kHeads + head0_) * Config::kValueWidth,
                                shared_, rank_);
   }
 
