@@ -2,8 +2,10 @@
 // of every block, what stands behind it takes the block's sums, element by element.
 //
 //   const Product product(memory, x2, n0);
-//   product.start();                        the matrix is on its way
+//   product.start();                        the matrix's first pieces are on their way
 //   wait_for_inputs();
+//   for (row ...) { load_chunk(...) ... }
+//   product.fill();                         more of it
 //   for (row ...) { ... store_chunk(y0 + ..., ...) }       y0: the operand
 //   const auto x3 = product.run();                         x3: the sums, a value like others
 //   for (item ...) { ... store(y1 + ..., ...) }
@@ -102,7 +104,8 @@ class MatvecKernel {
     // One token by all threads; several at a time.
     const int64_t most = most_tokens();
     const auto rows_at_once = [&](int64_t rows) {
-      return emit_rows_in_block(form, symbols_, parameters_, 32 * config_.warps, rows, device_);
+      return emit_rows_in_block(form, symbols_, parameters_, 32 * config_.warps, rows,
+                                "product.fill();\n", device_);
     };
     SINTER_LET(one, rows_at_once(1));
     body_.globals += fmt::format("namespace front {{\n{}}}\n", one.globals);

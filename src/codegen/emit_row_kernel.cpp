@@ -137,6 +137,7 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
              body;
     if (kept_) declare_kept(stage, pass);
     row_.text += loop(body, reduces);
+    if (pass == 0 && stage == 0) row_.text += block_.when_read;
   }
   close_reductions(tasks);
 }

@@ -83,8 +83,9 @@ Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbo
 
 Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                       llvm::ArrayRef<SymbolId> parameters, int64_t threads,
-                                      int64_t rows, const DeviceDescription& device) {
-  const BlockForm block{.number = "0", .side_guard = "blockIdx.x == 0"};
+                                      int64_t rows, std::string_view when_read,
+                                      const DeviceDescription& device) {
+  const BlockForm block{.number = "0", .side_guard = "blockIdx.x == 0", .when_read = when_read};
   const auto schedule = [&](const RowProblem& problem) {
     return std::optional(schedule_rows_in_block(problem, threads, rows, device));
   };

@@ -61,6 +61,10 @@ class Matvec {
       false;
 #endif
 
+  // Quarters of its ring that a warp sends for in start(). (One H200, a token of
+  // GPT-NeoX-2.8B: 1.75 ms; with a quarter more of either 1.76, with all quarters 1.81.)
+  static constexpr int kFirstQuarters = Config::kDirect ? 3 : 2;
+
   // The operand of so many tokens stands in shared memory.
   static SINTER_DEVICE constexpr bool shared_operand(int tokens) {
     return !Config::kDirect ||
@@ -110,11 +114,15 @@ class Matvec {
     if (tiles_) {
       next_.piece = warp_;
       settle(next_);
+    } else if (mine_ > 0) {
+      from_ = place(0, 0);
     }
 #endif
   }
 
-  // Lets the first pieces of the matrix come. Touches nothing that another kernel writes.
+  // Lets the first pieces of the matrix come, as many as leave the way free for what the operand is
+  // made of; fill() lets the rest of the ring come once that is on its way. Touches nothing that
+  // another kernel writes.
   SINTER_DEVICE void start() {
 #ifdef SINTER_BULK_COPIES
     if (lane_ == 0) {
@@ -122,12 +130,13 @@ class Matvec {
       show_barriers();
     }
     __syncwarp();
-    for (int s = 0; s < stages_; ++s) {
-      if (tiles_)
-        issue_tile();
-      else
-        issue();
-    }
+    send((kFirstQuarters * stages_ + 3) / 4);
+#endif
+  }
+  // All threads of a warp call it; run() does where the operand's text has no place for it.
+  SINTER_DEVICE void fill() {
+#ifdef SINTER_BULK_COPIES
+    send(stages_);
 #endif
   }
 
@@ -139,15 +148,27 @@ class Matvec {
       operand_ = const_cast<T*>(rows);
       return;
     }
-    constexpr int words = static_cast<int>(sizeof(T)) * 8 / 16;  // of 16 bytes, in a chunk
-    const int all = tokens_ * kChunks * words;
-    for (int i = static_cast<int>(threadIdx.x); i < all; i += 32 * Config::kWarps)
-      reinterpret_cast<uint4*>(operand_)[i] = reinterpret_cast<const uint4*>(rows)[i];
+    constexpr int words = Config::kLength * static_cast<int>(sizeof(T)) / 16;  // of a row
+    constexpr int threads = 32 * Config::kWarps, own = (words + threads - 1) / threads;
+    const uint4* from = reinterpret_cast<const uint4*>(rows);
+    uint4* to = reinterpret_cast<uint4*>(operand_);
+    for (int begin = 0; begin < tokens_ * words; begin += own * threads) {
+      const int first = begin + static_cast<int>(threadIdx.x), end = tokens_ * words;
+      uint4 word[own];
+#pragma unroll
+      for (int k = 0; k < own; ++k)
+        if (first + k * threads < end) word[k] = from[first + k * threads];
+      fill();
+#pragma unroll
+      for (int k = 0; k < own; ++k)
+        if (first + k * threads < end) to[first + k * threads] = word[k];
+    }
     __syncthreads();
   }
 
   // All sums of the block; ends with a barrier.
   SINTER_DEVICE MatvecSums<Config> run() {
+    fill();
     if (tokens_ == 1) {
       run_rows<1>();
     } else if constexpr (Config::kTokens > 1) {
@@ -175,9 +196,10 @@ class Matvec {
   SINTER_DEVICE int row_of_block(int own) const {
     return matvec_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
-  SINTER_DEVICE const T* place(int k, int piece) const {
+  // And from where that row's part is read, from its element `begin` on.
+  SINTER_DEVICE const T* place(int k, int begin) const {
     const int row = row_of_block(warp_ / Config::kSplits + k * kGroups);
-    return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + piece * piece_;
+    return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + begin;
   }
   // Where the sum of the block's `own`-th row stands, for token 0.
   SINTER_DEVICE int sum_of_row(int own) const {
@@ -185,11 +207,20 @@ class Matvec {
   }
 
 #ifdef SINTER_BULK_COPIES
-  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn. Of tiles,
-  // for each group the warp's shares (`row`) in turn, for each share its pieces, for each piece the
-  // tiles.
+  // Lets the first `pieces` come that have not been sent for yet.
+  SINTER_DEVICE void send(int pieces) {
+    for (; sent_ < pieces; ++sent_) {
+      if (tiles_)
+        issue_tile();
+      else
+        issue();
+    }
+  }
+  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn, from
+  // element `begin` of the part on. Of tiles, for each group the warp's shares (`row`) in turn, for
+  // each share its pieces, for each piece the tiles.
   struct Cursor {
-    int first = 0, row = 0, piece = 0, tile = 0;
+    int first = 0, row = 0, begin = 0, piece = 0, tile = 0;
   };
   SINTER_DEVICE void advance_tile(Cursor& at) const {
     if (++at.tile < kTileGroup && at.first + at.tile * kTileRows < rows_) return;
@@ -225,31 +256,32 @@ class Matvec {
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance_tile(next_);
   }
-  SINTER_DEVICE const T* place(const Cursor& at) const {
-    return place(at.first + at.row, at.piece);
-  }
-  SINTER_DEVICE int bytes_of(const Cursor& at) const {
-    const int left = length_ - at.piece * piece_;
-    return (left < piece_ ? left : piece_) * static_cast<int>(sizeof(T));
-  }
-  SINTER_DEVICE void advance(Cursor& at) const {
-    if (++at.row < together_ && at.first + at.row < mine_) return;
-    at.row = 0;
-    if (++at.piece * piece_ < length_) return;
-    at.piece = 0;
-    at.first += together_;
+  SINTER_DEVICE void advance() {
+    if (++next_.row >= together_ || next_.first + next_.row >= mine_) {
+      next_.row = 0;
+      next_.begin += piece_;
+      if (next_.begin >= length_) {
+        next_.begin = 0;
+        next_.first += together_;
+      }
+    }
+    if (together_ == 1 && next_.begin > 0)
+      from_ += piece_;
+    else
+      from_ = place(next_.first + next_.row, next_.begin);
   }
   // Lets the stream's next piece come.
   SINTER_DEVICE void issue() {
     if (next_.first >= mine_ || length_ == 0) return;
     if (lane_ == 0) {
-      const int bytes = bytes_of(next_);
+      const int left = length_ - next_.begin;
+      const int bytes = (left < piece_ ? left : piece_) * static_cast<int>(sizeof(T));
       expect_bytes(barriers_ + 8 * next_stage_, bytes);
-      copy_once(shared_address(ring_) + next_stage_ * slot_, place(next_), bytes,
+      copy_once(shared_address(ring_) + next_stage_ * slot_, from_, bytes,
                 barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
-    advance(next_);
+    advance();
   }
   // The oldest piece that is not taken, when it is there.
   SINTER_DEVICE const T* wait() {
@@ -279,6 +311,27 @@ class Matvec {
       load_chunk(out, p);
   }
 
+  // Adds the products of a chunk of each row: of the lane's first ones, i elements on.
+  template <int tokens, int rows>
+  SINTER_DEVICE void add_step(float (&sum)[rows][tokens], const T* const (&w)[rows], const T* x,
+                              int i, int have) const {
+    float a[rows][8];
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      if (r < have) read_matrix(a[r], w[r] + i);
+#pragma unroll
+    for (int t = 0; t < tokens; ++t) {
+      float b[8];
+      const int token = t < tokens_ ? t : tokens_ - 1;
+      read_chunk(b, x + token * Config::kLength + i);
+#pragma unroll
+      for (int r = 0; r < rows; ++r)
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          if (r < have) sum[r][t] = math::fma(a[r][e], b[e], sum[r][t]);
+    }
+  }
+
   template <int tokens>
   SINTER_DEVICE void run_rows() {
     constexpr int rows = matvec_rows_at_once(tokens);
@@ -290,7 +343,7 @@ class Matvec {
     for (int k = 0; k < mine_; k += rows) {
       const int have = mine_ - k < rows ? mine_ - k : rows;
       float sum[rows][tokens] = {};
-      for (int piece = 0; piece * piece_ < length_; ++piece) {
+      for (int begin = 0; begin < length_; begin += piece_) {
         const T* w[rows];
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
@@ -299,29 +352,20 @@ class Matvec {
 #ifdef SINTER_BULK_COPIES
           w[r] = wait();
 #else
-          w[r] = place(k + r, piece);
+          w[r] = place(k + r, begin);
 #endif
+          w[r] += 8 * lane_;
         }
-        const int left = length_ - piece * piece_, length = left < piece_ ? left : piece_;
-        const T* x = operand + begin_ + piece * piece_;
-// Of several tokens the body is long as it is: copies of it would double the time to compile.
-#pragma unroll(tokens == 1 ? 4 : 1)
-        for (int i = 8 * lane_; i < length; i += kMatvecStep) {
-          float a[rows][8];
+        const T* x = operand + begin_ + begin + 8 * lane_;
+        // Of several tokens the body is long as it is: copies of it would double the time to
+        // compile.
+        if (tokens == 1 && length_ - begin >= Config::kPiece) {
 #pragma unroll
-          for (int r = 0; r < rows; ++r)
-            if (r < have) read_matrix(a[r], w[r] + i);
-#pragma unroll
-          for (int t = 0; t < tokens; ++t) {
-            float b[8];
-            const int token = t < tokens_ ? t : tokens_ - 1;
-            read_chunk(b, x + token * Config::kLength + i);
-#pragma unroll
-            for (int r = 0; r < rows; ++r)
-#pragma unroll
-              for (int e = 0; e < 8; ++e)
-                if (r < have) sum[r][t] = math::fma(a[r][e], b[e], sum[r][t]);
-          }
+          for (int i = 0; i < Config::kPiece; i += kMatvecStep) add_step(sum, w, x, i, have);
+        } else {
+          const int length = length_ - begin < piece_ ? length_ - begin : piece_;
+#pragma unroll 1
+          for (int i = 0; i < length - 8 * lane_; i += kMatvecStep) add_step(sum, w, x, i, have);
         }
 #ifdef SINTER_BULK_COPIES
         __syncwarp();
@@ -448,7 +492,9 @@ class Matvec {
   SharedAddress barriers_;
   int stages_;
   Cursor next_;         // what is sent for next
+  const T* from_;       // and from where, but for tiles
   int next_stage_ = 0;  // and where to
+  int sent_ = 0;        // of the first pieces
   int slot_;            // bytes of a piece's place
   int stage_ = 0;       // what is taken next
   unsigned phase_ = 0;

@@ -28,7 +28,7 @@ namespace front {
 namespace behind0 {
 }
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_matvec_silu_mul_165ab53c(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_matvec_silu_mul_d63ccc47(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   let_next_launch();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));
@@ -57,6 +57,7 @@ rms_norm_matvec_silu_mul_165ab53c(const bf16* x0, const bf16* x1, const bf16* x2
         lanes0.take(0, v0);
       }
     }
+    product.fill();
     const float s0 = reduce_row<512>(lanes0, shared);
     const float v1 = math::div(s0, 0x1p+12f);
     const float v2 = math::add(v1, 0x1.4f8b58p-17f);
@@ -91,6 +92,7 @@ rms_norm_matvec_silu_mul_165ab53c(const bf16* x0, const bf16* x1, const bf16* x2
         lanes0.take(j % 8, v0);
       }
     }
+    product.fill();
     const float s0 = reduce_row<64>(lanes0, shared);
     const float v1 = math::div(s0, 0x1p+12f);
     const float v2 = math::add(v1, 0x1.4f8b58p-17f);
