@@ -22,7 +22,7 @@ struct BlockForm {
   std::string_view number = "blockIdx.x";  // as code
   int64_t least_threads = 1;               // a power of two that the device has
   std::string_view side_guard = "";        // when results but the first are written; empty: always
-  std::string_view when_read = "";         // statements, for when the rows' inputs have come
+  std::string_view when_read = "";         // statements behind the first loop over the rows
 };
 
 /// `parameters`: symbols in the order of the kernel's parameters.
@@ -31,7 +31,8 @@ Result<KernelBody> emit_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbo
                              const BlockForm& block);
 /// The text for `rows` rows, a power of two, side by side in a block of `threads`, the first rows
 /// of the form; those that it does not have are left out. Results but the first are written by the
-/// first block alone. `when_read`: statements that follow the first pass over the rows.
+/// first block alone. `when_read`: statements behind the first loop over the rows; left out where
+/// there is none.
 Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                       llvm::ArrayRef<SymbolId> parameters, int64_t threads,
                                       int64_t rows, std::string_view when_read,

@@ -1,7 +1,7 @@
 // A group around a matvec: what stands in front of it makes the operand's rows in the shared memory
 // of every block, what stands behind it takes the block's sums, element by element.
 //
-//   const Product product(memory, x2, n0);
+//   Product product(memory, x2, n0);
 //   product.start();                        the matrix's first pieces are on their way
 //   wait_for_inputs();
 //   for (row ...) { load_chunk(...) ... }

@@ -36,9 +36,10 @@ inline HostTensor i32_tensor(llvm::ArrayRef<int32_t> values) {
   return vector_tensor(DType::i32, values);
 }
 
-/// Those tensors, as what runs on them takes them; they must outlive the result.
+/// The tensors' addresses, as what runs on them takes them; the tensors must outlive the result.
 inline std::vector<const HostTensor*> addresses_of(llvm::ArrayRef<HostTensor> tensors) {
   std::vector<const HostTensor*> addresses;
+  addresses.reserve(tensors.size());
   for (const HostTensor& tensor : tensors) addresses.push_back(&tensor);
   return addresses;
 }

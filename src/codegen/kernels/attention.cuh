@@ -64,7 +64,7 @@ SINTER_DEVICE void join_warp(AttentionSums<Config::kTile>& sums, AttentionShared
   }
 }
 
-// Of the elements, those that each of so many blocks joins.
+// Elements that each of so many blocks joins.
 template <typename Config>
 SINTER_DEVICE constexpr int joined_elements(int blocks) {
   return (AttentionSizes<Config>::elements + blocks - 1) / blocks;
@@ -209,7 +209,7 @@ class AttentionFew {
       __syncthreads();
     }
     join_splits<Config, blocks>(out + (token_ * Config::kHeads + head0_) * Config::kValueWidth,
-                               shared_, rank_);
+                                shared_, rank_);
   }
 
  private:

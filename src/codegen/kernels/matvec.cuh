@@ -48,11 +48,13 @@ class Matvec : public MatvecStream<Config> {
       return;
     }
     constexpr int words = Config::kLength * static_cast<int>(sizeof(T)) / 16;  // of a row
-    constexpr int threads = 32 * Config::kWarps, own = (words + threads - 1) / threads;
+    constexpr int threads = 32 * Config::kWarps, share = (words + threads - 1) / threads;
+    constexpr int own = share < 4 ? share : 4;  // of a thread at a time
     const uint4* from = reinterpret_cast<const uint4*>(rows);
     uint4* to = reinterpret_cast<uint4*>(operand_);
-    for (int begin = 0; begin < tokens_ * words; begin += own * threads) {
-      const int first = begin + static_cast<int>(threadIdx.x), end = tokens_ * words;
+    const int end = tokens_ * words;
+    for (int begin = 0; begin < end; begin += own * threads) {
+      const int first = begin + static_cast<int>(threadIdx.x);
       uint4 word[own];
 #pragma unroll
       for (int k = 0; k < own; ++k)
@@ -99,7 +101,8 @@ class Matvec : public MatvecStream<Config> {
       load_chunk(out, p);
   }
 
-  // Adds the products of a chunk of each row: of the lane's first ones, i elements on.
+  // Adds the products of a chunk of `have` rows and the operand. `w`, `x`: the lane's first chunks;
+  // `i`: elements from there.
   template <int tokens, int rows>
   SINTER_DEVICE void add_step(float (&sum)[rows][tokens], const T* const (&w)[rows], const T* x,
                               int i, int have) const {
@@ -145,12 +148,13 @@ class Matvec : public MatvecStream<Config> {
           w[r] += 8 * lane_;
         }
         const T* x = operand + begin_ + begin + 8 * lane_;
-        // Of several tokens the body is long as it is: copies of it would double the time to
-        // compile.
         if (tokens == 1 && length_ - begin >= Config::kPiece) {
+          static_assert(Config::kPiece % kMatvecStep == 0);
 #pragma unroll
           for (int i = 0; i < Config::kPiece; i += kMatvecStep) add_step(sum, w, x, i, have);
         } else {
+          // Of several tokens the body is long as it is: copies of it would double the time to
+          // compile.
           const int length = length_ - begin < piece_ ? length_ - begin : piece_;
 #pragma unroll 1
           for (int i = 0; i < length - 8 * lane_; i += kMatvecStep) add_step(sum, w, x, i, have);

@@ -48,8 +48,8 @@ class MatvecStream {
       false;
 #endif
 
-  // Quarters of its ring that a warp sends for in start(). (One H200, a token of
-  // GPT-NeoX-2.8B: 1.75 ms; with a quarter more of either 1.76, with all quarters 1.81.)
+  // Quarters of its ring, up to whole pieces, that a warp sends for in start(). (One H200, a token
+  // of GPT-NeoX-2.8B: 1.75 ms; with a quarter more of either 1.76, with all quarters 1.81.)
   static constexpr int kFirstQuarters = Config::kDirect ? 3 : 2;
 
   // The operand of so many tokens stands in shared memory.
@@ -107,8 +107,8 @@ class MatvecStream {
 #endif
   }
 
-  // Lets the first pieces of the matrix come, as many as leave the way free for what the operand is
-  // made of; fill() lets the rest of the ring come once that is on its way. Touches nothing that
+  // Sends for the first pieces of the matrix, as many as leave the way free for what the operand is
+  // made of; fill() sends for the rest of the ring, once that is loaded. Touches nothing that
   // another kernel writes.
   SINTER_DEVICE void start() {
 #ifdef SINTER_BULK_COPIES
@@ -120,7 +120,7 @@ class MatvecStream {
     send((kFirstQuarters * stages_ + 3) / 4);
 #endif
   }
-  // All threads of a warp call it; run() does where the operand's text has no place for it.
+  // All threads of a warp call it, as often as they like.
   SINTER_DEVICE void fill() {
 #ifdef SINTER_BULK_COPIES
     send(stages_);
@@ -141,18 +141,18 @@ class MatvecStream {
   static SINTER_DEVICE int classes_before(unsigned block) {
     return static_cast<int>(static_cast<math::u64>(kClasses) * block / Config::kBlocks);
   }
-  // The matrix row of the block's `own`-th, class by class, and of this warp's k-th.
+  // The matrix row that is the block's `own`-th, class by class.
   SINTER_DEVICE int row_of_block(int own) const {
     return matvec_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
-  // And from where that row's part is read, from its element `begin` on.
+  // Element `begin` of this warp's part of its k-th row.
   SINTER_DEVICE const T* place(int k, int begin) const {
     const int row = row_of_block(warp_ / Config::kSplits + k * kGroups);
     return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + begin;
   }
 
 #ifdef SINTER_BULK_COPIES
-  // Lets the first `pieces` come that have not been sent for yet.
+  // Sends for pieces until `pieces` have been sent for.
   SINTER_DEVICE void send(int pieces) {
     for (; sent_ < pieces; ++sent_) {
       if (tiles_)
@@ -256,7 +256,7 @@ class MatvecStream {
   Cursor next_;         // what is sent for next
   const T* from_;       // and from where, but for tiles
   int next_stage_ = 0;  // and where to
-  int sent_ = 0;        // of the first pieces
+  int sent_ = 0;        // pieces, up to a full ring
   int slot_;            // bytes of a piece's place
   int stage_ = 0;       // what is taken next
   unsigned phase_ = 0;
