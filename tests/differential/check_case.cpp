@@ -31,13 +31,6 @@ tl::unexpected<Error> stage(std::string_view what, Error error) {
   return tl::make_unexpected(std::move(error));
 }
 
-template <typename T>
-std::vector<const T*> pointers(llvm::ArrayRef<T> items) {
-  std::vector<const T*> result;
-  for (const T& item : items) result.push_back(&item);
-  return result;
-}
-
 Status compare(std::string_view what, const HostTensor& expected, const HostTensor& actual) {
   SINTER_LET(difference, compare_bits(expected, actual));
   if (!difference) return {};
@@ -62,7 +55,7 @@ struct Runner {
     CallOptions options;
     options.poison_freed = true;
     options.keep = std::move(keep);
-    SINTER_LET(ran, session.run("main", test.symbol_values, pointers<HostTensor>(data.inputs), options));
+    SINTER_LET(ran, session.run("main", test.symbol_values, addresses_of(data.inputs), options));
     result = std::move(ran);
     return {};
   }
@@ -167,7 +160,7 @@ Status check_source(const Case& test, const CaseData& data, const CaseData& file
     }
   }
   SINTER_LET(expected, evaluate(source.graph, test.module.symbols, test.symbol_values,
-                                pointers<HostTensor>(tensors)));
+                                addresses_of(tensors)));
   for (size_t i = 0; i < entry.outputs.size(); ++i)
     SINTER_TRY(compare(fmt::format("output {} (%{}), evaluated and fused", i, entry[entry.outputs[i]].name),
                        expected[i], runner.result.outputs[i]));
@@ -260,7 +253,7 @@ void check_kernels(llvm::ArrayRef<CheckedCase> cases, const std::function<void(s
     for (const CheckedCase::Launch& launch : cases[i].launches) {
       if (!status) break;
       status = check_kernel(*shim, cases[i].fused->kernels[launch.kernel], cases[i].fused->symbols,
-                            cases[i].symbol_values, pointers<HostTensor>(launch.inputs));
+                            cases[i].symbol_values, addresses_of(launch.inputs));
     }
     report(i, status);
   }

@@ -42,15 +42,14 @@ std::string checked(size_t input = 0, int64_t at = 0, std::optional<int32_t> cha
     REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().message()));
     const Program& program = *compiled->program;
     std::vector<HostTensor> inputs;
-    std::vector<const HostTensor*> pointers;
     for (const auto& values :
          {std::vector<int32_t>{0, 9, 5}, {0, 23, 1}, {0, 0, 0}, {23, 23, 1}, {-5, 1000000, 0}}) {
       inputs.push_back(*make_tensor(DType::i32, {3}));
       std::copy(values.begin(), values.end(), inputs.back().data<int32_t>());
     }
     if (changed) inputs[input].data<int32_t>()[at] = *changed;
-    for (const HostTensor& tensor : inputs) pointers.push_back(&tensor);
-    const Status status = check_input_ranges(program, program.entries[0], {3, kRows}, pointers);
+    const Status status =
+        check_input_ranges(program, program.entries[0], {3, kRows}, addresses_of(inputs));
     const std::string message = status ? "fine" : status.error().message();
     CHECK((said.empty() || said == message));
     said = message;

@@ -100,7 +100,7 @@ class MatvecStream {
     barriers_ = shared_address(memory) + 8 * warp_ * Config::kStages;
     if (tiles_) {
       next_.piece = warp_;
-      settle(next_);
+      settle();
     } else if (mine_ > 0) {
       from_ = place(0, 0);
     }
@@ -167,19 +167,19 @@ class MatvecStream {
   struct Cursor {
     int first = 0, row = 0, begin = 0, piece = 0, tile = 0;
   };
-  SINTER_DEVICE void advance_tile(Cursor& at) const {
-    if (++at.tile < kTileGroup && at.first + at.tile * kTileRows < rows_) return;
-    at.tile = 0;
-    at.piece += kTileWarps;
-    settle(at);
+  SINTER_DEVICE void advance_tile() {
+    if (++next_.tile < kTileGroup && next_.first + next_.tile * kTileRows < rows_) return;
+    next_.tile = 0;
+    next_.piece += kTileWarps;
+    settle();
   }
   // To the next share, or group, if this one has no more pieces.
-  SINTER_DEVICE void settle(Cursor& at) const {
-    if (warp_ * kTilePiece >= Config::kLength) at.first = rows_;  // no piece is this warp's
-    while (at.piece * kTilePiece >= Config::kLength && at.first < rows_) {
-      at.row = (at.row + 1) % kShares;
-      at.piece = warp_ + at.row * Config::kWarps;
-      if (at.row == 0) at.first += kTileGroup * kTileRows;
+  SINTER_DEVICE void settle() {
+    if (warp_ * kTilePiece >= Config::kLength) next_.first = rows_;  // no piece is this warp's
+    while (next_.piece * kTilePiece >= Config::kLength && next_.first < rows_) {
+      next_.row = (next_.row + 1) % kShares;
+      next_.piece = warp_ + next_.row * Config::kWarps;
+      if (next_.row == 0) next_.first += kTileGroup * kTileRows;
     }
   }
   // Lets the next piece of a tile come: a lane copies a row.
@@ -199,7 +199,7 @@ class MatvecStream {
                 barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
-    advance_tile(next_);
+    advance_tile();
   }
   SINTER_DEVICE void advance() {
     if (++next_.row >= together_ || next_.first + next_.row >= mine_) {
