@@ -7,13 +7,19 @@
 
 namespace sinter {
 
-// The keys row .. row + kAttentionBlock - 1; for those behind the last one, that one.
+// The lane's chunks of the keys row .. row + kAttentionBlock - 1, for those behind the last one of that
+// one; `chunk`: of key 0.
 template <bool aligned, int width, typename T>
-SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* rows, long long stride,
+SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk, long long stride,
                               unsigned row, unsigned end, int lane) {
+#ifdef __CUDACC_RTC__
+  asm("" : "+l"(chunk));  // one sum a key: taken apart, it would be added up again for each
+#endif
 #pragma unroll
-  for (unsigned u = 0; u < kAttentionBlock; ++u)
-    load_head<aligned, width>(out[u], rows + (row + u < end ? row + u : end - 1) * stride, lane);
+  for (unsigned u = 0; u < kAttentionBlock; ++u) {
+    const unsigned key = row + u < end - 1 ? row + u : end - 1;
+    load_chunk_of<aligned, width>(out[u], chunk + key * stride, lane);
+  }
 }
 
 // A query's chunk; zeros in the lanes behind its end.
@@ -24,7 +30,8 @@ struct AttentionQuery {
   SINTER_DEVICE AttentionQuery(const T* q, int lane) {
 #pragma unroll
     for (int h = 0; h < Config::kTile; ++h) {
-      load_head<Config::kAligned, Config::kWidth>(chunk[h], q + h * Config::kWidth, lane);
+      load_chunk_of<Config::kAligned, Config::kWidth>(
+          chunk[h], chunk_of<Config::kWidth>(q + h * Config::kWidth, lane), lane);
       if (8 * lane >= Config::kWidth) chunk[h] = {};
     }
   }
@@ -199,12 +206,13 @@ class AttentionStream {
 
  private:
   SINTER_DEVICE void load_keys(const CacheRows<T>& cache, unsigned row) {
-    load_block<Config::kAligned, Config::kWidth>(keys_, cache.keys, cache.keys_stride, row, end_,
-                                                 lane_);
+    load_block<Config::kAligned, Config::kWidth>(keys_, chunk_of<Config::kWidth>(cache.keys, lane_),
+                                                 cache.keys_stride, row, end_, lane_);
   }
   SINTER_DEVICE void load_values(const CacheRows<T>& cache, unsigned row) {
-    load_block<Config::kAligned, Config::kValueWidth>(values_, cache.values, cache.values_stride,
-                                                      row, end_, lane_);
+    load_block<Config::kAligned, Config::kValueWidth>(
+        values_, chunk_of<Config::kValueWidth>(cache.values, lane_), cache.values_stride, row, end_,
+        lane_);
   }
 
   Packed<T> keys_[block], values_[block];
