@@ -1,5 +1,5 @@
-"""Writes the benchmark modules: one .sir file for each pattern, width and element type, and for each
-attention of a decode step.
+"""Writes the benchmark modules: one .sir file for each pattern, width and element type, for each
+attention of a decode step, and for each way of choosing a token.
 
     python3 bench/cases/make.py
 
@@ -94,6 +94,10 @@ ATTENTIONS = [Attention(heads, kv_heads, width, keys, tokens, dtype)
               for heads, kv_heads, width, dtype in ((32, 32, 128, "bf16"), (32, 32, 80, "f16"), (32, 8, 64, "bf16"))
               for keys, tokens in ((1024, 1), (8192, 1), (1024, 8))]
 ATTENTIONS.append(Attention(16, 8, 256, 6144, 1, "bf16", ", softcap = 50.0, window = 4096"))
+
+# temperature, top_k, top_p
+CHOICES = {"greedy": (0.0, 0, 1.0), "draw": (1.0, 0, 1.0), "top_k": (1.0, 50, 1.0), "top_p": (1.0, 0, 0.9)}
+VOCABULARIES = [32000, 128256]
 LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
@@ -116,6 +120,11 @@ def module(name: str, width: int, dtype: str, parameters_are_inputs: bool) -> st
     return "\n".join(lines) + "\n"
 
 
+def literal(name: str, dtype: str, values: list[float]) -> str:
+    return (f"  weight %{name} : {dtype}[{len(values)}] = "
+            f"literal {{dims = [{len(values)}], dtype = {dtype}, values = {values}}}")
+
+
 def attention_module(case: Attention) -> str:
     tokens, rows = case.tokens, case.tokens * case.keys
     q, cache = f"{case.dtype}[{tokens}, {case.heads * case.width}]", f"{case.dtype}[{rows}, {case.kv_heads * case.width}]"
@@ -124,15 +133,28 @@ def attention_module(case: Attention) -> str:
     lines = [f"// Made by make.py: attention of tokens that see {case.keys} keys each.",
              f"module @{case.name.replace('.', '_')} {{"]
     for name, offset in (("first", 0), ("last", case.keys - 1)):
-        values = [float(case.keys * token + offset) for token in range(tokens)]
-        lines.append(f"  weight %{name} : i32[{tokens}] = "
-                     f"literal {{dims = [{tokens}], dtype = i32, values = {values}}}")
+        lines.append(literal(name, "i32", [float(case.keys * token + offset) for token in range(tokens)]))
     lines.append(f"  entry @f(%q: {q}, %keys: {cache}, %values: {cache}) -> (%y) {{")
     lines += [f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {q}", "  }", "}"]
     return "\n".join(lines) + "\n"
 
 
+def choice_module(name: str, width: int) -> str:
+    temperature, top_k, top_p = CHOICES[name]
+    lines = [f"// Made by make.py: the choice of a token, {name}, from {width} logits.",
+             f"module @sample_{name}_{width} {{",
+             literal("temperature", "f32", [temperature]),
+             literal("top_k", "i32", [float(top_k)]),
+             literal("top_p", "f32", [top_p]),
+             f"  entry @f(%x: bf16[1, {width}], %seed: i32[1], %step: i32[1]) -> (%y) {{",
+             "    %y = sample %x, %temperature, %top_k, %top_p, %seed, %step : i32[1]", "  }", "}"]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
+    for name in CHOICES:
+        for width in VOCABULARIES:
+            (FOLDER / f"sample_{name}.{width}.bf16.sir").write_text(choice_module(name, width), encoding="utf-8")
     for case in ATTENTIONS:
         (FOLDER / f"{case.name}.sir").write_text(attention_module(case), encoding="utf-8")
     for folder, cases, are_inputs in ((FOLDER, SPEED, False), (FOLDER / "numerics", NUMERICS, True)):

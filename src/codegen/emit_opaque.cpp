@@ -17,7 +17,7 @@ namespace {
 
 // Threads of a multiprocessor that have 64 registers each.
 constexpr int64_t kResidentThreads = 1024;
-constexpr int64_t kSampleBlock = 1024;  // kSampleThreads of sample.cuh
+constexpr int64_t kSampleBlock = 512;  // kSampleThreads of sample.cuh
 
 /// Blocks' worth of heads, of all tokens, from which on attention has no clusters: two for nearly
 /// every multiprocessor, so that blocks alone keep it busy. A cluster's blocks must find room at the
@@ -171,6 +171,8 @@ class OpaqueKernel {
     body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}y0, shared);\n",
                              logits, group_[op_.operands[0]].type.dims[1].constant(), vectors);
     body_.launch.threads = kSampleBlock;
+    body_.resident_blocks =
+        kResidentThreads / kSampleBlock;  // beside the product that it waits for
     return {};
   }
 

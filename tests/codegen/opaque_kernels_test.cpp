@@ -5,6 +5,7 @@
 
 #include "codegen/kernel_trials.h"
 #include "codegen/offset_groups.h"
+#include "runtime/eval_case.h"
 
 namespace sinter {
 namespace {
@@ -22,6 +23,26 @@ class OpaqueInputs {
   void vary() {
     if (op_.kind == OpKind::attention_few) vary_ranges();
     if (op_.kind == OpKind::sample) vary_choices();
+  }
+
+  /// Rows in which the largest element stands in many places or is none: of one number, NaN, zeros
+  /// of both signs, NaN but for one, the least number behind NaNs, the largest first and last.
+  void vary_logits() {
+    HostTensor& logits = operand(0);
+    const int64_t width = logits.dims[1];
+    std::vector<double> values;
+    for (int64_t i = 0; i < logits.volume(); ++i) {
+      const int64_t row = i / width, column = i % width;
+      const double kinds[] = {2.5,
+                              NAN,
+                              column % 2 == 0 ? -0.0 : 0.0,
+                              column == width / 2 ? -3 : NAN,
+                              column < width / 3 ? NAN : -INFINITY,
+                              column == 0 || column == width - 1 ? INFINITY : 1,
+                              -static_cast<double>(column % 7)};
+      values.push_back(kinds[row % 7]);
+    }
+    logits = tensor(logits.dtype, logits.dims, values);
   }
 
  private:
@@ -81,9 +102,23 @@ TEST_CASE("attention of few tokens and the choice of tokens, read through views"
 
 TEST_CASE("the choice of tokens from vocabularies of one to many for each thread") {
   Trials trials;
-  for (int64_t width : {1, 100, 1025, 5000})
+  for (int64_t width : {1, 100, 1025, 5000, 33007})
     for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, width, *find_device("sm_90a"));
   run_trials(trials, {{20, 0, 0, 0}}, vary);
+}
+
+TEST_CASE("the choice of tokens from rows of ties and of no numbers") {
+  Trials trials;
+  for (int64_t width : {3, 8, 1001})
+    for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, width, *find_device("sm_90a"));
+  // 7 kinds of rows, 9 temperatures
+  run_trials(trials, {{63, 0, 0, 0}},
+             [](const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+                std::vector<HostTensor>& inputs) {
+               OpaqueInputs varied(kernel, symbol_values, inputs);
+               varied.vary();
+               varied.vary_logits();
+             });
 }
 
 TEST_CASE("opaque ops whose operands begin at the second element of a tensor") {
