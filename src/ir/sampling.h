@@ -22,9 +22,13 @@ SINTER_DEVICE math::u32 sampling_key(float x) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/// `temperature` > 0. 0 where the largest is infinite.
-SINTER_DEVICE math::u64 sampling_weight(float x, float largest, float temperature) {
-  const float p = math::exp(math::div(math::sub(x, largest), temperature));
+/// What e is raised to for x; `temperature` > 0.
+SINTER_DEVICE float sampling_exponent(float x, float largest, float temperature) {
+  return math::div(math::sub(x, largest), temperature);
+}
+/// 0 of NaN, as the exponent is where the largest is infinite.
+SINTER_DEVICE math::u64 sampling_weight(float exponent) {
+  const float p = math::exp(exponent);
   return p > 0.0f ? static_cast<math::u64>(math::mul(p, 0x1p40f)) : 0;  // false for NaN
 }
 

@@ -21,7 +21,9 @@ struct Sampler {
     if (!(temperature > 0)) return best;
 
     std::vector<uint64_t> weights;
-    for (float value : x) weights.push_back(sampling_weight(value, x[static_cast<size_t>(best)], temperature));
+    const float largest = x[static_cast<size_t>(best)];
+    for (float value : x)
+      weights.push_back(sampling_weight(sampling_exponent(value, largest, temperature)));
     uint32_t least = 0;
     if (top_k > 0 && top_k < static_cast<int32_t>(x.size())) {
       std::vector<uint32_t> sorted = keys;

@@ -16,8 +16,23 @@ constexpr int kSampleDigits = 256;
 // Of each digit's bin: lanes that add to the same one take turns, and logits have few exponents.
 constexpr int kSampleCopies = 16;
 
+// Sums of 64 bits in two counters: shared memory adds no more than 32 bits at a time.
+struct SampleBins {
+  math::u32 low[kSampleDigits][kSampleCopies], high[kSampleDigits][kSampleCopies];
+
+  SINTER_DEVICE void add(math::u32 digit, int copy, math::u64 value) {
+    const math::u32 part = static_cast<math::u32>(value);
+    const math::u32 before = atomicAdd(&low[digit][copy], part);
+    const math::u32 rest = static_cast<math::u32>(value >> 32) + (before + part < before ? 1 : 0);
+    if (rest != 0) atomicAdd(&high[digit][copy], rest);
+  }
+  SINTER_DEVICE math::u64 operator()(int digit, int copy) const {
+    return static_cast<math::u64>(high[digit][copy]) << 32 | low[digit][copy];
+  }
+};
+
 struct SampleShared {
-  math::u64 bins[kSampleDigits][kSampleCopies];
+  SampleBins bins;
   math::u64 warps[kSampleWarps];
   math::u64 left;  // of the target, below the digits found so far; of the draw, below its run
   math::u32 key;   // the digits found so far
@@ -151,31 +166,39 @@ SINTER_DEVICE Sums sum_threads(math::u64 value, SampleShared& shared) {
   return sums;
 }
 
-// The largest key >= `least` such that measure(x), summed over the elements whose key is at least
-// that, reaches target(sum over all keys >= least), which is at least 1; or a lower number that no
-// other element's key reaches. Found by its digits of 8 bits, from the highest. Every thread calls
-// it.
+// The largest key >= `least` such that the measures of the elements whose key is at least that
+// reach target(all measures of keys >= least), which is at least 1; or a lower number that no other
+// element's key reaches. Found by its digits of 8 bits, from the highest. Every thread calls it.
 template <typename T, typename Measure, typename Target>
 SINTER_DEVICE math::u32 find_threshold(const LogitRow<T>& row, math::u32 least,
                                        const Measure& measure, const Target& target,
                                        SampleShared& shared) {
   const int thread = static_cast<int>(threadIdx.x);
-  math::u64* const bins = &shared.bins[0][0];
   math::u64 left = 0;
   math::u32 found = 0;
   for (int shift = 24; shift >= lowest_digit(static_cast<const T*>(nullptr)); shift -= 8) {
-    for (int i = thread; i < kSampleDigits * kSampleCopies; i += kSampleThreads) bins[i] = 0;
+    for (int i = thread; i < kSampleDigits * kSampleCopies; i += kSampleThreads) {
+      (&shared.bins.low[0][0])[i] = 0;
+      (&shared.bins.high[0][0])[i] = 0;
+    }
     __syncthreads();
     for (int p = thread; p < row.pieces(); p += kSampleThreads) {
       float x[8];
       row.load(x, p);
+      unsigned taken = 0;  // bit e: element e
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const math::u32 key = sampling_key(x[e]);
         const bool prefix = shift == 24 || key >> (shift + 8) == found >> (shift + 8);
-        if (key >= least && prefix)
-          atomicAdd(&shared.bins[key >> shift & 255u][thread % kSampleCopies], measure(x[e]));
+        if (key >= least && prefix) taken |= 1u << e;
       }
+      if (taken == 0) continue;
+      math::u64 value[8];
+      measure(value, x);
+#pragma unroll
+      for (int e = 0; e < 8; ++e)
+        if ((taken >> e & 1u) != 0)
+          shared.bins.add(sampling_key(x[e]) >> shift & 255u, thread % kSampleCopies, value[e]);
     }
     __syncthreads();
     // Thread t has the digit 255 - t.
@@ -183,7 +206,7 @@ SINTER_DEVICE math::u32 find_threshold(const LogitRow<T>& row, math::u32 least,
     if (thread < kSampleDigits) {
 #pragma unroll
       for (int c = 0; c < kSampleCopies; ++c)
-        bin += shared.bins[kSampleDigits - 1 - thread][(thread + c) % kSampleCopies];
+        bin += shared.bins(kSampleDigits - 1 - thread, (thread + c) % kSampleCopies);
     }
     const Sums sums = sum_threads(bin, shared);
     if (shift == 24) left = target(sums.all);
@@ -214,34 +237,46 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
   }
 
   const float largest = row[largest_at];
-  const auto weight = [&](float x) { return sampling_weight(x, largest, heat); };
+  const auto weigh = [&](math::u64(&weight)[8], const float(&x)[8]) {
+    float exponent[8];  // a division may branch: all of them first, so that the rest overlaps
+#pragma unroll
+    for (int e = 0; e < 8; ++e) exponent[e] = sampling_exponent(x[e], largest, heat);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) weight[e] = sampling_weight(exponent[e]);
+  };
   math::u32 least = 0;
   if (const int k = top_k[number]; k > 0 && k < count) {
-    const auto one = [](float) { return math::u64{1}; };
+    const auto count_each = [](math::u64(&one)[8], const float(&)[8]) {
+      for (math::u64& value : one) value = 1;
+    };
     const auto target = [&](math::u64) { return static_cast<math::u64>(k); };
-    least = find_threshold(row, least, one, target, shared);
+    least = find_threshold(row, least, count_each, target, shared);
   }
   if (const float p = top_p[number]; p < 1.0f) {
     const auto target = [&](math::u64 all) { return sampling_target(p, all); };
-    least = find_threshold(row, least, weight, target, shared);
+    least = find_threshold(row, least, weigh, target, shared);
   }
 
   // The draw: a thread has a run of pieces, so that running sums follow the vocabulary; then each
   // piece of the run that was drawn has a thread.
-  const auto weight_of = [&](int piece) {
+  const auto weigh_kept = [&](math::u64(&weight)[8], int piece) {
     float x[8];
     row.load(x, piece);
+    weigh(weight, x);
     math::u64 sum = 0;
 #pragma unroll
-    for (int e = 0; e < 8; ++e)
-      if (sampling_key(x[e]) >= least) sum += weight(x[e]);
+    for (int e = 0; e < 8; ++e) {
+      if (sampling_key(x[e]) < least) weight[e] = 0;
+      sum += weight[e];
+    }
     return sum;
   };
   const int pieces = row.pieces(), length = (pieces + kSampleThreads - 1) / kSampleThreads;
-  math::u64 own = 0;
-  for (int p = thread * length; p < pieces && p < (thread + 1) * length; ++p) own += weight_of(p);
+  math::u64 weight[8], own = 0;
+  for (int p = thread * length; p < pieces && p < (thread + 1) * length; ++p)
+    own += weigh_kept(weight, p);
   Sums sums = sum_threads(own, shared);
-  if (sums.all == 0) {  // all NaN
+  if (sums.all == 0) {  // all are NaN, or the largest is infinite
     if (thread == 0) out[number] = largest_at;
     return;
   }
@@ -254,20 +289,19 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
   __syncthreads();
   const int piece = shared.run * length + thread;
   const math::u64 in_run = shared.left;
-  own = thread < length && piece < pieces ? weight_of(piece) : 0;
+  own = thread < length && piece < pieces ? weigh_kept(weight, piece) : 0;
   sums = sum_threads(own, shared);
   if (in_run < sums.before || in_run - sums.before >= own) return;
   math::u64 left = in_run - sums.before;
-  for (int e = 0; e < 8; ++e) {
-    const int i = row.index(piece, e);
-    if (!row.has(i) || sampling_key(row[i]) < least) continue;
-    const math::u64 w = weight(row[i]);
-    if (left < w) {
-      out[number] = i;
-      return;
+  int chosen = 0;
+#pragma unroll
+  for (int e = 0; e < 7; ++e) {
+    if (chosen == e && left >= weight[e]) {
+      left -= weight[e];
+      chosen = e + 1;
     }
-    left -= w;
   }
+  out[number] = row.index(piece, chosen);
 }
 
 }  // namespace sinter
