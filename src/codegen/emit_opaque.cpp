@@ -11,13 +11,13 @@
 #include "codegen/launch_order.h"
 #include "ir/attention_order.h"
 #include "ir/contraction.h"
+#include "ir/sampling.h"
 
 namespace sinter {
 namespace {
 
 // Threads of a multiprocessor that have 64 registers each.
 constexpr int64_t kResidentThreads = 1024;
-constexpr int64_t kSampleBlock = 512;  // kSampleThreads of sample.cuh
 
 /// Blocks' worth of heads, of all tokens, from which on attention has no clusters: two for nearly
 /// every multiprocessor, so that blocks alone keep it busy. A cluster's blocks must find room at the
@@ -170,9 +170,9 @@ class OpaqueKernel {
     body_.includes = "#include \"sinter/sample.cuh\"\n";
     body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}y0, shared);\n",
                              logits, group_[op_.operands[0]].type.dims[1].constant(), vectors);
-    body_.launch.threads = kSampleBlock;
+    body_.launch.threads = kSampleThreads;
     body_.resident_blocks =
-        kResidentThreads / kSampleBlock;  // beside the product that it waits for
+        kResidentThreads / kSampleThreads;  // beside the product that it waits for
     return {};
   }
 

@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-// The lane's chunks of the keys row .. row + kAttentionBlock - 1, for those behind the last one of that
-// one; `chunk`: of key 0.
+// The lane's chunks of the keys row .. row + kAttentionBlock - 1; of keys behind the last one that
+// one's. `chunk`: the lane's of key 0.
 template <bool aligned, int width, typename T>
 SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk, long long stride,
                               unsigned row, unsigned end, int lane) {

@@ -75,14 +75,15 @@ SINTER_DEVICE void fill_minus_zeros(Packed<T>& out) {
   for (unsigned& word : out.word) word = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
 }
 
-// Where lane's chunk of 8 elements stands in a row of `width`; in lanes behind the row's end the first.
+// Where the lane's chunk of 8 elements stands in a row of `width`; in lanes behind the row's end
+// the first chunk.
 template <int width, typename T>
 SINTER_DEVICE const T* chunk_of(const T* row, int lane) {
   return row + (8 * lane < width ? 8 * lane : 0);
 }
-// That chunk, zeros behind the row's end. Loads stand where the text has them and have no condition:
-// of a load under one the compiler makes a choice between the old registers and the new, which waits
-// for the load.
+// That chunk, zeros behind the row's end. Loads stand where the text has them and have no
+// condition: of a load under one the compiler makes a choice between the old registers and the new,
+// which waits for the load.
 template <bool aligned, int width, typename T>
 SINTER_DEVICE void load_chunk_of(Packed<T>& out, const T* chunk, int lane) {
   if constexpr (aligned && width % 8 == 0) {

@@ -1,9 +1,8 @@
 // Op `sample`; ir/sampling.h states the choice.
 //
-// A block chooses the token of one row: it goes over the row once where the temperature is 0, else
-// once more for the draw, and for each of top_k and top_p, where they cut, once for each digit of 8
-// bits of a key. All sums are of integers, so that their order is free. (One H200, 128,256 logits
-// in bf16: 7 us; a draw 64 us.)
+// A block chooses the token of one row. It goes over the row once if the temperature is not above
+// 0; else once more for the draw, and for each of top_k and top_p, where they cut, once for each
+// digit of 8 bits in which keys may differ. All sums are of integers, so that their order is free.
 #pragma once
 
 #include "ir/sampling.h"
@@ -11,7 +10,7 @@
 
 namespace sinter {
 
-constexpr int kSampleThreads = 512, kSampleWarps = kSampleThreads / 32;
+constexpr int kSampleWarps = kSampleThreads / 32;
 constexpr int kSampleDigits = 256;
 // Of each digit's bin: lanes that add to the same one take turns, and logits have few exponents.
 constexpr int kSampleCopies = 16;
@@ -33,15 +32,18 @@ struct SampleBins {
 
 struct SampleShared {
   SampleBins bins;
-  math::u64 warps[kSampleWarps];
-  math::u64 left;  // of the target, below the digits found so far; of the draw, below its run
-  math::u32 key;   // the digits found so far
-  int run;         // the draw's
+  math::u64 of_warp[kSampleWarps];
+  // What find_threshold has found: the digits of the key, and how much of the target lies below.
+  math::u32 key;
+  math::u64 left;
+  // The run that the draw fell on, and where in it.
+  int run;
+  math::u64 drawn;
 };
 
 // A row in pieces of 8 elements, which begin at multiples of 8 elements in memory: loaded whole,
-// but for the first and the last one. Elements of these that are not the row's are NaN, which
-// weighs nothing.
+// but for the first and the last one. Elements of these that are not the row's are NaN: of weight
+// 0, and last by key, so that the k < count elements of a top_k are found before them.
 template <typename T>
 class LogitRow {
  public:
@@ -72,8 +74,8 @@ class LogitRow {
   int count_, before_;  // elements of the first piece that are not the row's
 };
 
-// The lowest digit, by its shift, in which keys may differ that agree in the higher ones: a widened
-// element ends in 13 or 16 bits that follow from its sign. `p` tells the type.
+// The shift of the lowest digit that tells keys apart: the key of a widened f16 or bf16 ends in 13
+// or 16 equal bits, which follow from its sign. `p` tells the type.
 SINTER_DEVICE constexpr int lowest_digit(const float*) { return 0; }
 SINTER_DEVICE constexpr int lowest_digit(const f16*) { return 8; }
 SINTER_DEVICE constexpr int lowest_digit(const bf16*) { return 16; }
@@ -125,6 +127,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     }
   };
   if (best >= 0) take(best);
+  // What is not whole; the two may be one piece.
   if (threadIdx.x == 0 && row.whole_begin() > 0) take(0);
   if (threadIdx.x == 0 && row.whole_end() < row.pieces()) take(row.whole_end());
 
@@ -133,11 +136,11 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     const math::u64 other = __shfl_xor_sync(0xffffffffu, packed, stride);
     if (other > packed) packed = other;
   }
-  if (threadIdx.x % 32 == 0) shared.warps[threadIdx.x / 32] = packed;
+  if (threadIdx.x % 32 == 0) shared.of_warp[threadIdx.x / 32] = packed;
   __syncthreads();
 #pragma unroll
   for (int w = 0; w < kSampleWarps; ++w)
-    if (shared.warps[w] > packed) packed = shared.warps[w];
+    if (shared.of_warp[w] > packed) packed = shared.of_warp[w];
   __syncthreads();
   return static_cast<int>(~static_cast<math::u32>(packed));
 }
@@ -154,21 +157,23 @@ SINTER_DEVICE Sums sum_threads(math::u64 value, SampleShared& shared) {
     const math::u64 below = __shfl_up_sync(0xffffffffu, up_to, stride);
     if (lane >= stride) up_to += below;
   }
-  if (lane == 31) shared.warps[warp] = up_to;
+  if (lane == 31) shared.of_warp[warp] = up_to;
   __syncthreads();
   Sums sums{up_to - value, 0};
 #pragma unroll
   for (int w = 0; w < kSampleWarps; ++w) {
-    if (w < warp) sums.before += shared.warps[w];
-    sums.all += shared.warps[w];
+    if (w < warp) sums.before += shared.of_warp[w];
+    sums.all += shared.of_warp[w];
   }
   __syncthreads();
   return sums;
 }
 
 // The largest key >= `least` such that the measures of the elements whose key is at least that
-// reach target(all measures of keys >= least), which is at least 1; or a lower number that no other
-// element's key reaches. Found by its digits of 8 bits, from the highest. Every thread calls it.
+// reach target(all measures of keys >= least), or a lower number with no element's key between the
+// two: digits in which no keys differ stay 0. `least` if the target is not reached. A target is at
+// least 1; one that depends on all measures takes a measure that is 0 for NaN. Found by digits of 8
+// bits, from the highest. Every thread calls it.
 template <typename T, typename Measure, typename Target>
 SINTER_DEVICE math::u32 find_threshold(const LogitRow<T>& row, math::u32 least,
                                        const Measure& measure, const Target& target,
@@ -259,6 +264,7 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
 
   // The draw: a thread has a run of pieces, so that running sums follow the vocabulary; then each
   // piece of the run that was drawn has a thread.
+  static_assert(kMostSampled / 8 + 1 <= kSampleThreads * kSampleThreads);
   const auto weigh_kept = [&](math::u64(&weight)[8], int piece) {
     float x[8];
     row.load(x, piece);
@@ -284,11 +290,11 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
       sampling_below(sampling_bits(seed[number], step[number], number), sums.all);
   if (drawn >= sums.before && drawn - sums.before < own) {
     shared.run = thread;
-    shared.left = drawn - sums.before;
+    shared.drawn = drawn - sums.before;
   }
   __syncthreads();
   const int piece = shared.run * length + thread;
-  const math::u64 in_run = shared.left;
+  const math::u64 in_run = shared.drawn;
   own = thread < length && piece < pieces ? weigh_kept(weight, piece) : 0;
   sums = sum_threads(own, shared);
   if (in_run < sums.before || in_run - sums.before >= own) return;
