@@ -9,7 +9,7 @@ namespace sinter {
 namespace {
 
 /// A name as it stands after '%' or '@'.
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   const bool plain = !name.empty() && llvm::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.';
@@ -99,14 +99,14 @@ void Printer::attributes(const Op& op) {
 void Printer::expression(const Graph& graph, const Op& op) {
   out_ += op_info(op.kind).name;
   if (!op.operands.empty()) out_ += ' ';
-  list(op.operands, [&](ValueId operand) { put("%{}", quoted(graph[operand].name)); });
+  list(op.operands, [&](ValueId operand) { put("%{}", quoted_name(graph[operand].name)); });
   attributes(op);
 }
 
 void Printer::ops(const Graph& graph, std::string_view indent, bool with_leaves) {
   for (const Op& op : graph.ops()) {
     if (op.kind == OpKind::input || (op_class(op) == OpClass::leaf && !with_leaves)) continue;
-    put("{}%{} = ", indent, quoted(op.name));
+    put("{}%{} = ", indent, quoted_name(op.name));
     expression(graph, op);
     put(" : {}\n", type(op.type));
   }
@@ -114,9 +114,10 @@ void Printer::ops(const Graph& graph, std::string_view indent, bool with_leaves)
 
 void Printer::signature(const Graph& graph) {
   out_ += '(';
-  list(graph.inputs, [&](ValueId id) { put("%{}: {}", quoted(graph[id].name), type(graph[id].type)); });
+  list(graph.inputs,
+       [&](ValueId id) { put("%{}: {}", quoted_name(graph[id].name), type(graph[id].type)); });
   out_ += ") -> (";
-  list(graph.outputs, [&](ValueId id) { put("%{}", quoted(graph[id].name)); });
+  list(graph.outputs, [&](ValueId id) { put("%{}", quoted_name(graph[id].name)); });
   out_ += ") {\n";
 }
 
@@ -129,7 +130,7 @@ void Printer::symbol(const Symbol& symbol) {
 }
 
 void Printer::weight(const Weight& weight) {
-  put("  weight %{} : {} = ", quoted(weight.name), type(weight.type));
+  put("  weight %{} : {} = ", quoted_name(weight.name), type(weight.type));
   const Graph& init = weight.init;
   const bool one_op = init.size() == 1 && init.ops()[0].name == weight.name &&
                       init.ops()[0].type == weight.type && init.outputs.size() == 1;
@@ -141,18 +142,18 @@ void Printer::weight(const Weight& weight) {
   out_ += "{\n";
   ops(init, "    ", true);
   out_ += "    return ";
-  list(init.outputs, [&](ValueId id) { put("%{}", quoted(init[id].name)); });
+  list(init.outputs, [&](ValueId id) { put("%{}", quoted_name(init[id].name)); });
   out_ += "\n  }\n";
 }
 
 void Printer::module(const Module& module) {
-  put("module @{} {{\n", quoted(module.name));
+  put("module @{} {{\n", quoted_name(module.name));
   for (const Symbol& s : module.symbols) symbol(s);
   for (const Weight& w : module.weights) weight(w);
   for (const State& state : module.states)
-    put("  state %{} : {}\n", quoted(state.name), type(state.type));
+    put("  state %{} : {}\n", quoted_name(state.name), type(state.type));
   for (const Entry& entry : module.entries) {
-    put("  entry @{}", quoted(entry.name));
+    put("  entry @{}", quoted_name(entry.name));
     signature(entry.graph);
     ops(entry.graph, "    ", false);
     out_ += "  }\n";
