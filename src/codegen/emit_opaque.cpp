@@ -19,13 +19,15 @@ namespace {
 // Threads of a multiprocessor that have 64 registers each.
 constexpr int64_t kResidentThreads = 1024;
 
-/// Blocks' worth of heads, of all tokens, from which on attention has no clusters: two for nearly
-/// every multiprocessor, so that blocks alone keep it busy. A cluster's blocks must find room at the
-/// same time, and of clusters of 3 fewer do. (One H200, Llama-2-7B after 1,024 tokens: of 8 sequences
-/// 43 us in place of 58, of 4 27 in place of 29 but a whole token slower.) Tokens that see far more
-/// keys than the others are the price: their splits are taken one after the other.
-int64_t items_without_clusters(const DeviceDescription& device) {
-  return 2 * device.multiprocessors - device.multiprocessors / 16;
+/// Blocks' worth of heads, of all tokens, from which on attention has no clusters: as many as
+/// nearly every multiprocessor holds, two at most, so that blocks alone keep it busy. A cluster's
+/// blocks must find room at the same time, and of clusters of 3 fewer do. (One H200, after 1,024
+/// tokens: of 8 sequences of Llama-2-7B 43 us in place of 58, of 4 27 in place of 29 but a whole
+/// token slower; a token of 8 sequences of Llama-3.2-1B 1.22 ms in place of 1.45.) Tokens that see
+/// far more keys than the others are the price: their splits are taken one after the other.
+int64_t items_without_clusters(const DeviceDescription& device, int64_t resident_blocks) {
+  return std::min<int64_t>(resident_blocks, 2) * device.multiprocessors -
+         device.multiprocessors / 16;
 }
 
 class OpaqueKernel {
@@ -142,21 +144,21 @@ class OpaqueKernel {
         llvm::seq<uint32_t>(0, static_cast<uint32_t>(group_.inputs.size())));
     const std::string alone = fmt::format("attend_alone(shared, {});\n",
                                           arguments_of(inputs, {0u}, parameters_.size()));
+    body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
+    // Keys on their way fill half of the registers that this leaves a thread.
+    if (tile == 1 && size_bytes(op_.type.dtype) == 2)
+      body_.resident_blocks = kResidentThreads / body_.launch.threads;
     body_.text = "__shared__ AttentionShared<Config> shared;\n";
     if (early) body_.text += "see_complete();\n";
     if (splits > 1 && device_.compute_capability >= kFirstArchWithClusters) {
       body_.launch.cluster = splits;
-      body_.launch.items_without_clusters = items_without_clusters(device_);
+      body_.launch.items_without_clusters = items_without_clusters(device_, body_.resident_blocks);
       body_.text += fmt::format("if (cluster_blocks() == 1) {{\n{}}} else {{\n{}}}\n",
                                 indented(alone), indented(attend("InClusters")));
     } else {
       body_.text += alone;
     }
     body_.launch.items_per_row = kv_heads * (group / tile);
-    body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
-    // Keys on their way fill half of the registers that this leaves a thread.
-    if (tile == 1 && size_bytes(op_.type.dtype) == 2)
-      body_.resident_blocks = kResidentThreads / body_.launch.threads;
     return {};
   }
 

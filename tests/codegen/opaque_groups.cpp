@@ -60,11 +60,11 @@ graph(%q: DTYPE[N, 256], %k: DTYPE[700, 64], %v: DTYPE[700, 64], %first: i32[N],
   %y = attention_few %q, %k, %v, %first, %last {heads = 4, kv_heads = 1, scale = 0.125, splits = 1, window = 650} : DTYPE[N, 256]
 })"},
     {"attention_of_ranges_in_matrices", 0, R"(
-graph(%q: DTYPE[N, 32], %k: DTYPE[200, 16], %v: DTYPE[200, 16], %ranges: i32[2, N], %column: i32[N, 1]) -> (%y) {
+graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %ranges: i32[2, N], %column: i32[N, 1]) -> (%y) {
   %row = slice %ranges {axis = 0, begin = 0, size = 1} : i32[1, N]
   %first = reshape %row {dims = [N]} : i32[N]
   %last = reshape %column {dims = [N]} : i32[N]
-  %y = attention_few %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3} : DTYPE[N, 32]
+  %y = attention_few %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3} : DTYPE[N, 64]
 })"},
     {"sample_of_slice", 0, R"(
 graph(%x: DTYPE[N, 120], %t: f32[N], %k: i32[N], %p: f32[N], %seed: i32[N], %step: i32[N]) -> (%y) {

@@ -33,30 +33,35 @@ SINTER_DEVICE float largest_of_warps(const AttentionShared<Config>& shared, int 
 // Joins the streams of each warp: in `shared` the largest m and the sums of weights of every warp;
 // in `sums` what this lane keeps of its warp's sums. `active`: the warp has keys.
 template <typename Config>
-SINTER_DEVICE void join_warp(AttentionSums<Config::kTile>& sums, AttentionShared<Config>& shared,
+SINTER_DEVICE void join_warp(AttentionSums<Config>& sums, AttentionShared<Config>& shared,
                              bool active) {
   using Sizes = AttentionSizes<Config>;
-  constexpr unsigned all = 0xffffffffu;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  using Scores = AttentionScores<Config>;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, head0 = Scores::head(lane);
 #pragma unroll
-  for (int h = 0; h < Sizes::tile; ++h) {
-    float largest = sums.m[h];
+  for (int i = 0; i < Scores::heads; ++i) {
+    float largest = sums.m[i];
     if (active) {
 #pragma unroll
       for (int stride = Sizes::lanes; stride < 32; stride *= 2)
-        largest = math::maximum(largest, __shfl_xor_sync(all, largest, stride));
+        largest = math::maximum(largest, __shfl_xor_sync(0xffffffffu, largest, stride));
     }
-    if (lane == 0) shared.largest[h][warp] = largest;
+    // The first lanes keep all heads.
+    if (lane < Sizes::tile / Scores::heads) shared.largest[head0 + i][warp] = largest;
   }
   __syncthreads();
+  float scale[Scores::heads];
+#pragma unroll
+  for (int i = 0; i < Scores::heads; ++i)
+    scale[i] = attention_weight(sums.m[i], largest_of_warps(shared, head0 + i));
 #pragma unroll
   for (int h = 0; h < Sizes::tile; ++h) {
     float weights[1] = {0.0f};
     if (active) {
-      const float scale = attention_weight(sums.m[h], largest_of_warps(shared, h));
-      weights[0] = math::mul(sums.l[h], scale);
+      const float by = Scores::of_keeper(scale[h % Scores::heads], h);
+      weights[0] = math::mul(sums.l[h], by);
 #pragma unroll
-      for (int e = 0; e < 8; ++e) sums.value[h][e] = math::mul(sums.value[h][e], scale);
+      for (int e = 0; e < 8; ++e) sums.value[h][e] = math::mul(sums.value[h][e], by);
       sum_lanes<Sizes::lanes, 32, 8>(sums.value[h], lane);
       sum_lanes<Sizes::lanes, 32, 1>(weights, lane);
     }
@@ -72,8 +77,8 @@ SINTER_DEVICE constexpr int joined_elements(int blocks) {
 
 // Adds the warps of the block and gives the sums of `split` to the blocks that join them.
 template <typename Config, int blocks>
-SINTER_DEVICE void give_part(const AttentionSums<Config::kTile>& sums,
-                             AttentionShared<Config>& shared, int split) {
+SINTER_DEVICE void give_part(const AttentionSums<Config>& sums, AttentionShared<Config>& shared,
+                             int split) {
   using Sizes = AttentionSizes<Config>;
   constexpr int owned = joined_elements<Config>(blocks);
   constexpr int width = Sizes::width, lanes = Sizes::lanes, kept = kept_values<lanes, 32, 8>();
@@ -191,7 +196,7 @@ class AttentionFew {
                                     threadIdx.x % Sizes::lanes);
     if (again_ && stream_.active()) stream_.load(in_.cache);
     for (int split = rank_;;) {
-      AttentionSums<tile> sums;
+      AttentionSums<Config> sums;
       const bool active = stream_.active();
       if (active) stream_.attend(sums, query, in_.cache);
       const bool last = blocks > 1 || split + 1 == Sizes::splits;

@@ -36,28 +36,52 @@ struct AttentionQuery {
     }
   }
   SINTER_DEVICE float element(int h, int e) { return chunk[h][e]; }
-  // The chunks are widened for each block anew, for want of registers; the compiler would do it
-  // once.
+  // Where threads have but 64 registers, which is with one head, its chunk is widened for each
+  // block anew; the compiler would do it once.
   SINTER_DEVICE void forget() {
 #ifdef __CUDACC_RTC__
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (sizeof(T) == 2 && Config::kTile == 1) {
 #pragma unroll
-      for (int h = 0; h < Config::kTile; ++h)
-        for (unsigned& word : chunk[h].word) asm volatile("" : "+r"(word));
+      for (unsigned& word : chunk[0].word) asm volatile("" : "+r"(word));
     }
 #endif
   }
 };
 
-// What a stream has summed of its tile's heads: lane c holds the elements 8c .. 8c + 7.
-template <int tile>
+// A tile's scores with a block of keys, head by head. They are summed over lanes together, so that
+// a lane keeps but some of them: of `heads` heads from head(lane) on, of each `keys` from key(lane)
+// on.
+template <typename Config>
+struct AttentionScores {
+  static constexpr int tile = Config::kTile, lanes = AttentionSizes<Config>::lanes;
+  static constexpr int block = kAttentionBlock, all = tile * block;
+  static constexpr int kept = kept_values<1, lanes, all>();
+  static constexpr int keys = kept < block ? kept : block, heads = kept / keys;
+  static_assert((tile & (tile - 1)) == 0, "heads are halved");
+
+  float value[all];
+
+  SINTER_DEVICE void sum(int lane) { sum_lanes<1, lanes, all>(value, lane); }
+  static SINTER_DEVICE int head(int lane) { return kept_value<1, lanes, all>(lane) / block; }
+  static SINTER_DEVICE int key(int lane) { return kept_value<1, lanes, all>(lane) % block; }
+  // For all lanes of a stream what the one that keeps it has for head h, and a key.
+  static SINTER_DEVICE float of_keeper(float own, int h, int key = 0) {
+    if constexpr (lanes == 1) return own;
+    return __shfl_sync(0xffffffffu, own, keeping_lane<1, lanes, all>(h * block + key), lanes);
+  }
+};
+
+// What a stream has summed of its tile's heads: lane c holds the elements 8c .. 8c + 7, and m of
+// the heads whose scores it keeps.
+template <typename Config>
 struct AttentionSums {
-  float value[tile][8], m[tile], l[tile];
+  float value[Config::kTile][8], l[Config::kTile], m[AttentionScores<Config>::heads];
 
   SINTER_DEVICE AttentionSums() {
 #pragma unroll
-    for (int h = 0; h < tile; ++h) {
-      m[h] = -math::infinity();
+    for (float& largest : m) largest = -math::infinity();
+#pragma unroll
+    for (int h = 0; h < Config::kTile; ++h) {
       l[h] = 0.0f;
 #pragma unroll
       for (int e = 0; e < 8; ++e) value[h][e] = 0.0f;
@@ -65,96 +89,99 @@ struct AttentionSums {
   }
 };
 
-// A block's scores: after the sum over lanes, kept_values of them a lane, -inf where no key is
-// left.
-template <typename Config, typename T>
-SINTER_DEVICE void attention_scores(float (&score)[Config::kTile][kAttentionBlock],
+// A block's scores: after the sum over lanes, -inf where no key is left. `full`: none lies behind
+// the last.
+template <bool full, typename Config, typename T>
+SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
                                     AttentionQuery<Config, T>& query,
                                     const Packed<T> (&keys)[kAttentionBlock], unsigned row,
                                     unsigned end, int lane) {
-  constexpr int block = kAttentionBlock, lanes = AttentionSizes<Config>::lanes;
+  using Scores = AttentionScores<Config>;
   query.forget();
 #pragma unroll
-  for (int u = 0; u < block; ++u) {
+  for (int u = 0; u < kAttentionBlock; ++u) {
     float key[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) key[e] = keys[u][e];
 #pragma unroll
     for (int h = 0; h < Config::kTile; ++h) {
-      score[h][u] = 0.0f;
+      float dot = 0.0f;
 #pragma unroll
-      for (int e = 0; e < 8; ++e) score[h][u] = math::fma(query.element(h, e), key[e], score[h][u]);
-      if (8 * lane >= Config::kWidth) score[h][u] = 0.0f;
+      for (int e = 0; e < 8; ++e) dot = math::fma(query.element(h, e), key[e], dot);
+      score.value[h * kAttentionBlock + u] = 8 * lane < Config::kWidth ? dot : 0.0f;
     }
   }
-  row += kept_value<1, lanes, block>(lane);
+  score.sum(lane);
+  row += Scores::key(lane);
 #pragma unroll
-  for (int h = 0; h < Config::kTile; ++h) {
-    sum_lanes<1, lanes, block>(score[h], lane);
-#pragma unroll
-    for (int i = 0; i < kept_values<1, lanes, block>(); ++i) {
-      const float scaled = attention_score(score[h][i], Config::kScale, Config::kSoftcap);
-      score[h][i] = row + i < end ? scaled : -math::infinity();
-    }
+  for (int i = 0; i < Scores::kept; ++i) {
+    const float scaled = attention_score(score.value[i], Config::kScale, Config::kSoftcap);
+    score.value[i] = full || row + i % Scores::keys < end ? scaled : -math::infinity();
   }
 }
 
-// m grows to the largest score; scores become weights.
+// m grows to the largest score; scores become weights. All lanes of the warp call it.
 template <typename Config>
-SINTER_DEVICE void attention_weights(float (&score)[kAttentionBlock],
-                                     AttentionSums<Config::kTile>& sums, int h) {
+SINTER_DEVICE void attention_weights(AttentionScores<Config>& score, AttentionSums<Config>& sums) {
+  using Scores = AttentionScores<Config>;
   constexpr unsigned all = 0xffffffffu;
-  constexpr int lanes = AttentionSizes<Config>::lanes,
-                kept = kept_values<1, lanes, kAttentionBlock>();
-  float largest = score[0];
+  float largest[Scores::heads];
+  bool grows = false;
 #pragma unroll
-  for (int i = 1; i < kept; ++i) largest = math::maximum(largest, score[i]);
+  for (int i = 0; i < Scores::heads; ++i) {
+    float value = score.value[i * Scores::keys];
 #pragma unroll
-  for (int stride = 1; stride < lanes && stride < kAttentionBlock; stride *= 2)
-    largest = math::maximum(largest, __shfl_xor_sync(all, largest, stride));
-  largest = math::maximum(sums.m[h], largest);
-  // Where m stays, the scale is 1 (or sums of weight 0 are scaled): nothing changes.
-  if (largest != sums.m[h]) {
-    const float scale = attention_weight(sums.m[h], largest);
-    sums.m[h] = largest;
-    sums.l[h] = math::mul(sums.l[h], scale);
+    for (int k = 1; k < Scores::keys; ++k)
+      value = math::maximum(value, score.value[i * Scores::keys + k]);
 #pragma unroll
-    for (int e = 0; e < 8; ++e) sums.value[h][e] = math::mul(sums.value[h][e], scale);
+    for (int stride = Scores::tile; stride < Scores::lanes && stride < Scores::all; stride *= 2)
+      value = math::maximum(value, __shfl_xor_sync(all, value, stride));
+    largest[i] = math::maximum(sums.m[i], value);
+    grows = grows || largest[i] != sums.m[i];
+  }
+  // Where m stays, the scale is 1, or sums of weight 0 are scaled: nothing changes. So one branch
+  // serves all heads and streams of a warp.
+  if (__any_sync(all, grows)) {
+    float scale[Scores::heads];
+#pragma unroll
+    for (int i = 0; i < Scores::heads; ++i) {
+      scale[i] = attention_weight(sums.m[i], largest[i]);
+      sums.m[i] = largest[i];
+    }
+#pragma unroll
+    for (int h = 0; h < Config::kTile; ++h) {
+      const float by = Scores::of_keeper(scale[h % Scores::heads], h);
+      sums.l[h] = math::mul(sums.l[h], by);
+#pragma unroll
+      for (int e = 0; e < 8; ++e) sums.value[h][e] = math::mul(sums.value[h][e], by);
+    }
   }
 #pragma unroll
-  for (int i = 0; i < kept; ++i) score[i] = attention_weight(score[i], largest);
+  for (int i = 0; i < Scores::kept; ++i)
+    score.value[i] = attention_weight(score.value[i], largest[i / Scores::keys]);
 }
 
 // Adds a block's values, weighted by its scores. Of keys that are not there both factors are zeros,
 // of a product -0: adding it changes nothing.
-template <typename Config, typename T>
-SINTER_DEVICE void add_block(AttentionSums<Config::kTile>& sums,
-                             float (&score)[Config::kTile][kAttentionBlock],
+template <bool full, typename Config, typename T>
+SINTER_DEVICE void add_block(AttentionSums<Config>& sums, AttentionScores<Config>& score,
                              Packed<T> (&values)[kAttentionBlock], unsigned row, unsigned end) {
-  constexpr unsigned all = 0xffffffffu;
-  constexpr int block = kAttentionBlock, lanes = AttentionSizes<Config>::lanes;
-  constexpr int kept = kept_values<1, lanes, block>();
-#pragma unroll
-  for (int h = 0; h < Config::kTile; ++h) attention_weights<Config>(score[h], sums, h);
-  if (row + block > end) {
+  using Scores = AttentionScores<Config>;
+  constexpr int block = kAttentionBlock;
+  attention_weights<Config>(score, sums);
+  if (!full && row + block > end) {
 #pragma unroll
     for (unsigned u = 0; u < block; ++u)
       if (row + u >= end) fill_minus_zeros(values[u]);
   }
 #pragma unroll
   for (int u = 0; u < block; ++u) {
-    // The lane that keeps the weight of key u, see kept_value.
-    constexpr int sources[block] = {0, lanes > 2 ? 2 : 0, lanes > 1 ? 1 : 0,
-                                    lanes > 2   ? 3
-                                    : lanes > 1 ? 1
-                                                : 0};
     float value[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) value[e] = values[u][e];
 #pragma unroll
     for (int h = 0; h < Config::kTile; ++h) {
-      float p = score[h][u % kept];
-      if constexpr (lanes > 1) p = __shfl_sync(all, p, sources[u], lanes);
+      const float p = Scores::of_keeper(score.value[(h * block + u) % Scores::kept], h, u);
       sums.l[h] = math::add(sums.l[h], p);
 #pragma unroll
       for (int e = 0; e < 8; ++e) sums.value[h][e] = math::fma(p, value[e], sums.value[h][e]);
@@ -190,18 +217,19 @@ class AttentionStream {
     load_keys(cache, row_);
     load_values(cache, row_);
   }
-  // Adds all blocks; the first has been loaded.
-  SINTER_DEVICE void attend(AttentionSums<Config::kTile>& sums, AttentionQuery<Config, T>& query,
+  // Adds all blocks; the first has been loaded. All but those of the last round are full: the round
+  // behind theirs has keys too.
+  SINTER_DEVICE void attend(AttentionSums<Config>& sums, AttentionQuery<Config, T>& query,
                             const CacheRows<T>& cache) {
-    float score[Config::kTile][block];
+    AttentionScores<Config> score;
     for (; first_ + step < end_; first_ += step, row_ += step) {
-      attention_scores<Config>(score, query, keys_, row_, end_, lane_);
+      attention_scores<true>(score, query, keys_, row_, end_, lane_);
       load_keys(cache, row_ + step);
-      add_block<Config>(sums, score, values_, row_, end_);
+      add_block<true>(sums, score, values_, row_, end_);
       load_values(cache, row_ + step);
     }
-    attention_scores<Config>(score, query, keys_, row_, end_, lane_);
-    add_block<Config>(sums, score, values_, row_, end_);
+    attention_scores<false>(score, query, keys_, row_, end_, lane_);
+    add_block<false>(sums, score, values_, row_, end_);
   }
 
  private:

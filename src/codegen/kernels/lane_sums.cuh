@@ -35,6 +35,14 @@ SINTER_DEVICE constexpr int kept_value(int lane) {
     if ((lane & s) != 0) first += half;
   return first;
 }
+// The first lane that keeps a value.
+template <int stride, int end, int count>
+SINTER_DEVICE constexpr int keeping_lane(int value) {
+  int lane = 0;
+  for (int s = stride, half = count / 2; s < end && half > 0; s *= 2, half /= 2)
+    if ((value & half) != 0) lane += s;
+  return lane;
+}
 template <int stride, int end, int count>
 SINTER_DEVICE constexpr int kept_values() {
   return count * stride > end ? count * stride / end : 1;
