@@ -26,12 +26,12 @@ constexpr const char* kLimit = "";
 constexpr const char* kLimit = "ulimit -v 6291456; ";
 #endif
 
-inline std::string quoted_argument(const std::string& text) { return "'" + text + "'"; }
+inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
 /// Runs a command that must be refused with bad input.
 inline void check_refused(const std::vector<std::string>& arguments, Parts parts) {
   std::string line = std::string(kLimit) + "\"$SINTER\"";
-  for (const std::string& argument : arguments) line += " " + quoted_argument(argument);
+  for (const std::string& argument : arguments) line += " " + quoted(argument);
   const auto begin = std::chrono::steady_clock::now();
   const ProgramRun run = run_shell(line);
   CAPTURE(line);

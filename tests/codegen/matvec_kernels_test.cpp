@@ -85,13 +85,14 @@ TEST_CASE("rings hold what was sent for") {
 // adds.
 TEST_CASE("tiles of several tokens have every product once") {
   Trials trials;
-  std::vector<int64_t> widths = {8, 136, 2056, 4360};
+  std::vector<int64_t> widths = {8, 136, 2056, 4360}, multiprocessors = {1, 2};
   SUBCASE("through rings") {
     trials.prefix = "#define SINTER_EMULATED_COPIES\n#define SINTER_EMULATED_TENSOR_CORES\n";
   }
   SUBCASE("from memory") {
     trials.prefix = "#define SINTER_EMULATED_TENSOR_CORES\n";
     widths = {136, 2056};
+    multiprocessors = {1};
   }
   trials.special_values = false;
   size_t turn = 0;
@@ -100,12 +101,14 @@ TEST_CASE("tiles of several tokens have every product once") {
         group.name != std::string_view("matvec_bias_residual") &&
         group.name != std::string_view("matvec_of_one_row"))
       continue;
-    for (int64_t width : widths) {
-      const DType dtype = turn % 2 == 0 ? DType::f16 : DType::bf16;
-      const DeviceDescription device = device_of("sm_90a", 1 + turn++ / 2 % 2);
-      trials.add(group, dtype, width, device);
-      if (width > 2000) trials.add(group, dtype, width, with_ring(device, group, dtype, width, turn));
-    }
+    for (int64_t width : widths)
+      for (int64_t count : multiprocessors) {
+        const DType dtype = turn++ % 2 == 0 ? DType::f16 : DType::bf16;
+        const DeviceDescription device = device_of("sm_90a", count);
+        trials.add(group, dtype, width, device);
+        if (width > 2000)
+          trials.add(group, dtype, width, with_ring(device, group, dtype, width, turn));
+      }
   }
   run_trials(trials, {kTokens[1], kTokens[2], kTokens[4]},
              [](const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
