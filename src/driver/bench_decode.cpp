@@ -1,34 +1,42 @@
 #include "driver/bench_costs.h"
 #include "driver/bench_parts.h"
-#include "driver/generation_state.h"
 #include "driver/plan_summary.h"
 
 namespace sinter {
-Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
-                              llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
+
+Result<DecodeRuns> DecodeRuns::create(std::shared_ptr<const CudaModel> model,
+                                      llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
   // Token 0 comes from the prompt; step i makes token i + 1.
   const int64_t most = 1 + kWarmSteps + 1 + count;
+  DecodeRuns runs;
+  runs.count_ = count;
+  SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
+  runs.watch_ = std::move(watch);
   SINTER_LET(state, start_generation(*model, prompts, most, Sampling{}, std::nullopt));
   SINTER_LET(first, choose_tokens(*model, state));
+  runs.symbol_values_ = state.symbol_values;
+  SINTER_LET(generator,
+             record_generation(std::move(model), std::move(state), std::move(first), most));
+  runs.generator_ = std::move(generator);
+  return runs;
+}
+
+Result<DecodeRun> DecodeRuns::run() {
   DecodeRun run;
-  run.symbol_values = state.symbol_values;
-  // The generator keeps the session where it is.
-  const CudaStream& stream = static_cast<const CudaSession&>(*state.session).stream();
-  SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
-  SINTER_LET(generator, record_generation(model, std::move(state), std::move(first), most));
   const auto next = [&]() -> Status {
-    SINTER_LET(tokens, generator->next());
+    SINTER_LET(tokens, generator_->next());
     run.tokens.insert(run.tokens.end(), tokens.begin(), tokens.end());
     return {};
   };
+  SINTER_TRY(generator_->restart());
   // A step is enqueued before the tokens of the one before it are waited for: after kWarmSteps + 1
   // tokens the stream holds the steps 0 .. kWarmSteps.
   for (int64_t i = 0; i <= kWarmSteps; ++i) SINTER_TRY(next());
-  SINTER_TRY(watch.start(stream));
+  SINTER_TRY(watch_.start(generator_->stream()));
   const auto begin = Clock::now();
-  for (int64_t i = 0; i < count; ++i) SINTER_TRY(next());
+  for (int64_t i = 0; i < count_; ++i) SINTER_TRY(next());
   const double host_s = seconds_since(begin);
-  SINTER_LET(times, watch.stop(stream));
+  SINTER_LET(times, watch_.stop(generator_->stream()));
   run.times = {times.device_s, host_s};
   return run;
 }
@@ -51,22 +59,23 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
   result.ceiling = read;
 
   const auto begin = Clock::now();
-  SINTER_LET(fused, decode_once(plans.fused, prompts, count));
-  SINTER_LET(unfused, decode_once(plans.unfused, prompts, count));
+  SINTER_LET(fused, DecodeRuns::create(plans.fused, prompts, count));
+  SINTER_LET(unfused, DecodeRuns::create(plans.unfused, prompts, count));
+  SINTER_LET(fused_run, fused.run());
+  SINTER_LET(unfused_run, unfused.run());
   plans.first_calls_s += seconds_since(begin);
-  if (plans.numerics() == Numerics::strict && fused.tokens != unfused.tokens)
+  if (plans.numerics() == Numerics::strict && fused_run.tokens != unfused_run.tokens)
     return fail("the fused and the unfused plan choose different tokens", "decode",
                 "`sinter verify` finds the first value that differs", ExitCode::check_failed);
   for (auto [model, times] :
        {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}})
     for (std::string_view entry : {"decode", "sample"})
       times->launches += plan_costs((*model)->program(), *(*model)->program().find_entry(entry),
-                                    fused.symbol_values)
+                                    fused.symbol_values())
                              .launches;
   for (int64_t i = 0; i < options.repeat; ++i)
-    for (auto [model, times] :
-         {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}}) {
-      SINTER_LET(run, decode_once(*model, prompts, count));
+    for (auto [runs, times] : {std::pair(&fused, &result.fused), {&unfused, &result.unfused}}) {
+      SINTER_LET(run, runs->run());
       add_sample(*times, run.times, count);
     }
   return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/bench.h"
+#include "driver/generation_state.h"
 #include "runtime/clock.h"
 #include "runtime/cuda_executor.h"
 
@@ -47,18 +48,33 @@ void add_sample(PlanTimes& plan, const Stopwatch::Times& times, int64_t calls);
 Status require_same(const BenchPlans& plans, const HostTensor& fused, const HostTensor& unfused,
                     std::string_view what);
 
-/// Generation after the prompts through the recorded graph.
+/// A sample of generation.
 struct DecodeRun {
-  Stopwatch::Times times;              // of all timed steps
-  std::vector<int32_t> tokens;         // of every step, all sequences
-  std::vector<int64_t> symbol_values;  // of decode and sample
+  Stopwatch::Times times;       // of all timed steps
+  std::vector<int32_t> tokens;  // of every step, all sequences
 };
+
 /// Steps before the first timed one, beside the prompt and the token chosen after it.
 inline constexpr int64_t kWarmSteps = 4;  // each of the two graphs of a generator runs twice
-/// Generates greedily with `count` timed steps. The prompts run anew every time, so that every
-/// sample is taken at the same context: `decode_prompt` has the tokens of a prompt for it.
-Result<DecodeRun> decode_once(const std::shared_ptr<const CudaModel>& model,
-                              llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count);
+
+/// Greedy generation after prompts through the recorded graph, `count` timed steps a sample. The
+/// prompts run once; every sample goes back to the first token and sees the same context:
+/// `decode_prompt` has the tokens of a prompt for it.
+class DecodeRuns {
+ public:
+  static Result<DecodeRuns> create(std::shared_ptr<const CudaModel> model,
+                                   llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count);
+  Result<DecodeRun> run();
+  /// Of decode and sample.
+  llvm::ArrayRef<int64_t> symbol_values() const { return symbol_values_; }
+
+ private:
+  DecodeRuns() = default;
+  int64_t count_ = 0;
+  std::vector<int64_t> symbol_values_;
+  std::unique_ptr<RecordedGenerator> generator_;
+  Stopwatch watch_;
+};
 constexpr int64_t decode_prompt(int64_t context) {
   return context > kWarmSteps + 2 ? context - kWarmSteps - 1 : 1;
 }

@@ -10,22 +10,23 @@
 namespace sinter {
 namespace {
 
-class CudaGenerator final : public Generator {
+class CudaGenerator final : public RecordedGenerator {
  public:
-  static Result<std::unique_ptr<Generator>> create(std::shared_ptr<const Model> model, Started state,
-                                                   std::vector<int32_t> first, int64_t most) {
+  static Result<std::unique_ptr<RecordedGenerator>> create(std::shared_ptr<const Model> model,
+                                                           Started state,
+                                                           std::vector<int32_t> first,
+                                                           int64_t most) {
     auto generator = std::make_unique<CudaGenerator>();
     generator->model_ = std::move(model);
     generator->state_ = std::move(state);
     generator->tokens_ = std::move(first);
-    generator->left_ = most;
-    generator->to_launch_ = most - 1;
+    generator->most_ = generator->left_ = most;
     if (most > 1) SINTER_TRY(generator->record());
     return generator;
   }
 
   ~CudaGenerator() override {
-    if (recorded_) (void)session().stream().synchronize("the last step");  // of what still runs on our memory
+    if (recorded_) (void)stream().synchronize("the last step");  // of what still runs on our memory
   }
 
   Result<std::vector<int32_t>> next() override {
@@ -39,15 +40,23 @@ class CudaGenerator final : public Generator {
     return std::vector<int32_t>(ids, ids + tokens_.size());
   }
 
+  Status restart() override {
+    left_ = most_;
+    launched_ = taken_ = 0;
+    return recorded_ ? upload() : Status();
+  }
+
+  const CudaStream& stream() const override { return session().stream(); }
+
  private:
   const CudaSession& session() const { return static_cast<const CudaSession&>(*state_.session); }
 
   /// Step i (0 chooses the second token) uses graph i mod 2.
   Status launch_until(int64_t count) {
-    for (; launched_ < std::min(count, to_launch_); ++launched_) {
+    for (; launched_ < std::min(count, most_ - 1); ++launched_) {
       const auto turn = static_cast<size_t>(launched_ % 2);
-      SINTER_TRY(graphs_[turn].launch(session().stream()));
-      SINTER_TRY(done_[turn].record(session().stream()));
+      SINTER_TRY(graphs_[turn].launch(stream()));
+      SINTER_TRY(done_[turn].record(stream()));
     }
     return {};
   }
@@ -64,12 +73,12 @@ class CudaGenerator final : public Generator {
       SINTER_LET(sample, place("sample", turn, arena_.address() + sample_arena_, decode.output(0)));
       SINTER_TRY(session().prepare(decode));
       SINTER_TRY(session().prepare(sample));
-      const CudaStream& stream = session().stream();
-      SINTER_LET(graph, CudaGraph::record(stream, [&]() -> Status {
-        SINTER_TRY(session().enqueue(decode, stream));
-        SINTER_TRY(session().enqueue(sample, stream));
-        return stream.copy_to_host({arrived_[turn].data(), arrived_[turn].bytes()}, address("tokens", 1 - turn));
-      }));
+      SINTER_LET(graph, CudaGraph::record(stream(), [&]() -> Status {
+                   SINTER_TRY(session().enqueue(decode, stream()));
+                   SINTER_TRY(session().enqueue(sample, stream()));
+                   return stream().copy_to_host({arrived_[turn].data(), arrived_[turn].bytes()},
+                                                address("tokens", 1 - turn));
+                 }));
       graphs_[turn] = std::move(graph);
     }
     recorded_ = true;
@@ -88,9 +97,7 @@ class CudaGenerator final : public Generator {
       if (const auto at = offsets_.find(carried_input(output)); at != offsets_.end()) at->second.carried = true;
     SINTER_LET(blocks, CudaMemory::allocate(device, 2 * block_bytes_, "the state of generation"));
     blocks_ = std::move(blocks);
-    for (const auto& [name, tensor] : state_.inputs)
-      SINTER_TRY(session().stream().copy_to_device(address(name, 0), tensor.bytes));
-    SINTER_TRY(session().stream().synchronize("uploading the state of generation"));
+    SINTER_TRY(upload());
     SINTER_LET(decode_bytes, session().arena_bytes("decode", state_.symbol_values));
     SINTER_LET(sample_bytes, session().arena_bytes("sample", state_.symbol_values));
     sample_arena_ = aligned_bytes(decode_bytes);
@@ -98,6 +105,13 @@ class CudaGenerator final : public Generator {
                                            "the arena"));
     arena_ = std::move(arena);
     return {};
+  }
+
+  /// The first step's inputs, behind all steps that are under way.
+  Status upload() {
+    for (const auto& [name, tensor] : state_.inputs)
+      SINTER_TRY(stream().copy_to_device(address(name, 0), tensor.bytes));
+    return stream().synchronize("uploading the state of generation");
   }
 
   CudaAddress address(std::string_view name, size_t turn) const {
@@ -128,7 +142,7 @@ class CudaGenerator final : public Generator {
   std::shared_ptr<const Model> model_;
   Started state_;
   std::vector<int32_t> tokens_;  // the first of each sequence
-  int64_t left_ = 0, to_launch_ = 0, launched_ = 0, taken_ = 0;
+  int64_t most_ = 0, left_ = 0, launched_ = 0, taken_ = 0;
   bool recorded_ = false;
   std::map<std::string, Place, std::less<>> offsets_;
   size_t block_bytes_ = 0, sample_arena_ = 0;
@@ -140,8 +154,10 @@ class CudaGenerator final : public Generator {
 
 }  // namespace
 
-Result<std::unique_ptr<Generator>> record_generation(std::shared_ptr<const Model> model, Started state,
-                                                     std::vector<int32_t> first, int64_t most) {
+Result<std::unique_ptr<RecordedGenerator>> record_generation(std::shared_ptr<const Model> model,
+                                                             Started state,
+                                                             std::vector<int32_t> first,
+                                                             int64_t most) {
   return CudaGenerator::create(std::move(model), std::move(state), std::move(first), most);
 }
 

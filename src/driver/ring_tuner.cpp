@@ -70,8 +70,8 @@ class RingTuner {
 
   /// Seconds of a token of the first plan.
   Result<double> time(const MatvecRings& rings) {
-    SINTER_LET(model, model_of(0, rings));
-    SINTER_LET(run, decode_once(model, prompts_, tokens_));
+    SINTER_LET(runs, runs_of(rings));
+    SINTER_LET(run, runs->run());
     if (expected_.empty()) expected_ = run.tokens;
     if (run.tokens != expected_)
       return fail("another form of rings changes the tokens", name_of(rings),
@@ -90,6 +90,22 @@ class RingTuner {
   }
 
  private:
+  /// Behind the prompts; they run for two sets of forms in turns, whose caches are kept.
+  Result<DecodeRuns*> runs_of(const MatvecRings& rings) {
+    const std::string name = name_of(rings);
+    const auto kept = llvm::find_if(runs_, [&](const auto& runs) { return runs.first == name; });
+    if (kept == runs_.end()) {
+      if (runs_.size() == 2) runs_.erase(runs_.begin());
+      SINTER_LET(model, model_of(0, rings));
+      SINTER_LET(runs, DecodeRuns::create(std::move(model), prompts_, tokens_));
+      runs_.emplace_back(name, std::move(runs));
+      SINTER_TRY(runs_.back().second.run());  // what comes just behind a prompt is slower
+    } else {
+      std::rotate(kept, kept + 1, runs_.end());
+    }
+    return &runs_.back().second;
+  }
+
   Result<std::shared_ptr<const Program>> plan_with(size_t plan, const MatvecRings& rings) const {
     CompileOptions options = plans_[plan].options;
     for (const auto& [product, ring] : rings) options.rings[product] = ring;
@@ -121,7 +137,8 @@ class RingTuner {
   int64_t tokens_;
   CudaKernels kernels_;
   std::map<std::pair<size_t, std::string>, std::shared_ptr<const CudaModel>> models_;
-  std::vector<int32_t> expected_;  // tokens of every run
+  std::vector<std::pair<std::string, DecodeRuns>> runs_;  // by forms, the last used last
+  std::vector<int32_t> expected_;                         // tokens of every run
 };
 
 }  // namespace

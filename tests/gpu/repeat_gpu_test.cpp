@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "driver/generator.h"
+#include "driver/generation_state.h"
 #include "driver/small_models.h"
 
 namespace sinter {
@@ -30,13 +30,17 @@ std::vector<HostTensor> run_once(const std::shared_ptr<const Model>& model,
   return logits;
 }
 
-std::vector<int32_t> sample_once(const std::shared_ptr<const Model>& model) {
-  const Sampling sampling{.temperature = 1, .top_k = 40, .top_p = 0.9f, .seed = 3};
-  auto generator = value(Generator::create(model, kPrompts, kSteps, sampling));
+const Sampling kSampling{.temperature = 1, .top_k = 40, .top_p = 0.9f, .seed = 3};
+
+std::vector<int32_t> take(Generator& generator, int64_t steps) {
   std::vector<int32_t> tokens;
-  for (int64_t step = 0; step < kSteps; ++step)
-    for (int32_t token : value(generator->next())) tokens.push_back(token);
+  for (int64_t step = 0; step < steps; ++step)
+    for (int32_t token : value(generator.next())) tokens.push_back(token);
   return tokens;
+}
+
+std::vector<int32_t> sample_once(const std::shared_ptr<const Model>& model) {
+  return take(*value(Generator::create(model, kPrompts, kSteps, kSampling)), kSteps);
 }
 
 TEST_CASE("a hundred runs give the same bits") {
@@ -63,6 +67,28 @@ TEST_CASE("a hundred runs give the same bits") {
     }
 }
 
+TEST_CASE("a generation that begins again gives the same tokens") {
+  const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
+  for (const std::string& name : kGoldenModels) {
+    CAPTURE(name);
+    const LoadedModel loaded = value(load_model(tests_folder() + "/golden/" + name, {}));
+    const auto model = value(make_ready(loaded, {}, *backend)).model;
+    for (const int64_t most : {1, 2, 9}) {
+      CAPTURE(most);
+      const auto expected = take(*value(Generator::create(model, kPrompts, most, kSampling)), most);
+      Started state = value(start_generation(*model, kPrompts, most, kSampling, {}));
+      std::vector<int32_t> first = value(choose_tokens(*model, state));
+      const auto generator = value(record_generation(model, std::move(state), first, most));
+      for (const int64_t steps : {int64_t{0}, most, most, most / 2, int64_t{1}, most}) {
+        CAPTURE(steps);
+        REQUIRE(generator->restart().has_value());
+        const std::vector<int32_t> tokens = take(*generator, steps);
+        CHECK(tokens == std::vector(expected.begin(), expected.begin() + tokens.size()));
+      }
+    }
+  }
+}
+
 /// A generation of its own length and batch: a session, recorded graphs and arenas of that shape.
 struct Shape {
   std::vector<std::vector<int32_t>> prompts;
@@ -79,8 +105,7 @@ class Generation {
  public:
   Generation(const std::shared_ptr<const Model>& model, const Shape& shape)
       : left_(shape.steps),
-        generator_(value(Generator::create(model, shape.prompts, shape.steps,
-                                           {.temperature = 1, .top_k = 40, .top_p = 0.9f, .seed = 3}))) {}
+        generator_(value(Generator::create(model, shape.prompts, shape.steps, kSampling))) {}
   /// False when nothing is left.
   bool take(int64_t steps) {
     for (; steps > 0 && left_ > 0; --steps, --left_)
