@@ -55,7 +55,7 @@ struct DecodeRun {
 };
 
 /// Steps before the first timed one, beside the prompt and the token chosen after it.
-inline constexpr int64_t kWarmSteps = 4;  // each of the two graphs of a generator runs twice
+inline constexpr int64_t kWarmSteps = 2 * kGraphSteps - 1;  // both graphs of a generator run once
 
 /// Greedy generation after prompts through the recorded graph, `count` timed steps a sample. The
 /// prompts run once; every sample goes back to the first token and sees the same context:

@@ -14,9 +14,10 @@ struct Sampling {
   int32_t seed = 0;
 };
 
-/// Continues sequences of unequal length by one token each per step. On a GPU a step is one recorded
-/// graph: tokens, positions and lengths stay in device memory, only chosen tokens leave it. A model on a GPU
-/// serves one generator at a time: a step is always under way, and products share their workspace.
+/// Continues sequences of unequal length by one token each per step. On a GPU a few steps are one
+/// recorded graph: tokens, positions and lengths stay in device memory, only chosen tokens leave
+/// it. A model on a GPU serves one generator at a time: a step is always under way, and products
+/// share their workspace.
 class Generator {
  public:
   /// `streaming`: the cache that the model was built with; one prompt then, of any length. Otherwise

@@ -42,11 +42,13 @@ Result<CudaApi> load() {
   library->bind(api.stream_create, "cuStreamCreate");
   library->bind(api.stream_destroy, "cuStreamDestroy_v2");
   library->bind(api.stream_synchronize, "cuStreamSynchronize");
+  library->bind(api.stream_wait_event, "cuStreamWaitEvent");
   library->bind(api.stream_begin_capture, "cuStreamBeginCapture_v2");
   library->bind(api.stream_end_capture, "cuStreamEndCapture");
   library->bind(api.event_create, "cuEventCreate");
   library->bind(api.event_destroy, "cuEventDestroy_v2");
   library->bind(api.event_record, "cuEventRecord");
+  library->bind(api.event_record_with_flags, "cuEventRecordWithFlags");
   library->bind(api.event_synchronize, "cuEventSynchronize");
   library->bind(api.event_query, "cuEventQuery");
   library->bind(api.event_elapsed, "cuEventElapsedTime");

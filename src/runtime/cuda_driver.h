@@ -69,11 +69,13 @@ struct CudaApi {
   int (*stream_create)(Stream* stream, unsigned flags);
   int (*stream_destroy)(Stream stream);
   int (*stream_synchronize)(Stream stream);
+  int (*stream_wait_event)(Stream stream, Event event, unsigned flags);
   int (*stream_begin_capture)(Stream stream, int mode);
   int (*stream_end_capture)(Stream stream, Graph* graph);
   int (*event_create)(Event* event, unsigned flags);
   int (*event_destroy)(Event event);
   int (*event_record)(Event event, Stream stream);
+  int (*event_record_with_flags)(Event event, Stream stream, unsigned flags);
   int (*event_synchronize)(Event event);
   int (*event_query)(Event event);
   int (*event_elapsed)(float* milliseconds, Event begin, Event end);

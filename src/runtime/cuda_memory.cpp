@@ -12,6 +12,7 @@ constexpr int kOutOfMemory = 2;         // CUDA_ERROR_OUT_OF_MEMORY
 // INVALID_PTX, UNSUPPORTED_PTX_VERSION.
 constexpr int kForeignCode[] = {200, 209, 218, 222};
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
+constexpr unsigned kExternal = 1;       // CU_EVENT_RECORD_EXTERNAL
 constexpr int kCaptureThreadLocal = 1;  // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 std::string megabytes(size_t bytes) {
@@ -92,6 +93,12 @@ Status CudaStream::fill(CudaAddress to, unsigned char value, size_t bytes) const
   return on.check(on.api().set_bytes(to, value, bytes, handle()), "cuMemsetD8Async");
 }
 
+Status CudaStream::wait_for(const CudaEvent& event) const {
+  const CudaDevice& on = *device();
+  SINTER_TRY(on.make_current());
+  return on.check(on.api().stream_wait_event(handle(), event.event_.get(), 0), "cuStreamWaitEvent");
+}
+
 Result<CudaEvent> CudaEvent::create(CudaDevicePtr device) {
   SINTER_TRY(device->make_current());
   CudaEvent event(device);
@@ -103,6 +110,13 @@ Status CudaEvent::record(const CudaStream& stream) const {
   const CudaDevice& on = *event_.device();
   SINTER_TRY(on.make_current());
   return on.check(on.api().event_record(event_.get(), stream.handle()), "cuEventRecord");
+}
+
+Status CudaEvent::record_at_launch(const CudaStream& stream) const {
+  const CudaDevice& on = *event_.device();
+  SINTER_TRY(on.make_current());
+  return on.check(on.api().event_record_with_flags(event_.get(), stream.handle(), kExternal),
+                  "cuEventRecordWithFlags");
 }
 
 Status CudaEvent::wait() const {

@@ -63,6 +63,8 @@ class PinnedMemory {
   size_t bytes_ = 0;
 };
 
+class CudaEvent;
+
 /// A queue of work. All functions return before the work is done, synchronize() excepted.
 class CudaStream {
  public:
@@ -78,6 +80,9 @@ class CudaStream {
   Status copy_to_host(std::span<std::byte> to, CudaAddress from) const;
   Status copy_on_device(CudaAddress to, CudaAddress from, size_t bytes) const;
   Status fill(CudaAddress to, unsigned char value, size_t bytes) const;
+  /// What is enqueued from now on waits for what was enqueued before the event was recorded. If
+  /// that goes to a graph, so does what is enqueued here.
+  Status wait_for(const CudaEvent& event) const;
 
  private:
   explicit CudaStream(CudaDevicePtr device) : stream_(std::move(device)) {}
@@ -92,11 +97,14 @@ class CudaEvent {
   static Result<CudaEvent> create(CudaDevicePtr device);
 
   Status record(const CudaStream& stream) const;
+  /// Of a stream whose work goes to a graph: each launch of the graph records the event.
+  Status record_at_launch(const CudaStream& stream) const;
   Status wait() const;
   /// Seconds from `begin` to this event; both have happened.
   Result<double> seconds_since(const CudaEvent& begin) const;
 
  private:
+  friend class CudaStream;
   explicit CudaEvent(CudaDevicePtr device) : event_(std::move(device)) {}
 
   CudaHandle<CudaApi::Event, &CudaApi::event_destroy> event_;
@@ -123,7 +131,8 @@ class CudaLibrary {
 class CudaGraph {
  public:
   CudaGraph() = default;
-  /// Records what `work` enqueues on the stream instead of running it.
+  /// Records what `work` enqueues on the stream instead of running it, and on others that have
+  /// waited for events of it; at the end the stream must have waited for them.
   template <typename Work>
   static Result<CudaGraph> record(const CudaStream& stream, Work&& work) {
     SINTER_TRY(begin(stream));

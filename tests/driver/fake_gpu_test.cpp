@@ -217,9 +217,9 @@ TEST_CASE("whichever allocation fails, the error says so and every handle is giv
 
 TEST_CASE("an illegal address ends a run at the call that reports it, and nothing is left") {
   const size_t before = driver().handles();
-  for (const char* call :
-       {"cuLaunchKernelEx", "cuStreamSynchronize", "cuGraphLaunch", "cuEventRecord",
-        "cuEventSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"}) {
+  for (const char* call : {"cuLaunchKernelEx", "cuStreamSynchronize", "cuGraphLaunch",
+                           "cuEventRecord", "cuEventRecordWithFlags", "cuStreamWaitEvent",
+                           "cuEventSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"}) {
     CAPTURE(call);
     driver().fail(call, SIZE_MAX, kIllegalAddress);
     REQUIRE(generate_all());

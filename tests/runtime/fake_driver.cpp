@@ -4,8 +4,8 @@
 //
 // Work waits in its stream until somebody waits for it, as late as a device may do it: a copy out
 // of pinned memory takes what is there then. Between the two calls of a capture it goes to a graph
-// instead, and each launch of the graph puts all of it into a stream. Kernels compute nothing, but
-// for those of fake_driver.h.
+// instead, that of streams which wait for an event of the first one too, and each launch of the
+// graph puts all of it into a stream. Kernels compute nothing, but for those of fake_driver.h.
 //
 // SINTER_FAKE_DEVICES devices are there (default 1), of compute capability SINTER_FAKE_MAJOR.9 and
 // with SINTER_FAKE_SHARED bytes of shared memory a block (default 9 and 227 KiB);
@@ -32,7 +32,7 @@ using Work = std::function<void()>;
 enum class Kind { memory, pinned, stream, event, graph, executable, library };
 
 constexpr int kInvalid = 1, kOutOfMemory = 2, kUnsupported = 222, kIllegalAddress = 700,
-              kBroken = 999;
+              kUnjoined = 904, kBroken = 999;
 constexpr size_t kMemory = size_t{1} << 30;
 constexpr int kUsualShared = 48 * 1024, kMostShared = 227 * 1024;
 
@@ -57,16 +57,23 @@ struct Handle {
   Kind kind;
   size_t bytes;
 };
+/// Work of a graph; `event`: one that is recorded behind it.
+struct Captured {
+  Work work;
+  void* event = nullptr;
+};
 struct Stream {
   std::deque<Work> waiting;
   size_t done = 0;  // pieces of work ever
-  std::vector<Work>* capture = nullptr;
+  std::vector<Captured>* capture = nullptr;
+  bool forked = false;  // into the capture of another stream, which has not waited for all of it
 };
 
 std::map<uintptr_t, Handle> handles;
 std::map<void*, Stream> streams;
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
-std::map<void*, std::vector<Work>> graphs;         // and executables
+std::map<void*, void*> captured_events;            // of an event in a capture, its stream
+std::map<void*, std::vector<Captured>> graphs;     // and executables
 std::map<void*, const FakeKernel*> kernels;        // by library
 std::map<void*, int> shared_limits;                // by kernel, where one was set
 std::vector<FakeLaunch> launches;
@@ -107,9 +114,14 @@ void run_all() {
 void enqueue(void* stream, Work work) {
   Stream& in = streams.at(stream);
   if (in.capture)
-    in.capture->push_back(std::move(work));
+    in.capture->push_back({std::move(work)});
   else
     in.waiting.push_back(std::move(work));
+}
+
+void record(void* event, void* stream) {
+  const Stream& in = streams.at(stream);
+  events[event] = {stream, in.done + in.waiting.size()};
 }
 
 uintptr_t make(Kind kind, size_t bytes = 1) {
@@ -253,25 +265,55 @@ int cuStreamSynchronize(void* stream) {
   return 0;
 }
 int cuStreamBeginCapture_v2(void* stream, int) {
-  streams.at(stream).capture = new std::vector<Work>;
+  streams.at(stream).capture = new std::vector<Captured>;
   return 0;
 }
 int cuStreamEndCapture(void* stream, void** graph) {
-  const std::unique_ptr<std::vector<Work>> captured(
-      std::exchange(streams.at(stream).capture, nullptr));
-  const int code = make(Kind::graph, graph);
+  const std::unique_ptr<std::vector<Captured>> captured(streams.at(stream).capture);
+  int code = 0;
+  for (auto& [handle, other] : streams)
+    if (other.capture == captured.get()) {
+      if (other.forked) code = kUnjoined;
+      other.capture = nullptr;
+      other.forked = false;
+    }
+  if (code == 0) code = make(Kind::graph, graph);
   if (code == 0) graphs[*graph] = std::move(*captured);
   return code;
 }
 int cuEventCreate(void** event, unsigned) { return make(Kind::event, event); }
 int cuEventDestroy_v2(void* event) {
   events.erase(event);
+  captured_events.erase(event);
   return release(Kind::event, event);
 }
 int cuEventRecord(void* event, void* stream) {
   if (const int code = fails("cuEventRecord")) return code;
-  const Stream& in = streams.at(stream);
-  events[event] = {stream, in.done + in.waiting.size()};
+  if (streams.at(stream).capture)
+    captured_events[event] = stream;
+  else
+    record(event, stream);
+  return 0;
+}
+int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
+  if (const int code = fails("cuEventRecordWithFlags")) return code;
+  constexpr unsigned kExternal = 1;
+  if (flags != kExternal || !streams.at(stream).capture) return kInvalid;
+  streams.at(stream).capture->push_back({[] {}, event});
+  return 0;
+}
+/// For events in captures alone.
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  if (const int code = fails("cuStreamWaitEvent")) return code;
+  const auto at = captured_events.find(event);
+  if (at == captured_events.end()) return kInvalid;
+  Stream &waits = streams.at(stream), &from = streams.at(at->second);
+  if (!waits.capture) {
+    waits.capture = from.capture;
+    waits.forked = true;
+  } else {
+    from.forked = false;
+  }
   return 0;
 }
 int cuEventSynchronize(void* event) {
@@ -291,7 +333,10 @@ int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long lo
 }
 int cuGraphLaunch(void* executable, void* stream) {
   if (const int code = fails("cuGraphLaunch")) return code;
-  for (const Work& work : graphs.at(executable)) enqueue(stream, work);
+  for (const Captured& captured : graphs.at(executable)) {
+    enqueue(stream, captured.work);
+    if (captured.event) record(captured.event, stream);
+  }
   return 0;
 }
 int cuGraphExecDestroy(void* executable) {
