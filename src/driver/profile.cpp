@@ -69,14 +69,14 @@ Result<ProfileRun> run_stepped(CuptiTrace& trace, const ResidentCalls& calls, in
   return summarize(std::move(tokens));
 }
 
-/// `count` recorded graphs. What the trace holds of their making is dropped.
+/// `count` tokens through recorded graphs. What the trace holds of their making is dropped.
 Result<ProfileRun> run_recorded(CuptiTrace& trace, const Workload& work, int64_t count) {
   const int64_t all = kWarmTokens + count;
   SINTER_LET(run, work.record(all));
   SINTER_TRY(trace.collect());
   SINTER_TRY(run(all));
   SINTER_LET(records, trace.collect());
-  SINTER_LET(tokens, tokens_by_graph(std::move(records), static_cast<size_t>(all)));
+  SINTER_LET(tokens, tokens_in_order(std::move(records), static_cast<size_t>(all)));
   tokens.erase(tokens.begin(), tokens.begin() + kWarmTokens);
   return summarize(std::move(tokens));
 }

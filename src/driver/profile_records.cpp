@@ -27,16 +27,12 @@ void add_copies(std::vector<CopyRecord> copies, std::vector<ProfiledToken>& toke
   }
 }
 
-/// Kernels of equal correlation, in the order of their first start.
-std::vector<ProfiledToken> by_correlation(std::vector<KernelRecord> kernels) {
-  std::vector<ProfiledToken> tokens;
-  std::map<uint32_t, size_t> index;
-  for (KernelRecord& kernel : kernels) {
-    const auto [at, is_new] = index.try_emplace(kernel.correlation, tokens.size());
-    if (is_new) tokens.emplace_back();
-    tokens[at->second].kernels.push_back({ProfiledKernel::kNoStep, std::move(kernel)});
+void add_ends(std::vector<ProfiledToken>& tokens) {
+  uint64_t end = 0;
+  for (ProfiledToken& token : tokens) {
+    token.before_ns = end;
+    for (const ProfiledKernel& kernel : token.kernels) end = std::max(end, kernel.record.end_ns);
   }
-  return tokens;
 }
 
 }  // namespace
@@ -53,16 +49,22 @@ Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t s
       return fail(fmt::format("CUPTI recorded no kernels of call {} of {}, among {} kernels", i, count, records.kernels.size()), {},
                   "see that the user may profile", ExitCode::device);
   add_copies(std::move(records.copies), tokens);
+  add_ends(tokens);
   return tokens;
 }
 
-Result<std::vector<ProfiledToken>> tokens_by_graph(DeviceRecords records, size_t count) {
+Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t count) {
   const size_t all = records.kernels.size();
-  std::vector<ProfiledToken> tokens = by_correlation(std::move(records.kernels));
-  if (tokens.size() != count || count == 0)
-    return fail(fmt::format("CUPTI recorded {} kernels in {} launches, {} graphs were launched", all, tokens.size(), count), {},
-                "see that the user may profile", ExitCode::device);
+  if (all == 0 || count == 0 || all % count != 0)
+    return fail(fmt::format("CUPTI recorded {} kernels of {} tokens, which launch as many each",
+                            all, count),
+                {}, "see that the user may profile", ExitCode::device);
+  std::vector<ProfiledToken> tokens(count);
+  for (size_t i = 0; i < all; ++i)
+    tokens[i / (all / count)].kernels.push_back(
+        {ProfiledKernel::kNoStep, std::move(records.kernels[i])});
   add_copies(std::move(records.copies), tokens);
+  add_ends(tokens);
   return tokens;
 }
 
@@ -75,7 +77,7 @@ bool take_steps(const ProfiledToken& reference, ProfiledToken& token) {
 
 std::vector<double> added_seconds(const ProfiledToken& token) {
   std::vector<double> added;
-  uint64_t end = 0;  // of all so far
+  uint64_t end = token.before_ns;  // of all so far
   for (const ProfiledKernel& kernel : token.kernels) {
     const uint64_t from = std::max(kernel.record.start_ns, end);
     end = std::max(end, kernel.record.end_ns);
@@ -87,7 +89,7 @@ std::vector<double> added_seconds(const ProfiledToken& token) {
 TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
   std::vector<double> periods, kernels, overlaps, gaps, pauses;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    uint64_t end = first_start(tokens[i]);
+    uint64_t end = std::max(first_start(tokens[i]), tokens[i].before_ns);
     double sum = 0, gap = 0;
     for (const ProfiledKernel& kernel : tokens[i].kernels) {
       sum += duration_s(kernel.record);
@@ -105,7 +107,7 @@ TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
     periods.push_back(kNanosecond * static_cast<double>(next - first_start(tokens[i])));
     pauses.push_back(next > end ? kNanosecond * static_cast<double>(next - end) : 0);
   }
-  return {median(periods), median(kernels), median(overlaps), median(gaps), median(pauses)};
+  return {mean(periods), median(kernels), median(overlaps), median(gaps), mean(pauses)};
 }
 
 std::vector<TokenCopies> token_copies(const std::vector<ProfiledToken>& tokens) {

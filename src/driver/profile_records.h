@@ -17,15 +17,16 @@ struct ProfiledKernel {
 struct ProfiledToken {
   std::vector<ProfiledKernel> kernels;
   std::vector<CopyRecord> copies;  // from its first kernel on, before the next token's
+  uint64_t before_ns = 0;  // the end of all kernels of the tokens before it; 0: there are none
 };
 
 /// Tokens launched step by step: kernels are tagged token * `steps` + step. Kernels without a tag
 /// belong to none. An error where a token has no kernels.
 Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps, size_t tokens);
 
-/// Tokens launched as one graph each, without steps yet. Kernels of one launch share their
-/// correlation. An error where the records are not those of `tokens` launches.
-Result<std::vector<ProfiledToken>> tokens_by_graph(DeviceRecords records, size_t tokens);
+/// Tokens that all launch as many kernels, whatever recorded graphs they share, without steps yet.
+/// An error where the kernels are not those of `tokens` such ones.
+Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t tokens);
 
 /// Gives the kernels the steps that those of `reference` have, in order; false, and nothing changes,
 /// where the kernels' names differ.
@@ -42,9 +43,10 @@ struct TokenTimes {
   double kernels = 0;     // sum over the kernels
   double overlapped = 0;  // of that, while one that began before ran too
   double gaps = 0;        // between its first and last kernel, without any running
-  double pause = 0;    // from its last kernel to the next token's first
+  double pause = 0;       // from its last kernel to the next token's first
 };
-/// Medians over the tokens.
+/// Medians over the tokens; of period and pause, which differ where a graph of several tokens ends,
+/// means.
 TokenTimes token_times(const std::vector<ProfiledToken>& tokens);
 
 /// Copies of one kind and size, per token.

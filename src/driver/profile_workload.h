@@ -9,18 +9,18 @@
 
 namespace sinter {
 
-/// Runs so many more recorded graphs and waits for them.
+/// Runs so many more tokens and waits for them.
 using RecordedRun = std::function<Status(int64_t count)>;
 
 struct Workload {
   std::string phase;
   std::vector<std::pair<std::string, int64_t>> sizes;
   VisibleRows visible;               // by the calls of resident()
-  bool grows = false;                // a recorded graph sees one row more than the one before it
+  bool grows = false;                // a token sees one row more than the one before it
   /// The calls of the first token.
   std::function<Result<ResidentCalls>()> resident;
-  /// The same as one recorded graph a token, for at most so many of them. Nothing runs until it is
-  /// asked for; one graph more than that may have been launched.
+  /// The same through recorded graphs, for at most so many tokens. Nothing runs until it is asked
+  /// for; steps ahead of that may have been launched.
   std::function<Result<RecordedRun>(int64_t most)> record;
 };
 

@@ -10,5 +10,7 @@ namespace sinter {
 /// nearest in order (Hyndman and Fan's type 7); 0 without samples.
 double quantile(std::vector<double> samples, double share);
 inline double median(std::vector<double> samples) { return quantile(std::move(samples), 0.5); }
+/// 0 without samples.
+double mean(const std::vector<double>& samples);
 
 }  // namespace sinter

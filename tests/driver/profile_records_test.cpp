@@ -29,23 +29,26 @@ TEST_CASE("kernels go to the token and step of their tag") {
   CHECK(missing.error().what == "CUPTI recorded no kernels of call 2 of 3, among 7 kernels");
 }
 
-TEST_CASE("kernels of one graph launch are a token; another count of launches is an error") {
-  const auto tokens = tokens_by_graph(records_of(3), 3);
+TEST_CASE(
+    "recorded kernels are dealt to tokens in their order; a number that has no equal parts is an "
+    "error") {
+  const auto tokens = tokens_in_order(records_of(3), 3);
   REQUIRE(tokens);
   REQUIRE(tokens->size() == 3);
   CHECK((*tokens)[1].kernels.front().record.start_ns == 110000);
   CHECK((*tokens)[1].copies.size() == 1);
-  const auto wrong = tokens_by_graph(records_of(3), 4);
+  const auto wrong = tokens_in_order(records_of(3), 4);
   REQUIRE(!wrong);
-  CHECK(wrong.error().what == "CUPTI recorded 9 kernels in 3 launches, 4 graphs were launched");
-  CHECK(!tokens_by_graph({}, 0));
+  CHECK(wrong.error().what == "CUPTI recorded 9 kernels of 4 tokens, which launch as many each");
+  CHECK(!tokens_in_order({}, 0));
+  CHECK(!tokens_in_order({}, 3));
 }
 
 TEST_CASE("a copy belongs to the token that began before it; one before all tokens to none") {
   DeviceRecords records = records_of(2);
   records.copies.push_back(copy(CopyRecord::Kind::host_to_device, 64, 500));
   records.copies.push_back(copy(CopyRecord::Kind::device_to_device, 64, 110000));
-  const auto tokens = tokens_by_graph(records, 2);
+  const auto tokens = tokens_in_order(records, 2);
   REQUIRE(tokens);
   CHECK((*tokens)[0].copies.size() == 1);
   CHECK((*tokens)[1].copies.size() == 2);
@@ -60,7 +63,7 @@ TEST_CASE("a copy belongs to the token that began before it; one before all toke
 
 TEST_CASE("steps are taken over where the kernels are the same in the same order") {
   const auto stepped = tokens_by_tag(tagged_records(1), 2, 1);
-  auto recorded = tokens_by_graph(records_of(1), 1);
+  auto recorded = tokens_in_order(records_of(1), 1);
   REQUIRE(stepped);
   REQUIRE(recorded);
   ProfiledToken token = (*recorded)[0];
@@ -77,7 +80,7 @@ TEST_CASE("steps are taken over where the kernels are the same in the same order
 }
 
 TEST_CASE("a token's time is from its first kernel to the next token's") {
-  const auto tokens = tokens_by_graph(records_of(3), 3);
+  const auto tokens = tokens_in_order(records_of(3), 3);
   REQUIRE(tokens);
   const TokenTimes times = token_times(*tokens);
   CHECK(times.period == doctest::Approx(10e-6));
@@ -92,7 +95,7 @@ TEST_CASE("a token's time is from its first kernel to the next token's") {
 TEST_CASE("kernels that overlap leave no gap, and their sum is more than their span") {
   DeviceRecords records;
   records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 3000, 1), kernel("c", 4000, 6000, 1)};
-  const auto tokens = tokens_by_graph(records, 1);
+  const auto tokens = tokens_in_order(records, 1);
   REQUIRE(tokens);
   const TokenTimes times = token_times(*tokens);
   CHECK(times.period == doctest::Approx(5e-6));
@@ -105,6 +108,28 @@ TEST_CASE("kernels that overlap leave no gap, and their sum is more than their s
   CHECK(added[0] == doctest::Approx(4e-6));
   CHECK(added[1] == 0);
   CHECK(added[2] == doctest::Approx(1e-6));
+}
+
+TEST_CASE("tokens of one graph overlap, and pause where it ends") {
+  DeviceRecords records;  // four tokens in two graphs
+  for (const uint64_t start : {1000, 21000}) {
+    records.kernels.push_back(kernel("a", start, start + 4000, 1));
+    records.kernels.push_back(kernel("b", start + 1000, start + 6000, 1));
+    records.kernels.push_back(kernel("a", start + 5000, start + 8000, 1));  // waits for b
+    records.kernels.push_back(kernel("b", start + 7000, start + 10000, 1));
+  }
+  const auto tokens = tokens_in_order(records, 4);
+  REQUIRE(tokens);
+  CHECK((*tokens)[0].before_ns == 0);
+  CHECK((*tokens)[1].before_ns == 7000);
+  const std::vector<double> added = added_seconds((*tokens)[1]);
+  REQUIRE(added.size() == 2);
+  CHECK(added[0] == doctest::Approx(2e-6));
+  CHECK(added[1] == doctest::Approx(2e-6));
+  const TokenTimes times = token_times(*tokens);
+  CHECK(times.pause == doctest::Approx(10e-6 / 3));  // one between the second token and the third
+  CHECK(times.period == doctest::Approx(25e-6 / 3));
+  CHECK(times.gaps == 0);
 }
 
 TEST_CASE("a kernel that was launched early is as fast as it is after its wait") {
@@ -170,7 +195,7 @@ TEST_CASE("a kernel is bound by what it cannot be faster than; by latency where 
 }
 
 TEST_CASE("kernels outside the plan have a row of their own") {
-  auto tokens = tokens_by_graph(records_of(1), 1);
+  auto tokens = tokens_in_order(records_of(1), 1);
   REQUIRE(tokens);
   const std::vector<ProfileRow> rows = profile_rows(two_steps(), *tokens, ceilings());
   REQUIRE(rows.size() == 1);

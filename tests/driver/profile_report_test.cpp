@@ -25,7 +25,7 @@ Profile made_up() {
   profile.untraced_s = 9e-6;
   profile.steps = two_steps();
   const auto stepped = tokens_by_tag(tagged_records(3), 2, 3);
-  auto recorded = tokens_by_graph(records_of(3), 3);
+  auto recorded = tokens_in_order(records_of(3), 3);
   REQUIRE(stepped);
   REQUIRE(recorded);
   for (ProfiledToken& token : *recorded) REQUIRE(take_steps((*stepped)[0], token));
@@ -77,7 +77,7 @@ TEST_CASE("what kernels of a chain overlap is neither run twice nor idle") {
   Profile profile = made_up();
   DeviceRecords records;  // 4 µs, 1 µs more of the second, and after 2 µs of nothing 3 µs
   records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 6000, 1), kernel("c", 8000, 11000, 1)};
-  const auto tokens = tokens_by_graph(records, 1);
+  const auto tokens = tokens_in_order(records, 1);
   REQUIRE(tokens);
   profile.recorded = {*tokens, token_times(*tokens), {}};
   profile.untraced_s = 12e-6;
