@@ -17,11 +17,19 @@ double duration_s(const KernelRecord& record) {
 
 uint64_t first_start(const ProfiledToken& token) { return token.kernels.front().record.start_ns; }
 
-/// Gives every copy to the last token that began before it.
+uint64_t last_end(const ProfiledToken& token) {
+  uint64_t end = 0;
+  for (const ProfiledKernel& kernel : token.kernels) end = std::max(end, kernel.record.end_ns);
+  return end;
+}
+
+/// Gives every copy to the last token that began before it. One to the host waits for its token,
+/// beside which the next one may have begun.
 void add_copies(std::vector<CopyRecord> copies, std::vector<ProfiledToken>& tokens) {
   for (CopyRecord& copy : copies) {
+    const bool waits = copy.kind == CopyRecord::Kind::device_to_host;
     const auto after = std::find_if(tokens.begin(), tokens.end(), [&](const ProfiledToken& token) {
-      return first_start(token) > copy.start_ns;
+      return (waits ? last_end(token) : first_start(token)) > copy.start_ns;
     });
     if (after != tokens.begin()) std::prev(after)->copies.push_back(copy);
   }
@@ -31,7 +39,7 @@ void add_ends(std::vector<ProfiledToken>& tokens) {
   uint64_t end = 0;
   for (ProfiledToken& token : tokens) {
     token.before_ns = end;
-    for (const ProfiledKernel& kernel : token.kernels) end = std::max(end, kernel.record.end_ns);
+    end = std::max(end, last_end(token));
   }
 }
 

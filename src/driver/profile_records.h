@@ -16,7 +16,8 @@ struct ProfiledKernel {
 /// What the device did for one token, in the order of start.
 struct ProfiledToken {
   std::vector<ProfiledKernel> kernels;
-  std::vector<CopyRecord> copies;  // from its first kernel on, before the next token's
+  std::vector<CopyRecord>
+      copies;              // of its results to the host, and others while it was the last to begin
   uint64_t before_ns = 0;  // the end of all kernels of the tokens before it; 0: there are none
 };
 

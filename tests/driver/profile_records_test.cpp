@@ -118,8 +118,13 @@ TEST_CASE("tokens of one graph overlap, and pause where it ends") {
     records.kernels.push_back(kernel("a", start + 5000, start + 8000, 1));  // waits for b
     records.kernels.push_back(kernel("b", start + 7000, start + 10000, 1));
   }
+  records.copies = {
+      copy(CopyRecord::Kind::device_to_host, 4, 7100),  // of the first, beside the second
+      copy(CopyRecord::Kind::device_to_device, 4, 7200)};
   const auto tokens = tokens_in_order(records, 4);
   REQUIRE(tokens);
+  CHECK((*tokens)[0].copies.size() == 1);
+  CHECK((*tokens)[1].copies.size() == 1);
   CHECK((*tokens)[0].before_ns == 0);
   CHECK((*tokens)[1].before_ns == 7000);
   const std::vector<double> added = added_seconds((*tokens)[1]);
