@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/kernel_library.h"
+#include "driver/generation_state.h"
 #include "driver/profile_workload.h"
 #include "driver/ring_tuner.h"
 #include "runtime/clock.h"
@@ -10,8 +11,8 @@
 namespace sinter {
 namespace {
 
-// Tokens before the measured ones: caches and clocks settle.
-constexpr int64_t kWarmTokens = 3;
+// Tokens before the measured ones: caches and clocks settle, and both graphs of a generator have run.
+constexpr int64_t kWarmTokens = 2 * kGraphSteps;
 // What the ceilings of memory are measured on: far more than any cache holds.
 constexpr size_t kCeilingBytes = size_t{1} << 30;
 // Products in f32 run on slower units; a smaller one fills them as well.
