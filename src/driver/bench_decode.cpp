@@ -7,7 +7,7 @@ namespace sinter {
 Result<DecodeRuns> DecodeRuns::create(std::shared_ptr<const CudaModel> model,
                                       llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
   // Token 0 comes from the prompt; step i makes token i + 1.
-  const int64_t most = 1 + kWarmSteps + 1 + count;
+  const int64_t most = 1 + kWarmSteps + count;
   DecodeRuns runs;
   runs.count_ = count;
   SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
@@ -29,9 +29,10 @@ Result<DecodeRun> DecodeRuns::run() {
     return {};
   };
   SINTER_TRY(generator_->restart());
-  // A step is enqueued before the tokens of the one before it are waited for: after kWarmSteps + 1
-  // tokens the stream holds the steps 0 .. kWarmSteps.
-  for (int64_t i = 0; i <= kWarmSteps; ++i) SINTER_TRY(next());
+  // A step is enqueued before the tokens of the one before it are waited for, with the others of
+  // its graph: after as many tokens the stream holds the untimed steps, and no more.
+  static_assert(kWarmSteps % kGraphSteps == 0);
+  for (int64_t i = 0; i < kWarmSteps; ++i) SINTER_TRY(next());
   SINTER_TRY(watch_.start(generator_->stream()));
   const auto begin = Clock::now();
   for (int64_t i = 0; i < count_; ++i) SINTER_TRY(next());
@@ -43,17 +44,15 @@ Result<DecodeRun> DecodeRuns::run() {
 
 Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
                                const Ceiling& read) {
-  // The prompt, the token chosen after it and the untimed steps make the context.
   const int64_t length = decode_prompt(context);
-  const int64_t before = length + kWarmSteps + 1;
   const int64_t count = options.tokens;
   SINTER_LET(prompts,
              random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
   BenchCase result;
   result.name = "decode";
-  result.sizes = {{"context", before}, {"tokens", count}, {"batch", options.batch}};
+  result.sizes = {{"context", context}, {"tokens", count}, {"batch", options.batch}};
   // Timed step i, from 0, sees the context and i + 1 more tokens.
-  const double visible = static_cast<double>(before) + static_cast<double>(count + 1) / 2;
+  const double visible = static_cast<double>(context) + static_cast<double>(count + 1) / 2;
   result.amount = decode_bytes(plans.frozen, *plans.spec, options.batch, visible);
   result.ceiling_name = "read";
   result.ceiling = read;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/bench.h"
-#include "driver/generation_state.h"
+#include "driver/cuda_generator.h"
 #include "runtime/clock.h"
 #include "runtime/cuda_executor.h"
 
@@ -54,12 +54,9 @@ struct DecodeRun {
   std::vector<int32_t> tokens;  // of every step, all sequences
 };
 
-/// Steps before the first timed one, beside the prompt and the token chosen after it.
-inline constexpr int64_t kWarmSteps = 2 * kGraphSteps - 1;  // both graphs of a generator run once
-
-/// Greedy generation after prompts through the recorded graph, `count` timed steps a sample. The
-/// prompts run once; every sample goes back to the first token and sees the same context:
-/// `decode_prompt` has the tokens of a prompt for it.
+/// Greedy generation after prompts through recorded graphs. A sample takes kWarmSteps untimed steps
+/// and `count` timed ones. The prompts run once; every sample goes back to the first token and sees
+/// the same context: a prompt of `decode_prompt` tokens and the untimed steps' make it.
 class DecodeRuns {
  public:
   static Result<DecodeRuns> create(std::shared_ptr<const CudaModel> model,
@@ -75,12 +72,11 @@ class DecodeRuns {
   std::unique_ptr<RecordedGenerator> generator_;
   Stopwatch watch_;
 };
-constexpr int64_t decode_prompt(int64_t context) {
-  return context > kWarmSteps + 2 ? context - kWarmSteps - 1 : 1;
-}
+inline constexpr int64_t kLeastContext = kWarmSteps + 1;
+constexpr int64_t decode_prompt(int64_t context) { return context - kWarmSteps; }
 
 /// Greedy generation of `options.batch` sequences after prompts of random tokens: seconds of a
-/// token through the recorded graph, against the read ceiling.
+/// token through recorded graphs, against the read ceiling.
 Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
                                const Ceiling& read);
 /// One prefill of `length` random tokens a sequence that leaves the logits of the last ones,

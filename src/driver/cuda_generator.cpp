@@ -5,9 +5,8 @@
 // run beside the steps that follow, and the host waits for those of one step alone. Two graphs take
 // turns, with blocks of their own: the host records the second, and reads the tokens of the one,
 // while the other runs. The steps that remain at the end have a graph of their own.
-#include <utility>
+#include "driver/cuda_generator.h"
 
-#include "driver/generation_state.h"
 #include "runtime/cuda_executor.h"
 
 namespace sinter {
@@ -23,7 +22,7 @@ class CudaGenerator final : public RecordedGenerator {
     generator->model_ = std::move(model);
     generator->state_ = std::move(state);
     generator->tokens_ = std::move(first);
-    generator->most_ = generator->left_ = most;
+    generator->most_ = most;
     if (most > 1) SINTER_TRY(generator->lay_out());
     return generator;
   }
@@ -33,8 +32,7 @@ class CudaGenerator final : public RecordedGenerator {
   }
 
   Result<std::vector<int32_t>> next() override {
-    SINTER_CHECK(left_ > 0, "more tokens than announced");
-    --left_;
+    SINTER_CHECK(taken_ < most_, "more tokens than announced");
     // A step is launched before the tokens of the one before it are waited for.
     SINTER_TRY(launch_until(taken_ + 1));
     if (taken_++ == 0) return tokens_;
@@ -46,9 +44,9 @@ class CudaGenerator final : public RecordedGenerator {
   }
 
   Status restart() override {
-    left_ = most_;
-    taken_ = 0;
-    return std::exchange(launched_, 0) > 0 ? upload() : Status();
+    if (launched_ > 0) SINTER_TRY(upload());
+    launched_ = taken_ = 0;
+    return {};
   }
 
   const CudaStream& stream() const override { return session().stream(); }
@@ -141,6 +139,7 @@ class CudaGenerator final : public RecordedGenerator {
       arrival.tokens = std::move(pinned);
     }
     SINTER_TRY(upload());
+    static_cast<CudaSession&>(*state_.session).free_arena();  // the prompts' may be large
     SINTER_LET(decode_bytes, session().arena_bytes("decode", state_.symbol_values));
     SINTER_LET(sample_bytes, session().arena_bytes("sample", state_.symbol_values));
     sample_arena_ = aligned_bytes(decode_bytes);
@@ -188,7 +187,7 @@ class CudaGenerator final : public RecordedGenerator {
   std::shared_ptr<const Model> model_;
   Started state_;
   std::vector<int32_t> tokens_;  // the first of each sequence
-  int64_t most_ = 0, left_ = 0, launched_ = 0, taken_ = 0;
+  int64_t most_ = 0, launched_ = 0, taken_ = 0;
   std::map<std::string, Place, std::less<>> offsets_;
   size_t block_bytes_ = 0, sample_arena_ = 0;
   CudaMemory blocks_, arena_;

@@ -8,8 +8,6 @@
 
 namespace sinter {
 
-class CudaStream;
-
 /// A model that has run its prompts, before the first token is chosen.
 struct Started {
   std::unique_ptr<Session> session;
@@ -34,26 +32,5 @@ Status force_token(const Model& model, Started& state, int32_t token);
 
 /// "X" of output "next.X"; empty for other outputs.
 std::string_view carried_input(std::string_view output);
-
-/// Generation on a GPU through recorded graphs.
-class RecordedGenerator : public Generator {
- public:
-  /// Goes back to the first token, without the prompts: the same tokens come again, `most` of them
-  /// at most. Steps append to a cache where they did before. No streaming cache, which gives up
-  /// rows.
-  virtual Status restart() = 0;
-  /// In which the steps run.
-  virtual const CudaStream& stream() const = 0;
-};
-
-/// Steps of one graph: between two graphs the device pauses for 14 us (H200). So many may have been
-/// computed in vain where a generation ends early.
-inline constexpr int64_t kGraphSteps = 4;
-
-/// The generator for a CudaModel, `state` with tokens chosen once.
-Result<std::unique_ptr<RecordedGenerator>> record_generation(std::shared_ptr<const Model> model,
-                                                             Started state,
-                                                             std::vector<int32_t> first,
-                                                             int64_t most);
 
 }  // namespace sinter

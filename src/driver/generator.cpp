@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "driver/generation_state.h"
+#include "driver/cuda_generator.h"
 #include "runtime/cuda_executor.h"
 
 namespace sinter {

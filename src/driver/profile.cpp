@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codegen/kernel_library.h"
-#include "driver/generation_state.h"
+#include "driver/cuda_generator.h"
 #include "driver/profile_workload.h"
 #include "driver/ring_tuner.h"
 #include "runtime/clock.h"
@@ -11,8 +11,8 @@
 namespace sinter {
 namespace {
 
-// Tokens before the measured ones: caches and clocks settle, and both graphs of a generator have run.
-constexpr int64_t kWarmTokens = 2 * kGraphSteps;
+// Before the measured ones: caches and clocks settle.
+constexpr int64_t kWarmTokens = kWarmSteps;
 // What the ceilings of memory are measured on: far more than any cache holds.
 constexpr size_t kCeilingBytes = size_t{1} << 30;
 // Products in f32 run on slower units; a smaller one fills them as well.
@@ -38,7 +38,7 @@ DType main_dtype(const LoadedModel& model) {
   return DType::bf16;
 }
 
-/// Seconds of a token through the recorded graph, nothing traced.
+/// Seconds of a token through recorded graphs, nothing traced.
 Result<double> time_untraced(const Workload& work, int64_t count) {
   SINTER_LET(run, work.record(kWarmTokens + count));
   SINTER_TRY(run(kWarmTokens));
@@ -70,12 +70,13 @@ Result<ProfileRun> run_stepped(CuptiTrace& trace, const ResidentCalls& calls, in
   return summarize(std::move(tokens));
 }
 
-/// `count` tokens through recorded graphs. What the trace holds of their making is dropped.
+/// `count` tokens through recorded graphs. What the trace holds of the prompts is dropped.
 Result<ProfileRun> run_recorded(CuptiTrace& trace, const Workload& work, int64_t count) {
   const int64_t all = kWarmTokens + count;
   SINTER_LET(run, work.record(all));
   SINTER_TRY(trace.collect());
   SINTER_TRY(run(all));
+  run = nullptr;  // waits for all of the last graph
   SINTER_LET(records, trace.collect());
   SINTER_LET(tokens, tokens_in_order(std::move(records), static_cast<size_t>(all)));
   tokens.erase(tokens.begin(), tokens.begin() + kWarmTokens);

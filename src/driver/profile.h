@@ -36,17 +36,18 @@ struct Profile {
   std::vector<std::pair<std::string, int64_t>> sizes;  // "context", 1024
   int64_t count = 0;
   ProfileCeilings ceilings;
-  double untraced_s = 0;  // of a token through the recorded graph, without a trace, by the host's clock
+  double untraced_s =
+      0;  // of a token through recorded graphs, without a trace, by the host's clock
   ProfileRun stepped;     // every step launched by the host
-  ProfileRun recorded;    // a graph a token
-  /// Whether the graph's kernels are those of the steps, in order: then `rows` are of the graph's
+  ProfileRun recorded;    // through recorded graphs
+  /// Whether the graphs' kernels are those of the steps, in order: then `rows` are of the graphs'
   /// times, else of the steps launched one by one.
   bool matched = false;
   std::vector<ProfiledStep> steps;
   std::vector<ProfileRow> rows;
 
   double bytes() const;  // that all steps of a token move
-  double busy_s() const;  // of a token through the recorded graph: in which any kernel runs
+  double busy_s() const;  // of a token through recorded graphs: in which any kernel runs
   double idle_s() const;  // the rest of untraced_s
 };
 

@@ -64,9 +64,9 @@ Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t s
 Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t count) {
   const size_t all = records.kernels.size();
   if (all == 0 || count == 0 || all % count != 0)
-    return fail(fmt::format("CUPTI recorded {} kernels of {} tokens, which launch as many each",
-                            all, count),
-                {}, "see that the user may profile", ExitCode::device);
+    return fail(
+        fmt::format("CUPTI recorded {} kernels, which do not divide into {} tokens", all, count),
+        {}, "see that the user may profile", ExitCode::device);
   std::vector<ProfiledToken> tokens(count);
   for (size_t i = 0; i < all; ++i)
     tokens[i / (all / count)].kernels.push_back(
@@ -96,24 +96,24 @@ std::vector<double> added_seconds(const ProfiledToken& token) {
 
 TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
   std::vector<double> periods, kernels, overlaps, gaps, pauses;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    uint64_t end = std::max(first_start(tokens[i]), tokens[i].before_ns);
+  for (const ProfiledToken& token : tokens) {
+    uint64_t end = std::max(first_start(token), token.before_ns);
     double sum = 0, gap = 0;
-    for (const ProfiledKernel& kernel : tokens[i].kernels) {
+    for (const ProfiledKernel& kernel : token.kernels) {
       sum += duration_s(kernel.record);
       if (kernel.record.start_ns > end) gap += kNanosecond * static_cast<double>(kernel.record.start_ns - end);
       end = std::max(end, kernel.record.end_ns);
     }
     kernels.push_back(sum);
-    const std::vector<double> added = added_seconds(tokens[i]);
+    const std::vector<double> added = added_seconds(token);
     overlaps.push_back(sum - std::accumulate(added.begin(), added.end(), 0.0));
     gaps.push_back(gap);
-    // The last token has no successor; alone it lasts as long as its kernels.
-    const bool last = i + 1 == tokens.size();
-    if (last && tokens.size() > 1) continue;
-    const uint64_t next = last ? end : first_start(tokens[i + 1]);
-    periods.push_back(kNanosecond * static_cast<double>(next - first_start(tokens[i])));
-    pauses.push_back(next > end ? kNanosecond * static_cast<double>(next - end) : 0);
+    // The first of all has no token before it; alone it lasts as long as its kernels.
+    if (token.before_ns == 0 && tokens.size() > 1) continue;
+    const uint64_t start = first_start(token),
+                   begin = token.before_ns > 0 ? token.before_ns : start;
+    periods.push_back(kNanosecond * static_cast<double>(end - begin));
+    pauses.push_back(start > begin ? kNanosecond * static_cast<double>(start - begin) : 0);
   }
   return {mean(periods), median(kernels), median(overlaps), median(gaps), mean(pauses)};
 }

@@ -16,8 +16,8 @@ struct ProfiledKernel {
 /// What the device did for one token, in the order of start.
 struct ProfiledToken {
   std::vector<ProfiledKernel> kernels;
-  std::vector<CopyRecord>
-      copies;              // of its results to the host, and others while it was the last to begin
+  /// Of its results to the host, and others while it was the last to begin.
+  std::vector<CopyRecord> copies;
   uint64_t before_ns = 0;  // the end of all kernels of the tokens before it; 0: there are none
 };
 
@@ -40,11 +40,11 @@ std::vector<double> added_seconds(const ProfiledToken& token);
 
 /// Seconds. period = kernels - overlapped + gaps + pause.
 struct TokenTimes {
-  double period = 0;      // from a token's first kernel to the next one's, or its last kernel's end
+  double period = 0;      // from the end of the token before to its own
   double kernels = 0;     // sum over the kernels
   double overlapped = 0;  // of that, while one that began before ran too
   double gaps = 0;        // between its first and last kernel, without any running
-  double pause = 0;       // from its last kernel to the next token's first
+  double pause = 0;       // from the end of the token before to its first kernel
 };
 /// Medians over the tokens; of period and pause, which differ where a graph of several tokens ends,
 /// means.

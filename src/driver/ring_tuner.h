@@ -1,5 +1,5 @@
 // The rings of a language model's decode step, chosen on the device: by the time of a whole token
-// through the recorded graph, at a given context.
+// through recorded graphs, at a given context.
 #pragma once
 
 #include "driver/compile.h"

@@ -45,7 +45,7 @@ struct DTypeReport {
   std::vector<ValueCheck> reference;    // f32 only
   std::vector<int32_t> tokens;          // greedy continuation of the first sequence
   std::optional<bool> tokens_match;     // the reference's
-  std::optional<bool> recorded_match;   // GPU: decoding by a recorded graph gave the same tokens
+  std::optional<bool> recorded_match;   // GPU: decoding by recorded graphs gave the same tokens
 };
 
 struct VerifyReport {

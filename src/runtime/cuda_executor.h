@@ -105,6 +105,9 @@ class CudaSession final : public Session {
   Status enqueue(const CudaCall& call, const CudaStream& stream) const;
   Status enqueue_step(const CudaCall& call, size_t step, const CudaStream& stream) const;
 
+  /// Gives back the memory that run() keeps for its next call.
+  void free_arena() { arena_ = CudaMemory(); }
+
   const CudaStream& stream() const { return stream_; }
   const CudaModel& model() const { return *model_; }
   /// Bytes of the entry's arena for these symbol values.

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "driver/compile.h"
+#include "driver/cuda_generator.h"
 #include "driver/decoder.h"
-#include "driver/generator.h"
 #include "driver/host_kernels.h"
 #include "ir/text.h"
 #include "runtime/host_executor.h"
@@ -157,6 +157,27 @@ TEST_CASE("a session replays what it recorded, whatever others of other shapes d
   CHECK(driver().handles() == before);
 }
 
+TEST_CASE("a generation that begins again gives the same tokens") {
+  const auto model = on_gpu();
+  const size_t before = driver().handles();
+  for (size_t i = 0; i < kPrompts.size(); ++i) {
+    CAPTURE(i);
+    const Sampling sampling{.temperature = 1.5f, .top_k = 20, .seed = 4};
+    Started state = value(start_generation(*model, kPrompts[i], kMost[i], sampling, {}));
+    Tokens first = value(choose_tokens(*model, state));
+    const auto generator = value(record_generation(model, std::move(state), first, kMost[i]));
+    for (const int64_t steps : {int64_t{0}, kMost[i], kMost[i], int64_t{6}, int64_t{1}, kMost[i]}) {
+      CAPTURE(steps);
+      REQUIRE(generator->restart());
+      Tokens tokens;
+      for (int64_t step = 0; step < steps; ++step)
+        for (int32_t token : value(generator->next())) tokens.push_back(token);
+      CHECK(tokens == Tokens(expected()[i].begin(), expected()[i].begin() + tokens.size()));
+    }
+  }
+  CHECK(driver().handles() == before);
+}
+
 TEST_CASE("calls of a session in memory that grows and is used again give the host's bits") {
   const auto gpu = on_gpu(), host = on_host();
   Decoder on_device = value(Decoder::create(gpu, 3, 64)),
@@ -180,8 +201,9 @@ TEST_CASE("calls of a session in memory that grows and is used again give the ho
 /// Loads and generates all; the error, or none.
 Status generate_all() {
   SINTER_LET(model, load_on_fake(program(), nullptr));
-  SINTER_LET(generator, Generator::create(model, kPrompts[1], 5, {}));
-  for (int64_t step = 0; step < 5; ++step) SINTER_TRY(generator->next());
+  constexpr int64_t kTokens = 10;  // two graphs and a rest
+  SINTER_LET(generator, Generator::create(model, kPrompts[1], kTokens, {}));
+  for (int64_t step = 0; step < kTokens; ++step) SINTER_TRY(generator->next());
   return {};
 }
 

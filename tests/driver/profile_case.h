@@ -29,7 +29,7 @@ inline std::vector<ProfiledStep> two_steps() {
           {"decode", "gemm 1x64x64 bf16", {"l0.qkv"}, {9000, 100, 8000}}};
 }
 
-/// Graph `correlation` from `start_ns` on: the norm takes 1 µs, 1 µs nothing, then 2 µs and, touching,
+/// A token, all of one `correlation`, from `start_ns` on: the norm takes 1 µs, 1 µs nothing, then 2 µs and, touching,
 /// 3 µs of the product.
 inline void add_token(DeviceRecords& records, uint64_t start_ns, uint32_t correlation) {
   records.kernels.push_back(kernel("add_rms_norm_1a2b", start_ns, start_ns + 1000, correlation));

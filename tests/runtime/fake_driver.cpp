@@ -5,7 +5,8 @@
 // Work waits in its stream until somebody waits for it, as late as a device may do it: a copy out
 // of pinned memory takes what is there then. Between the two calls of a capture it goes to a graph
 // instead, that of streams which wait for an event of the first one too, and each launch of the
-// graph puts all of it into a stream. Kernels compute nothing, but for those of fake_driver.h.
+// graph puts all of it into one stream, in the order of the capture. Kernels compute nothing, but
+// for those of fake_driver.h.
 //
 // SINTER_FAKE_DEVICES devices are there (default 1), of compute capability SINTER_FAKE_MAJOR.9 and
 // with SINTER_FAKE_SHARED bytes of shared memory a block (default 9 and 227 KiB);
@@ -66,13 +67,16 @@ struct Stream {
   std::deque<Work> waiting;
   size_t done = 0;  // pieces of work ever
   std::vector<Captured>* capture = nullptr;
-  bool forked = false;  // into the capture of another stream, which has not waited for all of it
+  bool forked = false;  // into the capture of another stream
+  size_t last = 0,
+         joined = 0;  // pieces in the capture up to its own last one, up to what was waited for
 };
 
 std::map<uintptr_t, Handle> handles;
 std::map<void*, Stream> streams;
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
-std::map<void*, void*> captured_events;            // of an event in a capture, its stream
+// Of an event in a capture, its stream and the pieces before it.
+std::map<void*, std::pair<void*, size_t>> captured_events;
 std::map<void*, std::vector<Captured>> graphs;     // and executables
 std::map<void*, const FakeKernel*> kernels;        // by library
 std::map<void*, int> shared_limits;                // by kernel, where one was set
@@ -113,10 +117,12 @@ void run_all() {
 }
 void enqueue(void* stream, Work work) {
   Stream& in = streams.at(stream);
-  if (in.capture)
+  if (in.capture) {
     in.capture->push_back({std::move(work)});
-  else
+    in.last = in.capture->size();
+  } else {
     in.waiting.push_back(std::move(work));
+  }
 }
 
 void record(void* event, void* stream) {
@@ -270,12 +276,16 @@ int cuStreamBeginCapture_v2(void* stream, int) {
 }
 int cuStreamEndCapture(void* stream, void** graph) {
   const std::unique_ptr<std::vector<Captured>> captured(streams.at(stream).capture);
+  std::erase_if(captured_events, [&](const auto& event) {
+    return streams.at(event.second.first).capture == captured.get();
+  });
   int code = 0;
   for (auto& [handle, other] : streams)
     if (other.capture == captured.get()) {
-      if (other.forked) code = kUnjoined;
+      if (other.forked && other.joined < other.last) code = kUnjoined;
       other.capture = nullptr;
       other.forked = false;
+      other.last = other.joined = 0;
     }
   if (code == 0) code = make(Kind::graph, graph);
   if (code == 0) graphs[*graph] = std::move(*captured);
@@ -290,7 +300,7 @@ int cuEventDestroy_v2(void* event) {
 int cuEventRecord(void* event, void* stream) {
   if (const int code = fails("cuEventRecord")) return code;
   if (streams.at(stream).capture)
-    captured_events[event] = stream;
+    captured_events[event] = {stream, streams.at(stream).capture->size()};
   else
     record(event, stream);
   return 0;
@@ -299,7 +309,9 @@ int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
   if (const int code = fails("cuEventRecordWithFlags")) return code;
   constexpr unsigned kExternal = 1;
   if (flags != kExternal || !streams.at(stream).capture) return kInvalid;
-  streams.at(stream).capture->push_back({[] {}, event});
+  Stream& in = streams.at(stream);
+  in.capture->push_back({[] {}, event});
+  in.last = in.capture->size();
   return 0;
 }
 /// For events in captures alone.
@@ -307,12 +319,14 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   if (const int code = fails("cuStreamWaitEvent")) return code;
   const auto at = captured_events.find(event);
   if (at == captured_events.end()) return kInvalid;
-  Stream &waits = streams.at(stream), &from = streams.at(at->second);
+  const auto [origin, pieces] = at->second;
+  Stream &waits = streams.at(stream), &from = streams.at(origin);
   if (!waits.capture) {
     waits.capture = from.capture;
     waits.forked = true;
+    waits.last = pieces + 1;  // it must be joined, whatever it does
   } else {
-    from.forked = false;
+    from.joined = std::max(from.joined, pieces);
   }
   return 0;
 }
