@@ -13,10 +13,8 @@ Result<DecodeRuns> DecodeRuns::create(std::shared_ptr<const CudaModel> model,
   SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
   runs.watch_ = std::move(watch);
   SINTER_LET(state, start_generation(*model, prompts, most, Sampling{}, std::nullopt));
-  SINTER_LET(first, choose_tokens(*model, state));
   runs.symbol_values_ = state.symbol_values;
-  SINTER_LET(generator,
-             record_generation(std::move(model), std::move(state), std::move(first), most));
+  SINTER_LET(generator, record_generation(std::move(model), std::move(state), most));
   runs.generator_ = std::move(generator);
   return runs;
 }

@@ -15,9 +15,8 @@ namespace {
 class CudaGenerator final : public RecordedGenerator {
  public:
   static Result<std::unique_ptr<RecordedGenerator>> create(std::shared_ptr<const Model> model,
-                                                           Started state,
-                                                           std::vector<int32_t> first,
-                                                           int64_t most) {
+                                                           Started state, int64_t most) {
+    SINTER_LET(first, choose_tokens(*model, state));
     auto generator = std::make_unique<CudaGenerator>();
     generator->model_ = std::move(model);
     generator->state_ = std::move(state);
@@ -72,22 +71,23 @@ class CudaGenerator final : public RecordedGenerator {
   Status record_next() {
     if (launched_ == steps() || graph_of(launched_).steps > 0) return {};
     const int64_t count = std::min(kGraphSteps, steps() - launched_);
-    std::vector<CudaCall> calls;
+    std::vector<std::pair<CudaCall, CudaCall>> calls;
     for (int64_t step = launched_; step < launched_ + count; ++step) {
       SINTER_LET(decode, place("decode", step, arena_.address(), 0));
       SINTER_LET(sample, place("sample", step, arena_.address() + sample_arena_, decode.output(0)));
-      calls.push_back(std::move(decode));
-      calls.push_back(std::move(sample));
+      SINTER_TRY(session().prepare(decode));
+      SINTER_TRY(session().prepare(sample));
+      calls.emplace_back(std::move(decode), std::move(sample));
     }
-    for (const CudaCall& call : calls) SINTER_TRY(session().prepare(call));
     SINTER_LET(graph, CudaGraph::record(stream(), [&]() -> Status {
-                 for (int64_t i = 0; i < count; ++i) {
-                   SINTER_TRY(session().enqueue(calls[2 * i], stream()));
-                   SINTER_TRY(session().enqueue(calls[2 * i + 1], stream()));
-                   SINTER_TRY(enqueue_copy(launched_ + i));
+                 int64_t step = launched_;
+                 for (const auto& [decode, sample] : calls) {
+                   SINTER_TRY(session().enqueue(decode, stream()));
+                   SINTER_TRY(session().enqueue(sample, stream()));
+                   SINTER_TRY(enqueue_copy(step++));
                  }
                  SINTER_TRY(copied_.record(copies_));
-                 return stream().wait_for(copied_);
+                 return copied_.hold(stream());
                }));
     graph_of(launched_) = {std::move(graph), count};
     return {};
@@ -97,7 +97,7 @@ class CudaGenerator final : public RecordedGenerator {
   Status enqueue_copy(int64_t step) const {
     const Arrival& arrival = arrivals_[block_of(step)];
     SINTER_TRY(chosen_.record(stream()));
-    SINTER_TRY(copies_.wait_for(chosen_));
+    SINTER_TRY(chosen_.hold(copies_));
     SINTER_TRY(copies_.copy_to_host({arrival.tokens.data(), arrival.tokens.bytes()},
                                     address("tokens", step + 1)));
     return arrival.done.record_at_launch(copies_);
@@ -204,10 +204,8 @@ class CudaGenerator final : public RecordedGenerator {
 }  // namespace
 
 Result<std::unique_ptr<RecordedGenerator>> record_generation(std::shared_ptr<const Model> model,
-                                                             Started state,
-                                                             std::vector<int32_t> first,
-                                                             int64_t most) {
-  return CudaGenerator::create(std::move(model), std::move(state), std::move(first), most);
+                                                             Started state, int64_t most) {
+  return CudaGenerator::create(std::move(model), std::move(state), most);
 }
 
 }  // namespace sinter

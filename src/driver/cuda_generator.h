@@ -22,10 +22,8 @@ class RecordedGenerator : public Generator {
   virtual const CudaStream& stream() const = 0;
 };
 
-/// The generator for a CudaModel, `state` with tokens chosen once.
+/// The generator for a CudaModel, at most `most` tokens.
 Result<std::unique_ptr<RecordedGenerator>> record_generation(std::shared_ptr<const Model> model,
-                                                             Started state,
-                                                             std::vector<int32_t> first,
-                                                             int64_t most);
+                                                             Started state, int64_t most);
 
 }  // namespace sinter

@@ -158,9 +158,9 @@ Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Model
                                                      const std::optional<StreamingCache>& streaming) {
   SINTER_CHECK(most >= 1, "{} tokens", most);
   SINTER_LET(state, start_generation(*model, prompts, most, sampling, streaming));
-  SINTER_LET(first, choose_tokens(*model, state));
   if (dynamic_cast<const CudaModel*>(model.get()))
-    return record_generation(std::move(model), std::move(state), std::move(first), most);
+    return record_generation(std::move(model), std::move(state), most);
+  SINTER_LET(first, choose_tokens(*model, state));
   return std::make_unique<SteppedGenerator>(std::move(model), std::move(state), std::move(first), most);
 }
 

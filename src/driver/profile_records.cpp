@@ -17,29 +17,21 @@ double duration_s(const KernelRecord& record) {
 
 uint64_t first_start(const ProfiledToken& token) { return token.kernels.front().record.start_ns; }
 
-uint64_t last_end(const ProfiledToken& token) {
-  uint64_t end = 0;
-  for (const ProfiledKernel& kernel : token.kernels) end = std::max(end, kernel.record.end_ns);
-  return end;
-}
-
-/// Gives every copy to the last token that began before it. One to the host waits for its token,
-/// beside which the next one may have begun.
-void add_copies(std::vector<CopyRecord> copies, std::vector<ProfiledToken>& tokens) {
-  for (CopyRecord& copy : copies) {
-    const bool waits = copy.kind == CopyRecord::Kind::device_to_host;
-    const auto after = std::find_if(tokens.begin(), tokens.end(), [&](const ProfiledToken& token) {
-      return (waits ? last_end(token) : first_start(token)) > copy.start_ns;
-    });
-    if (after != tokens.begin()) std::prev(after)->copies.push_back(copy);
-  }
-}
-
-void add_ends(std::vector<ProfiledToken>& tokens) {
+/// Gives every token the end of those before it, and every copy to the last token that began before
+/// it. One to the host waits for its token, beside which the next one may have begun.
+void relate(std::vector<ProfiledToken>& tokens, std::vector<CopyRecord> copies) {
+  std::vector<uint64_t> starts, ends;  // ends: of all so far
   uint64_t end = 0;
   for (ProfiledToken& token : tokens) {
     token.before_ns = end;
-    end = std::max(end, last_end(token));
+    for (const ProfiledKernel& kernel : token.kernels) end = std::max(end, kernel.record.end_ns);
+    starts.push_back(first_start(token));
+    ends.push_back(end);
+  }
+  for (CopyRecord& copy : copies) {
+    const auto& before = copy.kind == CopyRecord::Kind::device_to_host ? ends : starts;
+    const auto after = std::upper_bound(before.begin(), before.end(), copy.start_ns);
+    if (after != before.begin()) tokens[after - before.begin() - 1].copies.push_back(copy);
   }
 }
 
@@ -56,8 +48,7 @@ Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t s
     if (tokens[i].kernels.empty())
       return fail(fmt::format("CUPTI recorded no kernels of call {} of {}, among {} kernels", i, count, records.kernels.size()), {},
                   "see that the user may profile", ExitCode::device);
-  add_copies(std::move(records.copies), tokens);
-  add_ends(tokens);
+  relate(tokens, std::move(records.copies));
   return tokens;
 }
 
@@ -71,8 +62,7 @@ Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t
   for (size_t i = 0; i < all; ++i)
     tokens[i / (all / count)].kernels.push_back(
         {ProfiledKernel::kNoStep, std::move(records.kernels[i])});
-  add_copies(std::move(records.copies), tokens);
-  add_ends(tokens);
+  relate(tokens, std::move(records.copies));
   return tokens;
 }
 

@@ -93,12 +93,6 @@ Status CudaStream::fill(CudaAddress to, unsigned char value, size_t bytes) const
   return on.check(on.api().set_bytes(to, value, bytes, handle()), "cuMemsetD8Async");
 }
 
-Status CudaStream::wait_for(const CudaEvent& event) const {
-  const CudaDevice& on = *device();
-  SINTER_TRY(on.make_current());
-  return on.check(on.api().stream_wait_event(handle(), event.event_.get(), 0), "cuStreamWaitEvent");
-}
-
 Result<CudaEvent> CudaEvent::create(CudaDevicePtr device) {
   SINTER_TRY(device->make_current());
   CudaEvent event(device);
@@ -117,6 +111,13 @@ Status CudaEvent::record_at_launch(const CudaStream& stream) const {
   SINTER_TRY(on.make_current());
   return on.check(on.api().event_record_with_flags(event_.get(), stream.handle(), kExternal),
                   "cuEventRecordWithFlags");
+}
+
+Status CudaEvent::hold(const CudaStream& stream) const {
+  const CudaDevice& on = *event_.device();
+  SINTER_TRY(on.make_current());
+  return on.check(on.api().stream_wait_event(stream.handle(), event_.get(), 0),
+                  "cuStreamWaitEvent");
 }
 
 Status CudaEvent::wait() const {

@@ -63,8 +63,6 @@ class PinnedMemory {
   size_t bytes_ = 0;
 };
 
-class CudaEvent;
-
 /// A queue of work. All functions return before the work is done, synchronize() excepted.
 class CudaStream {
  public:
@@ -80,9 +78,6 @@ class CudaStream {
   Status copy_to_host(std::span<std::byte> to, CudaAddress from) const;
   Status copy_on_device(CudaAddress to, CudaAddress from, size_t bytes) const;
   Status fill(CudaAddress to, unsigned char value, size_t bytes) const;
-  /// What is enqueued from now on waits for what was enqueued before the event was recorded. If
-  /// that goes to a graph, so does what is enqueued here.
-  Status wait_for(const CudaEvent& event) const;
 
  private:
   explicit CudaStream(CudaDevicePtr device) : stream_(std::move(device)) {}
@@ -99,12 +94,14 @@ class CudaEvent {
   Status record(const CudaStream& stream) const;
   /// Of a stream whose work goes to a graph: each launch of the graph records the event.
   Status record_at_launch(const CudaStream& stream) const;
+  /// What `stream` gets from now on waits for what was enqueued before the event was recorded. If
+  /// that goes to a graph, so does this.
+  Status hold(const CudaStream& stream) const;
   Status wait() const;
   /// Seconds from `begin` to this event; both have happened.
   Result<double> seconds_since(const CudaEvent& begin) const;
 
  private:
-  friend class CudaStream;
   explicit CudaEvent(CudaDevicePtr device) : event_(std::move(device)) {}
 
   CudaHandle<CudaApi::Event, &CudaApi::event_destroy> event_;

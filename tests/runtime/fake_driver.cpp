@@ -11,6 +11,8 @@
 // SINTER_FAKE_DEVICES devices are there (default 1), of compute capability SINTER_FAKE_MAJOR.9 and
 // with SINTER_FAKE_SHARED bytes of shared memory a block (default 9 and 227 KiB);
 // SINTER_FAKE_BROKEN is the number of one whose context cannot be made.
+//
+// One file: all entry points work on the same handles, streams and failures.
 #include "runtime/fake_driver.h"
 
 #include <algorithm>
@@ -115,14 +117,16 @@ void run(Stream& stream) { run_until(stream, SIZE_MAX); }
 void run_all() {
   for (auto& [handle, stream] : streams) run(stream);
 }
+void capture(Stream& in, Captured piece) {
+  in.capture->push_back(std::move(piece));
+  in.last = in.capture->size();
+}
 void enqueue(void* stream, Work work) {
   Stream& in = streams.at(stream);
-  if (in.capture) {
-    in.capture->push_back({std::move(work)});
-    in.last = in.capture->size();
-  } else {
+  if (in.capture)
+    capture(in, {std::move(work)});
+  else
     in.waiting.push_back(std::move(work));
-  }
 }
 
 void record(void* event, void* stream) {
@@ -309,9 +313,7 @@ int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
   if (const int code = fails("cuEventRecordWithFlags")) return code;
   constexpr unsigned kExternal = 1;
   if (flags != kExternal || !streams.at(stream).capture) return kInvalid;
-  Stream& in = streams.at(stream);
-  in.capture->push_back({[] {}, event});
-  in.last = in.capture->size();
+  capture(streams.at(stream), {[] {}, event});
   return 0;
 }
 /// For events in captures alone.
