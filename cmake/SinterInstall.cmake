@@ -2,18 +2,16 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Relative to src/. They include each other and installed libraries only, and nothing of LLVM.
+# Relative to the root. They include each other and installed libraries only, and nothing of LLVM.
 set(SINTER_PUBLIC_HEADERS driver/sinter.h ir/error.h)
 
-# The folders' objects and fmt's as one archive. Archives that they need and that other machines do
+# The rooms' objects and fmt's as one archive. Archives that they need and that other machines do
 # not have lie beside it, in lib/sinter.
 set(SINTER_ARCHIVES ${SINTER_LLVM_SUPPORT} ${SINTER_LLVM_DEMANGLE} ${SINTER_XXHASH} ${SINTER_PCRE2}
     ${SINTER_UTF8PROC})
 set(objects $<TARGET_OBJECTS:sinter_fmt>)
-foreach(folder ir target passes plan codegen frontends runtime driver)
-  if(TARGET sinter_${folder})
-    list(APPEND objects $<TARGET_OBJECTS:sinter_${folder}>)
-  endif()
+foreach(room IN LISTS SINTER_ROOMS)
+  list(APPEND objects $<TARGET_OBJECTS:sinter_${room}>)
 endforeach()
 add_library(sinter_all STATIC ${objects})
 set_target_properties(sinter_all PROPERTIES OUTPUT_NAME sinter LINKER_LANGUAGE CXX)
@@ -22,7 +20,7 @@ install(TARGETS sinter_all ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${SINTER_ARCHIVES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/sinter)
 foreach(header IN LISTS SINTER_PUBLIC_HEADERS)
   get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${PROJECT_SOURCE_DIR}/src/${header}
+  install(FILES ${PROJECT_SOURCE_DIR}/${header}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/${folder})
 endforeach()
 if(TARGET sinter)

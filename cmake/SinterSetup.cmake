@@ -101,14 +101,17 @@ function(sinter_compile_options target)
   target_precompile_headers(${target} REUSE_FROM ${SINTER_PRECOMPILED})
 endfunction()
 
-# sinter_folder(NAME libraries...): the static library sinter_NAME of the folder's *.cpp.
-function(sinter_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+# sinter_room(NAME libraries...): the static library sinter_NAME of all *.cpp below the folder; adds
+# NAME to SINTER_ROOMS.
+set(SINTER_ROOMS "")
+function(sinter_room name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   add_library(sinter_${name} STATIC ${sources})
   target_include_directories(sinter_${name} PUBLIC
     ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   sinter_compile_options(sinter_${name})
   target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected sinter_fmt sinter_llvm)
+  set(SINTER_ROOMS ${SINTER_ROOMS} ${name} PARENT_SCOPE)
 endfunction()
 
 # sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp.

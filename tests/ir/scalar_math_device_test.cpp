@@ -68,7 +68,7 @@ TEST_CASE("NVRTC compiles the header to machine code") {
     MESSAGE("skipped: no libnvrtc.so.13 on this machine");
     return;
   }
-  std::ifstream file(SINTER_TESTS_DIR "/../src/ir/scalar_math.h");
+  std::ifstream file(SINTER_TESTS_DIR "/../ir/scalar_math.h");
   std::stringstream source;
   source << file.rdbuf() << kKernel;
   for (const char* arch : {"--gpu-architecture=sm_75", "--gpu-architecture=sm_80",

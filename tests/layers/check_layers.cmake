@@ -1,6 +1,6 @@
 # Fails on an include between folders that the design does not allow, and on a public header that
 # needs a header which is not installed.
-# Run: cmake -DSOURCES=/path/to/src -DPUBLIC_HEADERS=driver/sinter.h;... -P check_layers.cmake
+# Run: cmake -DSOURCES=/path/to/sources "-DROOMS=ir;driver;..." -DPUBLIC_HEADERS=driver/sinter.h;... -P check_layers.cmake
 cmake_policy(VERSION 3.25)
 
 # What each folder may include beside itself.
@@ -31,8 +31,12 @@ endfunction()
 
 set(found "")
 set(checked 0)
-file(GLOB_RECURSE files RELATIVE ${SOURCES}
-     ${SOURCES}/*.h ${SOURCES}/*.cpp ${SOURCES}/*.cuh ${SOURCES}/*.def)
+set(files "")
+foreach(room IN LISTS ROOMS)
+  file(GLOB_RECURSE of_room RELATIVE ${SOURCES} ${SOURCES}/${room}/*.h ${SOURCES}/${room}/*.cpp
+       ${SOURCES}/${room}/*.cuh ${SOURCES}/${room}/*.def)
+  list(APPEND files ${of_room})
+endforeach()
 foreach(file IN LISTS files)
   math(EXPR checked "${checked} + 1")
   string(REGEX REPLACE "/.*$" "" folder ${file})

@@ -1,4 +1,4 @@
-// The reduction order of the numerics contract on the device; src/ir/reduction_order.h states it.
+// The reduction order of the numerics contract on the device; ir/reduction_order.h states it.
 //
 // A row of V virtual lanes is spread over P threads, P a power of two <= V: thread t of the row
 // simulates the lanes t, t + P, t + 2P, ... Rows are aligned to P threads in their block.

@@ -1,20 +1,20 @@
-# One target a folder; the arrows of the design are the link lines.
-sinter_folder(ir)
-sinter_folder(target sinter_ir)
-sinter_folder(passes sinter_ir sinter_target)
-sinter_folder(plan sinter_ir nlohmann_json::nlohmann_json ${SINTER_XXHASH})
+# One target a room, a folder at the root; the arrows of the design are the link lines.
+sinter_room(ir)
+sinter_room(target sinter_ir)
+sinter_room(passes sinter_ir sinter_target)
+sinter_room(plan sinter_ir nlohmann_json::nlohmann_json ${SINTER_XXHASH})
 target_compile_definitions(sinter_plan PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
-sinter_folder(codegen sinter_ir sinter_target sinter_plan ${SINTER_XXHASH})
+sinter_room(codegen sinter_ir sinter_target sinter_plan ${SINTER_XXHASH})
 sinter_embed_headers(sinter_codegen codegen/kernel_library.inc codegen/kernels/*.cuh ir/scalar_math.h
                      ir/activation.h ir/attention_order.h ir/matvec_layout.h ir/matvec_order.h ir/sampling.h)
-sinter_folder(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})
-sinter_folder(runtime sinter_ir sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
+sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})
+sinter_room(runtime sinter_ir sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
 # Ranges for NVIDIA's timelines, where a CUDA toolkit has the headers.
 find_path(SINTER_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 if(SINTER_NVTX_INCLUDE)
   set_source_files_properties(runtime/nvtx.cpp PROPERTIES COMPILE_DEFINITIONS SINTER_NVTX
                               COMPILE_OPTIONS "-isystem;${SINTER_NVTX_INCLUDE}")
 endif()
-sinter_folder(driver sinter_codegen sinter_passes sinter_frontends sinter_runtime ${SINTER_XXHASH})
+sinter_room(driver sinter_codegen sinter_passes sinter_frontends sinter_runtime ${SINTER_XXHASH})
 sinter_program(sinter cli sinter_driver CLI11::CLI11)
 target_compile_definitions(sinter PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
