@@ -1,10 +1,10 @@
 # One target a room, a folder at the root; the arrows of the design are the link lines.
 sinter_room(ir)
-sinter_room(target sinter_ir)
-sinter_room(passes sinter_ir sinter_target)
+sinter_room(device sinter_ir)
+sinter_room(passes sinter_ir sinter_device)
 sinter_room(plan sinter_ir nlohmann_json::nlohmann_json ${SINTER_XXHASH})
 target_compile_definitions(sinter_plan PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
-sinter_room(codegen sinter_ir sinter_target sinter_plan ${SINTER_XXHASH})
+sinter_room(codegen sinter_ir sinter_device sinter_plan ${SINTER_XXHASH})
 sinter_embed_headers(sinter_codegen codegen/kernel_library.inc codegen/kernels/*.cuh ir/scalar_math.h
                      ir/activation.h ir/attention_order.h ir/matvec_layout.h ir/matvec_order.h ir/sampling.h)
 sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/program.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 

@@ -15,7 +15,7 @@
 #include "codegen/emit_value.h"
 #include "codegen/op_copier.h"
 #include "ir/builder.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "ir/grouping.h"
 #include "plan/program.h"
-#include "target/device.h"
+#include "device/device.h"
 
 namespace sinter {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontends/load_model.h"
-#include "target/device.h"
+#include "device/device.h"
 
 namespace sinter {
 

@@ -7,7 +7,7 @@
 #include "runtime/cuda_driver.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/nvrtc_library.h"
-#include "target/named_devices.h"
+#include "device/named_devices.h"
 
 namespace sinter {
 namespace {

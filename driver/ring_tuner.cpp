@@ -4,7 +4,7 @@
 
 #include "codegen/kernel_library.h"
 #include "driver/bench_parts.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 namespace {

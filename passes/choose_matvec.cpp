@@ -6,7 +6,7 @@
 #include "ir/matvec_order.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 namespace {

@@ -13,7 +13,7 @@
 #include "ir/grouping.h"
 #include "ir/numerics.h"
 #include "passes/verdict.h"
-#include "target/device.h"
+#include "device/device.h"
 
 namespace sinter {
 

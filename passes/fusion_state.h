@@ -4,7 +4,7 @@
 #include "ir/op_facts.h"
 #include "passes/fusion.h"
 #include "passes/quotient_dag.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 

@@ -1,5 +1,5 @@
 // Named devices, and the configurations of row kernels.
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 #include <doctest/doctest.h>
 

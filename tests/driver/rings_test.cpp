@@ -6,7 +6,7 @@
 #include "driver/ring_search.h"
 #include "driver/ring_tuner.h"
 #include "driver/small_models.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 namespace {

@@ -5,7 +5,7 @@
 #include "driver/small_models.h"
 #include "ir/text.h"
 #include "runtime/random_inputs.h"
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 namespace sinter {
 namespace {

@@ -5,13 +5,13 @@ cmake_policy(VERSION 3.25)
 
 # What each folder may include beside itself.
 set(may_ir "")
-set(may_target ir)
-set(may_passes ir target)
+set(may_device ir)
+set(may_passes ir device)
 set(may_plan ir)
-set(may_codegen ir target plan)
+set(may_codegen ir device plan)
 set(may_frontends ir)
 set(may_runtime ir plan)
-set(may_driver ir target passes plan codegen frontends runtime)
+set(may_driver ir device passes plan codegen frontends runtime)
 set(may_cli driver ir)
 
 # Included names of `file`, quoted ones alone or, with `all`, those in angle brackets too.

@@ -3,7 +3,7 @@
 
 #include <llvm/ADT/ArrayRef.h>
 
-#include "target/device.h"
+#include "device/device.h"
 
 namespace sinter {
 

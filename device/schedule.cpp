@@ -1,4 +1,4 @@
-#include "target/schedule.h"
+#include "device/schedule.h"
 
 #include <llvm/ADT/STLExtras.h>
 

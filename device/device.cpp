@@ -1,6 +1,6 @@
-#include "target/device.h"
+#include "device/device.h"
 
-#include "target/named_devices.h"
+#include "device/named_devices.h"
 
 namespace sinter {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/sym_expr.h"
-#include "target/device.h"
+#include "device/device.h"
 
 namespace sinter {
 
