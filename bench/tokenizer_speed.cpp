@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "frontends/bounded_file.h"
-#include "frontends/tokenizer.h"
+#include "frontends/files/bounded_file.h"
+#include "frontends/tokenizer/tokenizer.h"
 
 namespace {
 

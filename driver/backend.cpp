@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "codegen/kernel_library.h"
-#include "frontends/bounded_file.h"
+#include "frontends/files/bounded_file.h"
 #include "runtime/cuda_executor.h"
 #include "runtime/host_executor.h"
 

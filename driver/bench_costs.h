@@ -1,7 +1,7 @@
 // What a language model's calls must move and compute at the least, whatever the plan.
 #pragma once
 
-#include "frontends/model_spec.h"
+#include "frontends/model/model_spec.h"
 
 namespace sinter {
 

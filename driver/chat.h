@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontends/chat_template.h"
-#include "frontends/tokenizer.h"
+#include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter {
 

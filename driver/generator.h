@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/decoder.h"
-#include "frontends/model_spec.h"
+#include "frontends/model/model_spec.h"
 
 namespace sinter {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/ledger_report.h"
-#include "frontends/bounded_file.h"
+#include "frontends/files/bounded_file.h"
 #include "plan/plan_file.h"
 
 namespace sinter {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "frontends/json.h"
+#include "frontends/files/json.h"
 
 namespace sinter {
 namespace {

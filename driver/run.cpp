@@ -1,7 +1,7 @@
 #include "driver/run.h"
 
 #include "driver/decoder.h"
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 
 namespace sinter {
 namespace {

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <filesystem>
 
-#include "frontends/bounded_file.h"
-#include "frontends/json.h"
-#include "frontends/tokenizer_unicode.h"
+#include "frontends/files/bounded_file.h"
+#include "frontends/files/json.h"
+#include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
 namespace {

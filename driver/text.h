@@ -1,7 +1,7 @@
 // Between texts and token ids, by the tokenizer in the model's folder.
 #pragma once
 
-#include "frontends/tokenizer.h"
+#include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter {
 

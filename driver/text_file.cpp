@@ -1,6 +1,6 @@
 #include "driver/text_file.h"
 
-#include "frontends/atomic_file.h"
+#include "frontends/files/atomic_file.h"
 
 namespace sinter {
 

@@ -5,7 +5,7 @@
 #include "driver/compile.h"
 #include "driver/decoder.h"
 #include "driver/verify.h"
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 #include "runtime/executor.h"
 
 namespace sinter {

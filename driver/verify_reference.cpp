@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "driver/verify_parts.h"
-#include "frontends/build_model.h"
+#include "frontends/model/build_model.h"
 
 namespace sinter {
 namespace {

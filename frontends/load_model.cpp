@@ -2,13 +2,13 @@
 
 #include <filesystem>
 
-#include "frontends/build_model.h"
-#include "frontends/hf_generation.h"
-#include "frontends/llama2c_spec.h"
-#include "frontends/random_tensors.h"
-#include "frontends/shards.h"
-#include "frontends/spec_json.h"
-#include "frontends/tied_tensors.h"
+#include "frontends/model/build_model.h"
+#include "frontends/huggingface/generation.h"
+#include "frontends/model/llama2c_spec.h"
+#include "frontends/files/random_tensors.h"
+#include "frontends/files/shards.h"
+#include "frontends/model/spec_json.h"
+#include "frontends/files/tied_tensors.h"
 #include "ir/text.h"
 
 namespace sinter {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "frontends/model_spec.h"
+#include "frontends/model/model_spec.h"
 #include "ir/tensor_source.h"
 
 namespace sinter {

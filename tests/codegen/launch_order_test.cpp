@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "driver/compile.h"
-#include "frontends/build_model.h"
+#include "frontends/model/build_model.h"
 #include "frontends/load_model.h"
 #include "ir/text.h"
 #include "passes/text_test.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "driver/small_models.h"
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "frontends/bounded_file.h"
+#include "frontends/files/bounded_file.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "frontends/atomic_file.h"
+#include "frontends/files/atomic_file.h"
 #include "frontends/small_files.h"
 
 namespace sinter {

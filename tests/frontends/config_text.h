@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "frontends/hf_config.h"
+#include "frontends/huggingface/config.h"
 
 namespace sinter::testing {
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "frontends/build_model.h"
+#include "frontends/model/build_model.h"
 #include "frontends/golden_decoders.h"
 #include "frontends/load_model.h"
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 #include "runtime/host_eval.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "frontends/json.h"
+#include "frontends/files/json.h"
 
 #include <fmt/format.h>
 

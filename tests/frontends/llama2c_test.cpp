@@ -1,4 +1,4 @@
-#include "frontends/llama2c.h"
+#include "frontends/files/llama2c.h"
 
 #include <array>
 #include <cstring>

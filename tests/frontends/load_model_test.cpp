@@ -12,7 +12,7 @@
 
 #include "frontends/config_text.h"
 #include "frontends/golden_decoders.h"
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "frontends/build_model.h"
+#include "frontends/model/build_model.h"
 #include "frontends/config_text.h"
 #include "ir/text.h"
 #include "ir/verifier.h"

@@ -1,4 +1,4 @@
-#include "frontends/random_tensors.h"
+#include "frontends/files/random_tensors.h"
 
 #include <bit>
 #include <cmath>

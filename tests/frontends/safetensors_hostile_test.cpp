@@ -1,7 +1,7 @@
 // Every way in which a safetensors file can be wrong; each is one line that names file and values.
 #include <fmt/format.h>
 
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 #include "frontends/small_files.h"
 
 namespace sinter {

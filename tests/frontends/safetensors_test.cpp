@@ -1,4 +1,4 @@
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 
 #include <sys/stat.h>
 

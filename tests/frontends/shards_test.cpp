@@ -1,4 +1,4 @@
-#include "frontends/shards.h"
+#include "frontends/files/shards.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

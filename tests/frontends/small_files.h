@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/safetensors.h"
+#include "frontends/files/safetensors.h"
 
 namespace sinter {
 

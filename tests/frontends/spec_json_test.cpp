@@ -1,5 +1,5 @@
 // Specs: models as JSON, without files.
-#include "frontends/spec_json.h"
+#include "frontends/model/spec_json.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Ids and texts of the tokenizers in tests/golden equal those of the reference libraries.
 #include <doctest/doctest.h>
 
-#include "frontends/json.h"
-#include "frontends/tokenizer.h"
+#include "frontends/files/json.h"
+#include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter {
 namespace {

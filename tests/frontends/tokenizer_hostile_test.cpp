@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "frontends/small_files.h"
-#include "frontends/json.h"
-#include "frontends/tokenizer.h"
+#include "frontends/files/json.h"
+#include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <numeric>
 
-#include "frontends/tokenizer.h"
-#include "frontends/tokenizer_merges.h"
-#include "frontends/tokenizer_regex.h"
-#include "frontends/tokenizer_trie.h"
-#include "frontends/tokenizer_unicode.h"
-#include "frontends/tokenizer_word_cache.h"
+#include "frontends/tokenizer/tokenizer.h"
+#include "frontends/tokenizer/merges.h"
+#include "frontends/tokenizer/regex.h"
+#include "frontends/tokenizer/trie.h"
+#include "frontends/tokenizer/unicode.h"
+#include "frontends/tokenizer/word_cache.h"
 
 namespace sinter {
 namespace {

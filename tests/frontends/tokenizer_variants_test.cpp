@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontends/small_files.h"
-#include "frontends/tokenizer.h"
+#include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter {
 namespace {

@@ -1,7 +1,7 @@
 // Descriptions of models: config.json, a spec, text IR.
-#include "frontends/build_model.h"
-#include "frontends/hf_config.h"
-#include "frontends/spec_json.h"
+#include "frontends/model/build_model.h"
+#include "frontends/huggingface/config.h"
+#include "frontends/model/spec_json.h"
 #include "fuzz/reading.h"
 #include "ir/text.h"
 #include "ir/verifier.h"

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "frontends/chat_template.h"
-#include "frontends/json.h"
-#include "frontends/tokenizer_format.h"
+#include "frontends/files/json.h"
+#include "frontends/tokenizer/format.h"
 #include "fuzz/reading.h"
 
 namespace sinter::fuzz {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "frontends/json.h"
+#include "frontends/files/json.h"
 #include "fuzz/reading.h"
 
 namespace sinter::fuzz {

@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "driver/compile.h"
-#include "frontends/build_model.h"
+#include "frontends/model/build_model.h"
 #include "ir/builder.h"
 
 namespace sinter::test {

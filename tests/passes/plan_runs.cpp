@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "frontends/random_tensors.h"
+#include "frontends/files/random_tensors.h"
 #include "ir/grouping.h"
 #include "runtime/compare.h"
 #include "runtime/host_eval.h"

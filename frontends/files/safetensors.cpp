@@ -1,0 +1,195 @@
+#include "frontends/files/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace sinter {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are read without swapping");
+
+constexpr uint64_t max_header_bytes = 100'000'000;  // the format's own limit
+
+struct FileDTypeInfo {
+  std::string_view name;
+  int64_t bits;
+};
+constexpr std::array file_dtypes{
+#define X(name, bits) FileDTypeInfo{#name, bits},
+    SINTER_FILE_DTYPES(X)
+#undef X
+};
+
+}  // namespace
+
+std::string_view to_string(FileDType dtype) { return file_dtypes[static_cast<size_t>(dtype)].name; }
+
+int64_t size_bits(FileDType dtype) { return file_dtypes[static_cast<size_t>(dtype)].bits; }
+
+std::optional<FileDType> parse_file_dtype(std::string_view text) {
+  for (size_t i = 0; i < file_dtypes.size(); ++i)
+    if (file_dtypes[i].name == text) return static_cast<FileDType>(i);
+  return std::nullopt;
+}
+
+std::optional<DType> to_dtype(FileDType dtype) {
+  switch (dtype) {
+    case FileDType::F32:
+      return DType::f32;
+    case FileDType::F16:
+      return DType::f16;
+    case FileDType::BF16:
+      return DType::bf16;
+    case FileDType::I32:
+      return DType::i32;
+    case FileDType::BOOL:
+      return DType::i1;
+    default:
+      return std::nullopt;
+  }
+}
+
+FileDType to_file_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return FileDType::F32;
+    case DType::f16:
+      return FileDType::F16;
+    case DType::bf16:
+      return FileDType::BF16;
+    case DType::i32:
+      return FileDType::I32;
+    case DType::i1:
+      return FileDType::BOOL;
+  }
+  SINTER_CHECK(false, "dtype {}", static_cast<int>(dtype));
+}
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
+  SINTER_LET(file, BoundedFile::open(path));
+  std::array<std::byte, 9> start{};  // header length and the header's first byte
+  if (file.size() >= start.size()) SINTER_TRY(file.read(0, start));
+  if (start[8] != std::byte{'{'}) SINTER_TRY(refuse_impostor(file));
+  if (file.size() < 8)
+    return fail(
+        fmt::format("a safetensors file has at least 8 bytes, this one has {}", file.size()), path,
+        "download the file again");
+  SINTER_TRY(file.read(0, std::span(start).first(8)));
+  uint64_t header_bytes;
+  std::memcpy(&header_bytes, start.data(), sizeof header_bytes);
+  if (header_bytes > max_header_bytes)
+    return fail(fmt::format("the header's length is {}, at most {} is possible", header_bytes,
+                            max_header_bytes),
+                path, "check that this is a safetensors file");
+  if (header_bytes > file.size() - 8)
+    return fail(fmt::format("the header's length is {}, but only {} bytes follow: the file is "
+                            "truncated",
+                            header_bytes, file.size() - 8),
+                path, "download the file again");
+  if (header_bytes == 0)
+    return fail("the header's length is 0, expected at least 2", path, "download the file again");
+  if (start[8] != std::byte{'{'})
+    return fail(fmt::format("the header begins with byte 0x{:02x}, expected an object (0x7b)",
+                            static_cast<unsigned>(start[8])),
+                path, "check that this is a safetensors file");
+  std::string header(header_bytes, '\0');
+  SINTER_TRY(file.read(8, std::as_writable_bytes(std::span(header))));
+  const uint64_t data_start = 8 + header_bytes;
+  SINTER_LET(tensors, parse_safetensors_header(header, file.size() - data_start, path));
+  return SafetensorsFile(std::move(file), std::move(tensors), data_start);
+}
+
+const FileTensor* SafetensorsFile::entry(std::string_view name) const {
+  auto at = std::lower_bound(
+      tensors_.begin(), tensors_.end(), name,
+      [](const FileTensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return at != tensors_.end() && at->name == name ? &*at : nullptr;
+}
+
+Status SafetensorsFile::read_entry(const FileTensor& tensor, std::span<std::byte> out) const {
+  SINTER_TRY(file_.read(data_start_ + tensor.begin, out));
+  // Code that computes with truth values relies on 0 and 1.
+  if (tensor.dtype == FileDType::BOOL) {
+    auto bad = std::find_if(out.begin(), out.end(), [](std::byte b) { return b > std::byte{1}; });
+    if (bad != out.end())
+      return fail(
+          fmt::format("element {} of the BOOL tensor \"{}\" is {}, expected 0 or 1",
+                      bad - out.begin(), printable(tensor.name), static_cast<unsigned>(*bad)),
+          path(), "download the file again");
+  }
+  return {};
+}
+
+Result<LoadedTensor> SafetensorsFile::read_tensor(std::string_view name) const {
+  const FileTensor* tensor = entry(name);
+  if (!tensor) return tl::make_unexpected(missing(name));
+  LoadedTensor loaded{tensor->dtype, tensor->dims,
+                      std::vector<std::byte>(tensor->end - tensor->begin)};
+  SINTER_TRY(read_entry(*tensor, loaded.bytes));
+  return loaded;
+}
+
+std::optional<TensorType> SafetensorsFile::find(std::string_view name) const {
+  const FileTensor* tensor = entry(name);
+  if (!tensor) return std::nullopt;
+  auto dtype = to_dtype(tensor->dtype);
+  if (!dtype) return std::nullopt;
+  return TensorType{*dtype, Dims(tensor->dims.begin(), tensor->dims.end())};
+}
+
+Status SafetensorsFile::read(std::string_view name, std::span<std::byte> out) const {
+  if (!find(name)) return tl::make_unexpected(missing(name));
+  const FileTensor& tensor = *entry(name);
+  SINTER_CHECK(out.size() == tensor.end - tensor.begin, "{} bytes for {}", out.size(),
+               tensor.end - tensor.begin);
+  return read_entry(tensor, out);
+}
+
+std::vector<std::string> SafetensorsFile::names() const {
+  std::vector<std::string> names;
+  for (const FileTensor& tensor : tensors_) names.push_back(tensor.name);
+  return names;
+}
+
+Error SafetensorsFile::missing(std::string_view name) const {
+  if (const FileTensor* tensor = entry(name))
+    return Error{fmt::format("tensor \"{}\" has elements of type {}, expected F32, F16, BF16, I32 "
+                             "or BOOL",
+                             printable(name), to_string(tensor->dtype)),
+                 path(), "convert the weights to one of these types"};
+  return Error{
+      fmt::format("no tensor named \"{}\" among {}", printable(name), tensors_.size()), path(),
+      tensors_.empty() ? "the file holds no tensors"
+                       : fmt::format("the first one is \"{}\"", printable(tensors_.front().name))};
+}
+
+Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor) {
+  if (tensor.dtype == FileDType::I32) {
+    std::vector<int32_t> values(tensor.bytes.size() / sizeof(int32_t));
+    if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+    return values;
+  }
+  if (tensor.dtype != FileDType::I64)
+    return fail(
+        fmt::format("expected elements of type I64 or I32, got {}", to_string(tensor.dtype)), {},
+        "convert the tensor");
+  std::vector<int32_t> values(tensor.bytes.size() / sizeof(int64_t));
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t wide;
+    std::memcpy(&wide, tensor.bytes.data() + i * sizeof wide, sizeof wide);
+    if (wide < std::numeric_limits<int32_t>::min() || wide > std::numeric_limits<int32_t>::max())
+      return fail(
+          fmt::format("element {} is {}, expected a value from {} to {}", i, wide,
+                      std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()),
+          {}, "correct the tensor");
+    values[i] = static_cast<int32_t>(wide);
+  }
+  return values;
+}
+
+}  // namespace sinter

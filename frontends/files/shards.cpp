@@ -1,0 +1,141 @@
+#include "frontends/files/shards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "frontends/files/json.h"
+
+namespace sinter {
+namespace {
+
+constexpr const char* single_name = "model.safetensors";
+constexpr const char* index_name = "model.safetensors.index.json";
+constexpr const char* again = "download the model again";
+
+std::string inside(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+/// Something has this name, be it a link that leads nowhere.
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() !=
+             std::filesystem::file_type::not_found &&
+         !error;
+}
+
+/// A shard's name is a plain file name: an index must not lead out of its folder.
+Status check_shard_name(const JsonView& view, const std::string& name) {
+  const bool is_plain = !name.empty() && name != "." && name != ".." &&
+                        name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+  if (is_plain) return {};
+  return view.fail(fmt::format("expected the name of a file in the same folder, got \"{}\"",
+                               printable(name, 80)),
+                   "correct the index");
+}
+
+}  // namespace
+
+Result<ShardedWeights> ShardedWeights::open(const std::string& folder, const std::string& index) {
+  ShardedWeights weights;
+  weights.index_path_ = inside(folder, index);
+  SINTER_LET(document, read_json(weights.index_path_, uint64_t{64} << 20));
+  JsonView map = document.view()["weight_map"];
+  SINTER_LET(members, map.object());
+  std::map<std::string, uint32_t> numbers;  // shard name to its place in shards_
+  for (const JsonMember& member : *members) {
+    JsonView view(document.file, &member.value, map.pointer() + json_pointer_step(member.key));
+    SINTER_LET(name, view.string());
+    auto known = numbers.find(name);
+    if (known == numbers.end()) {
+      SINTER_TRY(check_shard_name(view, name));
+      auto shard = SafetensorsFile::open(inside(folder, name));
+      if (!shard && !exists(inside(folder, name)))
+        return view.fail(fmt::format("the shard \"{}\" is not in the folder", printable(name)),
+                         again);
+      if (!shard) return tl::make_unexpected(std::move(shard.error()));
+      known = numbers.emplace(name, weights.shards_.size()).first;
+      weights.shards_.push_back(std::move(*shard));
+    }
+    if (!weights.shards_[known->second].entry(member.key))
+      return view.fail(
+          fmt::format("the index names shard \"{}\", which lacks this tensor", printable(name)),
+          again);
+  }
+  for (uint32_t shard = 0; shard < weights.shards_.size(); ++shard)
+    for (const FileTensor& tensor : weights.shards_[shard].tensors())
+      weights.entries_.push_back({tensor.name, shard});
+  std::sort(weights.entries_.begin(), weights.entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.name, a.shard) < std::tie(b.name, b.shard);
+  });
+  for (size_t i = 1; i < weights.entries_.size(); ++i) {
+    const Entry &a = weights.entries_[i - 1], &b = weights.entries_[i];
+    if (a.name == b.name)
+      return fail(fmt::format("tensor \"{}\" is in two shards, {} and {}", printable(a.name),
+                              weights.shards_[a.shard].path(), weights.shards_[b.shard].path()),
+                  weights.index_path_, again);
+  }
+  return weights;
+}
+
+const SafetensorsFile* ShardedWeights::shard_of(std::string_view name) const {
+  auto at = std::lower_bound(
+      entries_.begin(), entries_.end(), name,
+      [](const Entry& entry, std::string_view wanted) { return entry.name < wanted; });
+  return at != entries_.end() && at->name == name ? &shards_[at->shard] : nullptr;
+}
+
+std::optional<TensorType> ShardedWeights::find(std::string_view name) const {
+  const SafetensorsFile* shard = shard_of(name);
+  return shard ? shard->find(name) : std::nullopt;
+}
+
+std::vector<std::string> ShardedWeights::names() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) names.emplace_back(entry.name);
+  return names;
+}
+
+Error ShardedWeights::missing(std::string_view name) const {
+  if (const SafetensorsFile* shard = shard_of(name)) return shard->missing(name);
+  return Error{fmt::format("no tensor named \"{}\" among the {} of {} shards", printable(name),
+                           entries_.size(), shards_.size()),
+               index_path_,
+               entries_.empty()
+                   ? "the shards hold no tensors"
+                   : fmt::format("the first one is \"{}\"", printable(entries_.front().name))};
+}
+
+Status ShardedWeights::read(std::string_view name, std::span<std::byte> out) const {
+  const SafetensorsFile* shard = shard_of(name);
+  if (!shard) return tl::make_unexpected(missing(name));
+  return shard->read(name, out);
+}
+
+Result<std::unique_ptr<TensorSource>> open_weights(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    return fail(exists(folder) ? "expected a model folder, got a file" : "no such folder", folder,
+                "check the path");
+  if (exists(inside(folder, single_name))) {
+    SINTER_LET(file, SafetensorsFile::open(inside(folder, single_name)));
+    return std::make_unique<SafetensorsFile>(std::move(file));
+  }
+  if (exists(inside(folder, index_name))) {
+    SINTER_LET(shards, ShardedWeights::open(folder, index_name));
+    return std::make_unique<ShardedWeights>(std::move(shards));
+  }
+  std::string what = fmt::format("the folder holds neither {} nor {}", single_name, index_name);
+  for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
+    if (exists(inside(folder, pickle)))
+      return fail(fmt::format("{}, only {}", what, pickle), folder,
+                  "convert the weights to safetensors, or download that form of the model");
+  return fail(std::move(what), folder,
+              "download the weights, or use --random-weights SEED instead");
+}
+
+}  // namespace sinter

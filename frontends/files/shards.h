@@ -1,0 +1,41 @@
+// The weights of a model folder: one safetensors file, or several and their index.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontends/files/safetensors.h"
+#include "ir/tensor_source.h"
+
+namespace sinter {
+
+/// The union of the shards that an index file lists.
+class ShardedWeights final : public TensorSource {
+ public:
+  /// Opens `folder`/`index_name` and every shard of its `weight_map`, which must be files of that
+  /// very folder. Every mapped tensor must be in its shard, and no tensor in two.
+  static Result<ShardedWeights> open(const std::string& folder, const std::string& index_name);
+
+  std::optional<TensorType> find(std::string_view name) const override;
+  Error missing(std::string_view name) const override;
+  std::vector<std::string> names() const override;
+  Status read(std::string_view name, std::span<std::byte> out) const override;
+
+ private:
+  struct Entry {
+    std::string_view name;  // borrowed from the shard's own entry
+    uint32_t shard = 0;
+  };
+
+  const SafetensorsFile* shard_of(std::string_view name) const;
+
+  std::string index_path_;
+  std::vector<SafetensorsFile> shards_;
+  std::vector<Entry> entries_;  // by name
+};
+
+/// The weights in `folder`: model.safetensors, else the shards of model.safetensors.index.json.
+Result<std::unique_ptr<TensorSource>> open_weights(const std::string& folder);
+
+}  // namespace sinter

@@ -1,0 +1,202 @@
+#include "frontends/model/build_block.h"
+
+namespace sinter {
+
+namespace {
+
+class Block {
+ public:
+  Block(ModelGraph& graph, int64_t layer)
+      : g_(graph), spec_(graph.spec), layer_(layer), prefix_(fmt::format("l{}.", layer)) {}
+
+  ValueId run(ValueId x) {
+    const auto attention = [&](ValueId h) { return attend(h); };
+    const auto feed = [&](ValueId h) { return mlp(h); };
+    if (spec_.residual == ResidualForm::sequential)
+      return branch(branch(x, "1", attention), "2", feed);
+    const ValueId h1 = g_.norm(x, name("norm1"));
+    const ValueId attended = attend(h1);
+    const ValueId h2 = spec_.shared_norm ? h1 : g_.norm(x, name("norm2"));
+    const ValueId fed = mlp(h2);
+    const ValueId branches = g_.named(OpKind::add, {attended, fed}, name("branches"));
+    return g_.named(OpKind::add, {x, branches}, name("res"));
+  }
+
+ private:
+  std::string name(std::string_view value) const { return prefix_ + std::string(value); }
+
+  /// x and a branch of it, with the norms where the spec has them.
+  ValueId branch(ValueId x, const std::string& number, llvm::function_ref<ValueId(ValueId)> f) {
+    const NormPlace place = spec_.norm_place;
+    const bool before = place == NormPlace::before || place == NormPlace::both;
+    ValueId y = f(before ? g_.norm(x, name("norm" + number)) : x);
+    if (place == NormPlace::branch || place == NormPlace::both)
+      y = g_.norm(y, name("post_norm" + number));
+    const ValueId sum = g_.named(OpKind::add, {x, y}, name("res" + number));
+    return place == NormPlace::after ? g_.norm(sum, name("norm" + number)) : sum;
+  }
+
+  ValueId attend(ValueId x) {
+    const ValueId q = g_.linear(x, name("q"), spec_.qkv_bias);
+    const ValueId k = g_.linear(x, name("k"), spec_.qkv_bias);
+    const ValueId v = g_.linear(x, name("v"), spec_.qkv_bias);
+    const ValueId q_normed = norm_heads(q, "q", spec_.heads);
+    const ValueId k_normed = norm_heads(k, "k", spec_.kv_heads);
+    const auto& tables = local() ? g_.local_rope : g_.token_rope;
+    const bool streams = spec_.streaming.has_value();
+    const ValueId q_rows = rotate(q_normed, "q", spec_.heads, tables);
+    const ValueId k_rows = streams ? k_normed : rotate(k_normed, "k", spec_.kv_heads, tables);
+    // An encoder keeps nothing: the call's own tokens are all there is to see.
+    ValueId keys = spec_.encoder ? k_rows : append(k_rows, "k", "keys");
+    const ValueId values = spec_.encoder ? v : append(v, "v", "values");
+    if (streams) keys = rotate(keys, "keys", spec_.kv_heads, g_.row_rope);
+    const ValueId attention = g_.builder.op(OpKind::attention,
+                                            {joined(q_rows, "q_row"), joined(keys, "key_rows"),
+                                             joined(values, "value_rows"), g_.first, g_.last},
+                                            attributes(), name("attn"));
+    return g_.linear(attention, name("attn_out"), spec_.attention_out_bias);
+  }
+
+  Attributes attributes() const {
+    Attributes attrs;
+    attrs.set(AttrName::heads, spec_.heads);
+    attrs.set(AttrName::kv_heads, spec_.kv_heads);
+    attrs.set(AttrName::scale, spec_.scale_by_inverse_layer
+                                   ? spec_.attention_scale / static_cast<double>(layer_ + 1)
+                                   : spec_.attention_scale);
+    if (spec_.attention_softcap) attrs.set(AttrName::softcap, *spec_.attention_softcap);
+    if (spec_.has_window(layer_)) attrs.set(AttrName::window, *spec_.window);
+    return attrs;
+  }
+
+  /// The layer's rotary positions are those of layers with a window.
+  bool local() const { return spec_.local_rope && spec_.has_window(layer_); }
+  const Rope& layer_rope() const { return local() ? *spec_.local_rope : *spec_.rope; }
+
+  /// The norm of queries or keys [tokens, heads * head_dim], where the spec has one. Normed heads
+  /// keep their axis: [tokens, heads, head_dim].
+  ValueId norm_heads(ValueId x, std::string_view which, int64_t heads) {
+    if (spec_.qk_norm == QkNorm::none) return x;
+    if (spec_.qk_norm == QkNorm::head) x = split(x, which, heads);
+    return g_.norm(x, name(which) + "_norm");
+  }
+
+  ValueId split(ValueId x, std::string_view which, int64_t heads) {
+    const Dims dims = g_.builder.type(x).dims;
+    if (dims.size() == 3) return x;
+    return g_.builder.reshape(x, {dims[0], heads, spec_.head_dim}, name(which) + "_heads");
+  }
+
+  /// Rotary positions on each head of x [rows, heads * head_dim] or [rows, heads, head_dim].
+  ValueId rotate(ValueId x, std::string_view which, int64_t heads,
+                 const std::optional<ModelGraph::RotaryTables>& tables) {
+    if (!tables) return x;
+    const Dims dims = g_.builder.type(x).dims;
+    const ValueId turned =
+        g_.builder.op(OpKind::rope, {split(x, which, heads), tables->cos, tables->sin},
+                      Attributes()
+                          .set(AttrName::rotary, layer_rope().rotary)
+                          .set(AttrName::pairing, layer_rope().pairing),
+                      name(which) + "_rot");
+    return dims.size() == 3 ? turned : g_.builder.reshape(turned, dims, name(which) + "_rows");
+  }
+
+  /// Writes the tokens' rows to the layer's cache and looks at its visible part.
+  ValueId append(ValueId rows, std::string_view which, std::string_view view) {
+    const ValueId cache = g_.state(name(which) + "_cache");
+    if (g_.builder.type(cache).rank() == 3) rows = split(rows, which, spec_.kv_heads);
+    const ValueId next =
+        g_.named(OpKind::kv_append, {cache, rows, g_.slot}, name(which) + "_append");
+    return g_.builder.slice(next, 0, 0, g_.visible_rows, name(view));
+  }
+
+  /// The heads of a row side by side.
+  ValueId joined(ValueId x, std::string_view which) {
+    const Dims dims = g_.builder.type(x).dims;
+    if (dims.size() == 2) return x;
+    return g_.builder.reshape(x, {dims[0], dims[1].constant() * dims[2].constant()}, name(which));
+  }
+
+  ValueId mlp(ValueId x) {
+    ValueId inner;
+    if (spec_.gated) {
+      const ValueId gate = g_.linear(x, name("mlp.gate"), spec_.mlp_bias);
+      const ValueId up = g_.linear(x, name("mlp.up"), spec_.mlp_bias);
+      const ValueId active = g_.named(spec_.activation, {gate},
+                                      name("mlp.") + std::string(op_info(spec_.activation).name));
+      inner = g_.named(OpKind::mul, {active, up}, name("mlp.act"));
+    } else {
+      const ValueId up = g_.linear(x, name("mlp.up"), spec_.mlp_bias);
+      inner = g_.named(spec_.activation, {up}, name("mlp.act"));
+    }
+    return g_.linear(inner, name("mlp.down"), spec_.mlp_bias);
+  }
+
+  ModelGraph& g_;
+  const ModelSpec& spec_;
+  int64_t layer_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+ModelGraph::ModelGraph(const ModelSpec& model_spec, const Module& module, Graph& graph)
+    : spec(model_spec), builder(graph, module.symbols) {
+  for (const Weight& weight : module.weights) types_.emplace(weight.name, weight.type);
+  for (const State& state : module.states) types_.emplace(state.name, state.type);
+}
+
+ValueId ModelGraph::input(std::string name, Dim extent) {
+  return builder.leaf(OpKind::input, {DType::i32, {extent}}, std::move(name));
+}
+
+ValueId ModelGraph::leaf(OpKind kind, const std::string& name) {
+  if (const auto at = leaves_.find(name); at != leaves_.end()) return at->second;
+  const auto type = types_.find(name);
+  SINTER_CHECK(type != types_.end(), "no weight or state {}", name);
+  return leaves_[name] = builder.leaf(kind, type->second, name);
+}
+
+ValueId ModelGraph::linear(ValueId x, const std::string& name, bool bias) {
+  llvm::SmallVector<ValueId, 3> operands{x, weight(name + ".weight")};
+  if (bias) operands.push_back(weight(name + ".bias"));
+  return named(OpKind::linear, operands, name);
+}
+
+ValueId ModelGraph::norm(ValueId x, const std::string& name) {
+  const DType dtype = builder.type(x).dtype;
+  const bool rounds = spec.wide_norm() && dtype != DType::f32;
+  if (rounds) x = builder.cast(x, DType::f32, name + ".wide");
+  llvm::SmallVector<ValueId, 3> operands{x, weight(name + ".weight")};
+  if (spec.norm == NormKind::layer_norm) operands.push_back(weight(name + ".bias"));
+  const OpKind kind = spec.norm == NormKind::layer_norm ? OpKind::layer_norm : OpKind::rms_norm;
+  x = builder.op(kind, operands, Attributes().set(AttrName::eps, spec.norm_eps),
+                 rounds ? name + ".exact" : name);
+  return builder.cast(x, dtype, name);
+}
+
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& g, const Rope& rope,
+                                           const std::string& frequencies, ValueId positions,
+                                           const std::string& prefix) {
+  const Dim count = g.builder.type(positions).dims[0];
+  const ValueId position = g.builder.cast(positions, DType::f32, prefix + "pos");
+  const ValueId column = g.builder.reshape(position, {count, 1}, prefix + "column");
+  const ValueId angle = g.named(OpKind::mul, {column, g.weight(frequencies)}, prefix + "angle");
+  const auto table = [&](OpKind function, const std::string& name) {
+    const bool scaled = rope.attention_factor != 1.0, narrow = g.spec.dtype != DType::f32;
+    ValueId value = g.named(function, {angle}, scaled || narrow ? name + ".exact" : name);
+    if (scaled) {
+      const ValueId factor = g.builder.constant(rope.attention_factor, DType::f32);
+      value = g.named(OpKind::mul, {value, factor}, narrow ? name + ".scaled" : name);
+    }
+    return g.builder.cast(value, g.spec.dtype, name);
+  };
+  const ValueId cos = table(OpKind::cos, prefix + "cos");
+  return {cos, table(OpKind::sin, prefix + "sin")};
+}
+
+ValueId build_block(ModelGraph& graph, int64_t layer, ValueId x) {
+  return Block(graph, layer).run(x);
+}
+
+}  // namespace sinter

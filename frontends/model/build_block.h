@@ -1,0 +1,58 @@
+// The graph of one transformer block, and what the blocks of an entry share.
+#pragma once
+
+#include <map>
+
+#include "frontends/model/model_spec.h"
+#include "ir/builder.h"
+
+namespace sinter {
+
+/// Appends a model's ops to one entry's graph. Leaves appear before their first use, once.
+class ModelGraph {
+ public:
+  ModelGraph(const ModelSpec& spec, const Module& module, Graph& graph);
+
+  const ModelSpec& spec;
+  Builder builder;
+
+  Dim tokens;                // extent of the token axis
+  Dim visible_rows;          // cache rows that attention may look at, from the first
+  ValueId pos, slot, first;  // i32 [tokens]: position in the sequence, cache row, cache row of the
+                             // sequence's first token
+  ValueId last;              // i32 [tokens]: the last cache row that a token sees
+                             // An encoder has no cache: first and last are rows of the call.
+  struct RotaryTables {
+    ValueId cos, sin;  // [n, rotary/2]
+  };
+  std::optional<RotaryTables> token_rope;  // of the tokens; none with learned positions
+  std::optional<RotaryTables> local_rope;  // of the tokens, in layers with a window
+  std::optional<RotaryTables> row_rope;    // streaming cache: of its visible rows
+
+  ValueId input(std::string name, Dim extent);  // i32 [extent]
+  ValueId weight(const std::string& name) { return leaf(OpKind::weight, name); }
+  ValueId state(const std::string& name) { return leaf(OpKind::state, name); }
+  /// linear with weight `name`.weight and, if `bias`, `name`.bias.
+  ValueId linear(ValueId x, const std::string& name, bool bias);
+  ValueId norm(ValueId x, const std::string& name);
+  ValueId named(OpKind kind, llvm::ArrayRef<ValueId> operands, std::string name) {
+    return builder.op(kind, operands, {}, std::move(name));
+  }
+
+ private:
+  ValueId leaf(OpKind kind, const std::string& name);
+
+  std::map<std::string, TensorType, std::less<>> types_;  // of weights and states
+  std::map<std::string, ValueId, std::less<>> leaves_;
+};
+
+/// f32 cos(p * f) and sin(...) for positions p : i32 [n] and the weight `frequencies` f, rounded to
+/// the spec's dtype; values are named `prefix` + "cos", ...
+ModelGraph::RotaryTables build_rope_tables(ModelGraph& graph, const Rope& rope,
+                                           const std::string& frequencies, ValueId positions,
+                                           const std::string& prefix);
+
+/// The residual stream [tokens, hidden] after block `layer`, given the one before it.
+ValueId build_block(ModelGraph& graph, int64_t layer, ValueId x);
+
+}  // namespace sinter

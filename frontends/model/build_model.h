@@ -1,0 +1,62 @@
+// The one graph builder: every family's module is made here from its ModelSpec.
+//
+// Symbols
+//   N  tokens of a prefill call            1 .. max_positions
+//   M  rows of it whose logits are wanted  1 .. max_positions
+//   B  tokens of a decode call             1 .. 8
+//   R  rows of each cache                  8 .. 8 * max_positions rounded up to 8, in steps of 8
+//   K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
+//
+// Entries
+//   prefill(tokens, pos, slot, first : i32[N], wanted : i32[M]) -> logits [M, vocabulary]
+//   decode(tokens, pos, slot, first : i32[B]) -> logits [B, vocabulary]
+//
+//   sample(logits [B, vocabulary], pos, slot, step : i32[B], temperature : f32[B], top_k : i32[B],
+//          top_p : f32[B], seed : i32[B]) -> next.tokens, next.pos, next.slot, next.step : i32[B]
+//
+//   sample chooses each sequence's next token (op sample); its outputs next.X are the inputs X of
+//   the following decode and sample.
+//
+//   With a streaming cache (one sequence): prefill and decode have the input row_pos : i32 [K] or
+//   [R], the place of each cache row in the text as the cache holds it; pos is such a place too,
+//   and sample has row_pos and next.row_pos.
+//
+//   pos    position in its sequence
+//   slot   cache row that the token is written to; distinct in a call, < K (decode: < R)
+//   first  cache row of its sequence's first token: the token sees rows first .. slot
+//   wanted rows of the call (not of the cache) whose logits are computed
+//
+// States: l{i}.k_cache and l{i}.v_cache [R, kv_heads * head_dim]; [R, kv_heads, head_dim]
+// where each head has a norm.
+//
+// Values that people meet, in order: embed (learned positions: embed.tok + embed.pos), rope.cos,
+// rope.sin; per layer l{i}.norm1, .q, .k, .v, .q_rot, .k_rot, .k_append, .v_append, .attn,
+// .attn_out, .res1, .norm2, .mlp.gate, .mlp.up, .mlp.act, .mlp.down, .res2 (parallel residual:
+// .branches and .res in place of .res1 and .res2; norms of queries and keys: .q_norm, .k_norm;
+// norms of a branch's result: .post_norm1, .post_norm2); final_norm, logits.
+//
+// An encoder has the symbol N alone, no state, and one entry for packed sequences:
+//
+//   encode(tokens, pos, types, first, last : i32[N]) -> last_hidden_state [N, hidden]
+//
+//   types  of tokens; only where the spec has token types
+//   first, last  rows of the call between which the token's sequence lies: what it sees
+#pragma once
+
+#include "frontends/model/build_weights.h"
+
+namespace sinter {
+
+inline constexpr int64_t kMostDecodeTokens = 8;     // tokens of one decode call
+inline constexpr int64_t kMostCachedSequences = 8;  // of the longest length
+
+/// The value that is the residual stream before layer i (0: the embedding), as transformers reports
+/// hidden states: the last is taken after the final norm and a projection to the table's width, and
+/// a stream normed after every addition is taken after the norm.
+std::string hidden_state_name(const ModelSpec& spec, int64_t i);
+
+/// The module of a spec that passed check_spec. Errors are those of build_weights.
+Result<Module> build_model(const ModelSpec& spec, const WeightNames& names,
+                           const TensorSource* source, std::string_view place);
+
+}  // namespace sinter

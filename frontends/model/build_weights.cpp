@@ -1,0 +1,196 @@
+#include "frontends/model/build_weights.h"
+
+#include <set>
+
+#include "ir/builder.h"
+
+namespace sinter {
+
+namespace {
+
+/// Replaces every `marker` in `text`.
+std::string replaced(std::string text, std::string_view marker, std::string_view with) {
+  for (size_t at = text.find(marker); at != std::string::npos;
+       at = text.find(marker, at + with.size()))
+    text.replace(at, marker.size(), with);
+  return text;
+}
+
+class Lister {
+ public:
+  explicit Lister(const ModelSpec& spec) : spec_(spec) {}
+
+  std::vector<LogicalWeight> run() {
+    add("embed.weight", {spec_.vocabulary, spec_.table_width()});
+    if (spec_.embed_width) add("embed.in.weight", {spec_.hidden, *spec_.embed_width});
+    if (!spec_.rope) add("embed.pos.weight", {spec_.max_positions, spec_.hidden});
+    if (spec_.token_types != 0) add("embed.type.weight", {spec_.token_types, spec_.hidden});
+    if (spec_.embed_norm) norm("embed.norm");
+    for (layer_ = 0; layer_ < spec_.layers; ++layer_) block();
+    if (spec_.final_norm) norm("final_norm");
+    if (spec_.embed_width) add("embed.out.weight", {*spec_.embed_width, spec_.hidden});
+    if (spec_.encoder) return std::move(list_);
+    if (!spec_.tied) add("lm_head.weight", {spec_.vocabulary, spec_.table_width()});
+    if (spec_.head_bias) add("lm_head.bias", {spec_.vocabulary});
+    return std::move(list_);
+  }
+
+ private:
+  void add(std::string key, Dims dims) {
+    std::string name = replaced(key, "{i}", std::to_string(layer_));
+    list_.push_back({std::move(name), std::move(key), layer_, std::move(dims)});
+  }
+
+  void norm(const std::string& key) { norm(key, spec_.hidden); }
+  void norm(const std::string& key, int64_t width) {
+    add(key + ".weight", {width});
+    list_.back().wide = spec_.wide_norm();
+    list_.back().plus_one = spec_.norm == NormKind::rms_norm_plus_one;
+    if (spec_.norm == NormKind::layer_norm) add(key + ".bias", {width});
+  }
+
+  void linear(const std::string& key, int64_t out, int64_t in, bool bias) {
+    add(key + ".weight", {out, in});
+    if (bias) add(key + ".bias", {out});
+  }
+
+  /// A norm of its own for each of q and k.
+  void qk_norms(int64_t q_width, int64_t kv_width) {
+    if (spec_.qk_norm == QkNorm::none) return;
+    const bool head = spec_.qk_norm == QkNorm::head;
+    norm("l{i}.q_norm", head ? spec_.head_dim : q_width);
+    norm("l{i}.k_norm", head ? spec_.head_dim : kv_width);
+  }
+
+  void block() {
+    const int64_t q_width = spec_.heads * spec_.head_dim;
+    const int64_t kv_width = spec_.kv_heads * spec_.head_dim;
+    const bool inner = spec_.norm_place != NormPlace::branch;
+    const bool outer = spec_.norm_place == NormPlace::branch || spec_.norm_place == NormPlace::both;
+    if (inner) norm("l{i}.norm1");
+    linear("l{i}.q", q_width, spec_.hidden, spec_.qkv_bias);
+    linear("l{i}.k", kv_width, spec_.hidden, spec_.qkv_bias);
+    linear("l{i}.v", kv_width, spec_.hidden, spec_.qkv_bias);
+    qk_norms(q_width, kv_width);
+    linear("l{i}.attn_out", spec_.hidden, q_width, spec_.attention_out_bias);
+    if (outer) norm("l{i}.post_norm1");
+    if (inner && !spec_.shared_norm) norm("l{i}.norm2");
+    if (spec_.gated) linear("l{i}.mlp.gate", spec_.ffn, spec_.hidden, spec_.mlp_bias);
+    linear("l{i}.mlp.up", spec_.ffn, spec_.hidden, spec_.mlp_bias);
+    linear("l{i}.mlp.down", spec_.hidden, spec_.ffn, spec_.mlp_bias);
+    if (outer) norm("l{i}.post_norm2");
+  }
+
+  const ModelSpec& spec_;
+  int64_t layer_ = 0;
+  std::vector<LogicalWeight> list_;
+};
+
+/// The rule of a weight. An empty map is that of a model without files: each weight is a tensor.
+TensorRule rule_of(const LogicalWeight& weight, const WeightMap& map) {
+  if (map.rules.empty()) return TensorRule{.tensor = weight.key};
+  const auto at = map.rules.find(weight.key);
+  SINTER_CHECK(at != map.rules.end(), "no tensor for weight {}", weight.key);
+  return at->second;
+}
+
+Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::string tensor,
+                      const TensorType& file_type, DType dtype) {
+  Graph graph;
+  Builder builder(graph, {});
+  ValueId value = builder.op(OpKind::file, {},
+                             Attributes()
+                                 .set(AttrName::dims, file_type.dims)
+                                 .set(AttrName::dtype, file_type.dtype)
+                                 .set(AttrName::tensor, std::move(tensor)));
+  if (rule.transposed) value = builder.transpose(value, {1, 0});
+  if (rule.group_rows != 0) {
+    const int64_t rows = weight.dims[0].constant() / rule.groups;
+    const Dims& dims = builder.type(value).dims;
+    Dims grouped{rule.groups, rule.group_rows};
+    grouped.append(dims.begin() + 1, dims.end());
+    // A single group is a plain block of rows; the reshapes would say nothing.
+    if (rule.groups > 1) value = builder.reshape(value, grouped);
+    value = builder.slice(value, rule.groups > 1 ? 1 : 0, rule.begin, rows);
+    if (rule.groups > 1) value = builder.reshape(value, weight.dims);
+  }
+  value = builder.cast(value, dtype);
+  if (weight.wide) value = builder.cast(value, DType::f32);
+  if (weight.plus_one) value = builder.add(builder.constant(1.0, DType::f32), value);
+  graph[value].name = weight.name;
+  graph.outputs.push_back(value);
+  return graph;
+}
+
+}  // namespace
+
+std::vector<LogicalWeight> logical_weights(const ModelSpec& spec) { return Lister(spec).run(); }
+
+std::string tensor_name(const LogicalWeight& weight, const WeightNames& names) {
+  const std::string with_prefix = replaced(rule_of(weight, names.map).tensor, "{p}", names.prefix);
+  return replaced(with_prefix, "{i}", std::to_string(weight.layer));
+}
+
+Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
+  const TensorRule rule = rule_of(weight, names.map);
+  Dims dims = weight.dims;
+  if (rule.group_rows != 0) dims[0] = rule.groups * rule.group_rows;
+  if (rule.transposed) std::swap(dims[0], dims[1]);
+  return dims;
+}
+
+Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
+                                          const TensorSource* source, std::string_view place) {
+  std::vector<Weight> weights;
+  for (const LogicalWeight& weight : logical_weights(spec)) {
+    const std::string tensor = tensor_name(weight, names);
+    TensorType file_type{spec.dtype, tensor_dims(weight, names)};
+    if (source) {
+      const std::optional<TensorType> found = source->find(tensor);
+      if (!found) {
+        Error error = source->missing(tensor);
+        if (error.where.empty()) error.where = place;
+        error.what += fmt::format(", which weight {} needs as {}", weight.name,
+                                  to_string(TensorType{DType::f32, file_type.dims}, {}).substr(3));
+        return tl::make_unexpected(std::move(error));
+      }
+      if (found->dims != file_type.dims)
+        return fail(
+            fmt::format("tensor {} is {}, but the model's sizes ask for {} (weight {})",
+                        printable(tensor), to_string(*found, {}),
+                        to_string(TensorType{found->dtype, file_type.dims}, {}), weight.name),
+            std::string(place),
+            "correct the config's sizes or give the weights that belong to them");
+      if (!is_float(found->dtype))
+        return fail(fmt::format("tensor {} is {}, expected a float type (weight {})",
+                                printable(tensor), to_string(*found, {}), weight.name),
+                    std::string(place), "give f32, f16 or bf16 weights");
+      file_type.dtype = found->dtype;
+    }
+    weights.push_back(
+        {weight.name,
+         {weight.wide ? DType::f32 : spec.dtype, weight.dims},
+         weight_function(weight, rule_of(weight, names.map), tensor, file_type, spec.dtype)});
+  }
+  return weights;
+}
+
+Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
+                             const TensorSource& source, std::string_view place) {
+  std::set<std::string, std::less<>> used;
+  for (const LogicalWeight& weight : logical_weights(spec)) used.insert(tensor_name(weight, names));
+  if (!spec.encoder) used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
+  for (const std::string& tensor : source.names()) {
+    const auto ends = [&](const std::string& end) { return tensor.ends_with(end); };
+    const auto begins = [&](const std::string& begin) { return tensor.starts_with(begin); };
+    if (used.contains(tensor) || llvm::any_of(names.map.ignorable, ends) ||
+        llvm::any_of(names.map.foreign, begins))
+      continue;
+    return fail(fmt::format("tensor {} is no part of the model that the config describes",
+                            printable(tensor)),
+                std::string(place), "give a config and weights that belong together");
+  }
+  return {};
+}
+
+}  // namespace sinter

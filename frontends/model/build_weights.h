@@ -1,0 +1,48 @@
+// The weights of a model as load-time functions of the tensors in its files.
+#pragma once
+
+#include <memory>
+
+#include "frontends/model/model_spec.h"
+#include "ir/tensor_source.h"
+
+namespace sinter {
+
+/// A weight that a model's graph uses: `name` as in the graph ("l3.q.weight"), `key` as in a
+/// WeightMap ("l{i}.q.weight"). Linear weights are [out, in], norms and biases [width], embedding
+/// tables [rows, hidden].
+struct LogicalWeight {
+  std::string name, key;
+  int64_t layer = 0;  // of a key with "{i}"
+  Dims dims;
+  bool wide = false;      // float32, from a tensor that was rounded to the spec's type
+  bool plus_one = false;  // 1 + the tensor, in float32
+};
+
+/// All weights that come from files, in the order of their use.
+std::vector<LogicalWeight> logical_weights(const ModelSpec& spec);
+
+/// The names a checkpoint uses: a layout and the prefix that was found in it.
+struct WeightNames {
+  WeightMap map;
+  std::string prefix;
+};
+
+/// Name of the file tensor that holds a logical weight.
+std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
+
+/// The tensor that a logical weight is cut from, as the spec asks for it.
+Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);
+
+/// One Weight per logical weight. With a source, each tensor must exist in it with the dims that
+/// the spec asks for and a float type, else the error names the tensor, both shapes and `place`
+/// (the model's file or folder). Without one (null), tensors are taken to be of the spec's type.
+Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
+                                          const TensorSource* source, std::string_view place);
+
+/// Fails if the source lists a tensor that is neither part of a weight nor ignorable: a term of the
+/// model would be missing without a word. A tied model ignores an output projection.
+Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
+                             const TensorSource& source, std::string_view place);
+
+}  // namespace sinter

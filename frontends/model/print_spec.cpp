@@ -1,0 +1,97 @@
+#include "frontends/model/spec_json.h"
+
+namespace sinter {
+
+namespace {
+
+std::string rope_json(const Rope& rope) {
+  std::string value =
+      fmt::format("{{\"theta\": {}, \"rotary\": {}, \"pairing\": \"{}\", \"scaling\": \"{}\"",
+                  rope.theta, rope.rotary, rope.pairing, to_string(rope.scaling));
+  const bool has_factor =
+      rope.scaling != RopeScaling::none && rope.scaling != RopeScaling::longrope;
+  if (has_factor) value += fmt::format(", \"factor\": {}", rope.factor);
+  if (rope.scaling == RopeScaling::llama3)
+    value += fmt::format(", \"low_freq_factor\": {}, \"high_freq_factor\": {}",
+                         rope.low_freq_factor, rope.high_freq_factor);
+  if (rope.scaling == RopeScaling::yarn)
+    value += fmt::format(", \"beta_fast\": {}, \"beta_slow\": {}, \"truncate\": {}", rope.beta_fast,
+                         rope.beta_slow, rope.truncate);
+  if (rope.scaling == RopeScaling::longrope)
+    value += fmt::format(", \"short_factors\": [{}], \"long_factors\": [{}]",
+                         fmt::join(rope.short_factors, ", "), fmt::join(rope.long_factors, ", "));
+  if (rope.scaling != RopeScaling::none && rope.scaling != RopeScaling::linear)
+    value += fmt::format(", \"original_max_positions\": {}", rope.original_max_positions);
+  return value + fmt::format(", \"attention_factor\": {}}}", rope.attention_factor);
+}
+
+class Printer {
+ public:
+  void put(std::string_view key, const std::string& value) {
+    out_ += fmt::format(",\n  \"{}\": {}", key, value);
+  }
+  void text(std::string_view key, std::string_view value) { put(key, json_quoted(value)); }
+  template <typename T>
+  void number(std::string_view key, T value) {
+    put(key, fmt::format("{}", value));
+  }
+  template <typename T>
+  void optional(std::string_view key, const std::optional<T>& value) {
+    put(key, value ? fmt::format("{}", *value) : "null");
+  }
+  void rope(std::string_view key, const std::optional<Rope>& rope) {
+    put(key, rope ? rope_json(*rope) : "null");
+  }
+  std::string str() const { return out_ + "\n}\n"; }
+
+ private:
+  std::string out_ = "{\n  \"sinter_spec\": 1";
+};
+
+}  // namespace
+
+std::string print_spec(const ModelSpec& spec) {
+  Printer p;
+  p.text("name", spec.name);
+  p.text("dtype", to_string(spec.dtype));
+  p.number("encoder", spec.encoder);
+  p.number("vocabulary", spec.vocabulary);
+  p.number("hidden", spec.hidden);
+  p.number("layers", spec.layers);
+  p.number("heads", spec.heads);
+  p.number("kv_heads", spec.kv_heads);
+  p.number("head_dim", spec.head_dim);
+  p.number("ffn", spec.ffn);
+  p.number("max_positions", spec.max_positions);
+  p.optional("embed_width", spec.embed_width);
+  p.number("embed_scale", spec.embed_scale);
+  p.number("token_types", spec.token_types);
+  p.number("embed_norm", spec.embed_norm);
+  p.number("final_norm", spec.final_norm);
+  p.number("tied", spec.tied);
+  p.number("head_bias", spec.head_bias);
+  p.optional("logit_softcap", spec.logit_softcap);
+  p.text("norm", to_string(spec.norm));
+  p.number("norm_eps", spec.norm_eps);
+  p.text("norm_place", to_string(spec.norm_place));
+  p.text("residual", to_string(spec.residual));
+  p.number("shared_norm", spec.shared_norm);
+  p.text("qk_norm", to_string(spec.qk_norm));
+  p.rope("rope", spec.rope);
+  p.rope("local_rope", spec.local_rope);
+  p.number("qkv_bias", spec.qkv_bias);
+  p.number("attention_out_bias", spec.attention_out_bias);
+  p.number("attention_scale", spec.attention_scale);
+  p.number("scale_by_inverse_layer", spec.scale_by_inverse_layer);
+  p.optional("attention_softcap", spec.attention_softcap);
+  p.optional("window", spec.window);
+  if (!spec.windowed.empty())
+    p.put("windowed", fmt::format("[{}]", fmt::join(spec.windowed, ", ")));
+  p.text("activation", op_info(spec.activation).name);
+  p.number("gated", spec.gated);
+  p.number("mlp_bias", spec.mlp_bias);
+  p.put("eos", fmt::format("[{}]", fmt::join(spec.eos, ", ")));
+  return p.str();
+}
+
+}  // namespace sinter

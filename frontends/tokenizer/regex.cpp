@@ -1,0 +1,98 @@
+#include "frontends/tokenizer/regex.h"
+
+#include <array>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "frontends/tokenizer/unicode.h"
+
+namespace sinter {
+namespace {
+
+// A pattern from a file may be made to backtrack without end. A real one needs some steps a byte,
+// and texts of a megabyte of one character are real.
+constexpr uint32_t most_steps = 20'000'000;  // of one match
+constexpr uint32_t most_heap_kib = 64 << 10;
+constexpr size_t longest_pattern = 16 << 10;  // bytes
+
+std::string message_of(int error) {
+  std::array<PCRE2_UCHAR, 256> text{};
+  pcre2_get_error_message(error, text.data(), text.size());
+  return reinterpret_cast<const char*>(text.data());
+}
+
+pcre2_match_context* limits() {
+  static pcre2_match_context* const shared = [] {
+    pcre2_match_context* context = pcre2_match_context_create(nullptr);
+    pcre2_set_match_limit(context, most_steps);
+    pcre2_set_heap_limit(context, most_heap_kib);
+    return context;
+  }();
+  return shared;
+}
+
+}  // namespace
+
+Result<Regex> Regex::compile(std::string_view pattern) {
+  if (pattern.size() > longest_pattern)
+    return fail(fmt::format("a regular expression of {} bytes, at most {} are read", pattern.size(),
+                            longest_pattern));
+  SINTER_LET(translated, pcre2_pattern(pattern));
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  // Multi-line: in Oniguruma's syntax ^ and $ always stand at lines.
+  pcre2_code* code = pcre2_compile(
+      reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
+  if (!code)
+    return fail(fmt::format("cannot read the regular expression \"{}\": {}", printable(pattern),
+                            message_of(error)));
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where there is no JIT, PCRE2 interprets
+  return Regex(std::string(pattern), std::shared_ptr<const void>(code, [](const void* held) {
+                 pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(held)));
+               }));
+}
+
+Regex::Matches::Matches(const Regex& regex, std::string_view text)
+    : code_(regex.code_),
+      text_(text),
+      data_(pcre2_match_data_create_from_pattern(static_cast<const pcre2_code*>(code_.get()),
+                                                 nullptr)) {}
+
+void Regex::Matches::FreeMatchData::operator()(void* data) const {
+  pcre2_match_data_free(static_cast<pcre2_match_data*>(data));
+}
+
+Result<std::optional<TextRange>> Regex::Matches::next() {
+  if (done_) return std::nullopt;
+  const auto* code = static_cast<const pcre2_code*>(code_.get());
+  auto* data = static_cast<pcre2_match_data*>(data_.get());
+  const auto match = [&](uint32_t options) {
+    return pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), from_,
+                       options | PCRE2_NO_UTF_CHECK, data, limits());
+  };
+  int count = match(0);
+  if (count == PCRE2_ERROR_JIT_STACKLIMIT) count = match(PCRE2_NO_JIT);
+  if (count == PCRE2_ERROR_NOMATCH) {
+    done_ = true;
+    return std::nullopt;
+  }
+  if (count < 0)
+    return fail(fmt::format("a regular expression of the tokenizer gives up on this text: {}",
+                            message_of(count)),
+                {}, "use a shorter text");
+  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
+  const TextRange found{bounds[0], bounds[1]};
+  // After an empty match the search goes on behind the next code point.
+  from_ = found.end;
+  if (found.begin == found.end) {
+    if (from_ == text_.size())
+      done_ = true;
+    else
+      from_ += code_point_at(text_, from_).bytes;
+  }
+  return found;
+}
+
+}  // namespace sinter

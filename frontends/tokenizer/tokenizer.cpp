@@ -1,0 +1,97 @@
+#include "frontends/tokenizer/tokenizer.h"
+
+#include <filesystem>
+
+#include "frontends/tokenizer/format.h"
+
+namespace sinter {
+namespace {
+
+struct FormatReader {
+  std::string_view extension;
+  Result<TokenizerFormatPtr> (*open)(const std::string& path);
+};
+constexpr FormatReader readers[] = {{".json", open_tokenizer_json},
+                                    {".model", open_tokenizer_sentencepiece},
+                                    {".bin", open_tokenizer_llama2c}};
+
+}  // namespace
+
+Result<Tokenizer> Tokenizer::open(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    for (const FormatReader& reader : readers) {
+      const auto file = std::filesystem::path(path) / fmt::format("tokenizer{}", reader.extension);
+      if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored)))
+        return open(file.string());
+    }
+    return fail("the folder has no tokenizer.json, tokenizer.model or tokenizer.bin", path,
+                "give token ids, or name a tokenizer file");
+  }
+  for (const FormatReader& reader : readers) {
+    if (!path.ends_with(reader.extension)) continue;
+    SINTER_LET(format, reader.open(path));
+    return Tokenizer(std::move(format));
+  }
+  return fail("expected a tokenizer file that ends in .json, .model or .bin, or a folder", path,
+              "check the path");
+}
+
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_special) const {
+  if (!is_utf8(text)) return fail("the text is not UTF-8", {}, "convert it to UTF-8");
+  return format_->encode(text, add_special);
+}
+
+Result<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
+  TextStream stream(*this, skip_special);
+  std::string text;
+  for (int32_t id : ids) {
+    if (!format_->piece(id))
+      return fail(fmt::format("the id {} is not in the tokenizer's vocabulary of {}", id,
+                              vocabulary_size()),
+                  {}, "use the tokenizer of this model");
+    SINTER_LET(part, stream.push(id));
+    text += part;
+  }
+  SINTER_LET(rest, stream.finish());
+  return text + rest;
+}
+
+int32_t Tokenizer::vocabulary_size() const { return format_->vocabulary_size(); }
+
+std::optional<int32_t> Tokenizer::token_id(std::string_view piece) const {
+  return format_->token_id(piece);
+}
+
+std::optional<std::string> Tokenizer::piece(int32_t id) const {
+  const auto piece = format_->piece(id);
+  if (!piece) return std::nullopt;
+  return std::string(*piece);
+}
+
+struct TextStream::State {
+  TokenizerFormatPtr format;
+  DecoderChain decoder;
+  bool skip_special;
+};
+
+TextStream::TextStream(const Tokenizer& tokenizer, bool skip_special)
+    : state_(new State{tokenizer.format_, tokenizer.format_->decoder(), skip_special}) {}
+TextStream::TextStream(TextStream&&) noexcept = default;
+TextStream::~TextStream() = default;
+
+Result<std::string> TextStream::push(int32_t id) {
+  constexpr std::string_view replacement = "\xef\xbf\xbd";
+  std::string text;
+  if (state_->skip_special && state_->format->is_special(id)) return text;
+  SINTER_TRY(state_->decoder.push(state_->format->piece(id).value_or(replacement), text));
+  return text;
+}
+
+Result<std::string> TextStream::finish() {
+  std::string text;
+  SINTER_TRY(state_->decoder.finish(text));
+  return text;
+}
+
+}  // namespace sinter
