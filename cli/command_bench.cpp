@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/bench_report.h"
+#include "driver/bench/report.h"
 #include "driver/text_file.h"
 
 namespace sinter {

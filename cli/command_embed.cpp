@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/embed.h"
+#include "driver/embed/embed.h"
 #include "driver/text.h"
 
 namespace sinter {

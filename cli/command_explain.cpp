@@ -4,7 +4,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/text_file.h"
-#include "driver/why.h"
+#include "driver/explain/why.h"
 
 namespace sinter {
 namespace {

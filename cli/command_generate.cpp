@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/chat.h"
-#include "driver/generate.h"
+#include "driver/generate/chat.h"
+#include "driver/generate/generate.h"
 #include "driver/text.h"
 
 namespace sinter {

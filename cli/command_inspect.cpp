@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/inspect.h"
+#include "driver/inspect/inspect.h"
 
 namespace sinter {
 namespace {

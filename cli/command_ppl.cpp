@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/perplexity.h"
+#include "driver/generate/perplexity.h"
 #include "driver/text.h"
 
 namespace sinter {

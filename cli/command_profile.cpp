@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/profile_report.h"
+#include "driver/profile/report.h"
 #include "driver/text_file.h"
 
 namespace sinter {

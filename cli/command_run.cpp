@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/run_report.h"
+#include "driver/run/report.h"
 
 namespace sinter {
 namespace {

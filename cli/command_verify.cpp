@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/verify_report.h"
+#include "driver/verify/report.h"
 
 namespace sinter {
 namespace {

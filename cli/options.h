@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/backend.h"
-#include "driver/build.h"
+#include "driver/compile/build.h"
 
 namespace CLI {
 class App;

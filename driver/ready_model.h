@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/backend.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 
 namespace sinter {

@@ -1,6 +1,6 @@
 #include "driver/sinter.h"
 
-#include "driver/run.h"
+#include "driver/run/run.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 

@@ -2,7 +2,7 @@
 // entries in full (SINTER_BLESS=1 rewrites the expectation), and small modules for each rule.
 #include <doctest/doctest.h>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "frontends/model/build_model.h"
 #include "frontends/load_model.h"
 #include "ir/text.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "differential/random_tensors.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "ir/fault.h"
 #include "shim/kernel_shim.h"
 

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/bench_costs.h"
-#include "driver/bench_report.h"
-#include "driver/compile.h"
-#include "driver/profile_report.h"
+#include "driver/bench/costs.h"
+#include "driver/bench/report.h"
+#include "driver/compile/compile.h"
+#include "driver/profile/report.h"
 
 namespace sinter {
 namespace {

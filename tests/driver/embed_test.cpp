@@ -1,6 +1,6 @@
 // Vectors of texts against the reference's hidden states, packed calls against single ones, and
 // what sentence-transformers writes beside a model.
-#include "driver/embed.h"
+#include "driver/embed/embed.h"
 
 #include <cmath>
 #include <filesystem>

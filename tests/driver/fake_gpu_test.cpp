@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "driver/compile.h"
-#include "driver/cuda_generator.h"
-#include "driver/decoder.h"
+#include "driver/compile/compile.h"
+#include "driver/generate/cuda_generator.h"
+#include "driver/generate/decoder.h"
 #include "driver/host_kernels.h"
 #include "ir/text.h"
 #include "runtime/host_executor.h"

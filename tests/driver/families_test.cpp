@@ -1,10 +1,10 @@
 // Every golden model through `verify`, and batches of models with windows.
 #include <filesystem>
 
-#include "driver/generate.h"
+#include "driver/generate/generate.h"
 #include "driver/small_models.h"
-#include "driver/verify.h"
-#include "driver/verify_report.h"
+#include "driver/verify/verify.h"
+#include "driver/verify/report.h"
 
 namespace sinter {
 namespace {

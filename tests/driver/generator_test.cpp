@@ -1,5 +1,5 @@
 // Generation step by step against the decoder that it is made of.
-#include "driver/generator.h"
+#include "driver/generate/generator.h"
 
 #include "driver/small_models.h"
 

@@ -1,5 +1,5 @@
 // perplexity() against sums over logits computed here.
-#include "driver/perplexity.h"
+#include "driver/generate/perplexity.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // Records of a made-up device, in numbers that are easy to add.
 #pragma once
 
-#include "driver/profile.h"
+#include "driver/profile/profile.h"
 
 namespace sinter::test {
 

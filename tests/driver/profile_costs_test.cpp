@@ -1,10 +1,10 @@
 // What steps of real plans move and compute.
-#include "driver/profile_costs.h"
+#include "driver/profile/costs.h"
 
 #include <doctest/doctest.h>
 
-#include "driver/decoder.h"
-#include "driver/plan_summary.h"
+#include "driver/generate/decoder.h"
+#include "driver/compile/plan_summary.h"
 #include "driver/ready_model.h"
 
 namespace sinter {

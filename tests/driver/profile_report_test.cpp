@@ -1,5 +1,5 @@
 // A profile as text, JSON and timeline.
-#include "driver/profile_report.h"
+#include "driver/profile/report.h"
 
 #include <doctest/doctest.h>
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "driver/ring_search.h"
-#include "driver/ring_tuner.h"
+#include "driver/tune/ring_search.h"
+#include "driver/tune/ring_tuner.h"
 #include "driver/small_models.h"
 #include "device/schedule.h"
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "driver/decoder.h"
+#include "driver/generate/decoder.h"
 #include "driver/ready_model.h"
 
 namespace sinter {

@@ -1,6 +1,6 @@
 // The cache of bounded size: the same as the plain one while the text is shorter, then the plain
 // model's prefill of the tokens that are kept.
-#include "driver/generation_state.h"
+#include "driver/generate/generation_state.h"
 #include "driver/small_models.h"
 #include "runtime/compare.h"
 

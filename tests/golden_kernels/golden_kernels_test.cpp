@@ -9,7 +9,7 @@
 #include <map>
 
 #include "codegen/kernel_library.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 #include "ir/grouping.h"
 #include "runtime/nvrtc.h"

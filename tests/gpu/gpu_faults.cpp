@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "codegen/kernel_library.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "ir/text.h"
 #include "runtime/cuda_executor.h"
 

@@ -1,6 +1,6 @@
 #include "gpu/planned_case.h"
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "ir/verifier.h"
 
 namespace sinter {

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "driver/cuda_generator.h"
+#include "driver/generate/cuda_generator.h"
 #include "driver/small_models.h"
 
 namespace sinter {

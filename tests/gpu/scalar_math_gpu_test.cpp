@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "codegen/kernel_library.h"
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "driver/small_models.h"
 #include "ir/scalar_math.h"
 #include "ir/text.h"

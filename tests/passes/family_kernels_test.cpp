@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 #include "passes/text_test.h"
 

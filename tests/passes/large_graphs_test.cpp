@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "frontends/model/build_model.h"
 #include "ir/builder.h"
 

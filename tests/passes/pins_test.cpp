@@ -2,7 +2,7 @@
 // must hold of them whatever the numbers are.
 #include <doctest/doctest.h>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "frontends/model/build_model.h"
 #include "frontends/load_model.h"
 #include "passes/text_test.h"

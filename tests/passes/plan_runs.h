@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "runtime/host_tensor.h"
 
 namespace sinter::test {

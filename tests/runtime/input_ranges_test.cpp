@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "driver/compile.h"
+#include "driver/compile/compile.h"
 #include "ir/text.h"
 
 namespace sinter {

@@ -1,0 +1,81 @@
+#include "driver/bench/costs.h"
+#include "driver/bench/parts.h"
+#include "driver/compile/plan_summary.h"
+
+namespace sinter {
+
+Result<DecodeRuns> DecodeRuns::create(std::shared_ptr<const CudaModel> model,
+                                      llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
+  // Token 0 comes from the prompt; step i makes token i + 1.
+  const int64_t most = 1 + kWarmSteps + count;
+  DecodeRuns runs;
+  runs.count_ = count;
+  SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
+  runs.watch_ = std::move(watch);
+  SINTER_LET(state, start_generation(*model, prompts, most, Sampling{}, std::nullopt));
+  runs.symbol_values_ = state.symbol_values;
+  SINTER_LET(generator, record_generation(std::move(model), std::move(state), most));
+  runs.generator_ = std::move(generator);
+  return runs;
+}
+
+Result<DecodeRun> DecodeRuns::run() {
+  DecodeRun run;
+  const auto next = [&]() -> Status {
+    SINTER_LET(tokens, generator_->next());
+    run.tokens.insert(run.tokens.end(), tokens.begin(), tokens.end());
+    return {};
+  };
+  SINTER_TRY(generator_->restart());
+  // A step is enqueued before the tokens of the one before it are waited for, with the others of
+  // its graph: after as many tokens the stream holds the untimed steps, and no more.
+  static_assert(kWarmSteps % kGraphSteps == 0);
+  for (int64_t i = 0; i < kWarmSteps; ++i) SINTER_TRY(next());
+  SINTER_TRY(watch_.start(generator_->stream()));
+  const auto begin = Clock::now();
+  for (int64_t i = 0; i < count_; ++i) SINTER_TRY(next());
+  const double host_s = seconds_since(begin);
+  SINTER_LET(times, watch_.stop(generator_->stream()));
+  run.times = {times.device_s, host_s};
+  return run;
+}
+
+Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
+                               const Ceiling& read) {
+  const int64_t length = decode_prompt(context);
+  const int64_t count = options.tokens;
+  SINTER_LET(prompts,
+             random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
+  BenchCase result;
+  result.name = "decode";
+  result.sizes = {{"context", context}, {"tokens", count}, {"batch", options.batch}};
+  // Timed step i, from 0, sees the context and i + 1 more tokens.
+  const double visible = static_cast<double>(context) + static_cast<double>(count + 1) / 2;
+  result.amount = decode_bytes(plans.frozen, *plans.spec, options.batch, visible);
+  result.ceiling_name = "read";
+  result.ceiling = read;
+
+  const auto begin = Clock::now();
+  SINTER_LET(fused, DecodeRuns::create(plans.fused, prompts, count));
+  SINTER_LET(unfused, DecodeRuns::create(plans.unfused, prompts, count));
+  SINTER_LET(fused_run, fused.run());
+  SINTER_LET(unfused_run, unfused.run());
+  plans.first_calls_s += seconds_since(begin);
+  if (plans.numerics() == Numerics::strict && fused_run.tokens != unfused_run.tokens)
+    return fail("the fused and the unfused plan choose different tokens", "decode",
+                "`sinter verify` finds the first value that differs", ExitCode::check_failed);
+  for (auto [model, times] :
+       {std::pair(&plans.fused, &result.fused), {&plans.unfused, &result.unfused}})
+    for (std::string_view entry : {"decode", "sample"})
+      times->launches += plan_costs((*model)->program(), *(*model)->program().find_entry(entry),
+                                    fused.symbol_values())
+                             .launches;
+  for (int64_t i = 0; i < options.repeat; ++i)
+    for (auto [runs, times] : {std::pair(&fused, &result.fused), {&unfused, &result.unfused}}) {
+      SINTER_LET(run, runs->run());
+      add_sample(*times, run.times, count);
+    }
+  return result;
+}
+
+}  // namespace sinter

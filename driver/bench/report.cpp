@@ -1,0 +1,169 @@
+#include "driver/bench/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "driver/profile/report.h"
+#include "driver/text_table.h"
+#include "runtime/statistics.h"
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kTail = 0.95;
+
+/// Three digits: "4.12 ms", "19.5 µs".
+std::string duration(double seconds) {
+  const auto digits = [](double value) { return value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2; };
+  for (const auto& [unit, name] : {std::pair(1.0, "s"), {1e-3, "ms"}})
+    if (seconds >= unit * 0.9995)
+      return fmt::format("{:.{}f} {}", seconds / unit, digits(seconds / unit), name);
+  return fmt::format("{:.{}f} µs", seconds * 1e6, digits(seconds * 1e6));
+}
+
+/// Differences of a form are less than three digits show.
+std::string microseconds(double seconds) { return fmt::format("{:.1f} µs", seconds * 1e6); }
+
+std::string rate_unit(BenchCase::Work work) {
+  return work == BenchCase::Work::bytes ? "B/s" : "FLOP/s";
+}
+
+/// "decode, context 1024, tokens 128", without a batch of one.
+std::string case_name(const BenchCase& one) {
+  std::string name = printable(one.name);
+  for (const auto& [what, value] : one.sizes)
+    if (what != "batch" || value != 1) name += fmt::format(", {} {}", printable(what), value);
+  return name;
+}
+
+std::string table(const BenchReport& report) {
+  TextTable table("llrrrrrrr");
+  table.add({"", "plan", "median", "p95", "host", "rate", "of ceiling", "launches", "speedup"});
+  for (const BenchCase& one : report.cases)
+    for (const auto& [plan, times] : {std::pair("fused", &one.fused), {"unfused", &one.unfused}}) {
+      const bool first = times == &one.fused;
+      table.add({first ? case_name(one) : "", plan, duration(median(times->device_s)),
+                 duration(quantile(times->device_s, kTail)), duration(median(times->host_s)),
+                 with_unit(one.per_s(*times), rate_unit(one.work)),
+                 fmt::format("{:.1f} %", 100 * one.of_ceiling(*times)),
+                 std::to_string(times->launches),
+                 first ? fmt::format("{:.2f}", one.speedup()) : ""});
+    }
+  return table.str();
+}
+
+/// A line for each product that was tuned: both forms, and a token with one and with the other.
+std::string rings_table(const RingSearch& rings) {
+  TextTable table("lllrr");
+  table.add({"ring of", "usual form", "chosen", "a token", "with it"});
+  for (const RingDecision& one : rings.decisions) {
+    const bool same = one.chosen == one.usual;
+    table.add({one.product, to_string(one.usual), same ? "the same" : to_string(one.chosen),
+               microseconds(one.usual_s), same ? "" : microseconds(one.chosen_s)});
+  }
+  table.add({"all", "", "", microseconds(rings.usual_s), microseconds(rings.chosen_s)});
+  return table.str();
+}
+
+Json ring_json(const MatvecRing& ring) {
+  return {{"warps", ring.warps}, {"piece_bytes", ring.piece_bytes}, {"stages", ring.stages}};
+}
+
+Json rings_json(const RingSearch& rings) {
+  Json list = Json::array();
+  for (const RingDecision& one : rings.decisions)
+    list.push_back({{"product", one.product},
+                    {"usual", ring_json(one.usual)},
+                    {"chosen", ring_json(one.chosen)},
+                    {"usual_s", one.usual_s},
+                    {"chosen_s", one.chosen_s}});
+  return {{"products", list}, {"usual_s", rings.usual_s}, {"chosen_s", rings.chosen_s}};
+}
+
+Json samples_json(const BenchCase& one, const PlanTimes& times) {
+  return {{"median_s", median(times.device_s)}, {"p95_s", quantile(times.device_s, kTail)},
+          {"per_s", one.per_s(times)},          {"of_ceiling", one.of_ceiling(times)},
+          {"launches", times.launches},         {"host_median_s", median(times.host_s)},
+          {"device_s", times.device_s},         {"host_s", times.host_s}};
+}
+
+Json case_json(const BenchCase& one) {
+  Json sizes = Json::object();
+  for (const auto& [name, value] : one.sizes) sizes[name] = value;
+  return {{"name", one.name},
+          {"sizes", sizes},
+          {"amount", one.amount},
+          {"unit", one.work == BenchCase::Work::bytes ? "B" : "FLOP"},
+          {"ceiling",
+           {{"name", one.ceiling_name},
+            {"per_s", one.ceiling.per_s},
+            {"amount", one.ceiling.amount},
+            {"by", one.ceiling.by},
+            {"seconds", one.ceiling.seconds}}},
+          {"speedup", one.speedup()},
+          {"fused", samples_json(one, one.fused)},
+          {"unfused", samples_json(one, one.unfused)}};
+}
+
+}  // namespace
+
+std::string bench_text(const BenchReport& report) {
+  TextTable facts("ll");
+  const BenchMachine& machine = report.machine;
+  facts.add({"model", printable(report.model) + (report.dtype.empty() ? "" : ", " + report.dtype) +
+                          (report.numerics == Numerics::fast ? ", fast numerics" : "") +
+                          ", weights of " + with_unit(report.weight_bytes, "B")});
+  facts.add({"device", fmt::format("{}, {}, {}", machine.device, machine.driver,
+                                   fmt::join(machine.libraries, ", "))});
+  std::string stages;
+  for (const auto& [name, seconds] : report.seconds)
+    stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", name, duration(seconds));
+  facts.add({"before", stages});
+  facts.add(
+      {"samples",
+       fmt::format("{} of each plan, in turns; products {}", report.repeat,
+                   report.tuned ? "tuned" : "by the library's first proposal or the record")});
+  std::vector<std::string> shown;
+  for (const BenchCase& one : report.cases) {
+    std::string ceiling = fmt::format(
+        "{} {} ({}, {} a call)", one.ceiling_name,
+        with_unit(one.ceiling.per_s, rate_unit(one.work)), one.ceiling.by,
+        with_unit(one.ceiling.amount, one.work == BenchCase::Work::bytes ? "B" : "FLOP"));
+    if (std::find(shown.begin(), shown.end(), ceiling) != shown.end()) continue;
+    facts.add({shown.empty() ? "ceilings" : "", ceiling});
+    shown.push_back(std::move(ceiling));
+  }
+  std::string text = facts.str() + "\n";
+  if (!report.rings.decisions.empty()) text += rings_table(report.rings) + "\n";
+  text += table(report);
+  if (report.decode) text += "\n" + profile_text(*report.decode);
+  return text;
+}
+
+std::string bench_json(const BenchReport& report) {
+  Json stages = Json::object(), cases = Json::array();
+  for (const auto& [name, seconds] : report.seconds) stages[name] = seconds;
+  for (const BenchCase& one : report.cases) cases.push_back(case_json(one));
+  Json json = {{"model", report.model},
+               {"dtype", report.dtype.empty() ? Json(nullptr) : Json(report.dtype)},
+               {"numerics", to_string(report.numerics)},
+               {"weight_bytes", report.weight_bytes},
+               {"machine",
+                {{"device", report.machine.device},
+                 {"driver", report.machine.driver},
+                 {"libraries", report.machine.libraries},
+                 {"multiprocessors", report.machine.multiprocessors},
+                 {"memory_bytes", report.machine.memory_bytes},
+                 {"l2_bytes", report.machine.l2_bytes}}},
+               {"repeat", report.repeat},
+               {"tuned", report.tuned},
+               {"seconds", stages},
+               {"cases", cases}};
+  if (!report.rings.decisions.empty()) json["rings"] = rings_json(report.rings);
+  if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace sinter

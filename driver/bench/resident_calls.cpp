@@ -1,0 +1,101 @@
+#include "driver/bench/resident_calls.h"
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+/// Where the inputs of `entry` stand: from `at` on those that the call brings, in the order of their
+/// names, and results of `before` for the others.
+Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const ResidentCall& call, CudaAddress at,
+                                                 const CudaCall* before) {
+  std::map<std::string, CudaAddress, std::less<>> known;
+  if (before != nullptr)
+    for (size_t i = 0; i < before->entry->outputs.size(); ++i) known[before->entry->output_names[i]] = before->output(i);
+  for (const auto& [name, tensor] : call.inputs) {
+    known[name] = at;
+    at += aligned_bytes(tensor.bytes.size());
+  }
+  std::vector<CudaAddress> addresses;
+  for (uint32_t id : entry.inputs) {
+    const auto found = known.find(entry.buffers[id].value);
+    if (found == known.end())
+      return fail(fmt::format("nothing gives the input %{}", printable(entry.buffers[id].value)), "entry " + printable(entry.name));
+    addresses.push_back(found->second);
+  }
+  return addresses;
+}
+
+size_t input_bytes(const ResidentCall& call) {
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : call.inputs) bytes += aligned_bytes(tensor.bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+ResidentCall resident_call(const Program& program, std::string entry,
+                           std::vector<int64_t> symbol_values, std::vector<HostTensor> inputs) {
+  const EntryPlan* plan = program.find_entry(entry);
+  SINTER_CHECK(plan && plan->inputs.size() == inputs.size(), "the entry {} takes other inputs",
+               entry);
+  ResidentCall call{std::move(entry), std::move(symbol_values), {}};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    call.inputs[plan->buffers[plan->inputs[i]].value] = std::move(inputs[i]);
+  return call;
+}
+
+Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, const std::vector<ResidentCall>& calls) {
+  ResidentCalls result;
+  SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");
+  result.session_ = std::move(owned);
+  const CudaSession& session = result.session();
+  std::vector<size_t> arenas;
+  size_t all = 0;
+  for (const ResidentCall& call : calls) {
+    SINTER_LET(bytes, session.arena_bytes(call.entry, call.symbol_values));
+    arenas.push_back(aligned_bytes(bytes));
+    all += input_bytes(call) + arenas.back();
+  }
+  SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(), std::max<size_t>(all, 1), "inputs and arenas"));
+  result.memory_ = std::move(memory);
+  CudaAddress at = result.memory_.address();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const EntryPlan* entry = session.model().program().find_entry(calls[i].entry);
+    SINTER_CHECK(entry, "no entry {}", calls[i].entry);
+    SINTER_LET(inputs, input_addresses(*entry, calls[i], at, i > 0 ? &result.calls_.back() : nullptr));
+    for (const auto& [name, tensor] : calls[i].inputs) {
+      SINTER_TRY(session.stream().copy_to_device(at, tensor.bytes));
+      at += aligned_bytes(tensor.bytes.size());
+    }
+    SINTER_LET(placed, session.place(calls[i].entry, calls[i].symbol_values, inputs, at));
+    at += arenas[i];
+    SINTER_TRY(session.prepare(placed));
+    result.calls_.push_back(std::move(placed));
+  }
+  SINTER_TRY(session.stream().synchronize("uploading inputs"));
+  return result;
+}
+
+size_t ResidentCalls::steps() const {
+  size_t count = 0;
+  for (const CudaCall& call : calls_) count += call.entry->steps.size();
+  return count;
+}
+
+Status ResidentCalls::enqueue_step(size_t index) const {
+  SINTER_TRY(session().model().cuda_device()->make_current());
+  for (const CudaCall& call : calls_) {
+    if (index < call.entry->steps.size())
+      return in_step(session().enqueue_step(call, index, stream()), *call.entry, index);
+    index -= call.entry->steps.size();
+  }
+  return fail(fmt::format("no step {}", index), {}, {}, ExitCode::internal_error);
+}
+
+Status ResidentCalls::enqueue() const {
+  for (const CudaCall& call : calls_) SINTER_TRY(session().enqueue(call, stream()));
+  return {};
+}
+
+}  // namespace sinter

@@ -1,0 +1,35 @@
+// From a path to a compiled plan: the part that all commands which compile have in common.
+#pragma once
+
+#include "driver/compile/compile.h"
+#include "frontends/load_model.h"
+
+namespace sinter {
+
+struct BuildRequest {
+  std::string path;  // the model
+  LoadOptions load;
+  CompileOptions compile;
+};
+
+/// The module as a pass left it, as text.
+struct PassDump {
+  std::string pass;
+  std::string text;
+};
+
+struct Built {
+  std::optional<ModelSpec> spec;
+  Compiled compiled;
+  std::vector<PassDump> dumps;  // "input", then every pass
+  /// The same frozen module with a kernel per op, what `before` means in reports.
+  std::shared_ptr<const Program> unfused;
+  std::vector<std::pair<std::string, double>> seconds;  // by stage, in order
+};
+
+Result<Built> build(const BuildRequest& request);
+
+/// "llama-2-7b: f16, 32 layers of 4096, vocabulary of 32000".
+std::string model_line(const Built& built);
+
+}  // namespace sinter

@@ -1,0 +1,102 @@
+#include "driver/compile/compile.h"
+
+#include "codegen/lower.h"
+#include "plan/checker.h"
+
+namespace sinter {
+namespace {
+
+std::string entry_names(const Module& module) {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : module.entries) names.push_back(entry.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Every name of a pair must be a value of some entry.
+Status check_names(const Module& module, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  for (const auto& [x, y] : pairs)
+    for (const std::string& name : {x, y})
+      if (llvm::none_of(module.entries, [&](const Entry& e) { return e.graph.find(name).valid(); }))
+        return fail(fmt::format("no value is called \"{}\"", printable(name)), module.name,
+                    "`sinter explain` lists the names", ExitCode::usage);
+  return {};
+}
+
+Status check_required(const Entry& entry, const Fusion& fusion, const FusionOptions& options) {
+  for (const auto& [x, y] : options.required) {
+    const ValueId a = entry.graph.find(x), b = entry.graph.find(y);
+    if (!a.valid() || !b.valid()) continue;  // a value of another entry
+    const Verdict verdict = fusion.why(a, b);
+    if (!verdict.accepted())
+      return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
+                              describe(verdict, entry.graph)),
+                  entry.name, "", ExitCode::check_failed);
+  }
+  return {};
+}
+
+/// Where nothing is fused no rounding is inside a kernel of several ops.
+Numerics numerics_of(const CompileOptions& options) {
+  return options.fusion.enabled ? options.fusion.numerics : Numerics::strict;
+}
+
+}  // namespace
+
+std::string describe(const Verdict& verdict, const Graph& graph) {
+  if (verdict.accepted()) return std::string(reason_text(verdict.reason));
+  std::string text = fmt::format("{} ({})", reason_text(verdict.reason), reason_id(verdict.reason));
+  if (!verdict.detail.empty()) text += ": " + verdict.detail;
+  std::vector<std::string_view> path;
+  for (ValueId id : verdict.path) path.push_back(graph[id].name);
+  if (!path.empty()) text += fmt::format(": {}", fmt::join(path, " → "));
+  return text;
+}
+
+Result<DType> parse_dtype_option(std::string_view text) {
+  if (text == "fp32" || text == "f32") return DType::f32;
+  if (text == "fp16" || text == "f16") return DType::f16;
+  if (text == "bf16") return DType::bf16;
+  return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype", "give fp32, fp16 or bf16", ExitCode::usage);
+}
+
+Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries, const PassObserver& observer) {
+  for (const std::string& name : entries)
+    if (!module.find_entry(name))
+      return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
+                  fmt::format("the module has {}", entry_names(module)), ExitCode::usage);
+  if (!entries.empty())
+    std::erase_if(module.entries, [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
+  run_passes(module, observer);
+  return module;
+}
+
+Result<std::shared_ptr<const Program>> plan_with_rings(const Compiled& compiled,
+                                                       const CompileOptions& options) {
+  SINTER_LET(device, find_device(options.target));
+  device.rings = options.rings;
+  std::vector<Grouping> groupings;
+  for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
+  SINTER_LET(program, lower(compiled.module, groupings, device, numerics_of(options)));
+  if (Status safe = check(program); !safe)
+    return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
+                "this is a bug of the compiler", ExitCode::internal_error);
+  return std::make_shared<const Program>(std::move(program));
+}
+
+Result<Compiled> compile(Module frozen, const CompileOptions& options) {
+  SINTER_LET(device, find_device(options.target));
+  SINTER_TRY(check_names(frozen, options.fusion.required));
+  SINTER_TRY(check_names(frozen, options.fusion.forbidden));
+  FusionOptions fusing = options.fusion;
+  fusing.numerics = numerics_of(options);
+  Compiled compiled{std::move(frozen), {}, {}};
+  for (const Entry& entry : compiled.module.entries) {
+    compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
+    SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
+  }
+  SINTER_LET(program, plan_with_rings(compiled, options));
+  compiled.program = std::move(program);
+  return compiled;
+}
+
+}  // namespace sinter

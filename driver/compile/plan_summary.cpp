@@ -1,0 +1,123 @@
+#include "driver/compile/plan_summary.h"
+
+#include <algorithm>
+#include <set>
+
+#include "driver/text_table.h"
+
+namespace sinter {
+namespace {
+
+struct UsualSize {
+  std::string_view symbol;
+  int64_t value;
+};
+// Symbols of the models that the frontends build.
+constexpr UsualSize kUsualSizes[] = {{"N", 512}, {"M", 1}, {"B", 1}, {"R", 1024}, {"K", 1024}};
+constexpr int64_t kOtherSize = 512;
+// A cache holds sequences of a model's length and no longer ones.
+constexpr std::string_view kLongestCall = "N";
+
+std::string arrow(std::string before, std::string after) {
+  return before == after ? after : fmt::format("{} → {}", before, after);
+}
+
+}  // namespace
+
+std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols) {
+  int64_t longest = INT64_MAX;
+  for (const Symbol& symbol : symbols)
+    if (symbol.name == kLongestCall) longest = symbol.high;
+  std::vector<int64_t> sizes;
+  for (const Symbol& symbol : symbols) {
+    int64_t value = kOtherSize;
+    for (const UsualSize& usual : kUsualSizes)
+      if (usual.symbol == symbol.name) value = usual.value;
+    value = std::min(value, longest);
+    if (symbol.at_most) value = std::min(value, sizes[symbol.at_most->index]);
+    value = std::clamp(value, symbol.low, symbol.high);
+    // The range's ends need not be multiples; some multiple lies between them.
+    value -= value % symbol.multiple;
+    if (value < symbol.low) value += symbol.multiple;
+    sizes.push_back(value);
+  }
+  return sizes;
+}
+
+std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
+                       llvm::ArrayRef<int64_t> sizes) {
+  std::vector<bool> used(symbols.size(), false);
+  for (const Buffer& buffer : entry.buffers)
+    if (buffer.place != Buffer::Place::state)
+      for (Dim dim : buffer.type.dims)
+        if (!dim.is_constant()) used[dim.symbol().index] = true;
+  std::string text;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (used[i]) text += fmt::format("{}{}={}", text.empty() ? "" : " ", symbols[i].name, sizes[i]);
+  return text;
+}
+
+double step_bytes(const Program& program, const EntryPlan& entry, const Step& step,
+                  llvm::ArrayRef<int64_t> sizes) {
+  const std::optional<int64_t> bytes = bytes_moved(program, entry, step).evaluate(sizes);
+  return bytes ? static_cast<double>(*bytes) : static_cast<double>(INT64_MAX);
+}
+
+PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
+                     llvm::ArrayRef<int64_t> sizes) {
+  PlanCosts costs;
+  std::set<uint32_t> kernels;
+  for (const Step& step : entry.steps) {
+    ++costs.launches;
+    if (const auto* kernel = std::get_if<KernelStep>(&step.run))
+      kernels.insert(kernel->kernel);
+    else
+      ++costs.gemms;
+    costs.bytes += step_bytes(program, entry, step, sizes);
+  }
+  costs.kernels = kernels.size();
+  return costs;
+}
+
+std::string summary_table(const Program& unfused, const Program& fused) {
+  TextTable table("llrrrr");
+  table.add({"entry", "at", "kernels", "launches", "of them GEMM", "bytes moved"});
+  const std::vector<int64_t> sizes = usual_sizes(fused.symbols);
+  for (const EntryPlan& entry : fused.entries) {
+    const PlanCosts after = plan_costs(fused, entry, sizes);
+    const PlanCosts before = plan_costs(unfused, *unfused.find_entry(entry.name), sizes);
+    table.add({printable(entry.name), show_sizes(entry, fused.symbols, sizes),
+               arrow(std::to_string(before.kernels), std::to_string(after.kernels)),
+               arrow(std::to_string(before.launches), std::to_string(after.launches)),
+               arrow(std::to_string(before.gemms), std::to_string(after.gemms)),
+               arrow(with_unit(before.bytes, "B"), with_unit(after.bytes, "B"))});
+  }
+  return table.str();
+}
+
+std::string kernel_table(const Program& program) {
+  std::vector<std::string> header = {"kernel"};
+  for (const EntryPlan& entry : program.entries) header.push_back(printable(entry.name));
+  header.push_back("first launch computes");
+  TextTable table("l" + std::string(program.entries.size(), 'r') + "l");
+  table.add(header);
+  for (uint32_t k = 0; k < program.kernels.size(); ++k) {
+    std::vector<std::string> row = {program.kernels[k].name};
+    std::string first;
+    for (const EntryPlan& entry : program.entries) {
+      size_t launches = 0;
+      for (const Step& step : entry.steps) {
+        const auto* run = std::get_if<KernelStep>(&step.run);
+        if (!run || run->kernel != k) continue;
+        if (first.empty()) first = printable(fmt::format("{}", fmt::join(step.values, " ")));
+        ++launches;
+      }
+      row.push_back(launches ? fmt::format("{}×", launches) : "–");
+    }
+    row.push_back(first);
+    table.add(row);
+  }
+  return table.str();
+}
+
+}  // namespace sinter

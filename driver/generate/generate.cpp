@@ -1,0 +1,49 @@
+#include "driver/generate/generate.h"
+
+#include <algorithm>
+
+#include "runtime/clock.h"
+
+namespace sinter {
+Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+                            const GenerateOptions& options) {
+  for (const auto& prompt : prompts) {
+    SINTER_TRY(check_tokens(model, prompt));
+    const int64_t length = text_tokens(prompt.size(), options.count);
+    if (!model.spec->streaming && length > model.spec->max_positions)
+      return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(), options.count,
+                              model.spec->max_positions),
+                  model.origin, "ask for fewer, or give --kv sink=4,window=W");
+  }
+  SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
+  Generation result;
+  result.tokens.resize(prompts.size());
+  for (const auto& prompt : prompts) result.prompt_tokens += static_cast<int64_t>(prompt.size());
+  if (options.count <= 0) return result;
+
+  const Clock::time_point begin = Clock::now();
+  SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling, model.spec->streaming));
+  const auto is_end = [&](int32_t token) {
+    return options.stop_at_eos && std::find(model.spec->eos.begin(), model.spec->eos.end(), token) != model.spec->eos.end();
+  };
+  std::vector<uint8_t> ended(prompts.size(), 0);
+  Clock::time_point first = begin;
+  while (result.steps < options.count) {
+    SINTER_LET(tokens, generator->next());
+    if (result.steps++ == 0) {
+      result.first_s = seconds_since(begin);
+      first = Clock::now();
+    }
+    for (size_t s = 0; s < tokens.size(); ++s) {
+      ended[s] |= is_end(tokens[s]) ? 1 : 0;
+      if (ended[s]) continue;
+      result.tokens[s].push_back(tokens[s]);
+      if (options.on_token) options.on_token(s, tokens[s]);
+    }
+    if (std::find(ended.begin(), ended.end(), 0) == ended.end()) break;
+  }
+  if (result.steps > 1) result.per_token_s = seconds_since(first) / static_cast<double>(result.steps - 1);
+  return result;
+}
+
+}  // namespace sinter

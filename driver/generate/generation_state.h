@@ -1,0 +1,36 @@
+// What goes from one step of generation to the next: the inputs of the entries `decode` and `sample`
+// by name. Output `next.X` of `sample` is input X of the next step; the other inputs stay.
+#pragma once
+
+#include <map>
+
+#include "driver/generate/generator.h"
+
+namespace sinter {
+
+/// A model that has run its prompts, before the first token is chosen.
+struct Started {
+  std::unique_ptr<Session> session;
+  std::vector<int64_t> symbol_values;  // of decode and sample
+  HostTensor logits;                   // of the last token of each sequence
+  std::map<std::string, HostTensor, std::less<>> inputs;  // tokens excepted
+};
+
+/// Symbol values leave room for `most` tokens after each prompt.
+Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+                                 int64_t most, const Sampling& sampling,
+                                 const std::optional<StreamingCache>& streaming);
+
+/// Chooses tokens: runs `sample` on `logits` and the inputs, and moves the inputs one step on.
+/// Returns the tokens, which are an input too now.
+Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state);
+
+/// Runs `decode` on the inputs.
+Status decode_step(const Model& model, Started& state);
+/// One step with a given token instead of a chosen one (one sequence).
+Status force_token(const Model& model, Started& state, int32_t token);
+
+/// "X" of output "next.X"; empty for other outputs.
+std::string_view carried_input(std::string_view output);
+
+}  // namespace sinter

@@ -1,0 +1,80 @@
+#include <nlohmann/json.hpp>
+
+#include "driver/inspect/inspect.h"
+#include "driver/text_table.h"
+
+namespace sinter {
+namespace {
+
+const char* bound(const NodeClass& c, double ridge) {
+  return c.intensity() > ridge ? "compute" : "memory";
+}
+
+}  // namespace
+
+std::string inspection_text(const Inspection& inspection) {
+  TextTable facts("ll");
+  for (const auto& [what, value] : inspection.facts) facts.add({what, value});
+  facts.add({"parameters", with_unit(static_cast<double>(inspection.parameters), "")});
+  std::string weights;
+  for (const auto& [dtype, bytes] : inspection.weight_bytes)
+    weights += fmt::format("{}{} {}", weights.empty() ? "" : ", ", with_unit(bytes, "B"),
+                           to_string(dtype));
+  facts.add({"weights", weights.empty() ? "none" : weights});
+  if (inspection.cache_bytes_per_token > 0)  // an encoder has none
+    facts.add({"cache per token", with_unit(inspection.cache_bytes_per_token, "B")});
+  std::string text = printable(inspection.name) + "\n\n" + facts.str(2);
+  for (const EntryCosts& entry : inspection.entries) {
+    text += fmt::format("\n{}, {}\n", printable(entry.name),
+                        entry.sizes.empty() ? "all sizes fixed" : entry.sizes);
+    TextTable table("lrrrrl");
+    table.add({"class", "ops", "FLOP", "bytes", "FLOP/byte", "bound by"});
+    const auto add = [&](const NodeClass& c) {
+      table.add({printable(c.name), std::to_string(c.count), with_unit(c.flops, ""),
+                 with_unit(c.bytes, "B"), fmt::format("{:.3g}", c.intensity()),
+                 bound(c, inspection.ridge())});
+    };
+    for (const NodeClass& c : entry.classes) add(c);
+    add(entry.total);
+    text += table.str(2);
+  }
+  return text + fmt::format(
+                    "\n{}: {}/s, {}/s; above {:.0f} FLOP/byte arithmetic is the limit\n",
+                    inspection.device.name, with_unit(inspection.device.tensor_flops_per_s, "FLOP"),
+                    with_unit(inspection.device.memory_bytes_per_s, "B"), inspection.ridge());
+}
+
+std::string inspection_json(const Inspection& inspection) {
+  using Json = nlohmann::ordered_json;
+  Json facts = Json::object(), weights = Json::object(), entries = Json::array();
+  for (const auto& [what, value] : inspection.facts) facts[what] = value;
+  for (const auto& [dtype, bytes] : inspection.weight_bytes)
+    weights[std::string(to_string(dtype))] = bytes;
+  for (const EntryCosts& entry : inspection.entries) {
+    const auto row = [&](const NodeClass& c) {
+      return Json{{"class", c.name},
+                  {"ops", c.count},
+                  {"flops", c.flops},
+                  {"bytes", c.bytes},
+                  {"flops_per_byte", c.intensity()},
+                  {"bound", bound(c, inspection.ridge())}};
+    };
+    Json classes = Json::array();
+    for (const NodeClass& c : entry.classes) classes.push_back(row(c));
+    entries.push_back({{"name", entry.name},
+                       {"sizes", entry.sizes},
+                       {"classes", classes},
+                       {"total", row(entry.total)}});
+  }
+  const Json json = {{"name", inspection.name},
+                     {"facts", facts},
+                     {"parameters", inspection.parameters},
+                     {"weight_bytes", weights},
+                     {"cache_bytes_per_token", inspection.cache_bytes_per_token},
+                     {"device", inspection.device.name},
+                     {"ridge_flops_per_byte", inspection.ridge()},
+                     {"entries", entries}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace sinter

@@ -1,0 +1,16 @@
+// A profile for people, for programs, and for a viewer of timelines.
+#pragma once
+
+#include "driver/profile/profile.h"
+
+namespace sinter {
+
+/// The token's time and its parts, what crosses the bus, and the table of kernels.
+std::string profile_text(const Profile& profile);
+/// The same with all numbers, launch configurations and the device's function names.
+std::string profile_json(const Profile& profile);
+/// Both runs in the trace event format that Perfetto (ui.perfetto.dev) and chrome://tracing open: a
+/// process for each run, a track for each stream, an event for each kernel and copy.
+std::string profile_trace(const Profile& profile);
+
+}  // namespace sinter

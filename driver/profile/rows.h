@@ -1,0 +1,60 @@
+// A table of kernels from profiled tokens: how often each runs, how long, and what holds it back.
+#pragma once
+
+#include "driver/profile/costs.h"
+#include "driver/profile/records.h"
+#include "runtime/cuda_ceiling.h"
+
+namespace sinter {
+
+/// A step of a token: of all its entries' steps, in the order of launch.
+struct ProfiledStep {
+  std::string entry;
+  std::string title;                // of step_title()
+  std::vector<std::string> values;  // IR values that it computes
+  StepCost cost;
+};
+
+/// Measured in the same run.
+struct ProfileCeilings {
+  Ceiling read, copy;  // bytes a second
+  Ceiling gemm;        // operations a second, in the model's element type
+};
+
+/// What holds a kernel back. Its bytes at the ceiling of memory and its operations at that of matrix
+/// products give the least times it could take. The longer one is what bounds it where that is at
+/// least half of the measured time; otherwise neither does: it waits, for its launch, for one access
+/// after the other, or for the few threads that it has.
+enum class Bound : uint8_t { memory, compute, latency };
+std::string_view to_string(Bound bound);
+inline constexpr double kBoundShare = 0.5;
+
+/// Steps of one kind: the same kernel, or products of the same size.
+struct ProfileRow {
+  std::string title;
+  std::vector<std::string> functions;  // of the device, by first launch: more than one for a library's
+  std::vector<std::string> values;     // see shortened()
+  size_t steps = 0;                    // per token
+  double launches = 0;                 // of functions, per token
+  double seconds = 0;                  // per token: the median over the tokens of added_seconds()
+  double share = 0;                    // of the seconds of all rows
+  StepCost cost;                       // per token
+  double of_ceiling = 0;               // bytes a second, as a share of the ceiling
+  // The copy's ceiling where at least a third of the bytes is written, else the read's.
+  bool against_copy = false;
+  Bound bound = Bound::latency;
+  KernelRecord first;                  // launch configuration of the first launch
+
+  double bytes_per_s() const { return seconds > 0 ? cost.bytes() / seconds : 0; }
+  double flops_per_s() const { return seconds > 0 ? cost.flops / seconds : 0; }
+};
+
+/// Longest first. Kernels without a step have a row of their own, "(outside the plan)". Steps that
+/// launched nothing have none.
+std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps, const std::vector<ProfiledToken>& tokens,
+                                     const ProfileCeilings& ceilings);
+
+/// Values with layers' numbers as stars, each once: l0.res1, l1.res1 → l*.res1.
+std::vector<std::string> shortened(const std::vector<std::string>& values);
+
+}  // namespace sinter

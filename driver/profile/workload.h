@@ -1,0 +1,39 @@
+// What `profile` runs: the calls of a token of decoding, of a prefill, or of a module's entry.
+#pragma once
+
+#include <functional>
+
+#include "driver/profile/profile.h"
+#include "driver/profile/costs.h"
+#include "driver/bench/resident_calls.h"
+
+namespace sinter {
+
+/// Runs so many more tokens and waits for them.
+using RecordedRun = std::function<Status(int64_t count)>;
+
+struct Workload {
+  std::string phase;
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  VisibleRows visible;               // by the calls of resident()
+  bool grows = false;                // a token sees one row more than the one before it
+  /// The calls of the first token.
+  std::function<Result<ResidentCalls>()> resident;
+  /// The same through recorded graphs, for at most so many tokens. Nothing runs until it is asked
+  /// for; steps ahead of that may have been launched.
+  std::function<Result<RecordedRun>(int64_t most)> record;
+};
+
+/// An encoder's entry is profiled as a module's is.
+bool is_language_model(const LoadedModel& model);
+
+/// What to profile, as ProfileOptions::phase says. An error where the model has no such phase.
+Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
+
+/// The prompts that stand in the cache when a language model decodes; `most` tokens follow each.
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model, const ProfileOptions& options, int64_t most);
+
+/// `most`: tokens that record() will be asked for. `ready` must outlive the workload.
+Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most);
+
+}  // namespace sinter

@@ -1,0 +1,14 @@
+// What a run gave, for people and programs.
+#pragma once
+
+#include "driver/run/run.h"
+
+namespace sinter {
+
+/// Every value with its shape and range, the likeliest next tokens of a language model, and the
+/// tokens it went on with.
+std::string run_text(const TokenRun& run);
+/// One object: values: [{name, dtype, dims, min, max, mean}], next: [{token, logit}], tokens.
+std::string run_json(const TokenRun& run);
+
+}  // namespace sinter

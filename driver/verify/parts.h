@@ -1,0 +1,77 @@
+// The parts of `verify`: both plans of a model, comparison of their runs, the reference file.
+#pragma once
+
+#include "driver/backend.h"
+#include "driver/compile/compile.h"
+#include "driver/generate/decoder.h"
+#include "driver/verify/verify.h"
+#include "frontends/files/safetensors.h"
+#include "runtime/executor.h"
+
+namespace sinter {
+
+/// The fused and the unfused plan of one frozen module, with weights.
+struct Plans {
+  Module module;  // frozen
+  std::shared_ptr<const Model> fused, unfused;
+
+  /// Values that both plans store in buffers of an entry, in its order.
+  std::vector<std::string> common_values(std::string_view entry) const;
+};
+/// `numerics`: of the fused plan; the unfused one's are strict.
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Numerics numerics,
+                         Backend& backend);
+
+/// Adds one call's comparison to the report; the first difference is named in the entry's order.
+Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report);
+Status compare_states(const Session& fused, const Session& unfused, const Program& program,
+                      DTypeReport& report);
+
+/// Runs an entry's call in float64 without roundings and measures both plans' first output against
+/// it.
+Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
+                       const HostTensor& fused, const HostTensor& unfused, DTypeReport& report);
+
+/// Seeded ids of the vocabulary; two sequences of them.
+std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed);
+std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed);
+/// Values for a module's symbols.
+std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols);
+/// Evaluating kernels on the host, and all in float64, is for models of the size of tests.
+bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens);
+
+/// Fills report.bounds. Errors: a model that is too large for float64 on the host.
+Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+                   DTypeReport& report);
+
+/// Reference tensors of a model: input_ids [S, T], logits [S, T, V] or last_hidden_state [S, T, D],
+/// hidden_0 .. hidden_L (hidden_state_name), greedy [1, n], nll_mean [1]; all but the first are
+/// optional.
+class ReferenceFile {
+ public:
+  static Result<ReferenceFile> open(const std::string& path);
+
+  std::vector<std::vector<int32_t>> sequences() const { return sequences_; }
+  int64_t longest() const { return static_cast<int64_t>(sequences_[0].size()); }  // all are equal
+  /// Compares the tensors with a float32 prefill of all sequences that kept the hidden values;
+  /// nothing for other types.
+  Status check(const ModelSpec& spec, const RunResult& run, DTypeReport& report) const;
+  std::optional<bool> tokens_match(llvm::ArrayRef<int32_t> tokens) const;
+
+ private:
+  explicit ReferenceFile(SafetensorsFile file) : file_(std::move(file)) {}
+  Status check_values(const HostTensor& value, const std::string& tensor, const std::string& name, DTypeReport& report) const;
+  Status check_loss(const HostTensor& logits, DTypeReport& report) const;
+
+  SafetensorsFile file_;
+  std::vector<std::vector<int32_t>> sequences_;
+  std::vector<int32_t> greedy_;
+};
+
+/// One call of an encoder with all sequences, fused beside unfused. `small`: float64 on the host is
+/// worth waiting for.
+Status verify_encoder(const Plans& plans, const ModelSpec& spec,
+                      llvm::ArrayRef<std::vector<int32_t>> tokens, const ReferenceFile* reference,
+                      bool small, bool on_gpu, DTypeReport& report);
+
+}  // namespace sinter

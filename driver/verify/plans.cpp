@@ -1,0 +1,83 @@
+#include "driver/generate/decoder.h"
+#include "driver/verify/precise_model.h"
+#include "driver/run/run.h"
+#include "driver/verify/parts.h"
+
+namespace sinter {
+namespace {
+
+std::vector<std::string> stored_values(const EntryPlan& entry) {
+  std::vector<std::string> names;
+  for (const Buffer& buffer : entry.buffers)
+    if (buffer.place == Buffer::Place::arena) names.push_back(buffer.value);
+  return names;
+}
+
+Status compare_values(std::string_view entry, std::string_view name, const HostTensor& fused,
+                      const HostTensor& unfused, DTypeReport& report) {
+  SINTER_LET(difference, compare_bits(fused, unfused));
+  ++report.values;
+  report.elements += fused.volume();
+  if (difference && report.difference.empty())
+    report.difference = fmt::format("{} %{}: {}", entry, name, to_string(*difference));
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> Plans::common_values(std::string_view entry) const {
+  const std::vector<std::string> in_fused = stored_values(*fused->program().find_entry(entry));
+  const std::vector<std::string> in_unfused = stored_values(*unfused->program().find_entry(entry));
+  std::vector<std::string> common;
+  for (const Op& op : module.find_entry(entry)->graph.ops())
+    if (llvm::is_contained(in_fused, op.name) && llvm::is_contained(in_unfused, op.name)) common.push_back(op.name);
+  return common;
+}
+
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Numerics numerics,
+                         Backend& backend) {
+  SINTER_TRY(require_weights(model));
+  SINTER_LET(module, freeze(model.module, {}));
+  CompileOptions options;
+  options.target = target;
+  options = options_for(std::move(options), backend);
+  options.fusion.numerics = numerics;
+  SINTER_LET(fused, compile(module, options));
+  options.fusion.enabled = false;
+  SINTER_LET(unfused, compile(module, options));
+  SINTER_LET(models, backend.load({fused.program, unfused.program}, model.tensors.get()));
+  return Plans{std::move(module), models[0], models[1]};
+}
+
+Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report) {
+  ++report.calls;
+  for (size_t i = 0; i < fused.kept.size(); ++i)
+    SINTER_TRY(compare_values(entry, fused.kept[i].first, fused.kept[i].second, unfused.kept[i].second, report));
+  for (size_t i = 0; i < fused.outputs.size(); ++i)
+    SINTER_TRY(compare_values(entry, fmt::format("output {}", i), fused.outputs[i], unfused.outputs[i], report));
+  return {};
+}
+
+Status compare_states(const Session& fused, const Session& unfused, const Program& program,
+                      DTypeReport& report) {
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    SINTER_LET(a, fused.state(i));
+    SINTER_LET(b, unfused.state(i));
+    SINTER_TRY(compare_values("state", program.states[i].name, a, b, report));
+  }
+  return {};
+}
+
+Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
+                       const HostTensor& fused, const HostTensor& unfused, DTypeReport& report) {
+  SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
+  SINTER_LET(exact, precise.run(entry, call.symbol_values, call.inputs));
+  const std::vector<double> reference = to_doubles(exact[0]);
+  SINTER_LET(fused_error, accuracy(fused, reference));
+  SINTER_LET(unfused_error, accuracy(unfused, reference));
+  report.fused_error = fused_error;
+  report.unfused_error = unfused_error;
+  return {};
+}
+
+}  // namespace sinter

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cmath>
+
+#include "driver/verify/parts.h"
+#include "frontends/model/build_model.h"
+
+namespace sinter {
+namespace {
+
+/// Largest difference that is allowed, as a share of the reference's largest magnitude: float32
+/// sums of a few thousand terms in another order.
+constexpr double kAllowedShare = 1e-4;
+
+Result<std::vector<double>> floats(const SafetensorsFile& file, const std::string& name) {
+  SINTER_LET(tensor, file.read_tensor(name));
+  if (tensor.dtype != FileDType::F32)
+    return fail(fmt::format("tensor {} is {}, expected F32", printable(name), to_string(tensor.dtype)), file.path());
+  std::vector<double> values(tensor.bytes.size() / sizeof(float));
+  const auto* data = reinterpret_cast<const float*>(tensor.bytes.data());
+  for (size_t i = 0; i < values.size(); ++i) values[i] = data[i];
+  return values;
+}
+
+}  // namespace
+
+Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
+  SINTER_LET(file, SafetensorsFile::open(path));
+  ReferenceFile reference(std::move(file));
+  SINTER_LET(ids, reference.file_.read_tensor("input_ids"));
+  if (ids.dims.size() != 2 || ids.dims[0] < 1 || ids.dims[1] < 1)
+    return fail(fmt::format("input_ids has {} axes, expected [sequences, tokens], neither 0", ids.dims.size()), path);
+  auto tokens = to_i32(ids);
+  if (!tokens) return fail("input_ids: " + tokens.error().what, path);
+  for (int64_t s = 0; s < ids.dims[0]; ++s)
+    reference.sequences_.emplace_back(tokens->begin() + s * ids.dims[1], tokens->begin() + (s + 1) * ids.dims[1]);
+  if (reference.file_.entry("greedy")) {
+    SINTER_LET(greedy, reference.file_.read_tensor("greedy"));
+    auto expected = to_i32(greedy);
+    if (!expected) return fail("greedy: " + expected.error().what, path);
+    reference.greedy_ = std::move(*expected);
+  }
+  return reference;
+}
+
+Status ReferenceFile::check_values(const HostTensor& value, const std::string& tensor, const std::string& name, DTypeReport& report) const {
+  if (!file_.entry(tensor)) return {};
+  SINTER_LET(expected, floats(file_, tensor));
+  if (static_cast<int64_t>(expected.size()) != value.volume())
+    return fail(fmt::format("tensor {} has {} elements, %{} has {}", tensor, expected.size(), name, value.volume()), file_.path());
+  HostTensor rounded{DType::f32, value.dims, std::vector<std::byte>(expected.size() * sizeof(float))};
+  double largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    rounded.data<float>()[i] = static_cast<float>(expected[i]);
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  SINTER_LET(apart, distance(value, rounded));
+  ValueCheck check{fmt::format("{} (%{})", tensor, name), apart.max_abs, apart.max_ulp, kAllowedShare * largest, false};
+  check.passed = check.max_abs <= check.allowed;
+  report.reference.push_back(std::move(check));
+  return {};
+}
+
+Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) const {
+  if (!file_.entry("nll_mean")) return {};
+  SINTER_LET(expected, floats(file_, "nll_mean"));
+  if (expected.size() != 1)
+    return fail(fmt::format("tensor nll_mean has {} elements, expected 1", expected.size()), file_.path());
+  const std::vector<double> values = to_doubles(logits);
+  const auto width = static_cast<size_t>(logits.dims.back());
+  double sum = 0;
+  size_t row = 0, count = 0;
+  for (const auto& sequence : sequences_)
+    for (size_t t = 0; t < sequence.size(); ++t, ++row) {
+      if (t + 1 == sequence.size()) continue;
+      const double* logit = values.data() + row * width;
+      const double largest = *std::max_element(logit, logit + width);
+      double total = 0;
+      for (size_t i = 0; i < width; ++i) total += std::exp(logit[i] - largest);
+      sum += std::log(total) + largest - logit[sequence[t + 1]];
+      ++count;
+    }
+  const double mean = sum / static_cast<double>(count);
+  ValueCheck check{"nll_mean", std::abs(mean - expected[0]), 0, kAllowedShare * std::abs(expected[0]), false};
+  check.passed = check.max_abs <= check.allowed;
+  report.reference.push_back(std::move(check));
+  return {};
+}
+
+Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run,
+                            DTypeReport& report) const {
+  if (report.dtype != DType::f32) return {};
+  int64_t layers = 0;
+  while (file_.entry(fmt::format("hidden_{}", layers + 1))) ++layers;
+  const auto kept = [&](const std::string& name) -> const HostTensor* {
+    for (const auto& [value, tensor] : run.kept)
+      if (value == name) return &tensor;
+    return nullptr;
+  };
+  for (int64_t i = 0; i <= layers; ++i) {
+    const std::string tensor = fmt::format("hidden_{}", i), name = hidden_state_name(spec, i);
+    const HostTensor* value = name == "last_hidden_state" ? &run.outputs[0] : kept(name);
+    if (!value)
+      return fail(fmt::format("no stored value answers to {} (looked for %{})", tensor, name),
+                  file_.path());
+    SINTER_TRY(check_values(*value, tensor, name, report));
+  }
+  const std::string result = spec.encoder ? "last_hidden_state" : "logits";
+  SINTER_TRY(check_values(run.outputs[0], result, result, report));
+  return spec.encoder ? Status() : check_loss(run.outputs[0], report);
+}
+
+std::optional<bool> ReferenceFile::tokens_match(llvm::ArrayRef<int32_t> tokens) const {
+  if (greedy_.empty()) return std::nullopt;
+  return tokens.size() >= greedy_.size() && std::equal(greedy_.begin(), greedy_.end(), tokens.begin());
+}
+
+}  // namespace sinter

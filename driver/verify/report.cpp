@@ -1,0 +1,115 @@
+#include "driver/verify/report.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "driver/text_table.h"
+
+namespace sinter {
+namespace {
+
+/// Errors of the fused plan, and how many times those of the unfused plan they are.
+std::string bounds_table(const DTypeReport& report) {
+  TextTable values("lrrrrl");
+  values.add({"error", "RMS", fmt::format("of unfused ≤ {}", kMostRmsRatio), "mean max",
+              fmt::format("of unfused ≤ {} + 1 ulp", kMostMaxRatio), ""});
+  const auto ratio = [](double a, double b) { return b == 0 ? a == 0 ? 1 : INFINITY : a / b; };
+  for (const ErrorBound& bound : report.bounds)
+    values.add({"  " + bound.value, fmt::format("{:.2e}", bound.fused.rms()),
+                fmt::format("{:.3f}", ratio(bound.fused.rms(), bound.unfused.rms())),
+                fmt::format("{:.2e}", bound.fused.mean_max()),
+                fmt::format("{:.3f}", ratio(bound.fused.mean_max(), bound.unfused.mean_max())),
+                bound.holds() ? "" : "TOO FAR"});
+  return values.str(2);
+}
+
+std::string dtype_text(const DTypeReport& report) {
+  TextTable facts("ll");
+  if (!report.bounds.empty())
+    facts.add({"against float64", fmt::format("fused and unfused: {} values, {} elements, {} calls",
+                                              report.values, report.elements, report.calls)});
+  else
+    facts.add({"fused = unfused", report.difference.empty()
+                                      ? fmt::format("bit for bit: {} values, {} elements, {} calls",
+                                                    report.values, report.elements, report.calls)
+                                      : "NO: " + report.difference});
+  facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
+  if (report.host_checked_calls > 0)
+    facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls", report.host_checked_calls)});
+  if (report.fused_error)
+    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error->rms, report.fused_error->max)});
+  if (report.logits_hash != 0)
+    facts.add({"logits' hash", fmt::format("{:016x} over {} steps", report.logits_hash, report.tokens.size())});
+  if (report.recorded_match)
+    facts.add({"recorded graph", *report.recorded_match ? "gives the same tokens" : "gives OTHER tokens"});
+  if (!report.tokens.empty()) {
+    std::string_view suffix = !report.tokens_match  ? ""
+                              : *report.tokens_match ? "  = reference"
+                                                     : "  NOT the reference's";
+    facts.add({"greedy tokens", fmt::format("{}{}", fmt::join(report.tokens, " "), suffix)});
+  }
+  std::string text = fmt::format("{}\n{}", report.dtype ? to_string(*report.dtype) : "its own element types", facts.str(2));
+  if (!report.bounds.empty()) text += bounds_table(report);
+  if (report.reference.empty()) return text;
+  TextTable values("lrrrl");
+  values.add({"against the reference", "max abs", "max ulp", "allowed", ""});
+  for (const ValueCheck& check : report.reference)
+    values.add({"  " + check.name, fmt::format("{:.2e}", check.max_abs), fmt::format("{:.0f}", check.max_ulp),
+                fmt::format("{:.2e}", check.allowed), check.passed ? "" : "TOO FAR"});
+  return text + values.str(2);
+}
+
+}  // namespace
+
+std::string verify_text(const VerifyReport& report) {
+  std::string text;
+  for (const DTypeReport& one : report.dtypes) text += dtype_text(one) + "\n";
+  return text + (report.passed() ? "verified: every promise holds\n" : "BROKEN: a promise does not hold, see above\n");
+}
+
+std::string verify_json(const VerifyReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json dtypes = Json::array();
+  for (const DTypeReport& one : report.dtypes) {
+    Json reference = Json::array();
+    for (const ValueCheck& check : one.reference)
+      reference.push_back({{"name", check.name},
+                           {"max_abs", check.max_abs},
+                           {"max_ulp", check.max_ulp},
+                           {"allowed", check.allowed},
+                           {"passed", check.passed}});
+    Json object = {{"dtype", one.dtype ? Json(to_string(*one.dtype)) : Json()},
+                   {"bitwise", one.difference.empty()},
+                   {"difference", one.difference},
+                   {"calls", one.calls},
+                   {"values", one.values},
+                   {"elements", one.elements},
+                   {"launches", {{"unfused", one.unfused_launches}, {"fused", one.fused_launches}}},
+                   {"host_checked_calls", one.host_checked_calls},
+                   {"logits_hash", fmt::format("{:016x}", one.logits_hash)},
+                   {"reference", std::move(reference)},
+                   {"tokens", one.tokens}};
+    if (!one.bounds.empty()) {
+      Json bounds = Json::array();
+      for (const ErrorBound& bound : one.bounds)
+        bounds.push_back(
+            {{"value", bound.value},
+             {"rms", {{"unfused", bound.unfused.rms()}, {"fused", bound.fused.rms()}}},
+             {"mean_max",
+              {{"unfused", bound.unfused.mean_max()}, {"fused", bound.fused.mean_max()}}},
+             {"max", {{"unfused", bound.unfused.max}, {"fused", bound.fused.max}}},
+             {"ulp", bound.ulp},
+             {"holds", bound.holds()}});
+      object["bounds"] = std::move(bounds);
+      object.erase("bitwise");
+      object.erase("difference");
+    }
+    if (one.fused_error) object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
+    if (one.recorded_match) object["recorded_match"] = *one.recorded_match;
+    if (one.tokens_match) object["tokens_match"] = *one.tokens_match;
+    dtypes.push_back(std::move(object));
+  }
+  return Json{{"passed", report.passed()}, {"dtypes", std::move(dtypes)}}.dump(2) + "\n";
+}
+
+}  // namespace sinter

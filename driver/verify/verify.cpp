@@ -1,0 +1,205 @@
+#include "driver/verify/verify.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "driver/compile/compile.h"
+#include "driver/generate/decoder.h"
+#include "driver/generate/generator.h"
+#include "driver/verify/parts.h"
+#include "ir/sym_expr.h"
+#include "runtime/random_inputs.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kRandomTokens = 16;   // of each of two sequences, where there is no reference
+constexpr int64_t kModuleSizes = 19;    // of a module's symbols, as far as their ranges allow
+// Multiplications of the prefill in float64, on the host, that are still worth waiting for.
+constexpr double kMostPreciseProducts = 2e10;
+
+double weight_elements(const Model& model) {
+  double elements = 0;
+  for (const Weight& weight : model.program().weights)
+    elements += static_cast<double>(volume(weight.type.dims).constant());
+  return elements;
+}
+
+}  // namespace
+
+std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed) {
+  const auto ids = random_tensor(DType::i32, {count}, seed, {1, 0, vocabulary - 1});
+  SINTER_CHECK(ids.has_value(), "random tokens");
+  return {ids->data<int32_t>(), ids->data<int32_t>() + count};
+}
+
+std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed) {
+  return {random_ids(vocabulary, kRandomTokens, seed), random_ids(vocabulary, kRandomTokens - 3, seed + 1)};
+}
+
+bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
+  double count = 0;
+  for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
+  return weight_elements(*plans.fused) * count < kMostPreciseProducts;
+}
+
+std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols) {
+  return symbol_values_near(symbols, kModuleSizes);
+}
+
+namespace {
+
+/// Of the fused and the unfused plan.
+Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences, int64_t capacity) {
+  std::vector<Decoder> decoders;
+  for (const auto& plan : {plans.fused, plans.unfused}) {
+    SINTER_LET(decoder, Decoder::create(plan, sequences, capacity));
+    decoders.push_back(std::move(decoder));
+  }
+  return decoders;
+}
+
+/// Prefill of all sequences, then greedy decoding of the first, fused beside unfused.
+Status verify_decoder(const Plans& plans, const LoadedModel& model, const ReferenceFile* reference,
+                      llvm::ArrayRef<std::vector<int32_t>> tokens, const VerifyOptions& options,
+                      DTypeReport& report) {
+  int64_t longest = 0;
+  for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
+  // The first step is the prefill's, and the token that the last one gives is not fed.
+  const int64_t steps = std::min(options.steps, model.spec->max_positions - longest + 1);
+  const bool small = is_small(plans, tokens);
+  CallOptions run{.poison_freed = true, .keep = plans.common_values("prefill"), .check_kernels = small && options.backend->on_gpu()};
+
+  SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest));
+  SINTER_LET(fused, decoders[0].prefill(tokens, run));
+  SINTER_LET(unfused, decoders[1].prefill(tokens, run));
+  SINTER_TRY(compare_runs("prefill", fused, unfused, report));
+  SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
+  if (reference) SINTER_TRY(reference->check(*model.spec, fused, report));
+  if (small) {
+    const DecoderCall call =
+        pack_sequences("prefill", plans.module.symbols, tokens,
+                       std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
+    SINTER_TRY(
+        measure_float64(plans, "prefill", call, fused.outputs[0], unfused.outputs[0], report));
+  }
+
+  // Continuation of the first sequence alone, both plans fed with the same tokens: the fused plan's
+  // likeliest, or seeded ones.
+  run.keep.clear();
+  decoders.clear();
+  SINTER_LET(alone, new_decoders(plans, 1, text_tokens(tokens[0].size(), steps)));
+  const std::vector<int32_t> forced = random_ids(model.spec->vocabulary, steps, options.seed + 7);
+  XXH3_state_t* hash = XXH3_createState();
+  XXH3_64bits_reset(hash);
+  Status done = {};
+  for (int64_t step = 0; step < steps && done; ++step) done = [&]() -> Status {
+    std::vector<RunResult> results;
+    for (Decoder& decoder : alone) {
+      const int32_t last = step == 0 ? 0 : options.forced ? forced[static_cast<size_t>(step - 1)] : report.tokens.back();
+      auto result = step == 0 ? decoder.prefill({tokens[0]}, run) : decoder.decode({last}, run);
+      if (!result) return tl::make_unexpected(std::move(result.error()));
+      results.push_back(std::move(*result));
+    }
+    SINTER_TRY(compare_runs(step == 0 ? "prefill" : "decode", results[0], results[1], report));
+    const HostTensor& logits = results[0].outputs[0];
+    XXH3_64bits_update(hash, logits.bytes.data(), logits.bytes.size());
+    report.tokens.push_back(greedy_token(logits, logits.dims[0] - 1));
+    return {};
+  }();
+  report.logits_hash = XXH3_64bits_digest(hash);
+  XXH3_freeState(hash);
+  SINTER_TRY(done);
+  if (run.check_kernels) report.host_checked_calls = report.calls * 2;
+  // In narrow types another token may win by a rounding: only float32 must follow the reference.
+  if (reference && report.dtype == DType::f32) report.tokens_match = reference->tokens_match(report.tokens);
+  if (!options.forced && options.backend->on_gpu()) {
+    SINTER_LET(generator, Generator::create(plans.fused, {tokens[0]}, steps, {}));
+    std::vector<int32_t> recorded;
+    for (int64_t step = 0; step < steps; ++step) {
+      SINTER_LET(next, generator->next());
+      recorded.push_back(next[0]);
+    }
+    report.recorded_match = recorded == report.tokens;
+  }
+  return {};
+}
+
+/// Every entry of a module once, on random inputs.
+Status verify_entries(const Plans& plans, const Module& original, const VerifyOptions& options,
+                      DTypeReport& report) {
+  const llvm::ArrayRef<Symbol> symbols = plans.module.symbols;
+  const std::vector<int64_t> values = module_sizes(symbols);
+  for (const Entry& entry : plans.module.entries) {
+    const Graph& graph = original.find_entry(entry.name)->graph;
+    SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
+    std::vector<const HostTensor*> pointers = addresses_of(inputs);
+    const CallOptions run{.poison_freed = true, .keep = plans.common_values(entry.name), .check_kernels = options.backend->on_gpu()};
+    SINTER_LET(a, plans.fused->new_session(values));
+    SINTER_LET(b, plans.unfused->new_session(values));
+    SINTER_LET(fused, a->run(entry.name, values, pointers, run));
+    SINTER_LET(unfused, b->run(entry.name, values, pointers, run));
+    SINTER_TRY(compare_runs(entry.name, fused, unfused, report));
+    SINTER_TRY(compare_states(*a, *b, plans.fused->program(), report));
+    if (run.check_kernels) report.host_checked_calls += 2;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool VerifyReport::passed() const {
+  return llvm::all_of(dtypes, [](const DTypeReport& report) {
+    return report.difference.empty() && report.tokens_match.value_or(true) &&
+           report.recorded_match.value_or(true) &&
+           llvm::all_of(report.bounds, [](const ErrorBound& bound) { return bound.holds(); }) &&
+           llvm::all_of(report.reference, [](const ValueCheck& check) { return check.passed; });
+  });
+}
+
+Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
+  VerifyReport report;
+  std::optional<ReferenceFile> reference;
+  if (!options.reference.empty() && options.numerics == Numerics::fast)
+    return fail("fast numerics are compared with float64, not with a reference", options.reference,
+                "drop --reference, or check strict numerics", ExitCode::usage);
+  if (!options.reference.empty()) {
+    SINTER_LET(file, ReferenceFile::open(options.reference));
+    reference.emplace(std::move(file));
+  }
+  // Of a module: its own types, or the one that it will refuse.
+  std::vector<std::optional<DType>> dtypes(options.dtypes.begin(), options.dtypes.end());
+  if (dtypes.empty() && is_module_path(path)) dtypes = {std::nullopt};
+  if (dtypes.empty()) dtypes = {DType::f32, DType::f16, DType::bf16};
+  for (const std::optional<DType> dtype : dtypes) {
+    LoadOptions load;
+    load.dtype = dtype;
+    load.random_weights = options.random_weights;
+    if (reference) load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
+    SINTER_LET(model, load_model(path, load));
+    SINTER_LET(plans, make_plans(model, options.target, options.numerics, *options.backend));
+    DTypeReport& one = report.dtypes.emplace_back();
+    one.dtype = dtype;
+    for (const EntryPlan& entry : plans.fused->program().entries) one.fused_launches += entry.steps.size();
+    for (const EntryPlan& entry : plans.unfused->program().entries) one.unfused_launches += entry.steps.size();
+    const ReferenceFile* file = reference ? &*reference : nullptr;
+    if (options.numerics == Numerics::fast) {
+      SINTER_TRY(verify_fast(plans, model, options, one));
+    } else if (model.spec) {
+      const auto tokens =
+          file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
+      SINTER_TRY(model.spec->encoder
+                     ? verify_encoder(plans, *model.spec, tokens, file, is_small(plans, tokens),
+                                      options.backend->on_gpu(), one)
+                     : verify_decoder(plans, model, file, tokens, options, one));
+    } else {
+      if (reference)
+        return fail("reference tensors need a language model, got a module", path, "drop --reference");
+      SINTER_TRY(verify_entries(plans, model.module, options, one));
+    }
+  }
+  return report;
+}
+
+}  // namespace sinter
