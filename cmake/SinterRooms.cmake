@@ -12,7 +12,7 @@ sinter_room(runtime sinter_ir sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
 # Ranges for NVIDIA's timelines, where a CUDA toolkit has the headers.
 find_path(SINTER_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 if(SINTER_NVTX_INCLUDE)
-  set_source_files_properties(runtime/nvtx.cpp PROPERTIES COMPILE_DEFINITIONS SINTER_NVTX
+  set_source_files_properties(runtime/cuda/nvtx.cpp PROPERTIES COMPILE_DEFINITIONS SINTER_NVTX
                               COMPILE_OPTIONS "-isystem;${SINTER_NVTX_INCLUDE}")
 endif()
 sinter_room(driver sinter_codegen sinter_passes sinter_frontends sinter_runtime ${SINTER_XXHASH})

@@ -4,8 +4,8 @@
 
 #include "codegen/kernel_library.h"
 #include "frontends/files/bounded_file.h"
-#include "runtime/cuda_executor.h"
-#include "runtime/host_executor.h"
+#include "runtime/cuda/executor.h"
+#include "runtime/host/executor.h"
 
 namespace sinter {
 namespace {

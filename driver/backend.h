@@ -7,7 +7,7 @@
 
 #include "ir/tensor_source.h"
 #include "runtime/executor.h"
-#include "runtime/gemm_record.h"
+#include "runtime/cuda/gemm_record.h"
 
 namespace sinter {
 

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/text_table.h"
-#include "runtime/cuda_driver.h"
-#include "runtime/kernel_cache.h"
-#include "runtime/nvrtc_library.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/nvrtc_library.h"
 #include "device/named_devices.h"
 
 namespace sinter {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/host_view.h"
+#include "runtime/evaluate/host_view.h"
 
 namespace sinter {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 

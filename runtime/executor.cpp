@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/tensor_source.h"
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "plan/program.h"
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/host_view.h"
+#include "runtime/evaluate/host_view.h"
 
 namespace sinter {
 namespace {

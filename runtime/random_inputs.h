@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 

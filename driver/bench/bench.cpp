@@ -6,8 +6,8 @@
 #include "codegen/kernel_library.h"
 #include "driver/bench/parts.h"
 #include "driver/tune/ring_tuner.h"
-#include "runtime/cupti.h"
-#include "runtime/nvrtc_library.h"
+#include "runtime/cuda/cupti.h"
+#include "runtime/cuda/nvrtc_library.h"
 #include "runtime/statistics.h"
 
 namespace sinter {

@@ -4,7 +4,7 @@
 #include "driver/bench/bench.h"
 #include "driver/generate/cuda_generator.h"
 #include "runtime/clock.h"
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 

@@ -1,7 +1,7 @@
 #include "driver/compile/machine_code.h"
 
 #include "codegen/kernel_library.h"
-#include "runtime/kernel_compiler.h"
+#include "runtime/cuda/kernel_compiler.h"
 
 namespace sinter {
 

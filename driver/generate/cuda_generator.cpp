@@ -7,7 +7,7 @@
 // while the other runs. The steps that remain at the end have a graph of their own.
 #include "driver/generate/cuda_generator.h"
 
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/generate/generation_state.h"
-#include "runtime/cuda_memory.h"
+#include "runtime/cuda/memory.h"
 
 namespace sinter {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "driver/generate/cuda_generator.h"
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 namespace {

@@ -2,7 +2,7 @@
 // and where its time went.
 #pragma once
 
-#include "runtime/cupti_trace.h"
+#include "runtime/cuda/cupti_trace.h"
 
 namespace sinter {
 

@@ -3,7 +3,7 @@
 
 #include "driver/profile/costs.h"
 #include "driver/profile/records.h"
-#include "runtime/cuda_ceiling.h"
+#include "runtime/cuda/ceiling.h"
 
 namespace sinter {
 

@@ -4,7 +4,7 @@
 
 #include "driver/compile/compile.h"
 #include "driver/tune/ring_search.h"
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 

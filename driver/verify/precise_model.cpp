@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
 namespace {

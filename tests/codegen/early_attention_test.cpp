@@ -14,7 +14,7 @@
 #include "ir/attention_order.h"
 #include "ir/grouping.h"
 #include "runtime/compare.h"
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 #include "runtime/random_inputs.h"
 #include "shim/guarded_memory.h"
 #include "shim/kernel_shim.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 
 namespace sinter {
 namespace {

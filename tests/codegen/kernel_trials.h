@@ -8,7 +8,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/groups.h"
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 

@@ -6,7 +6,7 @@
 #include "codegen/emit.h"
 #include "codegen/groups.h"
 #include "codegen/kernel_library.h"
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 
 namespace sinter {
 

@@ -1,6 +1,6 @@
 // The kernel for matrix products with any strides: its text on the CPU against a plain loop, bit
 // for bit, and through NVRTC.
-#include "runtime/strided_gemm.h"
+#include "runtime/cuda/strided_gemm.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 
 #include "codegen/kernel_library.h"
 #include "runtime/gemm_case.h"
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #include "shim/guarded_memory.h"
 #include "shim/shim_module.h"
 

@@ -1,9 +1,9 @@
 #include "differential/check_case.h"
 
 #include "runtime/compare.h"
-#include "runtime/host_eval.h"
-#include "runtime/host_executor.h"
-#include "runtime/host_run.h"
+#include "runtime/evaluate/evaluate.h"
+#include "runtime/host/executor.h"
+#include "runtime/host/run.h"
 
 namespace sinter {
 namespace {

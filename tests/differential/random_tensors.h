@@ -8,7 +8,7 @@
 
 #include "differential/generate.h"
 #include "ir/tensor_source.h"
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 

@@ -10,7 +10,7 @@
 #include "driver/generate/decoder.h"
 #include "driver/host_kernels.h"
 #include "ir/text.h"
-#include "runtime/host_executor.h"
+#include "runtime/host/executor.h"
 
 namespace sinter {
 namespace {

@@ -2,7 +2,7 @@
 // what runs on a device is tried without one, all but the kernels' text.
 #pragma once
 
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 #include "runtime/fake_driver.h"
 
 namespace sinter {

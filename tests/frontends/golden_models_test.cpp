@@ -10,7 +10,7 @@
 #include "frontends/golden_decoders.h"
 #include "frontends/load_model.h"
 #include "frontends/files/safetensors.h"
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
 namespace {

@@ -12,7 +12,7 @@
 #include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 #include "ir/grouping.h"
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/random_inputs.h"
 #include "shim/kernel_shim.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "codegen/kernel_library.h"
-#include "runtime/cuda_gemm.h"
+#include "runtime/cuda/gemm.h"
 #include "runtime/gemm_case.h"
 
 namespace sinter {

@@ -8,7 +8,7 @@
 #include "codegen/kernel_library.h"
 #include "driver/compile/compile.h"
 #include "ir/text.h"
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 namespace {

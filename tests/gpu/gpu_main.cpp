@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/driver.h"
 
 int main(int argc, char** argv) {
   const auto devices = sinter::cuda_device_count();

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "plan/program.h"
-#include "runtime/cuda_memory.h"
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/nvrtc.h"
 
 namespace sinter {
 

@@ -12,7 +12,7 @@
 #include "driver/small_models.h"
 #include "ir/scalar_math.h"
 #include "ir/text.h"
-#include "runtime/cuda_executor.h"
+#include "runtime/cuda/executor.h"
 
 namespace sinter {
 namespace {

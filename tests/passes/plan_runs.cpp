@@ -5,8 +5,8 @@
 #include "frontends/files/random_tensors.h"
 #include "ir/grouping.h"
 #include "runtime/compare.h"
-#include "runtime/host_eval.h"
-#include "runtime/host_executor.h"
+#include "runtime/evaluate/evaluate.h"
+#include "runtime/host/executor.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter::test {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "driver/compile/compile.h"
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter::test {
 

@@ -1,13 +1,13 @@
 // A problem's call in the library's terms, carried out as the library defines it, gives the
 // product.
-#include "runtime/cublaslt_call.h"
+#include "runtime/cuda/cublaslt_call.h"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 
 #include "runtime/gemm_case.h"
-#include "runtime/host_view.h"
+#include "runtime/evaluate/host_view.h"
 
 namespace sinter {
 namespace {

@@ -1,6 +1,6 @@
 // The library's interface as Sinter declares it against NVIDIA's header, where there is one, and
 // the errors of a machine without a device.
-#include "runtime/cublaslt.h"
+#include "runtime/cuda/cublaslt.h"
 
 #include <doctest/doctest.h>
 

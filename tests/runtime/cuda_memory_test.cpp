@@ -1,11 +1,11 @@
 // Who owns what on a device, with a driver that counts (fake_driver.cpp).
-#include "runtime/cuda_memory.h"
+#include "runtime/cuda/memory.h"
 
 #include <doctest/doctest.h>
 
 #include "ir/tensor_source.h"
 #include "plan/program_builder.h"
-#include "runtime/cuda_weights.h"
+#include "runtime/cuda/weights.h"
 #include "runtime/fake_driver.h"
 
 namespace sinter {

@@ -1,12 +1,12 @@
 // CUPTI's interface as Sinter declares it against NVIDIA's header, where there is one; records in any
 // order become ours; a machine without a device gets an error that says so.
-#include "runtime/cupti_trace.h"
+#include "runtime/cuda/cupti_trace.h"
 
 #include <doctest/doctest.h>
 
 #include <cstring>
 
-#include "runtime/cuda_driver.h"
+#include "runtime/cuda/driver.h"
 
 #if __has_include(<cupti.h>)
 #include <cupti.h>

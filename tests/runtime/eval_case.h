@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
 

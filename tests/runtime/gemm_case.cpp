@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/host_view.h"
+#include "runtime/evaluate/host_view.h"
 
 namespace sinter {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "differential/random.h"
-#include "runtime/gemm_problem.h"
+#include "runtime/cuda/gemm_problem.h"
 
 namespace sinter {
 

@@ -1,5 +1,5 @@
 // A step's sizes and addresses as one canonical problem at its places.
-#include "runtime/gemm_problem.h"
+#include "runtime/cuda/gemm_problem.h"
 
 #include <doctest/doctest.h>
 

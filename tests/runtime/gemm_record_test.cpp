@@ -1,5 +1,5 @@
 // The record's file: what is written is read, and nothing else is.
-#include "runtime/gemm_record.h"
+#include "runtime/cuda/gemm_record.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "ir/scalar_math.h"
-#include "runtime/blas.h"
+#include "runtime/evaluate/blas.h"
 #include "runtime/eval_case.h"
 
 namespace sinter {

@@ -1,6 +1,6 @@
 // The executor runs buffers where the plan puts them: results equal those of the evaluator on the
 // whole graph, and errors of a plan show.
-#include "runtime/host_executor.h"
+#include "runtime/host/executor.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include "plan/checker.h"
 #include "plan/program_builder.h"
 #include "runtime/compare.h"
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {

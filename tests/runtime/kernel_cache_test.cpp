@@ -1,4 +1,4 @@
-#include "runtime/kernel_cache.h"
+#include "runtime/cuda/kernel_cache.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>

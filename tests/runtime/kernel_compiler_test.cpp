@@ -1,5 +1,5 @@
 // What the cache saves. A process of its own, because no other test may have loaded NVRTC in it.
-#include "runtime/kernel_compiler.h"
+#include "runtime/cuda/kernel_compiler.h"
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>

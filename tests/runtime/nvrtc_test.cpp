@@ -1,6 +1,6 @@
 // Compiles real kernels where the machine has NVRTC; a GPU is not needed. Without NVRTC only the
 // message that says so is tested.
-#include "runtime/nvrtc.h"
+#include "runtime/cuda/nvrtc.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Ranges reach a tool that listens; without one there are none.
-#include "runtime/nvtx.h"
+#include "runtime/cuda/nvtx.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include "codegen/kernel_library.h"
 #include "runtime/compare.h"
-#include "runtime/host_eval.h"
+#include "runtime/evaluate/evaluate.h"
 #include "shim/guarded_memory.h"
 
 namespace sinter {

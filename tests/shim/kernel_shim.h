@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/program.h"
-#include "runtime/host_tensor.h"
+#include "runtime/evaluate/host_tensor.h"
 #include "shim/shim_module.h"
 
 namespace sinter {

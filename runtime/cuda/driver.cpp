@@ -1,0 +1,145 @@
+#include "runtime/cuda/driver.h"
+
+#include "runtime/dynamic_library.h"
+
+namespace sinter {
+namespace {
+
+// CUdevice_attribute values.
+constexpr int kMultiprocessorCount = 16;
+constexpr int kL2CacheSize = 38;
+constexpr int kComputeCapabilityMajor = 75;
+constexpr int kComputeCapabilityMinor = 76;
+constexpr int kMaxSharedMemoryPerBlockOptin = 97;
+
+Result<CudaApi> load() {
+  auto library = DynamicLibrary::open({"libcuda.so.1"});
+  if (!library)
+    return fail("no NVIDIA driver on this machine (libcuda.so.1 cannot be loaded)", {},
+                "use --device cpu, or install the driver", ExitCode::device);
+  CudaApi api;
+  library->bind(api.init, "cuInit");
+  library->bind(api.driver_version, "cuDriverGetVersion");
+  library->bind(api.error_name, "cuGetErrorName");
+  library->bind(api.error_string, "cuGetErrorString");
+  library->bind(api.device_count, "cuDeviceGetCount");
+  library->bind(api.device_get, "cuDeviceGet");
+  library->bind(api.device_name, "cuDeviceGetName");
+  library->bind(api.device_attribute, "cuDeviceGetAttribute");
+  library->bind(api.device_memory, "cuDeviceTotalMem_v2");
+  library->bind(api.context_retain, "cuDevicePrimaryCtxRetain");
+  library->bind(api.context_release, "cuDevicePrimaryCtxRelease_v2");
+  library->bind(api.context_set, "cuCtxSetCurrent");
+  library->bind(api.memory_info, "cuMemGetInfo_v2");
+  library->bind(api.allocate, "cuMemAlloc_v2");
+  library->bind(api.free, "cuMemFree_v2");
+  library->bind(api.allocate_host, "cuMemHostAlloc");
+  library->bind(api.free_host, "cuMemFreeHost");
+  library->bind(api.copy_to_device, "cuMemcpyHtoDAsync_v2");
+  library->bind(api.copy_to_host, "cuMemcpyDtoHAsync_v2");
+  library->bind(api.copy_on_device, "cuMemcpyDtoDAsync_v2");
+  library->bind(api.set_bytes, "cuMemsetD8Async");
+  library->bind(api.stream_create, "cuStreamCreate");
+  library->bind(api.stream_destroy, "cuStreamDestroy_v2");
+  library->bind(api.stream_synchronize, "cuStreamSynchronize");
+  library->bind(api.stream_wait_event, "cuStreamWaitEvent");
+  library->bind(api.stream_begin_capture, "cuStreamBeginCapture_v2");
+  library->bind(api.stream_end_capture, "cuStreamEndCapture");
+  library->bind(api.event_create, "cuEventCreate");
+  library->bind(api.event_destroy, "cuEventDestroy_v2");
+  library->bind(api.event_record, "cuEventRecord");
+  library->bind(api.event_record_with_flags, "cuEventRecordWithFlags");
+  library->bind(api.event_synchronize, "cuEventSynchronize");
+  library->bind(api.event_query, "cuEventQuery");
+  library->bind(api.event_elapsed, "cuEventElapsedTime");
+  library->bind(api.graph_instantiate, "cuGraphInstantiateWithFlags");
+  library->bind(api.graph_launch, "cuGraphLaunch");
+  library->bind(api.graph_exec_destroy, "cuGraphExecDestroy");
+  library->bind(api.graph_destroy, "cuGraphDestroy");
+  library->bind(api.library_load, "cuLibraryLoadData");
+  library->bind(api.library_unload, "cuLibraryUnload");
+  library->bind(api.library_kernel, "cuLibraryGetKernel");
+  library->bind(api.kernel_set_attribute, "cuKernelSetAttribute");
+  library->bind(api.launch, "cuLaunchKernelEx");
+  SINTER_TRY(library->require_all("the NVIDIA driver", "install a driver of CUDA 12 or newer"));
+  if (const int code = api.init(0); code != 0)
+    return tl::make_unexpected(cuda_error(api, "cuInit", code));
+  return api;
+}
+
+// The names of architectures with features of their own have an "a" behind them.
+std::string arch_name(int major, int minor) {
+  return fmt::format("sm_{}{}{}", major, minor, major >= 9 && major < 12 ? "a" : "");
+}
+
+}  // namespace
+
+Result<const CudaApi*> load_cuda() { return load_once<load>(); }
+
+Error cuda_error(const CudaApi& api, std::string_view call, int code, std::string where) {
+  const char *name = nullptr, *text = nullptr;
+  if (api.error_name(code, &name) != 0 || name == nullptr) name = "unknown error";
+  if (api.error_string(code, &text) != 0 || text == nullptr) text = "no description";
+  return Error{fmt::format("{}: {} ({}): {}", call, name, code, text), std::move(where), {},
+               ExitCode::device};
+}
+
+Result<int> cuda_device_count() {
+  SINTER_LET(api, load_cuda());
+  int count = 0;
+  if (const int code = api->device_count(&count); code != 0)
+    return tl::make_unexpected(cuda_error(*api, "cuDeviceGetCount", code));
+  return count;
+}
+
+Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
+  SINTER_LET(count, cuda_device_count());
+  if (ordinal < 0 || ordinal >= count)
+    return fail(fmt::format("no CUDA device {}: the driver shows {}", ordinal, count), {},
+                "`sinter devices` lists them", ExitCode::device);
+  SINTER_LET(api, load_cuda());
+  std::shared_ptr<CudaDevice> device(new CudaDevice(*api));
+  device->ordinal_ = ordinal;
+  SINTER_TRY(device->check(api->device_get(&device->device_, ordinal), "cuDeviceGet"));
+  char name[256] = {};
+  SINTER_TRY(device->check(api->device_name(name, sizeof(name), device->device_), "cuDeviceGetName"));
+  device->name_ = name;
+  SINTER_TRY(device->check(api->device_memory(&device->memory_bytes_, device->device_), "cuDeviceTotalMem"));
+  SINTER_TRY(device->check(api->driver_version(&device->driver_version_), "cuDriverGetVersion"));
+  const auto attribute = [&](int which, int& value) {
+    return device->check(api->device_attribute(&value, which, device->device_), "cuDeviceGetAttribute");
+  };
+  int major = 0, minor = 0, l2 = 0, shared = 0;
+  SINTER_TRY(attribute(kComputeCapabilityMajor, major));
+  SINTER_TRY(attribute(kComputeCapabilityMinor, minor));
+  SINTER_TRY(attribute(kMultiprocessorCount, device->multiprocessors_));
+  SINTER_TRY(attribute(kL2CacheSize, l2));
+  SINTER_TRY(attribute(kMaxSharedMemoryPerBlockOptin, shared));
+  device->shared_bytes_per_block_ = shared;
+  device->compute_capability_ = 10 * major + minor;
+  device->l2_bytes_ = static_cast<size_t>(l2);
+  device->arch_ = arch_name(major, minor);
+  SINTER_TRY(device->check(api->context_retain(&device->context_, device->device_), "cuDevicePrimaryCtxRetain"));
+  SINTER_TRY(device->make_current());
+  return device;
+}
+
+CudaDevice::~CudaDevice() {
+  if (context_ != nullptr) api_.context_release(device_);
+}
+
+Status CudaDevice::make_current() const { return check(api_.context_set(context_), "cuCtxSetCurrent"); }
+
+Status CudaDevice::check(int code, std::string_view call) const {
+  if (code == 0) return {};
+  return tl::make_unexpected(cuda_error(api_, call, code, fmt::format("device {} ({})", ordinal_, name_)));
+}
+
+Result<CudaDevice::Memory> CudaDevice::memory() const {
+  SINTER_TRY(make_current());
+  Memory memory;
+  SINTER_TRY(check(api_.memory_info(&memory.free, &memory.total), "cuMemGetInfo"));
+  return memory;
+}
+
+}  // namespace sinter

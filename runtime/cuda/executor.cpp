@@ -1,0 +1,251 @@
+#include "runtime/cuda/executor.h"
+
+#include "runtime/clock.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/nvtx.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kMostBlocks = INT32_MAX;
+
+std::string version_of(int64_t capability) { return fmt::format("{}.{}", capability / 10, capability % 10); }
+
+/// Whether the device is new enough for every kernel.
+Status check_device(const Program& program, const CudaDevice& device) {
+  for (const Kernel& kernel : program.kernels)
+    if (device.compute_capability() < static_cast<int64_t>(kernel.minimum_arch))
+      return fail(fmt::format("kernel {} needs compute capability {}, the device has {}", kernel.name,
+                              version_of(kernel.minimum_arch), version_of(device.compute_capability())),
+                  fmt::format("device {} ({})", device.ordinal(), device.name()),
+                  "compile the plan for this device", ExitCode::device);
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const Program> program,
+                                                         CudaDevicePtr device,
+                                                         std::shared_ptr<CudaGemm> gemm,
+                                                         std::shared_ptr<const CudaWeights> weights,
+                                                         llvm::ArrayRef<EmbeddedHeader> headers,
+                                                         const KernelCache& cache) {
+  CudaKernels own(device, headers, cache);
+  return load(std::move(program), std::move(device), std::move(gemm), std::move(weights), own);
+}
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::with_program(std::shared_ptr<const Program> program,
+                                                                 CudaKernels& kernels) const {
+  return load(std::move(program), device_, gemm_, weights_, kernels);
+}
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const Program> program,
+                                                         CudaDevicePtr device,
+                                                         std::shared_ptr<CudaGemm> gemm,
+                                                         std::shared_ptr<const CudaWeights> weights,
+                                                         CudaKernels& known) {
+  const auto begin = Clock::now();
+  SINTER_TRY(check_device(*program, *device));
+  const size_t from_cache = known.from_cache();
+  std::vector<const Kernel*> wanted;
+  for (const Kernel& kernel : program->kernels) wanted.push_back(&kernel);
+  SINTER_TRY(known.add(wanted));
+  std::vector<std::shared_ptr<const CudaLibrary>> libraries;
+  std::vector<CudaApi::Kernel> kernels;
+  for (const Kernel* kernel : wanted) {
+    libraries.push_back(known[*kernel].library);
+    kernels.push_back(known[*kernel].kernel);
+  }
+  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
+  model->compile_seconds_ = seconds_since(begin);
+  model->from_cache_ = known.from_cache() - from_cache;
+  return std::move(model);
+}
+
+Result<std::shared_ptr<const CudaModel>> CudaModel::assemble(
+    std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+    std::shared_ptr<const CudaWeights> weights, std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+    std::vector<CudaApi::Kernel> kernels) {
+  SINTER_TRY(check_device(*program, *device));
+  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
+  return std::move(model);
+}
+
+Result<std::shared_ptr<CudaModel>> CudaModel::make(std::shared_ptr<const Program> program, CudaDevicePtr device,
+                                                   std::shared_ptr<CudaGemm> gemm,
+                                                   std::shared_ptr<const CudaWeights> weights,
+                                                   std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+                                                   std::vector<CudaApi::Kernel> kernels) {
+  SINTER_CHECK(weights->serves(*program), "the weights are another program's");
+  SINTER_CHECK(kernels.size() == program->kernels.size(), "{} kernels", kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i)
+    SINTER_TRY(allow_shared_bytes(kernels[i], program->kernels[i].name, program->kernels[i].launch.shared_bytes, *device));
+  auto model = std::make_shared<CudaModel>();
+  model->program_ = std::move(program);
+  model->device_ = std::move(device);
+  model->gemm_ = std::move(gemm);
+  model->weights_ = std::move(weights);
+  model->libraries_ = std::move(libraries);
+  model->kernels_ = std::move(kernels);
+  return model;
+}
+
+std::string CudaModel::device() const {
+  return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name());
+}
+
+Result<std::unique_ptr<Session>> CudaModel::new_session(llvm::ArrayRef<int64_t> symbol_values) const {
+  return CudaSession::create(shared_from_this(), symbol_values);
+}
+
+Result<HostTensor> CudaModel::read_weight(size_t index) const {
+  SINTER_LET(tensor, make_tensor(program_->weights[index].type.dtype, concrete_dims(program_->weights[index].type, {})));
+  SINTER_LET(stream, CudaStream::create(device_));
+  SINTER_TRY(stream.copy_to_host(tensor.bytes, weights_->address(index)));
+  SINTER_TRY(stream.synchronize("reading a weight"));
+  return std::move(tensor);
+}
+
+Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const CudaModel> model,
+                                                         llvm::ArrayRef<int64_t> symbol_values) {
+  const Program& program = model->program();
+  if (symbol_values.size() != program.symbols.size())
+    return fail(fmt::format("{} symbol values for a plan with {} symbols", symbol_values.size(),
+                            program.symbols.size()));
+  auto session = std::make_unique<CudaSession>();
+  SINTER_LET(stream, CudaStream::create(model->cuda_device()));
+  session->stream_ = std::move(stream);
+  for (const State& state : program.states) {
+    for (Dim dim : state.type.dims)
+      if (!dim.is_constant())
+        SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index], symbol_values[dim.symbol().index]));
+    const auto bytes = storage_bytes(state.type, program.symbols).evaluate(symbol_values);
+    if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
+    SINTER_LET(memory, CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes), "state " + printable(state.name)));
+    SINTER_TRY(session->stream_.fill(memory.address(), 0, memory.bytes()));
+    session->states_.push_back(std::move(memory));
+  }
+  SINTER_TRY(session->stream_.synchronize("clearing the states"));
+  session->symbol_values_.assign(symbol_values.begin(), symbol_values.end());
+  session->model_ = std::move(model);
+  return session;
+}
+
+Result<HostTensor> CudaSession::state(size_t index) const {
+  const TensorType& type = model_->program().states[index].type;
+  SINTER_LET(tensor, make_tensor(type.dtype, concrete_dims(type, symbol_values_)));
+  SINTER_TRY(stream_.copy_to_host(tensor.bytes, states_[index].address()));
+  SINTER_TRY(stream_.synchronize("reading a state"));
+  return std::move(tensor);
+}
+
+Result<size_t> CudaSession::arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const {
+  SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
+  const auto bytes = plan->arena_bytes.evaluate(symbol_values);
+  if (!bytes || *bytes < 0) return fail("the arena's size exceeds 63 bits", "entry " + printable(entry));
+  return static_cast<size_t>(*bytes);
+}
+
+Result<CudaCall> CudaSession::place(std::string_view entry_name, llvm::ArrayRef<int64_t> symbol_values,
+                                    llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
+                                    llvm::ArrayRef<CudaAddress> outputs) const {
+  CudaCall call;
+  SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
+  SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
+  SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(), entry_name);
+  call.entry = entry;
+  call.symbol_values.assign(symbol_values.begin(), symbol_values.end());
+  call.arena_bytes = arena_size;
+  for (const Buffer& buffer : entry->buffers) {
+    const auto bytes = buffer.size_bytes.evaluate(symbol_values);
+    if (!bytes) return fail("a buffer's size exceeds 63 bits", "%" + printable(buffer.value));
+    call.bytes.push_back(static_cast<size_t>(*bytes));
+    CudaAddress address = 0;
+    switch (buffer.place) {
+      case Buffer::Place::arena: {
+        const auto offset = buffer.offset_bytes.evaluate(symbol_values);
+        SINTER_CHECK(offset && *offset >= 0 && static_cast<size_t>(*offset) + call.bytes.back() <= arena_size,
+                     "%{} leaves the arena", buffer.value);
+        address = arena + static_cast<CudaAddress>(*offset);
+        break;
+      }
+      case Buffer::Place::input: address = inputs[buffer.index]; break;
+      case Buffer::Place::weight: address = model_->weights().address(buffer.index); break;
+      case Buffer::Place::state: address = states_[buffer.index].address(); break;
+    }
+    call.addresses.push_back(address);
+  }
+  // An output keeps its place to the end, so that any other memory serves as well.
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i] != 0 && entry->buffers[entry->outputs[i]].place == Buffer::Place::arena)
+      call.addresses[entry->outputs[i]] = outputs[i];
+  return call;
+}
+
+namespace {
+
+/// A GEMM step's operands as CudaGemm takes them.
+GemmOperands gemm_operands(const CudaCall& call, const GemmStep& step) {
+  const auto operand = [&](uint32_t id) {
+    return GemmOperands::Operand{call.addresses[id], call.entry->buffers[id].type.dtype};
+  };
+  GemmOperands operands{
+      operand(step.a.buffer), operand(step.b.buffer), operand(step.c.buffer), {}, 0};
+  if (step.bias >= 0) operands.bias = operand(static_cast<uint32_t>(step.bias));
+  if (step.residual >= 0) operands.residual = call.addresses[static_cast<size_t>(step.residual)];
+  return operands;
+}
+
+}  // namespace
+
+Status CudaSession::prepare(const CudaCall& call) const {
+  for (size_t i = 0; i < call.entry->steps.size(); ++i) {
+    const auto* gemm = std::get_if<GemmStep>(&call.entry->steps[i].run);
+    if (!gemm) continue;
+    SINTER_TRY(in_step(model_->gemm().prepare(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values),
+                       *call.entry, i));
+  }
+  return {};
+}
+
+Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaStream& stream) const {
+  const Step& step = call.entry->steps[index];
+  const NvtxRange range(step.values);
+  if (const auto* gemm = std::get_if<GemmStep>(&step.run))
+    return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values, stream);
+  const KernelStep& run = std::get<KernelStep>(step.run);
+  const Kernel& kernel = model_->program().kernels[run.kernel];
+  const auto grid = grid_of(kernel.launch, call.symbol_values);
+  const auto shared = shared_bytes(kernel.launch, call.symbol_values);
+  if (!grid || !shared) return fail("the size of a launch exceeds 63 bits");
+  if (grid->blocks == 0) return {};
+  if (grid->blocks > kMostBlocks)
+    return fail(fmt::format("{} blocks, a launch has at most {}", grid->blocks, kMostBlocks), {},
+                "run fewer tokens at a time", ExitCode::device);
+
+  llvm::SmallVector<CudaAddress, 16> pointers;
+  for (uint32_t id : run.inputs) pointers.push_back(call.addresses[id]);
+  for (uint32_t id : run.outputs) pointers.push_back(call.addresses[id]);
+  llvm::SmallVector<long long, 4> sizes;
+  for (SymbolId symbol : kernel.symbols) sizes.push_back(call.symbol_values[symbol.index]);
+  llvm::SmallVector<void*, 20> parameters;
+  for (CudaAddress& pointer : pointers) parameters.push_back(&pointer);
+  for (long long& size : sizes) parameters.push_back(&size);
+  return launch({.kernel = model_->kernels_[run.kernel],
+                 .name = kernel.name,
+                 .blocks = static_cast<unsigned>(grid->blocks),
+                 .threads = static_cast<unsigned>(kernel.launch.threads),
+                 .shared_bytes = static_cast<unsigned>(*shared),
+                 .cluster = static_cast<unsigned>(grid->cluster),
+                 .waits = kernel.overlap.waits},
+                parameters.data(), stream);
+}
+
+Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream) const {
+  SINTER_TRY(model_->cuda_device()->make_current());
+  for (size_t i = 0; i < call.entry->steps.size(); ++i)
+    SINTER_TRY(in_step(enqueue_step(call, i, stream), *call.entry, i));
+  return {};
+}
+
+}  // namespace sinter

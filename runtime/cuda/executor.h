@@ -1,0 +1,124 @@
+// Runs a Program on an NVIDIA GPU: kernels compiled by NVRTC and loaded once, products by CudaGemm,
+// weights, states and arena resident.
+#pragma once
+
+#include "plan/embedded_header.h"
+#include "runtime/cuda/gemm.h"
+#include "runtime/cuda/kernels.h"
+#include "runtime/cuda/weights.h"
+#include "runtime/executor.h"
+#include "runtime/cuda/kernel_cache.h"
+
+namespace sinter {
+
+/// A program on a device. Sessions share it.
+class CudaModel final : public Model, public std::enable_shared_from_this<CudaModel> {
+ public:
+  /// Compiles the kernels for the device's architecture, from the cache where it can, and loads
+  /// them. `gemm` and `weights` live on the same device; `weights` serve the program. A device that
+  /// is too old for a kernel, or has too little shared memory for it, is an error.
+  static Result<std::shared_ptr<const CudaModel>> load(std::shared_ptr<const Program> program,
+                                                       CudaDevicePtr device,
+                                                       std::shared_ptr<CudaGemm> gemm,
+                                                       std::shared_ptr<const CudaWeights> weights,
+                                                       llvm::ArrayRef<EmbeddedHeader> headers,
+                                                       const KernelCache& cache);
+
+  /// The same with kernels that are loaded already, one per kernel of the program; `libraries` keep
+  /// them.
+  static Result<std::shared_ptr<const CudaModel>> assemble(std::shared_ptr<const Program> program, CudaDevicePtr device,
+                                                   std::shared_ptr<CudaGemm> gemm,
+                                                   std::shared_ptr<const CudaWeights> weights,
+                                                   std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+                                                   std::vector<CudaApi::Kernel> kernels);
+
+  /// Another plan of the same module on the same device, with the same products and weights; what
+  /// `kernels` lack is compiled and added.
+  Result<std::shared_ptr<const CudaModel>> with_program(std::shared_ptr<const Program> program,
+                                                        CudaKernels& kernels) const;
+
+  const Program& program() const override { return *program_; }
+  std::string device() const override;
+  Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const override;
+  Result<HostTensor> read_weight(size_t index) const override;
+
+  const CudaDevicePtr& cuda_device() const { return device_; }
+  CudaGemm& gemm() const { return *gemm_; }
+  const CudaWeights& weights() const { return *weights_; }
+  /// How many of the kernels came from the cache, and how long compiling took in all.
+  size_t kernels_from_cache() const { return from_cache_; }
+  double compile_seconds() const { return compile_seconds_; }
+
+ private:
+  friend class CudaSession;
+  static Result<std::shared_ptr<const CudaModel>> load(std::shared_ptr<const Program> program,
+                                                       CudaDevicePtr device,
+                                                       std::shared_ptr<CudaGemm> gemm,
+                                                       std::shared_ptr<const CudaWeights> weights,
+                                                       CudaKernels& known);
+  static Result<std::shared_ptr<CudaModel>> make(std::shared_ptr<const Program> program, CudaDevicePtr device,
+                                         std::shared_ptr<CudaGemm> gemm, std::shared_ptr<const CudaWeights> weights,
+                                         std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+                                         std::vector<CudaApi::Kernel> kernels);
+
+  std::shared_ptr<const Program> program_;
+  CudaDevicePtr device_;
+  std::shared_ptr<CudaGemm> gemm_;
+  std::shared_ptr<const CudaWeights> weights_;
+  std::vector<std::shared_ptr<const CudaLibrary>> libraries_;
+  std::vector<CudaApi::Kernel> kernels_;  // of the program
+  size_t from_cache_ = 0;
+  double compile_seconds_ = 0;
+};
+
+/// One entry with concrete symbol values and the addresses of all its buffers: what can be enqueued
+/// again and again, and recorded in a graph.
+struct CudaCall {
+  const EntryPlan* entry = nullptr;
+  std::vector<int64_t> symbol_values;
+  std::vector<CudaAddress> addresses;  // of each buffer
+  std::vector<size_t> bytes;           // of each buffer
+  size_t arena_bytes = 0;
+
+  CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }
+  size_t output_bytes(size_t index) const { return bytes[entry->outputs[index]]; }
+};
+
+/// States on the device; one thread at a time.
+class CudaSession final : public Session {
+ public:
+  static Result<std::unique_ptr<CudaSession>> create(std::shared_ptr<const CudaModel> model,
+                                                     llvm::ArrayRef<int64_t> symbol_values);
+
+  Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
+                        llvm::ArrayRef<const HostTensor*> inputs, const CallOptions& options = {}) override;
+  Result<HostTensor> state(size_t index) const override;
+
+  /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
+  /// `outputs` instead of the arena where that is not 0. Addresses are aligned to 256 bytes.
+  Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
+                         llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
+                         llvm::ArrayRef<CudaAddress> outputs = {}) const;
+  /// Everything that enqueue needs but must not do: decisions, library plans.
+  Status prepare(const CudaCall& call) const;
+  /// Enqueues all steps of a prepared call. Only launches: may be recorded.
+  Status enqueue(const CudaCall& call, const CudaStream& stream) const;
+  Status enqueue_step(const CudaCall& call, size_t step, const CudaStream& stream) const;
+
+  /// Gives back the memory that run() keeps for its next call.
+  void free_arena() { arena_ = CudaMemory(); }
+
+  const CudaStream& stream() const { return stream_; }
+  const CudaModel& model() const { return *model_; }
+  /// Bytes of the entry's arena for these symbol values.
+  Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const;
+
+ private:
+  std::shared_ptr<const CudaModel> model_;
+  std::vector<int64_t> symbol_values_;  // of create()
+  std::vector<CudaMemory> states_;
+  CudaStream stream_;
+  CudaMemory arena_;  // of run(), grown when a call needs more
+};
+
+}  // namespace sinter

@@ -1,0 +1,179 @@
+#include "runtime/cuda/gemm.h"
+
+#include "runtime/clock.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/gemm_tuner.h"
+#include "runtime/cuda/kernel_compiler.h"
+#include "runtime/cuda/strided_gemm.h"
+
+namespace sinter {
+namespace {
+
+Status belongs(const GemmRecord& record, const std::string& device, const std::string& library) {
+  if (record.device == device && record.library == library) return {};
+  return fail(
+      fmt::format("the recorded decisions about matrix products are for {} with {}, this is "
+                  "{} with {}",
+                  printable(record.device), printable(record.library), device, library),
+      {}, "tune on this device, or run without the record");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
+                                                   llvm::ArrayRef<EmbeddedHeader> kernel_library,
+                                                   GemmRecord record, GemmPolicy policy,
+                                                   KernelCache cache) {
+  SINTER_TRY(device->make_current());
+  SINTER_LET(library, CublasLt::create());
+  if (!record.empty()) SINTER_TRY(belongs(record, device->name(), library->name()));
+  record.device = device->name();
+  record.library = library->name();
+  SINTER_LET(workspace, CudaMemory::allocate(device, kGemmWorkspaceBytes, "matrix products"));
+  std::shared_ptr<CudaGemm> gemm(new CudaGemm);
+  gemm->device_ = std::move(device);
+  gemm->kernel_library_.assign(kernel_library.begin(), kernel_library.end());
+  gemm->policy_ = policy;
+  gemm->cache_ = std::move(cache);
+  gemm->record_ = std::move(record);
+  gemm->workspace_ = std::move(workspace);
+  gemm->library_ = std::move(library);
+  return gemm;
+}
+
+Status CudaGemm::prepare(const GemmStep& step, const GemmOperands& operands,
+                         llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> symbol_values) {
+  SINTER_LET(calls, make_gemm_calls(step, operands, symbols, symbol_values));
+  if (calls.places.empty() || prepared_.contains(calls.problem)) return {};
+  SINTER_TRY(device_->make_current());
+  SINTER_LET(implementation, implement(calls.problem));
+  prepared_.emplace(calls.problem, std::move(implementation));
+  return {};
+}
+
+Status CudaGemm::run(const GemmStep& step, const GemmOperands& operands,
+                     llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> symbol_values,
+                     const CudaStream& stream) {
+  SINTER_LET(calls, make_gemm_calls(step, operands, symbols, symbol_values));
+  if (calls.places.empty()) return {};
+  const auto it = prepared_.find(calls.problem);
+  if (it == prepared_.end())
+    return fail("a matrix product runs that was not prepared", "product " + calls.problem.key(),
+                "this is a bug of the executor", ExitCode::internal_error);
+  SINTER_TRY(device_->make_current());
+  Implementation& way = it->second;
+  for (const GemmPlace& place : calls.places)
+    SINTER_TRY(way.choice.kind == GemmChoice::Kind::own
+                   ? enqueue_own(it->first, way.kernel, place, stream)
+                   : enqueue_proposal(way, way.proposal, place, stream));
+  return {};
+}
+
+Result<CudaGemm::Implementation> CudaGemm::implement(const GemmProblem& problem) {
+  for (DType dtype : {problem.a.dtype, problem.b.dtype, problem.c.dtype})
+    if (!is_float(dtype))
+      return fail(fmt::format("a matrix product with {}; only f32, f16 and bf16 have one",
+                              to_string(dtype)),
+                  "product " + problem.key());
+  if (!strided_gemm_blocks(problem))
+    return fail("a matrix product is larger than one launch can compute",
+                "product " + problem.key(), "run fewer tokens at a time", ExitCode::device);
+  Implementation implementation;
+  if (const std::optional<CublasLtCall> call = cublaslt_call(problem)) {
+    SINTER_LET(product, CublasLtProduct::create(library_, *call, problem));
+    implementation.product = std::move(product);
+  }
+  SINTER_TRY(decide(problem, implementation));
+  if (implementation.choice.kind == GemmChoice::Kind::own) {
+    SINTER_LET(kernel, own_kernel(problem));
+    implementation.kernel = kernel;
+  }
+  record_.choices[problem.key()] = implementation.choice;
+  return implementation;
+}
+
+Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementation) {
+  llvm::ArrayRef<GemmChoice> proposals;
+  if (implementation.product) proposals = implementation.product->proposals();
+  const auto recorded = record_.choices.find(problem.key());
+  if (recorded != record_.choices.end()) {
+    const GemmChoice& choice = recorded->second;
+    const auto* proposal = llvm::find_if(
+        proposals, [&](const GemmChoice& other) { return other.same_implementation(choice); });
+    if (choice.kind == GemmChoice::Kind::own || proposal != proposals.end()) {
+      implementation.choice = choice;
+      implementation.proposal = static_cast<size_t>(proposal - proposals.begin());
+      return {};
+    }
+  }
+  if (policy_ == GemmPolicy::frozen)
+    return fail(recorded == record_.choices.end()
+                    ? "the record does not decide this matrix product"
+                    : "the recorded algorithm is none that cuBLASLt proposes for this product",
+                "product " + problem.key(), "make a record of these products, or run without one");
+  if (proposals.empty() || policy_ == GemmPolicy::own) return {};
+  if (policy_ == GemmPolicy::tune) {
+    const auto begin = Clock::now();
+    const Status tuned = tune(problem, implementation);
+    tuning_seconds_ += seconds_since(begin);
+    return tuned;
+  }
+  implementation.choice = proposals.front();
+  return {};
+}
+
+Status CudaGemm::tune(const GemmProblem& problem, Implementation& implementation) {
+  SINTER_LET(kernel, own_kernel(problem));
+  const std::vector<GemmChoice>& proposals = implementation.product->proposals();
+  std::vector<GemmCandidate> candidates;
+  for (size_t i = 0; i < proposals.size(); ++i)
+    candidates.push_back([&, i](const GemmPlace& place, const CudaStream& stream) {
+      return enqueue_proposal(implementation, i, place, stream);
+    });
+  candidates.push_back([&](const GemmPlace& place, const CudaStream& stream) {
+    return enqueue_own(problem, kernel, place, stream);
+  });
+  SINTER_LET(fastest, tune_gemm(device_, problem, candidates));
+  implementation.proposal = fastest.candidate;
+  if (fastest.candidate < proposals.size()) implementation.choice = proposals[fastest.candidate];
+  implementation.choice.seconds = fastest.seconds;
+  return {};
+}
+
+Result<CudaApi::Kernel> CudaGemm::own_kernel(const GemmProblem& problem) {
+  const StridedGemmKernel kernel = strided_gemm_kernel(problem);
+  auto it = own_kernels_.find(kernel.name);
+  if (it == own_kernels_.end()) {
+    SINTER_LET(nvrtc, find_nvrtc());
+    const KernelSource source{kernel.name, kernel.text};
+    SINTER_LET(compiled, compile_cached(nvrtc, cache_, source, kernel_library_, device_->arch()));
+    SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[0].bytes, kernel.name));
+    it = own_kernels_.emplace(kernel.name, std::move(library)).first;
+  }
+  return it->second.kernel(kernel.name);
+}
+
+Status CudaGemm::enqueue_proposal(Implementation& implementation, size_t proposal,
+                                  const GemmPlace& place, const CudaStream& stream) const {
+  return implementation.product->run(proposal, place, workspace_.address(), stream.handle());
+}
+
+Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,
+                             const GemmPlace& place, const CudaStream& stream) const {
+  GemmPlace pointers = place;
+  StridedGemmShape shape = strided_gemm_shape(problem);
+  void* parameters[] = {&pointers.a,    &pointers.b,        &pointers.c,
+                        &pointers.bias, &pointers.residual, shape.data()};
+  const auto blocks = static_cast<unsigned>(*strided_gemm_blocks(problem));
+  Status launched = launch({.kernel = kernel,
+                            .name = "strided_gemm",
+                            .blocks = blocks,
+                            .threads = kStridedGemmThreads,
+                            .waits = true},
+                           parameters, stream);
+  if (!launched)
+    launched.error().where = fmt::format("product {}, {}", problem.key(), launched.error().where);
+  return launched;
+}
+
+}  // namespace sinter

@@ -1,0 +1,89 @@
+// Matrix products on a CUDA device: cuBLASLt where it has the product, else Sinter's own kernel, by
+// the decision record.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "plan/embedded_header.h"
+#include "runtime/cuda/cublaslt_product.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/gemm_record.h"
+#include "runtime/cuda/kernel_cache.h"
+
+namespace sinter {
+
+/// What happens to a product that the record does not decide.
+enum class GemmPolicy : uint8_t {
+  frozen,  // an error
+  first,   // the library's first proposal, or the own kernel where it has none
+  own,     // the own kernel: for sanitizers, which do not see all that the library writes
+  tune,    // the fastest of the library's proposals and the own kernel, by timing
+};
+
+/// One for a device, shared by the models on it. One thread at a time, and its work in one stream
+/// at a time: all products work in the same memory.
+class CudaGemm {
+ public:
+  /// `record` holds the decisions made so far: none, or those of the same device and library
+  /// version; with others, an error that shows both. `kernel_library` has what the own kernel
+  /// includes; compiled kernels go to `cache`.
+  static Result<std::shared_ptr<CudaGemm>> create(CudaDevicePtr device,
+                                                  llvm::ArrayRef<EmbeddedHeader> kernel_library,
+                                                  GemmRecord record, GemmPolicy policy,
+                                                  KernelCache cache = KernelCache::of_user());
+
+  /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
+  /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
+  /// matters. A recorded decision that cannot be used is an error with GemmPolicy::frozen, and
+  /// otherwise made anew. A recorded algorithm can be used if the library proposes it for the
+  /// product; nothing of a record reaches the library, whose cublasLtMatmulAlgoCheck (13.1) crashes
+  /// on algorithms that it did not make.
+  Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
+                 llvm::ArrayRef<int64_t> symbol_values);
+  /// Enqueues a prepared step: launches alone, no allocation, no waiting.
+  Status run(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
+             llvm::ArrayRef<int64_t> symbol_values, const CudaStream& stream);
+
+  /// The decisions: those given to create() and those made since.
+  const GemmRecord& record() const { return record_; }
+  /// Forms of matvecs' rings; they are not this class's to use, only to keep with the others.
+  void add_rings(const MatvecRings& rings) {
+    for (const auto& [key, ring] : rings) record_.rings[key] = ring;
+  }
+  /// What GemmPolicy::tune has taken so far, the own kernel's compilation included.
+  double tuning_seconds() const { return tuning_seconds_; }
+
+ private:
+  /// How one problem is computed.
+  struct Implementation {
+    GemmChoice choice;
+    std::optional<CublasLtProduct> product;  // where the library has the problem
+    size_t proposal = 0;                     // choice cublaslt: which of the product's
+    CudaApi::Kernel kernel = nullptr;        // choice own
+  };
+
+  CudaGemm() = default;
+  Result<Implementation> implement(const GemmProblem& problem);
+  Status decide(const GemmProblem& problem, Implementation& implementation);
+  Status tune(const GemmProblem& problem, Implementation& implementation);
+  Result<CudaApi::Kernel> own_kernel(const GemmProblem& problem);
+  Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,
+                          const CudaStream& stream) const;
+  Status enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel, const GemmPlace& place,
+                     const CudaStream& stream) const;
+
+  CudaDevicePtr device_;
+  std::vector<EmbeddedHeader> kernel_library_;
+  GemmPolicy policy_ = GemmPolicy::first;
+  KernelCache cache_{std::string()};
+  GemmRecord record_;
+  double tuning_seconds_ = 0;
+  CudaMemory workspace_;
+  std::shared_ptr<CublasLt> library_;
+  std::map<std::string, CudaLibrary> own_kernels_;  // by name
+  std::map<GemmProblem, Implementation> prepared_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,101 @@
+// A plan's GEMM step with concrete sizes and addresses: one matrix product, at one or more places.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "plan/program.h"
+#include "runtime/cuda/driver.h"
+
+namespace sinter {
+
+/// A matrix product as an executor runs it: C[m, n] = round(activation(A[m, k] B[k, n] + bias[n] +
+/// residual[m, n])) in `batch` copies, accumulated in float32. Strides are in elements and at least
+/// 0.
+///
+/// make_gemm_calls makes it canonical, so that equal work has equal decisions: the stride of an
+/// extent of 1 is that of a dense matrix where the other stride is 1, else 1; the batch strides of
+/// one copy are 0.
+struct GemmProblem {
+  struct Operand {
+    DType dtype = DType::f32;
+    int64_t row_stride = 1, column_stride = 1;
+    int64_t batch_stride = 0;  // 0: shared by all copies
+    int64_t alignment = 1;     // bytes, see kMostAlignment; divides the address of every copy
+    friend auto operator<=>(const Operand&, const Operand&) = default;
+  };
+  struct Bias {
+    DType dtype = DType::f32;
+    int64_t alignment = 1;  // bytes
+    friend auto operator<=>(const Bias&, const Bias&) = default;
+  };
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  Operand a, b, c;
+  std::optional<Bias> bias;         // n elements, dense
+  std::optional<int64_t> residual;  // its alignment in bytes; type and strides are C's
+  Activation activation = Activation::none;
+
+  /// "f16 2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
+  /// column and copy, and alignment of each operand. The record's key.
+  std::string key() const;
+  /// Elements from an operand's first to its last, with all copies; 0 where it has none.
+  int64_t span_a() const { return span(a, m, k); }
+  int64_t span_b() const { return span(b, k, n); }
+  int64_t span_c() const { return span(c, m, n); }
+
+  friend auto operator<=>(const GemmProblem&, const GemmProblem&) = default;
+
+ private:
+  int64_t span(const Operand& operand, int64_t rows, int64_t columns) const;
+};
+
+/// Alignments are powers of two up to this many bytes: the widest access of one thread and the
+/// alignment that bulk copies ask for. A finer distinction would part problems that run alike: on an
+/// H200, cuBLASLt 13.1 proposes the same algorithms at 256 as at 16 for 126 products of 1 to 2048
+/// tokens.
+inline constexpr int64_t kMostAlignment = 16;
+
+/// Products of so few rows, and those with a residual, may round a sum in f16 or bf16 once before
+/// its epilogue and once after: cuBLASLt does where it splits k, and with a residual now and then
+/// without (13.1, bf16, k of 2 to 49). With few rows, splitting is worth it; a residual is there in
+/// fast numerics alone, whose unfused plan rounds as often.
+inline constexpr int64_t kFewRows = 8;
+inline bool has_epilogue(const GemmProblem& problem) {
+  return problem.bias || problem.residual || problem.activation != Activation::none;
+}
+inline bool sums_may_round_twice(const GemmProblem& problem) {
+  return problem.c.dtype != DType::f32 &&
+         (problem.residual || (has_epilogue(problem) && problem.m <= kFewRows));
+}
+
+/// The buffers of a GEMM step: where they begin and their element types.
+struct GemmOperands {
+  struct Operand {
+    CudaAddress address = 0;
+    DType dtype = DType::f32;
+  };
+  Operand a, b, c;
+  std::optional<Operand> bias;
+  CudaAddress residual = 0;  // 0: none
+};
+
+/// Where a product's operands stand, the first copy's first elements.
+struct GemmPlace {
+  CudaAddress a = 0, b = 0, c = 0;
+  CudaAddress bias = 0, residual = 0;  // 0: none
+};
+
+/// A step's work: `problem`, once at each of `places`; none where the result is empty.
+struct GemmCalls {
+  GemmProblem problem;
+  llvm::SmallVector<GemmPlace, 1> places;
+};
+
+/// The step's loop with the most rounds becomes the problem's batch; the others repeat it. Errors:
+/// a size beyond 63 bits, more than 65536 places.
+Result<GemmCalls> make_gemm_calls(const GemmStep& step, const GemmOperands& operands,
+                                  llvm::ArrayRef<Symbol> symbols,
+                                  llvm::ArrayRef<int64_t> symbol_values);
+
+}  // namespace sinter

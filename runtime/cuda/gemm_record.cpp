@@ -1,0 +1,161 @@
+#include "runtime/cuda/gemm_record.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ir/json_pointer.h"
+#include "ir/matvec_layout.h"
+
+namespace sinter {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kMajor = 1;
+
+/// Reads one record; the place of a value is its JSON pointer behind the file's name.
+class RecordReader {
+ public:
+  explicit RecordReader(std::string path) : path_(std::move(path)) {}
+
+  Result<GemmRecord> read(const Json& root) const {
+    GemmRecord record;
+    SINTER_LET(major, member(root, "", "format"));
+    if (!major->is_number_integer() || *major != kMajor)
+      return mismatch("/format", fmt::format("format {}", kMajor), *major);
+    SINTER_TRY(read_text(root, "", "device", record.device));
+    SINTER_TRY(read_text(root, "", "library", record.library));
+    SINTER_LET(choices, member(root, "", "choices"));
+    if (!choices->is_object()) return mismatch("/choices", "an object", *choices);
+    for (const auto& [key, value] : choices->items())
+      SINTER_TRY(read_choice(value, "/choices" + json_pointer_step(key), record.choices[key]));
+    if (!root.contains("rings")) return record;
+    const Json& rings = root["rings"];
+    if (!rings.is_object()) return mismatch("/rings", "an object", rings);
+    for (const auto& [key, value] : rings.items())
+      SINTER_TRY(read_ring(value, "/rings" + json_pointer_step(key), record.rings[key]));
+    return record;
+  }
+
+ private:
+  Status read_choice(const Json& value, const std::string& where, GemmChoice& choice) const {
+    std::string kind;
+    SINTER_TRY(read_text(value, where, "kind", kind));
+    if (kind == "cublaslt") {
+      choice.kind = GemmChoice::Kind::cublaslt;
+      SINTER_LET(algorithm, member(value, where, "algorithm"));
+      for (size_t i = 0; i < kAlgorithmFields.size(); ++i)
+        SINTER_TRY(read_number(*algorithm, where + "/algorithm", kAlgorithmFields[i], UINT32_MAX,
+                               choice.algorithm[i]));
+      SINTER_TRY(read_number(value, where, "workspace_bytes", kGemmWorkspaceBytes,
+                             choice.workspace_bytes));
+    } else if (kind != "own") {
+      return mismatch(where + "/kind", "\"own\" or \"cublaslt\"", kind);
+    }
+    return read_seconds(value, where, choice.seconds);
+  }
+
+  Status read_ring(const Json& value, const std::string& where, MeasuredRing& measured) const {
+    MatvecRing& ring = measured.ring;
+    SINTER_TRY(read_number(value, where, "warps", kTileWarps, ring.warps));
+    if (ring.warps != kFewMatvecWarps && ring.warps != kTileWarps)
+      return mismatch(where + "/warps", fmt::format("{} or {}", kFewMatvecWarps, kTileWarps),
+                      ring.warps);
+    SINTER_TRY(read_number(value, where, "piece_bytes", kMostPieceBytes, ring.piece_bytes));
+    constexpr int64_t kStepBytes = kPieceElements * 2;  // of the smallest elements
+    if (ring.piece_bytes == 0 || ring.piece_bytes % kStepBytes != 0)
+      return mismatch(where + "/piece_bytes", fmt::format("a multiple of {}", kStepBytes),
+                      ring.piece_bytes);
+    SINTER_TRY(read_number(value, where, "stages", kMostMatvecStages, ring.stages));
+    if (ring.stages < kLeastMatvecStages)
+      return mismatch(where + "/stages", fmt::format("at least {}", kLeastMatvecStages),
+                      ring.stages);
+    return read_seconds(value, where, measured.seconds);
+  }
+
+  /// What was measured, if it was.
+  Status read_seconds(const Json& value, const std::string& where, double& out) const {
+    if (!value.contains("seconds")) return {};
+    const Json& seconds = value["seconds"];
+    if (!seconds.is_number() || !(seconds.get<double>() >= 0) ||
+        !std::isfinite(seconds.get<double>()))
+      return mismatch(where + "/seconds", "a number of at least 0", seconds);
+    out = seconds.get<double>();
+    return {};
+  }
+
+  template <typename T>
+  Status read_number(const Json& object, const std::string& where, const char* name, uint64_t most,
+                     T& out) const {
+    SINTER_LET(value, member(object, where, name));
+    if (!value->is_number_unsigned() || value->get<uint64_t>() > most)
+      return mismatch(fmt::format("{}/{}", where, name), fmt::format("an integer of 0..{}", most),
+                      *value);
+    out = value->get<T>();
+    return {};
+  }
+
+  Result<const Json*> member(const Json& object, const std::string& where, const char* name) const {
+    if (!object.is_object()) return mismatch(where, "an object", object);
+    const auto it = object.find(name);
+    if (it == object.end())
+      return tl::make_unexpected(error(where, fmt::format("has no \"{}\"", name)));
+    return &*it;
+  }
+
+  Status read_text(const Json& object, const std::string& where, const char* name,
+                   std::string& out) const {
+    SINTER_LET(value, member(object, where, name));
+    if (!value->is_string()) return mismatch(fmt::format("{}/{}", where, name), "a string", *value);
+    out = value->get<std::string>();
+    return {};
+  }
+
+  tl::unexpected<Error> mismatch(const std::string& where, std::string_view expected,
+                                 const Json& got) const {
+    const std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return tl::make_unexpected(
+        error(where, fmt::format("expected {}, got {}", expected, printable(text, 60))));
+  }
+  Error error(const std::string& where, std::string what) const {
+    return Error{std::move(what),
+                 where.empty() ? path_ : fmt::format("{}:{}", path_, printable(where)),
+                 "write the record anew by tuning"};
+  }
+
+  std::string path_;
+};
+
+}  // namespace
+
+std::string GemmRecord::to_json() const {
+  nlohmann::ordered_json json = {{"format", kMajor}, {"device", device}, {"library", library}};
+  auto& list = json["choices"] = nlohmann::ordered_json::object();
+  for (const auto& [key, choice] : choices) {
+    auto& item = list[key];
+    const bool library_call = choice.kind == GemmChoice::Kind::cublaslt;
+    item["kind"] = library_call ? "cublaslt" : "own";
+    if (library_call) {
+      for (size_t i = 0; i < kAlgorithmFields.size(); ++i)
+        item["algorithm"][kAlgorithmFields[i]] = choice.algorithm[i];
+      item["workspace_bytes"] = choice.workspace_bytes;
+    }
+    if (choice.seconds != 0) item["seconds"] = choice.seconds;
+  }
+  for (const auto& [key, measured] : rings) {
+    auto& item = json["rings"][key];
+    item["warps"] = measured.ring.warps;
+    item["piece_bytes"] = measured.ring.piece_bytes;
+    item["stages"] = measured.ring.stages;
+    if (measured.seconds != 0) item["seconds"] = measured.seconds;
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Result<GemmRecord> GemmRecord::parse(const std::string& text, const std::string& path) {
+  const Json root = Json::parse(text, nullptr, false);
+  if (root.is_discarded()) return fail("not JSON", path, "write the record anew by tuning");
+  return RecordReader(path).read(root);
+}
+
+}  // namespace sinter

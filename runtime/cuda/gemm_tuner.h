@@ -1,0 +1,25 @@
+// Which of several implementations of a matrix product is fastest on a device, by measurement.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/gemm_problem.h"
+
+namespace sinter {
+
+/// An implementation: enqueues the product at a place. What it enqueues can be recorded in a graph.
+using GemmCandidate = std::function<Status(const GemmPlace&, const CudaStream&)>;
+
+struct FastestGemm {
+  size_t candidate = 0;
+  double seconds = 0;  // per product, from memory that the caches do not hold
+};
+
+/// Times the candidates on operands of its own, random and finite; of equals the first wins. A
+/// candidate that fails is left out; the error is the last one's where all fail, or the device's.
+Result<FastestGemm> tune_gemm(CudaDevicePtr device, const GemmProblem& problem,
+                              const std::vector<GemmCandidate>& candidates);
+
+}  // namespace sinter

@@ -1,0 +1,21 @@
+// Kernel text → machine code, from the cache where it can.
+#pragma once
+
+#include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/nvrtc.h"
+
+namespace sinter {
+
+struct CompiledKernels {
+  std::vector<Cubin> cubins;  // in the order of the sources
+  size_t from_cache = 0;
+};
+
+/// Machine code of every source for `arch`. The cache's key is the text, all headers, flags, the
+/// library's identity and `arch`. NVRTC is loaded only when an entry is missing.
+Result<CompiledKernels> compile_cached(const NvrtcFile& nvrtc, const KernelCache& cache,
+                                       llvm::ArrayRef<KernelSource> sources,
+                                       llvm::ArrayRef<EmbeddedHeader> headers,
+                                       const std::string& arch, unsigned threads = 0);
+
+}  // namespace sinter

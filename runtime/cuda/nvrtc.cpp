@@ -1,0 +1,146 @@
+#include "runtime/cuda/nvrtc.h"
+
+#include <llvm/ADT/SmallVector.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+namespace sinter {
+namespace {
+
+constexpr int kCompilationFailed = 6;  // NVRTC_ERROR_COMPILATION
+
+constexpr const char* kFlags[] = {"--fmad=false", "--ftz=false", "--prec-div=true",
+                                  "--prec-sqrt=true", "--std=c++17"};
+
+// Owns an NVRTC program.
+struct OwnedProgram {
+  const NvrtcApi& api;
+  NvrtcApi::Program handle = nullptr;
+  ~OwnedProgram() {
+    if (handle != nullptr) api.destroy_program(&handle);
+  }
+};
+
+// What NVRTC says about a compilation that failed, at most 4 KiB of it.
+std::string compilation_log(const OwnedProgram& program) {
+  size_t size = 0;
+  if (program.api.log_size(program.handle, &size) != 0 || size <= 1) return "no log";
+  std::string log(size, '\0');
+  if (program.api.log(program.handle, log.data()) != 0) return "no log";
+  log.resize(size - 1);  // the terminating zero
+  if (log.size() > 4096) log = log.substr(0, 4096) + "...";
+  return log;
+}
+
+// Leaves the text in a new file of the folder for temporary ones and returns its path; "" if that
+// cannot be done.
+std::string keep_text(const KernelSource& source) {
+  std::error_code error;
+  std::string name(source.name.substr(0, 80));
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  constexpr std::string_view kEnding = ".cu";
+  std::string path = (std::filesystem::temp_directory_path(error) / ("sinter-" + name + "-XXXXXX")).string();
+  path += kEnding;
+  const int file = error ? -1 : mkstemps(path.data(), static_cast<int>(kEnding.size()));
+  if (file < 0) return {};
+  const ssize_t written = ::write(file, source.text.data(), source.text.size());
+  const bool whole = written == static_cast<ssize_t>(source.text.size());
+  if (::close(file) == 0 && whole) return path;
+  ::unlink(path.c_str());
+  return {};
+}
+
+unsigned thread_count(unsigned asked, size_t jobs) {
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<unsigned>(std::min<size_t>(asked == 0 ? processors : asked, jobs));
+}
+
+}  // namespace
+
+llvm::ArrayRef<const char*> nvrtc_flags() { return kFlags; }
+
+Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
+                             llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch) {
+  SINTER_LET(loaded, load_nvrtc(nvrtc.path));
+  const NvrtcApi& api = *loaded;
+  const auto failed = [&](std::string_view act, int code) {
+    return fail(fmt::format("NVRTC cannot {} kernel {} for {}: {}", act, source.name, arch,
+                            api.error_string(code)),
+                nvrtc.path, "choose an architecture that this CUDA toolkit knows", ExitCode::device);
+  };
+
+  // NVRTC takes C strings.
+  const std::string text(source.text);
+  llvm::SmallVector<std::string> owned;
+  llvm::SmallVector<const char*> texts, names;
+  owned.reserve(2 * headers.size());
+  for (const EmbeddedHeader& header : headers) {
+    texts.push_back(owned.emplace_back(header.text).c_str());
+    names.push_back(owned.emplace_back(header.name).c_str());
+  }
+  OwnedProgram program{api};
+  if (int code = api.create_program(&program.handle, text.c_str(), "kernel.cu",
+                                    static_cast<int>(headers.size()), texts.data(), names.data()))
+    return failed("read", code);
+
+  const std::string architecture = "--gpu-architecture=" + arch;
+  llvm::SmallVector<const char*> options(nvrtc_flags());
+  options.push_back(architecture.c_str());
+  const int code = api.compile_program(program.handle, static_cast<int>(options.size()),
+                                       options.data());
+  if (code == kCompilationFailed) {
+    const std::string kept = keep_text(source);
+    return fail(fmt::format("generated kernel {} does not compile for {}: {}", source.name, arch,
+                            compilation_log(program)),
+                nvrtc.path,
+                kept.empty() ? "report this with the kernel's text"
+                             : fmt::format("report this with the kernel's text, which is in {}", kept),
+                ExitCode::internal_error);
+  }
+  if (code != 0) return failed("compile", code);
+
+  size_t bytes = 0;
+  if (int code = api.cubin_size(program.handle, &bytes)) return failed("finish", code);
+  Cubin cubin{std::string(bytes, '\0')};
+  if (int code = api.cubin(program.handle, cubin.bytes.data())) return failed("finish", code);
+  return cubin;
+}
+
+Result<std::vector<Cubin>> compile_kernels(const NvrtcFile& nvrtc, llvm::ArrayRef<KernelSource> sources,
+                                       llvm::ArrayRef<EmbeddedHeader> headers,
+                                       const std::string& arch, unsigned threads) {
+  std::vector<std::optional<Result<Cubin>>> results(sources.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < sources.size();)
+      results[i] = compile_kernel(nvrtc, sources[i], headers, arch);
+  };
+  std::vector<std::thread> workers;
+  for (unsigned i = 1; i < thread_count(threads, sources.size()); ++i) {
+    try {
+      workers.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // the system gives no more threads: fewer do the work
+    }
+  }
+  work();
+  for (std::thread& worker : workers) worker.join();
+
+  std::vector<Cubin> cubins;
+  for (auto& result : results) {
+    SINTER_TRY(*result);
+    cubins.push_back(std::move(**result));
+  }
+  return cubins;
+}
+
+}  // namespace sinter

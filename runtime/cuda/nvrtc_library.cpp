@@ -1,0 +1,109 @@
+#include "runtime/cuda/nvrtc_library.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "runtime/dynamic_library.h"
+
+namespace sinter {
+namespace {
+
+// The directories that the dynamic loader searches for this program, except those of its cache.
+void append_loader_directories(std::vector<std::string>& out) {
+  void* self = dlopen(nullptr, RTLD_NOW);
+  if (self == nullptr) return;
+  Dl_serinfo size;
+  if (dlinfo(self, RTLD_DI_SERINFOSIZE, &size) == 0) {
+    std::vector<std::max_align_t> storage(size.dls_size / sizeof(std::max_align_t) + 1);
+    auto* info = reinterpret_cast<Dl_serinfo*>(storage.data());
+    *info = size;
+    if (dlinfo(self, RTLD_DI_SERINFOSIZE, info) == 0 && dlinfo(self, RTLD_DI_SERINFO, info) == 0)
+      for (unsigned i = 0; i < info->dls_cnt; ++i) out.emplace_back(info->dls_serpath[i].dls_name);
+  }
+  dlclose(self);
+}
+
+// The directories that the loader's cache is made from.
+void append_configured_directories(std::vector<std::string>& out) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator it("/etc/ld.so.conf.d", error), end; !error && it != end;
+       it.increment(error))
+    if (it->path().extension() == ".conf") files.push_back(it->path().string());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with('/')) out.push_back(line.substr(0, line.find_last_not_of(" \t\r") + 1));
+  }
+}
+
+std::vector<std::string> search_directories() {
+  std::vector<std::string> directories;
+  append_loader_directories(directories);
+  append_configured_directories(directories);
+  for (const std::string& root : toolkit_roots()) directories.push_back(root + "/lib64");
+  return directories;
+}
+
+constexpr const char* kHint = "install a complete CUDA toolkit, 12 or newer";
+
+Result<NvrtcApi> load(const std::string& path) {
+  auto library = DynamicLibrary::open(path);
+  if (!library) {
+    const char* reason = dlerror();
+    return fail(fmt::format("NVRTC cannot be loaded: {}", reason ? reason : "unknown reason"), path,
+                kHint, ExitCode::device);
+  }
+  NvrtcApi api;
+  library->bind(api.create_program, "nvrtcCreateProgram");
+  library->bind(api.compile_program, "nvrtcCompileProgram");
+  library->bind(api.destroy_program, "nvrtcDestroyProgram");
+  library->bind(api.cubin_size, "nvrtcGetCUBINSize");
+  library->bind(api.cubin, "nvrtcGetCUBIN");
+  library->bind(api.log_size, "nvrtcGetProgramLogSize");
+  library->bind(api.log, "nvrtcGetProgramLog");
+  library->bind(api.error_string, "nvrtcGetErrorString");
+  SINTER_TRY(library->require_all("NVRTC", kHint, path));
+  return api;
+}
+
+}  // namespace
+
+Result<NvrtcFile> find_nvrtc() {
+  const std::vector<std::string> directories = search_directories();
+  for (const std::string& directory : directories)
+    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+      const std::string path = directory + "/" + name;
+      struct stat status;
+      if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      std::error_code error;
+      const std::filesystem::path resolved = std::filesystem::canonical(path, error);
+      if (error) continue;
+      return NvrtcFile{path, fmt::format("{} {} {}.{:09}", resolved.filename().string(),
+                                         status.st_size, status.st_mtim.tv_sec,
+                                         status.st_mtim.tv_nsec)};
+    }
+  return fail(fmt::format("no libnvrtc.so.13, .12 or unversioned in {}", fmt::join(directories, ":")),
+              "", "install the CUDA toolkit or set CUDA_HOME to where it is", ExitCode::device);
+}
+
+Result<const NvrtcApi*> load_nvrtc(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, NvrtcApi> loaded;
+  const std::lock_guard lock(mutex);
+  auto it = loaded.find(path);
+  if (it == loaded.end()) {
+    SINTER_LET(api, load(path));
+    it = loaded.emplace(path, api).first;
+  }
+  return &it->second;
+}
+
+}  // namespace sinter

@@ -1,0 +1,153 @@
+// CudaSession::run: one call with tensors of the host.
+#include <algorithm>
+
+#include "runtime/compare.h"
+#include "runtime/cuda/executor.h"
+#include "runtime/evaluate/evaluate.h"
+#include "runtime/input_ranges.h"
+
+namespace sinter {
+namespace {
+
+class CudaRun {
+ public:
+  CudaRun(const CudaSession& session, CudaCall call, const CallOptions& options)
+      : session_(session), stream_(session.stream()), call_(std::move(call)), entry_(*call_.entry), options_(options) {}
+
+  Result<RunResult> run() {
+    SINTER_TRY(session_.prepare(call_));
+    if (options_.poison_freed) {
+      freed_.emplace(entry_);
+      SINTER_TRY(poison(freed_->all()));
+    }
+    SINTER_TRY(prepare_kept());
+    if (!options_.poison_freed && kept_.empty() && !options_.check_kernels) {
+      SINTER_TRY(session_.enqueue(call_, stream_));
+    } else {
+      SINTER_TRY(session_.model().cuda_device()->make_current());
+      for (uint32_t i = 0; i < entry_.steps.size(); ++i)
+        SINTER_TRY(in_step(step(i), entry_, i));
+    }
+    for (uint32_t output : entry_.outputs) {
+      SINTER_LET(tensor, copy_out(output));
+      result_.outputs.push_back(std::move(tensor));
+    }
+    SINTER_TRY(stream_.synchronize("entry " + printable(entry_.name)));
+    return std::move(result_);
+  }
+
+ private:
+  Status poison(llvm::ArrayRef<uint32_t> buffers) const {
+    for (uint32_t id : buffers)
+      SINTER_TRY(stream_.fill(call_.addresses[id], kPoison, call_.bytes[id]));
+    return {};
+  }
+
+  /// Enqueued only: the tensor is complete after the next synchronization.
+  Result<HostTensor> copy_out(uint32_t id) const {
+    const TensorType& type = entry_.buffers[id].type;
+    SINTER_LET(tensor, make_tensor(type.dtype, concrete_dims(type, call_.symbol_values)));
+    SINTER_TRY(stream_.copy_to_host(tensor.bytes, call_.addresses[id]));
+    return std::move(tensor);
+  }
+
+  Status prepare_kept() {
+    result_.kept.resize(options_.keep.size());
+    for (size_t i = 0; i < options_.keep.size(); ++i) {
+      SINTER_LET(id, find_stored(entry_, options_.keep[i]));
+      result_.kept[i].first = options_.keep[i];
+      const Buffer& buffer = entry_.buffers[id];
+      if (buffer.place == Buffer::Place::arena || buffer.version > 0) {
+        kept_.emplace_back(id, i);
+        continue;
+      }
+      SINTER_LET(tensor, copy_out(id));
+      result_.kept[i].second = std::move(tensor);
+    }
+    return {};
+  }
+
+  Status step(uint32_t i) {
+    const Step& step = entry_.steps[i];
+    const auto* kernel = std::get_if<KernelStep>(&step.run);
+    const bool checked =
+        options_.check_kernels && kernel != nullptr &&
+        follows_stated_order(session_.model().program().kernels[kernel->kernel], call_.symbol_values);
+    std::vector<HostTensor> read;
+    if (checked)
+      for (uint32_t input : kernel->inputs) {
+        SINTER_LET(tensor, copy_out(input));
+        read.push_back(std::move(tensor));
+      }
+    if (checked) SINTER_TRY(stream_.synchronize("reading a kernel's inputs"));
+    SINTER_TRY(session_.enqueue_step(call_, i, stream_));
+    if (checked) SINTER_TRY(check_kernel(*kernel, read));
+    for (const auto& [id, index] : kept_) {
+      if (!writes(step, id)) continue;
+      SINTER_LET(tensor, copy_out(id));
+      result_.kept[index].second = std::move(tensor);
+    }
+    return freed_ ? poison(freed_->take(i)) : Status();
+  }
+
+  static bool writes(const Step& step, uint32_t id) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step.run)) return llvm::is_contained(kernel->outputs, id);
+    return std::get<GemmStep>(step.run).c.buffer == id;
+  }
+
+  /// The kernel's results against the host's evaluation of its group on the same operands.
+  Status check_kernel(const KernelStep& step, const std::vector<HostTensor>& read) const {
+    const Program& program = session_.model().program();
+    const Kernel& kernel = program.kernels[step.kernel];
+    SINTER_LET(expected, evaluate(kernel.group, program.symbols, call_.symbol_values, addresses_of(read)));
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      SINTER_LET(given, copy_out(step.outputs[i]));
+      SINTER_TRY(stream_.synchronize("kernel " + kernel.name));
+      SINTER_LET(difference, compare_bits(given, expected[i]));
+      if (difference)
+        return fail(fmt::format("kernel {}, result {}: the device differs from the host: {}", kernel.name, i, to_string(*difference)),
+                    {}, "this is a bug of the compiler or the device", ExitCode::check_failed);
+    }
+    return {};
+  }
+
+  const CudaSession& session_;
+  const CudaStream& stream_;
+  CudaCall call_;
+  const EntryPlan& entry_;
+  const CallOptions& options_;
+  std::optional<FreedBuffers> freed_;              // to poison
+  std::vector<std::pair<uint32_t, size_t>> kept_;  // buffer, index in RunResult::kept
+  RunResult result_;
+};
+
+}  // namespace
+
+Result<RunResult> CudaSession::run(std::string_view entry_name, llvm::ArrayRef<int64_t> symbol_values,
+                                   llvm::ArrayRef<const HostTensor*> inputs, const CallOptions& options) {
+  const Program& program = model_->program();
+  SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
+  SINTER_TRY(check_call_inputs(program, *entry, symbol_values, inputs));
+  SINTER_TRY(check_input_ranges(program, *entry, symbol_values, inputs));
+  // Inputs stand behind the arena.
+  SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
+  size_t needed = aligned_bytes(arena_size);
+  for (const HostTensor* input : inputs)
+    needed += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
+  if (arena_.bytes() < needed) {
+    arena_ = CudaMemory();
+    SINTER_LET(memory, CudaMemory::allocate(model_->cuda_device(), needed, "the arena"));
+    arena_ = std::move(memory);
+  }
+  std::vector<CudaAddress> addresses;
+  CudaAddress at = arena_.address() + aligned_bytes(arena_size);
+  for (const HostTensor* input : inputs) {
+    addresses.push_back(at);
+    SINTER_TRY(stream_.copy_to_device(at, input->bytes));
+    at += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
+  }
+  SINTER_LET(call, place(entry_name, symbol_values, addresses, arena_.address()));
+  return CudaRun(*this, std::move(call), options).run();
+}
+
+}  // namespace sinter

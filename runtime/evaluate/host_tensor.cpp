@@ -1,0 +1,37 @@
+#include "runtime/evaluate/host_tensor.h"
+
+#include <new>
+
+namespace sinter {
+
+int64_t HostTensor::volume() const {
+  int64_t count = 1;
+  for (int64_t extent : dims) count *= extent;
+  return count;
+}
+
+Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims) {
+  HostTensor tensor{dtype, std::move(dims), {}};
+  int64_t bytes = size_bytes(dtype);
+  bool overflow = false, empty = false;
+  for (int64_t extent : tensor.dims) {
+    SINTER_CHECK(extent >= 0, "extent {}", extent);
+    empty |= extent == 0;
+    if (extent != 0) overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
+  }
+  if (empty) return tensor;
+  const auto refuse = [&] {
+    const TensorType type{dtype, Dims(tensor.dims.begin(), tensor.dims.end())};
+    return fail(fmt::format("no memory for a tensor {}", to_string(type, {})), {},
+                "use smaller sizes");
+  };
+  if (overflow) return refuse();
+  try {
+    tensor.bytes.resize(static_cast<size_t>(bytes));
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    return refuse();
+  }
+  return tensor;
+}
+
+}  // namespace sinter

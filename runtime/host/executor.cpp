@@ -1,0 +1,68 @@
+#include "runtime/host/executor.h"
+
+#include <algorithm>
+
+#include "runtime/host/run.h"
+
+namespace sinter {
+
+struct HostModel::Data {
+  std::shared_ptr<const Program> program;
+  std::vector<HostTensor> weights;
+  std::vector<HostKernel> kernels;
+};
+
+Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
+                                  const TensorSource* source) {
+  auto data = std::make_shared<Data>();
+  for (size_t i = 0; i < program->weights.size(); ++i) {
+    SINTER_LET(weight, evaluate_weight(*program, i, source));
+    data->weights.push_back(std::move(weight));
+  }
+  for (const Kernel& kernel : program->kernels)
+    data->kernels.push_back(make_host_kernel(kernel, program->symbols));
+  data->program = std::move(program);
+  HostModel model;
+  model.data_ = std::move(data);
+  return model;
+}
+
+const Program& HostModel::program() const { return *data_->program; }
+const HostTensor& HostModel::weight(size_t index) const { return data_->weights[index]; }
+
+Result<std::unique_ptr<Session>> HostModel::new_session(llvm::ArrayRef<int64_t> symbol_values) const {
+  SINTER_LET(session, HostSession::create(*this, symbol_values));
+  return std::make_unique<HostSession>(std::move(session));
+}
+
+Result<HostSession> HostSession::create(HostModel model, llvm::ArrayRef<int64_t> symbol_values) {
+  const Program& program = model.program();
+  HostSession session;
+  if (symbol_values.size() != program.symbols.size())
+    return fail(fmt::format("{} symbol values for a plan with {} symbols", symbol_values.size(),
+                            program.symbols.size()));
+  for (const State& state : program.states) {
+    for (Dim dim : state.type.dims)
+      if (!dim.is_constant())
+        SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index],
+                                      symbol_values[dim.symbol().index]));
+    SINTER_LET(tensor, make_tensor(state.type.dtype, concrete_dims(state.type, symbol_values)));
+    std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0});
+    session.states_.push_back(std::move(tensor));
+  }
+  session.symbol_values_.assign(symbol_values.begin(), symbol_values.end());
+  session.model_ = std::move(model);
+  return session;
+}
+
+Result<RunResult> HostSession::run(std::string_view entry_name,
+                                   llvm::ArrayRef<int64_t> symbol_values,
+                                   llvm::ArrayRef<const HostTensor*> inputs,
+                                   const CallOptions& options) {
+  const Program& program = model_.program();
+  SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
+  return run_entry({program, *entry, model_.data_->kernels, model_.data_->weights, states_,
+                    symbol_values, inputs, options});
+}
+
+}  // namespace sinter

@@ -1,0 +1,68 @@
+#include "runtime/host/kernel.h"
+
+#include <cstring>
+
+#include "ir/decompose.h"
+
+namespace sinter {
+namespace {
+
+// `graph` without the appends that nothing reads, outputs included.
+Graph without_unread_appends(const Graph& graph) {
+  std::vector<bool> read(graph.size(), false);
+  for (const Op& op : graph.ops())
+    for (ValueId operand : op.operands) read[operand.index] = true;
+  for (ValueId output : graph.outputs) read[output.index] = true;
+  Graph result;
+  std::vector<ValueId> renamed(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    Op op = graph.ops()[i];
+    if (op_class(op) == OpClass::append && !read[i]) continue;
+    for (ValueId& operand : op.operands) operand = renamed[operand.index];
+    renamed[i] = result.add(std::move(op));
+  }
+  for (ValueId id : graph.inputs) result.inputs.push_back(renamed[id.index]);
+  for (ValueId id : graph.outputs) result.outputs.push_back(renamed[id.index]);
+  return result;
+}
+
+}  // namespace
+
+HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+  HostKernel host;
+  Graph graph = decompose_all(kernel.group, symbols);
+  llvm::SmallVector<ValueId, 4> outputs;
+  for (uint32_t i = 0; i < graph.outputs.size(); ++i)
+    if (op_class(graph[graph.outputs[i]]) != OpClass::append) {
+      host.results.push_back(i);
+      outputs.push_back(graph.outputs[i]);
+    }
+  for (uint32_t i : kernel.appends) {
+    const Op& append = graph[graph.outputs[i]];
+    const auto next = static_cast<uint32_t>(outputs.size());
+    host.appends.push_back({i, next, next + 1});
+    outputs.push_back(append.operands[1]);
+    outputs.push_back(append.operands[2]);
+  }
+  graph.outputs = std::move(outputs);
+  host.graph = without_unread_appends(graph);
+  return host;
+}
+
+Status write_rows(const HostTensor& rows, const HostTensor& slots, HostTensor& state) {
+  const int64_t count = slots.volume();
+  const int64_t capacity = state.dims.empty() ? 0 : state.dims[0];
+  if (count == 0 || rows.bytes.empty()) return {};
+  const size_t row_bytes = rows.bytes.size() / static_cast<size_t>(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t slot = slots.data<int32_t>()[i];
+    if (slot < 0 || slot >= capacity)
+      return fail(fmt::format("slot {} of token {} in a state of {} rows", slot, i, capacity), {},
+                  "give slots below the state's number of rows");
+    std::memcpy(state.bytes.data() + static_cast<size_t>(slot) * row_bytes,
+                rows.bytes.data() + static_cast<size_t>(i) * row_bytes, row_bytes);
+  }
+  return {};
+}
+
+}  // namespace sinter

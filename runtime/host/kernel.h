@@ -1,0 +1,28 @@
+// A kernel's group in the form that the host evaluates.
+#pragma once
+
+#include "plan/program.h"
+#include "runtime/evaluate/host_tensor.h"
+
+namespace sinter {
+
+/// Made once per kernel. Appends are taken out of the graph where nothing else in it reads their
+/// result: the graph then gives the new rows and their slots, and the state is written in place
+/// instead of copied.
+struct HostKernel {
+  struct Append {
+    uint32_t output = 0;  // of the kernel
+    uint32_t rows = 0;    // graph output: the new rows
+    uint32_t slots = 0;   // graph output: where they go
+  };
+  Graph graph;  // primitives; outputs: those of the kernel that are no appends, then the appends'
+  std::vector<uint32_t> results;  // kernel output of each leading graph output
+  std::vector<Append> appends;
+};
+
+HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
+
+/// state[slots[n], ...] = rows[n, ...]; a slot outside the state is an error.
+Status write_rows(const HostTensor& rows, const HostTensor& slots, HostTensor& state);
+
+}  // namespace sinter

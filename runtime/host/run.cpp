@@ -1,0 +1,204 @@
+#include "runtime/host/run.h"
+
+#include <cstring>
+#include <new>
+
+#include "runtime/evaluate/evaluate.h"
+#include "runtime/host/gemm.h"
+
+namespace sinter {
+namespace {
+
+struct ArenaDelete {
+  void operator()(std::byte* arena) const {
+    ::operator delete(arena, std::align_val_t(kArenaAlignment));
+  }
+};
+using Arena = std::unique_ptr<std::byte, ArenaDelete>;
+
+// Runs one entry once.
+class Run {
+ public:
+  explicit Run(const HostCall& call) : call_(call) {}
+
+  Result<RunResult> run() {
+    SINTER_TRY(check_call_inputs(call_.program, entry_, call_.symbol_values, call_.inputs));
+    SINTER_TRY(place_buffers());
+    SINTER_TRY(prepare_kept());
+    std::optional<FreedBuffers> freed;
+    if (call_.options.poison_freed) freed.emplace(entry_);
+    for (uint32_t i = 0; i < entry_.steps.size(); ++i) {
+      const Step& step = entry_.steps[i];
+      SINTER_TRY(in_step(std::holds_alternative<KernelStep>(step.run)
+                             ? kernel_step(std::get<KernelStep>(step.run))
+                             : gemm_step(std::get<GemmStep>(step.run)),
+                         entry_, i));
+      if (freed)
+        for (uint32_t id : freed->take(i))
+          std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
+    }
+    for (uint32_t output : entry_.outputs) {
+      SINTER_LET(tensor, copy_out(output));
+      result_.outputs.push_back(std::move(tensor));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Where a buffer's bytes stand; `tensor` unless that is the arena.
+  struct Memory {
+    const std::byte* data = nullptr;
+    const HostTensor* tensor = nullptr;
+    int64_t bytes = 0;  // reserved
+  };
+
+  Status place_buffers() {
+    const std::optional<int64_t> arena_bytes = entry_.arena_bytes.evaluate(call_.symbol_values);
+    if (!arena_bytes || *arena_bytes < 0) return fail("the arena's size exceeds 63 bits");
+    arena_.reset(static_cast<std::byte*>(::operator new(
+        static_cast<size_t>(*arena_bytes), std::align_val_t(kArenaAlignment), std::nothrow)));
+    if (!arena_)
+      return fail(fmt::format("no memory for an arena of {} bytes", *arena_bytes), {},
+                  "use smaller inputs", ExitCode::device);
+    if (call_.options.poison_freed)
+      std::memset(arena_.get(), kPoison, static_cast<size_t>(*arena_bytes));
+    for (const Buffer& buffer : entry_.buffers) {
+      Memory& memory = memory_.emplace_back();
+      switch (buffer.place) {
+        case Buffer::Place::arena: {
+          const auto offset = buffer.offset_bytes.evaluate(call_.symbol_values);
+          const auto bytes = buffer.size_bytes.evaluate(call_.symbol_values);
+          if (!offset || !bytes || *offset < 0 || *bytes < 0 || *offset > *arena_bytes - *bytes)
+            return fail(fmt::format("%{} leaves the arena of {} bytes", printable(buffer.value),
+                                    *arena_bytes),
+                        {}, {}, ExitCode::internal_error);
+          memory.data = arena_.get() + *offset;
+          memory.bytes = *bytes;
+          break;
+        }
+        case Buffer::Place::input:
+          memory.tensor = call_.inputs[buffer.index];
+          break;
+        case Buffer::Place::weight:
+          memory.tensor = &call_.weights[buffer.index];
+          break;
+        case Buffer::Place::state:
+          memory.tensor = &call_.states[buffer.index];
+          break;
+      }
+      if (memory.tensor) {
+        memory.data = memory.tensor->bytes.data();
+        memory.bytes = static_cast<int64_t>(memory.tensor->bytes.size());
+      }
+    }
+    return {};
+  }
+
+  // The buffers of kept values; those that no step writes are copied now.
+  Status prepare_kept() {
+    result_.kept.resize(call_.options.keep.size());
+    for (size_t i = 0; i < call_.options.keep.size(); ++i) {
+      const std::string& name = call_.options.keep[i];
+      SINTER_LET(id, find_stored(entry_, name));
+      result_.kept[i].first = name;
+      const Buffer& buffer = entry_.buffers[id];
+      if (buffer.place == Buffer::Place::arena || buffer.version > 0) {
+        kept_.emplace_back(id, i);
+      } else {
+        SINTER_LET(tensor, copy_out(id));
+        result_.kept[i].second = std::move(tensor);
+      }
+    }
+    return {};
+  }
+
+  Status keep_written(uint32_t buffer) {
+    for (const auto& [id, index] : kept_)
+      if (id == buffer) {
+        SINTER_LET(tensor, copy_out(id));
+        result_.kept[index].second = std::move(tensor);
+      }
+    return {};
+  }
+
+  Result<HostTensor> copy_out(uint32_t id) const {
+    const Buffer& buffer = entry_.buffers[id];
+    SINTER_LET(tensor,
+               make_tensor(buffer.type.dtype, concrete_dims(buffer.type, call_.symbol_values)));
+    SINTER_TRY(fits(id, tensor));
+    if (!tensor.bytes.empty())
+      std::memcpy(tensor.bytes.data(), memory_[id].data, tensor.bytes.size());
+    return std::move(tensor);
+  }
+
+  Status fits(uint32_t id, const HostTensor& tensor) const {
+    if (static_cast<int64_t>(tensor.bytes.size()) <= memory_[id].bytes) return {};
+    return fail(fmt::format("%{} has {} bytes, its buffer {}", printable(entry_.buffers[id].value),
+                            tensor.bytes.size(), memory_[id].bytes),
+                {}, {}, ExitCode::internal_error);
+  }
+
+  std::byte* writable(uint32_t id) const { return const_cast<std::byte*>(memory_[id].data); }
+
+  Status kernel_step(const KernelStep& step) {
+    const HostKernel& kernel = call_.kernels[step.kernel];
+    std::vector<HostTensor> copies;
+    copies.reserve(step.inputs.size());
+    llvm::SmallVector<const HostTensor*, 8> arguments;
+    for (uint32_t id : step.inputs) {
+      if (memory_[id].tensor) {
+        arguments.push_back(memory_[id].tensor);
+        continue;
+      }
+      SINTER_LET(tensor, copy_out(id));
+      arguments.push_back(&copies.emplace_back(std::move(tensor)));
+    }
+    SINTER_LET(results,
+               evaluate(kernel.graph, call_.program.symbols, call_.symbol_values, arguments));
+    for (size_t i = 0; i < kernel.results.size(); ++i) {
+      const uint32_t id = step.outputs[kernel.results[i]];
+      SINTER_TRY(fits(id, results[i]));
+      if (!results[i].bytes.empty())
+        std::memcpy(writable(id), results[i].bytes.data(), results[i].bytes.size());
+      SINTER_TRY(keep_written(id));
+    }
+    for (const HostKernel::Append& append : kernel.appends) {
+      const uint32_t id = step.outputs[append.output];
+      SINTER_TRY(write_rows(results[append.rows], results[append.slots],
+                            call_.states[entry_.buffers[id].index]));
+      SINTER_TRY(keep_written(id));
+    }
+    return {};
+  }
+
+  Status gemm_step(const GemmStep& step) {
+    const auto dtype = [&](uint32_t id) { return entry_.buffers[id].type.dtype; };
+    GemmBuffers buffers;
+    buffers.a = memory_[step.a.buffer].data;
+    buffers.b = memory_[step.b.buffer].data;
+    buffers.c = writable(step.c.buffer);
+    buffers.a_dtype = dtype(step.a.buffer);
+    buffers.b_dtype = dtype(step.b.buffer);
+    buffers.c_dtype = dtype(step.c.buffer);
+    if (step.bias >= 0) {
+      buffers.bias = memory_[static_cast<size_t>(step.bias)].data;
+      buffers.bias_dtype = dtype(static_cast<uint32_t>(step.bias));
+    }
+    if (step.residual >= 0) buffers.residual = memory_[static_cast<size_t>(step.residual)].data;
+    SINTER_TRY(run_gemm(step, buffers, call_.program.symbols, call_.symbol_values));
+    return keep_written(step.c.buffer);
+  }
+
+  const HostCall& call_;
+  const EntryPlan& entry_ = call_.entry;
+  Arena arena_;
+  std::vector<Memory> memory_;                              // of each buffer
+  llvm::SmallVector<std::pair<uint32_t, size_t>, 4> kept_;  // buffer, index in RunResult::kept
+  RunResult result_;
+};
+
+}  // namespace
+
+Result<RunResult> run_entry(const HostCall& call) { return Run(call).run(); }
+
+}  // namespace sinter
