@@ -4,11 +4,12 @@ sinter_room(device sinter_ir)
 sinter_room(passes sinter_ir sinter_device)
 sinter_room(plan sinter_ir nlohmann_json::nlohmann_json ${SINTER_XXHASH})
 target_compile_definitions(sinter_plan PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
-sinter_room(codegen sinter_ir sinter_device sinter_plan ${SINTER_XXHASH})
-sinter_embed_headers(sinter_codegen codegen/kernel_library.inc codegen/kernels/*.cuh ir/scalar_math.h
-                     ir/activation.h ir/attention_order.h ir/matvec_layout.h ir/matvec_order.h ir/sampling.h)
+sinter_room(kernels sinter_ir sinter_device)
+sinter_embed_headers(sinter_kernels kernels/library.inc kernels/*/*.cuh ir/scalar_math.h ir/activation.h
+                     ir/attention_order.h ir/matvec_layout.h ir/matvec_order.h ir/sampling.h)
+sinter_room(codegen sinter_ir sinter_device sinter_plan sinter_kernels ${SINTER_XXHASH})
 sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})
-sinter_room(runtime sinter_ir sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
+sinter_room(runtime sinter_ir sinter_device sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
 # Ranges for NVIDIA's timelines, where a CUDA toolkit has the headers.
 find_path(SINTER_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 if(SINTER_NVTX_INCLUDE)

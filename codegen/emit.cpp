@@ -150,7 +150,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   if (kernel.launch.cluster > 1) kernel.minimum_arch = kFirstArchWithClusters;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
-                           "#include \"sinter/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
+                           "#include \"kernels/common/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
   std::string text = overlap.waits && !overlap.holds_next ? "let_next_launch();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);

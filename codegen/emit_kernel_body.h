@@ -8,7 +8,7 @@ namespace sinter {
 
 /// What a kernel's function holds, and how it is launched.
 struct KernelBody {
-  std::string includes = "#include \"sinter/reduce.cuh\"\n#include \"sinter/vector.cuh\"\n";
+  std::string includes = "#include \"kernels/common/reduce.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
   std::string globals;  // definitions before the function
   std::string before_wait;  // between the function's braces, before the wait for earlier kernels
   std::string text;         // and after it
@@ -60,7 +60,7 @@ Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> par
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
                               const DeviceDescription& device);
 /// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with
-/// __restrict__ if `restricted`, which kernels that overlap others must not have (sinter/launch.cuh).
+/// __restrict__ if `restricted`, which kernels that overlap others must not have (kernels/common/launch.cuh).
 std::string parameters_of(const Graph& group, size_t symbols, bool restricted);
 /// What a caller gives for such parameters: its own inputs and outputs of these numbers, and its
 /// symbols: "x0, ..., y0, ..., n0".

@@ -58,7 +58,7 @@ class MatvecKernel {
                                                .loads_ahead = !early || all_early,
                                                .wait = early ? wait_text(overlap_) : ""}));
     body_.globals += rest.globals;
-    body_.includes += "#include \"sinter/matvec.cuh\"\n";
+    body_.includes += "#include \"kernels/gemv/matvec.cuh\"\n";
     std::string outputs;  // both parts number their results anew
     for (size_t k = 0; k < group_.outputs.size(); ++k)
       outputs += fmt::format("auto* const out{0} = y{0};\n", k);

@@ -112,7 +112,7 @@ class OpaqueKernel {
     SINTER_LET(values, rows(2));
     SINTER_LET(first, pointer(3));
     SINTER_LET(last, pointer(4));
-    body_.includes = "#include \"sinter/attention.cuh\"\n";
+    body_.includes = "#include \"kernels/decode_attention/attention.cuh\"\n";
     body_.globals = fmt::format(
         "struct Config {{\n"
         "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
@@ -169,7 +169,7 @@ class OpaqueKernel {
       SINTER_LET(vector, pointer(operand));
       vectors += vector + ", ";
     }
-    body_.includes = "#include \"sinter/sample.cuh\"\n";
+    body_.includes = "#include \"kernels/sample/sample.cuh\"\n";
     body_.text = fmt::format("__shared__ SampleShared shared;\nsample({}, {}, {}y0, shared);\n",
                              logits, group_[op_.operands[0]].type.dims[1].constant(), vectors);
     body_.launch.threads = kSampleThreads;

@@ -1,4 +1,4 @@
-// Which kernels of an entry overlap, and what they read before they wait (sinter/launch.cuh).
+// Which kernels of an entry overlap, and what they read before they wait (kernels/common/launch.cuh).
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "frontends/files/bounded_file.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/host/executor.h"

@@ -72,7 +72,7 @@ struct LaunchGrid {
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
-/// How a kernel overlaps its neighbours in a stream; sinter/launch.cuh says why the order holds.
+/// How a kernel overlaps its neighbours in a stream; kernels/common/launch.cuh says why the order holds.
 struct Overlap {
   /// Begins before the kernels ahead of it have ended, and waits for them by itself.
   bool waits = false;
@@ -93,7 +93,7 @@ struct Overlap {
 /// `group`, one per output, then one `long long` per symbol in `symbols`.
 struct Kernel {
   std::string name;    // a canonical role and a hash, e.g. add_rms_norm_3f2a...; a valid C identifier
-  std::string source;  // CUDA C++ text, complete but for #include "sinter/..." of the kernel library
+  std::string source;  // CUDA C++ text, complete but for #include "kernels/..." of the kernel library
   // Of `source`, 32 hexadecimal digits; set where the source was left in a file of its own.
   std::string source_hash;
   Graph group;         // inputs: roots of the reads; outputs: results in order; names are canonical

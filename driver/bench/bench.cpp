@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "driver/bench/parts.h"
 #include "driver/tune/ring_tuner.h"
 #include "runtime/cuda/cupti.h"

@@ -1,6 +1,6 @@
 #include "driver/compile/machine_code.h"
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "runtime/cuda/kernel_compiler.h"
 
 namespace sinter {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "driver/generate/cuda_generator.h"
 #include "driver/profile/workload.h"
 #include "driver/tune/ring_tuner.h"

@@ -35,7 +35,7 @@ bool take_steps(const ProfiledToken& reference, ProfiledToken& token);
 
 /// Of each kernel, the seconds that it adds to those in which any runs: from its start, or from the
 /// end of all that began before it where that is later. Until then a kernel that was launched early
-/// (sinter/launch.cuh) waits.
+/// (kernels/common/launch.cuh) waits.
 std::vector<double> added_seconds(const ProfiledToken& token);
 
 /// Seconds. period = kernels - overlapped + gaps + pause.

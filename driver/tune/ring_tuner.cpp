@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "driver/bench/parts.h"
 #include "device/schedule.h"
 

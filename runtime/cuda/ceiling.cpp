@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-constexpr std::string_view kSource = R"(#include "sinter/bandwidth.cuh"
+constexpr std::string_view kSource = R"(#include "kernels/common/bandwidth.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(kBandwidthThreads)

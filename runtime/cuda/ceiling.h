@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/types.h"
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/kernel_cache.h"
 

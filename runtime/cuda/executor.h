@@ -2,7 +2,7 @@
 // weights, states and arena resident.
 #pragma once
 
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/weights.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 #include "runtime/cuda/cublaslt_product.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/gemm_record.h"

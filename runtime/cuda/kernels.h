@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 #include "plan/program.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/kernel_cache.h"

@@ -13,7 +13,7 @@ struct CudaLaunch {
   unsigned threads = 1;
   unsigned shared_bytes = 0;  // dynamic
   unsigned cluster = 1;
-  /// The kernel itself waits for the kernels before it (sinter/launch.cuh), so that it may be
+  /// The kernel itself waits for the kernels before it (kernels/common/launch.cuh), so that it may be
   /// launched before they end, on devices that can.
   bool waits = false;
 };

@@ -3,7 +3,7 @@
 
 #include <llvm/ADT/ArrayRef.h>
 
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 #include "runtime/cuda/nvrtc_library.h"
 
 namespace sinter {

@@ -28,7 +28,7 @@ StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem) {
   else
     kernel.name += fmt::format("_{}", activation);
   kernel.text =
-      fmt::format(R"(#include "sinter/strided_gemm.cuh"
+      fmt::format(R"(#include "kernels/gemm/strided_gemm.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)

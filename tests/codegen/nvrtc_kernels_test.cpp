@@ -5,7 +5,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/groups.h"
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "runtime/cuda/nvrtc.h"
 
 namespace sinter {

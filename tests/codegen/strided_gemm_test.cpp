@@ -9,7 +9,7 @@
 #include <cstring>
 #include <map>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "runtime/gemm_case.h"
 #include "runtime/cuda/nvrtc.h"
 #include "shim/guarded_memory.h"

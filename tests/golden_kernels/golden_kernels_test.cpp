@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <map>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 #include "ir/grouping.h"
@@ -131,7 +131,7 @@ TEST_CASE("an access outside a buffer is found") {
   const auto kernel_reading = [](const std::string& name, const std::string& index) {
     Kernel kernel;
     kernel.name = name;
-    kernel.source = "#include \"sinter/vector.cuh\"\nextern \"C\" __global__ void __launch_bounds__(32)\n" +
+    kernel.source = "#include \"kernels/common/vector.cuh\"\nextern \"C\" __global__ void __launch_bounds__(32)\n" +
                     name + "(const float* __restrict__ x0, float* __restrict__ y0) {\n  y0[threadIdx.x] = x0[" +
                     index + "];\n}\n";
     const ValueId x = kernel.group.add({OpKind::input, {DType::f32, {32}}, {}, {}, "x0"});

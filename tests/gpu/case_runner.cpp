@@ -1,6 +1,6 @@
 #include "gpu/case_runner.h"
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "runtime/compare.h"
 
 namespace sinter {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/gemm_case.h"
 

@@ -5,7 +5,7 @@
 // Exit codes: 0 it ran, 2 usage, 5 no device or no compiler.
 #include <cstdio>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "driver/compile/compile.h"
 #include "ir/text.h"
 #include "runtime/cuda/executor.h"
@@ -48,7 +48,7 @@ Result<std::shared_ptr<const Program>> plan(const Planted& planted, const std::s
   kernel.launch.rows = SymExpr(1);
   kernel.launch.threads = kThreads;
   kernel.source = fmt::format(
-      "#include \"sinter/launch.cuh\"\n"
+      "#include \"kernels/common/launch.cuh\"\n"
       "extern \"C\" __global__ void {}(const float* x, float* y) {{\n"
       "  sinter::let_next_launch();\n  sinter::wait_for_inputs();\n"
       "  __shared__ float shared[{}];\n  const int i = threadIdx.x;\n  {}\n}}\n",

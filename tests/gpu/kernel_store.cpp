@@ -3,7 +3,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "gpu/kernel_unit.h"
 
 namespace sinter {

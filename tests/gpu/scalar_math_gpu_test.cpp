@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "driver/compile/compile.h"
 #include "driver/small_models.h"
 #include "ir/scalar_math.h"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 #include "shim/guarded_memory.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 #include "shim/block_runner.h"
 
 namespace sinter {

@@ -3,9 +3,9 @@
 //   %v0 = add %x0, %x1 : f16[n0, 4096]
 //   %v1 = rms_norm %v0, %x2 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 4096]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128)

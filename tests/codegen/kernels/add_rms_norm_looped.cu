@@ -3,9 +3,9 @@
 //   %v0 = add %x0, %x1 : f32[n0, 131072]
 //   %v1 = rms_norm %v0, %x2 {eps = 0x1.4f8b588e368f1p-17} : f32[n0, 131072]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(1024)

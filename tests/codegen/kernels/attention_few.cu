@@ -4,8 +4,8 @@
 //   %v0 = slice %x0 {axis = 1, begin = 0, size = 2048} : bf16[n0, 2048]
 //   %v1 = attention_few %v0, %x1, %x2, %x3, %x4 {heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/attention.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/decode_attention/attention.cuh"
 using namespace sinter;
 
 struct Config {

@@ -5,9 +5,9 @@
 //   %v2 = add %v0, %v1 : f16[n0, 1600]
 //   %v3 = layer_norm %v2, %x4, %x5 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 1600]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128)

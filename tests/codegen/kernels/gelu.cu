@@ -12,9 +12,9 @@
 //   %v9 = mul %v8, %v7 : f32[n0, 3072]
 //   %v10 = cast %v9 : f16[n0, 3072]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -6,9 +6,9 @@
 //   %v3 = reshape %v1 : f16[n0, 128]
 //   %v4 = rms_norm %v3, %x2 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 128]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 namespace part0 {

@@ -7,10 +7,10 @@
 //   %v4 = silu %v2 : bf16[n0, 11008]
 //   %v5 = mul %v4, %v3 : bf16[n0, 11008]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
-#include "sinter/matvec.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
+#include "kernels/gemv/matvec.cuh"
 using namespace sinter;
 
 struct Config {

@@ -9,9 +9,9 @@
 //   %v6 = reshape %v5 : bf16[n0, 1024]
 //   %v7 = kv_append %x3, %v6, %x4 : bf16[512, 1024]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)

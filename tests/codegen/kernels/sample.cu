@@ -2,8 +2,8 @@
 // graph(%x0: bf16[n0, 32000], %x1: f32[n0], %x2: i32[n0], %x3: f32[n0], %x4: i32[n0], %x5: i32[n0]) -> (%v0) {
 //   %v0 = sample %x0, %x1, %x2, %x3, %x4, %x5 : i32[n0]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/sample.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/sample/sample.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(512, 2)

@@ -3,9 +3,9 @@
 // graph(%x0: f32[n0, 16, n1]) -> (%v0) {
 //   %v0 = softmax %x0 : f32[n0, 16, n1]
 // }
-#include "sinter/launch.cuh"
-#include "sinter/reduce.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/reduce.cuh"
+#include "kernels/common/vector.cuh"
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -6,8 +6,8 @@
 // the other.
 #pragma once
 
-#include "sinter/attention_keys.cuh"
-#include "sinter/cluster.cuh"
+#include "kernels/decode_attention/attention_keys.cuh"
+#include "kernels/common/cluster.cuh"
 
 namespace sinter {
 

@@ -5,7 +5,7 @@
 // digit of 8 bits in which keys may differ. All sums are of integers, so that their order is free.
 #pragma once
 
-#include "sinter/sample_row.cuh"
+#include "kernels/sample/sample_row.cuh"
 
 namespace sinter {
 

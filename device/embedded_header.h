@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// `name` as it is included, e.g. "sinter/reduce.cuh". Both outlive the program's run.
+/// `name` as it is included, e.g. "kernels/common/reduce.cuh". Both outlive the program's run.
 struct EmbeddedHeader {
   std::string_view name;
   std::string_view text;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/attention_order.h"
-#include "sinter/vector.cuh"
+#include "kernels/common/vector.cuh"
 
 namespace sinter {
 

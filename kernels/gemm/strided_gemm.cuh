@@ -6,8 +6,8 @@
 #pragma once
 
 #include "ir/activation.h"
-#include "sinter/launch.cuh"
-#include "sinter/vector.cuh"
+#include "kernels/common/launch.cuh"
+#include "kernels/common/vector.cuh"
 
 namespace sinter {
 

@@ -7,8 +7,8 @@
 
 #include "ir/matvec_layout.h"
 #include "ir/matvec_order.h"
-#include "sinter/bulk_copies.cuh"
-#include "sinter/matvec_values.cuh"
+#include "kernels/common/bulk_copies.cuh"
+#include "kernels/gemv/matvec_values.cuh"
 
 namespace sinter {
 

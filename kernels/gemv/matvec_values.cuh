@@ -2,7 +2,7 @@
 // operand while it is written and the sums while they are read.
 #pragma once
 
-#include "sinter/vector.cuh"
+#include "kernels/common/vector.cuh"
 
 #if (defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800) || defined(SINTER_EMULATED_TENSOR_CORES)
 #define SINTER_TENSOR_CORES 1

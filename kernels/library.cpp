@@ -1,10 +1,10 @@
-#include "codegen/kernel_library.h"
+#include "kernels/library.h"
 
 namespace sinter {
 
 llvm::ArrayRef<EmbeddedHeader> kernel_library() {
   static constexpr EmbeddedHeader headers[] = {
-#include "codegen/kernel_library.inc"  // made by cmake/embed_headers.cmake
+#include "kernels/library.inc"  // made by cmake/embed_headers.cmake
   };
   return headers;
 }

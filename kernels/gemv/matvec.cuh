@@ -16,7 +16,7 @@
 // Shared memory: the rings' barriers, and what ir/matvec_layout.h says.
 #pragma once
 
-#include "sinter/matvec_stream.cuh"
+#include "kernels/gemv/matvec_stream.cuh"
 
 namespace sinter {
 

@@ -2,8 +2,8 @@
 // sums of its own.
 #pragma once
 
-#include "sinter/attention_rows.cuh"
-#include "sinter/lane_sums.cuh"
+#include "kernels/decode_attention/attention_rows.cuh"
+#include "kernels/common/lane_sums.cuh"
 
 namespace sinter {
 

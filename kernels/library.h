@@ -3,12 +3,12 @@
 
 #include <llvm/ADT/ArrayRef.h>
 
-#include "plan/embedded_header.h"
+#include "device/embedded_header.h"
 
 namespace sinter {
 
-/// codegen/kernels/*.cuh as "sinter/<file>", and the headers of ir that host and device share as
-/// "ir/<file>".
+/// The *.cuh of this room and the headers of ir that host and device share, each under its path from
+/// the root.
 llvm::ArrayRef<EmbeddedHeader> kernel_library();
 
 }  // namespace sinter

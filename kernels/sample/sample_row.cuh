@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/sampling.h"
-#include "sinter/vector.cuh"
+#include "kernels/common/vector.cuh"
 
 namespace sinter {
 

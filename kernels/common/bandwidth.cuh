@@ -2,7 +2,7 @@
 // other kernels' rates are held against. Memory is aligned to 16 bytes and counted in words of 16.
 #pragma once
 
-#include "sinter/vector.cuh"
+#include "kernels/common/vector.cuh"
 
 namespace sinter {
 
