@@ -4,7 +4,7 @@
 
 #include "frontends/model/build_model.h"
 #include "frontends/huggingface/generation.h"
-#include "frontends/model/llama2c_spec.h"
+#include "frontends/llama2c_spec.h"
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/model/spec_json.h"

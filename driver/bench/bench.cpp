@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "kernels/library.h"
-#include "driver/bench/parts.h"
+#include "driver/measure/parts.h"
 #include "driver/tune/ring_tuner.h"
 #include "runtime/cuda/cupti.h"
 #include "runtime/cuda/nvrtc_library.h"

@@ -1,5 +1,5 @@
 #include "driver/bench/costs.h"
-#include "driver/bench/parts.h"
+#include "driver/measure/parts.h"
 #include "driver/compile/plan_summary.h"
 
 namespace sinter {

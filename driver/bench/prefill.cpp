@@ -2,7 +2,7 @@
 #include "driver/bench/costs.h"
 #include "driver/generate/decoder.h"
 #include "driver/compile/plan_summary.h"
-#include "driver/bench/resident_calls.h"
+#include "driver/measure/resident_calls.h"
 
 namespace sinter {
 namespace {

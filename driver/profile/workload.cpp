@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "driver/bench/parts.h"
+#include "driver/measure/parts.h"
 #include "driver/generate/generation_state.h"
 #include "driver/compile/plan_summary.h"
 #include "runtime/random_inputs.h"

@@ -5,7 +5,7 @@
 
 #include "driver/profile/profile.h"
 #include "driver/profile/costs.h"
-#include "driver/bench/resident_calls.h"
+#include "driver/measure/resident_calls.h"
 
 namespace sinter {
 

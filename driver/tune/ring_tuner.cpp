@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/library.h"
-#include "driver/bench/parts.h"
+#include "driver/measure/parts.h"
 #include "device/schedule.h"
 
 namespace sinter {

@@ -7,7 +7,7 @@
 
 #include "frontends/model/build_model.h"
 #include "frontends/llama2c_bytes.h"
-#include "frontends/model/llama2c_spec.h"
+#include "frontends/llama2c_spec.h"
 #include "frontends/files/shards.h"
 #include "fuzz/reading.h"
 #include "ir/text.h"

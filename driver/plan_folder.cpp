@@ -1,4 +1,4 @@
-#include "driver/compile/plan_folder.h"
+#include "driver/plan_folder.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "frontends/model/llama2c_spec.h"
+#include "frontends/llama2c_spec.h"
 
 #include <cmath>
 

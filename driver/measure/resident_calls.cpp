@@ -1,4 +1,4 @@
-#include "driver/bench/resident_calls.h"
+#include "driver/measure/resident_calls.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "driver/bench/parts.h"
+#include "driver/measure/parts.h"
 
 #include "runtime/compare.h"
 #include "runtime/random_inputs.h"
