@@ -14,7 +14,7 @@ HostTensor repeated(DType dtype, T value, size_t count) {
   return vector_tensor<T>(dtype, std::vector<T>(count, value));
 }
 
-HostTensor counted(size_t count) {
+HostTensor counting_up(size_t count) {
   std::vector<int32_t> values(count);
   std::iota(values.begin(), values.end(), 0);
   return i32_tensor(values);
@@ -100,8 +100,8 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   state.symbol_values = prefill.symbol_values;
   if (streaming) {
     const auto visible = static_cast<size_t>(prefill.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "K"))]);
-    prefill.inputs.push_back(counted(visible));
-    state.inputs["row_pos"] = counted(static_cast<size_t>(capacity));
+    prefill.inputs.push_back(counting_up(visible));
+    state.inputs["row_pos"] = counting_up(static_cast<size_t>(capacity));
   }
   SINTER_LET(session, model.new_session(prefill.symbol_values));
   state.session = std::move(session);

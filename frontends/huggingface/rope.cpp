@@ -5,6 +5,15 @@
 
 namespace sinter {
 
+/// One dict laid over another.
+struct RopeDict {
+  JsonView upper, lower;
+  JsonView operator[](std::string_view key) const {
+    if (!upper.present()) return lower[key];
+    return upper[key].present() || !lower[key].value() ? upper[key] : lower[key];
+  }
+};
+
 namespace {
 
 constexpr std::string_view kPlainKeys[] = {"rope_type", "type", "rope_theta",
@@ -33,15 +42,6 @@ constexpr RopeType kTypes[] = {
     {"dynamic", RopeScaling::none, kLinearKeys}, {"llama3", RopeScaling::llama3, kLlama3Keys},
     {"yarn", RopeScaling::yarn, kYarnKeys},      {"longrope", RopeScaling::longrope, kLongKeys},
     {"su", RopeScaling::longrope, kLongKeys}};
-
-/// One dict laid over another.
-struct RopeDict {
-  JsonView upper, lower;
-  JsonView operator[](std::string_view key) const {
-    if (!upper.present()) return lower[key];
-    return upper[key].present() || !lower[key].value() ? upper[key] : lower[key];
-  }
-};
 
 Result<const RopeType*> find_type(const RopeDict& dict, llvm::ArrayRef<std::string_view> types) {
   // Some files hold both names of the key and differ; the newer one counts.

@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t most_file_bytes = 64 << 20;  // the largest vocabularies have 35 MB
+constexpr uint64_t kMaxJsonFileBytes = 64 << 20;  // the largest vocabularies have 35 MB
 
 class JsonTokenizer final : public TokenizerFormat {
  public:
@@ -125,7 +125,7 @@ class JsonTokenizer final : public TokenizerFormat {
 }  // namespace
 
 Result<TokenizerFormatPtr> open_tokenizer_json(const std::string& path) {
-  SINTER_LET(document, read_json(path, most_file_bytes));
+  SINTER_LET(document, read_json(path, kMaxJsonFileBytes));
   return JsonTokenizer::read(document.view());
 }
 

@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t most_file_bytes = 16 << 20;  // 32,000 pieces take 0.4 MB
+constexpr uint64_t kMaxBinFileBytes = 16 << 20;  // 32,000 pieces take 0.4 MB
 constexpr int32_t bos = 1, eos = 2, first_byte = 3;
 
 /// A space behind BOS, or at the start, is the one that encoding put there.
@@ -134,7 +134,7 @@ class Llama2cTokenizer final : public TokenizerFormat {
 Result<TokenizerFormatPtr> open_tokenizer_llama2c(const std::string& path) {
   SINTER_LET(file, BoundedFile::open(path));
   SINTER_TRY(refuse_impostor(file));
-  SINTER_LET(bytes, file.read_all(most_file_bytes));
+  SINTER_LET(bytes, file.read_all(kMaxBinFileBytes));
   SINTER_LET(pieces, read_pieces(bytes, path));
   auto vocabulary = Vocabulary::create(pieces.entries);
   if (!vocabulary) return fail(vocabulary.error().what, path, "export the tokenizer again");

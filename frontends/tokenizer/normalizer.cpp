@@ -75,7 +75,7 @@ void set_ideographs_apart(NormalizedText& text) {
   });
 }
 
-Result<Normalizer> read_bert(const JsonView& view) {
+Result<Normalizer> read_bert_normalizer(const JsonView& view) {
   SINTER_TRY(
       allow_keys(view, {"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}));
   SINTER_LET(cleans, view["clean_text"].boolean_or(true));
@@ -133,7 +133,7 @@ Result<Normalizer> read_strip(const JsonView& view) {
   };
 }
 
-Result<Normalizer> read_byte_level(const JsonView& view) {
+Result<Normalizer> read_byte_level_normalizer(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {}));
   return [](NormalizedText& text) -> Status {
     std::string letters;
@@ -153,11 +153,11 @@ Result<std::vector<Normalizer>> read_normalizers(const JsonView& view) {
       {"NFKD", read_normal_form<NormalForm::nfkd>},
       {"Lowercase", read_lower_case},
       {"StripAccents", read_strip_accents},
-      {"BertNormalizer", read_bert},
+      {"BertNormalizer", read_bert_normalizer},
       {"Prepend", read_prepend},
       {"Replace", read_replace},
       {"Strip", read_strip},
-      {"ByteLevel", read_byte_level},
+      {"ByteLevel", read_byte_level_normalizer},
       {"Precompiled", read_precompiled},
   };
   return read_stages<Normalizer>(view, "normalizer", "normalizers", kinds);

@@ -6,7 +6,7 @@ namespace sinter {
 namespace {
 
 /// Byte-level post-processing changes offsets into the text alone, which are not kept here.
-Result<SpecialTokens> read_byte_level(const JsonView& view) {
+Result<SpecialTokens> read_byte_level_processor(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {"add_prefix_space", "trim_offsets", "use_regex"}));
   return SpecialTokens{};
 }
@@ -53,7 +53,7 @@ Result<SpecialTokens> read_template(const JsonView& view) {
 /// [token, id]
 Result<int32_t> read_pair(const JsonView& view) { return read_id(view[1]); }
 
-Result<SpecialTokens> read_bert(const JsonView& view) {
+Result<SpecialTokens> read_bert_processor(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {"sep", "cls"}));
   SINTER_LET(first, read_pair(view["cls"]));
   SINTER_LET(last, read_pair(view["sep"]));
@@ -72,9 +72,9 @@ Result<SpecialTokens> read_roberta(const JsonView& view) {
 Result<SpecialTokens> read_post_processors(const JsonView& view,
                                            const std::function<bool(int32_t)>& has) {
   constexpr ComponentKind<SpecialTokens> kinds[] = {
-      {"ByteLevel", read_byte_level},
+      {"ByteLevel", read_byte_level_processor},
       {"TemplateProcessing", read_template},
-      {"BertProcessing", read_bert},
+      {"BertProcessing", read_bert_processor},
       {"RobertaProcessing", read_roberta},
   };
   SINTER_LET(stages, read_stages<SpecialTokens>(view, "post-processor", "processors", kinds));

@@ -72,7 +72,7 @@ void rewrite_words(Words& words, const Rewrite& rewrite) {
   words.text = std::move(text);
 }
 
-Result<PreTokenizer> read_byte_level(const JsonView& view) {
+Result<PreTokenizer> read_byte_level_pre_tokenizer(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {"add_prefix_space", "trim_offsets", "use_regex"}));
   SINTER_LET(prefix_space, view["add_prefix_space"].boolean_or(true));
   SINTER_LET(use_regex, view["use_regex"].boolean_or(true));
@@ -136,7 +136,7 @@ Result<PreTokenizer> read_metaspace(const JsonView& view) {
 
 bool is_bert_punctuation(char32_t c) { return is_ascii_punctuation(c) || is_punctuation(c); }
 
-Result<PreTokenizer> read_bert(const JsonView& view) {
+Result<PreTokenizer> read_bert_pre_tokenizer(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {}));
   return [](Words& words) -> Status {
     SINTER_TRY(split_at(words, SplitBehavior::removed, is_white_space));
@@ -172,9 +172,9 @@ Result<PreTokenizer> read_white_space(const JsonView& view) {
 
 Result<std::vector<PreTokenizer>> read_pre_tokenizers(const JsonView& view) {
   constexpr ComponentKind<PreTokenizer> kinds[] = {
-      {"ByteLevel", read_byte_level},   {"Split", read_split},
+      {"ByteLevel", read_byte_level_pre_tokenizer},   {"Split", read_split},
       {"Digits", read_digits},          {"Metaspace", read_metaspace},
-      {"BertPreTokenizer", read_bert},  {"Punctuation", read_punctuation},
+      {"BertPreTokenizer", read_bert_pre_tokenizer},  {"Punctuation", read_punctuation},
       {"Whitespace", read_white_space}, {"WhitespaceSplit", read_white_space_split},
   };
   return read_stages<PreTokenizer>(view, "pre-tokenizer", "pretokenizers", kinds);

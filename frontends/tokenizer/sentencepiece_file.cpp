@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t most_file_bytes = 64 << 20;
+constexpr uint64_t kMaxModelFileBytes = 64 << 20;
 constexpr const char* hint = "download the tokenizer again";
 
 /// The fields of a message of protocol buffers, one after the other.
@@ -185,7 +185,7 @@ Status check_pieces(const SentencePieceModel& model) {
 Result<SentencePieceModel> read_sentencepiece_model(const std::string& path) {
   SINTER_LET(file, BoundedFile::open(path));
   SINTER_TRY(refuse_impostor(file));
-  SINTER_LET(bytes, file.read_all(most_file_bytes));
+  SINTER_LET(bytes, file.read_all(kMaxModelFileBytes));
   SentencePieceModel model;
   Status status = read_model(bytes, model);
   if (status) status = check_pieces(model);

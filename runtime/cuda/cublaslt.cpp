@@ -5,12 +5,12 @@
 namespace sinter {
 namespace {
 
-constexpr const char* kTitle = "cuBLASLt";
+constexpr const char* kCublasLtTitle = "cuBLASLt";
 
-Result<CublasLtApi> load() {
+Result<CublasLtApi> open_cublaslt() {
   SINTER_LET(
       library,
-      open_library(kTitle, toolkit_paths({"libcublasLt.so.13", "libcublasLt.so.12"}, {"lib64"}),
+      open_library(kCublasLtTitle, toolkit_paths({"libcublasLt.so.13", "libcublasLt.so.12"}, {"lib64"}),
                    "install the CUDA toolkit, 12 or newer, or set CUDA_HOME to where it is"));
   CublasLtApi api;
   library.bind(api.version, "cublasLtGetVersion");
@@ -29,13 +29,13 @@ Result<CublasLtApi> load() {
   library.bind(api.heuristics, "cublasLtMatmulAlgoGetHeuristic");
   library.bind(api.config_get, "cublasLtMatmulAlgoConfigGetAttribute");
   library.bind(api.multiply, "cublasLtMatmul");
-  SINTER_TRY(library.require_all(kTitle, "install the CUDA toolkit, 12 or newer"));
+  SINTER_TRY(library.require_all(kCublasLtTitle, "install the CUDA toolkit, 12 or newer"));
   return api;
 }
 
 }  // namespace
 
-Result<const CublasLtApi*> load_cublaslt() { return load_once<load>(); }
+Result<const CublasLtApi*> load_cublaslt() { return load_once<open_cublaslt>(); }
 
 Error cublaslt_error(const CublasLtApi& api, std::string_view call, int status, std::string where) {
   const char* name = api.status_name(status);

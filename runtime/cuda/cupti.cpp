@@ -5,13 +5,13 @@
 namespace sinter {
 namespace {
 
-constexpr const char* kTitle = "CUPTI";
+constexpr const char* kCuptiTitle = "CUPTI";
 
-Result<CuptiApi> load() {
+Result<CuptiApi> open_cupti() {
   SINTER_LET(
       library,
       open_library(
-          kTitle,
+          kCuptiTitle,
           toolkit_paths({"libcupti.so.13", "libcupti.so.12"}, {"extras/CUPTI/lib64", "lib64"}),
           "install the CUDA toolkit with CUPTI, 12 or newer, or set CUDA_HOME to where it is"));
   CuptiApi api;
@@ -25,13 +25,13 @@ Result<CuptiApi> load() {
   library.bind(api.dropped_records, "cuptiActivityGetNumDroppedRecords");
   library.bind(api.push_external, "cuptiActivityPushExternalCorrelationId");
   library.bind(api.pop_external, "cuptiActivityPopExternalCorrelationId");
-  SINTER_TRY(library.require_all(kTitle, "install the CUDA toolkit, 12 or newer"));
+  SINTER_TRY(library.require_all(kCuptiTitle, "install the CUDA toolkit, 12 or newer"));
   return api;
 }
 
 }  // namespace
 
-Result<const CuptiApi*> load_cupti() { return load_once<load>(); }
+Result<const CuptiApi*> load_cupti() { return load_once<open_cupti>(); }
 
 Error cupti_error(const CuptiApi& api, std::string_view call, int result) {
   const char* name = nullptr;

@@ -12,7 +12,7 @@ constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
 constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 
-Result<CudaApi> load() {
+Result<CudaApi> open_cuda() {
   auto library = DynamicLibrary::open({"libcuda.so.1"});
   if (!library)
     return fail("no NVIDIA driver on this machine (libcuda.so.1 cannot be loaded)", {},
@@ -74,7 +74,7 @@ std::string arch_name(int major, int minor) {
 
 }  // namespace
 
-Result<const CudaApi*> load_cuda() { return load_once<load>(); }
+Result<const CudaApi*> load_cuda() { return load_once<open_cuda>(); }
 
 Error cuda_error(const CudaApi& api, std::string_view call, int code, std::string where) {
   const char *name = nullptr, *text = nullptr;
