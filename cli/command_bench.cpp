@@ -82,9 +82,10 @@ void add_bench(CLI::App& program, Action& action) {
   command.add_option("--seed", bench.seed, "of tokens and inputs")->capture_default_str();
   command.add_flag("--kernels", bench.kernels,
                    "say where a token of the fused plan goes, as `profile` does (needs CUPTI)");
-  command.add_flag("--tune", options->tune,
-                   "choose by timing: the fastest implementation of each matrix product, and the form in which "
-                   "products of few tokens stream their weights, by the time of a decoded token");
+  command.add_flag(
+      "--tune", options->tune,
+      "choose by timing: the fastest implementation of each matrix product, and the form in which "
+      "products of few tokens stream their weights, by the time of a decoded token");
   command.add_option("--save-record", options->save_record, "write the decisions that were made")
       ->type_name("FILE");
   add_compiling(command, *options);

@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/plan_folder.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/plan_folder.h"
 #include "driver/text_table.h"
 
 namespace sinter {

@@ -3,8 +3,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "driver/text_file.h"
 #include "driver/explain/why.h"
+#include "driver/text_file.h"
 
 namespace sinter {
 namespace {

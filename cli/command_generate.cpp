@@ -24,12 +24,16 @@ struct GenerateCommand : CommandOptions {
 
 Result<Sampling> sampling_of(const GenerateCommand& options) {
   if (options.greedy && options.temperature > 0)
-    return fail("--greedy and --temperature exclude each other", "sinter generate", {}, ExitCode::usage);
+    return fail("--greedy and --temperature exclude each other", "sinter generate", {},
+                ExitCode::usage);
   if (!(options.temperature >= 0) || options.temperature > 1e6)
-    return fail(fmt::format("a temperature of {}", options.temperature), "--temperature", "give 0 or more", ExitCode::usage);
+    return fail(fmt::format("a temperature of {}", options.temperature), "--temperature",
+                "give 0 or more", ExitCode::usage);
   if (!(options.top_p > 0 && options.top_p <= 1))
-    return fail(fmt::format("top-p of {}", options.top_p), "--top-p", "give a share above 0, at most 1", ExitCode::usage);
-  return Sampling{static_cast<float>(options.temperature), options.top_k, static_cast<float>(options.top_p), options.seed};
+    return fail(fmt::format("top-p of {}", options.top_p), "--top-p",
+                "give a share above 0, at most 1", ExitCode::usage);
+  return Sampling{static_cast<float>(options.temperature), options.top_k,
+                  static_cast<float>(options.top_p), options.seed};
 }
 
 std::string generation_json(const Generation& generation) {
@@ -49,9 +53,12 @@ struct Prompts {
 Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& tokenizer) {
   SINTER_LET(format, read_chat_format(model_folder(options.model), options.chat_template));
   if (!format.own_system.empty() && !options.system)
-    return fail(fmt::format("the chat template adds a system message of its own, \"{}\"", printable(format.own_system, 120)),
-                options.model,
-                fmt::format("give --system TEXT, or --chat-template {} for none", format.form->name), ExitCode::usage);
+    return fail(
+        fmt::format("the chat template adds a system message of its own, \"{}\"",
+                    printable(format.own_system, 120)),
+        options.model,
+        fmt::format("give --system TEXT, or --chat-template {} for none", format.form->name),
+        ExitCode::usage);
   Prompts prompts;
   prompts.shown = false;
   for (const std::string& text : options.prompts) {
@@ -59,18 +66,21 @@ Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& to
     prompts.ids.push_back(std::move(prompt.ids));
     if (prompt.end) prompts.ends.assign(1, *prompt.end);
     if (!prompt.as_text.empty() && prompts.ids.size() == 1)
-      note(fmt::format("chat template {}: the tokenizer has no token {}; read as plain text", format.form->name,
-                       fmt::join(prompt.as_text, ", ")));
+      note(fmt::format("chat template {}: the tokenizer has no token {}; read as plain text",
+                       format.form->name, fmt::join(prompt.as_text, ", ")));
   }
   return prompts;
 }
 
-Result<Prompts> prompts_of(const GenerateCommand& options, const std::optional<Tokenizer>& tokenizer) {
+Result<Prompts> prompts_of(const GenerateCommand& options,
+                           const std::optional<Tokenizer>& tokenizer) {
   const bool chat = options.chat || !options.chat_template.empty();
   if (options.tokens.empty() == options.prompts.empty())
     return fail("give either --prompt or --tokens", "sinter generate", {}, ExitCode::usage);
-  if (options.system && !chat) return fail("only a chat has a system message", "--system", "add --chat", ExitCode::usage);
-  if (chat && options.prompts.empty()) return fail("a chat takes texts", "--tokens", "give --prompt", ExitCode::usage);
+  if (options.system && !chat)
+    return fail("only a chat has a system message", "--system", "add --chat", ExitCode::usage);
+  if (chat && options.prompts.empty())
+    return fail("a chat takes texts", "--tokens", "give --prompt", ExitCode::usage);
   Prompts prompts;
   for (const std::string& text : options.tokens) {
     SINTER_LET(ids, parse_tokens(text, "--tokens"));
@@ -91,7 +101,8 @@ Result<Prompts> prompts_of(const GenerateCommand& options, const std::optional<T
 /// Prints one sequence's text as it comes, its prompt first if that is `shown`.
 class Printer {
  public:
-  static Result<Printer> start(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt, bool shown) {
+  static Result<Printer> start(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt,
+                               bool shown) {
     Printer printer{TextStream(tokenizer, true)};
     for (int32_t id : prompt) {
       SINTER_LET(text, printer.stream_.push(id));
@@ -117,19 +128,23 @@ class Printer {
 
 Status generate_command(const GenerateCommand& options) {
   if (options.count < 1)
-    return fail(fmt::format("{} tokens to add", options.count), "-n", "give 1 or more", ExitCode::usage);
+    return fail(fmt::format("{} tokens to add", options.count), "-n", "give 1 or more",
+                ExitCode::usage);
   SINTER_LET(sampling, sampling_of(options));
   SINTER_LET(request, to_request(options));
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(prompts, prompts_of(options, tokenizer));
   SINTER_LET(backend, open_backend(options));
   for (const auto& prompt : prompts.ids)
-    request.load.context = std::max(request.load.context, text_tokens(prompt.size(), options.count));
+    request.load.context =
+        std::max(request.load.context, text_tokens(prompt.size(), options.count));
   SINTER_LET(model, load_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
   if (!model.unapplied.empty())
-    note(fmt::format("the folder's settings for generating text are not applied: {}", fmt::join(model.unapplied, ", ")));
-  if (model.spec) model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
+    note(fmt::format("the folder's settings for generating text are not applied: {}",
+                     fmt::join(model.unapplied, ", ")));
+  if (model.spec)
+    model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
   GenerateOptions generating;
   generating.backend = backend;
   generating.compile = request.compile;
@@ -145,8 +160,10 @@ Status generate_command(const GenerateCommand& options) {
       if (!printed) return;
       if (!growing) {
         auto started = Printer::start(*tokenizer, prompts.ids[0], prompts.shown);
-        if (!started) printed = tl::make_unexpected(started.error());
-        else growing.emplace(std::move(*started));
+        if (!started)
+          printed = tl::make_unexpected(started.error());
+        else
+          growing.emplace(std::move(*started));
       }
       if (printed) printed = growing->print(token);
     };
@@ -163,12 +180,16 @@ Status generate_command(const GenerateCommand& options) {
       SINTER_TRY(printer.finish());
     }
   } else {
-    for (const auto& tokens : generation.tokens) print_result(fmt::format("{}\n", fmt::join(tokens, " ")));
+    for (const auto& tokens : generation.tokens)
+      print_result(fmt::format("{}\n", fmt::join(tokens, " ")));
   }
-  note(fmt::format("{} on {}: {} prompt tokens, first token after {:.2f} ms, then {:.3f} ms a token, {:.1f} tokens/s",
-                   model.module.name, backend->name(), generation.prompt_tokens, generation.first_s * 1e3,
-                   generation.per_token_s * 1e3,
-                   generation.per_token_s > 0 ? static_cast<double>(prompts.ids.size()) / generation.per_token_s : 0));
+  note(fmt::format(
+      "{} on {}: {} prompt tokens, first token after {:.2f} ms, then {:.3f} ms a token, {:.1f} "
+      "tokens/s",
+      model.module.name, backend->name(), generation.prompt_tokens, generation.first_s * 1e3,
+      generation.per_token_s * 1e3,
+      generation.per_token_s > 0 ? static_cast<double>(prompts.ids.size()) / generation.per_token_s
+                                 : 0));
   return {};
 }
 
@@ -178,20 +199,30 @@ void add_generate(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("generate", "continue a text");
   auto options = std::make_shared<GenerateCommand>();
   add_model(command, *options);
-  command.add_option("--tokens", options->tokens, "ids of a prompt; repeat for a batch of sequences")
-      ->type_name("1,2,3")->allow_extra_args(false);
-  command.add_option("--prompt", options->prompts, "a text, for the model's own tokenizer; repeat for a batch")
-      ->type_name("TEXT")->allow_extra_args(false);
-  command.add_flag("--chat", options->chat, "each text is a message, in the model's chat template; the answer is printed");
-  command.add_option("--chat-template", options->chat_template,
-                     "the template, where the model's folder does not tell: " + chat_template_names())
+  command
+      .add_option("--tokens", options->tokens, "ids of a prompt; repeat for a batch of sequences")
+      ->type_name("1,2,3")
+      ->allow_extra_args(false);
+  command
+      .add_option("--prompt", options->prompts,
+                  "a text, for the model's own tokenizer; repeat for a batch")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command.add_flag("--chat", options->chat,
+                   "each text is a message, in the model's chat template; the answer is printed");
+  command
+      .add_option("--chat-template", options->chat_template,
+                  "the template, where the model's folder does not tell: " + chat_template_names())
       ->type_name("NAME");
   command.add_option("--system", options->system, "system message of a chat")->type_name("TEXT");
   command.add_option("-n", options->count, "tokens to add")->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
-  command.add_option("--temperature", options->temperature, "above 0: draw, from softmax(logits / T)");
-  command.add_option("--top-k", options->top_k, "draw from the K likeliest")->check(CLI::NonNegativeNumber);
-  command.add_option("--top-p", options->top_p, "draw from the likeliest whose probabilities reach P");
+  command.add_option("--temperature", options->temperature,
+                     "above 0: draw, from softmax(logits / T)");
+  command.add_option("--top-k", options->top_k, "draw from the K likeliest")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--top-p", options->top_p,
+                     "draw from the likeliest whose probabilities reach P");
   command.add_option("--seed", options->seed, "of the draws")->capture_default_str();
   command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token");
   add_streaming(command, *options);
@@ -199,7 +230,8 @@ void add_generate(CLI::App& program, Action& action) {
   add_device(command, *options);
   add_json(command, *options);
   add_verbosity(command);
-  command.callback([options, &action] { action = [options] { return generate_command(*options); }; });
+  command.callback(
+      [options, &action] { action = [options] { return generate_command(*options); }; });
 }
 
 }  // namespace sinter

@@ -19,11 +19,13 @@ struct PplCommand : CommandOptions {
 
 Status ppl_command(const PplCommand& options) {
   if (!options.kv.empty() && (options.recompute || options.window > 0))
-    return fail("--kv has a window of its own", "sinter ppl", "leave out --window and --recompute", ExitCode::usage);
+    return fail("--kv has a window of its own", "sinter ppl", "leave out --window and --recompute",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   if (options.tokens.empty() == options.text.empty())
     return fail("give either --text or --tokens", "sinter ppl", {}, ExitCode::usage);
-  SINTER_LET(ids, options.text.empty() ? read_tokens(options.tokens) : read_text_tokens(options.model, options.text));
+  SINTER_LET(ids, options.text.empty() ? read_tokens(options.tokens)
+                                       : read_text_tokens(options.model, options.text));
   SINTER_LET(backend, open_backend(options));
   const auto length = static_cast<int64_t>(ids.size());
   request.load.context = options.window > 0 ? std::min(options.window, length) : length;
@@ -35,11 +37,14 @@ Status ppl_command(const PplCommand& options) {
   measuring.recompute = options.recompute;
   SINTER_LET(result, perplexity(model, ids, measuring));
   if (options.json) {
-    const nlohmann::ordered_json json = {{"perplexity", result.value()}, {"nll_mean", result.mean()}, {"predicted", result.predicted}};
+    const nlohmann::ordered_json json = {{"perplexity", result.value()},
+                                         {"nll_mean", result.mean()},
+                                         {"predicted", result.predicted}};
     print_result(json.dump(2) + "\n");
   } else {
-    print_result(fmt::format("perplexity {:.6g} over {} tokens (mean negative log-likelihood {:.9g})\n", result.value(),
-                             result.predicted, result.mean()));
+    print_result(
+        fmt::format("perplexity {:.6g} over {} tokens (mean negative log-likelihood {:.9g})\n",
+                    result.value(), result.predicted, result.mean()));
   }
   return {};
 }
@@ -50,12 +55,18 @@ void add_ppl(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("ppl", "perplexity of a text");
   auto options = std::make_shared<PplCommand>();
   add_model(command, *options);
-  command.add_option("--tokens", options->tokens, "file with the text's token ids, separated by commas or spaces")
+  command
+      .add_option("--tokens", options->tokens,
+                  "file with the text's token ids, separated by commas or spaces")
       ->type_name("FILE");
-  command.add_option("--text", options->text, "file with the text, for the model's own tokenizer")->type_name("FILE");
-  command.add_option("--window", options->window, "tokens that a prediction sees at most; default: the model's positions")
+  command.add_option("--text", options->text, "file with the text, for the model's own tokenizer")
+      ->type_name("FILE");
+  command
+      .add_option("--window", options->window,
+                  "tokens that a prediction sees at most; default: the model's positions")
       ->check(CLI::PositiveNumber);
-  command.add_flag("--recompute", options->recompute, "compute every prediction anew from the window before it");
+  command.add_flag("--recompute", options->recompute,
+                   "compute every prediction anew from the window before it");
   add_streaming(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);

@@ -53,27 +53,43 @@ Status profile_command(const ProfileCommand& options) {
 }  // namespace
 
 void add_profile(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("profile", "where the time of a token goes on a GPU, kernel by kernel");
+  CLI::App& command = *program.add_subcommand(
+      "profile", "where the time of a token goes on a GPU, kernel by kernel");
   auto options = std::make_shared<ProfileCommand>();
   add_model(command, *options);
-  command.add_option("--phase", options->phase, "a language model's decode (the default) or prefill, or a module's entry")
+  command
+      .add_option("--phase", options->phase,
+                  "a language model's decode (the default) or prefill, or a module's entry")
       ->type_name("NAME");
-  command.add_option("-d", options->context, "tokens in the cache before; decode: 1024 or what fits, prefill: 0")
+  command
+      .add_option("-d", options->context,
+                  "tokens in the cache before; decode: 1024 or what fits, prefill: 0")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("-p", options->prompt, "tokens of a prefill; 512 or what fits")->check(CLI::PositiveNumber);
-  command.add_option("-n", options->count, "tokens or calls that are measured")->check(CLI::Range(int64_t{1}, int64_t{1000}))
+  command.add_option("-p", options->prompt, "tokens of a prefill; 512 or what fits")
+      ->check(CLI::PositiveNumber);
+  command.add_option("-n", options->count, "tokens or calls that are measured")
+      ->check(CLI::Range(int64_t{1}, int64_t{1000}))
       ->capture_default_str();
-  command.add_option("--batch", options->batch, "sequences that a language model decodes")->check(CLI::Range(int64_t{1}, int64_t{1024}))
+  command.add_option("--batch", options->batch, "sequences that a language model decodes")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
       ->capture_default_str();
   command.add_option("--seed", options->seed, "of random tokens or inputs")->capture_default_str();
-  command.add_option("--symbol", options->symbols, "a module's size; repeatable")->type_name("NAME=VALUE")->allow_extra_args(false);
-  command.add_option("--trace", options->trace, "write a timeline for ui.perfetto.dev or chrome://tracing")->type_name("FILE");
-  command.add_flag("--tune", options->tune, "choose the fastest implementation of each matrix product by timing, and the rings of decoding");
+  command.add_option("--symbol", options->symbols, "a module's size; repeatable")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--trace", options->trace,
+                  "write a timeline for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
+  command.add_flag("--tune", options->tune,
+                   "choose the fastest implementation of each matrix product by timing, and the "
+                   "rings of decoding");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);
   add_verbosity(command);
-  command.callback([options, &action] { action = [options] { return profile_command(*options); }; });
+  command.callback(
+      [options, &action] { action = [options] { return profile_command(*options); }; });
 }
 
 }  // namespace sinter

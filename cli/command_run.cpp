@@ -18,8 +18,8 @@ struct RunCommand : CommandOptions {
 
 Status run_command(const RunCommand& options) {
   if (options.tokens.empty() == options.inputs.empty())
-    return fail("give either --tokens or --inputs", "sinter run", "--tokens 1,2,3 runs a language model",
-                ExitCode::usage);
+    return fail("give either --tokens or --inputs", "sinter run",
+                "--tokens 1,2,3 runs a language model", ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   request.load.context = text_tokens(options.tokens.size(), options.more);
@@ -35,9 +35,9 @@ Status run_command(const RunCommand& options) {
     SINTER_LET(tokens, run_tokens(model, options.tokens, options.more, run));
     result = std::move(tokens);
   } else {
-    const std::string entry = !options.phase.empty()              ? options.phase
-                              : model.module.entries.empty()      ? ""
-                                                                  : model.module.entries[0].name;
+    const std::string entry = !options.phase.empty()         ? options.phase
+                              : model.module.entries.empty() ? ""
+                                                             : model.module.entries[0].name;
     SINTER_LET(values, run_inputs(model, entry, options.inputs, run));
     result.values = std::move(values);
   }
@@ -52,13 +52,20 @@ void add_run(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("run", "one forward pass");
   auto options = std::make_shared<RunCommand>();
   add_model(command, *options);
-  command.add_option("--tokens", options->tokens, "token ids of one sequence")->delimiter(',')->type_name("1,2,3");
+  command.add_option("--tokens", options->tokens, "token ids of one sequence")
+      ->delimiter(',')
+      ->type_name("1,2,3");
   command.add_option("-n", options->more, "greedy tokens to add")->check(CLI::NonNegativeNumber);
-  command.add_option("--inputs", options->inputs, "safetensors with a tensor for every input of the entry")
+  command
+      .add_option("--inputs", options->inputs,
+                  "safetensors with a tensor for every input of the entry")
       ->type_name("FILE");
-  command.add_option("--out", options->out, "write outputs and kept values as safetensors")->type_name("FILE");
-  command.add_option("--keep", options->keep, "a value to return beside the outputs")->type_name("NAME");
-  command.add_option("--symbol", options->symbols, "a size that no input tells")->type_name("NAME=VALUE");
+  command.add_option("--out", options->out, "write outputs and kept values as safetensors")
+      ->type_name("FILE");
+  command.add_option("--keep", options->keep, "a value to return beside the outputs")
+      ->type_name("NAME");
+  command.add_option("--symbol", options->symbols, "a size that no input tells")
+      ->type_name("NAME=VALUE");
   add_phase(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);

@@ -31,8 +31,8 @@ Status verify_command(const VerifyCommand& options) {
   SINTER_LET(report, verify_model(options.model, verify));
   print_result(options.json ? verify_json(report) : verify_text(report));
   if (report.passed()) return {};
-  return fail("the plan breaks a promise", options.model, "the report names the first value that differs",
-              ExitCode::check_failed);
+  return fail("the plan breaks a promise", options.model,
+              "the report names the first value that differs", ExitCode::check_failed);
 }
 
 }  // namespace
@@ -44,12 +44,17 @@ void add_verify(CLI::App& program, Action& action) {
                               "float64 and a reference; of fast numerics, bound the error");
   auto options = std::make_shared<VerifyCommand>();
   add_model(command, *options);
-  command.add_option("--reference", options->reference,
-                     "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
+  command
+      .add_option(
+          "--reference", options->reference,
+          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
       ->type_name("FILE");
   command.add_option("--seed", options->seed, "of random tokens, where there is no reference");
-  command.add_option("--steps", options->steps, "of decoding after the first call")->check(CLI::PositiveNumber)->capture_default_str();
-  command.add_flag("--teacher-forced", options->forced, "decode seeded tokens instead of the likeliest");
+  command.add_option("--steps", options->steps, "of decoding after the first call")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_flag("--teacher-forced", options->forced,
+                   "decode seeded tokens instead of the likeliest");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

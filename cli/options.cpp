@@ -75,13 +75,20 @@ void add_device(CLI::App& command, CommandOptions& options) {
   command.add_option("--device", options.device, "where to run")
       ->type_name("auto|cpu|cuda[:N]")
       ->capture_default_str();
-  command.add_flag("--own-products", options.own_products, "GPU: matrix products by Sinter's own kernel, not cuBLASLt; slow");
-  command.add_option("--record", options.record, "GPU: which implementation computes each matrix product, and no other is taken; forms of streaming weights")
+  command.add_flag("--own-products", options.own_products,
+                   "GPU: matrix products by Sinter's own kernel, not cuBLASLt; slow");
+  command
+      .add_option("--record", options.record,
+                  "GPU: which implementation computes each matrix product, and no other is taken; "
+                  "forms of streaming weights")
       ->type_name("FILE");
 }
 
 void add_streaming(CLI::App& command, CommandOptions& options) {
-  command.add_option("--kv", options.kv, "a cache of bounded size: the first S tokens and the last W; text may be of any length")
+  command
+      .add_option(
+          "--kv", options.kv,
+          "a cache of bounded size: the first S tokens and the last W; text may be of any length")
       ->type_name("sink=S,window=W");
 }
 
@@ -102,9 +109,11 @@ Result<std::pair<std::string, int64_t>> parse_size(const std::string& text) {
   int64_t value = 0;
   if (equals != std::string::npos && equals > 0) {
     const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
-    if (error == std::errc() && rest == end && value >= 0) return std::pair(text.substr(0, equals), value);
+    if (error == std::errc() && rest == end && value >= 0)
+      return std::pair(text.substr(0, equals), value);
   }
-  return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol", "write for example K=16", ExitCode::usage);
+  return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol",
+              "write for example K=16", ExitCode::usage);
 }
 
 namespace {
@@ -121,11 +130,13 @@ Result<StreamingCache> parse_streaming(std::string_view text) {
       const std::string_view digits = item.substr(std::string_view(name).size());
       int64_t number = 0;
       const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-      if (error == std::errc() && end == digits.end() && number >= 0 && number <= kLargestSize) *value = number;
+      if (error == std::errc() && end == digits.end() && number >= 0 && number <= kLargestSize)
+        *value = number;
     }
   }
   if (!sink || !window || *window < 1)
-    return fail(fmt::format("\"{}\" is no streaming cache", printable(text)), "--kv", "write for example sink=4,window=1020", ExitCode::usage);
+    return fail(fmt::format("\"{}\" is no streaming cache", printable(text)), "--kv",
+                "write for example sink=4,window=1020", ExitCode::usage);
   return StreamingCache{*sink, *window};
 }
 
@@ -168,9 +179,12 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
   backend.progress = [](size_t done, size_t total) {
     constexpr double kGigabyte = 1e9;
     constexpr size_t kWidth = 30;
-    const size_t filled = total == 0 ? kWidth : static_cast<size_t>(kWidth * (static_cast<double>(done) / static_cast<double>(total)));
-    progress(fmt::format("weights [{}{}] {:.2f} of {:.2f} GB", std::string(filled, '#'), std::string(kWidth - filled, '.'),
-                         static_cast<double>(done) / kGigabyte, static_cast<double>(total) / kGigabyte));
+    const size_t filled = total == 0 ? kWidth
+                                     : static_cast<size_t>(kWidth * (static_cast<double>(done) /
+                                                                     static_cast<double>(total)));
+    progress(fmt::format("weights [{}{}] {:.2f} of {:.2f} GB", std::string(filled, '#'),
+                         std::string(kWidth - filled, '.'), static_cast<double>(done) / kGigabyte,
+                         static_cast<double>(total) / kGigabyte));
   };
   SINTER_LET(opened, Backend::open(backend));
   detail(fmt::format("device {}: {}", opened->name(), opened->why()));

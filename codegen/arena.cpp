@@ -43,8 +43,10 @@ SymExpr plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols)
     const SymExpr size = aligned(buffers[i].size_bytes);
     const auto free = [&](const Slot& slot) {
       const bool covers = slot.size.covers(size) || size.covers(slot.size);
-      return covers && (fault(Fault::overlapping_buffers) ||
-                        llvm::none_of(slot.buffers, [&](uint32_t j) { return lives_meet(buffers[i], buffers[j]); }));
+      return covers &&
+             (fault(Fault::overlapping_buffers) || llvm::none_of(slot.buffers, [&](uint32_t j) {
+                return lives_meet(buffers[i], buffers[j]);
+              }));
     };
     auto slot = std::find_if(slots.begin(), slots.end(), free);
     if (slot == slots.end()) slot = slots.insert(slots.end(), Slot{size, {}});

@@ -102,14 +102,16 @@ std::string arguments_of(llvm::ArrayRef<uint32_t> inputs, llvm::ArrayRef<uint32_
 
 /// The function's head up to its name.
 std::string bounds_of(const KernelBody& body) {
-  std::string text = fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
+  std::string text =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
   if (body.resident_blocks > 1) text += fmt::format(", {}", body.resident_blocks);
   return text + ")\n";
 }
 
-Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
-                             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
-                             const BlockForm& block, const Overlap& overlap) {
+Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
+                             llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
+                             const DeviceDescription& device, const BlockForm& block,
+                             const Overlap& overlap) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
     return emit_opaque(group, symbols, parameters, device, overlap);
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
@@ -144,20 +146,21 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   else
     overlap.waits = overlaps_launches(kernel.group, symbols);
   SINTER_LET(body, parts.size() == 1
-                       ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols, device, {}, overlap)
+                       ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols,
+                                   device, {}, overlap)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   kernel.launch = body.launch;
   if (kernel.launch.cluster > 1) kernel.minimum_arch = kFirstArchWithClusters;
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
-                           "#include \"kernels/common/launch.cuh\"\n" + body.includes + "using namespace sinter;\n\n" + body.globals;
+                           "#include \"kernels/common/launch.cuh\"\n" + body.includes +
+                           "using namespace sinter;\n\n" + body.globals;
   std::string text = overlap.waits && !overlap.holds_next ? "let_next_launch();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
-  const std::string tail =
-      fmt::format("({}) {{\n{}}}\n",
-                  parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits),
-                  indented(text + body.text));
+  const std::string tail = fmt::format(
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits),
+      indented(text + body.text));
   const std::string bounds = bounds_of(body);
   // Kernels of other symbols are other kernels, even with the same text.
   std::string hashed = role + '\n' + head + bounds + tail;

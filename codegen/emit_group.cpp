@@ -234,7 +234,8 @@ Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
     }
   }
   if (by_rows && !form.reduces && !form.graph.outputs.empty())
-    form.prefix = Dims(DimsRef(form.graph[form.stored(form.graph.outputs[0])].type.dims).take_front(prefix_rank));
+    form.prefix = Dims(
+        DimsRef(form.graph[form.stored(form.graph.outputs[0])].type.dims).take_front(prefix_rank));
   SINTER_TRY(Analysis(form).run());
   return form;
 }

@@ -11,7 +11,8 @@ std::string size_code(const SymExpr& e, llvm::ArrayRef<SymbolId> parameters, boo
   for (const SymExpr::Term& term : llvm::reverse(e.terms())) {
     std::string product;
     for (SymbolId symbol : term.symbols)
-      product += fmt::format("{}n{}", product.empty() ? "" : " * ", llvm::find(parameters, symbol) - parameters.begin());
+      product += fmt::format("{}n{}", product.empty() ? "" : " * ",
+                             llvm::find(parameters, symbol) - parameters.begin());
     if (term.symbols.empty())
       product = fmt::format("{}", term.coefficient);
     else if (term.coefficient != 1)

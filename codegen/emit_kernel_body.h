@@ -8,8 +8,9 @@ namespace sinter {
 
 /// What a kernel's function holds, and how it is launched.
 struct KernelBody {
-  std::string includes = "#include \"kernels/common/reduce.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
-  std::string globals;  // definitions before the function
+  std::string includes =
+      "#include \"kernels/common/reduce.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
+  std::string globals;      // definitions before the function
   std::string before_wait;  // between the function's braces, before the wait for earlier kernels
   std::string text;         // and after it
   bool waits = false;       // the text has the wait in it
@@ -42,13 +43,13 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
 
 /// The kernel of a group around a matvec: rows in front of it, elements behind it.
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters,
-                               const DeviceDescription& device, const Overlap& overlap);
+                               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                               const Overlap& overlap);
 
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters,
-                               const DeviceDescription& device, const Overlap& overlap);
+                               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                               const Overlap& overlap);
 
 /// The form that the group asks for.
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
@@ -60,7 +61,8 @@ Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> par
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
                               const DeviceDescription& device);
 /// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with
-/// __restrict__ if `restricted`, which kernels that overlap others must not have (kernels/common/launch.cuh).
+/// __restrict__ if `restricted`, which kernels that overlap others must not have
+/// (kernels/common/launch.cuh).
 std::string parameters_of(const Graph& group, size_t symbols, bool restricted);
 /// What a caller gives for such parameters: its own inputs and outputs of these numbers, and its
 /// symbols: "x0, ..., y0, ..., n0".

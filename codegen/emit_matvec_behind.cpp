@@ -14,8 +14,8 @@
 #include "codegen/emit_scalar.h"
 #include "codegen/emit_value.h"
 #include "codegen/op_copier.h"
-#include "ir/builder.h"
 #include "device/schedule.h"
+#include "ir/builder.h"
 
 namespace sinter {
 namespace {

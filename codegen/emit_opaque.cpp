@@ -140,10 +140,10 @@ class OpaqueKernel {
     body_.globals += fmt::format(
         "SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
         parameters_of(group_, parameters_.size(), false), indented(attend("WithoutClusters")));
-    const auto inputs = llvm::to_vector(
-        llvm::seq<uint32_t>(0, static_cast<uint32_t>(group_.inputs.size())));
-    const std::string alone = fmt::format("attend_alone(shared, {});\n",
-                                          arguments_of(inputs, {0u}, parameters_.size()));
+    const auto inputs =
+        llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(group_.inputs.size())));
+    const std::string alone =
+        fmt::format("attend_alone(shared, {});\n", arguments_of(inputs, {0u}, parameters_.size()));
     body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
     // Keys on their way fill half of the registers that this leaves a thread.
     if (tile == 1 && size_bytes(op_.type.dtype) == 2)
@@ -191,8 +191,8 @@ class OpaqueKernel {
 }  // namespace
 
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                               llvm::ArrayRef<SymbolId> parameters,
-                               const DeviceDescription& device, const Overlap& overlap) {
+                               llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
+                               const Overlap& overlap) {
   return OpaqueKernel(group, symbols, parameters, device, overlap).emit();
 }
 

@@ -130,8 +130,8 @@ Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> wan
                         blocks_code(part.body.launch, parameters));
     const std::string own = begin.empty() ? "block" : "block - " + begin;
     branches +=
-        fmt::format("{}if (block < end{}) {{\n  part{}::run({}, {});\n}}", k == 0 ? "" : " else ", k,
-                    k, arguments_of(part.inputs, part.outputs, parameters.size()), own);
+        fmt::format("{}if (block < end{}) {{\n  part{}::run({}, {});\n}}", k == 0 ? "" : " else ",
+                    k, k, arguments_of(part.inputs, part.outputs, parameters.size()), own);
     begin = fmt::format("end{}", k);
   }
   body.text = "const long long block = blockIdx.x;\n" + ends + branches + "\n";

@@ -71,9 +71,9 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
 std::string RowKernel::loop(const std::string& body, bool reduces) {
   const std::string width = space_.size_code(stage_->width);
   const std::string_view type = space_.index_type(*stage_);
-  const std::string end =
-      !stage_->width.is_constant() ? width
-                                   : fmt::format("hidden({}{})", width, type == "int" ? "" : "ll");
+  const std::string end = !stage_->width.is_constant()
+                              ? width
+                              : fmt::format("hidden({}{})", width, type == "int" ? "" : "ll");
   const int64_t threads = owners();
   const std::string thread =
       threads == config_.threads_per_row ? "thread" : fmt::format("(thread % {})", threads);
@@ -86,11 +86,12 @@ std::string RowKernel::loop(const std::string& body, bool reduces) {
   const bool exact = kept_ && stage_->width.is(8 * threads * chunks);
   const std::string inner = fmt::format(
       "#pragma unroll\nfor (int j = 0; j < {}; ++j) {{\n{}}}\n", chunks,
-      indented(fmt::format("const {} i = {};\n", type,
-                           kept_ ? fmt::format("8 * ({} + {} * j)", thread, threads)
-                                 : fmt::format("first + {} * j", 8 * threads)) +
-               (exact ? body
-                      : fmt::format("if (i < {}) {{\n{}}}\n", kept_ ? width : "end", indented(body)))));
+      indented(
+          fmt::format("const {} i = {};\n", type,
+                      kept_ ? fmt::format("8 * ({} + {} * j)", thread, threads)
+                            : fmt::format("first + {} * j", 8 * threads)) +
+          (exact ? body
+                 : fmt::format("if (i < {}) {{\n{}}}\n", kept_ ? width : "end", indented(body)))));
   if (kept_) return inner;
   return fmt::format("for ({0} first = 8 * {1}, end = {2}; first < end; first += {3}) {{\n{4}}}\n",
                      type, thread, end, 8 * threads * lanes, indented(inner));
@@ -112,16 +113,15 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
 
   std::string guard = config_.rows_per_block > 1 ? "live" : "";
   const int64_t storing = stage_->axes.empty() ? 1 : owners();
-  if (storing < config_.threads_per_row)
-    guard = joined(guard, fmt::format("thread < {}", storing));
+  if (storing < config_.threads_per_row) guard = joined(guard, fmt::format("thread < {}", storing));
   if (!stage_->width.is(0)) {
     const int64_t lanes = lanes_per_thread();
     const std::string lane = lanes == 1 ? "0" : kept_ ? fmt::format("j % {}", lanes) : "j";
     for (const Task& task : tasks) {
       if (task.output >= 0)
         values_.store(task, task.output > 0 && !block_.side_guard.empty()
-                                 ? joined(guard, std::string(block_.side_guard))
-                                 : guard);
+                                ? joined(guard, std::string(block_.side_guard))
+                                : guard);
       else if (!stage_->axes.empty())
         take(task, lane);
     }
@@ -159,7 +159,8 @@ std::string RowKernel::preamble() const {
   if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
   if (config_.rows_per_block == 1)
     return text +
-           fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n", block_.number) +
+           fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n",
+                       block_.number) +
            space_.row_axes();
   const std::string rows = space_.size_code(volume(form_.prefix));
   text += fmt::format(

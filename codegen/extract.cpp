@@ -21,7 +21,8 @@ namespace {
 
 class Extractor {
  public:
-  Extractor(const Graph& from, const Grouping& grouping, uint32_t group) : from_(from), grouping_(grouping), group_(group) {}
+  Extractor(const Graph& from, const Grouping& grouping, uint32_t group)
+      : from_(from), grouping_(grouping), group_(group) {}
 
   ExtractedGroup take() && { return std::move(result_); }
 
@@ -39,7 +40,8 @@ class Extractor {
       clone.name = fmt::format("v{}", next_++);
       copied = result_.graph.add(std::move(clone));
     } else {
-      copied = result_.graph.add(Op{OpKind::input, op.type, {}, {}, fmt::format("x{}", result_.inputs.size())});
+      copied = result_.graph.add(
+          Op{OpKind::input, op.type, {}, {}, fmt::format("x{}", result_.inputs.size())});
       result_.graph.inputs.push_back(copied);
       result_.inputs.push_back(id);
     }

@@ -1,4 +1,5 @@
-// Which kernels of an entry overlap, and what they read before they wait (kernels/common/launch.cuh).
+// Which kernels of an entry overlap, and what they read before they wait
+// (kernels/common/launch.cuh).
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@ namespace sinter {
 /// op of few tokens, or no value of many elements.
 bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols);
 
-/// The matvec's operand is what stands in memory: nothing in the group computes it, and it is dense.
+/// The matvec's operand is what stands in memory: nothing in the group computes it, and it is
+/// dense.
 bool has_direct_operand(const Graph& group, ValueId anchor);
 
 /// The values of a group that are computed for its matvec's operand, the operand and what it is

@@ -23,12 +23,14 @@ void keep_common(std::vector<uint32_t>& list, llvm::ArrayRef<uint32_t> other) {
 /// Kernels of all entries; equal groups share one.
 class KernelTable {
  public:
-  KernelTable(Program& program, const DeviceDescription& device) : program_(program), device_(device) {}
+  KernelTable(Program& program, const DeviceDescription& device)
+      : program_(program), device_(device) {}
 
-  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts, const Overlap& overlap) {
-    std::string key = fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.holds_next,
-                                  fmt::join(overlap.early_inputs, " "),
-                                  fmt::join(overlap.early_caches, " "));
+  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts,
+                       const Overlap& overlap) {
+    std::string key =
+        fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.holds_next,
+                    fmt::join(overlap.early_inputs, " "), fmt::join(overlap.early_caches, " "));
     for (const KernelPart& part : parts)
       key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
     key += print_graph(group, program_.symbols);
@@ -60,7 +62,8 @@ class KernelTable {
 /// The group's parts, or itself as the only one.
 llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<ValueId> outputs) {
   llvm::SmallVector<KernelPart, 2> parts;
-  for (const Group& part : group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts)) {
+  for (const Group& part :
+       group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts)) {
     parts.push_back({part.prefix_rank, {}});
     for (uint32_t k = 0; k < outputs.size(); ++k)
       if (llvm::is_contained(part.members, outputs[k])) parts.back().outputs.push_back(k);
@@ -108,7 +111,8 @@ class EntryLowering {
   std::vector<uint32_t> step_order() const {
     std::vector<uint32_t> order;
     for (uint32_t g = 0; g < grouping_.groups.size(); ++g) order.push_back(g);
-    if (fault(Fault::unordered_siblings) && order.size() > 1) std::swap(order.front(), order.back());
+    if (fault(Fault::unordered_siblings) && order.size() > 1)
+      std::swap(order.front(), order.back());
     return order;
   }
 
@@ -166,13 +170,13 @@ class EntryLowering {
     if (fault(Fault::stale_state_version) && graph_[root].kind == OpKind::kv_append)
       root = graph_[root].operands[0];
     const uint32_t index = buffer(root);
-    if (!fault(Fault::early_free)) plan_.buffers[index].last_step = static_cast<uint32_t>(plan_.steps.size());
+    if (!fault(Fault::early_free))
+      plan_.buffers[index].last_step = static_cast<uint32_t>(plan_.steps.size());
     return index;
   }
 
   Status add_kernel(const Group& group, const ExtractedGroup& extracted, const Overlap& overlap) {
-    SINTER_LET(kernel,
-               kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap));
+    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap));
     KernelStep step{kernel, {}, {}};
     for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
     for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));
@@ -203,7 +207,8 @@ class EntryLowering {
     step.m = form->m, step.n = form->n, step.k = form->k;
     for (const auto& loop : form->loops)
       step.loops.push_back({loop.count, loop.a_stride, loop.b_stride, loop.c_stride});
-    if (fault(Fault::wrong_stride_gemm) && !step.a.row_stride.is(1)) step.a.row_stride += SymExpr(1);
+    if (fault(Fault::wrong_stride_gemm) && !step.a.row_stride.is(1))
+      step.a.row_stride += SymExpr(1);
     add_step(std::move(step), group);
     return {};
   }

@@ -1,9 +1,9 @@
 // Module with groups → Program: kernels, GEMM calls, buffers, steps.
 #pragma once
 
+#include "device/device.h"
 #include "ir/grouping.h"
 #include "plan/program.h"
-#include "device/device.h"
 
 namespace sinter {
 

@@ -251,8 +251,7 @@ std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
   };
   std::vector<MatvecRing> fitting;
   for (const MatvecRing& ring : all)
-    if (!llvm::is_contained(fitting, ring) &&
-        schedule_matvec(product, 1, device, &ring))
+    if (!llvm::is_contained(fitting, ring) && schedule_matvec(product, 1, device, &ring))
       fitting.push_back(ring);
   if (fitting.empty() || !(fitting.front() == usual)) return {};
   return fitting;

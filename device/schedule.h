@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "ir/sym_expr.h"
 #include "device/device.h"
+#include "ir/sym_expr.h"
 
 namespace sinter {
 
@@ -59,12 +59,13 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
 RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int64_t rows,
                                  const DeviceDescription& device);
 
-/// How a matvec kernel streams its matrix; codegen/kernels/matvec_stream.cuh says what the fields mean.
+/// How a matvec kernel streams its matrix; codegen/kernels/matvec_stream.cuh says what the fields
+/// mean.
 struct MatvecConfig {
   int64_t warps = 16;
-  int64_t piece = 1024;  // elements
-  int64_t stages = 4;    // the most pieces of a warp in flight
-  int64_t shared_bytes = 0;             // the most of a block
+  int64_t piece = 1024;                     // elements
+  int64_t stages = 4;                       // the most pieces of a warp in flight
+  int64_t shared_bytes = 0;                 // the most of a block
   int64_t ring_bytes = 0, token_bytes = 0;  // what it wants: those, and these for each token
   int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory
   int64_t blocks = 132;
@@ -73,8 +74,8 @@ struct MatvecConfig {
 /// in flight.
 int64_t matvec_operand_limit(const DeviceDescription& device);
 /// The product with rows r, r + rows / units, ... in one block. nullopt: the sums of its tokens do
-/// not fit the device's shared memory, or `ring` (null: the schedule's own choice) does not fit them,
-/// the row or the device.
+/// not fit the device's shared memory, or `ring` (null: the schedule's own choice) does not fit
+/// them, the row or the device.
 std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_t units,
                                             const DeviceDescription& device,
                                             const MatvecRing* ring = nullptr);

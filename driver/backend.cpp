@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "kernels/library.h"
 #include "frontends/files/bounded_file.h"
+#include "kernels/library.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/host/executor.h"
 
@@ -18,7 +18,8 @@ class HostBackend final : public Backend {
   bool on_gpu() const override { return false; }
   std::string target(const std::string& wanted) const override { return wanted; }
   Result<std::vector<std::shared_ptr<const Model>>> load(
-      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) override {
+      llvm::ArrayRef<std::shared_ptr<const Program>> programs,
+      const TensorSource* source) override {
     std::vector<std::shared_ptr<const Model>> models;
     for (const auto& program : programs) {
       SINTER_LET(model, HostModel::load(program, source));
@@ -39,7 +40,10 @@ class CudaBackend final : public Backend {
       SINTER_LET(parsed, GemmRecord::parse(text, options.record));
       record = std::move(parsed);
     }
-    const GemmPolicy policy = options.frozen ? GemmPolicy::frozen : options.own_products ? GemmPolicy::own : options.tune ? GemmPolicy::tune : GemmPolicy::first;
+    const GemmPolicy policy = options.frozen         ? GemmPolicy::frozen
+                              : options.own_products ? GemmPolicy::own
+                              : options.tune         ? GemmPolicy::tune
+                                                     : GemmPolicy::first;
     SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), std::move(record), policy));
     backend->device_ = std::move(device);
     backend->gemm_ = std::move(gemm);
@@ -47,11 +51,14 @@ class CudaBackend final : public Backend {
     return backend;
   }
 
-  std::string name() const override { return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name()); }
+  std::string name() const override {
+    return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name());
+  }
   bool on_gpu() const override { return true; }
   std::string target(const std::string&) const override { return device_->arch(); }
   Result<std::vector<std::shared_ptr<const Model>>> load(
-      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) override {
+      llvm::ArrayRef<std::shared_ptr<const Program>> programs,
+      const TensorSource* source) override {
     std::vector<std::shared_ptr<const Model>> models;
     std::shared_ptr<const CudaWeights> weights;
     for (const auto& program : programs) {
@@ -59,7 +66,8 @@ class CudaBackend final : public Backend {
         SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress_));
         weights = std::move(loaded);
       }
-      SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(), KernelCache::of_user()));
+      SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(),
+                                        KernelCache::of_user()));
       models.push_back(std::move(model));
     }
     return models;

@@ -6,18 +6,18 @@
 #include <string>
 
 #include "ir/tensor_source.h"
-#include "runtime/executor.h"
 #include "runtime/cuda/gemm_record.h"
+#include "runtime/executor.h"
 
 namespace sinter {
 
 struct BackendOptions {
   std::string device = "auto";  // auto, cpu, cuda, cuda:N
   /// GPU: which implementation computes each matrix product.
-  std::string record;           // file with decisions; empty: none yet
-  bool frozen = false;          // a library's product that the record lacks is an error
-  bool tune = false;            // decide by timing, not by the library's first proposal
-  bool own_products = false;    // every product by Sinter's own kernel: slow, for sanitizers
+  std::string record;         // file with decisions; empty: none yet
+  bool frozen = false;        // a library's product that the record lacks is an error
+  bool tune = false;          // decide by timing, not by the library's first proposal
+  bool own_products = false;  // every product by Sinter's own kernel: slow, for sanitizers
   /// Uploading weights: bytes done and in all.
   std::function<void(size_t done, size_t total)> progress;
 };

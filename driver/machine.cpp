@@ -3,11 +3,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device/named_devices.h"
 #include "driver/text_table.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/cuda/nvrtc_library.h"
-#include "device/named_devices.h"
 
 namespace sinter {
 namespace {
@@ -17,7 +17,8 @@ std::vector<std::string> devices_that_run() {
   std::vector<std::string> names;
   const Result<int> count = cuda_device_count();
   for (int ordinal = 0; count && ordinal < *count; ++ordinal)
-    if (const auto device = CudaDevice::open(ordinal)) names.push_back(fmt::format("cuda:{} ({})", ordinal, (*device)->name()));
+    if (const auto device = CudaDevice::open(ordinal))
+      names.push_back(fmt::format("cuda:{} ({})", ordinal, (*device)->name()));
   names.push_back("cpu");
   return names;
 }

@@ -7,20 +7,23 @@ Status require_weights(const LoadedModel& model) {
     return llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; });
   });
   if (needs_files && !model.tensors)
-    return fail("the model has no weights", model.origin, "give --random-weights SEED to run it with stand-ins");
+    return fail("the model has no weights", model.origin,
+                "give --random-weights SEED to run it with stand-ins");
   return {};
 }
 
 Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
   if (!model.spec)
-    return fail("tokens need a language model, got a module", model.origin, "give its inputs with --inputs F.safetensors",
-                ExitCode::usage);
+    return fail("tokens need a language model, got a module", model.origin,
+                "give its inputs with --inputs F.safetensors", ExitCode::usage);
   if (model.spec->encoder)
     return fail("an encoder gives no logits of next tokens", model.origin, "`sinter embed` runs it",
                 ExitCode::usage);
   for (int32_t id : tokens)
     if (id < 0 || id >= model.spec->vocabulary)
-      return fail(fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary), model.origin);
+      return fail(
+          fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary),
+          model.origin);
   return {};
 }
 
@@ -30,7 +33,8 @@ CompileOptions options_for(CompileOptions options, const Backend& backend) {
   return options;
 }
 
-Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& options, Backend& backend) {
+Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& options,
+                              Backend& backend) {
   SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   SINTER_LET(compiled, compile(std::move(module), options_for(options, backend)));

@@ -16,7 +16,8 @@ struct ReadyModel {
 CompileOptions options_for(CompileOptions options, const Backend& backend);
 
 /// Compiles for the backend's device and loads the weights, which must be there.
-Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& options, Backend& backend);
+Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& options,
+                              Backend& backend);
 
 /// An error where the model's weights come from files that are not there.
 Status require_weights(const LoadedModel& model);

@@ -47,15 +47,18 @@ Result<std::int64_t> CompiledModel::launches(const std::string& entry) const {
   return static_cast<std::int64_t>(plan->steps.size());
 }
 
-Result<WhyAnswer> CompiledModel::why(const std::string& entry, const std::string& a, const std::string& b) const {
+Result<WhyAnswer> CompiledModel::why(const std::string& entry, const std::string& a,
+                                     const std::string& b) const {
   const Module& module = data_->compiled.module;
   for (size_t i = 0; i < module.entries.size(); ++i) {
     if (module.entries[i].name != entry) continue;
     const Graph& graph = module.entries[i].graph;
     for (const std::string& name : {a, b})
-      if (!graph.find(name).valid()) return fail(fmt::format("no value is called \"{}\"", printable(name)), entry);
+      if (!graph.find(name).valid())
+        return fail(fmt::format("no value is called \"{}\"", printable(name)), entry);
     const Verdict verdict = data_->compiled.fusions[i].why(graph.find(a), graph.find(b));
-    WhyAnswer answer{verdict.accepted(), std::string(reason_id(verdict.reason)), describe(verdict, graph), {}};
+    WhyAnswer answer{
+        verdict.accepted(), std::string(reason_id(verdict.reason)), describe(verdict, graph), {}};
     for (ValueId id : verdict.path) answer.path.push_back(graph[id].name);
     return answer;
   }
@@ -71,7 +74,8 @@ std::vector<std::string> CompiledModel::kernel_sources() const {
   return sources;
 }
 
-Result<std::vector<std::int32_t>> CompiledModel::generate(const std::vector<std::int32_t>& tokens, std::int64_t more) const {
+Result<std::vector<std::int32_t>> CompiledModel::generate(const std::vector<std::int32_t>& tokens,
+                                                          std::int64_t more) const {
   SINTER_LET(run, run_tokens(data_->model, tokens, more, data_->options));
   return std::move(run.tokens);
 }

@@ -14,9 +14,9 @@ namespace sinter {
 
 /// How a model is compiled.
 struct ModelOptions {
-  std::string dtype;                             // "fp32", "fp16", "bf16"; empty: the model's own
-  std::optional<std::uint64_t> random_weights;   // a seed: stand-in weights
-  std::string target = "sm_90a";                 // a named device description
+  std::string dtype;                            // "fp32", "fp16", "bf16"; empty: the model's own
+  std::optional<std::uint64_t> random_weights;  // a seed: stand-in weights
+  std::string target = "sm_90a";                // a named device description
   bool fuse = true;
   bool fast = false;  // fast numerics, where it fuses
 };
@@ -46,7 +46,8 @@ class CompiledModel {
   std::vector<std::string> kernel_sources() const;
 
   /// Runs a language model on the CPU: a prefill of `tokens`, then `more` greedy tokens, returned.
-  Result<std::vector<std::int32_t>> generate(const std::vector<std::int32_t>& tokens, std::int64_t more) const;
+  Result<std::vector<std::int32_t>> generate(const std::vector<std::int32_t>& tokens,
+                                             std::int64_t more) const;
 
  private:
   struct Data;

@@ -14,24 +14,27 @@ namespace sinter {
 namespace {
 
 constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
-constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer.model", "tokenizer.bin"};
+constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer.model",
+                                                "tokenizer.bin"};
 
 }  // namespace
 
 Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where) {
   std::vector<int32_t> tokens;
   constexpr std::string_view kSeparators = ", \t\r\n";
-  for (size_t at = text.find_first_not_of(kSeparators); at != text.npos; at = text.find_first_not_of(kSeparators, at)) {
+  for (size_t at = text.find_first_not_of(kSeparators); at != text.npos;
+       at = text.find_first_not_of(kSeparators, at)) {
     const size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
     int32_t id = 0;
     const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
     if (error != std::errc() || rest != text.data() + end || id < 0)
-      return fail(fmt::format("\"{}\" is no token id", printable(text.substr(at, end - at), 40)), where,
-                  "write ids with commas between, e.g. 1,2,3");
+      return fail(fmt::format("\"{}\" is no token id", printable(text.substr(at, end - at), 40)),
+                  where, "write ids with commas between, e.g. 1,2,3");
     tokens.push_back(id);
     at = end;
   }
-  if (tokens.empty()) return fail("no token ids", where, "write ids with commas between, e.g. 1,2,3");
+  if (tokens.empty())
+    return fail("no token ids", where, "write ids with commas between, e.g. 1,2,3");
   return tokens;
 }
 
@@ -44,8 +47,10 @@ Status check_utf8(std::string_view text, const std::string& where) {
   if (is_utf8(text)) return {};
   size_t at = 0;
   Utf8Prefix next = utf8_prefix(text);
-  for (; next.kind == Utf8Prefix::Kind::valid; next = utf8_prefix(text.substr(at))) at += next.bytes;
-  return fail(fmt::format("byte {} is 0x{:02x}, which is not UTF-8 there", at, static_cast<unsigned char>(text[at])),
+  for (; next.kind == Utf8Prefix::Kind::valid; next = utf8_prefix(text.substr(at)))
+    at += next.bytes;
+  return fail(fmt::format("byte {} is 0x{:02x}, which is not UTF-8 there", at,
+                          static_cast<unsigned char>(text[at])),
               where, "convert the text to UTF-8");
 }
 
@@ -69,7 +74,8 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
     SINTER_LET(tokenizer, Tokenizer::open(model));
     return std::optional<Tokenizer>(std::move(tokenizer));
   }
-  if (!std::filesystem::exists(path, error)) return fail("no such file or folder", model, "check the path");
+  if (!std::filesystem::exists(path, error))
+    return fail("no such file or folder", model, "check the path");
   const std::filesystem::path folder = model_folder(model);
   for (std::string_view name : kTokenizerFiles) {
     // A link that leads nowhere is there too, and an error.
@@ -83,8 +89,9 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
 Result<Tokenizer> open_tokenizer(const std::string& model) {
   SINTER_LET(tokenizer, find_tokenizer(model));
   if (!tokenizer)
-    return fail("the model has no tokenizer", model,
-                "put tokenizer.json, tokenizer.model or tokenizer.bin beside it, or give token ids");
+    return fail(
+        "the model has no tokenizer", model,
+        "put tokenizer.json, tokenizer.model or tokenizer.bin beside it, or give token ids");
   return std::move(*tokenizer);
 }
 

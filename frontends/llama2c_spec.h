@@ -1,8 +1,8 @@
 // A llama2.c checkpoint as a ModelSpec.
 #pragma once
 
-#include "frontends/huggingface/config.h"
 #include "frontends/files/llama2c.h"
+#include "frontends/huggingface/config.h"
 
 namespace sinter {
 

@@ -2,13 +2,13 @@
 
 #include <filesystem>
 
-#include "frontends/model/build_model.h"
-#include "frontends/huggingface/generation.h"
-#include "frontends/llama2c_spec.h"
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
-#include "frontends/model/spec_json.h"
 #include "frontends/files/tied_tensors.h"
+#include "frontends/huggingface/generation.h"
+#include "frontends/llama2c_spec.h"
+#include "frontends/model/build_model.h"
+#include "frontends/model/spec_json.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -62,7 +62,8 @@ Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source
 void adopt_spellings(WeightMap& map, const TensorSource& source) {
   const std::vector<std::string> names = source.names();
   for (const auto& [usual, old] : map.spellings) {
-    if (llvm::none_of(names, [&, &ending = old](const std::string& name) { return name.ends_with(ending); }))
+    if (llvm::none_of(
+            names, [&, &ending = old](const std::string& name) { return name.ends_with(ending); }))
       continue;
     for (auto& [weight, rule] : map.rules)
       if (rule.tensor.ends_with(usual))
@@ -107,11 +108,13 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
       return fail("a streaming cache needs rotary positions, the model has learned ones", path,
                   "leave out --kv", ExitCode::usage);
     if (spec.window)
-      return fail(fmt::format("a streaming cache for a model with a window of its own, {} tokens", *spec.window), path,
-                  "leave out --kv", ExitCode::usage);
+      return fail(fmt::format("a streaming cache for a model with a window of its own, {} tokens",
+                              *spec.window),
+                  path, "leave out --kv", ExitCode::usage);
     if (options.streaming->rows() > spec.max_positions)
-      return fail(fmt::format("a streaming cache of {} rows, the model has {} positions", options.streaming->rows(),
-                              spec.max_positions), path, "make the window smaller", ExitCode::usage);
+      return fail(fmt::format("a streaming cache of {} rows, the model has {} positions",
+                              options.streaming->rows(), spec.max_positions),
+                  path, "make the window smaller", ExitCode::usage);
     spec.streaming = options.streaming;
   }
   SINTER_LET(module, build_model(spec, names, tensors.get(), weights_path));

@@ -11,7 +11,8 @@ namespace sinter {
 struct LoadOptions {
   std::optional<DType> dtype;              // compute in this type, whatever the model's own is
   std::optional<uint64_t> random_weights;  // a seed: stand-in weights, the model's own stay unread
-  std::optional<StreamingCache> streaming; // keep keys and values so; language models with rotary positions
+  std::optional<StreamingCache>
+      streaming;  // keep keys and values so; language models with rotary positions
   /// Longest text of the run. Decides where a model has two sets of frequencies (longrope): texts
   /// up to the original context have the short factors and the model no more positions than that; a
   /// larger value here means the long factors, for texts of any length.
@@ -31,7 +32,8 @@ struct LoadedModel {
 /// Whether the path is loaded as a module (.sir), which states its own element types.
 bool is_module_path(const std::string& path);
 
-/// Tokens that a model is given when a prompt is continued by `more`: the last one drawn is not fed.
+/// Tokens that a model is given when a prompt is continued by `more`: the last one drawn is not
+/// fed.
 int64_t text_tokens(size_t prompt, int64_t more);
 
 /// What the reader of a text of `context` tokens should know of a model with two sets of

@@ -4,7 +4,7 @@ namespace sinter {
 
 std::string_view to_string(AttrName name) {
   switch (name) {
-#define X(attribute, type)    \
+#define X(attribute, type)  \
   case AttrName::attribute: \
     return #attribute;
     SINTER_ATTRIBUTES(X)
@@ -23,7 +23,7 @@ std::optional<AttrName> parse_attr_name(std::string_view text) {
 
 size_t attr_type_index(AttrName name) {
   switch (name) {
-#define X(attribute, type)    \
+#define X(attribute, type)  \
   case AttrName::attribute: \
     return AttrValue(std::in_place_type<type>).index();
     SINTER_ATTRIBUTES(X)

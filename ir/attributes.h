@@ -11,26 +11,26 @@
 namespace sinter {
 
 /// name, C++ type. The order is the order of printing.
-#define SINTER_ATTRIBUTES(X)                                                                  \
-  X(axis, int64_t)          /* one axis, 0 <= axis < rank */                                  \
-  X(axes, std::vector<int64_t>) /* ascending, distinct */                                     \
-  X(dims, Dims)             /* a shape */                                                     \
-  X(begin, int64_t)         /* first element of a slice */                                    \
-  X(size, Dim)              /* extent of a slice */                                           \
-  X(dtype, DType)           /* a result's element type */                                     \
-  X(value, double)          /* a constant; rounded to the result's element type */            \
-  X(values, std::vector<double>) /* a literal's elements, row-major */                        \
-  X(eps, double)            /* of a norm */                                                   \
-  X(heads, int64_t)         /* query heads */                                                 \
-  X(kv_heads, int64_t)      /* key/value heads; divides heads */                              \
-  X(scale, double)          /* of attention scores */                                         \
-  X(softcap, double)        /* scores = softcap * tanh(scores / softcap); absent: none */     \
-  X(window, int64_t)        /* keys a query sees, itself included; absent: all before it */   \
-  X(splits, int64_t)        /* parts of the keys, or of a matrix row, that are summed apart */  \
-  X(rotary, int64_t)        /* leading elements of a head that rotate; even */                \
-  X(pairing, std::string)   /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */        \
-  X(spec, std::string)      /* einsum, "nkgd,tkd->kgnt" */                                    \
-  X(tensor, std::string)    /* name of a tensor in the model's files */
+#define SINTER_ATTRIBUTES(X)                                                                     \
+  X(axis, int64_t)               /* one axis, 0 <= axis < rank */                                \
+  X(axes, std::vector<int64_t>)  /* ascending, distinct */                                       \
+  X(dims, Dims)                  /* a shape */                                                   \
+  X(begin, int64_t)              /* first element of a slice */                                  \
+  X(size, Dim)                   /* extent of a slice */                                         \
+  X(dtype, DType)                /* a result's element type */                                   \
+  X(value, double)               /* a constant; rounded to the result's element type */          \
+  X(values, std::vector<double>) /* a literal's elements, row-major */                           \
+  X(eps, double)                 /* of a norm */                                                 \
+  X(heads, int64_t)              /* query heads */                                               \
+  X(kv_heads, int64_t)           /* key/value heads; divides heads */                            \
+  X(scale, double)               /* of attention scores */                                       \
+  X(softcap, double)             /* scores = softcap * tanh(scores / softcap); absent: none */   \
+  X(window, int64_t)             /* keys a query sees, itself included; absent: all before it */ \
+  X(splits, int64_t)      /* parts of the keys, or of a matrix row, that are summed apart */     \
+  X(rotary, int64_t)      /* leading elements of a head that rotate; even */                     \
+  X(pairing, std::string) /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */             \
+  X(spec, std::string)    /* einsum, "nkgd,tkd->kgnt" */                                         \
+  X(tensor, std::string)  /* name of a tensor in the model's files */
 
 enum class AttrName : uint8_t {
 #define X(name, type) name,

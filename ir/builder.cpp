@@ -41,12 +41,10 @@ ValueId Builder::reshape(ValueId x, DimsRef dims, std::string name) {
 }
 
 ValueId Builder::slice(ValueId x, int64_t axis, int64_t begin, Dim size, std::string name) {
-  return op(OpKind::slice, {x},
-            Attributes()
-                .set(AttrName::axis, axis)
-                .set(AttrName::begin, begin)
-                .set(AttrName::size, size),
-            std::move(name));
+  return op(
+      OpKind::slice, {x},
+      Attributes().set(AttrName::axis, axis).set(AttrName::begin, begin).set(AttrName::size, size),
+      std::move(name));
 }
 
 ValueId Builder::transpose(ValueId x, std::vector<int64_t> axes, std::string name) {

@@ -24,10 +24,10 @@ class Builder {
   ValueId reduce(OpKind kind, ValueId x, std::vector<int64_t> axes, std::string name = {});
 
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
-  template <typename... Operands>                                    \
-  ValueId name(Operands... values) {                                 \
-    static_assert(sizeof...(values) == operands);                    \
-    return op(OpKind::name, {values...});                            \
+  template <typename... Operands>                                   \
+  ValueId name(Operands... values) {                                \
+    static_assert(sizeof...(values) == operands);                   \
+    return op(OpKind::name, {values...});                           \
   }
 #include "ir/ops.def"
 

@@ -30,7 +30,8 @@ Product product_of(const Op& op) {
   SINTER_CHECK(op.kind == OpKind::linear, "{} is no product", op_info(op.kind).name);
   if (op.operands.size() == 3) product.bias = op.operands[2];
   const int rank = static_cast<int>(op.type.rank());
-  for (int i = 0; i + 1 < rank; ++i) product.spec.axes.push_back({static_cast<char>('A' + i), i, -1, i});
+  for (int i = 0; i + 1 < rank; ++i)
+    product.spec.axes.push_back({static_cast<char>('A' + i), i, -1, i});
   product.spec.axes.push_back({'k', rank - 1, 1, -1});
   product.spec.axes.push_back({'n', -1, 0, rank - 1});
   return product;
@@ -96,10 +97,14 @@ bool matrix(StridedMatrix& out, ValueId root, const SymExpr& offset, const SymEx
     return true;
   }
   // The step of an axis of one element is free: over all of the other axis.
-  if (columns.is(1) && row_stride.is(1)) column_stride = rows;
-  else if (columns.is(1)) column_stride = 1;
-  if (rows.is(1) && column_stride.is(1)) row_stride = columns;
-  else if (rows.is(1)) row_stride = 1;
+  if (columns.is(1) && row_stride.is(1))
+    column_stride = rows;
+  else if (columns.is(1))
+    column_stride = 1;
+  if (rows.is(1) && column_stride.is(1))
+    row_stride = columns;
+  else if (rows.is(1))
+    row_stride = 1;
   if (!row_stride.is(1) && !column_stride.is(1)) return false;
   if (row_stride.is(0) || column_stride.is(0)) return false;
   out = {root, offset, std::move(row_stride), std::move(column_stride)};
@@ -113,7 +118,8 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   const Product product = product_of(op);
   Dims extents;
   for (const EinsumAxis& axis : product.spec.axes)
-    extents.push_back(axis.a >= 0 ? graph[product.a].type.dims[axis.a] : graph[product.b].type.dims[axis.b]);
+    extents.push_back(axis.a >= 0 ? graph[product.a].type.dims[axis.a]
+                                  : graph[product.b].type.dims[axis.b]);
   ContractionForm form;
   const bool empty = llvm::is_contained(op.type.dims, Dim(0));
   ValueId a_root, b_root;
@@ -122,18 +128,23 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   if (!a || !b) return std::nullopt;
   IndexMap result(op.type.rank());
   for (uint32_t i = 0; i < product.spec.axes.size(); ++i)
-    if (product.spec.axes[i].result >= 0) result[product.spec.axes[i].result] = IndexExpr::variable(i);
+    if (product.spec.axes[i].result >= 0)
+      result[product.spec.axes[i].result] = IndexExpr::variable(i);
   const IndexExpr c = linearize(op.type.dims, result);
   if (product.bias.valid()) {
     form.bias = root_of(graph, product.bias);
-    if (op_class(graph[form.bias]) == OpClass::generator || graph[form.bias].type != graph[product.bias].type) return std::nullopt;
+    if (op_class(graph[form.bias]) == OpClass::generator ||
+        graph[form.bias].type != graph[product.bias].type)
+      return std::nullopt;
     if (form.bias != product.bias) {  // a view of the same shape may still read elsewhere
-      const Access access = resolve_access(graph, product.bias, identity_map(1), graph[product.bias].type.dims);
+      const Access access =
+          resolve_access(graph, product.bias, identity_map(1), graph[product.bias].type.dims);
       if (!(access.coords == identity_map(1))) return std::nullopt;
     }
   }
   if (empty) {  // no element to compute, so that any strides will do
-    for (StridedMatrix* matrix : {&form.a, &form.b, &form.c}) matrix->row_stride = matrix->column_stride = 1;
+    for (StridedMatrix* matrix : {&form.a, &form.b, &form.c})
+      matrix->row_stride = matrix->column_stride = 1;
     form.a.root = a_root, form.b.root = b_root;
     return form;  // m, n and k are 0
   }

@@ -18,7 +18,7 @@ struct ContractionForm {
     SymExpr count, a_stride, b_stride, c_stride;  // 0: the operand is shared
   };
   StridedMatrix a, b, c;  // c: in the op's own result; its root is invalid
-  ValueId bias;  // root of a dense [n], or invalid
+  ValueId bias;           // root of a dense [n], or invalid
   SymExpr m, n, k;
   llvm::SmallVector<Loop, 2> loops;
 };
@@ -32,7 +32,8 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
 /// leave no such rows or the value is not in memory.
 std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id);
 
-/// A value read through its views is in memory in its own order, from the first element of its root on.
+/// A value read through its views is in memory in its own order, from the first element of its root
+/// on.
 bool is_dense(const Graph& graph, ValueId id);
 
 /// The axes of an einsum or linear in the order batch, free in the operand, summed: reading the

@@ -170,8 +170,7 @@ struct Decomposition {
     const ValueId x2_cos = b.mul(x2, cos), x1_sin = b.mul(x1, sin);
     const ValueId y2 = b.add(x2_cos, x1_sin);
     llvm::SmallVector<ValueId, 3> parts = {y1, y2};
-    if (interleaved)
-      parts = {b.reshape(concat(parts, 3), {dims[0], dims[1], rotary})};
+    if (interleaved) parts = {b.reshape(concat(parts, 3), {dims[0], dims[1], rotary})};
     if (rotary != width) parts.push_back(b.slice(x, 2, rotary, width - rotary));
     return finish(concat(parts, 2));
   }
@@ -183,17 +182,28 @@ ValueId decompose(Builder& builder, OpKind kind, llvm::ArrayRef<ValueId> operand
                   const Attributes& attrs, std::string name) {
   Decomposition d{builder, operands, attrs, std::move(name)};
   switch (kind) {
-    case OpKind::silu: return d.silu();
-    case OpKind::gelu: return d.gelu();
-    case OpKind::gelu_tanh: return d.gelu_tanh();
-    case OpKind::quick_gelu: return d.quick_gelu();
-    case OpKind::relu: return d.relu();
-    case OpKind::layer_norm: return d.layer_norm();
-    case OpKind::rms_norm: return d.rms_norm();
-    case OpKind::softmax: return d.softmax();
-    case OpKind::attention_softmax: return d.attention_softmax();
-    case OpKind::rope: return d.rope();
-    default: SINTER_CHECK(false, "{} is no composite", op_info(kind).name);
+    case OpKind::silu:
+      return d.silu();
+    case OpKind::gelu:
+      return d.gelu();
+    case OpKind::gelu_tanh:
+      return d.gelu_tanh();
+    case OpKind::quick_gelu:
+      return d.quick_gelu();
+    case OpKind::relu:
+      return d.relu();
+    case OpKind::layer_norm:
+      return d.layer_norm();
+    case OpKind::rms_norm:
+      return d.rms_norm();
+    case OpKind::softmax:
+      return d.softmax();
+    case OpKind::attention_softmax:
+      return d.attention_softmax();
+    case OpKind::rope:
+      return d.rope();
+    default:
+      SINTER_CHECK(false, "{} is no composite", op_info(kind).name);
   }
 }
 

@@ -5,8 +5,9 @@
 
 namespace sinter {
 
-/// Appends the decomposition of a composite op `kind` applied to `operands` (values of the builder's
-/// graph) and returns the value that equals its result. The last op gets `name` if not empty.
+/// Appends the decomposition of a composite op `kind` applied to `operands` (values of the
+/// builder's graph) and returns the value that equals its result. The last op gets `name` if not
+/// empty.
 ValueId decompose(Builder& builder, OpKind kind, llvm::ArrayRef<ValueId> operands,
                   const Attributes& attrs, std::string name = {});
 

@@ -10,14 +10,15 @@ namespace {
 size_t utf8_length(std::string_view text, size_t i) {
   const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char lead = byte(i);
-  const size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2
-                        : lead >= 0xE0 && lead < 0xF0                 ? 3
-                        : lead >= 0xF0 && lead < 0xF5                 ? 4
-                                                                      : 0;
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xC2 && lead < 0xE0 ? 2
+                        : lead >= 0xE0 && lead < 0xF0 ? 3
+                        : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                      : 0;
   if (length == 0 || i + length > text.size()) return 0;
   for (size_t k = 1; k < length; ++k)
     if ((byte(i + k) & 0xC0) != 0x80) return 0;
-  if (lead == 0xE0 && byte(i + 1) < 0xA0) return 0;  // overlong
+  if (lead == 0xE0 && byte(i + 1) < 0xA0) return 0;   // overlong
   if (lead == 0xED && byte(i + 1) >= 0xA0) return 0;  // surrogates
   if (lead == 0xF0 && byte(i + 1) < 0x90) return 0;
   if (lead == 0xF4 && byte(i + 1) >= 0x90) return 0;
@@ -32,7 +33,8 @@ std::string printable(std::string_view text, size_t limit) {
     if (out.size() >= limit) return out + "...";
     const unsigned char c = static_cast<unsigned char>(text[i]);
     const size_t length = utf8_length(text, i);
-    const bool c1_control = length == 2 && c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    const bool c1_control =
+        length == 2 && c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
     if (length == 0 || c < 0x20 || c == 0x7F || c1_control) {
       const size_t bytes = c1_control ? 2 : 1;
       for (size_t k = 0; k < bytes; ++k)

@@ -51,21 +51,21 @@ std::string printable(std::string_view text, size_t limit = 200);
 }  // namespace sinter
 
 /// A broken invariant of the compiler itself: prints and exits with code 1. Never for user input.
-#define SINTER_CHECK(condition, ...)                                                         \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]]                                                           \
-      ::sinter::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__));   \
+#define SINTER_CHECK(condition, ...)                                                       \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]]                                                         \
+      ::sinter::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)); \
   } while (0)
 
 /// Returns the error of a Result-valued expression from the current function.
-#define SINTER_TRY(expression)                                            \
-  do {                                                                    \
-    if (auto&& sinter_try_ = (expression); !sinter_try_)                  \
-      return tl::make_unexpected(std::move(sinter_try_.error()));         \
+#define SINTER_TRY(expression)                                    \
+  do {                                                            \
+    if (auto&& sinter_try_ = (expression); !sinter_try_)          \
+      return tl::make_unexpected(std::move(sinter_try_.error())); \
   } while (0)
 
 /// Declares `name` as the value of a Result-valued expression, or returns its error.
-#define SINTER_LET(name, expression)                                      \
-  auto name##_result_ = (expression);                                     \
+#define SINTER_LET(name, expression)                                                  \
+  auto name##_result_ = (expression);                                                 \
   if (!name##_result_) return tl::make_unexpected(std::move(name##_result_.error())); \
   auto& name = *name##_result_

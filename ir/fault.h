@@ -8,20 +8,20 @@
 namespace sinter {
 
 /// name, what a planted place does instead.
-#define SINTER_FAULTS(X)                                                       \
-  X(dropped_rounding, "keeps float32 where a stage rounds to its dtype")       \
-  X(wrong_index_map, "reads one element beside the one its map names")         \
-  X(missing_state_edge, "forgets that readers of a state come before writers") \
-  X(overlapping_buffers, "gives two live values the same space")               \
-  X(other_reduction_tree, "combines a row in another order")                   \
-  X(skipped_convexity, "merges although a path leaves the group and returns")  \
-  X(early_free, "ends a value's life one reader too soon")                     \
-  X(swapped_operands, "exchanges the operands of an op that does not commute") \
+#define SINTER_FAULTS(X)                                                          \
+  X(dropped_rounding, "keeps float32 where a stage rounds to its dtype")          \
+  X(wrong_index_map, "reads one element beside the one its map names")            \
+  X(missing_state_edge, "forgets that readers of a state come before writers")    \
+  X(overlapping_buffers, "gives two live values the same space")                  \
+  X(other_reduction_tree, "combines a row in another order")                      \
+  X(skipped_convexity, "merges although a path leaves the group and returns")     \
+  X(early_free, "ends a value's life one reader too soon")                        \
+  X(swapped_operands, "exchanges the operands of an op that does not commute")    \
   X(wrong_constant, "emits a constant that is off by one unit in the last place") \
-  X(missing_output_write, "computes a result and never stores it")             \
-  X(stale_state_version, "reads a state's old version for its new one")        \
-  X(wrong_stride_gemm, "gives a GEMM operand a stride that is one too large")  \
-  X(wrong_axis_broadcast, "repeats along another axis of the same extent")     \
+  X(missing_output_write, "computes a result and never stores it")                \
+  X(stale_state_version, "reads a state's old version for its new one")           \
+  X(wrong_stride_gemm, "gives a GEMM operand a stride that is one too large")     \
+  X(wrong_axis_broadcast, "repeats along another axis of the same extent")        \
   X(unordered_siblings, "runs steps in an order that ignores a dependence")
 
 enum class Fault : uint8_t {

@@ -8,12 +8,26 @@ namespace {
 
 const llvm::SmallVector<OpInfo, 0>& op_table() {
   static const llvm::SmallVector<OpInfo, 0> table = {
-#define SINTER_OP(name, op_class, least, most, required, optional)                       \
-  OpInfo{#name,    OpClass::op_class,      least,                  most, required, optional, \
-         "", OpInfo::Result::same, OpInfo::Domain::real},
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                        \
-  OpInfo{#name, OpClass::elementwise, operands, operands, {}, {}, #formula,                \
-         OpInfo::Result::result, OpInfo::Domain::domain},
+#define SINTER_OP(name, op_class, least, most, required, optional) \
+  OpInfo{#name,                                                    \
+         OpClass::op_class,                                        \
+         least,                                                    \
+         most,                                                     \
+         required,                                                 \
+         optional,                                                 \
+         "",                                                       \
+         OpInfo::Result::same,                                     \
+         OpInfo::Domain::real},
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+  OpInfo{#name,                                                     \
+         OpClass::elementwise,                                      \
+         operands,                                                  \
+         operands,                                                  \
+         {},                                                        \
+         {},                                                        \
+         #formula,                                                  \
+         OpInfo::Result::result,                                    \
+         OpInfo::Domain::domain},
 #include "ir/ops.def"
   };
   return table;
@@ -33,8 +47,7 @@ const OpInfo& op_info(OpKind kind) { return op_table()[static_cast<size_t>(kind)
 std::optional<OpKind> parse_op_kind(std::string_view name) {
   static const llvm::StringMap<OpKind> kinds = [] {
     llvm::StringMap<OpKind> map;
-    for (size_t i = 0; i < op_table().size(); ++i)
-      map[op_table()[i].name] = static_cast<OpKind>(i);
+    for (size_t i = 0; i < op_table().size(); ++i) map[op_table()[i].name] = static_cast<OpKind>(i);
     return map;
   }();
   const auto at = kinds.find(name);

@@ -28,10 +28,10 @@ enum class OpClass : uint8_t {
   gather,       // rows chosen by a value
   append,       // writes a state
   reduce,
-  composite,    // decomposes into primitives
+  composite,  // decomposes into primitives
   contraction,
-  anchor,       // sums over a matrix, in a kernel that neighbours may join in front and behind
-  opaque,       // a kernel written for the op; its neighbours see its operands and result in memory
+  anchor,  // sums over a matrix, in a kernel that neighbours may join in front and behind
+  opaque,  // a kernel written for the op; its neighbours see its operands and result in memory
 };
 
 /// Static facts of an op: its row of ops.def.
@@ -127,7 +127,8 @@ ValueId root_of(const Graph& graph, ValueId id);
 /// (invalid id: removed).
 std::vector<ValueId> remove_dead_ops(Graph& graph);
 
-/// Gives every op whose name an earlier op or a leaf has a name of its own: the old one and a number.
+/// Gives every op whose name an earlier op or a leaf has a name of its own: the old one and a
+/// number.
 void make_names_unique(Graph& graph);
 
 }  // namespace sinter

@@ -130,7 +130,9 @@ std::optional<SymExpr> IndexExpr::largest(DimsRef extents) const {
         if (term.atom.variable >= extents.size()) return std::nullopt;
         bound = SymExpr(extents[term.atom.variable]) - SymExpr(1);
         break;
-      case Atom::Kind::remainder: bound = term.atom.divisor - SymExpr(1); break;
+      case Atom::Kind::remainder:
+        bound = term.atom.divisor - SymExpr(1);
+        break;
       case Atom::Kind::quotient: {
         const auto operand = term.atom.operand->largest(extents);
         if (!operand) return std::nullopt;
@@ -205,8 +207,10 @@ IndexMap through_view(const Graph& graph, ValueId view, const IndexMap& coords, 
   const Op& op = graph[view];
   const Dims& from = graph[op.operands[0]].type.dims;
   switch (op.kind) {
-    case OpKind::reshape: return delinearize(from, linearize(op.type.dims, coords), extents);
-    case OpKind::broadcast: return broadcast_coords(from, op.type.dims, coords);
+    case OpKind::reshape:
+      return delinearize(from, linearize(op.type.dims, coords), extents);
+    case OpKind::broadcast:
+      return broadcast_coords(from, op.type.dims, coords);
     case OpKind::transpose: {
       const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
       IndexMap result(coords.size());
@@ -219,7 +223,8 @@ IndexMap through_view(const Graph& graph, ValueId view, const IndexMap& coords, 
           IndexExpr(SymExpr(op.attrs.get<int64_t>(AttrName::begin)));
       return result;
     }
-    default: SINTER_CHECK(false, "{} is not a view", op_info(op.kind).name);
+    default:
+      SINTER_CHECK(false, "{} is not a view", op_info(op.kind).name);
   }
 }
 

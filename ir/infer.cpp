@@ -5,7 +5,8 @@
 //   C3   elementwise: operands of one element type that the op's domain allows
 //   C4   reshape: the number of elements stays, for all values of the symbols
 //   C5   transpose: axes are a permutation
-//   C6   slice: 0 <= begin, begin + size <= extent; a symbolic size has begin 0 and is the extent or
+//   C6   slice: 0 <= begin, begin + size <= extent; a symbolic size has begin 0 and is the extent
+//   or
 //        at most it
 //   C7   broadcast: the operand's dims broadcast to `dims`
 //   C8   axis in 0 .. rank-1; axes ascending and distinct
@@ -24,7 +25,8 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
-//   C21  attention_few, sample: the shapes and bounds that ops.def, attention_order.h and sampling.h list
+//   C21  attention_few, sample: the shapes and bounds that ops.def, attention_order.h and
+//   sampling.h list
 #include "ir/infer.h"
 
 #include <cmath>
@@ -49,7 +51,9 @@ struct Inference {
     return fail(fmt::format("{}: {} (C{})", op_info(kind).name, what, constraint));
   }
   std::string show(const TensorType& type) const { return to_string(type, symbols); }
-  std::string show(DimsRef dims) const { return to_string(TensorType{DType::f32, Dims(dims)}, symbols).substr(3); }
+  std::string show(DimsRef dims) const {
+    return to_string(TensorType{DType::f32, Dims(dims)}, symbols).substr(3);
+  }
 
   Status check_counts() const;
   Status check_axis(int64_t axis, size_t rank) const;
@@ -117,13 +121,15 @@ Result<TensorType> Inference::elementwise() const {
                                    to_string(operands[0].dtype), to_string(operand.dtype)));
     const auto common = broadcast_dims(dims, operand.dims);
     if (!common)
-      return reject(2, fmt::format("shapes {} and {} do not broadcast", show(dims), show(operand.dims)));
+      return reject(
+          2, fmt::format("shapes {} and {} do not broadcast", show(dims), show(operand.dims)));
     dims = *common;
   }
   const DType dtype = operands[0].dtype;
-  const bool allowed = info.domain == OpInfo::Domain::truth    ? dtype == DType::i1
-                       : info.domain == OpInfo::Domain::number ? is_float(dtype) || dtype == DType::i32
-                                                               : is_float(dtype);
+  const bool allowed = info.domain == OpInfo::Domain::truth ? dtype == DType::i1
+                       : info.domain == OpInfo::Domain::number
+                           ? is_float(dtype) || dtype == DType::i32
+                           : is_float(dtype);
   if (!allowed) return reject(3, fmt::format("not defined for {}", to_string(dtype)));
   return TensorType{info.result == OpInfo::Result::truth ? DType::i1 : dtype, dims};
 }
@@ -151,7 +157,8 @@ Result<TensorType> Inference::slice() const {
   int64_t end = 0;
   bool inside = begin >= 0;
   if (size.is_constant()) {
-    const int64_t least = extent.is_constant() ? extent.constant() : symbols[extent.symbol().index].low;
+    const int64_t least =
+        extent.is_constant() ? extent.constant() : symbols[extent.symbol().index].low;
     inside &= !__builtin_add_overflow(begin, size.constant(), &end) && end <= least;
   } else {
     const bool known = !extent.is_constant() &&
@@ -173,7 +180,8 @@ Result<TensorType> Inference::view() const {
     const auto& axes = attrs.get<std::vector<int64_t>>(AttrName::axes);
     const std::set<int64_t> distinct(axes.begin(), axes.end());
     if (axes.size() != x.rank() || distinct.size() != axes.size() ||
-        (!axes.empty() && (*distinct.begin() != 0 || *distinct.rbegin() != static_cast<int64_t>(axes.size()) - 1)))
+        (!axes.empty() &&
+         (*distinct.begin() != 0 || *distinct.rbegin() != static_cast<int64_t>(axes.size()) - 1)))
       return reject(5, fmt::format("axes [{}] are not a permutation of {} axes",
                                    fmt::join(axes, ", "), x.rank()));
     TensorType result{x.dtype, {}};
@@ -228,7 +236,8 @@ Result<TensorType> Inference::concat() const {
     if (operand.rank() == result.rank()) aligned.dims[axis] = result.dims[axis];
     if (aligned != result || !operand.dims[axis].is_constant() ||
         __builtin_add_overflow(extent, operand.dims[axis].constant(), &extent))
-      return reject(10, fmt::format("{} and {} along axis {}", show(operands[0]), show(operand), axis));
+      return reject(10,
+                    fmt::format("{} and {} along axis {}", show(operands[0]), show(operand), axis));
   }
   result.dims[axis] = extent;
   return result;
@@ -237,17 +246,20 @@ Result<TensorType> Inference::concat() const {
 Result<TensorType> Inference::embedding() const {
   const TensorType &table = operands[0], &ids = operands[1];
   if (table.rank() != 2 || ids.rank() != 1 || ids.dtype != DType::i32)
-    return reject(11, fmt::format("needs a table [V, D] and ids i32[N], got {} and {}", show(table), show(ids)));
+    return reject(11, fmt::format("needs a table [V, D] and ids i32[N], got {} and {}", show(table),
+                                  show(ids)));
   return TensorType{table.dtype, {ids.dims[0], table.dims[1]}};
 }
 
 Result<TensorType> Inference::append() const {
   const TensorType &state = operands[0], &value = operands[1], &slot = operands[2];
-  const bool fits = state.rank() >= 1 && value.rank() == state.rank() && value.dtype == state.dtype &&
+  const bool fits = state.rank() >= 1 && value.rank() == state.rank() &&
+                    value.dtype == state.dtype &&
                     DimsRef(state.dims).drop_front() == DimsRef(value.dims).drop_front() &&
                     slot == TensorType{DType::i32, {value.dims[0]}};
   if (!fits)
-    return reject(12, fmt::format("state {}, value {}, slot {}", show(state), show(value), show(slot)));
+    return reject(12,
+                  fmt::format("state {}, value {}, slot {}", show(state), show(value), show(slot)));
   return state;
 }
 
@@ -271,8 +283,8 @@ Result<TensorType> Inference::rope() const {
                     cos == TensorType{x.dtype, {x.dims[0], rotary / 2}} &&
                     (pairing == "half" || pairing == "interleaved");
   if (!fits)
-    return reject(15, fmt::format("x {}, cos {}, sin {}, rotary {}, pairing \"{}\"", show(x), show(cos),
-                                  show(sin), rotary, printable(pairing)));
+    return reject(15, fmt::format("x {}, cos {}, sin {}, rotary {}, pairing \"{}\"", show(x),
+                                  show(cos), show(sin), rotary, printable(pairing)));
   return x;
 }
 
@@ -289,14 +301,16 @@ Result<TensorType> Inference::composite() const {
     if (parameter != TensorType{x.dtype, {width}} || !width.is_constant() || width.is(0))
       return reject(14, fmt::format("x {} with parameter {}", show(x), show(parameter)));
   const double eps = attrs.get<double>(AttrName::eps);
-  if (!(eps > 0) || !std::isfinite(eps)) return reject(19, fmt::format("eps is {}, must be > 0", eps));
+  if (!(eps > 0) || !std::isfinite(eps))
+    return reject(19, fmt::format("eps is {}, must be > 0", eps));
   return x;
 }
 
 Result<TensorType> Inference::linear() const {
   const TensorType &x = operands[0], &w = operands[1];
   const bool fits = x.rank() >= 1 && w.rank() == 2 && is_float(x.dtype) && w.dtype == x.dtype &&
-                    x.dims.back() == w.dims[1] && w.dims[0].is_constant() && w.dims[1].is_constant() &&
+                    x.dims.back() == w.dims[1] && w.dims[0].is_constant() &&
+                    w.dims[1].is_constant() &&
                     (operands.size() == 2 || operands[2] == TensorType{x.dtype, {w.dims[0]}});
   if (!fits)
     return reject(16, fmt::format("x {}, w {}{}", show(x), show(w),
@@ -311,9 +325,11 @@ Result<TensorType> Inference::matvec() const {
   SINTER_LET(result, linear());
   const int64_t splits = attrs.get<int64_t>(AttrName::splits);
   if (splits < 1 || splits > kMostMatvecSplits || (splits & (splits - 1)) != 0)
-    return reject(16, fmt::format("{} splits, must be a power of two, 1 to {}", splits, kMostMatvecSplits));
+    return reject(
+        16, fmt::format("{} splits, must be a power of two, 1 to {}", splits, kMostMatvecSplits));
   if (x.rank() != 2 || w.dims[0].is(0) || w.dims[1].is(0) || w.dims[1].constant() % kChunk != 0)
-    return reject(16, fmt::format("x {}, w {}: a matvec has rows of a multiple of 8 elements", show(x), show(w)));
+    return reject(16, fmt::format("x {}, w {}: a matvec has rows of a multiple of 8 elements",
+                                  show(x), show(w)));
   const int64_t tokens = SymExpr(x.dims[0]).upper_bound(symbols);
   if (tokens > kMostMatvecTokens)
     return reject(16, fmt::format("{} tokens, a matvec has at most {}", tokens, kMostMatvecTokens));
@@ -335,15 +351,17 @@ Result<TensorType> Inference::einsum() const {
     rank += axis.result >= 0;
   }
   if (a_rank != a.rank() || b_rank != b.rank() || a.dtype != b.dtype || !is_float(a.dtype))
-    return reject(17, fmt::format("\"{}\" of {} and {}", attrs.get<std::string>(AttrName::spec), show(a), show(b)));
+    return reject(17, fmt::format("\"{}\" of {} and {}", attrs.get<std::string>(AttrName::spec),
+                                  show(a), show(b)));
   TensorType result{a.dtype, Dims(rank)};
   if (attrs.has(AttrName::dtype)) result.dtype = attrs.get<DType>(AttrName::dtype);
   if (!is_float(result.dtype)) return reject(17, "the result must be of a float type");
   for (const EinsumAxis& axis : spec.axes) {
     const Dim extent = axis.a >= 0 ? a.dims[axis.a] : b.dims[axis.b];
     if (axis.b >= 0 && b.dims[axis.b] != extent)
-      return reject(17, fmt::format("axis '{}' is {} in one operand and {} in the other", axis.letter,
-                                    to_string(extent, symbols), to_string(b.dims[axis.b], symbols)));
+      return reject(17,
+                    fmt::format("axis '{}' is {} in one operand and {} in the other", axis.letter,
+                                to_string(extent, symbols), to_string(b.dims[axis.b], symbols)));
     if (axis.result >= 0) result.dims[axis.result] = extent;
   }
   return result;
@@ -358,7 +376,8 @@ Status Inference::check_scores() const {
       return reject(18, fmt::format("softcap is {}, must be > 0 and finite", softcap));
   }
   if (attrs.has(AttrName::window) && attrs.get<int64_t>(AttrName::window) < 1)
-    return reject(18, fmt::format("window is {}, must be >= 1", attrs.get<int64_t>(AttrName::window)));
+    return reject(18,
+                  fmt::format("window is {}, must be >= 1", attrs.get<int64_t>(AttrName::window)));
   return {};
 }
 
@@ -380,9 +399,10 @@ Result<TensorType> Inference::attention() const {
   const int64_t heads = attrs.get<int64_t>(AttrName::heads);
   const int64_t kv_heads = attrs.get<int64_t>(AttrName::kv_heads);
   const auto shape_error = [&] {
-    return reject(18, fmt::format("q {}, keys {}, values {}, first {}, slot {}, {} heads, {} kv_heads",
-                                  show(q), show(keys), show(values), show(operands[3]),
-                                  show(operands[4]), heads, kv_heads));
+    return reject(
+        18, fmt::format("q {}, keys {}, values {}, first {}, slot {}, {} heads, {} kv_heads",
+                        show(q), show(keys), show(values), show(operands[3]), show(operands[4]),
+                        heads, kv_heads));
   };
   if (q.rank() != 2 || keys.rank() != 2 || values.rank() != 2 || !is_float(q.dtype) ||
       keys.dtype != q.dtype || values.dtype != q.dtype || keys.dims[0] != values.dims[0] ||
@@ -403,13 +423,15 @@ Result<TensorType> Inference::attention() const {
 
 Result<TensorType> Inference::attention_few() const {
   SINTER_LET(whole, attention());
-  const int64_t heads = attrs.get<int64_t>(AttrName::heads), splits = attrs.get<int64_t>(AttrName::splits);
+  const int64_t heads = attrs.get<int64_t>(AttrName::heads),
+                splits = attrs.get<int64_t>(AttrName::splits);
   if (splits < 1 || splits > kMostAttentionSplits)
     return reject(21, fmt::format("{} splits, must be 1 .. {}", splits, kMostAttentionSplits));
   const int64_t width = operands[0].dims[1].constant() / heads;
   const int64_t value_width = whole.dims[1].constant() / heads;
   if (!is_few_head_width(width) || !is_few_head_width(value_width))
-    return reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", width, value_width, kMostHeadWidth));
+    return reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", width,
+                                  value_width, kMostHeadWidth));
   return whole;
 }
 
@@ -418,28 +440,38 @@ Result<TensorType> Inference::sample() const {
   bool fits = logits.rank() == 2 && is_float(logits.dtype) && logits.dims[1].is_constant() &&
               logits.dims[1].constant() >= 1 && logits.dims[1].constant() <= kMostSampled;
   constexpr DType kTypes[] = {DType::f32, DType::i32, DType::f32, DType::i32, DType::i32};
-  for (size_t i = 0; fits && i < 5; ++i) fits = operands[i + 1] == TensorType{kTypes[i], {logits.dims[0]}};
+  for (size_t i = 0; fits && i < 5; ++i)
+    fits = operands[i + 1] == TensorType{kTypes[i], {logits.dims[0]}};
   if (!fits)
-    return reject(21, fmt::format("logits {}, temperature {}, top_k {}, top_p {}, seed {}, step {}", show(logits),
-                                  show(operands[1]), show(operands[2]), show(operands[3]), show(operands[4]),
-                                  show(operands[5])));
+    return reject(21, fmt::format("logits {}, temperature {}, top_k {}, top_p {}, seed {}, step {}",
+                                  show(logits), show(operands[1]), show(operands[2]),
+                                  show(operands[3]), show(operands[4]), show(operands[5])));
   return TensorType{DType::i32, {logits.dims[0]}};
 }
 
 Result<TensorType> Inference::infer() const {
   SINTER_TRY(check_counts());
   switch (op_info(kind).op_class) {
-    case OpClass::leaf: return reject(1, "the type of a leaf is given, not inferred");
-    case OpClass::generator: return generator();
-    case OpClass::view: return view();
-    case OpClass::elementwise: return elementwise();
-    case OpClass::gather: return embedding();
-    case OpClass::append: return append();
-    case OpClass::reduce: return reduce();
-    case OpClass::composite: return composite();
+    case OpClass::leaf:
+      return reject(1, "the type of a leaf is given, not inferred");
+    case OpClass::generator:
+      return generator();
+    case OpClass::view:
+      return view();
+    case OpClass::elementwise:
+      return elementwise();
+    case OpClass::gather:
+      return embedding();
+    case OpClass::append:
+      return append();
+    case OpClass::reduce:
+      return reduce();
+    case OpClass::composite:
+      return composite();
     case OpClass::contraction:
       return kind == OpKind::linear ? linear() : kind == OpKind::einsum ? einsum() : attention();
-    case OpClass::anchor: return matvec();
+    case OpClass::anchor:
+      return matvec();
     case OpClass::opaque:
       return kind == OpKind::attention_few ? attention_few() : sample();
     case OpClass::pointwise:

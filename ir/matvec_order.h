@@ -2,10 +2,10 @@
 // the number of threads, blocks and tokens.
 //
 // The row's chunks of 8 elements are cut into `splits` parts of matvec_part(chunks, splits) chunks,
-// the last ones shorter or empty. Chunk c of a part belongs to lane c mod 32. A lane starts at +0 and
-// takes its chunks, and a chunk's elements, in ascending order, each by one fused multiply-add
-// sum = fma(w, x, sum). Lanes combine by a butterfly with strides 1, 2, 4, 8, 16; parts are added in
-// order, then the bias; the result is rounded once.
+// the last ones shorter or empty. Chunk c of a part belongs to lane c mod 32. A lane starts at +0
+// and takes its chunks, and a chunk's elements, in ascending order, each by one fused multiply-add
+// sum = fma(w, x, sum). Lanes combine by a butterfly with strides 1, 2, 4, 8, 16; parts are added
+// in order, then the bias; the result is rounded once.
 #pragma once
 
 #include "ir/scalar_math.h"

@@ -14,7 +14,7 @@
 
 namespace sinter {
 
-inline constexpr int64_t kChunk = 8;           // elements
+inline constexpr int64_t kChunk = 8;  // elements
 inline constexpr int64_t kMaxLanes = 1024;
 inline constexpr int64_t kSymbolicLanes = 256;  // rows whose length is a symbol
 

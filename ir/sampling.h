@@ -1,8 +1,10 @@
-// The choice of a token from logits: the arithmetic of op `sample`, the same text on host and device.
+// The choice of a token from logits: the arithmetic of op `sample`, the same text on host and
+// device.
 //
-// Probabilities are integers: logit x_i weighs floor(2^40 exp((x_i - max x) / temperature)). So sums
-// need no order, and every machine draws the same token. What weighs less than 2^-40 of the largest is
-// never drawn. Cuts keep the logits whose key (an integer that grows with x) is at least a threshold:
+// Probabilities are integers: logit x_i weighs floor(2^40 exp((x_i - max x) / temperature)). So
+// sums need no order, and every machine draws the same token. What weighs less than 2^-40 of the
+// largest is never drawn. Cuts keep the logits whose key (an integer that grows with x) is at least
+// a threshold:
 //   top_k  the largest key that k elements reach or exceed
 //   top_p  of those left, the largest key with weight(reaching it) >= top_p * weight(all left)
 // A random integer r below the weight W of all that is left chooses the first element at which the
@@ -44,7 +46,8 @@ SINTER_DEVICE math::u64 sampling_target(float top_p, math::u64 total) {
 
 /// 64 random bits for one draw (the finalizer of SplitMix64, twice).
 SINTER_DEVICE math::u64 sampling_bits(int seed, int step, int row) {
-  math::u64 x = static_cast<math::u64>(static_cast<math::u32>(seed)) << 32 | static_cast<math::u32>(step);
+  math::u64 x =
+      static_cast<math::u64>(static_cast<math::u32>(seed)) << 32 | static_cast<math::u32>(step);
   for (int round = 0; round < 2; ++round) {
     x += 0x9E3779B97F4A7C15ull * (static_cast<math::u64>(static_cast<math::u32>(row)) + 1);
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -23,8 +23,9 @@ SymExpr::SymExpr(Dim dim) {
 
 void SymExpr::add_term(const Monomial& symbols, int64_t coefficient) {
   if (coefficient == 0) return;
-  auto at = std::lower_bound(terms_.begin(), terms_.end(), symbols,
-                             [](const Term& t, const Monomial& m) { return compare(t.symbols, m) < 0; });
+  auto at =
+      std::lower_bound(terms_.begin(), terms_.end(), symbols,
+                       [](const Term& t, const Monomial& m) { return compare(t.symbols, m) < 0; });
   if (at == terms_.end() || compare(at->symbols, symbols) != 0) {
     terms_.insert(at, Term{symbols, coefficient});
     return;
@@ -62,7 +63,8 @@ int64_t SymExpr::upper_bound(llvm::ArrayRef<Symbol> symbols) const {
     int64_t product = term.coefficient;
     for (SymbolId s : term.symbols) {
       const Symbol& symbol = symbols[s.index];
-      if (__builtin_mul_overflow(product, term.coefficient > 0 ? symbol.high : symbol.low, &product))
+      if (__builtin_mul_overflow(product, term.coefficient > 0 ? symbol.high : symbol.low,
+                                 &product))
         return INT64_MAX;
     }
     if (__builtin_add_overflow(sum, product, &sum)) return INT64_MAX;
@@ -155,8 +157,10 @@ std::string to_string(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
   if (expr.terms().empty()) return "0";
   std::string text;
   for (const SymExpr::Term& term : llvm::reverse(expr.terms())) {
-    if (!text.empty()) text += term.coefficient < 0 ? " - " : " + ";
-    else if (term.coefficient < 0) text += "-";
+    if (!text.empty())
+      text += term.coefficient < 0 ? " - " : " + ";
+    else if (term.coefficient < 0)
+      text += "-";
     const uint64_t magnitude = term.coefficient < 0 ? 0 - static_cast<uint64_t>(term.coefficient)
                                                     : static_cast<uint64_t>(term.coefficient);
     std::string product;

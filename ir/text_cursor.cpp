@@ -61,10 +61,10 @@ Result<double> TextCursor::real(std::string_view what) {
       std::from_chars(text.data(), text.data() + text.size(), value,
                       hexadecimal ? std::chars_format::hex : std::chars_format::general);
   if (status == std::errc::result_out_of_range)
-    return error(fmt::format("{} is out of the range of a double, {} to {}", describe(number),
-                             std::numeric_limits<double>::denorm_min(),
-                             std::numeric_limits<double>::max()),
-                 number.at, "write 0 or inf if that is meant");
+    return error(
+        fmt::format("{} is out of the range of a double, {} to {}", describe(number),
+                    std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max()),
+        number.at, "write 0 or inf if that is meant");
   if (status != std::errc() || stop != text.data() + text.size() || text.starts_with('-'))
     return error(fmt::format("expected {}, got {}", what, describe(number)), number.at,
                  "write a decimal or hexadecimal floating-point number, inf or nan");
@@ -166,7 +166,8 @@ Result<Attributes> TextCursor::attributes() {
                    "attributes are:" SINTER_ATTRIBUTES(X));
 #undef X
     if (attrs.has(*name))
-      return error(fmt::format("attribute {} stands twice", to_string(*name)), word.at, "remove one");
+      return error(fmt::format("attribute {} stands twice", to_string(*name)), word.at,
+                   "remove one");
     SINTER_TRY(expect("="));
     SINTER_LET(value, attribute_value(*name));
     attrs.set(*name, std::move(value));

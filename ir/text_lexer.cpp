@@ -18,11 +18,16 @@ int hex_digit(char c) {
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case Token::Kind::end: return "the end of the text";
-    case Token::Kind::value: return fmt::format("%{}", printable(token.text));
-    case Token::Kind::global: return fmt::format("@{}", printable(token.text));
-    case Token::Kind::string: return fmt::format("\"{}\"", printable(token.text));
-    default: return fmt::format("'{}'", printable(token.text));
+    case Token::Kind::end:
+      return "the end of the text";
+    case Token::Kind::value:
+      return fmt::format("%{}", printable(token.text));
+    case Token::Kind::global:
+      return fmt::format("@{}", printable(token.text));
+    case Token::Kind::string:
+      return fmt::format("\"{}\"", printable(token.text));
+    default:
+      return fmt::format("'{}'", printable(token.text));
   }
 }
 
@@ -110,7 +115,8 @@ Result<std::string> Lexer::quoted_text() {
     }
   }
   if (at_end() || peek() != '"')
-    return error("a string does not end on its line", start, "close it with '\"', write \\n for a line end");
+    return error("a string does not end on its line", start,
+                 "close it with '\"', write \\n for a line end");
   advance();
   return out;
 }
@@ -153,8 +159,8 @@ Result<Token> Lexer::next() {
     token.text = c;
     advance();
   } else {
-    return error(fmt::format("unexpected character '{}'", printable(std::string_view(&c, 1))), token.at,
-                 "remove it, or quote the name that it belongs to");
+    return error(fmt::format("unexpected character '{}'", printable(std::string_view(&c, 1))),
+                 token.at, "remove it, or quote the name that it belongs to");
   }
   return token;
 }

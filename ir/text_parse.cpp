@@ -1,6 +1,6 @@
-// One pass over the tokens, without recursion. The grammar and the resolution of names are here, in one
-// file because every rule shares the scope; everything else that can be wrong with a module is the
-// verifier's to say.
+// One pass over the tokens, without recursion. The grammar and the resolution of names are here, in
+// one file because every rule shares the scope; everything else that can be wrong with a module is
+// the verifier's to say.
 #include <llvm/ADT/StringMap.h>
 
 #include "ir/text.h"
@@ -64,9 +64,9 @@ class Parser {
 };
 
 tl::unexpected<Error> Parser::redefinition(const Token& name, TextPosition first) const {
-  return cursor_.error(fmt::format("redefinition of {}, first defined at {}", describe(name),
-                                   cursor_.where(first)),
-                       name.at, "give one of them another name");
+  return cursor_.error(
+      fmt::format("redefinition of {}, first defined at {}", describe(name), cursor_.where(first)),
+      name.at, "give one of them another name");
 }
 
 tl::unexpected<Error> Parser::unknown_op(const Token& word) const {
@@ -107,7 +107,8 @@ Result<ValueId> Parser::use(Scope& scope, const Token& name) {
   if (local != scope.values.end()) return local->second;
   const auto outer = named_.find(name.text);
   if (scope.sees_module && outer != named_.end()) {
-    const ValueId id = scope.graph.add(Op{outer->second.kind, outer->second.type, {}, {}, name.text});
+    const ValueId id =
+        scope.graph.add(Op{outer->second.kind, outer->second.type, {}, {}, name.text});
     scope.values[name.text] = id;
     scope.positions.push_back(name.at);
     return id;
@@ -150,7 +151,8 @@ void set_type(Op& op, TensorType type) {
 
 Status Parser::ops(Scope& scope, std::string_view end) {
   while (!cursor_.at(end)) {
-    SINTER_LET(name, cursor_.take(Token::Kind::value, fmt::format("an op, %name = ..., or '{}'", end)));
+    SINTER_LET(name,
+               cursor_.take(Token::Kind::value, fmt::format("an op, %name = ..., or '{}'", end)));
     SINTER_TRY(cursor_.expect("="));
     SINTER_LET(op, expression(scope));
     SINTER_TRY(cursor_.expect(":"));
@@ -297,11 +299,20 @@ tl::unexpected<Error> Parser::located(const Violation& violation) const {
   Error error = violation.error;
   TextPosition at = start_;
   switch (place.part) {
-    case Place::Part::module: break;
-    case Place::Part::symbol: at = symbol_positions_[place.index]; break;
-    case Place::Part::weight: at = in_graph(weight_ops_[place.index]); break;
-    case Place::Part::state: at = state_positions_[place.index]; break;
-    case Place::Part::entry: at = in_graph(entry_ops_[place.index]); break;
+    case Place::Part::module:
+      break;
+    case Place::Part::symbol:
+      at = symbol_positions_[place.index];
+      break;
+    case Place::Part::weight:
+      at = in_graph(weight_ops_[place.index]);
+      break;
+    case Place::Part::state:
+      at = state_positions_[place.index];
+      break;
+    case Place::Part::entry:
+      at = in_graph(entry_ops_[place.index]);
+      break;
   }
   error.where = cursor_.where(at);
   return tl::make_unexpected(std::move(error));

@@ -22,8 +22,10 @@ std::string hex_float(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char digits[64];
-  const auto end = std::to_chars(digits, digits + sizeof digits, std::abs(value), std::chars_format::hex);
-  return fmt::format("{}0x{}", std::signbit(value) ? "-" : "", std::string_view(digits, end.ptr - digits));
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, std::abs(value), std::chars_format::hex);
+  return fmt::format("{}0x{}", std::signbit(value) ? "-" : "",
+                     std::string_view(digits, end.ptr - digits));
 }
 
 class Printer {
@@ -73,9 +75,11 @@ void Printer::value(const AttrValue& value) {
   if (const auto* dtype = std::get_if<DType>(&value)) out_ += to_string(*dtype);
   if (const auto* dim = std::get_if<Dim>(&value)) out_ += show_dim(*dim);
   if (const auto* dims = std::get_if<Dims>(&value)) brackets(*dims, show_dim);
-  if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) brackets(*integers, show_integer);
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&value))
+    brackets(*integers, show_integer);
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) brackets(*reals, hex_float);
-  if (const auto* text = std::get_if<std::string>(&value)) put("\"{}\"", printable(*text, SIZE_MAX));
+  if (const auto* text = std::get_if<std::string>(&value))
+    put("\"{}\"", printable(*text, SIZE_MAX));
 }
 
 /// Whether the op's type says what the attribute says.

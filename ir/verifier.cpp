@@ -12,7 +12,8 @@
 //   V7   types and shapes: at most 8 axes, symbols that exist; elements and bytes stay below 2^63
 //        for all values of the symbols
 //   V8   an op's type is the inferred one (constraints C1.. of infer.cpp)
-//   V9   a leaf `weight` or `state` has the name and the type of one of the module's and stands once
+//   V9   a leaf `weight` or `state` has the name and the type of one of the module's and stands
+//   once
 //        (V3); weight functions have none
 //   V10  `inputs` lists every op of kind `input` once, and nothing else; weight functions have none
 //   V11  outputs are ops of the graph; a weight function has one, of the weight's type
@@ -23,7 +24,8 @@
 //   V15  every version of a state has at most one writer
 //   V16  what reads a version that has a writer, through views too, stands before the writer and is
 //        not the writer; no output is such a version
-//   V17  the matrix of a matvec in an entry is a weight or an input as it stands in memory: its kernel
+//   V17  the matrix of a matvec in an entry is a weight or an input as it stands in memory: its
+//   kernel
 //        reads it before the kernels ahead of it are done
 #include "ir/verifier.h"
 
@@ -35,7 +37,9 @@ namespace {
 constexpr int64_t kLargestSymbol = int64_t{1} << 31;
 
 bool is_identifier(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
   return !name.empty() && letter(name[0]) && llvm::all_of(name, [&](char c) {
     return letter(c) || (c >= '0' && c <= '9') || c == '.';
   });
@@ -50,13 +54,16 @@ Checked check_symbol(const Symbol& symbol, size_t index, Place place) {
   if (symbol.low < 0 || symbol.low > symbol.high || symbol.high > kLargestSymbol)
     return broken(1, fmt::format("symbol {} is in [{}, {}]", name, symbol.low, symbol.high), place,
                   fmt::format("bounds must ascend within 0 .. {}", kLargestSymbol));
-  if (symbol.multiple < 1 || symbol.low % symbol.multiple != 0 || symbol.high % symbol.multiple != 0)
-    return broken(1, fmt::format("symbol {} in [{}, {}] has step {}", name, symbol.low, symbol.high,
-                                 symbol.multiple),
+  if (symbol.multiple < 1 || symbol.low % symbol.multiple != 0 ||
+      symbol.high % symbol.multiple != 0)
+    return broken(1,
+                  fmt::format("symbol {} in [{}, {}] has step {}", name, symbol.low, symbol.high,
+                              symbol.multiple),
                   place, "the step must be >= 1 and divide both bounds");
   if (symbol.at_most && symbol.at_most->index >= index)
-    return broken(1, fmt::format("symbol {} is bounded by symbol {}, which does not come before it",
-                                 name, symbol.at_most->index),
+    return broken(1,
+                  fmt::format("symbol {} is bounded by symbol {}, which does not come before it",
+                              name, symbol.at_most->index),
                   place, "declare the bound first");
   return {};
 }
@@ -85,14 +92,17 @@ Checked check_weight(const Weight& weight, Place place, llvm::ArrayRef<Symbol> s
     if (!dim.is_constant())
       return broken(13, fmt::format("{} is {}", name, to_string(weight.type, symbols)), place,
                     "a weight is computed when the model is loaded; make its dims constants");
-  SINTER_TRY(check_graph(weight.init, GraphContext{GraphRole::weight_function, place, symbols, nullptr}));
+  SINTER_TRY(
+      check_graph(weight.init, GraphContext{GraphRole::weight_function, place, symbols, nullptr}));
   if (weight.init.outputs.size() != 1)
-    return broken(11, fmt::format("the function of {} has {} outputs", name, weight.init.outputs.size()),
-                  place, "give it one output");
+    return broken(
+        11, fmt::format("the function of {} has {} outputs", name, weight.init.outputs.size()),
+        place, "give it one output");
   const Op& result = weight.init[weight.init.outputs[0]];
   if (result.type != weight.type)
-    return broken(11, fmt::format("{} is {}, but its function gives {}", name,
-                                  to_string(weight.type, symbols), to_string(result.type, symbols)),
+    return broken(11,
+                  fmt::format("{} is {}, but its function gives {}", name,
+                              to_string(weight.type, symbols), to_string(result.type, symbols)),
                   place, "make the types equal, with a cast or a reshape if need be");
   return {};
 }
@@ -117,8 +127,8 @@ Checked check_module(const Module& module) {
     const State& state = module.states[i];
     const Place place{Place::Part::state, i, {}};
     SINTER_TRY(leaf_names.add(state.name, place));
-    SINTER_TRY(check_type(state.type, fmt::format("state %{}", printable(state.name)), module.symbols,
-                          place));
+    SINTER_TRY(check_type(state.type, fmt::format("state %{}", printable(state.name)),
+                          module.symbols, place));
     leaves[state.name] = ModuleLeaf{OpKind::state, &state.type};
   }
   for (uint32_t i = 0; i < module.entries.size(); ++i) {
@@ -141,9 +151,12 @@ std::string place_name(const Module& module, const Place& place) {
     return part;
   };
   switch (place.part) {
-    case Place::Part::module: break;
-    case Place::Part::symbol: return "symbol " + printable(module.symbols[place.index].name);
-    case Place::Part::state: return "state %" + printable(module.states[place.index].name);
+    case Place::Part::module:
+      break;
+    case Place::Part::symbol:
+      return "symbol " + printable(module.symbols[place.index].name);
+    case Place::Part::state:
+      return "state %" + printable(module.states[place.index].name);
     case Place::Part::weight: {
       const Weight& weight = module.weights[place.index];
       return with_op("weight %" + printable(weight.name), weight.init);

@@ -14,7 +14,8 @@ constexpr size_t kMostAxes = 8;
 
 class GraphVerifier {
  public:
-  GraphVerifier(const Graph& graph, const GraphContext& context) : graph_(graph), context_(context) {}
+  GraphVerifier(const Graph& graph, const GraphContext& context)
+      : graph_(graph), context_(context) {}
   Checked run();
 
  private:
@@ -48,8 +49,9 @@ class GraphVerifier {
 Checked GraphVerifier::ids(ValueId id) const {
   for (ValueId operand : graph_[id].operands)
     if (operand >= id)
-      return broken(4, fmt::format("{} is op {} and reads op {}{}", name(id), id.index, operand.index,
-                                   holds(operand) ? ", " + name(operand) : ""),
+      return broken(4,
+                    fmt::format("{} is op {} and reads op {}{}", name(id), id.index, operand.index,
+                                holds(operand) ? ", " + name(operand) : ""),
                     at(id), "put an op after the ops that it reads");
   return {};
 }
@@ -58,17 +60,19 @@ Checked GraphVerifier::interface() const {
   std::vector<bool> listed(graph_.size(), false);
   for (ValueId id : graph_.inputs) {
     if (!holds(id) || graph_[id].kind != OpKind::input || listed[id.index])
-      return broken(10, fmt::format("input {} of {} ops {}", id.index, graph_.size(),
-                                    !holds(id)         ? "is none of them"
-                                    : listed[id.index] ? "is listed twice: " + name(id)
-                                                       : "is not of kind input: " + name(id)),
+      return broken(10,
+                    fmt::format("input {} of {} ops {}", id.index, graph_.size(),
+                                !holds(id)         ? "is none of them"
+                                : listed[id.index] ? "is listed twice: " + name(id)
+                                                   : "is not of kind input: " + name(id)),
                     context_.place, "list every op of kind input once");
     listed[id.index] = true;
   }
   for (uint32_t i = 0; i < graph_.size(); ++i)
     if (graph_.ops()[i].kind == OpKind::input && !listed[i])
-      return broken(10, fmt::format("{} is not listed among the {} inputs", name(ValueId{i}),
-                                    graph_.inputs.size()),
+      return broken(10,
+                    fmt::format("{} is not listed among the {} inputs", name(ValueId{i}),
+                                graph_.inputs.size()),
                     at(ValueId{i}), "declare it as a parameter");
   if (context_.role == GraphRole::weight_function && !graph_.inputs.empty())
     return broken(10, fmt::format("a weight function has the input {}", name(graph_.inputs[0])),
@@ -82,17 +86,18 @@ Checked GraphVerifier::interface() const {
 
 Checked GraphVerifier::unique_name(ValueId id) {
   const Op& op = graph_[id];
-  SINTER_TRY(check_text(op.name, fmt::format("the name of op {} ({})", id.index, op_info(op.kind).name),
-                        at(id)));
+  SINTER_TRY(check_text(
+      op.name, fmt::format("the name of op {} ({})", id.index, op_info(op.kind).name), at(id)));
   const auto [first, fresh] = names_.try_emplace(op.name, id);
   if (!fresh)
-    return broken(3, fmt::format("ops {} and {} are both named %{}", first->second.index, id.index,
-                                 printable(op.name)),
+    return broken(3,
+                  fmt::format("ops {} and {} are both named %{}", first->second.index, id.index,
+                              printable(op.name)),
                   at(id), "rename one of them");
   const bool own = op.kind != OpKind::weight && op.kind != OpKind::state;
   if (own && context_.leaves && context_.leaves->count(op.name))
-    return broken(3, fmt::format("{} is named like a weight or a state of the module", name(id)), at(id),
-                  "rename the op");
+    return broken(3, fmt::format("{} is named like a weight or a state of the module", name(id)),
+                  at(id), "rename the op");
   return {};
 }
 
@@ -112,14 +117,15 @@ Checked GraphVerifier::attributes(ValueId id) const {
   const OpInfo& info = op_info(op.kind);
   for (AttrName required : info.required)
     if (!op.attrs.has(required))
-      return broken(6, fmt::format("{} lacks its attribute {}", name(id), to_string(required)), at(id),
-                    fmt::format("add {{{} = ...}}", to_string(required)));
+      return broken(6, fmt::format("{} lacks its attribute {}", name(id), to_string(required)),
+                    at(id), fmt::format("add {{{} = ...}}", to_string(required)));
   for (const auto& [attr, value] : op.attrs) {
     if (!llvm::is_contained(info.required, attr) && !llvm::is_contained(info.optional, attr))
       return broken(6, fmt::format("{} has no attribute {}", name(id), to_string(attr)), at(id),
                     "remove it");
     if (const auto* text = std::get_if<std::string>(&value))
-      SINTER_TRY(check_text(*text, fmt::format("attribute {} of {}", to_string(attr), name(id)), at(id)));
+      SINTER_TRY(
+          check_text(*text, fmt::format("attribute {} of {}", to_string(attr), name(id)), at(id)));
   }
   return {};
 }
@@ -141,8 +147,8 @@ Checked GraphVerifier::place_of_op(ValueId id) const {
   const Op& op = graph_[id];
   const bool in_weight = context_.role == GraphRole::weight_function;
   if (op.kind == OpKind::file && !in_weight)
-    return broken(12, fmt::format("{} reads a file tensor outside of a weight function", name(id)), at(id),
-                  "declare a weight and read that");
+    return broken(12, fmt::format("{} reads a file tensor outside of a weight function", name(id)),
+                  at(id), "declare a weight and read that");
   if (in_weight && (op_class(op) == OpClass::append || op_class(op) == OpClass::contraction ||
                     op_class(op) == OpClass::anchor))
     return broken(13, fmt::format("{} stands in a weight function", name(id)), at(id),
@@ -158,11 +164,13 @@ Checked GraphVerifier::leaf(ValueId id) const {
                   "compute a weight from file tensors and constants alone");
   const auto found = context_.leaves->find(op.name);
   if (found == context_.leaves->end() || found->second.kind != op.kind)
-    return broken(9, fmt::format("the module has no {} %{}", op_info(op.kind).name, printable(op.name)),
-                  at(id), "declare it in the module");
+    return broken(
+        9, fmt::format("the module has no {} %{}", op_info(op.kind).name, printable(op.name)),
+        at(id), "declare it in the module");
   if (*found->second.type != op.type)
-    return broken(9, fmt::format("{} is {}, the module declares {}", name(id), show(op.type),
-                                 show(*found->second.type)),
+    return broken(9,
+                  fmt::format("{} is {}, the module declares {}", name(id), show(op.type),
+                              show(*found->second.type)),
                   at(id), "give the leaf the declared type");
   return {};
 }
@@ -173,11 +181,13 @@ Checked GraphVerifier::type(ValueId id) const {
   for (ValueId operand : op.operands) operands.push_back(graph_[operand].type);
   const Result<TensorType> inferred = infer_type(op.kind, operands, op.attrs, context_.symbols);
   if (!inferred)
-    return broken(8, fmt::format("%{}: {}", printable(op.name), inferred.error().what), at(id),
-                  inferred.error().hint.empty() ? "change the op or its operands" : inferred.error().hint);
+    return broken(
+        8, fmt::format("%{}: {}", printable(op.name), inferred.error().what), at(id),
+        inferred.error().hint.empty() ? "change the op or its operands" : inferred.error().hint);
   if (*inferred != op.type)
-    return broken(8, fmt::format("{} states {}, but its operands and attributes give {}", name(id),
-                                 show(op.type), show(*inferred)),
+    return broken(8,
+                  fmt::format("{} states {}, but its operands and attributes give {}", name(id),
+                              show(op.type), show(*inferred)),
                   at(id), fmt::format("state {}", show(*inferred)));
   return {};
 }
@@ -211,8 +221,8 @@ Checked GraphVerifier::run() {
 
 Checked check_text(std::string_view text, std::string_view what, Place place) {
   if (text.empty() || text.size() > kMostNameBytes)
-    return broken(2, fmt::format("{} has {} bytes: \"{}\"", what, text.size(), printable(text, 40)), place,
-                  fmt::format("use 1 to {} bytes", kMostNameBytes));
+    return broken(2, fmt::format("{} has {} bytes: \"{}\"", what, text.size(), printable(text, 40)),
+                  place, fmt::format("use 1 to {} bytes", kMostNameBytes));
   const auto* begin = reinterpret_cast<const llvm::UTF8*>(text.data());
   if (!llvm::isLegalUTF8String(&begin, begin + text.size()))
     return broken(2, fmt::format("{} is not UTF-8: \"{}\"", what, printable(text)), place,
@@ -223,19 +233,22 @@ Checked check_text(std::string_view text, std::string_view what, Place place) {
 Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef<Symbol> symbols,
                    Place place) {
   if (type.rank() > kMostAxes)
-    return broken(7, fmt::format("{} has {} axes, at most {} are allowed", what, type.rank(), kMostAxes),
-                  place, "merge axes");
+    return broken(
+        7, fmt::format("{} has {} axes, at most {} are allowed", what, type.rank(), kMostAxes),
+        place, "merge axes");
   for (Dim dim : type.dims)
     if (!dim.is_constant() && dim.symbol().index >= symbols.size())
-      return broken(7, fmt::format("{} uses symbol {} of {}", what, dim.symbol().index, symbols.size()),
-                    place, "declare the symbol");
+      return broken(
+          7, fmt::format("{} uses symbol {} of {}", what, dim.symbol().index, symbols.size()),
+          place, "declare the symbol");
   // An extent of 0 counts as 1, so that strides do not overflow either.
   int64_t bytes = size_bytes(type.dtype);
   for (Dim dim : type.dims) {
     const int64_t extent = dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].high;
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes))
-      return broken(7, fmt::format("{} is {}, more than 2^63 bytes where its symbols are largest", what,
-                                   to_string(type, symbols)),
+      return broken(7,
+                    fmt::format("{} is {}, more than 2^63 bytes where its symbols are largest",
+                                what, to_string(type, symbols)),
                     place, "make it smaller, or narrow the symbols' ranges");
   }
   return {};

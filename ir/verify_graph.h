@@ -28,7 +28,8 @@ using Checked = tl::expected<void, Violation>;
 inline tl::unexpected<Violation> broken(int invariant, std::string what, Place place,
                                         std::string hint) {
   return tl::make_unexpected(Violation{
-      Error{fmt::format("V{}: {}", invariant, what), {}, std::move(hint), ExitCode::bad_input}, place});
+      Error{fmt::format("V{}: {}", invariant, what), {}, std::move(hint), ExitCode::bad_input},
+      place});
 }
 
 /// V2: 1 to 4096 bytes of UTF-8. `what` says whose name or string it is.

@@ -1,5 +1,5 @@
-// V14 to V16: a state is a chain of versions, each read only before the next is written, so that all
-// versions share one buffer.
+// V14 to V16: a state is a chain of versions, each read only before the next is written, so that
+// all versions share one buffer.
 #include "ir/verify_graph.h"
 
 namespace sinter {
@@ -13,7 +13,7 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
   const auto name = [&](ValueId id) { return fmt::format("%{}", printable(graph[id].name)); };
 
   std::vector<ValueId> writer(graph.size());  // of the version that an op is
-  std::vector<ValueId> root(graph.size());    // what an op reads through views; itself if it is none
+  std::vector<ValueId> root(graph.size());  // what an op reads through views; itself if it is none
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const ValueId id{i};
     const Op& op = graph[id];
@@ -23,32 +23,38 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
     for (ValueId operand : op.operands) {
       const ValueId version = root[operand.index], by = writer[version.index];
       if (by.valid() && append && operand == op.operands[0])
-        return broken(15, fmt::format("{} writes {}, which {} has written", name(id), name(version), name(by)),
-                      at(id), fmt::format("write {} instead", name(by)));
+        return broken(
+            15,
+            fmt::format("{} writes {}, which {} has written", name(id), name(version), name(by)),
+            at(id), fmt::format("write {} instead", name(by)));
       if (by.valid())
-        return broken(16, fmt::format("{} reads {}, which {} has overwritten", name(id), name(version), name(by)),
-                      at(id), fmt::format("put {} before {}, or read the new version", name(id), name(by)));
+        return broken(
+            16,
+            fmt::format("{} reads {}, which {} has overwritten", name(id), name(version), name(by)),
+            at(id), fmt::format("put {} before {}, or read the new version", name(id), name(by)));
     }
     if (!append) continue;
     const ValueId version = op.operands[0];
-    const bool is_version = graph[version].kind == OpKind::state ||
-                            op_class(graph[version]) == OpClass::append ||
-                            (context.role == GraphRole::alone && graph[version].kind == OpKind::input);
+    const bool is_version =
+        graph[version].kind == OpKind::state || op_class(graph[version]) == OpClass::append ||
+        (context.role == GraphRole::alone && graph[version].kind == OpKind::input);
     if (!is_version)
-      return broken(14, fmt::format("{} writes {}, which is of kind {}", name(id), name(version),
-                                    op_info(graph[version].kind).name),
+      return broken(14,
+                    fmt::format("{} writes {}, which is of kind {}", name(id), name(version),
+                                op_info(graph[version].kind).name),
                     at(id), "write a state or the result of a kv_append");
     for (ValueId operand : llvm::ArrayRef(op.operands).drop_front())
       if (root[operand.index] == version)
-        return broken(16, fmt::format("{} reads {} while it writes it", name(id), name(version)), at(id),
-                      "append a copy");
+        return broken(16, fmt::format("{} reads {} while it writes it", name(id), name(version)),
+                      at(id), "append a copy");
     writer[version.index] = id;
   }
   for (ValueId output : graph.outputs) {
     const ValueId version = root[output.index];
     if (writer[version.index].valid())
-      return broken(16, fmt::format("output {} is {}, which {} overwrites", name(output), name(version),
-                                    name(writer[version.index])),
+      return broken(16,
+                    fmt::format("output {} is {}, which {} overwrites", name(output), name(version),
+                                name(writer[version.index])),
                     at(writer[version.index]), "return a copy, or the new version");
   }
   return {};

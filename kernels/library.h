@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-/// The *.cuh of this room and the headers of ir that host and device share, each under its path from
-/// the root.
+/// The *.cuh of this room and the headers of ir that host and device share, each under its path
+/// from the root.
 llvm::ArrayRef<EmbeddedHeader> kernel_library();
 
 }  // namespace sinter

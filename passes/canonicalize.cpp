@@ -35,7 +35,8 @@ std::optional<float> apply(OpKind kind, float a, float b) {
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
   SINTER_FOLD_##result##_##domain(name, formula)
 #include "ir/ops.def"
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -157,8 +158,7 @@ bool canonicalize(Module& module) {
     changed |= hoist_literals(module, entry.graph);
     changed |= Canonicalizer(entry.graph).run();
   }
-  for (Weight& weight : module.weights)
-    changed |= Canonicalizer(weight.init).run();
+  for (Weight& weight : module.weights) changed |= Canonicalizer(weight.init).run();
   return drop_unused(module) || changed;
 }
 

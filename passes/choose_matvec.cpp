@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "device/schedule.h"
 #include "ir/contraction.h"
 #include "ir/matvec_order.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
-#include "device/schedule.h"
 
 namespace sinter {
 namespace {

@@ -10,10 +10,10 @@
 
 #include <memory>
 
+#include "device/device.h"
 #include "ir/grouping.h"
 #include "ir/numerics.h"
 #include "passes/verdict.h"
-#include "device/device.h"
 
 namespace sinter {
 

@@ -1,10 +1,10 @@
 // Groups while they grow, and the judge that every question about them goes to.
 #pragma once
 
+#include "device/schedule.h"
 #include "ir/op_facts.h"
 #include "passes/fusion.h"
 #include "passes/quotient_dag.h"
-#include "device/schedule.h"
 
 namespace sinter {
 
@@ -13,11 +13,11 @@ struct GroupShape {
   Dims prefix;                         // the leading axes that every member shares
   std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
   bool closed = false;
-  std::optional<ValueId> anchor;       // the matvec that the kernel is built around
-  int64_t classes = 0;                 // of its rows, that its blocks are dealt
-  bool lone = false;                   // reduces over axes that are not trailing: a kernel alone
-  uint32_t rows = 0;                   // leading axes that make a row of the kernel
-  int64_t reduced = 0;                 // elements of the longest reduction, upper bound
+  std::optional<ValueId> anchor;  // the matvec that the kernel is built around
+  int64_t classes = 0;            // of its rows, that its blocks are dealt
+  bool lone = false;              // reduces over axes that are not trailing: a kernel alone
+  uint32_t rows = 0;              // leading axes that make a row of the kernel
+  int64_t reduced = 0;            // elements of the longest reduction, upper bound
 };
 
 class FusionState {
@@ -99,7 +99,8 @@ class FusionState {
   DeviceDescription device_;
   FusionOptions options_;
   std::vector<OpFacts> facts_;
-  std::vector<llvm::SmallVector<ValueId, 2>> users_;  // computing ops that read a value, through views
+  std::vector<llvm::SmallVector<ValueId, 2>>
+      users_;  // computing ops that read a value, through views
   std::vector<bool> is_output_;
   std::vector<GroupShape> shapes_;  // by representative
   QuotientDag dag_;
@@ -107,13 +108,15 @@ class FusionState {
 
 /// Two groups, what they would be together, and the ops that the question is about.
 struct FusionState::Question {
-  ValueId a, b;        // a's group comes first
-  uint32_t ga, gb;     // groups
+  ValueId a, b;     // a's group comes first
+  uint32_t ga, gb;  // groups
   GroupShape merged;
   llvm::SmallVector<ValueId, 8> members;  // of both groups, ascending
 };
 
 /// A refusal without a path.
-inline Verdict refuse(Reason reason, std::string detail) { return {reason, std::move(detail), {}, 0}; }
+inline Verdict refuse(Reason reason, std::string detail) {
+  return {reason, std::move(detail), {}, 0};
+}
 
 }  // namespace sinter

@@ -260,8 +260,9 @@ Verdict FusionState::judge(ValueId a, ValueId b) const {
   if (refusal) return *refusal;
   Verdict verdict;
   if (q.merged.anchor && up_to(*q.merged.anchor, q.members).size() > 1)
-    verdict.detail = fmt::format("what stands in front of {} is computed by each of its blocks, at most {}",
-                                 name(*q.merged.anchor), device_.multiprocessors);
+    verdict.detail =
+        fmt::format("what stands in front of {} is computed by each of its blocks, at most {}",
+                    name(*q.merged.anchor), device_.multiprocessors);
   verdict.saved_bytes = traffic(x) + traffic(y) - traffic(q.members);
   return verdict;
 }

@@ -29,9 +29,11 @@ llvm::StringSet<> weights_read_otherwise(const Module& module) {
     for (uint32_t i = 0; i < entry.graph.size(); ++i) {
       const Op& op = entry.graph.ops()[i];
       if (op.kind != OpKind::weight) continue;
-      const bool one_linear = users[i].size() == 1 && entry.graph[users[i][0]].kind == OpKind::linear &&
+      const bool one_linear = users[i].size() == 1 &&
+                              entry.graph[users[i][0]].kind == OpKind::linear &&
                               entry.graph[users[i][0]].operands[0] != ValueId{i};
-      if (!one_linear || llvm::is_contained(entry.graph.outputs, ValueId{i})) others.insert(op.name);
+      if (!one_linear || llvm::is_contained(entry.graph.outputs, ValueId{i}))
+        others.insert(op.name);
     }
   }
   return others;
@@ -126,7 +128,8 @@ class Merger {
   static std::vector<std::string> parts(const Graph& graph, const Merge& merge) {
     std::vector<std::string> names;
     for (ValueId id : merge.linears)
-      for (ValueId parameter : llvm::drop_begin(graph[id].operands)) names.push_back(graph[parameter].name);
+      for (ValueId parameter : llvm::drop_begin(graph[id].operands))
+        names.push_back(graph[parameter].name);
     return names;
   }
 
@@ -139,7 +142,8 @@ class Merger {
       Weight merged{name, {}, {}};
       llvm::SmallVector<ValueId, 4> copies;
       for (ValueId id : merge.linears)
-        copies.push_back(inline_weight(merged.init, *module_.find_weight(graph[graph[id].operands[slot]].name)));
+        copies.push_back(
+            inline_weight(merged.init, *module_.find_weight(graph[graph[id].operands[slot]].name)));
       Builder builder(merged.init, module_.symbols);
       merged.init.outputs.push_back(
           builder.op(OpKind::concat, copies, Attributes().set(AttrName::axis, int64_t{0}), name));
@@ -173,7 +177,8 @@ class Merger {
     graph = std::move(result);
   }
 
-  void emit(const Graph& graph, const Merge& merge, Builder& builder, std::vector<ValueId>& copies) {
+  void emit(const Graph& graph, const Merge& merge, Builder& builder,
+            std::vector<ValueId>& copies) {
     std::vector<std::string> names;
     for (ValueId id : merge.linears) names.push_back(graph[id].name);
     const std::string name = joined_name(names);
@@ -181,7 +186,8 @@ class Merger {
     llvm::SmallVector<ValueId, 3> operands{copies[first.operands[0].index]};
     constexpr std::string_view kParameters[] = {"", ".weight", ".bias"};
     for (size_t slot = 1; slot < first.operands.size(); ++slot)
-      operands.push_back(merged_weight(builder, graph, merge, slot, name + std::string(kParameters[slot])));
+      operands.push_back(
+          merged_weight(builder, graph, merge, slot, name + std::string(kParameters[slot])));
     const ValueId joined = builder.op(OpKind::linear, operands, {}, name);
     const int64_t axis = static_cast<int64_t>(builder.type(joined).rank()) - 1;
     int64_t begin = 0;

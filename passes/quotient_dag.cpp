@@ -7,11 +7,16 @@
 namespace sinter {
 
 QuotientDag::QuotientDag(const Graph& graph)
-    : op_successors_(graph.size()), op_predecessors_(graph.size()), parent_(graph.size()),
-      members_(graph.size()), position_(graph.size()), mark_(graph.size(), 0) {
+    : op_successors_(graph.size()),
+      op_predecessors_(graph.size()),
+      parent_(graph.size()),
+      members_(graph.size()),
+      position_(graph.size()),
+      mark_(graph.size(), 0) {
   const auto connect = [&](uint32_t from, uint32_t to) {
     // Edges come in the order of their ends.
-    if (from == to || (!op_successors_[from].empty() && op_successors_[from].back() == ValueId{to})) return;
+    if (from == to || (!op_successors_[from].empty() && op_successors_[from].back() == ValueId{to}))
+      return;
     op_successors_[from].push_back({to});
     op_predecessors_[to].push_back({from});
   };
@@ -24,7 +29,8 @@ QuotientDag::QuotientDag(const Graph& graph)
     for (ValueId operand : op.operands) {
       const ValueId root = root_of(graph, operand);
       if (computes(graph[root])) connect(root.index, i);
-      const bool is_state = graph[root].kind == OpKind::state || graph[root].kind == OpKind::kv_append;
+      const bool is_state =
+          graph[root].kind == OpKind::state || graph[root].kind == OpKind::kv_append;
       if (is_state && op.kind != OpKind::kv_append) state_readers[root.index].push_back(i);
     }
     if (op.kind == OpKind::kv_append && !fault(Fault::missing_state_edge))

@@ -27,8 +27,8 @@ class QuotientDag {
   bool depends(uint32_t a, uint32_t b) const;
   /// A shortest such path, op by op, from op `from` of the earlier group to op `to` of the later
   /// one if there is one that begins and ends there, else between any of their ops; where no data
-  /// leads from op to op all the way, ops of one group follow each other too. Ties go to the op that
-  /// comes first.
+  /// leads from op to op all the way, ops of one group follow each other too. Ties go to the op
+  /// that comes first.
   std::vector<ValueId> witness(ValueId from, ValueId to) const;
 
   /// Joins two groups between which no path leads outside; returns the representative.

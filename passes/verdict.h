@@ -9,24 +9,26 @@
 namespace sinter {
 
 /// id, what it means for a person; the verdict's detail follows the sentence.
-#define SINTER_REASONS(X)                                                                        \
-  X(fused, "fused", "they share a kernel")                                                       \
-  X(fused_horizontal, "fused.horizontal", "they share a kernel, each in blocks of its own")      \
-  X(space_prefix, "space.prefix", "their rows differ")                                           \
-  X(space_reduction, "space.reduction", "a reduction runs over axes that are not a row's own")   \
-  X(port_closed, "port.closed", "the op shows nothing of its inside to a neighbour")              \
-  X(port_other_element, "port.other_element", "one reads elements that the other's threads do not hold") \
-  X(port_gathered, "port.gathered", "one reads the other at places that are known only at run time") \
-  X(state_version, "state.version", "one writes the state that the other reads")                 \
-  X(anchor_second, "anchor.second", "a kernel is built around one product")                       \
-  X(anchor_part, "anchor.part", "a block has a part of each row behind the product")              \
-  X(convexity_path, "convexity.path", "a path leaves the kernel and comes back")                 \
-  X(numerics_strict, "numerics.strict", "only fast numerics allow it")                            \
-  X(profit_configuration, "profit.configuration", "no kernel configuration fits the device")     \
-  X(profit_slower, "profit.slower", "apart they are faster")                                     \
-  X(forbidden, "constraint.forbidden", "the caller forbids it")                                  \
-  X(stopped, "constraint.stopped", "the engine was told to stop before it")                      \
-  X(no_candidate, "candidate.none", "they share no value")                                       \
+#define SINTER_REASONS(X)                                                                      \
+  X(fused, "fused", "they share a kernel")                                                     \
+  X(fused_horizontal, "fused.horizontal", "they share a kernel, each in blocks of its own")    \
+  X(space_prefix, "space.prefix", "their rows differ")                                         \
+  X(space_reduction, "space.reduction", "a reduction runs over axes that are not a row's own") \
+  X(port_closed, "port.closed", "the op shows nothing of its inside to a neighbour")           \
+  X(port_other_element, "port.other_element",                                                  \
+    "one reads elements that the other's threads do not hold")                                 \
+  X(port_gathered, "port.gathered",                                                            \
+    "one reads the other at places that are known only at run time")                           \
+  X(state_version, "state.version", "one writes the state that the other reads")               \
+  X(anchor_second, "anchor.second", "a kernel is built around one product")                    \
+  X(anchor_part, "anchor.part", "a block has a part of each row behind the product")           \
+  X(convexity_path, "convexity.path", "a path leaves the kernel and comes back")               \
+  X(numerics_strict, "numerics.strict", "only fast numerics allow it")                         \
+  X(profit_configuration, "profit.configuration", "no kernel configuration fits the device")   \
+  X(profit_slower, "profit.slower", "apart they are faster")                                   \
+  X(forbidden, "constraint.forbidden", "the caller forbids it")                                \
+  X(stopped, "constraint.stopped", "the engine was told to stop before it")                    \
+  X(no_candidate, "candidate.none", "they share no value")                                     \
   X(no_kernel, "candidate.no_kernel", "it needs no kernel: it is a way of reading another value")
 
 enum class Reason : uint8_t {

@@ -24,7 +24,8 @@ class GemmCheck {
   GemmCheck(const Program& program, std::string_view where)
       : symbols_(program.symbols), where_(where) {}
 
-  // A product with an extent of 0 touches no element: what follows may take its symbols as 1 or more.
+  // A product with an extent of 0 touches no element: what follows may take its symbols as 1 or
+  // more.
   void assume_elements(const GemmStep& gemm) {
     const auto assume = [&](const SymExpr& extent) {
       if (extent.terms().size() != 1) return;
@@ -176,8 +177,9 @@ Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep
   check.assume_elements(gemm);
   SINTER_TRY(check.element_types(a, b, c));
   // An extent of 0 leaves nothing to read, one of m, n or a loop nothing to write either.
-  const bool no_result = gemm.m.is(0) || gemm.n.is(0) ||
-                         llvm::any_of(gemm.loops, [](const auto& loop) { return loop.count.is(0); });
+  const bool no_result =
+      gemm.m.is(0) || gemm.n.is(0) ||
+      llvm::any_of(gemm.loops, [](const auto& loop) { return loop.count.is(0); });
   if (no_result) return {};
   for (const Operand* operand : {&a, &b, &c}) {
     if (gemm.k.is(0) && operand != &c) continue;

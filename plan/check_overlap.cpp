@@ -1,7 +1,8 @@
 // Proves that what kernels read before they wait is complete when they begin: that between its last
 // writer and its reader stands a kernel which holds the next one until all before itself are
-// complete (kernels/common/launch.cuh). check_steps() has proved the rest: a step reads nothing that it
-// writes, what it reads has been written, and what it reads of a state is the newest version.
+// complete (kernels/common/launch.cuh). check_steps() has proved the rest: a step reads nothing
+// that it writes, what it reads has been written, and what it reads of a state is the newest
+// version.
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/contraction.h"

@@ -37,11 +37,12 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes ||
       launch.cluster < 1 || launch.cluster > kMostCluster || launch.items_without_clusters < 0)
-    return violation(fmt::format("launch with {} items a row, {} items a block, {} threads, "
-                                 "{} shared bytes, clusters of {}, none from {} items on",
-                                 launch.items_per_row, launch.items_per_block, launch.threads,
-                                 launch.shared_bytes, launch.cluster, launch.items_without_clusters),
-                     where);
+    return violation(
+        fmt::format("launch with {} items a row, {} items a block, {} threads, "
+                    "{} shared bytes, clusters of {}, none from {} items on",
+                    launch.items_per_row, launch.items_per_block, launch.threads,
+                    launch.shared_bytes, launch.cluster, launch.items_without_clusters),
+        where);
   if (launch.cluster > 1 && kernel.minimum_arch < kFirstArchWithClusters)
     return violation(fmt::format("launch with clusters of {} for devices from sm_{} on, which have "
                                  "none before sm_{}",

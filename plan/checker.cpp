@@ -33,7 +33,8 @@ SymExpr least(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols) {
   for (const SymExpr::Term& term : expr.terms()) {
     if (term.coefficient >= 0) continue;
     SymExpr product = 0;
-    for (uint32_t bounded = 0; bounded < 1u << std::min<size_t>(term.symbols.size(), 8); ++bounded) {
+    for (uint32_t bounded = 0; bounded < 1u << std::min<size_t>(term.symbols.size(), 8);
+         ++bounded) {
       product = term.coefficient;
       for (size_t i = 0; i < term.symbols.size(); ++i) {
         const auto& bound = symbols[term.symbols[i].index].at_most;

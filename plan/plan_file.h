@@ -9,10 +9,10 @@
 
 namespace sinter {
 
-/// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the kernels
-/// before them by themselves (kernels/common/launch.cuh), from 3 on they say so: launches overlap; from 4 on
-/// they say what they read before they wait; from 5 on launches say from how many items on they have
-/// no clusters, and items are a cluster's.
+/// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the
+/// kernels before them by themselves (kernels/common/launch.cuh), from 3 on they say so: launches
+/// overlap; from 4 on they say what they read before they wait; from 5 on launches say from how
+/// many items on they have no clusters, and items are a cluster's.
 inline constexpr int64_t kPlanMajor = 5;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;

@@ -1,8 +1,8 @@
 #include "plan/program.h"
 
-#include <algorithm>
-
 #include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
 
 namespace sinter {
 namespace {

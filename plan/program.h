@@ -57,7 +57,8 @@ struct Launch {
   int64_t shared_bytes = 0;
   SymExpr wanted_shared_bytes;
   int64_t cluster = 1;  // blocks of a thread-block cluster; more than 1 from sm_90 on
-  /// From so many items on there are no clusters, where this is not 0: blocks alone fill the device.
+  /// From so many items on there are no clusters, where this is not 0: blocks alone fill the
+  /// device.
   int64_t items_without_clusters = 0;
 };
 inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
@@ -72,7 +73,8 @@ struct LaunchGrid {
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
-/// How a kernel overlaps its neighbours in a stream; kernels/common/launch.cuh says why the order holds.
+/// How a kernel overlaps its neighbours in a stream; kernels/common/launch.cuh says why the order
+/// holds.
 struct Overlap {
   /// Begins before the kernels ahead of it have ended, and waits for them by itself.
   bool waits = false;
@@ -82,7 +84,8 @@ struct Overlap {
   /// that writes them a kernel holds the next one.
   std::vector<uint32_t> early_inputs;
   /// Keys and values of an attention_few, read before it waits; of a state all rows but those that
-  /// appends write whose slots are the attention's. Other writers are as far ahead as those of inputs.
+  /// appends write whose slots are the attention's. Other writers are as far ahead as those of
+  /// inputs.
   std::vector<uint32_t> early_caches;
 
   bool reads_early() const { return !early_inputs.empty() || !early_caches.empty(); }
@@ -92,11 +95,12 @@ struct Overlap {
 /// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
 /// `group`, one per output, then one `long long` per symbol in `symbols`.
 struct Kernel {
-  std::string name;    // a canonical role and a hash, e.g. add_rms_norm_3f2a...; a valid C identifier
-  std::string source;  // CUDA C++ text, complete but for #include "kernels/..." of the kernel library
+  std::string name;  // a canonical role and a hash, e.g. add_rms_norm_3f2a...; a valid C identifier
+  std::string
+      source;  // CUDA C++ text, complete but for #include "kernels/..." of the kernel library
   // Of `source`, 32 hexadecimal digits; set where the source was left in a file of its own.
   std::string source_hash;
-  Graph group;         // inputs: roots of the reads; outputs: results in order; names are canonical
+  Graph group;  // inputs: roots of the reads; outputs: results in order; names are canonical
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
   std::vector<SymbolId> symbols;
   Launch launch;

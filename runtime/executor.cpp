@@ -61,10 +61,11 @@ Status check_call_inputs(const Program& program, const EntryPlan& entry,
     const Buffer& buffer = entry.buffers[entry.inputs[i]];
     const std::vector<int64_t> dims = concrete_dims(buffer.type, symbol_values);
     if (inputs[i]->dtype != buffer.type.dtype || inputs[i]->dims != dims)
-      return fail(fmt::format("input %{} is {}, expected {}, that is {}", printable(buffer.value),
-                              shown(inputs[i]->dtype, inputs[i]->dims), shown(buffer.type.dtype, dims),
-                              to_string(buffer.type, program.symbols)),
-                  "entry " + printable(entry.name));
+      return fail(
+          fmt::format("input %{} is {}, expected {}, that is {}", printable(buffer.value),
+                      shown(inputs[i]->dtype, inputs[i]->dims), shown(buffer.type.dtype, dims),
+                      to_string(buffer.type, program.symbols)),
+          "entry " + printable(entry.name));
     SINTER_CHECK(inputs[i]->bytes.size() ==
                      static_cast<size_t>(inputs[i]->volume() * size_bytes(buffer.type.dtype)),
                  "tensor for %{}", buffer.value);
@@ -75,7 +76,8 @@ Status check_call_inputs(const Program& program, const EntryPlan& entry,
 Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value) {
   for (uint32_t id = 0; id < entry.buffers.size(); ++id)
     if (entry.buffers[id].value == value) return id;
-  return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a kernel", printable(value)),
+  return fail(fmt::format("%{} is no value in memory: it does not exist or lives inside a kernel",
+                          printable(value)),
               "entry " + printable(entry.name), "compile with it kept, or without fusion");
 }
 
@@ -102,11 +104,13 @@ Status in_step(Status done, const EntryPlan& entry, size_t step) {
   return done;
 }
 
-Result<HostTensor> evaluate_weight(const Program& program, size_t index, const TensorSource* source) {
+Result<HostTensor> evaluate_weight(const Program& program, size_t index,
+                                   const TensorSource* source) {
   const Weight& weight = program.weights[index];
   EvalOptions options;
   options.source = source;
-  auto tensors = evaluate(weight.init, program.symbols, greatest_symbol_values(program.symbols), {}, options);
+  auto tensors =
+      evaluate(weight.init, program.symbols, greatest_symbol_values(program.symbols), {}, options);
   if (tensors) return std::move((*tensors)[0]);
   Error error = std::move(tensors.error());
   if (error.where.empty()) error.where = "weight " + printable(weight.name);

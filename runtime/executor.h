@@ -54,7 +54,8 @@ class Model {
   virtual std::string device() const = 0;
   /// `symbol_values[i]` for symbol i; those in the types of states hold for all calls, the others
   /// are not used.
-  virtual Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const = 0;
+  virtual Result<std::unique_ptr<Session>> new_session(
+      llvm::ArrayRef<int64_t> symbol_values) const = 0;
   /// Weight `index` of the program, copied out.
   virtual Result<HostTensor> read_weight(size_t index) const = 0;
 };
@@ -88,10 +89,12 @@ class FreedBuffers {
   size_t taken_ = 0;
 };
 
-/// The outcome of a step of an entry; an error says "entry E, step I (%a, %b)" before its own place.
+/// The outcome of a step of an entry; an error says "entry E, step I (%a, %b)" before its own
+/// place.
 Status in_step(Status done, const EntryPlan& entry, size_t step);
 /// Weight `index` computed on the host.
 class TensorSource;
-Result<HostTensor> evaluate_weight(const Program& program, size_t index, const TensorSource* source);
+Result<HostTensor> evaluate_weight(const Program& program, size_t index,
+                                   const TensorSource* source);
 
 }  // namespace sinter

@@ -12,17 +12,22 @@ struct Use {
 };
 llvm::SmallVector<Use, 2> address_uses(OpKind kind) {
   switch (kind) {
-    case OpKind::embedding: return {{1, 0}};
-    case OpKind::kv_append: return {{2, 0}};
-    case OpKind::attention_few: return {{3, 1}, {4, 1}};
-    default: return {};
+    case OpKind::embedding:
+      return {{1, 0}};
+    case OpKind::kv_append:
+      return {{2, 0}};
+    case OpKind::attention_few:
+      return {{3, 1}, {4, 1}};
+    default:
+      return {};
   }
 }
 
 }  // namespace
 
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
-                          llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<const HostTensor*> inputs) {
+                          llvm::ArrayRef<int64_t> symbol_values,
+                          llvm::ArrayRef<const HostTensor*> inputs) {
   std::vector<int64_t> rows(inputs.size(), INT64_MAX);
   for (const Step& step : entry.steps) {
     const auto* run = std::get_if<KernelStep>(&step.run);
@@ -32,10 +37,12 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
       for (const Use& use : address_uses(op.kind)) {
         const auto at = llvm::find(group.inputs, root_of(group, op.operands[use.operand]));
         if (at == group.inputs.end()) continue;
-        const Buffer& buffer = entry.buffers[run->inputs[static_cast<size_t>(at - group.inputs.begin())]];
+        const Buffer& buffer =
+            entry.buffers[run->inputs[static_cast<size_t>(at - group.inputs.begin())]];
         if (buffer.place != Buffer::Place::input) continue;
         const Dim extent = group[op.operands[use.table]].type.dims[0];
-        const int64_t count = extent.is_constant() ? extent.constant() : symbol_values[extent.symbol().index];
+        const int64_t count =
+            extent.is_constant() ? extent.constant() : symbol_values[extent.symbol().index];
         rows[buffer.index] = std::min(rows[buffer.index], count);
       }
   }
@@ -44,9 +51,10 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     const auto* values = inputs[i]->data<int32_t>();
     for (int64_t k = 0; k < inputs[i]->volume(); ++k)
       if (values[k] < 0 || values[k] >= rows[i])
-        return fail(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into",
-                                printable(entry.buffers[entry.inputs[i]].value), k, values[k], rows[i] - 1),
-                    "entry " + printable(entry.name), "check the inputs");
+        return fail(
+            fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into",
+                        printable(entry.buffers[entry.inputs[i]].value), k, values[k], rows[i] - 1),
+            "entry " + printable(entry.name), "check the inputs");
   }
   return {};
 }

@@ -84,8 +84,8 @@ class InputMaker {
       };
       const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_few;
       const bool id = op.kind == OpKind::embedding && is_operand(1);
-      const bool slot = (op.kind == OpKind::kv_append && is_operand(2)) ||
-                        (attends && is_operand(4));
+      const bool slot =
+          (op.kind == OpKind::kv_append && is_operand(2)) || (attends && is_operand(4));
       const bool first = attends && is_operand(3);
       role.slots |= slot;
       role.first |= first;

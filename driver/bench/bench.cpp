@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "kernels/library.h"
 #include "driver/measure/parts.h"
 #include "driver/tune/ring_tuner.h"
+#include "kernels/library.h"
 #include "runtime/cuda/cupti.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/statistics.h"

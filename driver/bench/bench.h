@@ -59,8 +59,8 @@ struct BenchMachine {
 };
 
 struct BenchReport {
-  std::string model;  // the module's name
-  std::string dtype;  // of a language model
+  std::string model;                     // the module's name
+  std::string dtype;                     // of a language model
   Numerics numerics = Numerics::strict;  // of the fused plan
   BenchMachine machine;
   int64_t repeat = 0;

@@ -60,10 +60,12 @@ double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequenc
     if (const Entry* entry = module.find_entry(name)) add_weight_reads(entry->graph, sizes, reads);
   double total = 0;
   for (const auto& [name, read] : reads) total += read;
-  // All layers' caches are alike: what is seen of them is a mean over layers with and without a window.
+  // All layers' caches are alike: what is seen of them is a mean over layers with and without a
+  // window.
   double seen = 0;
   for (int64_t layer = 0; layer < spec.layers; ++layer)
-    seen += spec.has_window(layer) ? std::min(visible_rows, static_cast<double>(*spec.window)) : visible_rows;
+    seen += spec.has_window(layer) ? std::min(visible_rows, static_cast<double>(*spec.window))
+                                   : visible_rows;
   visible_rows = seen / static_cast<double>(spec.layers);
   for (const State& state : module.states)
     total += bytes(state.type, sizes) / extent(state.type.dims[0], sizes) * visible_rows *

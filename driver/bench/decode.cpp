@@ -1,6 +1,6 @@
 #include "driver/bench/costs.h"
-#include "driver/measure/parts.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/measure/parts.h"
 
 namespace sinter {
 

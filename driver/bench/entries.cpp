@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "driver/bench/calls.h"
-#include "driver/generate/decoder.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/generate/decoder.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {

@@ -1,7 +1,7 @@
 #include "driver/bench/calls.h"
 #include "driver/bench/costs.h"
-#include "driver/generate/decoder.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/generate/decoder.h"
 #include "driver/measure/resident_calls.h"
 
 namespace sinter {

@@ -13,7 +13,8 @@ std::string entry_names(const Module& module) {
 }
 
 /// Every name of a pair must be a value of some entry.
-Status check_names(const Module& module, const std::vector<std::pair<std::string, std::string>>& pairs) {
+Status check_names(const Module& module,
+                   const std::vector<std::pair<std::string, std::string>>& pairs) {
   for (const auto& [x, y] : pairs)
     for (const std::string& name : {x, y})
       if (llvm::none_of(module.entries, [&](const Entry& e) { return e.graph.find(name).valid(); }))
@@ -56,16 +57,19 @@ Result<DType> parse_dtype_option(std::string_view text) {
   if (text == "fp32" || text == "f32") return DType::f32;
   if (text == "fp16" || text == "f16") return DType::f16;
   if (text == "bf16") return DType::bf16;
-  return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype", "give fp32, fp16 or bf16", ExitCode::usage);
+  return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype",
+              "give fp32, fp16 or bf16", ExitCode::usage);
 }
 
-Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries, const PassObserver& observer) {
+Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
+                      const PassObserver& observer) {
   for (const std::string& name : entries)
     if (!module.find_entry(name))
       return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
                   fmt::format("the module has {}", entry_names(module)), ExitCode::usage);
   if (!entries.empty())
-    std::erase_if(module.entries, [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
+    std::erase_if(module.entries,
+                  [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
   run_passes(module, observer);
   return module;
 }

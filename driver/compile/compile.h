@@ -29,7 +29,8 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                       const PassObserver& observer = {});
 
 /// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
-/// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the verdict).
+/// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the
+/// verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
 /// The plan of the same module and fusions with the options' rings: other kernels of the products
 /// that these name, and nothing else. `options` are otherwise those of compile().

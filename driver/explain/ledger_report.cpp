@@ -28,8 +28,12 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
     EntryLedger entry{plan.name, {}, {}};
     for (const Step& step : plan.steps) {
       const auto* kernel = std::get_if<KernelStep>(&step.run);
-      entry.steps.push_back({kernel ? program.kernels[kernel->kernel].name : "gemm", !kernel,
-                             step.values, step_bytes(program, plan, step, sizes), {}, false});
+      entry.steps.push_back({kernel ? program.kernels[kernel->kernel].name : "gemm",
+                             !kernel,
+                             step.values,
+                             step_bytes(program, plan, step, sizes),
+                             {},
+                             false});
       if (!kernel) continue;
       const Overlap& overlap = program.kernels[kernel->kernel].overlap;
       for (const auto* inputs : {&overlap.early_inputs, &overlap.early_caches})

@@ -122,7 +122,8 @@ class CudaGenerator final : public RecordedGenerator {
       block_bytes_ += aligned_bytes(tensor.bytes.size());
     }
     for (const std::string& output : sample.output_names)
-      if (const auto at = offsets_.find(carried_input(output)); at != offsets_.end()) at->second.carried = true;
+      if (const auto at = offsets_.find(carried_input(output)); at != offsets_.end())
+        at->second.carried = true;
     SINTER_LET(blocks,
                CudaMemory::allocate(device, kBlocks * block_bytes_, "the state of generation"));
     blocks_ = std::move(blocks);

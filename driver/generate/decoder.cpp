@@ -56,7 +56,8 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
     const auto begin = static_cast<int64_t>(s) * capacity;
     int64_t at = lengths[s];
     for (const int32_t& id : tokens[s]) {
-      if (which == Wanted::all || &id == &tokens[s].back()) wanted.push_back(static_cast<int32_t>(ids.size()));
+      if (which == Wanted::all || &id == &tokens[s].back())
+        wanted.push_back(static_cast<int32_t>(ids.size()));
       ids.push_back(id);
       pos.push_back(static_cast<int32_t>(at));
       slot.push_back(static_cast<int32_t>(begin + at));
@@ -83,7 +84,8 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
   return call;
 }
 
-Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequences, int64_t capacity) {
+Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequences,
+                                int64_t capacity) {
   const llvm::ArrayRef<Symbol> symbols = model->program().symbols;
   for (std::string_view name : {"N", "M", "B", "R", "K"})
     if (find_symbol(symbols, name) < 0)
@@ -97,21 +99,25 @@ Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequ
 }
 
 Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
-                                   const CallOptions& options, Wanted wanted) {
-  SINTER_CHECK(tokens.size() == lengths_.size(), "{} lists for {} sequences", tokens.size(), lengths_.size());
+                               const CallOptions& options, Wanted wanted) {
+  SINTER_CHECK(tokens.size() == lengths_.size(), "{} lists for {} sequences", tokens.size(),
+               lengths_.size());
   for (size_t s = 0; s < tokens.size(); ++s) {
     const int64_t length = lengths_[s] + static_cast<int64_t>(tokens[s].size());
-    if (tokens[s].empty()) return fail(fmt::format("sequence {} has no tokens", s), {}, "give at least one");
+    if (tokens[s].empty())
+      return fail(fmt::format("sequence {} has no tokens", s), {}, "give at least one");
     if (length > capacity_)
-      return fail(fmt::format("sequence {} would have {} tokens, the cache has room for {}", s, length, capacity_));
+      return fail(fmt::format("sequence {} would have {} tokens, the cache has room for {}", s,
+                              length, capacity_));
   }
-  const DecoderCall call = pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);
+  const DecoderCall call =
+      pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);
   for (size_t s = 0; s < tokens.size(); ++s) lengths_[s] += static_cast<int64_t>(tokens[s].size());
   return session_->run(entry, call.symbol_values, addresses_of(call.inputs), options);
 }
 
-Result<RunResult> Decoder::prefill(llvm::ArrayRef<std::vector<int32_t>> tokens, const CallOptions& options,
-                                   Wanted wanted) {
+Result<RunResult> Decoder::prefill(llvm::ArrayRef<std::vector<int32_t>> tokens,
+                                   const CallOptions& options, Wanted wanted) {
   return run("prefill", tokens, options, wanted);
 }
 

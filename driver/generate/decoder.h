@@ -21,12 +21,14 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
                            llvm::ArrayRef<int64_t> lengths, int64_t capacity,
                            Wanted wanted = Wanted::all);
 
-/// Calls the entries `prefill` and `decode` (see frontends/build_model.h) with sequences of unequal length.
+/// Calls the entries `prefill` and `decode` (see frontends/build_model.h) with sequences of unequal
+/// length.
 class Decoder {
  public:
   /// A decoder for `sequences` sequences of up to `capacity` tokens (rounded up to what the plan's
   /// symbols allow). An error if the program lacks the entries or has no room for so many.
-  static Result<Decoder> create(std::shared_ptr<const Model> model, int64_t sequences, int64_t capacity);
+  static Result<Decoder> create(std::shared_ptr<const Model> model, int64_t sequences,
+                                int64_t capacity);
 
   /// Appends tokens to every sequence (one list per sequence, none empty) and returns the logits of
   /// all of them, [tokens in all, vocabulary], in order, or of the last of each sequence.
@@ -45,8 +47,12 @@ class Decoder {
   llvm::ArrayRef<int64_t> lengths() const { return lengths_; }
 
  private:
-  Decoder(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t sequences, int64_t capacity)
-      : model_(std::move(model)), session_(std::move(session)), capacity_(capacity), lengths_(sequences, 0) {}
+  Decoder(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t sequences,
+          int64_t capacity)
+      : model_(std::move(model)),
+        session_(std::move(session)),
+        capacity_(capacity),
+        lengths_(sequences, 0) {}
 
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> session_;
@@ -60,7 +66,8 @@ int32_t greedy_token(const HostTensor& logits, int64_t row);
 /// Index of the symbol, or -1.
 int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name);
 
-/// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols allow.
+/// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols
+/// allow.
 std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols);
 /// The same, each the least that is not below `wanted`, or its largest.
 std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted);

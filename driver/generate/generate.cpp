@@ -11,8 +11,8 @@ Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector
     SINTER_TRY(check_tokens(model, prompt));
     const int64_t length = text_tokens(prompt.size(), options.count);
     if (!model.spec->streaming && length > model.spec->max_positions)
-      return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(), options.count,
-                              model.spec->max_positions),
+      return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(),
+                              options.count, model.spec->max_positions),
                   model.origin, "ask for fewer, or give --kv sink=4,window=W");
   }
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
@@ -22,9 +22,11 @@ Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector
   if (options.count <= 0) return result;
 
   const Clock::time_point begin = Clock::now();
-  SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling, model.spec->streaming));
+  SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling,
+                                          model.spec->streaming));
   const auto is_end = [&](int32_t token) {
-    return options.stop_at_eos && std::find(model.spec->eos.begin(), model.spec->eos.end(), token) != model.spec->eos.end();
+    return options.stop_at_eos && std::find(model.spec->eos.begin(), model.spec->eos.end(),
+                                            token) != model.spec->eos.end();
   };
   std::vector<uint8_t> ended(prompts.size(), 0);
   Clock::time_point first = begin;
@@ -42,7 +44,8 @@ Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector
     }
     if (std::find(ended.begin(), ended.end(), 0) == ended.end()) break;
   }
-  if (result.steps > 1) result.per_token_s = seconds_since(first) / static_cast<double>(result.steps - 1);
+  if (result.steps > 1)
+    result.per_token_s = seconds_since(first) / static_cast<double>(result.steps - 1);
   return result;
 }
 

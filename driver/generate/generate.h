@@ -11,8 +11,9 @@ namespace sinter {
 struct GenerateOptions {
   std::shared_ptr<Backend> backend;
   CompileOptions compile;
-  int64_t count = 64;         // tokens to add to each sequence, at most
-  bool stop_at_eos = true;    // a sequence ends at one of the model's end tokens, which is not returned
+  int64_t count = 64;  // tokens to add to each sequence, at most
+  bool stop_at_eos =
+      true;  // a sequence ends at one of the model's end tokens, which is not returned
   Sampling sampling;
   /// Called with every token as it arrives.
   std::function<void(size_t sequence, int32_t token)> on_token;
@@ -21,9 +22,9 @@ struct GenerateOptions {
 struct Generation {
   std::vector<std::vector<int32_t>> tokens;  // per prompt
   int64_t prompt_tokens = 0;
-  int64_t steps = 0;          // tokens of the longest sequence
-  double first_s = 0;         // until the first token, compiling and loading apart
-  double per_token_s = 0;     // mean of the others
+  int64_t steps = 0;       // tokens of the longest sequence
+  double first_s = 0;      // until the first token, compiling and loading apart
+  double per_token_s = 0;  // mean of the others
 };
 
 /// Compiles, loads and generates. `model` was loaded with the streaming cache, if one is wanted.

@@ -1,5 +1,5 @@
-// What goes from one step of generation to the next: the inputs of the entries `decode` and `sample`
-// by name. Output `next.X` of `sample` is input X of the next step; the other inputs stay.
+// What goes from one step of generation to the next: the inputs of the entries `decode` and
+// `sample` by name. Output `next.X` of `sample` is input X of the next step; the other inputs stay.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@ namespace sinter {
 /// A model that has run its prompts, before the first token is chosen.
 struct Started {
   std::unique_ptr<Session> session;
-  std::vector<int64_t> symbol_values;  // of decode and sample
-  HostTensor logits;                   // of the last token of each sequence
+  std::vector<int64_t> symbol_values;                     // of decode and sample
+  HostTensor logits;                                      // of the last token of each sequence
   std::map<std::string, HostTensor, std::less<>> inputs;  // tokens excepted
 };
 

@@ -24,10 +24,13 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
                         const std::optional<StreamingCache>& streaming) {
   for (std::string_view name : {"prefill", "decode", "sample"})
     if (!program.find_entry(name))
-      return fail(fmt::format("the plan has no entry {}", name), program.name, "only language models generate");
-  const int64_t most = streaming ? 1 : program.symbols[static_cast<size_t>(find_symbol(program.symbols, "B"))].high;
+      return fail(fmt::format("the plan has no entry {}", name), program.name,
+                  "only language models generate");
+  const int64_t most =
+      streaming ? 1 : program.symbols[static_cast<size_t>(find_symbol(program.symbols, "B"))].high;
   if (prompts.empty() || static_cast<int64_t>(prompts.size()) > most)
-    return fail(fmt::format("{} sequences, 1 to {} decode together", prompts.size(), most), program.name);
+    return fail(fmt::format("{} sequences, 1 to {} decode together", prompts.size(), most),
+                program.name);
   for (const auto& prompt : prompts)
     if (prompt.empty()) return fail("a prompt has no tokens", program.name, "give at least one");
   return {};
@@ -43,7 +46,8 @@ Result<std::vector<const HostTensor*>> gather(const EntryPlan& entry, const Star
     }
     const auto at = state.inputs.find(name);
     if (at == state.inputs.end())
-      return fail(fmt::format("nothing gives the input %{}", printable(name)), "entry " + printable(entry.name));
+      return fail(fmt::format("nothing gives the input %{}", printable(name)),
+                  "entry " + printable(entry.name));
     inputs.push_back(&at->second);
   }
   return inputs;
@@ -52,8 +56,12 @@ Result<std::vector<const HostTensor*>> gather(const EntryPlan& entry, const Star
 /// Runs decode and sample one after the other, on any device.
 class SteppedGenerator final : public Generator {
  public:
-  SteppedGenerator(std::shared_ptr<const Model> model, Started state, std::vector<int32_t> first, int64_t most)
-      : model_(std::move(model)), state_(std::move(state)), tokens_(std::move(first)), left_(most) {}
+  SteppedGenerator(std::shared_ptr<const Model> model, Started state, std::vector<int32_t> first,
+                   int64_t most)
+      : model_(std::move(model)),
+        state_(std::move(state)),
+        tokens_(std::move(first)),
+        left_(most) {}
 
   Result<std::vector<int32_t>> next() override {
     SINTER_CHECK(left_ > 0, "more tokens than announced");
@@ -86,29 +94,35 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   const Program& program = model.program();
   SINTER_TRY(check_generation(program, prompts, streaming));
   int64_t longest = 0;
-  for (const auto& prompt : prompts) longest = std::max(longest, static_cast<int64_t>(prompt.size()));
+  for (const auto& prompt : prompts)
+    longest = std::max(longest, static_cast<int64_t>(prompt.size()));
   const Symbol& rows = program.symbols[static_cast<size_t>(find_symbol(program.symbols, "R"))];
   const int64_t needed = streaming ? streaming->rows() : longest + most - 1;
   const int64_t capacity = (needed + rows.multiple - 1) / rows.multiple * rows.multiple;
   std::vector<std::vector<int32_t>> heads(prompts.begin(), prompts.end());
-  if (streaming && longest > streaming->rows()) heads[0].resize(static_cast<size_t>(streaming->rows()));
+  if (streaming && longest > streaming->rows())
+    heads[0].resize(static_cast<size_t>(streaming->rows()));
 
-  DecoderCall prefill = pack_sequences("prefill", program.symbols, heads, std::vector<int64_t>(heads.size(), 0),
-                                       capacity, Wanted::last_of_each);
+  DecoderCall prefill =
+      pack_sequences("prefill", program.symbols, heads, std::vector<int64_t>(heads.size(), 0),
+                     capacity, Wanted::last_of_each);
   SINTER_TRY(check_symbol_values(program.symbols, prefill.symbol_values));
   Started state;
   state.symbol_values = prefill.symbol_values;
   if (streaming) {
-    const auto visible = static_cast<size_t>(prefill.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "K"))]);
+    const auto visible = static_cast<size_t>(
+        prefill.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "K"))]);
     prefill.inputs.push_back(counting_up(visible));
     state.inputs["row_pos"] = counting_up(static_cast<size_t>(capacity));
   }
   SINTER_LET(session, model.new_session(prefill.symbol_values));
   state.session = std::move(session);
-  SINTER_LET(result, state.session->run("prefill", prefill.symbol_values, addresses_of(prefill.inputs)));
+  SINTER_LET(result,
+             state.session->run("prefill", prefill.symbol_values, addresses_of(prefill.inputs)));
   state.logits = std::move(result.outputs[0]);
 
-  state.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "B"))] = static_cast<int64_t>(heads.size());
+  state.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "B"))] =
+      static_cast<int64_t>(heads.size());
   std::vector<int32_t> pos, slot, first;
   for (size_t s = 0; s < heads.size(); ++s) {
     pos.push_back(static_cast<int32_t>(heads[s].size()) - 1);
@@ -124,7 +138,8 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   state.inputs["top_p"] = repeated(DType::f32, sampling.top_p, heads.size());
   state.inputs["seed"] = repeated(DType::i32, sampling.seed, heads.size());
   // What a streaming cache cannot take at once comes token by token.
-  for (size_t i = heads[0].size(); i < prompts[0].size(); ++i) SINTER_TRY(force_token(model, state, prompts[0][i]));
+  for (size_t i = heads[0].size(); i < prompts[0].size(); ++i)
+    SINTER_TRY(force_token(model, state, prompts[0][i]));
   return state;
 }
 
@@ -152,16 +167,16 @@ Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state) {
   return std::vector<int32_t>(tokens.data<int32_t>(), tokens.data<int32_t>() + tokens.volume());
 }
 
-Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Model> model,
-                                                     llvm::ArrayRef<std::vector<int32_t>> prompts,
-                                                     int64_t most, const Sampling& sampling,
-                                                     const std::optional<StreamingCache>& streaming) {
+Result<std::unique_ptr<Generator>> Generator::create(
+    std::shared_ptr<const Model> model, llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t most,
+    const Sampling& sampling, const std::optional<StreamingCache>& streaming) {
   SINTER_CHECK(most >= 1, "{} tokens", most);
   SINTER_LET(state, start_generation(*model, prompts, most, sampling, streaming));
   if (dynamic_cast<const CudaModel*>(model.get()))
     return record_generation(std::move(model), std::move(state), most);
   SINTER_LET(first, choose_tokens(*model, state));
-  return std::make_unique<SteppedGenerator>(std::move(model), std::move(state), std::move(first), most);
+  return std::make_unique<SteppedGenerator>(std::move(model), std::move(state), std::move(first),
+                                            most);
 }
 
 }  // namespace sinter

@@ -9,8 +9,8 @@ namespace sinter {
 /// How a token is chosen; see op sample. temperature 0: the likeliest.
 struct Sampling {
   float temperature = 0;
-  int32_t top_k = 0;   // 0: all
-  float top_p = 1;     // 1: all
+  int32_t top_k = 0;  // 0: all
+  float top_p = 1;    // 1: all
   int32_t seed = 0;
 };
 
@@ -20,14 +20,12 @@ struct Sampling {
 /// share their workspace.
 class Generator {
  public:
-  /// `streaming`: the cache that the model was built with; one prompt then, of any length. Otherwise
-  /// prompts and tokens must fit the model's positions.
-  /// Runs the prompts (none empty). At most `most` tokens will be asked for, at least 1; they decide
-  /// how large the caches are.
-  static Result<std::unique_ptr<Generator>> create(std::shared_ptr<const Model> model,
-                                                   llvm::ArrayRef<std::vector<int32_t>> prompts,
-                                                   int64_t most, const Sampling& sampling,
-                                                   const std::optional<StreamingCache>& streaming = {});
+  /// `streaming`: the cache that the model was built with; one prompt then, of any length.
+  /// Otherwise prompts and tokens must fit the model's positions. Runs the prompts (none empty). At
+  /// most `most` tokens will be asked for, at least 1; they decide how large the caches are.
+  static Result<std::unique_ptr<Generator>> create(
+      std::shared_ptr<const Model> model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+      int64_t most, const Sampling& sampling, const std::optional<StreamingCache>& streaming = {});
   virtual ~Generator() = default;
 
   /// The next token of every sequence, `most` times at most.

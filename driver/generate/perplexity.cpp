@@ -25,17 +25,21 @@ void add_rows(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens, Perplexi
   const std::vector<double> values = to_doubles(logits);
   const int64_t width = logits.dims.back();
   for (size_t i = 0; i < tokens.size(); ++i) {
-    result.nll_sum += negative_log_likelihood(values.data() + static_cast<int64_t>(i) * width, width, tokens[i]);
+    result.nll_sum +=
+        negative_log_likelihood(values.data() + static_cast<int64_t>(i) * width, width, tokens[i]);
     ++result.predicted;
   }
 }
 
-Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens, int64_t window, Perplexity& result) {
+Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
+                  int64_t window, Perplexity& result) {
   for (size_t begin = 0; begin + 1 < tokens.size(); begin += static_cast<size_t>(window)) {
-    const llvm::ArrayRef<int32_t> text = tokens.slice(begin, std::min<size_t>(static_cast<size_t>(window), tokens.size() - begin));
+    const llvm::ArrayRef<int32_t> text =
+        tokens.slice(begin, std::min<size_t>(static_cast<size_t>(window), tokens.size() - begin));
     SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(text.size())));
     for (size_t at = 0; at < text.size(); at += kPiece) {
-      const llvm::ArrayRef<int32_t> piece = text.slice(at, std::min<size_t>(kPiece, text.size() - at));
+      const llvm::ArrayRef<int32_t> piece =
+          text.slice(at, std::min<size_t>(kPiece, text.size() - at));
       SINTER_LET(run, decoder.prefill({piece.vec()}));
       add_rows(run.outputs[0], text.drop_front(at + 1).take_front(piece.size()), result);
     }
@@ -43,17 +47,20 @@ Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int3
   return {};
 }
 
-Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens, int64_t window, Perplexity& result) {
+Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
+                      int64_t window, Perplexity& result) {
   for (size_t at = 1; at < tokens.size(); ++at) {
     const size_t seen = std::min(at, static_cast<size_t>(window));
     SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(seen)));
-    SINTER_LET(run, decoder.prefill({tokens.slice(at - seen, seen).vec()}, {}, Wanted::last_of_each));
+    SINTER_LET(run,
+               decoder.prefill({tokens.slice(at - seen, seen).vec()}, {}, Wanted::last_of_each));
     add_rows(run.outputs[0], tokens.slice(at, 1), result);
   }
   return {};
 }
 
-Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const StreamingCache& cache, Perplexity& result) {
+Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const StreamingCache& cache,
+                    Perplexity& result) {
   SINTER_LET(state, start_generation(model, {{tokens.front()}}, 1, {}, cache));
   for (size_t at = 1;; ++at) {
     add_rows(state.logits, tokens.slice(at, 1), result);
@@ -69,10 +76,13 @@ double Perplexity::value() const { return std::exp(mean()); }
 Result<Perplexity> perplexity(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens,
                               const PerplexityOptions& options) {
   SINTER_TRY(check_tokens(model, tokens));
-  if (tokens.size() < 2) return fail("a text of fewer than two tokens predicts nothing", model.origin);
+  if (tokens.size() < 2)
+    return fail("a text of fewer than two tokens predicts nothing", model.origin);
   const int64_t window = options.window > 0 ? options.window : model.spec->max_positions;
   if (window > model.spec->max_positions)
-    return fail(fmt::format("a window of {} tokens, the model has {} positions", window, model.spec->max_positions), model.origin);
+    return fail(fmt::format("a window of {} tokens, the model has {} positions", window,
+                            model.spec->max_positions),
+                model.origin);
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   Perplexity result;
   if (model.spec->streaming)

@@ -17,10 +17,10 @@ struct PerplexityOptions {
 };
 
 struct Perplexity {
-  int64_t predicted = 0;   // tokens
-  double nll_sum = 0;      // natural logarithms
+  int64_t predicted = 0;  // tokens
+  double nll_sum = 0;     // natural logarithms
   double mean() const { return nll_sum / static_cast<double>(predicted); }
-  double value() const;    // exp(mean)
+  double value() const;  // exp(mean)
 };
 
 /// `tokens`: at least two.

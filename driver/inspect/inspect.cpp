@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "driver/explain/ledger_report.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/explain/ledger_report.h"
 #include "ir/decompose.h"
 #include "ir/grouping.h"
 
@@ -53,7 +53,8 @@ class OpCosts {
     // Attention: scores, then the sum of values; every token against all visible rows.
     const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
     const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;
-    const double sums = extent(operand(0).dims[0]) * extent(operand(2).dims[1]) * static_cast<double>(group);
+    const double sums =
+        extent(operand(0).dims[0]) * extent(operand(2).dims[1]) * static_cast<double>(group);
     return 2 * extent(operand(1).dims[0]) * (elements(operand(0)) + sums);
   }
 

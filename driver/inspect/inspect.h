@@ -1,8 +1,8 @@
 // What a model is and what its ops cost, before any fusion: from its description alone.
 #pragma once
 
-#include "frontends/load_model.h"
 #include "device/device.h"
+#include "frontends/load_model.h"
 
 namespace sinter {
 

@@ -5,13 +5,14 @@
 namespace sinter {
 namespace {
 
-/// Where the inputs of `entry` stand: from `at` on those that the call brings, in the order of their
-/// names, and results of `before` for the others.
-Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const ResidentCall& call, CudaAddress at,
-                                                 const CudaCall* before) {
+/// Where the inputs of `entry` stand: from `at` on those that the call brings, in the order of
+/// their names, and results of `before` for the others.
+Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const ResidentCall& call,
+                                                 CudaAddress at, const CudaCall* before) {
   std::map<std::string, CudaAddress, std::less<>> known;
   if (before != nullptr)
-    for (size_t i = 0; i < before->entry->outputs.size(); ++i) known[before->entry->output_names[i]] = before->output(i);
+    for (size_t i = 0; i < before->entry->outputs.size(); ++i)
+      known[before->entry->output_names[i]] = before->output(i);
   for (const auto& [name, tensor] : call.inputs) {
     known[name] = at;
     at += aligned_bytes(tensor.bytes.size());
@@ -20,7 +21,8 @@ Result<std::vector<CudaAddress>> input_addresses(const EntryPlan& entry, const R
   for (uint32_t id : entry.inputs) {
     const auto found = known.find(entry.buffers[id].value);
     if (found == known.end())
-      return fail(fmt::format("nothing gives the input %{}", printable(entry.buffers[id].value)), "entry " + printable(entry.name));
+      return fail(fmt::format("nothing gives the input %{}", printable(entry.buffers[id].value)),
+                  "entry " + printable(entry.name));
     addresses.push_back(found->second);
   }
   return addresses;
@@ -45,7 +47,8 @@ ResidentCall resident_call(const Program& program, std::string entry,
   return call;
 }
 
-Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, const std::vector<ResidentCall>& calls) {
+Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
+                                            const std::vector<ResidentCall>& calls) {
   ResidentCalls result;
   SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");
   result.session_ = std::move(owned);
@@ -57,13 +60,15 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned, cons
     arenas.push_back(aligned_bytes(bytes));
     all += input_bytes(call) + arenas.back();
   }
-  SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(), std::max<size_t>(all, 1), "inputs and arenas"));
+  SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(), std::max<size_t>(all, 1),
+                                          "inputs and arenas"));
   result.memory_ = std::move(memory);
   CudaAddress at = result.memory_.address();
   for (size_t i = 0; i < calls.size(); ++i) {
     const EntryPlan* entry = session.model().program().find_entry(calls[i].entry);
     SINTER_CHECK(entry, "no entry {}", calls[i].entry);
-    SINTER_LET(inputs, input_addresses(*entry, calls[i], at, i > 0 ? &result.calls_.back() : nullptr));
+    SINTER_LET(inputs,
+               input_addresses(*entry, calls[i], at, i > 0 ? &result.calls_.back() : nullptr));
     for (const auto& [name, tensor] : calls[i].inputs) {
       SINTER_TRY(session.stream().copy_to_device(at, tensor.bytes));
       at += aligned_bytes(tensor.bytes.size());

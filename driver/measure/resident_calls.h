@@ -19,12 +19,13 @@ struct ResidentCall {
 ResidentCall resident_call(const Program& program, std::string entry,
                            std::vector<int64_t> symbol_values, std::vector<HostTensor> inputs);
 
-/// Prepared calls on a session of their own: inputs uploaded, an arena each. Every run reads the same
-/// inputs and, where a state is written, writes the same rows.
+/// Prepared calls on a session of their own: inputs uploaded, an arena each. Every run reads the
+/// same inputs and, where a state is written, writes the same rows.
 class ResidentCalls {
  public:
   /// `session` is one of a CudaModel.
-  static Result<ResidentCalls> create(std::unique_ptr<Session> session, const std::vector<ResidentCall>& calls);
+  static Result<ResidentCalls> create(std::unique_ptr<Session> session,
+                                      const std::vector<ResidentCall>& calls);
 
   const CudaSession& session() const { return static_cast<const CudaSession&>(*session_); }
   const CudaStream& stream() const { return session().stream(); }

@@ -29,7 +29,9 @@ class Sizes {
   llvm::ArrayRef<int64_t> values_;
 };
 
-bool is_attention(const Op& op) { return op.kind == OpKind::attention || op.kind == OpKind::attention_few; }
+bool is_attention(const Op& op) {
+  return op.kind == OpKind::attention || op.kind == OpKind::attention_few;
+}
 
 /// Rows of the cache that the op reads for one sequence.
 double rows_seen(const Op& op, const VisibleRows& visible, double rows) {
@@ -40,7 +42,8 @@ double rows_seen(const Op& op, const VisibleRows& visible, double rows) {
 }
 
 /// Bytes of keys and values that bytes_moved() counts and the op does not see.
-double unseen_bytes(const Graph& graph, const Op& op, const Sizes& sizes, const VisibleRows& visible) {
+double unseen_bytes(const Graph& graph, const Op& op, const Sizes& sizes,
+                    const VisibleRows& visible) {
   double total = 0;
   for (size_t i : {size_t{1}, size_t{2}}) {
     const TensorType& cache = graph[op.operands[i]].type;
@@ -52,7 +55,8 @@ double unseen_bytes(const Graph& graph, const Op& op, const Sizes& sizes, const 
 }
 
 /// Two for each multiplication: queries with keys, weights with values.
-double attention_flops(const Graph& graph, const Op& op, const Sizes& sizes, const VisibleRows& visible) {
+double attention_flops(const Graph& graph, const Op& op, const Sizes& sizes,
+                       const VisibleRows& visible) {
   const TensorType& queries = graph[op.operands[0]].type;
   const TensorType& keys = graph[op.operands[1]].type;
   const TensorType& values = graph[op.operands[2]].type;
@@ -63,7 +67,8 @@ double attention_flops(const Graph& graph, const Op& op, const Sizes& sizes, con
   return 2 * seen * sizes.elements(queries) * (1 + sizes.of(values.dims.back()) / key_width);
 }
 
-void add_kernel(const Kernel& kernel, const Sizes& sizes, const VisibleRows& visible, StepCost& cost) {
+void add_kernel(const Kernel& kernel, const Sizes& sizes, const VisibleRows& visible,
+                StepCost& cost) {
   const Graph& graph = kernel.group;
   for (const Op& op : graph.ops()) {
     if (is_attention(op)) {
@@ -75,7 +80,8 @@ void add_kernel(const Kernel& kernel, const Sizes& sizes, const VisibleRows& vis
   }
   for (ValueId output : graph.outputs) {
     const Op& op = graph[output];
-    cost.written_bytes += sizes.bytes(op_class(op) == OpClass::append ? graph[op.operands[1]].type : op.type);
+    cost.written_bytes +=
+        sizes.bytes(op_class(op) == OpClass::append ? graph[op.operands[1]].type : op.type);
   }
 }
 
@@ -96,7 +102,8 @@ StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& s
   } else {
     const GemmStep& gemm = std::get<GemmStep>(step.run);
     const double results = values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values);
-    cost.written_bytes = results * static_cast<double>(size_bytes(entry.buffers[gemm.c.buffer].type.dtype));
+    cost.written_bytes =
+        results * static_cast<double>(size_bytes(entry.buffers[gemm.c.buffer].type.dtype));
     cost.flops = 2 * results * values.of(gemm.k);
   }
   cost.read_bytes += step_bytes(program, entry, step, sizes) - cost.written_bytes;
@@ -106,12 +113,15 @@ StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& s
 
 std::string step_title(const Program& program, const EntryPlan& entry, const Step& step,
                        llvm::ArrayRef<int64_t> sizes) {
-  if (const auto* run = std::get_if<KernelStep>(&step.run)) return program.kernels[run->kernel].name;
+  if (const auto* run = std::get_if<KernelStep>(&step.run))
+    return program.kernels[run->kernel].name;
   const Sizes values(sizes);
   const GemmStep& gemm = std::get<GemmStep>(step.run);
   const double times = repeats(gemm, values);
-  return fmt::format("gemm {}{:.0f}x{:.0f}x{:.0f} {}", times == 1 ? "" : fmt::format("{:.0f} of ", times), values.of(gemm.m),
-                     values.of(gemm.n), values.of(gemm.k), to_string(entry.buffers[gemm.a.buffer].type.dtype));
+  return fmt::format("gemm {}{:.0f}x{:.0f}x{:.0f} {}",
+                     times == 1 ? "" : fmt::format("{:.0f} of ", times), values.of(gemm.m),
+                     values.of(gemm.n), values.of(gemm.k),
+                     to_string(entry.buffers[gemm.a.buffer].type.dtype));
 }
 
 }  // namespace sinter

@@ -14,13 +14,19 @@ std::string dump(const Json& json, int indent) {
 }
 
 Json ceiling_json(const Ceiling& ceiling) {
-  return {{"per_s", ceiling.per_s}, {"amount", ceiling.amount}, {"by", ceiling.by}, {"seconds", ceiling.seconds}};
+  return {{"per_s", ceiling.per_s},
+          {"amount", ceiling.amount},
+          {"by", ceiling.by},
+          {"seconds", ceiling.seconds}};
 }
 
 Json run_json(const ProfileRun& run) {
   Json copies = Json::array();
   for (const TokenCopies& copy : run.copies)
-    copies.push_back({{"kind", to_string(copy.kind)}, {"bytes", copy.bytes}, {"count", copy.count}, {"crosses_bus", crosses_bus(copy.kind)}});
+    copies.push_back({{"kind", to_string(copy.kind)},
+                      {"bytes", copy.bytes},
+                      {"count", copy.count},
+                      {"crosses_bus", crosses_bus(copy.kind)}});
   return {{"time_s", run.times.period},
           {"kernels_s", run.times.kernels},
           {"overlapped_s", run.times.overlapped},
@@ -31,7 +37,10 @@ Json run_json(const ProfileRun& run) {
 }
 
 Json launch_json(const KernelRecord& record) {
-  return {{"grid", record.grid}, {"block", record.block}, {"registers", record.registers}, {"shared_bytes", record.shared_bytes}};
+  return {{"grid", record.grid},
+          {"block", record.block},
+          {"registers", record.registers},
+          {"shared_bytes", record.shared_bytes}};
 }
 
 Json row_json(const ProfileRow& row) {
@@ -54,20 +63,27 @@ Json row_json(const ProfileRow& row) {
 }
 
 Json step_json(const ProfiledStep& step) {
-  return {{"entry", step.entry}, {"kernel", step.title}, {"computes", step.values}, {"bytes", step.cost.bytes()}, {"flops", step.cost.flops}};
+  return {{"entry", step.entry},
+          {"kernel", step.title},
+          {"computes", step.values},
+          {"bytes", step.cost.bytes()},
+          {"flops", step.cost.flops}};
 }
 
 // Trace event format: times in microseconds, from the first event of the run on.
 class TraceEvents {
  public:
-  void add_run(int process, std::string_view name, const ProfileRun& run, const std::vector<ProfiledStep>& steps) {
+  void add_run(int process, std::string_view name, const ProfileRun& run,
+               const std::vector<ProfiledStep>& steps) {
     begin_ = UINT64_MAX;
     for (const ProfiledToken& token : run.tokens) {
-      for (const ProfiledKernel& kernel : token.kernels) begin_ = std::min(begin_, kernel.record.start_ns);
+      for (const ProfiledKernel& kernel : token.kernels)
+        begin_ = std::min(begin_, kernel.record.start_ns);
       for (const CopyRecord& copy : token.copies) begin_ = std::min(begin_, copy.start_ns);
     }
     process_ = process;
-    events_.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", name}}}});
+    events_.push_back(
+        {{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", name}}}});
     for (size_t i = 0; i < run.tokens.size(); ++i) {
       for (const ProfiledKernel& kernel : run.tokens[i].kernels) add_kernel(i, kernel, steps);
       for (const CopyRecord& copy : run.tokens[i].copies)
@@ -77,7 +93,8 @@ class TraceEvents {
   Json take() { return std::move(events_); }
 
  private:
-  void add_kernel(size_t token, const ProfiledKernel& kernel, const std::vector<ProfiledStep>& steps) {
+  void add_kernel(size_t token, const ProfiledKernel& kernel,
+                  const std::vector<ProfiledStep>& steps) {
     Json arguments = launch_json(kernel.record);
     arguments["token"] = token;
     arguments["function"] = kernel.record.name;
@@ -146,9 +163,11 @@ std::string profile_trace(const Profile& profile) {
   TraceEvents events;
   events.add_run(1, "recorded graph", profile.recorded, profile.steps);
   events.add_run(2, "step by step", profile.stepped, profile.steps);
-  const Json json = {{"traceEvents", events.take()},
-                     {"displayTimeUnit", "ns"},
-                     {"otherData", {{"model", profile.model}, {"phase", profile.phase}, {"device", profile.device}}}};
+  const Json json = {
+      {"traceEvents", events.take()},
+      {"displayTimeUnit", "ns"},
+      {"otherData",
+       {{"model", profile.model}, {"phase", profile.phase}, {"device", profile.device}}}};
   return dump(json, -1);
 }
 

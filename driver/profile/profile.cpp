@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/library.h"
 #include "driver/generate/cuda_generator.h"
 #include "driver/profile/workload.h"
 #include "driver/tune/ring_tuner.h"
+#include "kernels/library.h"
 #include "runtime/clock.h"
 
 namespace sinter {
@@ -63,7 +63,8 @@ Result<ProfileRun> run_stepped(CuptiTrace& trace, const ResidentCalls& calls, in
   const size_t steps = calls.steps();
   for (int64_t token = 0; token < count; ++token)
     for (size_t step = 0; step < steps; ++step)
-      SINTER_TRY(trace.tagged(static_cast<uint64_t>(token) * steps + step, [&] { return calls.enqueue_step(step); }));
+      SINTER_TRY(trace.tagged(static_cast<uint64_t>(token) * steps + step,
+                              [&] { return calls.enqueue_step(step); }));
   SINTER_TRY(calls.stream().synchronize("profiled tokens"));
   SINTER_LET(records, trace.collect());
   SINTER_LET(tokens, tokens_by_tag(std::move(records), steps, static_cast<size_t>(count)));
@@ -83,19 +84,22 @@ Result<ProfileRun> run_recorded(CuptiTrace& trace, const Workload& work, int64_t
   return summarize(std::move(tokens));
 }
 
-std::vector<ProfiledStep> describe_steps(const Program& program, const std::vector<CudaCall>& calls, VisibleRows visible) {
+std::vector<ProfiledStep> describe_steps(const Program& program, const std::vector<CudaCall>& calls,
+                                         VisibleRows visible) {
   std::vector<ProfiledStep> steps;
   for (const CudaCall& call : calls)
     for (const Step& step : call.entry->steps)
-      steps.push_back({call.entry->name, step_title(program, *call.entry, step, call.symbol_values), step.values,
+      steps.push_back({call.entry->name, step_title(program, *call.entry, step, call.symbol_values),
+                       step.values,
                        step_cost(program, *call.entry, step, call.symbol_values, visible)});
   return steps;
 }
 
 /// Steps for the graph's kernels, where all tokens ran what the steps ran.
 bool match(const ProfileRun& stepped, ProfileRun& recorded) {
-  return std::all_of(recorded.tokens.begin(), recorded.tokens.end(),
-                     [&](ProfiledToken& token) { return take_steps(stepped.tokens.front(), token); });
+  return std::all_of(recorded.tokens.begin(), recorded.tokens.end(), [&](ProfiledToken& token) {
+    return take_steps(stepped.tokens.front(), token);
+  });
 }
 
 /// The plan with the rings that make a decoded token fastest; of other phases, the plan as it is.
@@ -104,7 +108,9 @@ Status tune_decode(const LoadedModel& model, ReadyModel& ready, const ProfileOpt
   if (phase != "decode" || !is_language_model(model)) return {};
   SINTER_LET(prompts, decode_prompts(model, options, kWarmTokens + options.count));
   const auto loaded = std::dynamic_pointer_cast<const CudaModel>(ready.model);
-  SINTER_LET(tuning, tune_rings({{&ready.compiled, options_for(options.compile, *options.backend), loaded}}, prompts, options.count, {}));
+  SINTER_LET(tuning,
+             tune_rings({{&ready.compiled, options_for(options.compile, *options.backend), loaded}},
+                        prompts, options.count, {}));
   ready.model = tuning.models[0];
   return {};
 }
@@ -123,9 +129,12 @@ double Profile::idle_s() const { return std::max(untraced_s - busy_s(), 0.0); }
 
 Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options) {
   if (!options.backend->on_gpu())
-    return fail(fmt::format("a profile needs a GPU, and the device is {}: {}", options.backend->name(), options.backend->why()), {},
-                "run it on a machine with one", ExitCode::device);
-  if (options.count < 1) return fail(fmt::format("{} tokens to profile", options.count), "-n", "give at least 1", ExitCode::usage);
+    return fail(fmt::format("a profile needs a GPU, and the device is {}: {}",
+                            options.backend->name(), options.backend->why()),
+                {}, "run it on a machine with one", ExitCode::device);
+  if (options.count < 1)
+    return fail(fmt::format("{} tokens to profile", options.count), "-n", "give at least 1",
+                ExitCode::usage);
   SINTER_TRY(load_cupti());
   SINTER_TRY(chosen_phase(model, options.phase));
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
@@ -133,7 +142,8 @@ Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options)
   return profile(model, ready, options);
 }
 
-Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options) {
+Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready,
+                        const ProfileOptions& options) {
   const auto* loaded = dynamic_cast<const CudaModel*>(ready.model.get());
   SINTER_CHECK(loaded, "a model on a GPU that is no CudaModel");
   const CudaDevice& device = *loaded->cuda_device();
@@ -143,7 +153,8 @@ Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready, const
   result.model = ready.compiled.program->name;
   result.phase = work.phase;
   result.device = loaded->device();
-  result.driver = fmt::format("{}.{}", device.driver_version() / 1000, device.driver_version() % 1000 / 10);
+  result.driver =
+      fmt::format("{}.{}", device.driver_version() / 1000, device.driver_version() % 1000 / 10);
   result.dtype = model.spec ? std::string(to_string(model.spec->dtype)) : std::string();
   result.fused = options.compile.fusion.enabled;
   result.sizes = work.sizes;
@@ -167,7 +178,9 @@ Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready, const
   SINTER_LET(recorded, run_recorded(*trace, work, options.count));
   result.recorded = std::move(recorded);
   result.matched = match(result.stepped, result.recorded);
-  result.rows = profile_rows(result.steps, result.matched ? result.recorded.tokens : result.stepped.tokens, result.ceilings);
+  result.rows =
+      profile_rows(result.steps, result.matched ? result.recorded.tokens : result.stepped.tokens,
+                   result.ceilings);
   return result;
 }
 

@@ -12,7 +12,9 @@ namespace {
 constexpr double kNanosecond = 1e-9;
 
 double duration_s(const KernelRecord& record) {
-  return record.end_ns > record.start_ns ? kNanosecond * static_cast<double>(record.end_ns - record.start_ns) : 0;
+  return record.end_ns > record.start_ns
+             ? kNanosecond * static_cast<double>(record.end_ns - record.start_ns)
+             : 0;
 }
 
 uint64_t first_start(const ProfiledToken& token) { return token.kernels.front().record.start_ns; }
@@ -37,7 +39,8 @@ void relate(std::vector<ProfiledToken>& tokens, std::vector<CopyRecord> copies) 
 
 }  // namespace
 
-Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps, size_t count) {
+Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps,
+                                                 size_t count) {
   std::vector<ProfiledToken> tokens(count);
   for (KernelRecord& kernel : records.kernels) {
     if (!kernel.tag || steps == 0 || *kernel.tag / steps >= count) continue;
@@ -46,8 +49,9 @@ Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t s
   }
   for (size_t i = 0; i < count; ++i)
     if (tokens[i].kernels.empty())
-      return fail(fmt::format("CUPTI recorded no kernels of call {} of {}, among {} kernels", i, count, records.kernels.size()), {},
-                  "see that the user may profile", ExitCode::device);
+      return fail(fmt::format("CUPTI recorded no kernels of call {} of {}, among {} kernels", i,
+                              count, records.kernels.size()),
+                  {}, "see that the user may profile", ExitCode::device);
   relate(tokens, std::move(records.copies));
   return tokens;
 }
@@ -67,9 +71,14 @@ Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t
 }
 
 bool take_steps(const ProfiledToken& reference, ProfiledToken& token) {
-  const auto same = [](const ProfiledKernel& a, const ProfiledKernel& b) { return a.record.name == b.record.name; };
-  if (!std::equal(reference.kernels.begin(), reference.kernels.end(), token.kernels.begin(), token.kernels.end(), same)) return false;
-  for (size_t i = 0; i < token.kernels.size(); ++i) token.kernels[i].step = reference.kernels[i].step;
+  const auto same = [](const ProfiledKernel& a, const ProfiledKernel& b) {
+    return a.record.name == b.record.name;
+  };
+  if (!std::equal(reference.kernels.begin(), reference.kernels.end(), token.kernels.begin(),
+                  token.kernels.end(), same))
+    return false;
+  for (size_t i = 0; i < token.kernels.size(); ++i)
+    token.kernels[i].step = reference.kernels[i].step;
   return true;
 }
 
@@ -91,7 +100,8 @@ TokenTimes token_times(const std::vector<ProfiledToken>& tokens) {
     double sum = 0, gap = 0;
     for (const ProfiledKernel& kernel : token.kernels) {
       sum += duration_s(kernel.record);
-      if (kernel.record.start_ns > end) gap += kNanosecond * static_cast<double>(kernel.record.start_ns - end);
+      if (kernel.record.start_ns > end)
+        gap += kNanosecond * static_cast<double>(kernel.record.start_ns - end);
       end = std::max(end, kernel.record.end_ns);
     }
     kernels.push_back(sum);
@@ -114,7 +124,8 @@ std::vector<TokenCopies> token_copies(const std::vector<ProfiledToken>& tokens) 
     for (const CopyRecord& copy : token.copies) ++counts[{copy.kind, copy.bytes}];
   std::vector<TokenCopies> copies;
   for (const auto& [key, count] : counts)
-    copies.push_back({key.first, key.second, static_cast<double>(count) / static_cast<double>(tokens.size())});
+    copies.push_back(
+        {key.first, key.second, static_cast<double>(count) / static_cast<double>(tokens.size())});
   return copies;
 }
 

@@ -23,14 +23,15 @@ struct ProfiledToken {
 
 /// Tokens launched step by step: kernels are tagged token * `steps` + step. Kernels without a tag
 /// belong to none. An error where a token has no kernels.
-Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps, size_t tokens);
+Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t steps,
+                                                 size_t tokens);
 
 /// Tokens that all launch as many kernels, whatever recorded graphs they share, without steps yet.
 /// An error where the kernels are not those of `tokens` such ones.
 Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t tokens);
 
-/// Gives the kernels the steps that those of `reference` have, in order; false, and nothing changes,
-/// where the kernels' names differ.
+/// Gives the kernels the steps that those of `reference` have, in order; false, and nothing
+/// changes, where the kernels' names differ.
 bool take_steps(const ProfiledToken& reference, ProfiledToken& token);
 
 /// Of each kernel, the seconds that it adds to those in which any runs: from its start, or from the

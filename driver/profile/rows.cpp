@@ -25,7 +25,8 @@ std::string star_layer(const std::string& value) {
 
 void judge(ProfileRow& row, const ProfileCeilings& ceilings) {
   if (row.seconds <= 0) return;
-  row.against_copy = row.cost.written_bytes >= kCopyShare * row.cost.bytes() && row.cost.written_bytes > 0;
+  row.against_copy =
+      row.cost.written_bytes >= kCopyShare * row.cost.bytes() && row.cost.written_bytes > 0;
   const double memory = (row.against_copy ? ceilings.copy : ceilings.read).per_s;
   row.of_ceiling = memory > 0 ? row.bytes_per_s() / memory : 0;
   const double of_products = ceilings.gemm.per_s > 0 ? row.flops_per_s() / ceilings.gemm.per_s : 0;
@@ -78,7 +79,8 @@ class Rows {
       row.share = all > 0 ? row.seconds / all : 0;
       judge(row, ceilings);
     }
-    std::stable_sort(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     return std::move(rows_);
   }
 
@@ -102,14 +104,18 @@ class Rows {
 
 std::string_view to_string(Bound bound) {
   switch (bound) {
-    case Bound::memory: return "memory";
-    case Bound::compute: return "compute";
-    case Bound::latency: break;
+    case Bound::memory:
+      return "memory";
+    case Bound::compute:
+      return "compute";
+    case Bound::latency:
+      break;
   }
   return "latency";
 }
 
-std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps, const std::vector<ProfiledToken>& tokens,
+std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,
+                                     const std::vector<ProfiledToken>& tokens,
                                      const ProfileCeilings& ceilings) {
   Rows rows(steps);
   for (const ProfiledToken& token : tokens) rows.add(token);

@@ -21,10 +21,10 @@ struct ProfileCeilings {
   Ceiling gemm;        // operations a second, in the model's element type
 };
 
-/// What holds a kernel back. Its bytes at the ceiling of memory and its operations at that of matrix
-/// products give the least times it could take. The longer one is what bounds it where that is at
-/// least half of the measured time; otherwise neither does: it waits, for its launch, for one access
-/// after the other, or for the few threads that it has.
+/// What holds a kernel back. Its bytes at the ceiling of memory and its operations at that of
+/// matrix products give the least times it could take. The longer one is what bounds it where that
+/// is at least half of the measured time; otherwise neither does: it waits, for its launch, for one
+/// access after the other, or for the few threads that it has.
 enum class Bound : uint8_t { memory, compute, latency };
 std::string_view to_string(Bound bound);
 inline constexpr double kBoundShare = 0.5;
@@ -32,18 +32,19 @@ inline constexpr double kBoundShare = 0.5;
 /// Steps of one kind: the same kernel, or products of the same size.
 struct ProfileRow {
   std::string title;
-  std::vector<std::string> functions;  // of the device, by first launch: more than one for a library's
-  std::vector<std::string> values;     // see shortened()
-  size_t steps = 0;                    // per token
-  double launches = 0;                 // of functions, per token
-  double seconds = 0;                  // per token: the median over the tokens of added_seconds()
-  double share = 0;                    // of the seconds of all rows
-  StepCost cost;                       // per token
-  double of_ceiling = 0;               // bytes a second, as a share of the ceiling
+  std::vector<std::string>
+      functions;                    // of the device, by first launch: more than one for a library's
+  std::vector<std::string> values;  // see shortened()
+  size_t steps = 0;                 // per token
+  double launches = 0;              // of functions, per token
+  double seconds = 0;               // per token: the median over the tokens of added_seconds()
+  double share = 0;                 // of the seconds of all rows
+  StepCost cost;                    // per token
+  double of_ceiling = 0;            // bytes a second, as a share of the ceiling
   // The copy's ceiling where at least a third of the bytes is written, else the read's.
   bool against_copy = false;
   Bound bound = Bound::latency;
-  KernelRecord first;                  // launch configuration of the first launch
+  KernelRecord first;  // launch configuration of the first launch
 
   double bytes_per_s() const { return seconds > 0 ? cost.bytes() / seconds : 0; }
   double flops_per_s() const { return seconds > 0 ? cost.flops / seconds : 0; }
@@ -51,7 +52,8 @@ struct ProfileRow {
 
 /// Longest first. Kernels without a step have a row of their own, "(outside the plan)". Steps that
 /// launched nothing have none.
-std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps, const std::vector<ProfiledToken>& tokens,
+std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,
+                                     const std::vector<ProfiledToken>& tokens,
                                      const ProfileCeilings& ceilings);
 
 /// Values with layers' numbers as stars, each once: l0.res1, l1.res1 → l*.res1.

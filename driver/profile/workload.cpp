@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "driver/measure/parts.h"
-#include "driver/generate/generation_state.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/generate/generation_state.h"
+#include "driver/measure/parts.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -13,12 +13,12 @@ namespace {
 constexpr int64_t kUsualContext = 1024, kUsualPrompt = 512;
 
 /// A size from the options, or the usual one as far as it fits: 0 .. most.
-Result<int64_t> chosen_size(std::optional<int64_t> given, int64_t usual, int64_t least, int64_t most, const LoadedModel& model,
-                            std::string_view what) {
+Result<int64_t> chosen_size(std::optional<int64_t> given, int64_t usual, int64_t least,
+                            int64_t most, const LoadedModel& model, std::string_view what) {
   const int64_t size = given.value_or(std::min(usual, most));
   if (size < least || size > most)
-    return fail(fmt::format("{} {}: the model's positions leave {} to {}", size, what, least, most), model.origin,
-                "give another -d, -p or -n", ExitCode::usage);
+    return fail(fmt::format("{} {}: the model's positions leave {} to {}", size, what, least, most),
+                model.origin, "give another -d, -p or -n", ExitCode::usage);
   return size;
 }
 
@@ -47,17 +47,21 @@ void record_repeated(Workload& work) {
 
 }  // namespace
 
-Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model, const ProfileOptions& options, int64_t most) {
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model,
+                                                         const ProfileOptions& options,
+                                                         int64_t most) {
   // One more: the first token is the prefill's. The prompts of all sequences are one call.
   const int64_t positions = model.spec->max_positions;
   const int64_t room = std::min(positions - most - 1, positions / options.batch);
-  SINTER_LET(context, chosen_size(options.context, kUsualContext, 1, room, model, "tokens of context"));
+  SINTER_LET(context,
+             chosen_size(options.context, kUsualContext, 1, room, model, "tokens of context"));
   return random_sequences(model.spec->vocabulary, options.batch, context, options.seed);
 }
 
 namespace {
 
-Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most) {
+Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& ready,
+                                 const ProfileOptions& options, int64_t most) {
   SINTER_LET(prompts, decode_prompts(model, options, most));
   const auto context = static_cast<int64_t>(prompts[0].size());
   Workload work;
@@ -70,7 +74,8 @@ Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& rea
   work.resident = [loaded, prompts, most]() -> Result<ResidentCalls> {
     SINTER_LET(state, start_generation(*loaded, prompts, most + 1, {}, {}));
     SINTER_TRY(choose_tokens(*loaded, state));
-    std::vector<ResidentCall> calls = {{"decode", state.symbol_values, state.inputs}, {"sample", state.symbol_values, state.inputs}};
+    std::vector<ResidentCall> calls = {{"decode", state.symbol_values, state.inputs},
+                                       {"sample", state.symbol_values, state.inputs}};
     return ResidentCalls::create(std::move(state.session), calls);
   };
   work.record = [loaded, prompts](int64_t tokens) -> Result<RecordedRun> {
@@ -88,11 +93,15 @@ Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& rea
   return work;
 }
 
-Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options) {
+Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& ready,
+                                  const ProfileOptions& options) {
   const int64_t positions = model.spec->max_positions;
-  SINTER_LET(context, chosen_size(options.context, 0, 0, positions - 1, model, "tokens of context"));
-  SINTER_LET(prompt, chosen_size(options.prompt, kUsualPrompt, 1, positions - context, model, "tokens of prompt"));
-  SINTER_LET(sequences, random_sequences(model.spec->vocabulary, 1, context + prompt, options.seed));
+  SINTER_LET(context,
+             chosen_size(options.context, 0, 0, positions - 1, model, "tokens of context"));
+  SINTER_LET(prompt, chosen_size(options.prompt, kUsualPrompt, 1, positions - context, model,
+                                 "tokens of prompt"));
+  SINTER_LET(sequences,
+             random_sequences(model.spec->vocabulary, 1, context + prompt, options.seed));
   const std::vector<int32_t>& tokens = sequences[0];
   Workload work;
   work.phase = "prefill";
@@ -102,12 +111,15 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
   work.resident = [loaded, tokens, context]() -> Result<ResidentCalls> {
     const Program& program = loaded->program();
     const auto capacity = static_cast<int64_t>(tokens.size());
-    const std::vector<int32_t> before(tokens.begin(), tokens.begin() + context), now(tokens.begin() + context, tokens.end());
-    DecoderCall packed = pack_sequences("prefill", program.symbols, {now}, {context}, capacity, Wanted::last_of_each);
+    const std::vector<int32_t> before(tokens.begin(), tokens.begin() + context),
+        now(tokens.begin() + context, tokens.end());
+    DecoderCall packed = pack_sequences("prefill", program.symbols, {now}, {context}, capacity,
+                                        Wanted::last_of_each);
     SINTER_TRY(check_symbol_values(program.symbols, packed.symbol_values));
     SINTER_LET(session, loaded->new_session(packed.symbol_values));
     if (context > 0) {
-      const DecoderCall first = pack_sequences("prefill", program.symbols, {before}, {0}, capacity, Wanted::last_of_each);
+      const DecoderCall first =
+          pack_sequences("prefill", program.symbols, {before}, {0}, capacity, Wanted::last_of_each);
       SINTER_TRY(session->run("prefill", first.symbol_values, addresses_of(first.inputs)));
     }
     return ResidentCalls::create(std::move(session),
@@ -119,19 +131,22 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
 }
 
 /// Values of a module's symbols: the usual ones but for those of the options.
-Result<std::vector<int64_t>> module_sizes(const LoadedModel& model, llvm::ArrayRef<Symbol> symbols, const ProfileOptions& options) {
+Result<std::vector<int64_t>> module_sizes(const LoadedModel& model, llvm::ArrayRef<Symbol> symbols,
+                                          const ProfileOptions& options) {
   std::vector<int64_t> sizes = usual_sizes(symbols);
   for (const auto& [name, value] : options.symbols) {
     const int symbol = find_symbol(symbols, name);
-    if (symbol < 0) return fail(fmt::format("no symbol is called \"{}\"", printable(name)), model.origin, {}, ExitCode::usage);
+    if (symbol < 0)
+      return fail(fmt::format("no symbol is called \"{}\"", printable(name)), model.origin, {},
+                  ExitCode::usage);
     sizes[static_cast<size_t>(symbol)] = value;
   }
   SINTER_TRY(check_symbol_values(symbols, sizes));
   return sizes;
 }
 
-Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options,
-                                const std::string& name) {
+Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& ready,
+                                const ProfileOptions& options, const std::string& name) {
   const Module& module = ready.compiled.module;
   SINTER_LET(sizes, module_sizes(model, module.symbols, options));
   const Entry* entry = module.find_entry(name);
@@ -140,7 +155,8 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
   const ResidentCall call = resident_call(ready.model->program(), name, sizes, std::move(inputs));
   Workload work;
   work.phase = name;
-  for (size_t i = 0; i < sizes.size(); ++i) work.sizes.emplace_back(module.symbols[i].name, sizes[i]);
+  for (size_t i = 0; i < sizes.size(); ++i)
+    work.sizes.emplace_back(module.symbols[i].name, sizes[i]);
   const std::shared_ptr<const Model> loaded = ready.model;
   work.resident = [loaded, call]() -> Result<ResidentCalls> {
     SINTER_LET(session, loaded->new_session(call.symbol_values));
@@ -158,20 +174,24 @@ Result<std::string> chosen_phase(const LoadedModel& model, const std::string& as
   if (is_language_model(model)) {
     if (asked.empty() || asked == "decode") return "decode";
     if (asked == "prefill") return asked;
-    return fail(fmt::format("no phase is called \"{}\"", printable(asked)), "--phase", "give prefill or decode", ExitCode::usage);
+    return fail(fmt::format("no phase is called \"{}\"", printable(asked)), "--phase",
+                "give prefill or decode", ExitCode::usage);
   }
   if (model.module.entries.empty()) return fail("the module has no entries", model.origin);
   if (asked.empty()) return model.module.entries[0].name;
   if (!model.module.find_entry(asked))
-    return fail(fmt::format("no entry is called \"{}\"", printable(asked)), "--phase", {}, ExitCode::usage);
+    return fail(fmt::format("no entry is called \"{}\"", printable(asked)), "--phase", {},
+                ExitCode::usage);
   return asked;
 }
 
-Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most) {
+Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready,
+                               const ProfileOptions& options, int64_t most) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
   if (options.batch != 1 && (phase != "decode" || !is_language_model(model)))
-    return fail(fmt::format("{} sequences of {}: several are decoded together and nothing else", options.batch, phase), "--batch",
-                "leave --batch out, or profile decode", ExitCode::usage);
+    return fail(fmt::format("{} sequences of {}: several are decoded together and nothing else",
+                            options.batch, phase),
+                "--batch", "leave --batch out, or profile decode", ExitCode::usage);
   if (!is_language_model(model)) return entry_workload(model, ready, options, phase);
   if (phase == "decode") return decode_workload(model, ready, options, most);
   return prefill_workload(model, ready, options);

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "driver/profile/profile.h"
-#include "driver/profile/costs.h"
 #include "driver/measure/resident_calls.h"
+#include "driver/profile/costs.h"
+#include "driver/profile/profile.h"
 
 namespace sinter {
 
@@ -15,8 +15,8 @@ using RecordedRun = std::function<Status(int64_t count)>;
 struct Workload {
   std::string phase;
   std::vector<std::pair<std::string, int64_t>> sizes;
-  VisibleRows visible;               // by the calls of resident()
-  bool grows = false;                // a token sees one row more than the one before it
+  VisibleRows visible;  // by the calls of resident()
+  bool grows = false;   // a token sees one row more than the one before it
   /// The calls of the first token.
   std::function<Result<ResidentCalls>()> resident;
   /// The same through recorded graphs, for at most so many tokens. Nothing runs until it is asked
@@ -31,9 +31,12 @@ bool is_language_model(const LoadedModel& model);
 Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
 
 /// The prompts that stand in the cache when a language model decodes; `most` tokens follow each.
-Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model, const ProfileOptions& options, int64_t most);
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model,
+                                                         const ProfileOptions& options,
+                                                         int64_t most);
 
 /// `most`: tokens that record() will be asked for. `ready` must outlive the workload.
-Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready, const ProfileOptions& options, int64_t most);
+Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready,
+                               const ProfileOptions& options, int64_t most);
 
 }  // namespace sinter

@@ -38,12 +38,14 @@ constexpr size_t kShownTokens = 5;
 std::vector<std::pair<int64_t, double>> likeliest(const TokenRun& run) {
   std::vector<std::pair<int64_t, double>> best;
   for (const NamedHostTensor& value : run.values) {
-    if (value.name != "logits" || value.tensor.dims.size() != 2 || value.tensor.dims[0] == 0) continue;
+    if (value.name != "logits" || value.tensor.dims.size() != 2 || value.tensor.dims[0] == 0)
+      continue;
     const std::vector<double> all = to_doubles(value.tensor);
     const int64_t width = value.tensor.dims[1];
     for (int64_t id = 0; id < width; ++id) best.push_back({id, all[all.size() - width + id]});
   }
-  std::stable_sort(best.begin(), best.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(best.begin(), best.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   if (best.size() > kShownTokens) best.resize(kShownTokens);
   return best;
 }
@@ -68,7 +70,8 @@ std::string run_text(const TokenRun& run) {
   if (!best.empty()) {
     TextTable next("rr");
     next.add({"next", "logit"});
-    for (const auto& [id, logit] : best) next.add({fmt::format("{}", id), fmt::format("{:.6f}", logit)});
+    for (const auto& [id, logit] : best)
+      next.add({fmt::format("{}", id), fmt::format("{:.6f}", logit)});
     text += "\n" + next.str();
   }
   if (!run.tokens.empty()) text += fmt::format("\ntokens {}\n", fmt::join(run.tokens, " "));

@@ -11,7 +11,8 @@ Status check_keep(const EntryPlan& entry, const std::vector<std::string>& keep) 
   for (const std::string& name : keep)
     if (llvm::none_of(entry.buffers, [&](const Buffer& buffer) { return buffer.value == name; }))
       return fail(fmt::format("%{} is not stored by this plan", printable(name)), entry.name,
-                  "check the name with `sinter explain`; --no-fuse stores every value", ExitCode::usage);
+                  "check the name with `sinter explain`; --no-fuse stores every value",
+                  ExitCode::usage);
   return {};
 }
 
@@ -27,11 +28,13 @@ std::vector<NamedHostTensor> name_results(const EntryPlan& entry, RunResult&& re
 Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::string& name,
                  llvm::ArrayRef<Symbol> symbols, std::vector<std::optional<int64_t>>& values) {
   const auto mismatch = [&] {
-    return fail(fmt::format("tensor {} is {} [{}], the input is {}", printable(name), to_string(tensor.dtype),
-                            fmt::join(tensor.dims, ", "), to_string(type, symbols)));
+    return fail(fmt::format("tensor {} is {} [{}], the input is {}", printable(name),
+                            to_string(tensor.dtype), fmt::join(tensor.dims, ", "),
+                            to_string(type, symbols)));
   };
   const bool integers = type.dtype == DType::i32 && tensor.dtype == FileDType::I64;
-  if (tensor.dims.size() != type.rank() || (to_dtype(tensor.dtype) != type.dtype && !integers)) return mismatch();
+  if (tensor.dims.size() != type.rank() || (to_dtype(tensor.dtype) != type.dtype && !integers))
+    return mismatch();
   for (size_t i = 0; i < type.rank(); ++i) {
     if (type.dims[i].is_constant()) {
       if (type.dims[i].constant() != tensor.dims[i]) return mismatch();
@@ -48,13 +51,14 @@ Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::
 
 }  // namespace
 
-Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>& tokens, int64_t more,
-                            const RunOptions& options) {
+Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>& tokens,
+                            int64_t more, const RunOptions& options) {
   SINTER_TRY(check_tokens(model, tokens));
   const int64_t length = text_tokens(tokens.size(), more);
   if (length > model.spec->max_positions)
-    return fail(fmt::format("{} tokens and {} more, the model has {} positions", tokens.size(), more,
-                            model.spec->max_positions), model.origin);
+    return fail(fmt::format("{} tokens and {} more, the model has {} positions", tokens.size(),
+                            more, model.spec->max_positions),
+                model.origin);
   SINTER_LET(loaded, make_ready(model, options.compile, *options.backend));
   const EntryPlan& entry = *loaded.compiled.program->find_entry("prefill");
   SINTER_TRY(check_keep(entry, options.keep));
@@ -73,28 +77,35 @@ Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>
   return run;
 }
 
-Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const std::string& entry_name,
-                                                const std::string& path, const RunOptions& options) {
+Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model,
+                                                const std::string& entry_name,
+                                                const std::string& path,
+                                                const RunOptions& options) {
   SINTER_LET(file, SafetensorsFile::open(path));
   SINTER_LET(loaded, make_ready(model, options.compile, *options.backend));
   const Entry* entry = loaded.compiled.module.find_entry(entry_name);
   if (!entry)
-    return fail(fmt::format("no entry point is called \"{}\"", printable(entry_name)), model.origin, "", ExitCode::usage);
+    return fail(fmt::format("no entry point is called \"{}\"", printable(entry_name)), model.origin,
+                "", ExitCode::usage);
   const EntryPlan& plan = *loaded.compiled.program->find_entry(entry_name);
   SINTER_TRY(check_keep(plan, options.keep));
   const llvm::ArrayRef<Symbol> symbols = loaded.compiled.module.symbols;
   std::vector<std::optional<int64_t>> known(symbols.size());
   for (const auto& [name, value] : options.symbols) {
-    const auto at = llvm::find_if(symbols, [&](const Symbol& symbol) { return symbol.name == name; });
+    const auto at =
+        llvm::find_if(symbols, [&](const Symbol& symbol) { return symbol.name == name; });
     if (at == symbols.end())
-      return fail(fmt::format("no symbol is called \"{}\"", printable(name)), model.origin, "", ExitCode::usage);
+      return fail(fmt::format("no symbol is called \"{}\"", printable(name)), model.origin, "",
+                  ExitCode::usage);
     known[at - symbols.begin()] = value;
   }
   std::vector<HostTensor> inputs;
   for (ValueId id : entry->graph.inputs) {
     const Op& op = entry->graph[id];
     if (!file.entry(op.name))
-      return fail(fmt::format("there is no tensor \"{}\" for the input of that name", printable(op.name)), path);
+      return fail(
+          fmt::format("there is no tensor \"{}\" for the input of that name", printable(op.name)),
+          path);
     SINTER_LET(tensor, file.read_tensor(op.name));
     if (Status bound = bind_dims(op.type, tensor, op.name, symbols, known); !bound) {
       bound.error().where = path;
@@ -112,14 +123,16 @@ Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const 
   std::vector<int64_t> values = least_symbol_values(symbols);
   for (size_t i = 0; i < values.size(); ++i) values[i] = known[i].value_or(values[i]);
   SINTER_LET(session, loaded.model->new_session(values));
-  SINTER_LET(result, session->run(entry_name, values, addresses_of(inputs), {.keep = options.keep}));
+  SINTER_LET(result,
+             session->run(entry_name, values, addresses_of(inputs), {.keep = options.keep}));
   return name_results(plan, std::move(result));
 }
 
 Status write_tensors(const std::string& path, llvm::ArrayRef<NamedHostTensor> tensors) {
   std::vector<NamedTensor> named;
   for (const NamedHostTensor& item : tensors)
-    named.push_back({item.name, to_file_dtype(item.tensor.dtype), item.tensor.dims, item.tensor.bytes});
+    named.push_back(
+        {item.name, to_file_dtype(item.tensor.dtype), item.tensor.dims, item.tensor.bytes});
   return write_safetensors(path, named);
 }
 

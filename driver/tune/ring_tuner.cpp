@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels/library.h"
-#include "driver/measure/parts.h"
 #include "device/schedule.h"
+#include "driver/measure/parts.h"
+#include "kernels/library.h"
 
 namespace sinter {
 namespace {

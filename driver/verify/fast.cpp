@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "driver/embed/encode.h"
-#include "driver/verify/precise_model.h"
 #include "driver/verify/parts.h"
+#include "driver/verify/precise_model.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {

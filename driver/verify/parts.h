@@ -23,7 +23,8 @@ Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Nu
                          Backend& backend);
 
 /// Adds one call's comparison to the report; the first difference is named in the entry's order.
-Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report);
+Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused,
+                    DTypeReport& report);
 Status compare_states(const Session& fused, const Session& unfused, const Program& program,
                       DTypeReport& report);
 
@@ -60,7 +61,8 @@ class ReferenceFile {
 
  private:
   explicit ReferenceFile(SafetensorsFile file) : file_(std::move(file)) {}
-  Status check_values(const HostTensor& value, const std::string& tensor, const std::string& name, DTypeReport& report) const;
+  Status check_values(const HostTensor& value, const std::string& tensor, const std::string& name,
+                      DTypeReport& report) const;
   Status check_loss(const HostTensor& logits, DTypeReport& report) const;
 
   SafetensorsFile file_;

@@ -1,7 +1,7 @@
 #include "driver/generate/decoder.h"
-#include "driver/verify/precise_model.h"
 #include "driver/run/run.h"
 #include "driver/verify/parts.h"
+#include "driver/verify/precise_model.h"
 
 namespace sinter {
 namespace {
@@ -30,7 +30,8 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
   const std::vector<std::string> in_unfused = stored_values(*unfused->program().find_entry(entry));
   std::vector<std::string> common;
   for (const Op& op : module.find_entry(entry)->graph.ops())
-    if (llvm::is_contained(in_fused, op.name) && llvm::is_contained(in_unfused, op.name)) common.push_back(op.name);
+    if (llvm::is_contained(in_fused, op.name) && llvm::is_contained(in_unfused, op.name))
+      common.push_back(op.name);
   return common;
 }
 
@@ -49,12 +50,15 @@ Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Nu
   return Plans{std::move(module), models[0], models[1]};
 }
 
-Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused, DTypeReport& report) {
+Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused,
+                    DTypeReport& report) {
   ++report.calls;
   for (size_t i = 0; i < fused.kept.size(); ++i)
-    SINTER_TRY(compare_values(entry, fused.kept[i].first, fused.kept[i].second, unfused.kept[i].second, report));
+    SINTER_TRY(compare_values(entry, fused.kept[i].first, fused.kept[i].second,
+                              unfused.kept[i].second, report));
   for (size_t i = 0; i < fused.outputs.size(); ++i)
-    SINTER_TRY(compare_values(entry, fmt::format("output {}", i), fused.outputs[i], unfused.outputs[i], report));
+    SINTER_TRY(compare_values(entry, fmt::format("output {}", i), fused.outputs[i],
+                              unfused.outputs[i], report));
   return {};
 }
 

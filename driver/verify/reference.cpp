@@ -14,7 +14,9 @@ constexpr double kAllowedShare = 1e-4;
 Result<std::vector<double>> floats(const SafetensorsFile& file, const std::string& name) {
   SINTER_LET(tensor, file.read_tensor(name));
   if (tensor.dtype != FileDType::F32)
-    return fail(fmt::format("tensor {} is {}, expected F32", printable(name), to_string(tensor.dtype)), file.path());
+    return fail(
+        fmt::format("tensor {} is {}, expected F32", printable(name), to_string(tensor.dtype)),
+        file.path());
   std::vector<double> values(tensor.bytes.size() / sizeof(float));
   const auto* data = reinterpret_cast<const float*>(tensor.bytes.data());
   for (size_t i = 0; i < values.size(); ++i) values[i] = data[i];
@@ -28,11 +30,14 @@ Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
   ReferenceFile reference(std::move(file));
   SINTER_LET(ids, reference.file_.read_tensor("input_ids"));
   if (ids.dims.size() != 2 || ids.dims[0] < 1 || ids.dims[1] < 1)
-    return fail(fmt::format("input_ids has {} axes, expected [sequences, tokens], neither 0", ids.dims.size()), path);
+    return fail(fmt::format("input_ids has {} axes, expected [sequences, tokens], neither 0",
+                            ids.dims.size()),
+                path);
   auto tokens = to_i32(ids);
   if (!tokens) return fail("input_ids: " + tokens.error().what, path);
   for (int64_t s = 0; s < ids.dims[0]; ++s)
-    reference.sequences_.emplace_back(tokens->begin() + s * ids.dims[1], tokens->begin() + (s + 1) * ids.dims[1]);
+    reference.sequences_.emplace_back(tokens->begin() + s * ids.dims[1],
+                                      tokens->begin() + (s + 1) * ids.dims[1]);
   if (reference.file_.entry("greedy")) {
     SINTER_LET(greedy, reference.file_.read_tensor("greedy"));
     auto expected = to_i32(greedy);
@@ -42,19 +47,24 @@ Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
   return reference;
 }
 
-Status ReferenceFile::check_values(const HostTensor& value, const std::string& tensor, const std::string& name, DTypeReport& report) const {
+Status ReferenceFile::check_values(const HostTensor& value, const std::string& tensor,
+                                   const std::string& name, DTypeReport& report) const {
   if (!file_.entry(tensor)) return {};
   SINTER_LET(expected, floats(file_, tensor));
   if (static_cast<int64_t>(expected.size()) != value.volume())
-    return fail(fmt::format("tensor {} has {} elements, %{} has {}", tensor, expected.size(), name, value.volume()), file_.path());
-  HostTensor rounded{DType::f32, value.dims, std::vector<std::byte>(expected.size() * sizeof(float))};
+    return fail(fmt::format("tensor {} has {} elements, %{} has {}", tensor, expected.size(), name,
+                            value.volume()),
+                file_.path());
+  HostTensor rounded{DType::f32, value.dims,
+                     std::vector<std::byte>(expected.size() * sizeof(float))};
   double largest = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     rounded.data<float>()[i] = static_cast<float>(expected[i]);
     largest = std::max(largest, std::abs(expected[i]));
   }
   SINTER_LET(apart, distance(value, rounded));
-  ValueCheck check{fmt::format("{} (%{})", tensor, name), apart.max_abs, apart.max_ulp, kAllowedShare * largest, false};
+  ValueCheck check{fmt::format("{} (%{})", tensor, name), apart.max_abs, apart.max_ulp,
+                   kAllowedShare * largest, false};
   check.passed = check.max_abs <= check.allowed;
   report.reference.push_back(std::move(check));
   return {};
@@ -64,7 +74,8 @@ Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) 
   if (!file_.entry("nll_mean")) return {};
   SINTER_LET(expected, floats(file_, "nll_mean"));
   if (expected.size() != 1)
-    return fail(fmt::format("tensor nll_mean has {} elements, expected 1", expected.size()), file_.path());
+    return fail(fmt::format("tensor nll_mean has {} elements, expected 1", expected.size()),
+                file_.path());
   const std::vector<double> values = to_doubles(logits);
   const auto width = static_cast<size_t>(logits.dims.back());
   double sum = 0;
@@ -80,7 +91,8 @@ Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) 
       ++count;
     }
   const double mean = sum / static_cast<double>(count);
-  ValueCheck check{"nll_mean", std::abs(mean - expected[0]), 0, kAllowedShare * std::abs(expected[0]), false};
+  ValueCheck check{"nll_mean", std::abs(mean - expected[0]), 0,
+                   kAllowedShare * std::abs(expected[0]), false};
   check.passed = check.max_abs <= check.allowed;
   report.reference.push_back(std::move(check));
   return {};
@@ -111,7 +123,8 @@ Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run,
 
 std::optional<bool> ReferenceFile::tokens_match(llvm::ArrayRef<int32_t> tokens) const {
   if (greedy_.empty()) return std::nullopt;
-  return tokens.size() >= greedy_.size() && std::equal(greedy_.begin(), greedy_.end(), tokens.begin());
+  return tokens.size() >= greedy_.size() &&
+         std::equal(greedy_.begin(), greedy_.end(), tokens.begin());
 }
 
 }  // namespace sinter

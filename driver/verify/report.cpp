@@ -35,27 +35,34 @@ std::string dtype_text(const DTypeReport& report) {
                                       : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
   if (report.host_checked_calls > 0)
-    facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls", report.host_checked_calls)});
+    facts.add(
+        {"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls",
+                                      report.host_checked_calls)});
   if (report.fused_error)
-    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error->rms, report.fused_error->max)});
+    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error->rms,
+                                              report.fused_error->max)});
   if (report.logits_hash != 0)
-    facts.add({"logits' hash", fmt::format("{:016x} over {} steps", report.logits_hash, report.tokens.size())});
+    facts.add({"logits' hash",
+               fmt::format("{:016x} over {} steps", report.logits_hash, report.tokens.size())});
   if (report.recorded_match)
-    facts.add({"recorded graph", *report.recorded_match ? "gives the same tokens" : "gives OTHER tokens"});
+    facts.add({"recorded graph",
+               *report.recorded_match ? "gives the same tokens" : "gives OTHER tokens"});
   if (!report.tokens.empty()) {
-    std::string_view suffix = !report.tokens_match  ? ""
+    std::string_view suffix = !report.tokens_match   ? ""
                               : *report.tokens_match ? "  = reference"
                                                      : "  NOT the reference's";
     facts.add({"greedy tokens", fmt::format("{}{}", fmt::join(report.tokens, " "), suffix)});
   }
-  std::string text = fmt::format("{}\n{}", report.dtype ? to_string(*report.dtype) : "its own element types", facts.str(2));
+  std::string text = fmt::format(
+      "{}\n{}", report.dtype ? to_string(*report.dtype) : "its own element types", facts.str(2));
   if (!report.bounds.empty()) text += bounds_table(report);
   if (report.reference.empty()) return text;
   TextTable values("lrrrl");
   values.add({"against the reference", "max abs", "max ulp", "allowed", ""});
   for (const ValueCheck& check : report.reference)
-    values.add({"  " + check.name, fmt::format("{:.2e}", check.max_abs), fmt::format("{:.0f}", check.max_ulp),
-                fmt::format("{:.2e}", check.allowed), check.passed ? "" : "TOO FAR"});
+    values.add({"  " + check.name, fmt::format("{:.2e}", check.max_abs),
+                fmt::format("{:.0f}", check.max_ulp), fmt::format("{:.2e}", check.allowed),
+                check.passed ? "" : "TOO FAR"});
   return text + values.str(2);
 }
 
@@ -64,7 +71,8 @@ std::string dtype_text(const DTypeReport& report) {
 std::string verify_text(const VerifyReport& report) {
   std::string text;
   for (const DTypeReport& one : report.dtypes) text += dtype_text(one) + "\n";
-  return text + (report.passed() ? "verified: every promise holds\n" : "BROKEN: a promise does not hold, see above\n");
+  return text + (report.passed() ? "verified: every promise holds\n"
+                                 : "BROKEN: a promise does not hold, see above\n");
 }
 
 std::string verify_json(const VerifyReport& report) {
@@ -104,7 +112,8 @@ std::string verify_json(const VerifyReport& report) {
       object.erase("bitwise");
       object.erase("difference");
     }
-    if (one.fused_error) object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
+    if (one.fused_error)
+      object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
     if (one.recorded_match) object["recorded_match"] = *one.recorded_match;
     if (one.tokens_match) object["tokens_match"] = *one.tokens_match;
     dtypes.push_back(std::move(object));

@@ -14,8 +14,8 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kRandomTokens = 16;   // of each of two sequences, where there is no reference
-constexpr int64_t kModuleSizes = 19;    // of a module's symbols, as far as their ranges allow
+constexpr int64_t kRandomTokens = 16;  // of each of two sequences, where there is no reference
+constexpr int64_t kModuleSizes = 19;   // of a module's symbols, as far as their ranges allow
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
 constexpr double kMostPreciseProducts = 2e10;
 
@@ -35,7 +35,8 @@ std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed
 }
 
 std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed) {
-  return {random_ids(vocabulary, kRandomTokens, seed), random_ids(vocabulary, kRandomTokens - 3, seed + 1)};
+  return {random_ids(vocabulary, kRandomTokens, seed),
+          random_ids(vocabulary, kRandomTokens - 3, seed + 1)};
 }
 
 bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
@@ -69,13 +70,16 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   // The first step is the prefill's, and the token that the last one gives is not fed.
   const int64_t steps = std::min(options.steps, model.spec->max_positions - longest + 1);
   const bool small = is_small(plans, tokens);
-  CallOptions run{.poison_freed = true, .keep = plans.common_values("prefill"), .check_kernels = small && options.backend->on_gpu()};
+  CallOptions run{.poison_freed = true,
+                  .keep = plans.common_values("prefill"),
+                  .check_kernels = small && options.backend->on_gpu()};
 
   SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest));
   SINTER_LET(fused, decoders[0].prefill(tokens, run));
   SINTER_LET(unfused, decoders[1].prefill(tokens, run));
   SINTER_TRY(compare_runs("prefill", fused, unfused, report));
-  SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
+  SINTER_TRY(
+      compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
   if (reference) SINTER_TRY(reference->check(*model.spec, fused, report));
   if (small) {
     const DecoderCall call =
@@ -94,26 +98,30 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   XXH3_state_t* hash = XXH3_createState();
   XXH3_64bits_reset(hash);
   Status done = {};
-  for (int64_t step = 0; step < steps && done; ++step) done = [&]() -> Status {
-    std::vector<RunResult> results;
-    for (Decoder& decoder : alone) {
-      const int32_t last = step == 0 ? 0 : options.forced ? forced[static_cast<size_t>(step - 1)] : report.tokens.back();
-      auto result = step == 0 ? decoder.prefill({tokens[0]}, run) : decoder.decode({last}, run);
-      if (!result) return tl::make_unexpected(std::move(result.error()));
-      results.push_back(std::move(*result));
-    }
-    SINTER_TRY(compare_runs(step == 0 ? "prefill" : "decode", results[0], results[1], report));
-    const HostTensor& logits = results[0].outputs[0];
-    XXH3_64bits_update(hash, logits.bytes.data(), logits.bytes.size());
-    report.tokens.push_back(greedy_token(logits, logits.dims[0] - 1));
-    return {};
-  }();
+  for (int64_t step = 0; step < steps && done; ++step)
+    done = [&]() -> Status {
+      std::vector<RunResult> results;
+      for (Decoder& decoder : alone) {
+        const int32_t last = step == 0        ? 0
+                             : options.forced ? forced[static_cast<size_t>(step - 1)]
+                                              : report.tokens.back();
+        auto result = step == 0 ? decoder.prefill({tokens[0]}, run) : decoder.decode({last}, run);
+        if (!result) return tl::make_unexpected(std::move(result.error()));
+        results.push_back(std::move(*result));
+      }
+      SINTER_TRY(compare_runs(step == 0 ? "prefill" : "decode", results[0], results[1], report));
+      const HostTensor& logits = results[0].outputs[0];
+      XXH3_64bits_update(hash, logits.bytes.data(), logits.bytes.size());
+      report.tokens.push_back(greedy_token(logits, logits.dims[0] - 1));
+      return {};
+    }();
   report.logits_hash = XXH3_64bits_digest(hash);
   XXH3_freeState(hash);
   SINTER_TRY(done);
   if (run.check_kernels) report.host_checked_calls = report.calls * 2;
   // In narrow types another token may win by a rounding: only float32 must follow the reference.
-  if (reference && report.dtype == DType::f32) report.tokens_match = reference->tokens_match(report.tokens);
+  if (reference && report.dtype == DType::f32)
+    report.tokens_match = reference->tokens_match(report.tokens);
   if (!options.forced && options.backend->on_gpu()) {
     SINTER_LET(generator, Generator::create(plans.fused, {tokens[0]}, steps, {}));
     std::vector<int32_t> recorded;
@@ -135,7 +143,9 @@ Status verify_entries(const Plans& plans, const Module& original, const VerifyOp
     const Graph& graph = original.find_entry(entry.name)->graph;
     SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
     std::vector<const HostTensor*> pointers = addresses_of(inputs);
-    const CallOptions run{.poison_freed = true, .keep = plans.common_values(entry.name), .check_kernels = options.backend->on_gpu()};
+    const CallOptions run{.poison_freed = true,
+                          .keep = plans.common_values(entry.name),
+                          .check_kernels = options.backend->on_gpu()};
     SINTER_LET(a, plans.fused->new_session(values));
     SINTER_LET(b, plans.unfused->new_session(values));
     SINTER_LET(fused, a->run(entry.name, values, pointers, run));
@@ -176,13 +186,16 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     LoadOptions load;
     load.dtype = dtype;
     load.random_weights = options.random_weights;
-    if (reference) load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
+    if (reference)
+      load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
     SINTER_LET(model, load_model(path, load));
     SINTER_LET(plans, make_plans(model, options.target, options.numerics, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
     one.dtype = dtype;
-    for (const EntryPlan& entry : plans.fused->program().entries) one.fused_launches += entry.steps.size();
-    for (const EntryPlan& entry : plans.unfused->program().entries) one.unfused_launches += entry.steps.size();
+    for (const EntryPlan& entry : plans.fused->program().entries)
+      one.fused_launches += entry.steps.size();
+    for (const EntryPlan& entry : plans.unfused->program().entries)
+      one.unfused_launches += entry.steps.size();
     const ReferenceFile* file = reference ? &*reference : nullptr;
     if (options.numerics == Numerics::fast) {
       SINTER_TRY(verify_fast(plans, model, options, one));
@@ -195,7 +208,8 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
                      : verify_decoder(plans, model, file, tokens, options, one));
     } else {
       if (reference)
-        return fail("reference tensors need a language model, got a module", path, "drop --reference");
+        return fail("reference tensors need a language model, got a module", path,
+                    "drop --reference");
       SINTER_TRY(verify_entries(plans, model.module, options, one));
     }
   }

@@ -11,13 +11,13 @@ namespace sinter {
 
 struct VerifyOptions {
   std::shared_ptr<Backend> backend;
-  std::vector<DType> dtypes;       // empty: f32, f16, bf16, or a module's own
-  std::string reference;           // safetensors, see ReferenceFile; empty: none
+  std::vector<DType> dtypes;  // empty: f32, f16, bf16, or a module's own
+  std::string reference;      // safetensors, see ReferenceFile; empty: none
   std::string target = "sm_90a";
-  uint64_t seed = 1;               // of tokens and inputs where there is no reference
+  uint64_t seed = 1;  // of tokens and inputs where there is no reference
   std::optional<uint64_t> random_weights;
-  int64_t steps = 16;              // of decoding after the first call
-  bool forced = false;             // decode seeded tokens, not the likeliest
+  int64_t steps = 16;   // of decoding after the first call
+  bool forced = false;  // decode seeded tokens, not the likeliest
   /// fast: the bounds alone are checked, over 16 seeds; no reference, and at most 4 steps.
   Numerics numerics = Numerics::strict;
 };
@@ -34,18 +34,18 @@ struct DTypeReport {
   std::optional<DType> dtype;  // none: a module's own
   /// Fused against unfused: values that both plans store, over all calls made.
   int64_t calls = 0, values = 0, elements = 0;
-  std::string difference;  // the first node that differs and how; empty: none
+  std::string difference;          // the first node that differs and how; empty: none
   std::vector<ErrorBound> bounds;  // fast numerics: of every float result
   int64_t fused_launches = 0, unfused_launches = 0;
   /// Of the logits (first output), against float64; absent where that would take too long.
   std::optional<Accuracy> fused_error, unfused_error;
   /// GPU: calls in which every kernel without a contraction gave the bits of the host's evaluation.
   int64_t host_checked_calls = 0;
-  uint64_t logits_hash = 0;             // of all decoding steps, in order
-  std::vector<ValueCheck> reference;    // f32 only
-  std::vector<int32_t> tokens;          // greedy continuation of the first sequence
-  std::optional<bool> tokens_match;     // the reference's
-  std::optional<bool> recorded_match;   // GPU: decoding by recorded graphs gave the same tokens
+  uint64_t logits_hash = 0;            // of all decoding steps, in order
+  std::vector<ValueCheck> reference;   // f32 only
+  std::vector<int32_t> tokens;         // greedy continuation of the first sequence
+  std::optional<bool> tokens_match;    // the reference's
+  std::optional<bool> recorded_match;  // GPU: decoding by recorded graphs gave the same tokens
 };
 
 struct VerifyReport {

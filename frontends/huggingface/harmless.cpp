@@ -67,7 +67,8 @@ constexpr std::string_view kHarmless[] = {
     "summary_use_proj",
     "task_specific_params",
     "tf_legacy_loss",
-    // Token ids that do not end a text. Length limits and a width that some files repeat and no class
+    // Token ids that do not end a text. Length limits and a width that some files repeat and no
+    // class
     // reads; they may disagree with the sizes that count.
     "bos_token_id",
     "cls_token_id",

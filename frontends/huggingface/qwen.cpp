@@ -16,8 +16,8 @@ Status read_positions(HfConfig& config, ModelSpec& spec) {
     SINTER_TRY(config.find("window", {"sliding_window"}));
   SINTER_LET(view, config.find("windowed", {"max_window_layers"}));
   SINTER_LET(full_layers, view.integer_or(28, 0));
-  SINTER_TRY(config.windows(spec, window, true,
-                            [&](int64_t layer) { return layer >= full_layers; }));
+  SINTER_TRY(
+      config.windows(spec, window, true, [&](int64_t layer) { return layer >= full_layers; }));
   return config.rope(spec, {.theta = {"rope_theta"}});
 }
 

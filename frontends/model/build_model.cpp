@@ -158,10 +158,13 @@ Entry build_sample_entry(const ModelSpec& spec, const Module& module) {
   };
   const Dim tokens = decode_tokens(spec);
   const ValueId logits = input("logits", spec.dtype, {tokens, spec.vocabulary});
-  const ValueId pos = input("pos", DType::i32, {tokens}), slot = input("slot", DType::i32, {tokens});
-  const ValueId step = input("step", DType::i32, {tokens}), seed = input("seed", DType::i32, {tokens});
+  const ValueId pos = input("pos", DType::i32, {tokens}),
+                slot = input("slot", DType::i32, {tokens});
+  const ValueId step = input("step", DType::i32, {tokens}),
+                seed = input("seed", DType::i32, {tokens});
   const ValueId temperature = input("temperature", DType::f32, {tokens});
-  const ValueId top_k = input("top_k", DType::i32, {tokens}), top_p = input("top_p", DType::f32, {tokens});
+  const ValueId top_k = input("top_k", DType::i32, {tokens}),
+                top_p = input("top_p", DType::f32, {tokens});
   const ValueId one = b.constant(1, DType::i32);
   const auto output = [&](OpKind kind, llvm::ArrayRef<ValueId> operands, const char* name) {
     entry.graph.outputs.push_back(b.op(kind, operands, {}, name));
@@ -175,13 +178,17 @@ Entry build_sample_entry(const ModelSpec& spec, const Module& module) {
   }
   // Behind the last row the window begins anew; then the oldest token goes, and every token of the
   // window is one place nearer to the sinks.
-  const auto integer = [&](int64_t value) { return b.constant(static_cast<double>(value), DType::i32); };
+  const auto integer = [&](int64_t value) {
+    return b.constant(static_cast<double>(value), DType::i32);
+  };
   const ValueId newest = integer(spec.streaming->rows() - 1);
   const ValueId after = b.add(slot, one);
   output(OpKind::minimum, {b.add(pos, one), newest}, "next.pos");
   output(OpKind::where, {b.less(newest, after), integer(spec.streaming->sink), after}, "next.slot");
   const ValueId row_pos = input("row_pos", DType::i32, {kCacheRows});
-  const ValueId row = b.op(OpKind::iota, {}, Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{kCacheRows}));
+  const ValueId row =
+      b.op(OpKind::iota, {},
+           Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{kCacheRows}));
   const ValueId full = b.equal(pos, newest);
   const ValueId moves = b.logical_and(full, b.less_equal(integer(spec.streaming->sink), row));
   const ValueId written = b.equal(row, entry.graph.outputs.back());

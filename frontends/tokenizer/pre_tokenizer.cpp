@@ -172,10 +172,14 @@ Result<PreTokenizer> read_white_space(const JsonView& view) {
 
 Result<std::vector<PreTokenizer>> read_pre_tokenizers(const JsonView& view) {
   constexpr ComponentKind<PreTokenizer> kinds[] = {
-      {"ByteLevel", read_byte_level_pre_tokenizer},   {"Split", read_split},
-      {"Digits", read_digits},          {"Metaspace", read_metaspace},
-      {"BertPreTokenizer", read_bert_pre_tokenizer},  {"Punctuation", read_punctuation},
-      {"Whitespace", read_white_space}, {"WhitespaceSplit", read_white_space_split},
+      {"ByteLevel", read_byte_level_pre_tokenizer},
+      {"Split", read_split},
+      {"Digits", read_digits},
+      {"Metaspace", read_metaspace},
+      {"BertPreTokenizer", read_bert_pre_tokenizer},
+      {"Punctuation", read_punctuation},
+      {"Whitespace", read_white_space},
+      {"WhitespaceSplit", read_white_space_split},
   };
   return read_stages<PreTokenizer>(view, "pre-tokenizer", "pretokenizers", kinds);
 }

@@ -22,13 +22,15 @@ SINTER_DEVICE void load_bandwidth_words(uint4 (&words)[kBandwidthWords], const u
 SINTER_DEVICE void copy_words(const uint4* in, uint4* out, long long count) {
   const long long begin = static_cast<long long>(blockIdx.x) * kBandwidthBlock;
   if (begin + kBandwidthBlock > count) {
-    for (long long at = begin + threadIdx.x; at < count; at += kBandwidthThreads) store_words(out + at, __ldg(in + at));
+    for (long long at = begin + threadIdx.x; at < count; at += kBandwidthThreads)
+      store_words(out + at, __ldg(in + at));
     return;
   }
   uint4 words[kBandwidthWords];
   load_bandwidth_words(words, in + begin + threadIdx.x);
 #pragma unroll
-  for (int i = 0; i < kBandwidthWords; ++i) store_words(out + begin + threadIdx.x + i * kBandwidthThreads, words[i]);
+  for (int i = 0; i < kBandwidthWords; ++i)
+    store_words(out + begin + threadIdx.x + i * kBandwidthThreads, words[i]);
 }
 
 // Reads in[0 .. count). A thread whose words combine to `never` stores them: the compiler cannot
@@ -38,7 +40,8 @@ SINTER_DEVICE void read_words(const uint4* in, unsigned* out, long long count, u
   unsigned all = 0;
   const auto add = [&all](const uint4& word) { all += word.x + word.y + word.z + word.w; };
   if (begin + kBandwidthBlock > count) {
-    for (long long at = begin + threadIdx.x; at < count; at += kBandwidthThreads) add(__ldg(in + at));
+    for (long long at = begin + threadIdx.x; at < count; at += kBandwidthThreads)
+      add(__ldg(in + at));
   } else {
     uint4 words[kBandwidthWords];
     load_bandwidth_words(words, in + begin + threadIdx.x);

@@ -5,11 +5,11 @@
 //   wait_for_inputs();
 //
 // Nothing else orders such kernels in a stream: until the wait returns a kernel may touch only
-// memory that no kernel of the plan writes, such as weights, or what was complete when it began (see
-// below). The compiler must not do so either: a
-// load that it takes for one of memory that stays as it is while the kernel runs (ld.global.nc,
-// which it makes of what __ldg or a __restrict__ parameter reads) is moved ahead of the wait by
-// NVRTC 13.0. So these kernels have no __restrict__ parameters, and the library no such loads.
+// memory that no kernel of the plan writes, such as weights, or what was complete when it began
+// (see below). The compiler must not do so either: a load that it takes for one of memory that
+// stays as it is while the kernel runs (ld.global.nc, which it makes of what __ldg or a
+// __restrict__ parameter reads) is moved ahead of the wait by NVRTC 13.0. So these kernels have no
+// __restrict__ parameters, and the library no such loads.
 //
 // After the wait all earlier kernels are complete and what they wrote is visible, not only those of
 // the kernel directly before. That one is complete only if its own wait has returned, so that the

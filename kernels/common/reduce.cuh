@@ -8,8 +8,9 @@
 
 namespace sinter {
 
-// The end of a loop, not known to the compiler. NVRTC 13.0 may count a loop of constant length from a
-// negative start and yet compare the count with the shifted end as unsigned: such a loop ends at once.
+// The end of a loop, not known to the compiler. NVRTC 13.0 may count a loop of constant length from
+// a negative start and yet compare the count with the shifted end as unsigned: such a loop ends at
+// once.
 template <typename Index>
 SINTER_DEVICE Index hidden(Index end) {
 #ifdef __CUDACC_RTC__

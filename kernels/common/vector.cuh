@@ -3,8 +3,9 @@
 // A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
 // truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are
 // aligned to their size in memory, at most 16 bytes, and loaded from memory that the kernel does
-// not write. Loads are plain: where a kernel's inputs are __restrict__, the compiler knows that they
-// may pass by what keeps caches coherent and be moved ahead; elsewhere they must not (launch.cuh).
+// not write. Loads are plain: where a kernel's inputs are __restrict__, the compiler knows that
+// they may pass by what keeps caches coherent and be moved ahead; elsewhere they must not
+// (launch.cuh).
 #pragma once
 
 #include "ir/scalar_math.h"

@@ -2,12 +2,12 @@
 //
 // The splits of a token's heads are the blocks of a cluster: each leaves its sums in the shared
 // memory of the block that joins them. Launched without clusters, on devices that have none or
-// where there are tokens enough to fill the device, a block takes all splits of its heads, one after
-// the other.
+// where there are tokens enough to fill the device, a block takes all splits of its heads, one
+// after the other.
 #pragma once
 
-#include "kernels/decode_attention/attention_keys.cuh"
 #include "kernels/common/cluster.cuh"
+#include "kernels/decode_attention/attention_keys.cuh"
 
 namespace sinter {
 
@@ -16,8 +16,8 @@ struct AttentionShared {
   using Sizes = AttentionSizes<Config>;
   float sums[Sizes::warps][Sizes::round][Sizes::row];
   float largest[Sizes::tile][Sizes::warps], weights[Sizes::tile][Sizes::warps];
-  // Of each split: the elements that this block joins, behind the tile's elements the heads' m, then
-  // their l.
+  // Of each split: the elements that this block joins, behind the tile's elements the heads' m,
+  // then their l.
   float parts[Sizes::splits][Sizes::elements + 2 * Sizes::tile];
 };
 
@@ -120,8 +120,7 @@ template <typename Config, int blocks, typename T>
 SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, int rank) {
   using Sizes = AttentionSizes<Config>;
   constexpr int owned = joined_elements<Config>(blocks);
-  for (int i = threadIdx.x; i < owned && rank * owned + i < Sizes::elements;
-       i += Sizes::threads) {
+  for (int i = threadIdx.x; i < owned && rank * owned + i < Sizes::elements; i += Sizes::threads) {
     const int element = rank * owned + i, h = Sizes::elements + element / Sizes::width;
     float largest = shared.parts[0][h];
 #pragma unroll
@@ -160,12 +159,12 @@ struct WithoutClusters {
   static SINTER_DEVICE constexpr int blocks(int) { return 1; }
 };
 
-// Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without clusters.
-// A block's threads: `lanes` lanes for each stream.
+// Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without
+// clusters. A block's threads: `lanes` lanes for each stream.
 //
-// start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read the
-// caches before it waits, all but the rows that are being appended, calls start_early() instead; the
-// other rows are read in run(). Between the two stands the wait.
+// start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read
+// the caches before it waits, all but the rows that are being appended, calls start_early()
+// instead; the other rows are read in run(). Between the two stands the wait.
 template <typename Config, typename T, typename Launched>
 class AttentionFew {
   using Sizes = AttentionSizes<Config>;

@@ -2,8 +2,8 @@
 // sums of its own.
 #pragma once
 
-#include "kernels/decode_attention/attention_rows.cuh"
 #include "kernels/common/lane_sums.cuh"
+#include "kernels/decode_attention/attention_rows.cuh"
 
 namespace sinter {
 
@@ -189,8 +189,8 @@ SINTER_DEVICE void add_block(AttentionSums<Config>& sums, AttentionScores<Config
   }
 }
 
-// The keys of a split that a thread's stream has. The next block is on its way while one is computed
-// with: it takes the registers of the keys as soon as the scores are known.
+// The keys of a split that a thread's stream has. The next block is on its way while one is
+// computed with: it takes the registers of the keys as soon as the scores are known.
 template <typename Config, typename T>
 class AttentionStream {
   using Sizes = AttentionSizes<Config>;

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "runtime/cuda/gemm.h"
-#include "runtime/cuda/launch.h"
 #include "runtime/cuda/kernel_compiler.h"
+#include "runtime/cuda/launch.h"
 #include "runtime/random_inputs.h"
 #include "runtime/statistics.h"
 
@@ -36,8 +36,8 @@ constexpr size_t kFewestPlaces = 3, kCaches = 4;
 constexpr int kProducts = 4;  // of one repeat
 constexpr size_t kPatternElements = size_t{1} << 19;
 
-/// Fills memory with bf16 numbers of a bell: bits that are finite and of ordinary size in every float
-/// type.
+/// Fills memory with bf16 numbers of a bell: bits that are finite and of ordinary size in every
+/// float type.
 Status fill_random(const CudaMemory& memory, const CudaStream& stream) {
   SINTER_LET(pattern, random_tensor(DType::bf16, {static_cast<int64_t>(kPatternElements)}, 1));
   size_t filled = std::min(pattern.bytes.size(), memory.bytes());
@@ -60,8 +60,8 @@ Ceiling summarize(std::vector<double> seconds, double amount, std::string by) {
 /// Memory of the calls of one repeat.
 struct CudaCeilings::Places {
   CudaMemory memory;
-  size_t bytes = 0;              // of each place
-  size_t count = 0, calls = 0;   // call i works at place i % count
+  size_t bytes = 0;             // of each place
+  size_t count = 0, calls = 0;  // call i works at place i % count
 
   CudaAddress at(size_t call) const { return memory.address() + call % count * bytes; }
 };
@@ -94,10 +94,12 @@ Result<CudaCeilings::Places> CudaCeilings::make_places(size_t bytes) const {
   Places places;
   places.bytes = aligned_bytes(bytes);
   places.calls = std::clamp(kRepeatBytes / places.bytes, kFewestCalls, kMostCalls);
-  places.count = std::clamp(kCaches * device_->l2_bytes() / places.bytes + 1, kFewestPlaces, places.calls);
+  places.count =
+      std::clamp(kCaches * device_->l2_bytes() / places.bytes + 1, kFewestPlaces, places.calls);
   SINTER_LET(memory, device_->memory());
   places.count = std::clamp<size_t>(memory.free / 2 / places.bytes, 1, places.count);
-  SINTER_LET(allocated, CudaMemory::allocate(device_, places.count * places.bytes, "measuring a ceiling"));
+  SINTER_LET(allocated,
+             CudaMemory::allocate(device_, places.count * places.bytes, "measuring a ceiling"));
   SINTER_TRY(fill_random(allocated, stream_));
   places.memory = std::move(allocated);
   return places;
@@ -105,9 +107,13 @@ Result<CudaCeilings::Places> CudaCeilings::make_places(size_t bytes) const {
 
 Status CudaCeilings::launch(CudaApi::Kernel kernel, size_t words, void** parameters) const {
   const size_t blocks = (words + kWordsPerBlock - 1) / kWordsPerBlock;
-  if (blocks > INT32_MAX) return fail(fmt::format("{} words exceed one launch", words), "measuring a ceiling");
+  if (blocks > INT32_MAX)
+    return fail(fmt::format("{} words exceed one launch", words), "measuring a ceiling");
   // Each call alone on the device: a ceiling is of whole kernels, one after another.
-  return sinter::launch({.kernel = kernel, .name = "of a ceiling", .blocks = static_cast<unsigned>(blocks), .threads = kThreads},
+  return sinter::launch({.kernel = kernel,
+                         .name = "of a ceiling",
+                         .blocks = static_cast<unsigned>(blocks),
+                         .threads = kThreads},
                         parameters, stream_);
 }
 
@@ -130,9 +136,9 @@ Result<std::vector<double>> CudaCeilings::time_calls(size_t calls, const Call& c
   SINTER_LET(begin, CudaEvent::create(device_));
   SINTER_LET(end, CudaEvent::create(device_));
   SINTER_LET(graph, CudaGraph::record(stream_, [&]() -> Status {
-    for (size_t i = 0; i < calls; ++i) SINTER_TRY(call(i));
-    return {};
-  }));
+               for (size_t i = 0; i < calls; ++i) SINTER_TRY(call(i));
+               return {};
+             }));
   SINTER_TRY(graph.launch(stream_));
   std::vector<double> seconds;
   for (int i = 0; i < kRepeats; ++i) {
@@ -150,15 +156,16 @@ Result<std::vector<double>> CudaCeilings::time_calls(size_t calls, const Call& c
 
 Result<Ceiling> CudaCeilings::copy(size_t bytes) const {
   const size_t half = bytes / 2 / kWordBytes * kWordBytes;
-  if (half == 0) return fail(fmt::format("a copy that moves {} bytes", bytes), "measuring a ceiling");
+  if (half == 0)
+    return fail(fmt::format("a copy that moves {} bytes", bytes), "measuring a ceiling");
   SINTER_LET(places, make_places(2 * aligned_bytes(half)));
   const size_t to = aligned_bytes(half);
   SINTER_LET(by_driver, time_calls(places.calls, [&](size_t i) {
-    return stream_.copy_on_device(places.at(i) + to, places.at(i), half);
-  }));
+               return stream_.copy_on_device(places.at(i) + to, places.at(i), half);
+             }));
   SINTER_LET(by_kernel, time_calls(places.calls, [&](size_t i) {
-    return launch_copy(places.at(i), places.at(i) + to, half);
-  }));
+               return launch_copy(places.at(i), places.at(i) + to, half);
+             }));
   const double moved = 2 * static_cast<double>(half);
   Ceiling driver = summarize(std::move(by_driver), moved, "driver");
   Ceiling kernel = summarize(std::move(by_kernel), moved, "kernel");
@@ -170,14 +177,16 @@ Result<Ceiling> CudaCeilings::read(size_t bytes) const {
   if (whole == 0) return fail(fmt::format("a read of {} bytes", bytes), "measuring a ceiling");
   SINTER_LET(places, make_places(whole));
   SINTER_LET(seconds, time_calls(places.calls, [&](size_t i) {
-    return launch_read(places.at(i), whole, flushed_.address());
-  }));
+               return launch_read(places.at(i), whole, flushed_.address());
+             }));
   return summarize(std::move(seconds), static_cast<double>(whole), "kernel");
 }
 
 Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
-  if (!is_float(dtype)) return fail(fmt::format("a product of {}", to_string(dtype)), "measuring a ceiling");
-  if (n < 1 || n > 32768) return fail(fmt::format("a product of {0} x {0} matrices", n), "measuring a ceiling");
+  if (!is_float(dtype))
+    return fail(fmt::format("a product of {}", to_string(dtype)), "measuring a ceiling");
+  if (n < 1 || n > 32768)
+    return fail(fmt::format("a product of {0} x {0} matrices", n), "measuring a ceiling");
   SINTER_LET(gemm, CudaGemm::create(device_, kernel_library_, {}, GemmPolicy::tune));
   const size_t bytes = aligned_bytes(static_cast<size_t>(n * n * size_bytes(dtype)));
   SINTER_LET(memory, CudaMemory::allocate(device_, 3 * bytes, "measuring matrix products"));
@@ -190,12 +199,15 @@ Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
   step.c = {2, 0, n, 1};
   step.m = step.n = step.k = n;
   SINTER_TRY(gemm->prepare(step, operands, {}, {}));
-  SINTER_LET(seconds, time_calls(kProducts, [&](size_t) { return gemm->run(step, operands, {}, {}, stream_); }));
+  SINTER_LET(seconds, time_calls(kProducts, [&](size_t) {
+               return gemm->run(step, operands, {}, {}, stream_);
+             }));
   const bool library = llvm::any_of(gemm->record().choices, [](const auto& choice) {
     return choice.second.kind == GemmChoice::Kind::cublaslt;
   });
   const double side = static_cast<double>(n);
-  return summarize(std::move(seconds), 2 * side * side * side, library ? gemm->record().library : "kernel");
+  return summarize(std::move(seconds), 2 * side * side * side,
+                   library ? gemm->record().library : "kernel");
 }
 
 }  // namespace sinter

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/types.h"
 #include "device/embedded_header.h"
-#include "runtime/cuda/memory.h"
+#include "ir/types.h"
 #include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/memory.h"
 
 namespace sinter {
 
@@ -17,7 +17,7 @@ struct Ceiling {
   double per_s = 0;             // bytes or floating-point operations a second, of the median sample
   double amount = 0;            // bytes or operations of one call
   std::vector<double> seconds;  // of one call, per repeat, in order
-  std::string by;               // what reached it: "driver", "kernel", or the product's implementation
+  std::string by;  // what reached it: "driver", "kernel", or the product's implementation
 };
 
 /// Calls are recorded in one graph and timed by events around its launches, so that the host takes

@@ -10,7 +10,8 @@ constexpr const char* kCublasLtTitle = "cuBLASLt";
 Result<CublasLtApi> open_cublaslt() {
   SINTER_LET(
       library,
-      open_library(kCublasLtTitle, toolkit_paths({"libcublasLt.so.13", "libcublasLt.so.12"}, {"lib64"}),
+      open_library(kCublasLtTitle,
+                   toolkit_paths({"libcublasLt.so.13", "libcublasLt.so.12"}, {"lib64"}),
                    "install the CUDA toolkit, 12 or newer, or set CUDA_HOME to where it is"));
   CublasLtApi api;
   library.bind(api.version, "cublasLtGetVersion");

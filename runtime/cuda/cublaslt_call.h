@@ -22,7 +22,7 @@ struct CublasLtCall {
   std::optional<GemmProblem::Bias> bias;  // one element for each row of D
   std::optional<int64_t> residual;        // C's alignment in bytes
   Activation activation = Activation::none;
-  bool swapped = false;                   // A is the problem's B, B its A: D is the transpose of C
+  bool swapped = false;  // A is the problem's B, B its A: D is the transpose of C
 };
 
 /// The call for a problem that has elements, or nothing where the library has no such call: other

@@ -51,7 +51,8 @@ uint32_t epilogue_of(const CublasLtCall& call) {
 /// every run. With an epilogue, the joined sum is rounded to the result's type and then once more
 /// after it (a bias: cuBLASLt 13.1, algorithm 24: all of 89 products of f16 and bf16). That is
 /// taken where sums_may_round_twice: for few rows, where a long sum in one part leaves most of the
-/// device idle (1 x 2560 x 10240 f16 runs in 92 us so, split in 17, on one H200), and with a residual.
+/// device idle (1 x 2560 x 10240 f16 runs in 92 us so, split in 17, on one H200), and with a
+/// residual.
 uint32_t allowed_reductions(const CublasLtCall& call, const GemmProblem& problem) {
   if (has_epilogue(problem) && call.d.dtype != DType::f32 && !sums_may_round_twice(problem))
     return Api::kReductionNone;

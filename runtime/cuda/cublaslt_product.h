@@ -46,7 +46,7 @@ class CublasLtProduct {
   std::string key_;
   Matmul matmul_;
   Layout a_, b_, d_;
-  CudaAddress bias_ = 0;  // set in matmul_
+  CudaAddress bias_ = 0;     // set in matmul_
   uint32_t reductions_ = 0;  // how split sums may be joined
   std::vector<GemmChoice> proposals_;
   std::vector<CublasLtApi::Algorithm> algorithms_;  // of the proposals

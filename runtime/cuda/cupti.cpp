@@ -35,7 +35,8 @@ Result<const CuptiApi*> load_cupti() { return load_once<open_cupti>(); }
 
 Error cupti_error(const CuptiApi& api, std::string_view call, int result) {
   const char* name = nullptr;
-  if (api.result_string(result, &name) != CuptiApi::kSuccess || name == nullptr) name = "unknown result";
+  if (api.result_string(result, &name) != CuptiApi::kSuccess || name == nullptr)
+    name = "unknown result";
   return Error{fmt::format("{}: {} ({})", call, name, result), {}, {}, ExitCode::device};
 }
 

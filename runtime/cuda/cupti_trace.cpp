@@ -20,7 +20,8 @@ struct Collector {
   int failed = CuptiApi::kSuccess;  // first result of reading that was an error
 };
 Collector& collector() {
-  static Collector* const it = new Collector;  // never destroyed: CUPTI may call at the end of the process
+  static Collector* const it =
+      new Collector;  // never destroyed: CUPTI may call at the end of the process
   return *it;
 }
 
@@ -39,7 +40,8 @@ void complete_buffer(CudaContextHandle*, uint32_t, uint8_t* buffer, size_t, size
     while (to.api != nullptr && valid_bytes > 0) {
       const int result = to.api->next_record(buffer, valid_bytes, &record);
       if (result != CuptiApi::kSuccess) {
-        if (result != CuptiApi::kMaxLimitReached && to.failed == CuptiApi::kSuccess) to.failed = result;
+        if (result != CuptiApi::kMaxLimitReached && to.failed == CuptiApi::kSuccess)
+          to.failed = result;
         break;
       }
       to.reader.add(*record);
@@ -50,12 +52,18 @@ void complete_buffer(CudaContextHandle*, uint32_t, uint8_t* buffer, size_t, size
 
 CopyRecord::Kind copy_kind(uint8_t kind) {
   switch (kind) {
-    case CuptiApi::kHostToDevice: return CopyRecord::Kind::host_to_device;
-    case CuptiApi::kDeviceToHost: return CopyRecord::Kind::device_to_host;
-    case CuptiApi::kDeviceToDevice: return CopyRecord::Kind::device_to_device;
-    case CuptiApi::kHostToHost: return CopyRecord::Kind::host_to_host;
-    case CuptiApi::kPeerToPeer: return CopyRecord::Kind::peer;
-    default: return CopyRecord::Kind::other;
+    case CuptiApi::kHostToDevice:
+      return CopyRecord::Kind::host_to_device;
+    case CuptiApi::kDeviceToHost:
+      return CopyRecord::Kind::device_to_host;
+    case CuptiApi::kDeviceToDevice:
+      return CopyRecord::Kind::device_to_device;
+    case CuptiApi::kHostToHost:
+      return CopyRecord::Kind::host_to_host;
+    case CuptiApi::kPeerToPeer:
+      return CopyRecord::Kind::peer;
+    default:
+      return CopyRecord::Kind::other;
   }
 }
 
@@ -63,13 +71,20 @@ CopyRecord::Kind copy_kind(uint8_t kind) {
 
 std::string_view to_string(CopyRecord::Kind kind) {
   switch (kind) {
-    case CopyRecord::Kind::host_to_device: return "host to device";
-    case CopyRecord::Kind::device_to_host: return "device to host";
-    case CopyRecord::Kind::device_to_device: return "device to device";
-    case CopyRecord::Kind::host_to_host: return "host to host";
-    case CopyRecord::Kind::peer: return "device to another device";
-    case CopyRecord::Kind::fill: return "fill";
-    case CopyRecord::Kind::other: break;
+    case CopyRecord::Kind::host_to_device:
+      return "host to device";
+    case CopyRecord::Kind::device_to_host:
+      return "device to host";
+    case CopyRecord::Kind::device_to_device:
+      return "device to device";
+    case CopyRecord::Kind::host_to_host:
+      return "host to host";
+    case CopyRecord::Kind::peer:
+      return "device to another device";
+    case CopyRecord::Kind::fill:
+      return "fill";
+    case CopyRecord::Kind::other:
+      break;
   }
   return "copy of another kind";
 }
@@ -99,8 +114,10 @@ void ActivityReader::add(const CuptiApi::Record& record) {
     case CuptiApi::kMemcpy:
     case CuptiApi::kMemset: {
       const auto& from = reinterpret_cast<const CuptiApi::Copy&>(record);
-      const CopyRecord::Kind kind = record.kind == CuptiApi::kMemset ? CopyRecord::Kind::fill : copy_kind(from.copy_kind);
-      records_.copies.push_back({kind, from.bytes, from.start, from.end, from.stream, from.correlation});
+      const CopyRecord::Kind kind =
+          record.kind == CuptiApi::kMemset ? CopyRecord::Kind::fill : copy_kind(from.copy_kind);
+      records_.copies.push_back(
+          {kind, from.bytes, from.start, from.end, from.stream, from.correlation});
       break;
     }
     case CuptiApi::kExternalCorrelation: {
@@ -108,14 +125,16 @@ void ActivityReader::add(const CuptiApi::Record& record) {
       if (from.external_kind == CuptiApi::kCustom) tags_.emplace_back(from.correlation, from.id);
       break;
     }
-    default: break;  // the driver's calls: enabled for the sake of external correlation
+    default:
+      break;  // the driver's calls: enabled for the sake of external correlation
   }
 }
 
 DeviceRecords ActivityReader::take() {
   std::sort(tags_.begin(), tags_.end());
   for (KernelRecord& kernel : records_.kernels) {
-    const auto at = std::lower_bound(tags_.begin(), tags_.end(), std::pair(kernel.correlation, uint64_t{0}));
+    const auto at =
+        std::lower_bound(tags_.begin(), tags_.end(), std::pair(kernel.correlation, uint64_t{0}));
     if (at != tags_.end() && at->first == kernel.correlation) kernel.tag = at->second;
   }
   tags_.clear();
@@ -132,17 +151,20 @@ Result<std::unique_ptr<CuptiTrace>> CuptiTrace::begin() {
   {
     Collector& to = collector();
     const std::lock_guard lock(to.mutex);
-    if (to.api != nullptr) return fail("a trace of the device is under way already", {}, {}, ExitCode::internal_error);
+    if (to.api != nullptr)
+      return fail("a trace of the device is under way already", {}, {}, ExitCode::internal_error);
     to.api = api;
     to.reader = {};
     to.failed = CuptiApi::kSuccess;
   }
   std::unique_ptr<CuptiTrace> trace(new CuptiTrace(*api));
-  SINTER_TRY(trace->check(api->register_callbacks(request_buffer, complete_buffer), "cuptiActivityRegisterCallbacks"));
+  SINTER_TRY(trace->check(api->register_callbacks(request_buffer, complete_buffer),
+                          "cuptiActivityRegisterCallbacks"));
   // External correlation is recorded for calls of the driver and the runtime that are recorded too.
-  for (int kind : {CuptiApi::kExternalCorrelation, CuptiApi::kDriver, CuptiApi::kRuntime, CuptiApi::kMemcpy,
-                   CuptiApi::kMemset, CuptiApi::kConcurrentKernel}) {
-    SINTER_TRY(trace->check(api->enable(kind), fmt::format("cuptiActivityEnable of kind {}", kind)));
+  for (int kind : {CuptiApi::kExternalCorrelation, CuptiApi::kDriver, CuptiApi::kRuntime,
+                   CuptiApi::kMemcpy, CuptiApi::kMemset, CuptiApi::kConcurrentKernel}) {
+    SINTER_TRY(
+        trace->check(api->enable(kind), fmt::format("cuptiActivityEnable of kind {}", kind)));
     trace->enabled_.push_back(kind);
   }
   return trace;
@@ -160,8 +182,11 @@ CuptiTrace::~CuptiTrace() {
 Result<DeviceRecords> CuptiTrace::collect() {
   SINTER_TRY(check(api_.flush_all(CuptiApi::kFlushForced), "cuptiActivityFlushAll"));
   size_t dropped = 0;
-  SINTER_TRY(check(api_.dropped_records(nullptr, 0, &dropped), "cuptiActivityGetNumDroppedRecords"));
-  if (dropped > 0) return fail(fmt::format("CUPTI lost {} records", dropped), {}, "profile fewer steps", ExitCode::device);
+  SINTER_TRY(
+      check(api_.dropped_records(nullptr, 0, &dropped), "cuptiActivityGetNumDroppedRecords"));
+  if (dropped > 0)
+    return fail(fmt::format("CUPTI lost {} records", dropped), {}, "profile fewer steps",
+                ExitCode::device);
   Collector& from = collector();
   const std::lock_guard lock(from.mutex);
   SINTER_TRY(check(from.failed, "cuptiActivityGetNextRecord"));
@@ -176,12 +201,14 @@ Status CuptiTrace::check(int result, std::string_view call) const {
 }
 
 Status CuptiTrace::push(uint64_t tag) {
-  return check(api_.push_external(CuptiApi::kCustom, tag), "cuptiActivityPushExternalCorrelationId");
+  return check(api_.push_external(CuptiApi::kCustom, tag),
+               "cuptiActivityPushExternalCorrelationId");
 }
 
 Status CuptiTrace::pop() {
   uint64_t last = 0;
-  return check(api_.pop_external(CuptiApi::kCustom, &last), "cuptiActivityPopExternalCorrelationId");
+  return check(api_.pop_external(CuptiApi::kCustom, &last),
+               "cuptiActivityPopExternalCorrelationId");
 }
 
 }  // namespace sinter

@@ -80,7 +80,9 @@ Error cuda_error(const CudaApi& api, std::string_view call, int code, std::strin
   const char *name = nullptr, *text = nullptr;
   if (api.error_name(code, &name) != 0 || name == nullptr) name = "unknown error";
   if (api.error_string(code, &text) != 0 || text == nullptr) text = "no description";
-  return Error{fmt::format("{}: {} ({}): {}", call, name, code, text), std::move(where), {},
+  return Error{fmt::format("{}: {} ({}): {}", call, name, code, text),
+               std::move(where),
+               {},
                ExitCode::device};
 }
 
@@ -102,12 +104,15 @@ Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
   device->ordinal_ = ordinal;
   SINTER_TRY(device->check(api->device_get(&device->device_, ordinal), "cuDeviceGet"));
   char name[256] = {};
-  SINTER_TRY(device->check(api->device_name(name, sizeof(name), device->device_), "cuDeviceGetName"));
+  SINTER_TRY(
+      device->check(api->device_name(name, sizeof(name), device->device_), "cuDeviceGetName"));
   device->name_ = name;
-  SINTER_TRY(device->check(api->device_memory(&device->memory_bytes_, device->device_), "cuDeviceTotalMem"));
+  SINTER_TRY(device->check(api->device_memory(&device->memory_bytes_, device->device_),
+                           "cuDeviceTotalMem"));
   SINTER_TRY(device->check(api->driver_version(&device->driver_version_), "cuDriverGetVersion"));
   const auto attribute = [&](int which, int& value) {
-    return device->check(api->device_attribute(&value, which, device->device_), "cuDeviceGetAttribute");
+    return device->check(api->device_attribute(&value, which, device->device_),
+                         "cuDeviceGetAttribute");
   };
   int major = 0, minor = 0, l2 = 0, shared = 0;
   SINTER_TRY(attribute(kComputeCapabilityMajor, major));
@@ -119,7 +124,8 @@ Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
   device->compute_capability_ = 10 * major + minor;
   device->l2_bytes_ = static_cast<size_t>(l2);
   device->arch_ = arch_name(major, minor);
-  SINTER_TRY(device->check(api->context_retain(&device->context_, device->device_), "cuDevicePrimaryCtxRetain"));
+  SINTER_TRY(device->check(api->context_retain(&device->context_, device->device_),
+                           "cuDevicePrimaryCtxRetain"));
   SINTER_TRY(device->make_current());
   return device;
 }
@@ -128,11 +134,14 @@ CudaDevice::~CudaDevice() {
   if (context_ != nullptr) api_.context_release(device_);
 }
 
-Status CudaDevice::make_current() const { return check(api_.context_set(context_), "cuCtxSetCurrent"); }
+Status CudaDevice::make_current() const {
+  return check(api_.context_set(context_), "cuCtxSetCurrent");
+}
 
 Status CudaDevice::check(int code, std::string_view call) const {
   if (code == 0) return {};
-  return tl::make_unexpected(cuda_error(api_, call, code, fmt::format("device {} ({})", ordinal_, name_)));
+  return tl::make_unexpected(
+      cuda_error(api_, call, code, fmt::format("device {} ({})", ordinal_, name_)));
 }
 
 Result<CudaDevice::Memory> CudaDevice::memory() const {

@@ -1,5 +1,5 @@
-// NVIDIA's driver, found when it is asked for. Nothing of CUDA is needed when Sinter is built, and a
-// machine without a driver gets an error that says so.
+// NVIDIA's driver, found when it is asked for. Nothing of CUDA is needed when Sinter is built, and
+// a machine without a driver gets an error that says so.
 #pragma once
 
 #include <cstddef>
@@ -91,8 +91,8 @@ struct CudaApi {
   int (*launch)(const CudaLaunchConfig* config, Kernel kernel, void** parameters, void** extra);
 };
 
-/// The driver of this machine, loaded and initialized on first use. Thread-safe. The error (exit code
-/// 5) says whether there is no driver, or what it answered.
+/// The driver of this machine, loaded and initialized on first use. Thread-safe. The error (exit
+/// code 5) says whether there is no driver, or what it answered.
 Result<const CudaApi*> load_cuda();
 
 /// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory". `code` must not be 0.
@@ -111,15 +111,15 @@ class CudaDevice {
   const CudaApi& api() const { return api_; }
   int ordinal() const { return ordinal_; }
   CudaApi::Device handle() const { return device_; }
-  const std::string& name() const { return name_; }          // "NVIDIA H200"
-  const std::string& arch() const { return arch_; }          // what to compile for: "sm_90a"
+  const std::string& name() const { return name_; }               // "NVIDIA H200"
+  const std::string& arch() const { return arch_; }               // what to compile for: "sm_90a"
   int compute_capability() const { return compute_capability_; }  // 90: 9.0
   int multiprocessors() const { return multiprocessors_; }
   size_t memory_bytes() const { return memory_bytes_; }
   size_t l2_bytes() const { return l2_bytes_; }
   /// Most shared memory of a block, for a kernel that asks for it.
   int64_t shared_bytes_per_block() const { return shared_bytes_per_block_; }
-  int driver_version() const { return driver_version_; }     // 13000: CUDA 13.0
+  int driver_version() const { return driver_version_; }  // 13000: CUDA 13.0
   /// Whether a kernel may be launched before the one ahead of it ends (programmatic dependent
   /// launch), in a recorded graph too.
   bool overlaps_launches() const { return compute_capability_ >= 90 && driver_version_ >= 12030; }

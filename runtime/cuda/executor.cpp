@@ -9,16 +9,19 @@ namespace {
 
 constexpr int64_t kMostBlocks = INT32_MAX;
 
-std::string version_of(int64_t capability) { return fmt::format("{}.{}", capability / 10, capability % 10); }
+std::string version_of(int64_t capability) {
+  return fmt::format("{}.{}", capability / 10, capability % 10);
+}
 
 /// Whether the device is new enough for every kernel.
 Status check_device(const Program& program, const CudaDevice& device) {
   for (const Kernel& kernel : program.kernels)
     if (device.compute_capability() < static_cast<int64_t>(kernel.minimum_arch))
-      return fail(fmt::format("kernel {} needs compute capability {}, the device has {}", kernel.name,
-                              version_of(kernel.minimum_arch), version_of(device.compute_capability())),
-                  fmt::format("device {} ({})", device.ordinal(), device.name()),
-                  "compile the plan for this device", ExitCode::device);
+      return fail(
+          fmt::format("kernel {} needs compute capability {}, the device has {}", kernel.name,
+                      version_of(kernel.minimum_arch), version_of(device.compute_capability())),
+          fmt::format("device {} ({})", device.ordinal(), device.name()),
+          "compile the plan for this device", ExitCode::device);
   return {};
 }
 
@@ -34,8 +37,8 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
   return load(std::move(program), std::move(device), std::move(gemm), std::move(weights), own);
 }
 
-Result<std::shared_ptr<const CudaModel>> CudaModel::with_program(std::shared_ptr<const Program> program,
-                                                                 CudaKernels& kernels) const {
+Result<std::shared_ptr<const CudaModel>> CudaModel::with_program(
+    std::shared_ptr<const Program> program, CudaKernels& kernels) const {
   return load(std::move(program), device_, gemm_, weights_, kernels);
 }
 
@@ -56,7 +59,8 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
     libraries.push_back(known[*kernel].library);
     kernels.push_back(known[*kernel].kernel);
   }
-  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
+  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights),
+                         std::move(libraries), std::move(kernels)));
   model->compile_seconds_ = seconds_since(begin);
   model->from_cache_ = known.from_cache() - from_cache;
   return std::move(model);
@@ -64,22 +68,25 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
 
 Result<std::shared_ptr<const CudaModel>> CudaModel::assemble(
     std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
-    std::shared_ptr<const CudaWeights> weights, std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+    std::shared_ptr<const CudaWeights> weights,
+    std::vector<std::shared_ptr<const CudaLibrary>> libraries,
     std::vector<CudaApi::Kernel> kernels) {
   SINTER_TRY(check_device(*program, *device));
-  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights), std::move(libraries), std::move(kernels)));
+  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights),
+                         std::move(libraries), std::move(kernels)));
   return std::move(model);
 }
 
-Result<std::shared_ptr<CudaModel>> CudaModel::make(std::shared_ptr<const Program> program, CudaDevicePtr device,
-                                                   std::shared_ptr<CudaGemm> gemm,
-                                                   std::shared_ptr<const CudaWeights> weights,
-                                                   std::vector<std::shared_ptr<const CudaLibrary>> libraries,
-                                                   std::vector<CudaApi::Kernel> kernels) {
+Result<std::shared_ptr<CudaModel>> CudaModel::make(
+    std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+    std::shared_ptr<const CudaWeights> weights,
+    std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+    std::vector<CudaApi::Kernel> kernels) {
   SINTER_CHECK(weights->serves(*program), "the weights are another program's");
   SINTER_CHECK(kernels.size() == program->kernels.size(), "{} kernels", kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i)
-    SINTER_TRY(allow_shared_bytes(kernels[i], program->kernels[i].name, program->kernels[i].launch.shared_bytes, *device));
+    SINTER_TRY(allow_shared_bytes(kernels[i], program->kernels[i].name,
+                                  program->kernels[i].launch.shared_bytes, *device));
   auto model = std::make_shared<CudaModel>();
   model->program_ = std::move(program);
   model->device_ = std::move(device);
@@ -94,12 +101,14 @@ std::string CudaModel::device() const {
   return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name());
 }
 
-Result<std::unique_ptr<Session>> CudaModel::new_session(llvm::ArrayRef<int64_t> symbol_values) const {
+Result<std::unique_ptr<Session>> CudaModel::new_session(
+    llvm::ArrayRef<int64_t> symbol_values) const {
   return CudaSession::create(shared_from_this(), symbol_values);
 }
 
 Result<HostTensor> CudaModel::read_weight(size_t index) const {
-  SINTER_LET(tensor, make_tensor(program_->weights[index].type.dtype, concrete_dims(program_->weights[index].type, {})));
+  SINTER_LET(tensor, make_tensor(program_->weights[index].type.dtype,
+                                 concrete_dims(program_->weights[index].type, {})));
   SINTER_LET(stream, CudaStream::create(device_));
   SINTER_TRY(stream.copy_to_host(tensor.bytes, weights_->address(index)));
   SINTER_TRY(stream.synchronize("reading a weight"));
@@ -118,10 +127,12 @@ Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const C
   for (const State& state : program.states) {
     for (Dim dim : state.type.dims)
       if (!dim.is_constant())
-        SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index], symbol_values[dim.symbol().index]));
+        SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index],
+                                      symbol_values[dim.symbol().index]));
     const auto bytes = storage_bytes(state.type, program.symbols).evaluate(symbol_values);
     if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
-    SINTER_LET(memory, CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes), "state " + printable(state.name)));
+    SINTER_LET(memory, CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes),
+                                            "state " + printable(state.name)));
     SINTER_TRY(session->stream_.fill(memory.address(), 0, memory.bytes()));
     session->states_.push_back(std::move(memory));
   }
@@ -139,20 +150,24 @@ Result<HostTensor> CudaSession::state(size_t index) const {
   return std::move(tensor);
 }
 
-Result<size_t> CudaSession::arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const {
+Result<size_t> CudaSession::arena_bytes(std::string_view entry,
+                                        llvm::ArrayRef<int64_t> symbol_values) const {
   SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
   const auto bytes = plan->arena_bytes.evaluate(symbol_values);
-  if (!bytes || *bytes < 0) return fail("the arena's size exceeds 63 bits", "entry " + printable(entry));
+  if (!bytes || *bytes < 0)
+    return fail("the arena's size exceeds 63 bits", "entry " + printable(entry));
   return static_cast<size_t>(*bytes);
 }
 
-Result<CudaCall> CudaSession::place(std::string_view entry_name, llvm::ArrayRef<int64_t> symbol_values,
+Result<CudaCall> CudaSession::place(std::string_view entry_name,
+                                    llvm::ArrayRef<int64_t> symbol_values,
                                     llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                                     llvm::ArrayRef<CudaAddress> outputs) const {
   CudaCall call;
   SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
   SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
-  SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(), entry_name);
+  SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(),
+               entry_name);
   call.entry = entry;
   call.symbol_values.assign(symbol_values.begin(), symbol_values.end());
   call.arena_bytes = arena_size;
@@ -164,14 +179,21 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name, llvm::ArrayRef<
     switch (buffer.place) {
       case Buffer::Place::arena: {
         const auto offset = buffer.offset_bytes.evaluate(symbol_values);
-        SINTER_CHECK(offset && *offset >= 0 && static_cast<size_t>(*offset) + call.bytes.back() <= arena_size,
+        SINTER_CHECK(offset && *offset >= 0 &&
+                         static_cast<size_t>(*offset) + call.bytes.back() <= arena_size,
                      "%{} leaves the arena", buffer.value);
         address = arena + static_cast<CudaAddress>(*offset);
         break;
       }
-      case Buffer::Place::input: address = inputs[buffer.index]; break;
-      case Buffer::Place::weight: address = model_->weights().address(buffer.index); break;
-      case Buffer::Place::state: address = states_[buffer.index].address(); break;
+      case Buffer::Place::input:
+        address = inputs[buffer.index];
+        break;
+      case Buffer::Place::weight:
+        address = model_->weights().address(buffer.index);
+        break;
+      case Buffer::Place::state:
+        address = states_[buffer.index].address();
+        break;
     }
     call.addresses.push_back(address);
   }
@@ -202,17 +224,20 @@ Status CudaSession::prepare(const CudaCall& call) const {
   for (size_t i = 0; i < call.entry->steps.size(); ++i) {
     const auto* gemm = std::get_if<GemmStep>(&call.entry->steps[i].run);
     if (!gemm) continue;
-    SINTER_TRY(in_step(model_->gemm().prepare(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values),
+    SINTER_TRY(in_step(model_->gemm().prepare(*gemm, gemm_operands(call, *gemm),
+                                              model_->program().symbols, call.symbol_values),
                        *call.entry, i));
   }
   return {};
 }
 
-Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaStream& stream) const {
+Status CudaSession::enqueue_step(const CudaCall& call, size_t index,
+                                 const CudaStream& stream) const {
   const Step& step = call.entry->steps[index];
   const NvtxRange range(step.values);
   if (const auto* gemm = std::get_if<GemmStep>(&step.run))
-    return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols, call.symbol_values, stream);
+    return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols,
+                              call.symbol_values, stream);
   const KernelStep& run = std::get<KernelStep>(step.run);
   const Kernel& kernel = model_->program().kernels[run.kernel];
   const auto grid = grid_of(kernel.launch, call.symbol_values);

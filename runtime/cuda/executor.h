@@ -4,10 +4,10 @@
 
 #include "device/embedded_header.h"
 #include "runtime/cuda/gemm.h"
+#include "runtime/cuda/kernel_cache.h"
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/weights.h"
 #include "runtime/executor.h"
-#include "runtime/cuda/kernel_cache.h"
 
 namespace sinter {
 
@@ -26,11 +26,11 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
   /// The same with kernels that are loaded already, one per kernel of the program; `libraries` keep
   /// them.
-  static Result<std::shared_ptr<const CudaModel>> assemble(std::shared_ptr<const Program> program, CudaDevicePtr device,
-                                                   std::shared_ptr<CudaGemm> gemm,
-                                                   std::shared_ptr<const CudaWeights> weights,
-                                                   std::vector<std::shared_ptr<const CudaLibrary>> libraries,
-                                                   std::vector<CudaApi::Kernel> kernels);
+  static Result<std::shared_ptr<const CudaModel>> assemble(
+      std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+      std::shared_ptr<const CudaWeights> weights,
+      std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+      std::vector<CudaApi::Kernel> kernels);
 
   /// Another plan of the same module on the same device, with the same products and weights; what
   /// `kernels` lack is compiled and added.
@@ -39,7 +39,8 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
   const Program& program() const override { return *program_; }
   std::string device() const override;
-  Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const override;
+  Result<std::unique_ptr<Session>> new_session(
+      llvm::ArrayRef<int64_t> symbol_values) const override;
   Result<HostTensor> read_weight(size_t index) const override;
 
   const CudaDevicePtr& cuda_device() const { return device_; }
@@ -56,10 +57,11 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
                                                        std::shared_ptr<CudaGemm> gemm,
                                                        std::shared_ptr<const CudaWeights> weights,
                                                        CudaKernels& known);
-  static Result<std::shared_ptr<CudaModel>> make(std::shared_ptr<const Program> program, CudaDevicePtr device,
-                                         std::shared_ptr<CudaGemm> gemm, std::shared_ptr<const CudaWeights> weights,
-                                         std::vector<std::shared_ptr<const CudaLibrary>> libraries,
-                                         std::vector<CudaApi::Kernel> kernels);
+  static Result<std::shared_ptr<CudaModel>> make(
+      std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+      std::shared_ptr<const CudaWeights> weights,
+      std::vector<std::shared_ptr<const CudaLibrary>> libraries,
+      std::vector<CudaApi::Kernel> kernels);
 
   std::shared_ptr<const Program> program_;
   CudaDevicePtr device_;
@@ -91,7 +93,8 @@ class CudaSession final : public Session {
                                                      llvm::ArrayRef<int64_t> symbol_values);
 
   Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
-                        llvm::ArrayRef<const HostTensor*> inputs, const CallOptions& options = {}) override;
+                        llvm::ArrayRef<const HostTensor*> inputs,
+                        const CallOptions& options = {}) override;
   Result<HostTensor> state(size_t index) const override;
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at

@@ -1,9 +1,9 @@
 #include "runtime/cuda/gemm.h"
 
 #include "runtime/clock.h"
-#include "runtime/cuda/launch.h"
 #include "runtime/cuda/gemm_tuner.h"
 #include "runtime/cuda/kernel_compiler.h"
+#include "runtime/cuda/launch.h"
 #include "runtime/cuda/strided_gemm.h"
 
 namespace sinter {

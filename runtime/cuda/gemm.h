@@ -8,9 +8,9 @@
 
 #include "device/embedded_header.h"
 #include "runtime/cuda/cublaslt_product.h"
-#include "runtime/cuda/memory.h"
 #include "runtime/cuda/gemm_record.h"
 #include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/memory.h"
 
 namespace sinter {
 

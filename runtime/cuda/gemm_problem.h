@@ -51,9 +51,9 @@ struct GemmProblem {
 };
 
 /// Alignments are powers of two up to this many bytes: the widest access of one thread and the
-/// alignment that bulk copies ask for. A finer distinction would part problems that run alike: on an
-/// H200, cuBLASLt 13.1 proposes the same algorithms at 256 as at 16 for 126 products of 1 to 2048
-/// tokens.
+/// alignment that bulk copies ask for. A finer distinction would part problems that run alike: on
+/// an H200, cuBLASLt 13.1 proposes the same algorithms at 256 as at 16 for 126 products of 1 to
+/// 2048 tokens.
 inline constexpr int64_t kMostAlignment = 16;
 
 /// Products of so few rows, and those with a residual, may round a sum in f16 or bf16 once before

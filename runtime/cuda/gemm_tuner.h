@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/cuda/memory.h"
 #include "runtime/cuda/gemm_problem.h"
+#include "runtime/cuda/memory.h"
 
 namespace sinter {
 

@@ -29,8 +29,8 @@ struct CacheUse {
 
 class KernelCache {
  public:
-  /// The user's: $SINTER_CACHE_DIR, else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter. With none
-  /// of them set nothing is cached. Relative paths count as not set, as XDG asks.
+  /// The user's: $SINTER_CACHE_DIR, else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter. With
+  /// none of them set nothing is cached. Relative paths count as not set, as XDG asks.
   static KernelCache of_user();
 
   /// `directory` is created on the first store; empty: nothing is cached.
@@ -42,11 +42,12 @@ class KernelCache {
   /// nobody else may write.
   std::optional<std::string> find(const CacheKey& key) const;
 
-  /// Writes an entry beside its place, syncs it and renames it there; whoever reads or writes at the
-  /// same time sees a whole entry or none. False: it could not be stored.
+  /// Writes an entry beside its place, syncs it and renames it there; whoever reads or writes at
+  /// the same time sees a whole entry or none. False: it could not be stored.
   bool store(const CacheKey& key, std::string_view value) const;
 
-  /// Entries now stored. A directory that is not there is empty; one that cannot be read is an error.
+  /// Entries now stored. A directory that is not there is empty; one that cannot be read is an
+  /// error.
   Result<CacheUse> use() const;
 
   /// Removes entries and what interrupted writers left; other files stay. Says what was removed.

@@ -7,8 +7,8 @@
 
 #include "device/embedded_header.h"
 #include "plan/program.h"
-#include "runtime/cuda/memory.h"
 #include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/memory.h"
 
 namespace sinter {
 

@@ -13,8 +13,8 @@ struct CudaLaunch {
   unsigned threads = 1;
   unsigned shared_bytes = 0;  // dynamic
   unsigned cluster = 1;
-  /// The kernel itself waits for the kernels before it (kernels/common/launch.cuh), so that it may be
-  /// launched before they end, on devices that can.
+  /// The kernel itself waits for the kernels before it (kernels/common/launch.cuh), so that it may
+  /// be launched before they end, on devices that can.
   bool waits = false;
 };
 

@@ -7,9 +7,9 @@
 namespace sinter {
 namespace {
 
-constexpr int kOutOfMemory = 2;         // CUDA_ERROR_OUT_OF_MEMORY
-// What drivers say of machine code that is not for them: CUDA_ERROR_INVALID_IMAGE, NO_BINARY_FOR_GPU,
-// INVALID_PTX, UNSUPPORTED_PTX_VERSION.
+constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+// What drivers say of machine code that is not for them: CUDA_ERROR_INVALID_IMAGE,
+// NO_BINARY_FOR_GPU, INVALID_PTX, UNSUPPORTED_PTX_VERSION.
 constexpr int kForeignCode[] = {200, 209, 218, 222};
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING
 constexpr unsigned kExternal = 1;       // CU_EVENT_RECORD_EXTERNAL
@@ -146,7 +146,8 @@ Result<CudaLibrary> CudaLibrary::load(CudaDevicePtr device, const std::string& c
     loaded.error().where = fmt::format("kernel {}, {}", name, loaded.error().where);
     if (llvm::is_contained(kForeignCode, code))
       loaded.error().hint = fmt::format(
-          "the driver is of CUDA {}.{}: install one no older than the CUDA toolkit, or set CUDA_HOME to an older toolkit",
+          "the driver is of CUDA {}.{}: install one no older than the CUDA toolkit, or set "
+          "CUDA_HOME to an older toolkit",
           version / 1000, version % 1000 / 10);
     return tl::make_unexpected(std::move(loaded.error()));
   }

@@ -48,7 +48,8 @@ std::string keep_text(const KernelSource& source) {
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   constexpr std::string_view kEnding = ".cu";
-  std::string path = (std::filesystem::temp_directory_path(error) / ("sinter-" + name + "-XXXXXX")).string();
+  std::string path =
+      (std::filesystem::temp_directory_path(error) / ("sinter-" + name + "-XXXXXX")).string();
   path += kEnding;
   const int file = error ? -1 : mkstemps(path.data(), static_cast<int>(kEnding.size()));
   if (file < 0) return {};
@@ -75,7 +76,8 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
   const auto failed = [&](std::string_view act, int code) {
     return fail(fmt::format("NVRTC cannot {} kernel {} for {}: {}", act, source.name, arch,
                             api.error_string(code)),
-                nvrtc.path, "choose an architecture that this CUDA toolkit knows", ExitCode::device);
+                nvrtc.path, "choose an architecture that this CUDA toolkit knows",
+                ExitCode::device);
   };
 
   // NVRTC takes C strings.
@@ -95,15 +97,16 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
   const std::string architecture = "--gpu-architecture=" + arch;
   llvm::SmallVector<const char*> options(nvrtc_flags());
   options.push_back(architecture.c_str());
-  const int code = api.compile_program(program.handle, static_cast<int>(options.size()),
-                                       options.data());
+  const int code =
+      api.compile_program(program.handle, static_cast<int>(options.size()), options.data());
   if (code == kCompilationFailed) {
     const std::string kept = keep_text(source);
     return fail(fmt::format("generated kernel {} does not compile for {}: {}", source.name, arch,
                             compilation_log(program)),
                 nvrtc.path,
-                kept.empty() ? "report this with the kernel's text"
-                             : fmt::format("report this with the kernel's text, which is in {}", kept),
+                kept.empty()
+                    ? "report this with the kernel's text"
+                    : fmt::format("report this with the kernel's text, which is in {}", kept),
                 ExitCode::internal_error);
   }
   if (code != 0) return failed("compile", code);
@@ -115,9 +118,10 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
   return cubin;
 }
 
-Result<std::vector<Cubin>> compile_kernels(const NvrtcFile& nvrtc, llvm::ArrayRef<KernelSource> sources,
-                                       llvm::ArrayRef<EmbeddedHeader> headers,
-                                       const std::string& arch, unsigned threads) {
+Result<std::vector<Cubin>> compile_kernels(const NvrtcFile& nvrtc,
+                                           llvm::ArrayRef<KernelSource> sources,
+                                           llvm::ArrayRef<EmbeddedHeader> headers,
+                                           const std::string& arch, unsigned threads) {
   std::vector<std::optional<Result<Cubin>>> results(sources.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {

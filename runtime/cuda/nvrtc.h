@@ -22,10 +22,11 @@ struct Cubin {
 /// The options that the numerics contract fixes, without the architecture.
 llvm::ArrayRef<const char*> nvrtc_flags();
 
-/// Compiles one source for `arch` ("sm_90a"). Loads NVRTC. Text that does not compile is an internal
-/// error that holds the compiler's log and the path of a file with the text; an NVRTC that does not know `arch` is a device error.
+/// Compiles one source for `arch` ("sm_90a"). Loads NVRTC. Text that does not compile is an
+/// internal error that holds the compiler's log and the path of a file with the text; an NVRTC that
+/// does not know `arch` is a device error.
 Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
-                      llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch);
+                             llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch);
 
 /// Compiles every source, up to `threads` at a time (0: one per processor), results in order; the
 /// error is that of the first source that fails.
@@ -33,8 +34,9 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
 /// NVRTC 13.0 compiles in threads at once. Eight row kernels of 13 KB on two cores: 0.62 s in one
 /// thread, 0.35 s in two, 0.34 s in two processes, 0.34 s as one program in one thread, where half
 /// of the time is per program. So a kernel stays a program of its own, with its own cache entry.
-Result<std::vector<Cubin>> compile_kernels(const NvrtcFile& nvrtc, llvm::ArrayRef<KernelSource> sources,
-                                       llvm::ArrayRef<EmbeddedHeader> headers,
-                                       const std::string& arch, unsigned threads = 0);
+Result<std::vector<Cubin>> compile_kernels(const NvrtcFile& nvrtc,
+                                           llvm::ArrayRef<KernelSource> sources,
+                                           llvm::ArrayRef<EmbeddedHeader> headers,
+                                           const std::string& arch, unsigned threads = 0);
 
 }  // namespace sinter

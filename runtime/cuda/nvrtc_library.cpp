@@ -86,12 +86,13 @@ Result<NvrtcFile> find_nvrtc() {
       std::error_code error;
       const std::filesystem::path resolved = std::filesystem::canonical(path, error);
       if (error) continue;
-      return NvrtcFile{path, fmt::format("{} {} {}.{:09}", resolved.filename().string(),
-                                         status.st_size, status.st_mtim.tv_sec,
-                                         status.st_mtim.tv_nsec)};
+      return NvrtcFile{path,
+                       fmt::format("{} {} {}.{:09}", resolved.filename().string(), status.st_size,
+                                   status.st_mtim.tv_sec, status.st_mtim.tv_nsec)};
     }
-  return fail(fmt::format("no libnvrtc.so.13, .12 or unversioned in {}", fmt::join(directories, ":")),
-              "", "install the CUDA toolkit or set CUDA_HOME to where it is", ExitCode::device);
+  return fail(
+      fmt::format("no libnvrtc.so.13, .12 or unversioned in {}", fmt::join(directories, ":")), "",
+      "install the CUDA toolkit or set CUDA_HOME to where it is", ExitCode::device);
 }
 
 Result<const NvrtcApi*> load_nvrtc(const std::string& path) {

@@ -15,8 +15,9 @@ struct NvrtcFile {
   std::string identity;
 };
 
-/// The newest NVRTC in the first directory that has one: the dynamic loader's, then $CUDA_HOME/lib64,
-/// $CUDA_PATH/lib64 and /usr/local/cuda/lib64. The error says where it was sought.
+/// The newest NVRTC in the first directory that has one: the dynamic loader's, then
+/// $CUDA_HOME/lib64, $CUDA_PATH/lib64 and /usr/local/cuda/lib64. The error says where it was
+/// sought.
 Result<NvrtcFile> find_nvrtc();
 
 /// The entry points in use, with the types that NVRTC's C interface gives them.

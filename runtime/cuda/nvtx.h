@@ -1,5 +1,5 @@
-// Names for the timeline of NVIDIA's tools (Nsight Systems, Nsight Compute): a range of the host's time
-// around each step, called after the IR values that it computes.
+// Names for the timeline of NVIDIA's tools (Nsight Systems, Nsight Compute): a range of the host's
+// time around each step, called after the IR values that it computes.
 //
 // NVTX is a protocol of headers: they load the library that NVTX_INJECTION64_PATH names, which the
 // tools set. Compiled in where CMake finds the headers (nvtx3 of a CUDA toolkit); elsewhere, and

@@ -12,7 +12,11 @@ namespace {
 class CudaRun {
  public:
   CudaRun(const CudaSession& session, CudaCall call, const CallOptions& options)
-      : session_(session), stream_(session.stream()), call_(std::move(call)), entry_(*call_.entry), options_(options) {}
+      : session_(session),
+        stream_(session.stream()),
+        call_(std::move(call)),
+        entry_(*call_.entry),
+        options_(options) {}
 
   Result<RunResult> run() {
     SINTER_TRY(session_.prepare(call_));
@@ -25,8 +29,7 @@ class CudaRun {
       SINTER_TRY(session_.enqueue(call_, stream_));
     } else {
       SINTER_TRY(session_.model().cuda_device()->make_current());
-      for (uint32_t i = 0; i < entry_.steps.size(); ++i)
-        SINTER_TRY(in_step(step(i), entry_, i));
+      for (uint32_t i = 0; i < entry_.steps.size(); ++i) SINTER_TRY(in_step(step(i), entry_, i));
     }
     for (uint32_t output : entry_.outputs) {
       SINTER_LET(tensor, copy_out(output));
@@ -70,9 +73,9 @@ class CudaRun {
   Status step(uint32_t i) {
     const Step& step = entry_.steps[i];
     const auto* kernel = std::get_if<KernelStep>(&step.run);
-    const bool checked =
-        options_.check_kernels && kernel != nullptr &&
-        follows_stated_order(session_.model().program().kernels[kernel->kernel], call_.symbol_values);
+    const bool checked = options_.check_kernels && kernel != nullptr &&
+                         follows_stated_order(session_.model().program().kernels[kernel->kernel],
+                                              call_.symbol_values);
     std::vector<HostTensor> read;
     if (checked)
       for (uint32_t input : kernel->inputs) {
@@ -91,7 +94,8 @@ class CudaRun {
   }
 
   static bool writes(const Step& step, uint32_t id) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step.run)) return llvm::is_contained(kernel->outputs, id);
+    if (const auto* kernel = std::get_if<KernelStep>(&step.run))
+      return llvm::is_contained(kernel->outputs, id);
     return std::get<GemmStep>(step.run).c.buffer == id;
   }
 
@@ -99,13 +103,15 @@ class CudaRun {
   Status check_kernel(const KernelStep& step, const std::vector<HostTensor>& read) const {
     const Program& program = session_.model().program();
     const Kernel& kernel = program.kernels[step.kernel];
-    SINTER_LET(expected, evaluate(kernel.group, program.symbols, call_.symbol_values, addresses_of(read)));
+    SINTER_LET(expected,
+               evaluate(kernel.group, program.symbols, call_.symbol_values, addresses_of(read)));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       SINTER_LET(given, copy_out(step.outputs[i]));
       SINTER_TRY(stream_.synchronize("kernel " + kernel.name));
       SINTER_LET(difference, compare_bits(given, expected[i]));
       if (difference)
-        return fail(fmt::format("kernel {}, result {}: the device differs from the host: {}", kernel.name, i, to_string(*difference)),
+        return fail(fmt::format("kernel {}, result {}: the device differs from the host: {}",
+                                kernel.name, i, to_string(*difference)),
                     {}, "this is a bug of the compiler or the device", ExitCode::check_failed);
     }
     return {};
@@ -123,8 +129,10 @@ class CudaRun {
 
 }  // namespace
 
-Result<RunResult> CudaSession::run(std::string_view entry_name, llvm::ArrayRef<int64_t> symbol_values,
-                                   llvm::ArrayRef<const HostTensor*> inputs, const CallOptions& options) {
+Result<RunResult> CudaSession::run(std::string_view entry_name,
+                                   llvm::ArrayRef<int64_t> symbol_values,
+                                   llvm::ArrayRef<const HostTensor*> inputs,
+                                   const CallOptions& options) {
   const Program& program = model_->program();
   SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
   SINTER_TRY(check_call_inputs(program, *entry, symbol_values, inputs));

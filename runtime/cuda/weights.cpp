@@ -26,9 +26,11 @@ std::vector<std::string> described_weights(const Program& program) {
 /// Weights computed ahead by several threads, handed out in order.
 class WeightQueue {
  public:
-  WeightQueue(const Program& program, const TensorSource* source) : program_(program), source_(source) {
+  WeightQueue(const Program& program, const TensorSource* source)
+      : program_(program), source_(source) {
     const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-    workers_ = std::min<unsigned>({processors, kMostWorkers, static_cast<unsigned>(program.weights.size())});
+    workers_ = std::min<unsigned>(
+        {processors, kMostWorkers, static_cast<unsigned>(program.weights.size())});
     results_.resize(program.weights.size());
     for (unsigned i = 0; i < workers_; ++i) threads_.emplace_back([this] { work(); });
   }
@@ -57,7 +59,8 @@ class WeightQueue {
       size_t index;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return next_ >= results_.size() || next_ < taken_ + 2 * workers_; });
+        changed_.wait(lock,
+                      [&] { return next_ >= results_.size() || next_ < taken_ + 2 * workers_; });
         if (next_ >= results_.size()) return;
         index = next_++;
       }
@@ -124,7 +127,8 @@ class Uploader {
 
 }  // namespace
 
-Result<std::shared_ptr<const CudaWeights>> CudaWeights::load(CudaDevicePtr device, const Program& program,
+Result<std::shared_ptr<const CudaWeights>> CudaWeights::load(CudaDevicePtr device,
+                                                             const Program& program,
                                                              const TensorSource* source,
                                                              const Progress& progress) {
   auto weights = std::make_shared<CudaWeights>();
@@ -152,6 +156,8 @@ Result<std::shared_ptr<const CudaWeights>> CudaWeights::load(CudaDevicePtr devic
   return weights;
 }
 
-bool CudaWeights::serves(const Program& program) const { return described_weights(program) == names_; }
+bool CudaWeights::serves(const Program& program) const {
+  return described_weights(program) == names_;
+}
 
 }  // namespace sinter

@@ -18,7 +18,8 @@ class CudaWeights {
 
   /// Evaluates every weight function on the host, in several threads, and uploads the results
   /// through pinned memory. At most a few of the largest weights are in host memory at once.
-  static Result<std::shared_ptr<const CudaWeights>> load(CudaDevicePtr device, const Program& program,
+  static Result<std::shared_ptr<const CudaWeights>> load(CudaDevicePtr device,
+                                                         const Program& program,
                                                          const TensorSource* source,
                                                          const Progress& progress = {});
 

@@ -6,8 +6,8 @@
 #include "ir/reduction_order.h"
 #include "ir/scalar_math.h"
 #include "runtime/evaluate/ops.h"
-#include "runtime/evaluate/reduce.h"
 #include "runtime/evaluate/precise_math.h"
+#include "runtime/evaluate/reduce.h"
 
 namespace sinter {
 namespace {
@@ -61,8 +61,9 @@ Result<HostView> attend(const OpCall& call) {
     const int64_t slot = slots[n];
     int64_t first = firsts[n];
     if (first <= slot && (first < 0 || slot >= rows))
-      return call.error(fmt::format("token {} sees rows {} .. {} of 0 .. {}", n, first, slot, rows - 1),
-                        "check the inputs");
+      return call.error(
+          fmt::format("token {} sees rows {} .. {} of 0 .. {}", n, first, slot, rows - 1),
+          "check the inputs");
     if (const AttrValue* window = attrs.find(AttrName::window))
       first = std::max(first, slot - (std::get<int64_t>(*window) - 1));
     for (int64_t head = 0; head < heads; ++head) {

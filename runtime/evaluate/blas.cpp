@@ -27,8 +27,11 @@ blasint extent(int64_t n) {
 /// The matrix as dense floats: its own memory where it is that already.
 const float* dense(const ConstMatrix& matrix, int64_t rows, int64_t columns,
                    std::vector<float>& scratch) {
-  const HostView view{storage_of(matrix.dtype), matrix.data, {rows, columns},
-                      {matrix.row_stride, matrix.column_stride}, nullptr};
+  const HostView view{storage_of(matrix.dtype),
+                      matrix.data,
+                      {rows, columns},
+                      {matrix.row_stride, matrix.column_stride},
+                      nullptr};
   return dense_elements(view, scratch);
 }
 
@@ -38,16 +41,16 @@ void multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, in
   if (m == 0 || n == 0) return;
   use_one_thread();
   const blasint lead = extent(std::max<int64_t>(k, 1));
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0f, a, lead,
-              b, lead, 0.0f, c, extent(n));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0f, a,
+              lead, b, lead, 0.0f, c, extent(n));
 }
 
 void multiply(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k) {
   if (m == 0 || n == 0) return;
   use_one_thread();
   const blasint lead = extent(std::max<int64_t>(k, 1));
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0, a, lead,
-              b, lead, 0.0, c, extent(n));
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0, a,
+              lead, b, lead, 0.0, c, extent(n));
 }
 
 void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m, int64_t n,

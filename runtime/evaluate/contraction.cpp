@@ -93,8 +93,9 @@ Result<HostView> eval_einsum(const OpCall& call) {
     axes.append(z.begin(), z.end());
     return transpose_view(view, axes);
   };
-  SINTER_LET(value, contract(call, arranged(a, a_batch, a_free, a_summed),
-                             arranged(b, b_batch, b_free, b_summed), nullptr, batch, m, n, k, dims));
+  SINTER_LET(value,
+             contract(call, arranged(a, a_batch, a_free, a_summed),
+                      arranged(b, b_batch, b_free, b_summed), nullptr, batch, m, n, k, dims));
   return transpose_view(value.view, order);
 }
 

@@ -9,11 +9,10 @@
 #include "runtime/evaluate/vector_clones.h"
 
 // add -> add_formula(a, b), where only the functions that formulas name are visible.
-#define SINTER_DEFINE_FORMULA(name, formula)                                               \
-  template <typename T>                                                                    \
-  [[gnu::always_inline]] inline auto name##_formula([[maybe_unused]] T a,                  \
-                                                    [[maybe_unused]] T b) {                \
-    return formula;                                                                        \
+#define SINTER_DEFINE_FORMULA(name, formula)                                                      \
+  template <typename T>                                                                           \
+  [[gnu::always_inline]] inline auto name##_formula([[maybe_unused]] T a, [[maybe_unused]] T b) { \
+    return formula;                                                                               \
   }
 namespace sinter::math {
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
@@ -82,11 +81,11 @@ Result<HostView> apply_in_domain(const OpCall& call, Single single, Double preci
 
 // The float32 loops, where evaluation spends its time, are functions that can be cloned. Formulas
 // over truth values take floats as such here, and are not used so.
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                          \
-  SINTER_VECTOR_CLONES void name##_block(                                                    \
-      const float* a, const float* b,                                                        \
-      Element<decltype(math::name##_formula(0.0f, 0.0f))>* out, int64_t count) {             \
-    for (int64_t i = 0; i < count; ++i) out[i] = math::name##_formula(a[i], b[i]);           \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                                \
+  SINTER_VECTOR_CLONES void name##_block(const float* a, const float* b,                           \
+                                         Element<decltype(math::name##_formula(0.0f, 0.0f))>* out, \
+                                         int64_t count) {                                          \
+    for (int64_t i = 0; i < count; ++i) out[i] = math::name##_formula(a[i], b[i]);                 \
   }
 #include "ir/ops.def"
 
@@ -138,22 +137,27 @@ Result<HostView> convert_integers(const OpCall& call) {
 
 Result<HostView> eval_elementwise(const OpCall& call) {
   switch (call.op.kind) {
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                        \
-  case OpKind::name:                                                                       \
-    return apply_in_domain<OpInfo::Domain::domain, operands>(                              \
-        call, [](auto a, auto b) { return math::name##_formula(a, b); },                   \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)      \
+  case OpKind::name:                                                     \
+    return apply_in_domain<OpInfo::Domain::domain, operands>(            \
+        call, [](auto a, auto b) { return math::name##_formula(a, b); }, \
         [](double a, double b) { return precise::name##_formula(a, b); }, name##_block);
 #include "ir/ops.def"
-    default: SINTER_CHECK(false, "{} is not elementwise", op_info(call.op.kind).name);
+    default:
+      SINTER_CHECK(false, "{} is not elementwise", op_info(call.op.kind).name);
   }
 }
 
 Result<HostView> eval_where(const OpCall& call) {
   switch (call.storage) {
-    case Storage::i32: return select<int32_t>(call);
-    case Storage::i1: return select<uint8_t>(call);
-    case Storage::f64: return select<double>(call);
-    default: return select<float>(call);
+    case Storage::i32:
+      return select<int32_t>(call);
+    case Storage::i1:
+      return select<uint8_t>(call);
+    case Storage::f64:
+      return select<double>(call);
+    default:
+      return select<float>(call);
   }
 }
 

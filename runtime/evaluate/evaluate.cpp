@@ -11,9 +11,11 @@ namespace {
 
 class Evaluation {
  public:
-  Evaluation(const Graph& graph, llvm::ArrayRef<int64_t> symbol_values,
-             const EvalOptions& options)
-      : graph_(graph), symbol_values_(symbol_values), options_(options), values_(graph.size()),
+  Evaluation(const Graph& graph, llvm::ArrayRef<int64_t> symbol_values, const EvalOptions& options)
+      : graph_(graph),
+        symbol_values_(symbol_values),
+        options_(options),
+        values_(graph.size()),
         last_use_(graph.size(), 0) {}
 
   Result<std::vector<HostTensor>> run(llvm::ArrayRef<const HostTensor*> inputs) {
@@ -68,9 +70,9 @@ class Evaluation {
         return fail(fmt::format("input {} is {}, expected {}", i, show(tensor.dtype, tensor.dims),
                                 show(op.type.dtype, dims)),
                     "%" + op.name);
-      SINTER_CHECK(tensor.bytes.size() ==
-                       static_cast<size_t>(tensor.volume() * size_bytes(tensor.dtype)),
-                   "{} bytes for {}", tensor.bytes.size(), show(tensor.dtype, tensor.dims));
+      SINTER_CHECK(
+          tensor.bytes.size() == static_cast<size_t>(tensor.volume() * size_bytes(tensor.dtype)),
+          "{} bytes for {}", tensor.bytes.size(), show(tensor.dtype, tensor.dims));
       // An empty tensor may have no memory; no element of it is ever read.
       static constexpr std::byte kNothing[1] = {};
       values_[graph_.inputs[i].index] =
@@ -84,18 +86,26 @@ class Evaluation {
     OpCall call{graph_, op, {}, extents(op.type.dims), storage(op.type.dtype), options_};
     for (ValueId operand : op.operands) call.operands.push_back(values_[operand.index]);
     switch (op_class(op)) {
-      case OpClass::leaf: return call.error("is not among the graph's inputs", "give it a tensor");
-      case OpClass::generator: return eval_generator(call);
-      case OpClass::view: return eval_view(call);
-      case OpClass::elementwise: return eval_elementwise(call);
-      case OpClass::gather: return eval_embedding(call);
-      case OpClass::append: return eval_append(call);
-      case OpClass::reduce: return eval_reduce(call);
+      case OpClass::leaf:
+        return call.error("is not among the graph's inputs", "give it a tensor");
+      case OpClass::generator:
+        return eval_generator(call);
+      case OpClass::view:
+        return eval_view(call);
+      case OpClass::elementwise:
+        return eval_elementwise(call);
+      case OpClass::gather:
+        return eval_embedding(call);
+      case OpClass::append:
+        return eval_append(call);
+      case OpClass::reduce:
+        return eval_reduce(call);
       case OpClass::contraction:
         return op.kind == OpKind::linear   ? eval_linear(call)
                : op.kind == OpKind::einsum ? eval_einsum(call)
                                            : eval_attention(call);
-      case OpClass::anchor: return eval_matvec(call);
+      case OpClass::anchor:
+        return eval_matvec(call);
       case OpClass::opaque:
         return op.kind == OpKind::attention_few ? eval_attention_few(call) : eval_sample(call);
       case OpClass::pointwise:
@@ -103,7 +113,8 @@ class Evaluation {
         if (op.kind == OpKind::concat) return eval_concat(call);
         if (op.kind == OpKind::where) return eval_where(call);
         return call.operands[0];  // copy: values are immutable here
-      case OpClass::composite: break;
+      case OpClass::composite:
+        break;
     }
     SINTER_CHECK(false, "{} is not a primitive", op_info(op.kind).name);
   }
@@ -112,7 +123,8 @@ class Evaluation {
     const HostView& view = values_[id.index];
     const DType dtype = graph_[id].type.dtype;
     const DType given = options_.precise && is_float(dtype) ? DType::f32 : dtype;
-    SINTER_LET(tensor, make_tensor(given, std::vector<int64_t>(view.dims.begin(), view.dims.end())));
+    SINTER_LET(tensor,
+               make_tensor(given, std::vector<int64_t>(view.dims.begin(), view.dims.end())));
     HostReader(view).copy_next(view.volume(), storage_of(given), tensor.bytes.data());
     return std::move(tensor);
   }
@@ -120,8 +132,8 @@ class Evaluation {
   const Graph& graph_;
   llvm::ArrayRef<int64_t> symbol_values_;
   const EvalOptions& options_;
-  std::vector<HostView> values_;     // without data: not computed yet
-  std::vector<uint32_t> last_use_;   // op that reads the value last
+  std::vector<HostView> values_;    // without data: not computed yet
+  std::vector<uint32_t> last_use_;  // op that reads the value last
 };
 
 }  // namespace

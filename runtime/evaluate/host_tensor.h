@@ -16,9 +16,13 @@ struct HostTensor {
 
   int64_t volume() const;
   template <typename T>
-  T* data() { return reinterpret_cast<T*>(bytes.data()); }
+  T* data() {
+    return reinterpret_cast<T*>(bytes.data());
+  }
   template <typename T>
-  const T* data() const { return reinterpret_cast<const T*>(bytes.data()); }
+  const T* data() const {
+    return reinterpret_cast<const T*>(bytes.data());
+  }
 };
 
 /// An uninitialized tensor; a failure if the byte count overflows or memory is refused.

@@ -22,12 +22,18 @@ struct Bf16 {
 template <typename Run>
 void with_memory_type(Storage storage, Run&& run) {
   switch (storage) {
-    case Storage::f32: return run(float{});
-    case Storage::f16: return run(F16{});
-    case Storage::bf16: return run(Bf16{});
-    case Storage::i32: return run(int32_t{});
-    case Storage::i1: return run(uint8_t{});
-    case Storage::f64: return run(double{});
+    case Storage::f32:
+      return run(float{});
+    case Storage::f16:
+      return run(F16{});
+    case Storage::bf16:
+      return run(Bf16{});
+    case Storage::i32:
+      return run(int32_t{});
+    case Storage::i1:
+      return run(uint8_t{});
+    case Storage::f64:
+      return run(double{});
   }
 }
 
@@ -40,9 +46,12 @@ constexpr bool kConverts = std::is_same_v<T, Memory> ||
 
 template <typename T, typename Memory>
 T widen(Memory value) {
-  if constexpr (std::is_same_v<Memory, F16>) return math::f16_to_float(value.bits);
-  else if constexpr (std::is_same_v<Memory, Bf16>) return math::bf16_to_float(value.bits);
-  else return value;
+  if constexpr (std::is_same_v<Memory, F16>)
+    return math::f16_to_float(value.bits);
+  else if constexpr (std::is_same_v<Memory, Bf16>)
+    return math::bf16_to_float(value.bits);
+  else
+    return value;
 }
 
 template <typename Memory, typename T>
@@ -51,8 +60,10 @@ Memory round_to(T value) {
   if constexpr (std::is_same_v<Memory, F16>)
     return F16{wide ? math::double_to_f16(value) : math::float_to_f16(static_cast<float>(value))};
   else if constexpr (std::is_same_v<Memory, Bf16>)
-    return Bf16{wide ? math::double_to_bf16(value) : math::float_to_bf16(static_cast<float>(value))};
-  else return static_cast<Memory>(value);
+    return Bf16{wide ? math::double_to_bf16(value)
+                     : math::float_to_bf16(static_cast<float>(value))};
+  else
+    return static_cast<Memory>(value);
 }
 
 template <typename Element>
@@ -168,10 +179,18 @@ void HostReader::copy_next(int64_t count, Storage storage, std::byte* out) {
   advance(count, [&](const std::byte* data, int64_t stride, int64_t piece) {
     if (storage == storage_) {
       switch (element_bytes_) {
-        case 1: copy_run<uint8_t>(data, stride, piece, out); break;
-        case 2: copy_run<uint16_t>(data, stride, piece, out); break;
-        case 4: copy_run<uint32_t>(data, stride, piece, out); break;
-        default: copy_run<uint64_t>(data, stride, piece, out); break;
+        case 1:
+          copy_run<uint8_t>(data, stride, piece, out);
+          break;
+        case 2:
+          copy_run<uint16_t>(data, stride, piece, out);
+          break;
+        case 4:
+          copy_run<uint32_t>(data, stride, piece, out);
+          break;
+        default:
+          copy_run<uint64_t>(data, stride, piece, out);
+          break;
       }
     } else {
       double block[256];
@@ -227,10 +246,10 @@ HostView transpose_view(const HostView& view, llvm::ArrayRef<int64_t> axes) {
   return result;
 }
 
-#define SINTER_INSTANTIATE(T)                                                               \
-  template void load_run<T>(Storage, const std::byte*, int64_t, int64_t, T*);               \
-  template void store_run<T>(const T*, int64_t, Storage, std::byte*, int64_t);              \
-  template const T* HostReader::next<T>(int64_t, T*);                                       \
+#define SINTER_INSTANTIATE(T)                                                  \
+  template void load_run<T>(Storage, const std::byte*, int64_t, int64_t, T*);  \
+  template void store_run<T>(const T*, int64_t, Storage, std::byte*, int64_t); \
+  template const T* HostReader::next<T>(int64_t, T*);                          \
   template bool HostReader::in_place<T>() const;
 SINTER_INSTANTIATE(float)
 SINTER_INSTANTIATE(double)

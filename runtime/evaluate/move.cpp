@@ -10,7 +10,8 @@ namespace {
 
 /// The nearest int32; 0 for NaN.
 int32_t to_i32(double value) {
-  return value != value ? 0 : static_cast<int32_t>(std::clamp(std::rint(value), -0x1p31, 0x1p31 - 1));
+  return value != value ? 0
+                        : static_cast<int32_t>(std::clamp(std::rint(value), -0x1p31, 0x1p31 - 1));
 }
 
 /// The values, rounded once to the storage.
@@ -37,7 +38,8 @@ Result<HostView> constant(const OpCall& call) {
 
 Result<HostView> literal(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
-  store_constants(call.op.attrs.get<std::vector<double>>(AttrName::values), call.storage, value.out);
+  store_constants(call.op.attrs.get<std::vector<double>>(AttrName::values), call.storage,
+                  value.out);
   return value.view;
 }
 
@@ -77,9 +79,9 @@ Result<HostView> slice(const OpCall& call) {
   const size_t axis = static_cast<size_t>(call.op.attrs.get<int64_t>(AttrName::axis));
   const int64_t begin = call.op.attrs.get<int64_t>(AttrName::begin), size = call.dims[axis];
   if (size > view.dims[axis] || begin > view.dims[axis] - size)
-    return call.error(fmt::format("elements {} to {} of an extent of {}", begin, begin + size,
-                                  view.dims[axis]),
-                      "give symbols values that fit together");
+    return call.error(
+        fmt::format("elements {} to {} of an extent of {}", begin, begin + size, view.dims[axis]),
+        "give symbols values that fit together");
   if (view.volume() > 0) view.data += begin * view.strides[axis] * size_bytes(view.storage);
   view.dims[axis] = size;
   return view;
@@ -111,9 +113,9 @@ Result<llvm::ArrayRef<int32_t>> row_indices(const OpCall& call, size_t operand, 
                                         static_cast<size_t>(view.volume()));
   for (size_t i = 0; i < indices.size(); ++i)
     if (indices[i] < 0 || indices[i] >= rows)
-      return call.error(fmt::format("{} {} at position {} is not one of the {} rows", what,
-                                    indices[i], i, rows),
-                        "check the inputs");
+      return call.error(
+          fmt::format("{} {} at position {} is not one of the {} rows", what, indices[i], i, rows),
+          "check the inputs");
   return indices;
 }
 
@@ -125,8 +127,7 @@ Result<NewValue> allocate(llvm::ArrayRef<int64_t> dims, Storage storage) {
   for (int64_t extent : dims)
     if (extent != 0) overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
   if (llvm::is_contained(dims, 0)) bytes = 0;
-  std::byte* memory =
-      overflow ? nullptr : new (std::nothrow) std::byte[static_cast<size_t>(bytes)];
+  std::byte* memory = overflow ? nullptr : new (std::nothrow) std::byte[static_cast<size_t>(bytes)];
   if (memory == nullptr)
     return fail(fmt::format("no memory for a value of {} bytes", bytes), {}, "use smaller sizes");
   return NewValue{HostView{storage, memory, Extents(dims), dense_strides(dims),
@@ -142,18 +143,25 @@ Result<HostView> copy_dense(const HostView& view, Storage storage) {
 
 Result<HostView> eval_generator(const OpCall& call) {
   switch (call.op.kind) {
-    case OpKind::constant: return constant(call);
-    case OpKind::literal: return literal(call);
-    case OpKind::iota: return iota(call);
-    default: return file_tensor(call);
+    case OpKind::constant:
+      return constant(call);
+    case OpKind::literal:
+      return literal(call);
+    case OpKind::iota:
+      return iota(call);
+    default:
+      return file_tensor(call);
   }
 }
 
 Result<HostView> eval_view(const OpCall& call) {
   switch (call.op.kind) {
-    case OpKind::reshape: return reshape(call);
-    case OpKind::slice: return slice(call);
-    case OpKind::broadcast: return broadcast_view(call.operands[0], call.dims);
+    case OpKind::reshape:
+      return reshape(call);
+    case OpKind::slice:
+      return slice(call);
+    case OpKind::broadcast:
+      return broadcast_view(call.operands[0], call.dims);
     default:
       return transpose_view(call.operands[0],
                             call.op.attrs.get<std::vector<int64_t>>(AttrName::axes));

@@ -14,13 +14,17 @@ namespace {
 
 struct Sum {
   template <typename T>
-  static T identity() { return 0; }
+  static T identity() {
+    return 0;
+  }
   static float combine(float a, float b) { return math::add(a, b); }
   static double combine(double a, double b) { return precise::add(a, b); }
 };
 struct Max {
   template <typename T>
-  static T identity() { return -std::numeric_limits<T>::infinity(); }
+  static T identity() {
+    return -std::numeric_limits<T>::infinity();
+  }
   static float combine(float a, float b) { return math::maximum(a, b); }
   static double combine(double a, double b) { return precise::maximum(a, b); }
 };
@@ -72,10 +76,18 @@ Result<HostView> reduce_rows(const OpCall& call) {
 
 }  // namespace
 
-float reduce_sum(const float* row, int64_t count, int64_t lanes) { return reduce<Sum>(row, count, lanes); }
-double reduce_sum(const double* row, int64_t count, int64_t lanes) { return reduce<Sum>(row, count, lanes); }
-float reduce_max(const float* row, int64_t count, int64_t lanes) { return reduce<Max>(row, count, lanes); }
-double reduce_max(const double* row, int64_t count, int64_t lanes) { return reduce<Max>(row, count, lanes); }
+float reduce_sum(const float* row, int64_t count, int64_t lanes) {
+  return reduce<Sum>(row, count, lanes);
+}
+double reduce_sum(const double* row, int64_t count, int64_t lanes) {
+  return reduce<Sum>(row, count, lanes);
+}
+float reduce_max(const float* row, int64_t count, int64_t lanes) {
+  return reduce<Max>(row, count, lanes);
+}
+double reduce_max(const double* row, int64_t count, int64_t lanes) {
+  return reduce<Max>(row, count, lanes);
+}
 
 Result<HostView> eval_reduce(const OpCall& call) {
   return call.options.precise ? reduce_rows<double>(call) : reduce_rows<float>(call);

@@ -1,5 +1,5 @@
-// The choice of tokens; ir/sampling.h has the arithmetic, which precise evaluation shares: it rounds
-// what it has in float64 before.
+// The choice of tokens; ir/sampling.h has the arithmetic, which precise evaluation shares: it
+// rounds what it has in float64 before.
 #include <algorithm>
 
 #include "ir/sampling.h"
@@ -17,7 +17,8 @@ struct Sampler {
   int32_t choose(llvm::ArrayRef<float> x, int row) const {
     std::vector<uint32_t> keys;
     for (float value : x) keys.push_back(sampling_key(value));
-    const auto best = static_cast<int32_t>(std::max_element(keys.begin(), keys.end()) - keys.begin());
+    const auto best =
+        static_cast<int32_t>(std::max_element(keys.begin(), keys.end()) - keys.begin());
     if (!(temperature > 0)) return best;
 
     std::vector<uint64_t> weights;
@@ -27,7 +28,8 @@ struct Sampler {
     uint32_t least = 0;
     if (top_k > 0 && top_k < static_cast<int32_t>(x.size())) {
       std::vector<uint32_t> sorted = keys;
-      std::nth_element(sorted.begin(), sorted.begin() + (top_k - 1), sorted.end(), std::greater<>());
+      std::nth_element(sorted.begin(), sorted.begin() + (top_k - 1), sorted.end(),
+                       std::greater<>());
       least = sorted[static_cast<size_t>(top_k - 1)];
     }
     if (top_p < 1) least = std::max(least, cut_by_weight(keys, weights, least));
@@ -43,7 +45,8 @@ struct Sampler {
   }
 
  private:
-  uint32_t cut_by_weight(const std::vector<uint32_t>& keys, const std::vector<uint64_t>& weights, uint32_t least) const {
+  uint32_t cut_by_weight(const std::vector<uint32_t>& keys, const std::vector<uint64_t>& weights,
+                         uint32_t least) const {
     std::vector<std::pair<uint32_t, uint64_t>> kept;
     uint64_t total = 0;
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -82,7 +85,8 @@ Result<HostView> eval_sample(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   for (int64_t n = 0; n < call.dims[0]; ++n) {
     const Sampler sampler{temperature[n], top_k[n], top_p[n], seed[n], step[n]};
-    const int32_t token = sampler.choose({logits + n * width, static_cast<size_t>(width)}, static_cast<int>(n));
+    const int32_t token =
+        sampler.choose({logits + n * width, static_cast<size_t>(width)}, static_cast<int>(n));
     store_run(&token, 1, call.storage, value.out + n * size_bytes(call.storage));
   }
   return value.view;

@@ -30,7 +30,8 @@ Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
 const Program& HostModel::program() const { return *data_->program; }
 const HostTensor& HostModel::weight(size_t index) const { return data_->weights[index]; }
 
-Result<std::unique_ptr<Session>> HostModel::new_session(llvm::ArrayRef<int64_t> symbol_values) const {
+Result<std::unique_ptr<Session>> HostModel::new_session(
+    llvm::ArrayRef<int64_t> symbol_values) const {
   SINTER_LET(session, HostSession::create(*this, symbol_values));
   return std::make_unique<HostSession>(std::move(session));
 }

@@ -17,7 +17,8 @@ class HostModel final : public Model {
 
   const Program& program() const override;
   std::string device() const override { return "cpu"; }
-  Result<std::unique_ptr<Session>> new_session(llvm::ArrayRef<int64_t> symbol_values) const override;
+  Result<std::unique_ptr<Session>> new_session(
+      llvm::ArrayRef<int64_t> symbol_values) const override;
   Result<HostTensor> read_weight(size_t index) const override { return weight(index); }
   const HostTensor& weight(size_t index) const;
 

@@ -19,9 +19,8 @@ TEST_CASE("texts by the model's own tokenizer are those of its tokens") {
     std::filesystem::copy(kBert + "/" + name, folder.path());
   std::filesystem::copy(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json",
                         folder.path());
-  const ProgramRun texts =
-      run_program({"embed", folder.path(), "--text", "a b", "--text", "c", "--json", "--normalize",
-                   "--device", "cpu"});
+  const ProgramRun texts = run_program({"embed", folder.path(), "--text", "a b", "--text", "c",
+                                        "--json", "--normalize", "--device", "cpu"});
   REQUIRE_MESSAGE(texts.code == 0, texts.err);
   const auto json = nlohmann::json::parse(texts.out);
   CHECK(json["pooling"] == "mean");

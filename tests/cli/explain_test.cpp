@@ -15,14 +15,12 @@ struct GoldenModel {
   bool parallel = false;  // one residual a layer, called res
 };
 const GoldenModel kGoldenModels[] = {{"gpt2"},
-                                         {"gpt_neox_parallel", true},
-                                         {"gpt_neox_sequential"},
-                                         {"llama"},
-                                         {"llama3_gqa_scaled_rope"}};
+                                     {"gpt_neox_parallel", true},
+                                     {"gpt_neox_sequential"},
+                                     {"llama"},
+                                     {"llama3_gqa_scaled_rope"}};
 
-std::string folder_of(const GoldenModel& model) {
-  return SINTER_TESTS_DIR "/golden/" + model.name;
-}
+std::string folder_of(const GoldenModel& model) { return SINTER_TESTS_DIR "/golden/" + model.name; }
 
 nlohmann::json json_of(const std::vector<std::string>& arguments) {
   const ProgramRun run = run_program(arguments);
@@ -86,21 +84,29 @@ TEST_CASE("a residual and the norm after it share a kernel") {
 
 TEST_CASE("a decode step's products take neighbours along, and say what they cannot take") {
   const auto why = [](const char* a, const char* b) {
-    const ProgramRun run = run_program({"explain", folder_of({"llama"}), "--phase", "decode", "--why", a, b});
+    const ProgramRun run =
+        run_program({"explain", folder_of({"llama"}), "--phase", "decode", "--why", a, b});
     CHECK(run.code == 0);
     return run.out;
   };
-  CHECK(why("l0.norm1", "l0.qkv").find("share a kernel: launch 1, embedding_rms_norm_matvec_rope_append_") != std::string::npos);
-  CHECK(why("l0.norm2", "l0.mlp.gate_up").find("what stands in front of l0.mlp.gate_up is computed by each of its blocks, at most ") != std::string::npos);
-  CHECK(why("l0.mlp.gate_up", "l0.mlp.act").find("share a kernel: launch 4, rms_norm_matvec_silu_mul_") !=
+  CHECK(why("l0.norm1", "l0.qkv")
+            .find("share a kernel: launch 1, embedding_rms_norm_matvec_rope_append_") !=
         std::string::npos);
+  CHECK(why("l0.norm2", "l0.mlp.gate_up")
+            .find("what stands in front of l0.mlp.gate_up is computed by each of its blocks, at "
+                  "most ") != std::string::npos);
+  CHECK(why("l0.mlp.gate_up", "l0.mlp.act")
+            .find("share a kernel: launch 4, rms_norm_matvec_silu_mul_") != std::string::npos);
   CHECK(why("l0.res1", "l0.norm2")
-            .starts_with("l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
-                         "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
+            .starts_with(
+                "l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
+                "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
   CHECK(why("l0.q_rot", "l0.qkv").find("share a kernel: launch 1, ") != std::string::npos);
-  CHECK(run_program({"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l1.q_norm", "l1.qkv"})
-            .out.starts_with("l1.q_norm and l1.qkv do not share a kernel: a block has a part of each row behind "
-                             "the product (anchor.part)\n  l1.q_norm of l1.qkv\n"));
+  CHECK(run_program(
+            {"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l1.q_norm", "l1.qkv"})
+            .out.starts_with(
+                "l1.q_norm and l1.qkv do not share a kernel: a block has a part of each row behind "
+                "the product (anchor.part)\n  l1.q_norm of l1.qkv\n"));
 }
 
 TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
@@ -208,7 +214,8 @@ TEST_CASE("explain says what kernels read before they wait, with -v and as JSON"
   const auto ledger = nlohmann::json::parse(with("--json").out);
   size_t early = 0, held = 0;
   for (const auto& kernel : ledger["entries"][0]["kernels"]) {
-    early += kernel["early"] == std::vector<std::string>{"first", "slot", "l0.k_append", "l0.v_append"};
+    early +=
+        kernel["early"] == std::vector<std::string>{"first", "slot", "l0.k_append", "l0.v_append"};
     held += kernel["holds_next"] == true;
   }
   CHECK(early == 1);

@@ -188,9 +188,9 @@ TEST_CASE("settings for generating text that are not applied are named once") {
 TEST_CASE("the long factors of longrope count from the first token fed beyond the short ones") {
   const auto said = [](int count) {
     const std::vector<std::string> tokens(40, "1");
-    const ProgramRun run = run_program({"generate", SINTER_TESTS_DIR "/golden/phi3_longrope_short", "--device", "cpu",
-                                        "--tokens", fmt::format("{}", fmt::join(tokens, ",")), "-n",
-                                        std::to_string(count)});
+    const ProgramRun run = run_program(
+        {"generate", SINTER_TESTS_DIR "/golden/phi3_longrope_short", "--device", "cpu", "--tokens",
+         fmt::format("{}", fmt::join(tokens, ",")), "-n", std::to_string(count)});
     CAPTURE(run.err);
     CHECK(run.code == 0);
     return count_of(run.err, "a text of 49 tokens exceeds 48: long factors for all of them\n");

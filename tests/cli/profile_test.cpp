@@ -17,7 +17,9 @@ TEST_CASE("a profile without a GPU exits 5 with one line, and leaves no file") {
   CAPTURE(run.err);
   CHECK(run.code == 5);
   CHECK(run.out == "");
-  CHECK(run.err == "sinter: a profile needs a GPU, and the device is cpu: as asked; run it on a machine with one\n");
+  CHECK(run.err ==
+        "sinter: a profile needs a GPU, and the device is cpu: as asked; run it on a machine with "
+        "one\n");
   CHECK(folder_contents(folder.path()).empty());
 }
 

@@ -72,7 +72,8 @@ TEST_CASE("a GPU that is not there exits 5; auto takes the CPU and says why") {
     CHECK(run.code == 0);
     CHECK(run.err.find("device cpu: ") != std::string::npos);
   }
-  check_error({"run", kGpt2, "--tokens", "1", "--device", "gpu"}, 2, "give auto, cpu, cuda or cuda:N");
+  check_error({"run", kGpt2, "--tokens", "1", "--device", "gpu"}, 2,
+              "give auto, cpu, cuda or cuda:N");
 }
 
 TEST_CASE("bad input exits 4") {

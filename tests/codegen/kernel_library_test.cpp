@@ -1,6 +1,4 @@
 // The embedded headers are the files, and each compiles by itself.
-#include "kernels/library.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "kernels/library.h"
 #include "runtime/cuda/nvrtc.h"
 
 namespace sinter {
@@ -39,7 +38,8 @@ TEST_CASE("no header loads past the wait for earlier kernels, but the one that m
     if (header.name == "kernels/common/bandwidth.cuh") continue;
     std::string code;  // without comments
     std::istringstream lines{std::string(header.text)};
-    for (std::string line; std::getline(lines, line);) code += line.substr(0, line.find("//")) + '\n';
+    for (std::string line; std::getline(lines, line);)
+      code += line.substr(0, line.find("//")) + '\n';
     CAPTURE(header.name);
     CHECK(code.find("__ldg") == std::string::npos);
     CHECK(code.find(".nc.") == std::string::npos);

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "driver/compile/compile.h"
-#include "frontends/model/build_model.h"
 #include "frontends/load_model.h"
+#include "frontends/model/build_model.h"
 #include "ir/text.h"
 #include "passes/text_test.h"
 

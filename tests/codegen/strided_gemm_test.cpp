@@ -10,8 +10,8 @@
 #include <map>
 
 #include "kernels/library.h"
-#include "runtime/gemm_case.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/gemm_case.h"
 #include "shim/guarded_memory.h"
 #include "shim/shim_module.h"
 

@@ -193,7 +193,8 @@ TEST_CASE("a matvec's pieces divide a part of a row well") {
 
 TEST_CASE("units whose sums do not fit have no matvec") {
   const DeviceDescription device = *find_device("sm_90a");
-  const MatvecProduct several = {DType::f16, 128, 8192, 16, 8}, one = {DType::f16, 128, 8192, 16, 1};
+  const MatvecProduct several = {DType::f16, 128, 8192, 16, 8},
+                      one = {DType::f16, 128, 8192, 16, 1};
   CHECK(schedule_matvec(several, 64, device).has_value());
   CHECK_FALSE(schedule_matvec(several, 128, device).has_value());
   CHECK(schedule_matvec(one, 128, device).has_value());

@@ -68,7 +68,8 @@ std::vector<std::string> read_values(const EntryPlan& entry) {
     if (const auto* kernel = std::get_if<KernelStep>(&step.run))
       for (uint32_t input : kernel->inputs) {
         const Buffer& buffer = entry.buffers[input];
-        const bool kept = buffer.place == Buffer::Place::arena || buffer.place == Buffer::Place::state;
+        const bool kept =
+            buffer.place == Buffer::Place::arena || buffer.place == Buffer::Place::state;
         if (kept && !llvm::is_contained(names, buffer.value)) names.push_back(buffer.value);
       }
   return names;
@@ -80,7 +81,8 @@ std::vector<CheckedCase::Launch> launches(const Program& program, const HostMode
   const auto contents = [&](const Buffer& buffer) -> const HostTensor& {
     if (buffer.place == Buffer::Place::input) return data.inputs[buffer.index];
     if (buffer.place == Buffer::Place::weight) return model.weight(buffer.index);
-    const auto kept = llvm::find_if(result.kept, [&](const auto& k) { return k.first == buffer.value; });
+    const auto kept =
+        llvm::find_if(result.kept, [&](const auto& k) { return k.first == buffer.value; });
     SINTER_CHECK(kept != result.kept.end(), "{}", buffer.value);
     return kept->second;
   };
@@ -95,7 +97,8 @@ std::vector<CheckedCase::Launch> launches(const Program& program, const HostMode
 }
 
 bool has_contraction(const Graph& graph) {
-  return llvm::any_of(graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
+  return llvm::any_of(graph.ops(),
+                      [](const Op& op) { return op_class(op) == OpClass::contraction; });
 }
 
 /// The entry with weights and states as inputs, and the last version of every state as a result
@@ -144,13 +147,15 @@ Status check_source(const Case& test, const CaseData& data, const CaseData& file
     const Op& leaf = entry[input];
     if (leaf.kind == OpKind::weight) {
       const Weight& weight = test.module.weights[index_of(test.module.weights, leaf.name)];
-      SINTER_LET(value, evaluate(weight.init, test.module.symbols, test.symbol_values, {}, options));
+      SINTER_LET(value,
+                 evaluate(weight.init, test.module.symbols, test.symbol_values, {}, options));
       tensors.push_back(std::move(value[0]));
       continue;
     }
     // A state that nothing needs is not in the plan; it is zero for ever.
     HostTensor zeros;
-    const auto state = llvm::find_if(program.states, [&](const State& s) { return s.name == leaf.name; });
+    const auto state =
+        llvm::find_if(program.states, [&](const State& s) { return s.name == leaf.name; });
     if (state == program.states.end()) {
       SINTER_LET(made, make_tensor(leaf.type.dtype, concrete_dims(leaf.type, test.symbol_values)));
       std::fill(made.bytes.begin(), made.bytes.end(), std::byte{0});
@@ -162,10 +167,12 @@ Status check_source(const Case& test, const CaseData& data, const CaseData& file
   SINTER_LET(expected, evaluate(source.graph, test.module.symbols, test.symbol_values,
                                 addresses_of(tensors)));
   for (size_t i = 0; i < entry.outputs.size(); ++i)
-    SINTER_TRY(compare(fmt::format("output {} (%{}), evaluated and fused", i, entry[entry.outputs[i]].name),
-                       expected[i], runner.result.outputs[i]));
+    SINTER_TRY(compare(
+        fmt::format("output {} (%{}), evaluated and fused", i, entry[entry.outputs[i]].name),
+        expected[i], runner.result.outputs[i]));
   for (size_t i = 0; i < source.states.size(); ++i) {
-    const auto state = llvm::find_if(program.states, [&](const State& s) { return s.name == source.states[i]; });
+    const auto state =
+        llvm::find_if(program.states, [&](const State& s) { return s.name == source.states[i]; });
     if (state == program.states.end()) continue;
     SINTER_TRY(compare(fmt::format("state %{}, evaluated and fused", source.states[i]),
                        expected[entry.outputs.size() + i],
@@ -213,8 +220,10 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
   const Program& program = *fused->program;
   for (int call = 0; call < kCalls; ++call) {
     const bool keep = keep_launches && call + 1 == kCalls;
-    if (Status ran = reference.call(test, data[call]); !ran) return stage("unfused run", std::move(ran.error()));
-    if (Status ran = runner.call(test, data[call], keep ? read_values(program.entries[0]) : std::vector<std::string>());
+    if (Status ran = reference.call(test, data[call]); !ran)
+      return stage("unfused run", std::move(ran.error()));
+    if (Status ran = runner.call(
+            test, data[call], keep ? read_values(program.entries[0]) : std::vector<std::string>());
         !ran)
       return stage("fused run", std::move(ran.error()));
     for (size_t i = 0; strict && i < reference.result.outputs.size(); ++i)
@@ -222,13 +231,13 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
                                      program.entries[0].output_names[i]),
                          reference.result.outputs[i], runner.result.outputs[i]));
     for (size_t i = 0; strict && i < program.states.size(); ++i)
-      SINTER_TRY(compare(fmt::format("call {}, state %{}, unfused and fused", call, program.states[i].name),
-                         reference.session.states()[i], runner.session.states()[i]));
+      SINTER_TRY(compare(
+          fmt::format("call {}, state %{}, unfused and fused", call, program.states[i].name),
+          reference.session.states()[i], runner.session.states()[i]));
     if (checked.compared_with_source)
       SINTER_TRY(check_source(test, data[call], data[0], runner, program));
   }
-  if (keep_launches)
-    checked.launches = launches(program, runner.model, data.back(), runner.result);
+  if (keep_launches) checked.launches = launches(program, runner.model, data.back(), runner.result);
   return checked;
 }
 

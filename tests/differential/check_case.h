@@ -37,10 +37,9 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
                                 std::optional<Fault> fault = {},
                                 Numerics numerics = Numerics::strict);
 
-/// Runs the kernels of checked cases from their text, which is compiled in one go; `report` gets the
-/// number of a case and how its kernels did, and is told before a case's kernels run.
-void check_kernels(llvm::ArrayRef<CheckedCase> cases,
-                   const std::function<void(size_t)>& before,
+/// Runs the kernels of checked cases from their text, which is compiled in one go; `report` gets
+/// the number of a case and how its kernels did, and is told before a case's kernels run.
+void check_kernels(llvm::ArrayRef<CheckedCase> cases, const std::function<void(size_t)>& before,
                    const std::function<void(size_t, const Status&)>& report);
 
 }  // namespace sinter

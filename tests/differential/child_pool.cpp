@@ -35,7 +35,8 @@ bool write_all(int pipe, const void* data, size_t bytes) {
 }
 
 std::string describe_end(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("the process was ended by signal {}", WTERMSIG(status));
+  if (WIFSIGNALED(status))
+    return fmt::format("the process was ended by signal {}", WTERMSIG(status));
   return fmt::format("the process ended with code {}", WEXITSTATUS(status));
 }
 
@@ -94,7 +95,8 @@ void ItemReport::send(char kind, uint64_t item, const std::string& text) {
   Header header{};
   header.kind = kind, header.item = item, header.bytes = static_cast<uint32_t>(text.size());
   // A parent that is gone wants no more work.
-  if (!write_all(pipe_, &header, sizeof header) || !write_all(pipe_, text.data(), text.size())) _exit(0);
+  if (!write_all(pipe_, &header, sizeof header) || !write_all(pipe_, text.data(), text.size()))
+    _exit(0);
 }
 
 void run_in_children(uint64_t first, uint64_t count, uint64_t chunk, int processes,

@@ -6,9 +6,9 @@
 namespace sinter {
 namespace {
 
-
 // Around the borders of chunks (8), warps (32) and lanes; odd; zero is added separately.
-constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 40, 64, 65, 100};
+constexpr int64_t kExtents[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 16,
+                                17, 24, 31, 32, 33, 40, 64, 65, 100};
 // Most extents are of these: a run compiles a kernel once for all graphs that have it.
 constexpr int64_t kUsualExtents[] = {1, 8, 17, 32, 64};
 constexpr int64_t kLongExtents[] = {127, 128, 257, 300, 513, 1000};
@@ -59,20 +59,34 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
 
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
-      {&GraphGenerator::elementwise, 22},   {&GraphGenerator::comparison, 3},
-      {&GraphGenerator::logical, 3},        {&GraphGenerator::select, 4},
-      {&GraphGenerator::cast, 7},           {&GraphGenerator::activation, 6},
-      {&GraphGenerator::norm, 5},           {&GraphGenerator::softmax, 3},
-      {&GraphGenerator::reduction, 8},      {&GraphGenerator::view, 16},
-      {&GraphGenerator::concat, 4},         {&GraphGenerator::copy, 2},
-      {&GraphGenerator::generator, 3},      {&GraphGenerator::embedding, 2},
-      {&GraphGenerator::append, 4},         {&GraphGenerator::linear, 4},
-      {&GraphGenerator::einsum, 4},         {&GraphGenerator::attention, 1},
-      {&GraphGenerator::attention_few, 1}, {&GraphGenerator::sample, 1},
-      {&GraphGenerator::rope, 2},           {&GraphGenerator::pre_norm_block, 3},
-      {&GraphGenerator::post_norm_block, 2}, {&GraphGenerator::primitive_norm, 2},
-      {&GraphGenerator::primitive_softmax, 2}, {&GraphGenerator::logits, 1},
-      {&GraphGenerator::old_and_new, 3},    {&GraphGenerator::linear_chain, 4},
+      {&GraphGenerator::elementwise, 22},
+      {&GraphGenerator::comparison, 3},
+      {&GraphGenerator::logical, 3},
+      {&GraphGenerator::select, 4},
+      {&GraphGenerator::cast, 7},
+      {&GraphGenerator::activation, 6},
+      {&GraphGenerator::norm, 5},
+      {&GraphGenerator::softmax, 3},
+      {&GraphGenerator::reduction, 8},
+      {&GraphGenerator::view, 16},
+      {&GraphGenerator::concat, 4},
+      {&GraphGenerator::copy, 2},
+      {&GraphGenerator::generator, 3},
+      {&GraphGenerator::embedding, 2},
+      {&GraphGenerator::append, 4},
+      {&GraphGenerator::linear, 4},
+      {&GraphGenerator::einsum, 4},
+      {&GraphGenerator::attention, 1},
+      {&GraphGenerator::attention_few, 1},
+      {&GraphGenerator::sample, 1},
+      {&GraphGenerator::rope, 2},
+      {&GraphGenerator::pre_norm_block, 3},
+      {&GraphGenerator::post_norm_block, 2},
+      {&GraphGenerator::primitive_norm, 2},
+      {&GraphGenerator::primitive_softmax, 2},
+      {&GraphGenerator::logits, 1},
+      {&GraphGenerator::old_and_new, 3},
+      {&GraphGenerator::linear_chain, 4},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;
@@ -127,7 +141,8 @@ GraphGenerator::Value GraphGenerator::pick(const Predicate& wanted) {
   if (candidates.empty()) return std::nullopt;
   // Mostly recent values, so that chains grow; sometimes any, so that values have several users.
   const int64_t n = static_cast<int64_t>(candidates.size());
-  const int64_t from_end = random_.chance(50) ? random_.below(std::min<int64_t>(n, 3)) : random_.below(n);
+  const int64_t from_end =
+      random_.chance(50) ? random_.below(std::min<int64_t>(n, 3)) : random_.below(n);
   return candidates[n - 1 - from_end];
 }
 
@@ -142,8 +157,8 @@ ValueId GraphGenerator::pick_float() {
 
 ValueId GraphGenerator::pick_rows() {
   const auto wanted = [&](const TensorType& t) {
-    return t.dtype == main_dtype_ && t.rank() == 2 && t.dims[0] == rows_ && t.dims[1].is_constant() &&
-           t.dims[1].constant() > 0;
+    return t.dtype == main_dtype_ && t.rank() == 2 && t.dims[0] == rows_ &&
+           t.dims[1].is_constant() && t.dims[1].constant() > 0;
   };
   if (const Value found = pick(wanted); found && !random_.chance(10)) return *found;
   return value_of({main_dtype_, {rows_, Dim(random_.pick(widths_))}});
@@ -165,7 +180,8 @@ ValueId GraphGenerator::input(TensorType type) {
 }
 
 ValueId GraphGenerator::weight(TensorType type) {
-  // Half of the weights are made when they are loaded: a cast, or the transpose of the file's tensor.
+  // Half of the weights are made when they are loaded: a cast, or the transpose of the file's
+  // tensor.
   Weight made{name("w"), type, {}};
   Builder init(made.init, result_.module.symbols);
   TensorType stored = type;
@@ -229,7 +245,8 @@ int64_t GraphGenerator::mostly(std::initializer_list<int64_t> usual, int64_t low
 }
 
 DType GraphGenerator::any_float() {
-  return random_.chance(85) ? main_dtype_ : random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
+  return random_.chance(85) ? main_dtype_
+                            : random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
 }
 
 std::string GraphGenerator::name(std::string_view role) {

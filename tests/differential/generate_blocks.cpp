@@ -33,11 +33,11 @@ ValueId GraphGenerator::rotate(ValueId x, int64_t heads) {
   const TensorType angle{type.dtype, {type.dims[0], Dim(rotary / 2)}};
   const ValueId parts = must(OpKind::reshape, {x}, Attributes().set(AttrName::dims, split));
   const ValueId cos = value_of(angle), sin = value_of(angle);
-  const ValueId rotated = must(
-      OpKind::rope, {parts, cos, sin},
-      Attributes()
-          .set(AttrName::rotary, rotary)
-          .set(AttrName::pairing, std::string(random_.chance(50) ? "half" : "interleaved")));
+  const ValueId rotated =
+      must(OpKind::rope, {parts, cos, sin},
+           Attributes()
+               .set(AttrName::rotary, rotary)
+               .set(AttrName::pairing, std::string(random_.chance(50) ? "half" : "interleaved")));
   return must(OpKind::reshape, {rotated}, Attributes().set(AttrName::dims, type.dims));
 }
 
@@ -77,7 +77,8 @@ ValueId GraphGenerator::between_linears(ValueId x) {
     case 1:
       return must(OpKind::add, {value_of(type), x});
     case 2:
-      return must(random_.pick(std::array{OpKind::silu, OpKind::gelu, OpKind::relu, OpKind::tanh}), {x});
+      return must(random_.pick(std::array{OpKind::silu, OpKind::gelu, OpKind::relu, OpKind::tanh}),
+                  {x});
     case 3:
       return must(OpKind::mul, {x, constant(type.dtype, {})});
     case 4: {
@@ -152,10 +153,14 @@ void GraphGenerator::primitive_norm() {
   const DType inner = graph_[x].type.dtype;
   const auto number = [&](double value) {
     return must(OpKind::constant, {},
-                Attributes().set(AttrName::dims, Dims()).set(AttrName::dtype, inner).set(AttrName::value, value));
+                Attributes()
+                    .set(AttrName::dims, Dims())
+                    .set(AttrName::dtype, inner)
+                    .set(AttrName::value, value));
   };
   const auto mean = [&](ValueId y) {
-    const ValueId sum = must(OpKind::reduce_sum, {y}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}));
+    const ValueId sum =
+        must(OpKind::reduce_sum, {y}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}));
     return must(OpKind::div, {sum, number(width)});
   };
   if (centered) x = must(OpKind::sub, {x, mean(x)});

@@ -11,10 +11,13 @@ void GraphGenerator::elementwise() {
   const ValueId a = pick_float();
   if (random_.chance(35)) {
     // exp and log less often than their number suggests: they make values leave the finite range.
-    op(random_.pick(std::array{neg, abs, exp, exp_neg_abs, sigmoid, log, sqrt, rsqrt, tanh, tanh, erf, sin, cos, neg, abs}), {a});
+    op(random_.pick(std::array{neg, abs, exp, exp_neg_abs, sigmoid, log, sqrt, rsqrt, tanh, tanh,
+                               erf, sin, cos, neg, abs}),
+       {a});
     return;
   }
-  const OpKind kind = random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum});
+  const OpKind kind =
+      random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum});
   if (random_.chance(4)) {
     const Value x = pick([](const TensorType& t) { return t.dtype == DType::i32; });
     if (x) op(kind, {*x, value_of(graph_[*x].type)});
@@ -68,7 +71,8 @@ void GraphGenerator::select() {
   if (!condition) return comparison();
   const TensorType wanted{main_dtype_, graph_[*condition].type.dims};
   const ValueId a = random_.chance(60) ? value_of(wanted) : pick_float();
-  const ValueId b = random_.chance(50) ? constant(graph_[a].type.dtype, {}) : value_of(graph_[a].type);
+  const ValueId b =
+      random_.chance(50) ? constant(graph_[a].type.dtype, {}) : value_of(graph_[a].type);
   op(OpKind::where, {*condition, a, b});
 }
 
@@ -88,7 +92,8 @@ void GraphGenerator::activation() {
 
 void GraphGenerator::norm() {
   const Value x = pick([](const TensorType& t) {
-    return is_float(t.dtype) && t.rank() >= 1 && t.dims.back().is_constant() && !t.dims.back().is(0);
+    return is_float(t.dtype) && t.rank() >= 1 && t.dims.back().is_constant() &&
+           !t.dims.back().is(0);
   });
   if (x) normalize(*x);
 }
@@ -117,9 +122,15 @@ void GraphGenerator::view() {
     if (!x) return;
     const auto rank = static_cast<int64_t>(graph_[*x].type.rank());
     switch (random_.below(4)) {
-      case 0: reshape(*x); break;
-      case 1: slice(*x); break;
-      case 2: broadcast(*x); break;
+      case 0:
+        reshape(*x);
+        break;
+      case 1:
+        slice(*x);
+        break;
+      case 2:
+        broadcast(*x);
+        break;
       default: {
         std::vector<int64_t> axes(static_cast<size_t>(rank));
         for (int64_t i = 0; i < rank; ++i) axes[i] = i;
@@ -134,7 +145,8 @@ void GraphGenerator::reshape(ValueId x) {
   Dims dims = graph_[x].type.dims;
   const auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(dims.size())));
   const Dim dim = dims[axis];
-  if (random_.chance(40) && axis + 1 < dims.size() && dim.is_constant() && dims[axis + 1].is_constant()) {
+  if (random_.chance(40) && axis + 1 < dims.size() && dim.is_constant() &&
+      dims[axis + 1].is_constant()) {
     dims[axis] = dim.constant() * dims[axis + 1].constant();  // merge two axes
     dims.erase(dims.begin() + axis + 1);
   } else if (dim.is_constant() && dim.constant() > 1 && random_.chance(80)) {
@@ -172,10 +184,7 @@ void GraphGenerator::slice(ValueId x) {
     taken = Dim(kSomeTokens);
   }
   op(OpKind::slice, {x},
-     Attributes()
-         .set(AttrName::axis, axis)
-         .set(AttrName::begin, begin)
-         .set(AttrName::size, taken));
+     Attributes().set(AttrName::axis, axis).set(AttrName::begin, begin).set(AttrName::size, taken));
 }
 
 void GraphGenerator::broadcast(ValueId x) {
@@ -211,23 +220,32 @@ void GraphGenerator::copy() {
 }
 
 ValueId GraphGenerator::constant(DType dtype, Dims dims) {
-  double value = random_.pick(std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
+  double value =
+      random_.pick(std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
   if (dtype == DType::i32) value = static_cast<double>(random_.between(-3, 20));
   if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
   return must(OpKind::constant, {},
-              Attributes().set(AttrName::dims, dims).set(AttrName::dtype, dtype).set(AttrName::value, value));
+              Attributes()
+                  .set(AttrName::dims, dims)
+                  .set(AttrName::dtype, dtype)
+                  .set(AttrName::value, value));
 }
 
 void GraphGenerator::generator() {
   const Dims dims{random_.chance(50) ? rows_ : any_dim(), any_dim()};
   if (random_.chance(60)) {
-    op(OpKind::iota, {}, Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
+    op(OpKind::iota, {},
+       Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
   } else if (random_.chance(50)) {
     const int64_t count = random_.between(1, 12);
     std::vector<double> values;
-    for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(random_.between(-8, 8)) / 4);
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(static_cast<double>(random_.between(-8, 8)) / 4);
     op(OpKind::literal, {},
-       Attributes().set(AttrName::dims, Dims{Dim(count)}).set(AttrName::dtype, any_float()).set(AttrName::values, values));
+       Attributes()
+           .set(AttrName::dims, Dims{Dim(count)})
+           .set(AttrName::dtype, any_float())
+           .set(AttrName::values, values));
   } else {
     constant(any_float(), dims);
   }
@@ -245,7 +263,8 @@ GraphGenerator::Value GraphGenerator::slots(Dim count, int64_t rows) {
       count.is_constant() ? count.constant() : result_.module.symbols[count.symbol().index].high;
   if (most > rows) return std::nullopt;
   if (random_.chance(15))
-    return op(OpKind::iota, {}, Attributes().set(AttrName::dims, Dims{count}).set(AttrName::axis, int64_t{0}));
+    return op(OpKind::iota, {},
+              Attributes().set(AttrName::dims, Dims{count}).set(AttrName::axis, int64_t{0}));
   return input({DType::i32, {count}});
 }
 
@@ -290,9 +309,11 @@ void GraphGenerator::old_and_new() {
   if (!slot) return;
   const ValueId old_version = this->state({main_dtype_, {Dim(rows), graph_[value].type.dims[1]}});
   const auto read = [&](ValueId version) {
-    const ValueId x = random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
+    const ValueId x =
+        random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
     if (random_.chance(50)) return must(mul, {x, x});
-    return must(sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
+    return must(
+        sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
   };
   const ValueId before = read(old_version);
   Value newest = append_to(old_version, value, *slot);
@@ -311,8 +332,9 @@ void GraphGenerator::linear() {
 
 void GraphGenerator::einsum() {
   static constexpr std::string_view kSpecs[] = {
-      "ij,jk->ik", "ij,kj->ik", "ji,jk->ik",   "ij,jk->ki",       "bij,bjk->bik",   "bij,bkj->bik", "ij,ij->i",
-      "i,j->ij",   "ij,j->i",   "bij,jk->bik", "nkgd,tkd->kgnt", "kgnt,tkd->nkgd", "ijk,ijk->jik"};
+      "ij,jk->ik",      "ij,kj->ik",      "ji,jk->ik",   "ij,jk->ki", "bij,bjk->bik",
+      "bij,bkj->bik",   "ij,ij->i",       "i,j->ij",     "ij,j->i",   "bij,jk->bik",
+      "nkgd,tkd->kgnt", "kgnt,tkd->nkgd", "ijk,ijk->jik"};
   const std::string spec(random_.pick(kSpecs));
   const size_t comma = spec.find(','), arrow = spec.find("->");
   const Value a = pick([&](const TensorType& t) { return is_float(t.dtype) && t.rank() == comma; });

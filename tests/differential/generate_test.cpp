@@ -1,9 +1,10 @@
 // The generator itself: its graphs are valid, the same for a seed, and of every kind.
+#include "differential/generate.h"
+
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "differential/generate.h"
 #include "differential/random_tensors.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
@@ -19,16 +20,16 @@ TEST_CASE("random modules are verified, and parse to themselves") {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Case test = generate(seed);
     const Status status = verify(test.module);
-    REQUIRE_MESSAGE(status.has_value(), "seed " << seed << ": "
-                                                << (status ? "" : status.error().message()));
+    REQUIRE_MESSAGE(status.has_value(),
+                    "seed " << seed << ": " << (status ? "" : status.error().message()));
     const std::string text = print_module(test.module);
     const auto parsed = parse_module(text, "random.sir");
-    REQUIRE_MESSAGE(parsed.has_value(), "seed " << seed << ": "
-                                                << (parsed ? "" : parsed.error().message()));
+    REQUIRE_MESSAGE(parsed.has_value(),
+                    "seed " << seed << ": " << (parsed ? "" : parsed.error().message()));
     REQUIRE_MESSAGE(print_module(*parsed) == text, "seed " << seed);
     const auto data = random_data(test, seed);
-    REQUIRE_MESSAGE(data.has_value(), "seed " << seed << ": "
-                                              << (data ? "" : data.error().message()));
+    REQUIRE_MESSAGE(data.has_value(),
+                    "seed " << seed << ": " << (data ? "" : data.error().message()));
   }
 }
 
@@ -47,7 +48,8 @@ TEST_CASE("every op, element type, and kind of result occurs") {
   std::map<OpKind, int> ops;
   std::map<DType, int> dtypes;
   int of_few_tokens = 0, of_many_tokens = 0;
-  int repeated = 0, inputs_returned = 0, returned_and_used = 0, symbolic = 0, empty = 0, versions = 0;
+  int repeated = 0, inputs_returned = 0, returned_and_used = 0, symbolic = 0, empty = 0,
+      versions = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Case test = generate(seed);
     const Graph& graph = test.module.entries[0].graph;
@@ -55,7 +57,8 @@ TEST_CASE("every op, element type, and kind of result occurs") {
     for (const Op& op : graph.ops()) {
       ++ops[op.kind];
       ++dtypes[op.type.dtype];
-      if (op.kind == OpKind::attention) ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
+      if (op.kind == OpKind::attention)
+        ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
       for (Dim dim : op.type.dims) symbolic += !dim.is_constant(), empty += dim.is(0);
       versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
     }
@@ -68,7 +71,8 @@ TEST_CASE("every op, element type, and kind of result occurs") {
   }
   for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::sample); ++kind) {
     const auto op = static_cast<OpKind>(kind);
-    // `file` stands in weight functions only, attention_softmax and matvec in graphs after the passes.
+    // `file` stands in weight functions only, attention_softmax and matvec in graphs after the
+    // passes.
     if (op == OpKind::file || op == OpKind::attention_softmax || op == OpKind::matvec) continue;
     CHECK_MESSAGE(ops[op] > 0, op_info(op).name);
   }

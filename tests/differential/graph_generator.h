@@ -113,9 +113,9 @@ class GraphGenerator {
   Random random_;
   Graph graph_;
   Builder builder_;
-  std::vector<ValueId> values_;       // all that may be read, in order of creation
-  std::vector<ValueId> versions_;     // newest version of each state
-  std::vector<bool> overwritten_;     // by value
+  std::vector<ValueId> values_;           // all that may be read, in order of creation
+  std::vector<ValueId> versions_;         // newest version of each state
+  std::vector<bool> overwritten_;         // by value
   llvm::SmallVector<int64_t, 4> widths_;  // extents that many values of this graph have
   Dim rows_;
   DType main_dtype_ = DType::f32;

@@ -19,15 +19,18 @@ constexpr int kSpecialPercent = 4;  // of the elements, in a case that has any
 
 /// What an i32 input must be for the ops that read it.
 struct Rows {
-  int64_t limit = -1;     // values are 0 .. limit-1; -1: any integer
-  bool distinct = false;  // slots of an append
+  int64_t limit = -1;              // values are 0 .. limit-1; -1: any integer
+  bool distinct = false;           // slots of an append
   std::optional<ValueId> at_most;  // the first key of a token: seldom after this other value's
 };
 
 class DataMaker {
  public:
   DataMaker(const Case& test, uint64_t seed)
-      : test_(test), graph_(test.module.entries[0].graph), random_(seed), special_(random_.chance(16)) {}
+      : test_(test),
+        graph_(test.module.entries[0].graph),
+        random_(seed),
+        special_(random_.chance(16)) {}
 
   Result<CaseData> make() {
     CaseData data;
@@ -44,7 +47,7 @@ class DataMaker {
         const TensorType& type = graph_[graph_.inputs[i]].type;
         const Rows rows = rows_read_by(graph_.inputs[i]);
         if (rows.at_most.has_value() != dependent) continue;
-        Result<HostTensor> tensor = rows.at_most     ? first_keys(type, rows, data.inputs)
+        Result<HostTensor> tensor = rows.at_most      ? first_keys(type, rows, data.inputs)
                                     : rows.limit >= 0 ? row_numbers(type, rows)
                                                       : numbers(type);
         if (!tensor) return tl::make_unexpected(std::move(tensor.error()));
@@ -71,8 +74,8 @@ class DataMaker {
 Rows DataMaker::rows_read_by(ValueId input) const {
   Rows rows;
   const auto limit = [&](Dim extent) {
-    const int64_t n = extent.is_constant() ? extent.constant()
-                                           : test_.symbol_values[extent.symbol().index];
+    const int64_t n =
+        extent.is_constant() ? extent.constant() : test_.symbol_values[extent.symbol().index];
     rows.limit = rows.limit < 0 ? n : std::min(rows.limit, n);
   };
   for (const Op& op : graph_.ops()) {
@@ -95,7 +98,8 @@ Result<HostTensor> DataMaker::empty(const TensorType& type) const {
 }
 
 float DataMaker::number() {
-  if (special_ && random_.chance(kSpecialPercent)) return math::bits_float(random_.pick(kSpecialBits));
+  if (special_ && random_.chance(kSpecialPercent))
+    return math::bits_float(random_.pick(kSpecialBits));
   return 2 * random_.unit();
 }
 
@@ -103,14 +107,22 @@ Result<HostTensor> DataMaker::numbers(const TensorType& type) {
   SINTER_LET(tensor, empty(type));
   for (int64_t i = 0; i < tensor.volume(); ++i) {
     switch (type.dtype) {
-      case DType::f32: tensor.data<float>()[i] = number(); break;
-      case DType::f16: tensor.data<uint16_t>()[i] = math::float_to_f16(number()); break;
-      case DType::bf16: tensor.data<uint16_t>()[i] = math::float_to_bf16(number()); break;
+      case DType::f32:
+        tensor.data<float>()[i] = number();
+        break;
+      case DType::f16:
+        tensor.data<uint16_t>()[i] = math::float_to_f16(number());
+        break;
+      case DType::bf16:
+        tensor.data<uint16_t>()[i] = math::float_to_bf16(number());
+        break;
       case DType::i32:
         tensor.data<int32_t>()[i] = static_cast<int32_t>(
             special_ && random_.chance(kSpecialPercent) ? random_.next() : random_.between(-9, 20));
         break;
-      case DType::i1: tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random_.below(2)); break;
+      case DType::i1:
+        tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random_.below(2));
+        break;
     }
   }
   return std::move(tensor);
@@ -124,7 +136,8 @@ Result<HostTensor> DataMaker::row_numbers(const TensorType& type, const Rows& ro
   std::vector<int32_t> all(static_cast<size_t>(rows.limit));
   std::iota(all.begin(), all.end(), 0);
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = rows.distinct ? random_.between(i, rows.limit - 1) : random_.below(rows.limit);
+    const int64_t at =
+        rows.distinct ? random_.between(i, rows.limit - 1) : random_.below(rows.limit);
     tensor.data<int32_t>()[i] = all[at];
     if (rows.distinct) std::swap(all[i], all[at]);
   }
@@ -137,9 +150,8 @@ Result<HostTensor> DataMaker::first_keys(const TensorType& type, const Rows& row
   const auto slot = llvm::find(graph_.inputs, *rows.at_most);
   for (int64_t i = 0; i < tensor.volume(); ++i) {
     // Slots that are no input are an iota.
-    const int64_t last = slot == graph_.inputs.end()
-                             ? i
-                             : inputs[slot - graph_.inputs.begin()].data<int32_t>()[i];
+    const int64_t last =
+        slot == graph_.inputs.end() ? i : inputs[slot - graph_.inputs.begin()].data<int32_t>()[i];
     // A token whose first key comes after its last sees none.
     const int64_t first = random_.chance(50)  ? 0
                           : random_.chance(4) ? std::min(last + 1, rows.limit - 1)
@@ -151,7 +163,9 @@ Result<HostTensor> DataMaker::first_keys(const TensorType& type, const Rows& row
 
 }  // namespace
 
-Result<CaseData> random_data(const Case& test, uint64_t seed) { return DataMaker(test, seed).make(); }
+Result<CaseData> random_data(const Case& test, uint64_t seed) {
+  return DataMaker(test, seed).make();
+}
 
 CaseFiles::CaseFiles(const CaseData& data) : data_(data) {}
 

@@ -23,7 +23,10 @@ void sweep(Case& test) {
       graph[ValueId{i}] = Op{OpKind::constant,
                              {DType::f32, {}},
                              {},
-                             Attributes().set(AttrName::dims, Dims()).set(AttrName::dtype, DType::f32).set(AttrName::value, 0.0),
+                             Attributes()
+                                 .set(AttrName::dims, Dims())
+                                 .set(AttrName::dtype, DType::f32)
+                                 .set(AttrName::value, 0.0),
                              graph[ValueId{i}].name};
   remove_dead_ops(graph);
   const auto unused = [&](const auto& leaf) { return !graph.find(leaf.name).valid(); };
@@ -65,7 +68,8 @@ std::optional<Case> without_op(const Case& test, ValueId id) {
 /// Readers of the op read one of its operands.
 std::optional<Case> bypassed(const Case& test, ValueId id, size_t operand) {
   const Graph& graph = test.module.entries[0].graph;
-  if (operand >= graph[id].operands.size() || graph[id].kind == OpKind::kv_append) return std::nullopt;
+  if (operand >= graph[id].operands.size() || graph[id].kind == OpKind::kv_append)
+    return std::nullopt;
   const ValueId to = graph[id].operands[operand];
   if (graph[to].type != graph[id].type) return std::nullopt;
   Case smaller = test;
@@ -139,7 +143,8 @@ class Shrinker {
     size_t cost = 1000 * (graph.size() + graph.outputs.size());
     for (int64_t value : test_.symbol_values) cost += static_cast<size_t>(value);
     for (const Op& op : graph.ops())
-      for (Dim dim : op.type.dims) cost += dim.is_constant() ? static_cast<size_t>(dim.constant()) : 1;
+      for (Dim dim : op.type.dims)
+        cost += dim.is_constant() ? static_cast<size_t>(dim.constant()) : 1;
     return cost;
   }
 
@@ -174,21 +179,24 @@ class Shrinker {
       if (i >= graph_of(test_).size()) continue;
       const ValueId id{static_cast<uint32_t>(i)};
       bool done = false;
-      for (size_t operand = 0; operand < 3 && !done; ++operand) done = accept(bypassed(test_, id, operand));
+      for (size_t operand = 0; operand < 3 && !done; ++operand)
+        done = accept(bypassed(test_, id, operand));
       if (!done) accept(without_op(test_, id));
     }
   }
 
   void shrink_extents() {
     std::set<Dim> extents;
-    for (const Op& op : graph_of(test_).ops()) extents.insert(op.type.dims.begin(), op.type.dims.end());
+    for (const Op& op : graph_of(test_).ops())
+      extents.insert(op.type.dims.begin(), op.type.dims.end());
     for (Dim dim : extents) {
       if (!dim.is_constant()) {
         const int64_t value = test_.symbol_values[dim.symbol().index];
         accept(with_extent(test_, dim, Dim(value)));
         continue;
       }
-      for (int64_t n = dim.constant(); n > 1 && accept(with_extent(test_, Dim(n), Dim(n / 2))); n /= 2) {
+      for (int64_t n = dim.constant(); n > 1 && accept(with_extent(test_, Dim(n), Dim(n / 2)));
+           n /= 2) {
       }
     }
     for (size_t i = 0; i < test_.symbol_values.size(); ++i)

@@ -53,7 +53,8 @@ struct Options {
 };
 
 std::optional<Fault> parse_fault(std::string_view name) {
-#define X(fault, what) if (name == #fault) return Fault::fault;
+#define X(fault, what) \
+  if (name == #fault) return Fault::fault;
   SINTER_FAULTS(X)
 #undef X
   return std::nullopt;
@@ -70,10 +71,13 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
   if (!checked) return message(checked.error());
   std::string what;
   if (options.shim())
-    check_kernels(*checked, [](size_t) {},
-                  [&](size_t, const Status& status) {
-                    if (!status) what = "kernel text: " + status.error().what.substr(0, 2000) + " (" + status.error().where + ")";
-                  });
+    check_kernels(
+        *checked, [](size_t) {},
+        [&](size_t, const Status& status) {
+          if (!status)
+            what = "kernel text: " + status.error().what.substr(0, 2000) + " (" +
+                   status.error().where + ")";
+        });
   return what;
 }
 
@@ -90,13 +94,18 @@ std::string_view around_matvec(const Graph& group) {
     if (!product && computes(op)) (front[i] ? in_front : behind) = true;
   }
   if (!found) return "";
-  return in_front && behind ? "between" : in_front ? "behind_others" : behind ? "before_others" : "alone";
+  return in_front && behind ? "between"
+         : in_front         ? "behind_others"
+         : behind           ? "before_others"
+                            : "alone";
 }
 
-/// Which ops a case has, what was decided of them, how it was checked: "note" lines that the parent adds up.
+/// Which ops a case has, what was decided of them, how it was checked: "note" lines that the parent
+/// adds up.
 std::string tally(const Case& test, const CheckedCase& checked) {
   std::string text;
-  for (const Op& op : test.module.entries[0].graph.ops()) text += fmt::format("op {}\n", op_info(op.kind).name);
+  for (const Op& op : test.module.entries[0].graph.ops())
+    text += fmt::format("op {}\n", op_info(op.kind).name);
   text += fmt::format("kernels {}\n", checked.fused->kernels.size());
   for (const std::string& verdict : checked.verdicts) text += fmt::format("verdict {}\n", verdict);
   for (const Kernel& kernel : checked.fused->kernels)
@@ -128,11 +137,13 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
     seeds.push_back(seed);
   }
   if (!options.shim()) return;
-  check_kernels(cases, [&](size_t i) { report.begin(seeds[i]); },
-                [&](size_t i, const Status& status) {
-                  if (!status)
-                    report.failed(seeds[i], "kernel text: " + status.error().what.substr(0, 2000) + " (" + status.error().where + ")");
-                });
+  check_kernels(
+      cases, [&](size_t i) { report.begin(seeds[i]); },
+      [&](size_t i, const Status& status) {
+        if (!status)
+          report.failed(seeds[i], "kernel text: " + status.error().what.substr(0, 2000) + " (" +
+                                      status.error().where + ")");
+      });
 }
 
 std::string flags(const Options& options) {
@@ -148,7 +159,8 @@ void shrink_and_print(uint64_t seed, const Options& options) {
   });
   const std::string path = fmt::format("{}/seed-{}.sir", options.out, seed);
   std::ofstream(path, std::ios::binary) << print_module(smallest.module);
-  const std::string what = run_in_child([&] { return check_one(smallest, seed, options); }, kShrinkSeconds);
+  const std::string what =
+      run_in_child([&] { return check_one(smallest, seed, options); }, kShrinkSeconds);
   fmt::print("  shrunk: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}\n", what, kProgram,
              path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
 }
@@ -163,7 +175,8 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
   events.failed = [&](uint64_t seed, const std::string& what) {
     if (failed.contains(seed)) return;
     if (!options.fault.empty() &&
-        !run_in_child([&] { return check_one(generate(seed), seed, sound); }, kShrinkSeconds).empty())
+        !run_in_child([&] { return check_one(generate(seed), seed, sound); }, kShrinkSeconds)
+             .empty())
       return;
     failed[seed] = what;
   };
@@ -171,7 +184,8 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
     std::istringstream lines(text);
     for (std::string word, rest; lines >> word;) {
       if (word == "source") ++tallied["compared with the module itself"];
-      if ((word == "op" || word == "verdict" || word == "matvec") && lines >> rest) ++tallied[word + " " + rest];
+      if ((word == "op" || word == "verdict" || word == "matvec") && lines >> rest)
+        ++tallied[word + " " + rest];
       if (word == "kernels" && lines >> rest) tallied["kernels"] += std::stoull(rest);
     }
   };
@@ -179,9 +193,12 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{} of {} graphs", done, options.count);
     return !(stop_at_first && !failed.empty());
   };
-  run_in_children(options.seed, options.count, kSeedsPerChild, options.jobs,
-                  [&](uint64_t first, uint64_t last, ItemReport& report) { work(first, last, report, options); },
-                  events);
+  run_in_children(
+      options.seed, options.count, kSeedsPerChild, options.jobs,
+      [&](uint64_t first, uint64_t last, ItemReport& report) {
+        work(first, last, report, options);
+      },
+      events);
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\n");
   return failed;
 }
@@ -191,7 +208,8 @@ int run_seeds(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   const auto failed = find_failures(options, false, tallied);
   for (const auto& [seed, what] : failed)
-    fmt::print("seed {}: {}\n  replay: {} --seed {} --count 1 {}\n", seed, what, kProgram, seed, flags(options));
+    fmt::print("seed {}: {}\n  replay: {} --seed {} --count 1 {}\n", seed, what, kProgram, seed,
+               flags(options));
   size_t shrunk = 0;
   for (const auto& [seed, what] : failed) {
     if (options.no_shrink || shrunk++ == kMostShrunk) break;
@@ -252,11 +270,12 @@ int run_file(const Options& options) {
     return 4;
   }
   if (module->entries.empty() || options.symbols.size() != module->symbols.size()) {
-    fmt::print(stderr, "{}: --symbols has {} values for {} symbols\n", options.sir, options.symbols.size(),
-               module->symbols.size());
+    fmt::print(stderr, "{}: --symbols has {} values for {} symbols\n", options.sir,
+               options.symbols.size(), module->symbols.size());
     return 2;
   }
-  const std::string what = check_one({std::move(*module), options.symbols}, options.data_seed, options);
+  const std::string what =
+      check_one({std::move(*module), options.symbols}, options.data_seed, options);
   fmt::print("{}\n", what.empty() ? "equal" : what);
   return what.empty() ? 0 : 3;
 }
@@ -271,7 +290,8 @@ int run(int argc, char** argv) {
       "fast numerics: plans are run, and kernel text is compared with the host");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
-  app.add_option("--needs", options.needs, "lines of the tally that must not be missing")->delimiter(',');
+  app.add_option("--needs", options.needs, "lines of the tally that must not be missing")
+      ->delimiter(',');
   app.add_option("--sir", options.sir, "a module instead of seeds");
   app.add_option("--symbols", options.symbols, "its symbols' values")->delimiter(',');
   app.add_option("--data-seed", options.data_seed, "its data");

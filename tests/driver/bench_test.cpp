@@ -116,14 +116,18 @@ TEST_CASE("tuned rings stand before the table and in the JSON") {
   BenchReport report = made_up();
   CHECK_FALSE(nlohmann::json::parse(bench_json(report)).contains("rings"));
   const std::string alone = bench_text(report);
-  report.rings = {.decisions = {{"bf16[64, 4096] splits=1 tokens=8", {16, 2048, 4}, {8, 4096, 3}, 2e-3, 1.98e-3},
-                                {"bf16[64, 64] splits=1 tokens=8", {16, 512, 4}, {16, 512, 4}, 1.98e-3, 1.98e-3}},
-                  .usual_s = 2.01e-3,
-                  .chosen_s = 1.99e-3};
+  report.rings = {
+      .decisions =
+          {{"bf16[64, 4096] splits=1 tokens=8", {16, 2048, 4}, {8, 4096, 3}, 2e-3, 1.98e-3},
+           {"bf16[64, 64] splits=1 tokens=8", {16, 512, 4}, {16, 512, 4}, 1.98e-3, 1.98e-3}},
+      .usual_s = 2.01e-3,
+      .chosen_s = 1.99e-3};
   const std::string text = bench_text(report);
   const size_t at = alone.find("\n\n") + 2;
   CHECK(text.substr(0, at) == alone.substr(0, at));
-  CHECK(text.substr(at) == R"(ring of                           usual form             chosen                  a token    with it
+  CHECK(
+      text.substr(at) ==
+      R"(ring of                           usual form             chosen                  a token    with it
 bf16[64, 4096] splits=1 tokens=8  16 warps x 4 x 2048 B  8 warps x 3 x 4096 B  2000.0 µs  1980.0 µs
 bf16[64, 64] splits=1 tokens=8    16 warps x 4 x 512 B   the same              1980.0 µs
 all                                                                            2010.0 µs  1990.0 µs

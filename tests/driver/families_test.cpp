@@ -3,8 +3,8 @@
 
 #include "driver/generate/generate.h"
 #include "driver/small_models.h"
-#include "driver/verify/verify.h"
 #include "driver/verify/report.h"
+#include "driver/verify/verify.h"
 
 namespace sinter {
 namespace {

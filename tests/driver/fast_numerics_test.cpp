@@ -5,8 +5,8 @@
 
 #include "differential/generate.h"
 #include "driver/small_models.h"
-#include "driver/verify/verify.h"
 #include "driver/verify/report.h"
+#include "driver/verify/verify.h"
 #include "ir/text.h"
 #include "runtime/temporary_directory.h"
 

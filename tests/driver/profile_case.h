@@ -5,8 +5,8 @@
 
 namespace sinter::test {
 
-inline KernelRecord kernel(std::string name, uint64_t start_ns, uint64_t end_ns, uint32_t correlation = 0,
-                           std::optional<uint64_t> tag = {}) {
+inline KernelRecord kernel(std::string name, uint64_t start_ns, uint64_t end_ns,
+                           uint32_t correlation = 0, std::optional<uint64_t> tag = {}) {
   KernelRecord record;
   record.name = std::move(name);
   record.start_ns = start_ns;
@@ -29,8 +29,8 @@ inline std::vector<ProfiledStep> two_steps() {
           {"decode", "gemm 1x64x64 bf16", {"l0.qkv"}, {9000, 100, 8000}}};
 }
 
-/// A token, all of one `correlation`, from `start_ns` on: the norm takes 1 µs, 1 µs nothing, then 2 µs and, touching,
-/// 3 µs of the product.
+/// A token, all of one `correlation`, from `start_ns` on: the norm takes 1 µs, 1 µs nothing, then 2
+/// µs and, touching, 3 µs of the product.
 inline void add_token(DeviceRecords& records, uint64_t start_ns, uint32_t correlation) {
   records.kernels.push_back(kernel("add_rms_norm_1a2b", start_ns, start_ns + 1000, correlation));
   records.kernels.push_back(kernel("gemv", start_ns + 2000, start_ns + 4000, correlation));
@@ -41,7 +41,8 @@ inline void add_token(DeviceRecords& records, uint64_t start_ns, uint32_t correl
 /// A token every 10 µs.
 inline DeviceRecords records_of(size_t tokens) {
   DeviceRecords records;
-  for (size_t i = 0; i < tokens; ++i) add_token(records, 100000 + 10000 * i, static_cast<uint32_t>(50 + i));
+  for (size_t i = 0; i < tokens; ++i)
+    add_token(records, 100000 + 10000 * i, static_cast<uint32_t>(50 + i));
   return records;
 }
 

@@ -1,10 +1,9 @@
 // What steps of real plans move and compute.
-#include "driver/profile/costs.h"
-
 #include <doctest/doctest.h>
 
-#include "driver/generate/decoder.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/generate/decoder.h"
+#include "driver/profile/costs.h"
 #include "driver/ready_model.h"
 
 namespace sinter {
@@ -25,7 +24,8 @@ Plan plan_of(const std::string& path) {
   return {*model->spec, compiled->program};
 }
 
-std::vector<int64_t> sizes_with(const Program& program, std::initializer_list<std::pair<const char*, int64_t>> given) {
+std::vector<int64_t> sizes_with(const Program& program,
+                                std::initializer_list<std::pair<const char*, int64_t>> given) {
   std::vector<int64_t> sizes = usual_sizes(program.symbols);
   for (const auto& [name, value] : given) {
     const int symbol = find_symbol(program.symbols, name);
@@ -35,9 +35,11 @@ std::vector<int64_t> sizes_with(const Program& program, std::initializer_list<st
   return sizes;
 }
 
-double bytes_of(const Program& program, const EntryPlan& entry, const std::vector<int64_t>& sizes, int64_t visible_rows) {
+double bytes_of(const Program& program, const EntryPlan& entry, const std::vector<int64_t>& sizes,
+                int64_t visible_rows) {
   double total = 0;
-  for (const Step& step : entry.steps) total += step_cost(program, entry, step, sizes, {visible_rows, 1}).bytes();
+  for (const Step& step : entry.steps)
+    total += step_cost(program, entry, step, sizes, {visible_rows, 1}).bytes();
   return total;
 }
 
@@ -58,7 +60,8 @@ TEST_CASE("of a cache, decoding reads the rows that its token sees") {
   const EntryPlan& decode = *plan.program->find_entry("decode");
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}, {"B", 1}});
   // Keys and values of every layer, two bytes each.
-  const double row = 2.0 * 2.0 * static_cast<double>(plan.spec.layers * plan.spec.kv_heads * plan.spec.head_dim);
+  const double row =
+      2.0 * 2.0 * static_cast<double>(plan.spec.layers * plan.spec.kv_heads * plan.spec.head_dim);
   const double all = bytes_of(*plan.program, decode, sizes, 2048);
   CHECK(all - bytes_of(*plan.program, decode, sizes, 1025) == doctest::Approx(row * (2048 - 1025)));
   CHECK(all == doctest::Approx(bytes_of(*plan.program, decode, sizes, INT64_MAX)));
@@ -70,10 +73,12 @@ TEST_CASE("each of several sequences sees rows of its own") {
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 4096}, {"B", 8}});
   const auto bytes = [&](VisibleRows visible) {
     double total = 0;
-    for (const Step& step : decode.steps) total += step_cost(*plan.program, decode, step, sizes, visible).bytes();
+    for (const Step& step : decode.steps)
+      total += step_cost(*plan.program, decode, step, sizes, visible).bytes();
     return total;
   };
-  const double row = 2.0 * 2.0 * static_cast<double>(plan.spec.layers * plan.spec.kv_heads * plan.spec.head_dim);
+  const double row =
+      2.0 * 2.0 * static_cast<double>(plan.spec.layers * plan.spec.kv_heads * plan.spec.head_dim);
   CHECK(bytes({100, 8}) - bytes({100, 1}) == doctest::Approx(row * 700));
   CHECK(bytes({1000, 8}) == doctest::Approx(bytes({4096, 1})));  // no more than there are
 }
@@ -84,11 +89,13 @@ TEST_CASE("operations are two for each multiplication of the contractions") {
   const EntryPlan& decode = *plan.program->find_entry("decode");
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}, {"B", 1}});
   double flops = 0;
-  for (const Step& step : decode.steps) flops += step_cost(*plan.program, decode, step, sizes, {1025, 1}).flops;
+  for (const Step& step : decode.steps)
+    flops += step_cost(*plan.program, decode, step, sizes, {1025, 1}).flops;
   const int64_t width = spec.heads * spec.head_dim;
   const int64_t block = 4 * spec.hidden * width + 3 * spec.hidden * spec.ffn;
   const int64_t attention = 2 * 1025 * width;
-  CHECK(flops == doctest::Approx(2.0 * static_cast<double>(spec.layers * (block + attention) + spec.hidden * spec.vocabulary)));
+  CHECK(flops == doctest::Approx(2.0 * static_cast<double>(spec.layers * (block + attention) +
+                                                           spec.hidden * spec.vocabulary)));
 }
 
 TEST_CASE("steps are called by their kernel or their product") {

@@ -94,7 +94,8 @@ TEST_CASE("a token's time is from the end of the one before it to its own") {
 
 TEST_CASE("kernels that overlap leave no gap, and their sum is more than their span") {
   DeviceRecords records;
-  records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 3000, 1), kernel("c", 4000, 6000, 1)};
+  records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 3000, 1),
+                     kernel("c", 4000, 6000, 1)};
   const auto tokens = tokens_in_order(records, 1);
   REQUIRE(tokens);
   const TokenTimes times = token_times(*tokens);
@@ -182,7 +183,9 @@ TEST_CASE("rows add up the kernels of equal steps, longest first") {
   CHECK(norm.of_ceiling == doctest::Approx(2000 / 1e-6 / 2e9));
 }
 
-TEST_CASE("a kernel is bound by what it cannot be faster than; by latency where that is below half of its time") {
+TEST_CASE(
+    "a kernel is bound by what it cannot be faster than; by latency where that is below half of "
+    "its time") {
   const auto bound = [](StepCost cost, uint64_t nanoseconds) {
     DeviceRecords records;
     records.kernels = {kernel("k", 1000, 1000 + nanoseconds, 1, 0)};

@@ -1,10 +1,9 @@
 // A profile as text, JSON and timeline.
-#include "driver/profile/report.h"
-
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "driver/profile/report.h"
 #include "driver/profile_case.h"
 
 namespace sinter {
@@ -70,20 +69,23 @@ TEST_CASE("a graph that ran other kernels is said, and nothing over the bus too"
   CHECK(text.find("from the steps launched one by one") != std::string::npos);
   CHECK(text.find("second-level cache") == std::string::npos);
   profile.rows[1].of_ceiling = 1.5;
-  CHECK(profile_text(profile).find("Shares above 100 % are of bytes that the second-level cache holds, or that were read early.\n") != std::string::npos);
+  CHECK(profile_text(profile).find("Shares above 100 % are of bytes that the second-level cache "
+                                   "holds, or that were read early.\n") != std::string::npos);
 }
 
 TEST_CASE("what kernels of a chain overlap is neither run twice nor idle") {
   Profile profile = made_up();
   DeviceRecords records;  // 4 µs, 1 µs more of the second, and after 2 µs of nothing 3 µs
-  records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 6000, 1), kernel("c", 8000, 11000, 1)};
+  records.kernels = {kernel("a", 1000, 5000, 1), kernel("b", 2000, 6000, 1),
+                     kernel("c", 8000, 11000, 1)};
   const auto tokens = tokens_in_order(records, 1);
   REQUIRE(tokens);
   profile.recorded = {*tokens, token_times(*tokens), {}};
   profile.untraced_s = 12e-6;
-  CHECK(profile_text(profile).ends_with(
-      "A token takes 0.012 ms: kernels run for 0.008 ms (0.003 ms of their time overlapped), idle for "
-      "0.004 ms, 33.3 %.\n"));
+  CHECK(
+      profile_text(profile).ends_with("A token takes 0.012 ms: kernels run for 0.008 ms (0.003 ms "
+                                      "of their time overlapped), idle for "
+                                      "0.004 ms, 33.3 %.\n"));
   const auto json = nlohmann::json::parse(profile_json(profile));
   CHECK(json["busy_s"].get<double>() == doctest::Approx(8e-6));
   CHECK(json["idle_s"].get<double>() == doctest::Approx(4e-6));

@@ -3,10 +3,10 @@
 
 #include <set>
 
+#include "device/schedule.h"
+#include "driver/small_models.h"
 #include "driver/tune/ring_search.h"
 #include "driver/tune/ring_tuner.h"
-#include "driver/small_models.h"
-#include "device/schedule.h"
 
 namespace sinter {
 namespace {

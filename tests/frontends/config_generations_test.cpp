@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "frontends/model/build_model.h"
 #include "frontends/config_text.h"
 #include "frontends/golden_decoders.h"
+#include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
 #include "ir/text.h"
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "frontends/model/build_model.h"
+#include "frontends/files/safetensors.h"
 #include "frontends/golden_decoders.h"
 #include "frontends/load_model.h"
-#include "frontends/files/safetensors.h"
+#include "frontends/model/build_model.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {

@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "frontends/config_text.h"
-#include "frontends/golden_decoders.h"
 #include "frontends/files/safetensors.h"
+#include "frontends/golden_decoders.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 

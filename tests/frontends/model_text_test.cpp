@@ -4,8 +4,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "frontends/model/build_model.h"
 #include "frontends/config_text.h"
+#include "frontends/model/build_model.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 

@@ -82,9 +82,10 @@ TEST_CASE("specs that must be refused") {
           "the number of query heads (small.json: /heads)");
   refuses(with(llama_spec(), "colour", "1"),
           "small.json: /colour: expected no such key, got 1; correct or remove the key");
-  refuses(without(llama_spec(), "rope"),
-          "small.json: /rope: the key is missing, expected an object, or null for learned positions; "
-          "add it");
+  refuses(
+      without(llama_spec(), "rope"),
+      "small.json: /rope: the key is missing, expected an object, or null for learned positions; "
+      "add it");
   refuses(with(llama_spec(), "rope", R"({"theta": 0})"),
           "small.json: /rope/theta: rope.theta is 0, not a number in 1e-30 .. 1e+30; give a "
           "positive finite number");

@@ -2,8 +2,8 @@
 // that works; never a crash.
 #include <nlohmann/json.hpp>
 
-#include "frontends/small_files.h"
 #include "frontends/files/json.h"
+#include "frontends/small_files.h"
 #include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter {
@@ -224,7 +224,8 @@ TEST_CASE("a stream shows an id that is not there as U+FFFD and goes on") {
     // Between any two ids: inside a character too, whose bytes then stand alone.
     for (size_t at = 0; at <= ids.size(); ++at) {
       std::vector<int32_t> broken = ids;
-      broken.insert(broken.begin() + static_cast<std::ptrdiff_t>(at), tokenizer->vocabulary_size() + 7);
+      broken.insert(broken.begin() + static_cast<std::ptrdiff_t>(at),
+                    tokenizer->vocabulary_size() + 7);
       TextStream stream(*tokenizer, false);
       std::string text;
       for (int32_t id : broken) {

@@ -3,9 +3,9 @@
 
 #include <numeric>
 
-#include "frontends/tokenizer/tokenizer.h"
 #include "frontends/tokenizer/merges.h"
 #include "frontends/tokenizer/regex.h"
+#include "frontends/tokenizer/tokenizer.h"
 #include "frontends/tokenizer/trie.h"
 #include "frontends/tokenizer/unicode.h"
 #include "frontends/tokenizer/word_cache.h"

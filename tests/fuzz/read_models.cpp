@@ -1,6 +1,6 @@
 // Descriptions of models: config.json, a spec, text IR.
-#include "frontends/model/build_model.h"
 #include "frontends/huggingface/config.h"
+#include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
 #include "fuzz/reading.h"
 #include "ir/text.h"

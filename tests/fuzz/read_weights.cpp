@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "frontends/model/build_model.h"
+#include "frontends/files/shards.h"
 #include "frontends/llama2c_bytes.h"
 #include "frontends/llama2c_spec.h"
-#include "frontends/files/shards.h"
+#include "frontends/model/build_model.h"
 #include "fuzz/reading.h"
 #include "ir/text.h"
 

@@ -1,6 +1,6 @@
-// Every kernel of the golden models' plans, fused and unfused, in one float type or all: run from its
-// text on the CPU and compared with the evaluation of its group bit for bit, and compiled by NVRTC
-// for two architectures.
+// Every kernel of the golden models' plans, fused and unfused, in one float type or all: run from
+// its text on the CPU and compared with the evaluation of its group bit for bit, and compiled by
+// NVRTC for two architectures.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <map>
 
-#include "kernels/library.h"
 #include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 #include "ir/grouping.h"
+#include "kernels/library.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/random_inputs.h"
 #include "shim/kernel_shim.h"
@@ -28,8 +28,8 @@ struct GoldenModel {
 /// groups, one that is rounded to.
 std::vector<GoldenModel> golden_models() {
   std::vector<GoldenModel> models;
-  for (const char* name : {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama",
-                           "llama3_gqa_scaled_rope"})
+  for (const char* name :
+       {"gpt2", "gpt_neox_parallel", "gpt_neox_sequential", "llama", "llama3_gqa_scaled_rope"})
     models.push_back({name, {DType::f32, DType::f16, DType::bf16}});
   for (const char* name :
        {"bert_post_ln", "gemma2", "gemma3_text", "olmo2", "phi_qk_norm_grouped", "qwen3"})
@@ -46,7 +46,8 @@ struct ModelKernels {
 ModelKernels kernels_of(const GoldenModel& golden, const std::string& target) {
   ModelKernels result;
   for (DType dtype : golden.dtypes) {
-    const auto model = load_model(std::string(SINTER_TESTS_DIR "/golden/") + golden.name, {.dtype = dtype, .random_weights = {}, .streaming = {}});
+    const auto model = load_model(std::string(SINTER_TESTS_DIR "/golden/") + golden.name,
+                                  {.dtype = dtype, .random_weights = {}, .streaming = {}});
     REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message()));
     const auto module = freeze(model->module, {});
     REQUIRE(module.has_value());
@@ -57,14 +58,15 @@ ModelKernels kernels_of(const GoldenModel& golden, const std::string& target) {
       const auto compiled = compile(*module, options);
       REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().message()));
       result.programs.push_back(compiled->program);
-      for (const Kernel& kernel : compiled->program->kernels) result.kernels.emplace(kernel.name, &kernel);
+      for (const Kernel& kernel : compiled->program->kernels)
+        result.kernels.emplace(kernel.name, &kernel);
     }
   }
   return result;
 }
 
-/// A product without neighbours: its text differs in sizes alone, and takes seconds to compile. Those
-/// are tested by matvec_kernels and nvrtc_kernels.
+/// A product without neighbours: its text differs in sizes alone, and takes seconds to compile.
+/// Those are tested by matvec_kernels and nvrtc_kernels.
 bool is_product_alone(const Kernel& kernel) {
   return kernel.name.starts_with("matvec_") && llvm::count_if(kernel.group.ops(), computes) == 1;
 }
@@ -95,7 +97,8 @@ TEST_CASE("golden kernels equal the host evaluator bit for bit") {
       const auto inputs = random_inputs(kernel->group, symbols, values, ++seed);
       REQUIRE_MESSAGE(inputs.has_value(), (inputs ? "" : inputs.error().message()));
       const Status status = check_kernel(*shim, *kernel, symbols, values, addresses_of(*inputs));
-      CHECK_MESSAGE(status.has_value(), (kernel->name + ": " + (status ? "" : status.error().message())));
+      CHECK_MESSAGE(status.has_value(),
+                    (kernel->name + ": " + (status ? "" : status.error().message())));
     }
     CHECK(kernels.size() >= 7 * golden.dtypes.size());  // fused and unfused, all entries
   }
@@ -131,12 +134,15 @@ TEST_CASE("an access outside a buffer is found") {
   const auto kernel_reading = [](const std::string& name, const std::string& index) {
     Kernel kernel;
     kernel.name = name;
-    kernel.source = "#include \"kernels/common/vector.cuh\"\nextern \"C\" __global__ void __launch_bounds__(32)\n" +
-                    name + "(const float* __restrict__ x0, float* __restrict__ y0) {\n  y0[threadIdx.x] = x0[" +
-                    index + "];\n}\n";
+    kernel.source =
+        "#include \"kernels/common/vector.cuh\"\nextern \"C\" __global__ void "
+        "__launch_bounds__(32)\n" +
+        name + "(const float* __restrict__ x0, float* __restrict__ y0) {\n  y0[threadIdx.x] = x0[" +
+        index + "];\n}\n";
     const ValueId x = kernel.group.add({OpKind::input, {DType::f32, {32}}, {}, {}, "x0"});
     kernel.group.inputs.push_back(x);
-    kernel.group.outputs.push_back(kernel.group.add({OpKind::copy, {DType::f32, {32}}, {x}, {}, "v0"}));
+    kernel.group.outputs.push_back(
+        kernel.group.add({OpKind::copy, {DType::f32, {32}}, {x}, {}, "v0"}));
     kernel.launch.rows = 1;
     kernel.launch.threads = 32;
     return kernel;

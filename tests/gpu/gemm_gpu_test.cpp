@@ -39,7 +39,8 @@ std::shared_ptr<CudaGemm> make_gemm(GemmPolicy policy, GemmRecord record = {}) {
 double error_bound(DType dtype, size_t k, double exact, double magnitude, bool twice) {
   const double half_ulp = dtype == DType::f32 ? 0x1p-24 : dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
   const double least = dtype == DType::f16 ? 0x1p-25 : 0;  // half the smallest f16
-  return static_cast<double>(k + 2) * 0x1p-22 * magnitude + half_ulp * (std::abs(exact) + (twice ? magnitude : 0)) + least * (twice ? 2 : 1);
+  return static_cast<double>(k + 2) * 0x1p-22 * magnitude +
+         half_ulp * (std::abs(exact) + (twice ? magnitude : 0)) + least * (twice ? 2 : 1);
 }
 
 /// A case's buffers on the device.
@@ -268,8 +269,8 @@ TEST_CASE("a frozen record gives the same bits, and nothing that it does not hol
 
 TEST_CASE("a record of another device or library is refused with both names") {
   const GemmRecord own = make_gemm(GemmPolicy::first)->record();
-  for (GemmRecord other :
-       {GemmRecord{"Some GPU", own.library, {}, {}}, GemmRecord{own.device, "cuBLASLt 1", {}, {}}}) {
+  for (GemmRecord other : {GemmRecord{"Some GPU", own.library, {}, {}},
+                           GemmRecord{own.device, "cuBLASLt 1", {}, {}}}) {
     const auto gemm = CudaGemm::create(device(), kernel_library(), other, GemmPolicy::first);
     REQUIRE(!gemm);
     CHECK(gemm.error().what.find(other.device + " with " + other.library) != std::string::npos);

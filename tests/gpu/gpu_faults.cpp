@@ -5,9 +5,9 @@
 // Exit codes: 0 it ran, 2 usage, 5 no device or no compiler.
 #include <cstdio>
 
-#include "kernels/library.h"
 #include "driver/compile/compile.h"
 #include "ir/text.h"
+#include "kernels/library.h"
 #include "runtime/cuda/executor.h"
 
 namespace sinter {

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <ctime>
 
-#include "kernels/library.h"
 #include "gpu/kernel_unit.h"
+#include "kernels/library.h"
 
 namespace sinter {
 namespace {

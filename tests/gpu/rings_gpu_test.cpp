@@ -2,10 +2,10 @@
 // stream whole rows, of several of a two-byte type tiles that warps share.
 #include <doctest/doctest.h>
 
+#include "device/schedule.h"
 #include "driver/small_models.h"
 #include "ir/text.h"
 #include "runtime/random_inputs.h"
-#include "device/schedule.h"
 
 namespace sinter {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <thread>
 
-#include "kernels/library.h"
 #include "driver/compile/compile.h"
 #include "driver/small_models.h"
 #include "ir/scalar_math.h"
 #include "ir/text.h"
+#include "kernels/library.h"
 #include "runtime/cuda/executor.h"
 
 namespace sinter {

@@ -45,7 +45,8 @@ int64_t evaluate(const IndexExpr& e, const Values& variables, const Values& symb
       const int64_t divisor = *term.atom.divisor.evaluate(symbols);
       REQUIRE(operand >= 0);
       REQUIRE(divisor > 0);
-      atom = term.atom.kind == IndexExpr::Atom::Kind::quotient ? operand / divisor : operand % divisor;
+      atom =
+          term.atom.kind == IndexExpr::Atom::Kind::quotient ? operand / divisor : operand % divisor;
     }
     sum += atom * *term.coefficient.evaluate(symbols);
   }
@@ -54,7 +55,8 @@ int64_t evaluate(const IndexExpr& e, const Values& variables, const Values& symb
 
 Values extents_of(DimsRef dims, const Values& symbols) {
   Values extents;
-  for (Dim dim : dims) extents.push_back(dim.is_constant() ? dim.constant() : symbols[dim.symbol().index]);
+  for (Dim dim : dims)
+    extents.push_back(dim.is_constant() ? dim.constant() : symbols[dim.symbol().index]);
   return extents;
 }
 
@@ -97,7 +99,8 @@ Values elements_of(const Graph& graph, ValueId view, const Values& from, const V
       source[op.attrs.get<int64_t>(AttrName::axis)] += op.attrs.get<int64_t>(AttrName::begin);
     } else {
       const size_t lead = coords.size() - source.size();
-      for (size_t i = 0; i < source.size(); ++i) source[i] = from_extents[i] == 1 ? 0 : coords[lead + i];
+      for (size_t i = 0; i < source.size(); ++i)
+        source[i] = from_extents[i] == 1 ? 0 : coords[lead + i];
     }
     result.push_back(from[position(from_extents, source)]);
   });
@@ -121,7 +124,8 @@ Dims regrouped(const Dims& dims, Random& random) {
   Dims result;
   for (size_t i = 0; i < factors.size();) {
     int64_t extent = 1;
-    for (int64_t take = 1 + random.below(3); take > 0 && i < factors.size(); --take) extent *= factors[i++];
+    for (int64_t take = 1 + random.below(3); take > 0 && i < factors.size(); --take)
+      extent *= factors[i++];
     result.push_back(extent);
   }
   for (Dim dim : symbolic) result.insert(result.begin() + random.below(result.size() + 1), dim);
@@ -132,7 +136,8 @@ Dims regrouped(const Dims& dims, Random& random) {
 ValueId random_view(Builder& builder, ValueId x, Random& random) {
   const Dims dims = builder.type(x).dims;
   switch (random.below(4)) {
-    case 0: return builder.reshape(x, regrouped(dims, random));
+    case 0:
+      return builder.reshape(x, regrouped(dims, random));
     case 1: {
       std::vector<int64_t> axes(dims.size());
       std::iota(axes.begin(), axes.end(), 0);
@@ -142,7 +147,8 @@ ValueId random_view(Builder& builder, ValueId x, Random& random) {
     case 2: {
       if (dims.empty()) return x;
       const int64_t axis = random.below(dims.size());
-      if (!dims[axis].is_constant()) return builder.slice(x, axis, 0, random.below(2) ? dims[axis] : Dim(1));
+      if (!dims[axis].is_constant())
+        return builder.slice(x, axis, 0, random.below(2) ? dims[axis] : Dim(1));
       const int64_t size = 1 + random.below(dims[axis].constant());
       return builder.slice(x, axis, random.below(dims[axis].constant() - size + 1), size);
     }
@@ -157,7 +163,8 @@ ValueId random_view(Builder& builder, ValueId x, Random& random) {
 }
 
 /// Compares the map of a read of `view` with the elements listed one by one.
-void check_reads(const Graph& graph, ValueId root, ValueId view, const Values& elements, const Values& symbols) {
+void check_reads(const Graph& graph, ValueId root, ValueId view, const Values& elements,
+                 const Values& symbols) {
   const Dims& dims = graph[view].type.dims;
   const Access access = resolve_access(graph, view, identity_map(dims.size()), dims);
   REQUIRE((access.root == root));
@@ -206,7 +213,8 @@ TEST_CASE("random chains of views read the elements that they list") {
       check_reads(graph, root, view, elements, symbols);
       ++chains;
     }
-    const Access access = resolve_access(graph, view, identity_map(builder.type(view).rank()), builder.type(view).dims);
+    const Access access = resolve_access(graph, view, identity_map(builder.type(view).rank()),
+                                         builder.type(view).dims);
     not_affine += llvm::any_of(access.coords, [](const IndexExpr& e) { return !e.is_affine(); });
   }
   CHECK(chains > 3000);

@@ -13,8 +13,8 @@ namespace {
 
 const SymbolId kN{0}, kM{1}, kL{2}, kFew{3};  // L is at most N
 const std::vector<Symbol> kSymbols = [] {
-  std::vector<Symbol> symbols = {host_symbol("N", 2, 100), host_symbol("M", 8, 64, 8), host_symbol("L", 1, 100),
-                                 host_symbol("F", 1, 8)};
+  std::vector<Symbol> symbols = {host_symbol("N", 2, 100), host_symbol("M", 8, 64, 8),
+                                 host_symbol("L", 1, 100), host_symbol("F", 1, 8)};
   symbols[2].at_most = kN;
   return symbols;
 }();
@@ -30,20 +30,26 @@ Attributes with(AttrName name, AttrValue value) { return Attributes().set(name, 
 Attributes axes(Axes list) { return with(AttrName::axes, std::move(list)); }
 Attributes dims(Dims list) { return with(AttrName::dims, std::move(list)); }
 
-void gives(OpKind kind, const Types& operands, const Attributes& attrs, const TensorType& expected) {
+void gives(OpKind kind, const Types& operands, const Attributes& attrs,
+           const TensorType& expected) {
   const auto type = infer_type(kind, operands, attrs, kSymbols);
   REQUIRE_MESSAGE(type.has_value(), (type ? std::string() : type.error().message()));
-  CHECK_MESSAGE(*type == expected, to_string(*type, kSymbols), " instead of ", to_string(expected, kSymbols));
+  CHECK_MESSAGE(*type == expected, to_string(*type, kSymbols), " instead of ",
+                to_string(expected, kSymbols));
 }
 
 void rejects(int constraint, OpKind kind, const Types& operands, const Attributes& attrs = {}) {
   const auto type = infer_type(kind, operands, attrs, kSymbols);
   REQUIRE_MESSAGE(!type.has_value(), op_info(kind).name);
-  CHECK_MESSAGE(type.error().what.find(fmt::format("(C{})", constraint)) != std::string::npos, type.error().what);
+  CHECK_MESSAGE(type.error().what.find(fmt::format("(C{})", constraint)) != std::string::npos,
+                type.error().what);
 }
 
 Attributes slice(int64_t axis, int64_t begin, Dim size) {
-  return Attributes().set(AttrName::axis, axis).set(AttrName::begin, begin).set(AttrName::size, size);
+  return Attributes()
+      .set(AttrName::axis, axis)
+      .set(AttrName::begin, begin)
+      .set(AttrName::size, size);
 }
 
 Attributes rope(int64_t rotary, std::string pairing) {
@@ -167,7 +173,8 @@ TEST_CASE("C9 casts that exist") {
 }
 
 TEST_CASE("C10 concat along one constant axis") {
-  const Attributes axis0 = with(AttrName::axis, int64_t{0}), axis1 = with(AttrName::axis, int64_t{1});
+  const Attributes axis0 = with(AttrName::axis, int64_t{0}),
+                   axis1 = with(AttrName::axis, int64_t{1});
   gives(OpKind::concat, {f16({kN, 2}), f16({kN, 3}), f16({kN, 0})}, axis1, f16({kN, 5}));
   rejects(10, OpKind::concat, {f16({kN, 2}), f16({kM, 2})}, axis1);
   rejects(10, OpKind::concat, {f16({kN, 2}), f16({kN, 2})}, axis0);
@@ -260,18 +267,22 @@ TEST_CASE("C16 matvec") {
 TEST_CASE("C17 einsum") {
   const auto spec = [](std::string text) { return with(AttrName::spec, std::move(text)); };
   gives(OpKind::einsum, {f16({kN, 8}), f16({5, 8})}, spec("nk,mk->nm"), f16({kN, 5}));
-  gives(OpKind::einsum, {f16({kN, 2, 3, 8}), f16({kM, 2, 8})}, spec("nkgd,tkd->kgnt"), f16({2, 3, kN, kM}));
+  gives(OpKind::einsum, {f16({kN, 2, 3, 8}), f16({kM, 2, 8})}, spec("nkgd,tkd->kgnt"),
+        f16({2, 3, kN, kM}));
   gives(OpKind::einsum, {f16({3}), f16({3})}, spec("a,a->"), f16({}));
-  gives(OpKind::einsum, {f16({3}), f16({4})}, spec("a,b->ba").set(AttrName::dtype, DType::f32), f32({4, 3}));
-  for (const char* bad : {"", "ab", "ab,bc", "ab,bc->", "aa,ab->b", "ab,bc->aa", "ab,bc->ad", "ab,bc,cd->ad",
-                          "ab,bc-ac", "ab,bc->ac->a", "AB,BC->AC", "ab, bc->ac", "ab,bc->a\xFF"})
+  gives(OpKind::einsum, {f16({3}), f16({4})}, spec("a,b->ba").set(AttrName::dtype, DType::f32),
+        f32({4, 3}));
+  for (const char* bad :
+       {"", "ab", "ab,bc", "ab,bc->", "aa,ab->b", "ab,bc->aa", "ab,bc->ad", "ab,bc,cd->ad",
+        "ab,bc-ac", "ab,bc->ac->a", "AB,BC->AC", "ab, bc->ac", "ab,bc->a\xFF"})
     rejects(17, OpKind::einsum, {f16({2, 2}), f16({2, 2})}, spec(bad));
   rejects(17, OpKind::einsum, {f16({2, 3}), f16({4, 5})}, spec("ab,bc->ac"));
   rejects(17, OpKind::einsum, {f16({2, kN}), f16({kM, 5})}, spec("ab,bc->ac"));
   rejects(17, OpKind::einsum, {f16({2}), f16({2, 2})}, spec("ab,bc->ac"));
   rejects(17, OpKind::einsum, {f16({2, 2}), f32({2, 2})}, spec("ab,bc->ac"));
   rejects(17, OpKind::einsum, {i32({2, 2}), i32({2, 2})}, spec("ab,bc->ac"));
-  rejects(17, OpKind::einsum, {f16({2, 2}), f16({2, 2})}, spec("ab,bc->ac").set(AttrName::dtype, DType::i32));
+  rejects(17, OpKind::einsum, {f16({2, 2}), f16({2, 2})},
+          spec("ab,bc->ac").set(AttrName::dtype, DType::i32));
 }
 
 TEST_CASE("C18 attention") {
@@ -290,12 +301,14 @@ TEST_CASE("C18 attention") {
   rejects(18, OpKind::attention, replaced(2, f16({kM, 9})), attention(4, 2));
   rejects(18, OpKind::attention, replaced(3, i32({kM})), attention(4, 2));
   rejects(18, OpKind::attention, replaced(4, f32({kN})), attention(4, 2));
-  rejects(18, OpKind::attention, {f16({kN, 0}), f16({0, 0}), f16({0, int64_t{1} << 40}), i32({kN}), i32({kN})},
+  rejects(18, OpKind::attention,
+          {f16({kN, 0}), f16({0, 0}), f16({0, int64_t{1} << 40}), i32({kN}), i32({kN})},
           attention(int64_t{1} << 40, 1));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::scale, double(INFINITY)));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::softcap, 0.0));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::window, int64_t{0}));
-  const Attributes softmax = Attributes().set(AttrName::dtype, DType::f16).set(AttrName::scale, 1.0);
+  const Attributes softmax =
+      Attributes().set(AttrName::dtype, DType::f16).set(AttrName::scale, 1.0);
   const Types scores = {f32({2, kN, kM}), i32({kN}), i32({kN})};
   gives(OpKind::attention_softmax, scores, softmax, f16({2, kN, kM}));
   rejects(18, OpKind::attention_softmax, {f16({2, kN, kM}), i32({kN}), i32({kN})}, softmax);
@@ -307,7 +320,9 @@ TEST_CASE("C18 attention") {
 
 TEST_CASE("C19 literals and eps") {
   const auto literal = [](Dims shape, std::vector<double> values) {
-    return dims(std::move(shape)).set(AttrName::dtype, DType::f32).set(AttrName::values, std::move(values));
+    return dims(std::move(shape))
+        .set(AttrName::dtype, DType::f32)
+        .set(AttrName::values, std::move(values));
   };
   gives(OpKind::literal, {}, literal({2, 2}, {1, 2, 3, 4}), f32({2, 2}));
   gives(OpKind::literal, {}, literal({}, {1}), f32({}));
@@ -320,7 +335,8 @@ TEST_CASE("C19 literals and eps") {
 
 TEST_CASE("C20 sizes stay below 2^63 bytes") {
   rejects(20, OpKind::broadcast, {f32({})}, dims({int64_t{1} << 61}));
-  gives(OpKind::broadcast, {f32({})}, dims({(int64_t{1} << 61) - 1}), f32({(int64_t{1} << 61) - 1}));
+  gives(OpKind::broadcast, {f32({})}, dims({(int64_t{1} << 61) - 1}),
+        f32({(int64_t{1} << 61) - 1}));
   rejects(20, OpKind::add, {f32({int64_t{1} << 31, 1}), f32({int64_t{1} << 31})});
   rejects(20, OpKind::broadcast, {f32({})}, dims({kN, kM, int64_t{1} << 50}));
 }
@@ -329,8 +345,8 @@ TEST_CASE("C21 attention_few") {
   const auto split = [](int64_t splits) { return attention(4, 2).set(AttrName::splits, splits); };
   const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})};
   gives(OpKind::attention_few, good, split(1), f16({kN, 12}));
-  gives(OpKind::attention_few, good, split(8).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}),
-        f16({kN, 12}));
+  gives(OpKind::attention_few, good,
+        split(8).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}), f16({kN, 12}));
   for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
     rejects(21, OpKind::attention_few, good, split(splits));
   rejects(1, OpKind::attention_few, good, attention(4, 2));
@@ -340,7 +356,8 @@ TEST_CASE("C21 attention_few") {
   rejects(18, OpKind::attention_few, good, split(4).set(AttrName::softcap, -1.0));
   rejects(18, OpKind::attention_few, good, split(4).set(AttrName::window, int64_t{0}));
   const auto widths = [&](int64_t width, int64_t value_width) -> Types {
-    return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3], good[4]};
+    return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3],
+            good[4]};
   };
   gives(OpKind::attention_few, widths(256, 256), split(4), f16({kN, 1024}));
   gives(OpKind::attention_few, widths(1, 1), split(4), f16({kN, 4}));
@@ -358,14 +375,15 @@ TEST_CASE("C21 sample") {
   };
   gives(OpKind::sample, replaced(0, f32({kN, 1})), {}, i32({kN}));
   gives(OpKind::sample, replaced(0, f32({kN, 1 << 20})), {}, i32({kN}));
-  for (const TensorType& bad : {f16({kN}), f16({kN, 0}), f16({kN, kM}), f16({kN, (1 << 20) + 1}), f16({kM, 100}),
-                                i32({kN, 100}), f16({kN, 100, 1})})
+  for (const TensorType& bad : {f16({kN}), f16({kN, 0}), f16({kN, kM}), f16({kN, (1 << 20) + 1}),
+                                f16({kM, 100}), i32({kN, 100}), f16({kN, 100, 1})})
     rejects(21, OpKind::sample, replaced(0, bad));
   for (size_t operand = 1; operand < 6; ++operand) {
     const bool real = good[operand].dtype == DType::f32;
-    for (const TensorType& bad : {real ? i32({kN}) : f32({kN}), real ? f16({kN}) : i1({kN}),
-                                  TensorType{good[operand].dtype, {kM}}, TensorType{good[operand].dtype, {kN, 1}},
-                                  TensorType{good[operand].dtype, {}}})
+    for (const TensorType& bad :
+         {real ? i32({kN}) : f32({kN}), real ? f16({kN}) : i1({kN}),
+          TensorType{good[operand].dtype, {kM}}, TensorType{good[operand].dtype, {kN, 1}},
+          TensorType{good[operand].dtype, {}}})
       rejects(21, OpKind::sample, replaced(operand, bad));
   }
 }

@@ -71,13 +71,14 @@ TEST_CASE("NVRTC compiles the header to machine code") {
   std::ifstream file(SINTER_TESTS_DIR "/../ir/scalar_math.h");
   std::stringstream source;
   source << file.rdbuf() << kKernel;
-  for (const char* arch : {"--gpu-architecture=sm_75", "--gpu-architecture=sm_80",
-                           "--gpu-architecture=sm_90a"}) {
+  for (const char* arch :
+       {"--gpu-architecture=sm_75", "--gpu-architecture=sm_80", "--gpu-architecture=sm_90a"}) {
     CAPTURE(arch);
     Nvrtc::Program program = nullptr;
-    REQUIRE(nvrtc.create(&program, source.str().c_str(), "scalar_math.cu", 0, nullptr, nullptr) == 0);
-    const char* options[] = {arch, "--fmad=false", "--ftz=false", "--prec-div=true",
-                             "--prec-sqrt=true", "--std=c++17"};
+    REQUIRE(nvrtc.create(&program, source.str().c_str(), "scalar_math.cu", 0, nullptr, nullptr) ==
+            0);
+    const char* options[] = {
+        arch, "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--std=c++17"};
     const int status = nvrtc.compile(program, 6, options);
     size_t size = 0;
     nvrtc.log_size(program, &size);

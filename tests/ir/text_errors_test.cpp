@@ -32,14 +32,16 @@ bool contains(const std::string& text, std::string_view part) {
 /// An entry with the inputs x, y: f32[N, 4]; the ops begin in column 1 of line 3.
 std::string with_ops(std::string_view ops, std::string_view output = "x") {
   return fmt::format(
-      "module @m {{ symbol N in [1, 8]\nentry @e(%x: f32[N, 4], %y: f32[N, 4]) -> (%{}) {{\n{}\n}} }}",
+      "module @m {{ symbol N in [1, 8]\nentry @e(%x: f32[N, 4], %y: f32[N, 4]) -> (%{}) {{\n{}\n}} "
+      "}}",
       output, ops);
 }
 
 }  // namespace
 
 TEST_CASE("use before definition") {
-  const std::string message = refused(with_ops("%a = neg %b : f32[N, 4]\n%b = neg %x : f32[N, 4]"), "3:10");
+  const std::string message =
+      refused(with_ops("%a = neg %b : f32[N, 4]\n%b = neg %x : f32[N, 4]"), "3:10");
   CHECK(contains(message, "%b is used before its definition at bad.sir:4:1"));
 }
 
@@ -55,76 +57,104 @@ TEST_CASE("use of nothing") {
   CHECK(contains(refused(with_ops("", "nowhere"), "2:44"), "no value %nowhere"));
   // A value of another entry is none of this one's.
   CHECK(contains(refused("module @m { entry @a() -> (%v) { }\n"
-                         "entry @b() -> () { %v = constant {value = 0} : f32[] } }", "1:28"),
+                         "entry @b() -> () { %v = constant {value = 0} : f32[] } }",
+                         "1:28"),
                  "no value %v"));
 }
 
 TEST_CASE("redefinition") {
   CHECK(contains(refused(with_ops("%a = neg %x : f32[N, 4]\n%a = neg %y : f32[N, 4]"), "4:1"),
                  "redefinition of %a, first defined at bad.sir:3:1"));
-  CHECK(contains(refused(with_ops("%x = neg %x : f32[N, 4]"), "3:1"), "first defined at bad.sir:2:10"));
-  CHECK(contains(refused("module @m { state %s : f32[2]\nentry @e() -> () {\n%s = iota {axis = 0} : i32[2] } }",
-                         "3:1"),
-                 "redefinition of %s, first defined at bad.sir:1:19"));
-  CHECK(contains(refused("module @m { state %s : f32[2]\nweight %s : f32[2] = constant {value = 0} }", "2:8"),
-                 "redefinition of %s"));
-  CHECK(contains(refused("module @m { symbol N in [1, 2]\nsymbol N in [1, 2] }", "2:8"), "redefinition of 'N'"));
-  CHECK(contains(refused("module @m { entry @e() -> () {}\nentry @e() -> () {} }", "2:7"), "redefinition of @e"));
+  CHECK(contains(refused(with_ops("%x = neg %x : f32[N, 4]"), "3:1"),
+                 "first defined at bad.sir:2:10"));
+  CHECK(contains(
+      refused(
+          "module @m { state %s : f32[2]\nentry @e() -> () {\n%s = iota {axis = 0} : i32[2] } }",
+          "3:1"),
+      "redefinition of %s, first defined at bad.sir:1:19"));
+  CHECK(contains(
+      refused("module @m { state %s : f32[2]\nweight %s : f32[2] = constant {value = 0} }", "2:8"),
+      "redefinition of %s"));
+  CHECK(contains(refused("module @m { symbol N in [1, 2]\nsymbol N in [1, 2] }", "2:8"),
+                 "redefinition of 'N'"));
+  CHECK(contains(refused("module @m { entry @e() -> () {}\nentry @e() -> () {} }", "2:7"),
+                 "redefinition of @e"));
 }
 
 TEST_CASE("wrong arity") {
   CHECK(contains(refused(with_ops("%a = add %x : f32[N, 4]"), "3:1"), "takes 2 operands, got 1"));
-  CHECK(contains(refused(with_ops("%a = neg %x, %y : f32[N, 4]"), "3:1"), "takes 1 operands, got 2"));
+  CHECK(
+      contains(refused(with_ops("%a = neg %x, %y : f32[N, 4]"), "3:1"), "takes 1 operands, got 2"));
   CHECK(contains(refused(with_ops("%a = layer_norm %x {eps = 1} : f32[N, 4]"), "3:1"),
                  "takes 2 to 3 operands, got 1"));
 }
 
 TEST_CASE("bad axis") {
-  CHECK(contains(refused(with_ops("%a = reduce_sum %x {axes = [2]} : f32[N, 4]"), "3:1"), "axis 2"));
-  CHECK(contains(refused(with_ops("%a = reduce_sum %x {axes = [-1]} : f32[N, 4]"), "3:1"), "axis -1"));
-  CHECK(contains(refused(with_ops("%a = reduce_sum %x {axes = [99999999999999999999]} : f32[N, 4]"), "3:29"),
-                 "is not between"));
-  CHECK(contains(refused(with_ops("%a = slice %x {axis = 1.5, begin = 0, size = 1} : f32[N, 1]"), "3:23"),
-                 "expected a value of attribute axis, got '1.5'"));
+  CHECK(
+      contains(refused(with_ops("%a = reduce_sum %x {axes = [2]} : f32[N, 4]"), "3:1"), "axis 2"));
+  CHECK(contains(refused(with_ops("%a = reduce_sum %x {axes = [-1]} : f32[N, 4]"), "3:1"),
+                 "axis -1"));
+  CHECK(contains(
+      refused(with_ops("%a = reduce_sum %x {axes = [99999999999999999999]} : f32[N, 4]"), "3:29"),
+      "is not between"));
+  CHECK(contains(
+      refused(with_ops("%a = slice %x {axis = 1.5, begin = 0, size = 1} : f32[N, 1]"), "3:23"),
+      "expected a value of attribute axis, got '1.5'"));
 }
 
 TEST_CASE("dims whose product passes 2^63") {
-  CHECK(contains(refused(with_ops("%a = broadcast %x : f32[4294967296, 4294967296, N, 4]"), "3:1"), "2^63"));
+  CHECK(contains(refused(with_ops("%a = broadcast %x : f32[4294967296, 4294967296, N, 4]"), "3:1"),
+                 "2^63"));
   CHECK(contains(refused("module @m {\nstate %s : f16[4611686018427387904] }", "2:7"), "2^63"));
-  CHECK(contains(refused("module @m {\nstate %s : f16[9223372036854775808] }", "2:16"), "is not between"));
-  CHECK(contains(refused("module @m {\nstate %s : f16[-1] }", "2:16"), "an extent of -1 is below 0"));
-  CHECK(contains(refused("module @m { symbol N in [1, 2147483648]\nstate %s : f16[N, N, 2] }", "2:7"), "2^63"));
+  CHECK(contains(refused("module @m {\nstate %s : f16[9223372036854775808] }", "2:16"),
+                 "is not between"));
+  CHECK(
+      contains(refused("module @m {\nstate %s : f16[-1] }", "2:16"), "an extent of -1 is below 0"));
+  CHECK(
+      contains(refused("module @m { symbol N in [1, 2147483648]\nstate %s : f16[N, N, 2] }", "2:7"),
+               "2^63"));
 }
 
 TEST_CASE("100,000 nested parentheses") {
   for (const char c : {'(', '[', '{'}) {
     const std::string deep(100000, c);
-    for (std::string_view head : {"", "module @m ", "module @m { entry @e", "module @m { state %s : f16",
-                                  "module @m { entry @e() -> () { %a = neg "})
+    for (std::string_view head :
+         {"", "module @m ", "module @m { entry @e", "module @m { state %s : f16",
+          "module @m { entry @e() -> () { %a = neg "})
       CHECK_FALSE(parse_module(std::string(head) + deep, "bad.sir").has_value());
   }
 }
 
 TEST_CASE("types and attributes") {
   CHECK(contains(refused(with_ops("%a = neg %x : f16[N, 4]"), "3:1"), "states f16[N, 4]"));
-  CHECK(contains(refused(with_ops("%a = neg %x : f64[N, 4]"), "3:15"), "f32 f16 bf16 i32 i1, got 'f64'"));
+  CHECK(contains(refused(with_ops("%a = neg %x : f64[N, 4]"), "3:15"),
+                 "f32 f16 bf16 i32 i1, got 'f64'"));
   CHECK(contains(refused(with_ops("%a = neg %x : f32[M, 4]"), "3:19"), "no symbol 'M'"));
-  CHECK(contains(refused(with_ops("%a = neg %x {speed = 1} : f32[N, 4]"), "3:14"), "no attribute 'speed'"));
-  CHECK(contains(refused(with_ops("%a = neg %x {axis = 1} : f32[N, 4]"), "3:1"), "has no attribute axis"));
+  CHECK(contains(refused(with_ops("%a = neg %x {speed = 1} : f32[N, 4]"), "3:14"),
+                 "no attribute 'speed'"));
+  CHECK(contains(refused(with_ops("%a = neg %x {axis = 1} : f32[N, 4]"), "3:1"),
+                 "has no attribute axis"));
   CHECK(contains(refused(with_ops("%a = softmaks %x : f32[N, 4]"), "3:6"), "is 'softmax' meant?"));
-  CHECK(contains(refused(with_ops("%a = constant {value = 1, value = 2} : f32[]"), "3:27"), "stands twice"));
-  CHECK(contains(refused(with_ops("%a = constant {value = 1e999} : f32[]"), "3:24"), "out of the range"));
-  CHECK(contains(refused(with_ops("%a = constant {value = --1} : f32[]"), "3:24"), "expected a value"));
-  CHECK(contains(refused(with_ops("%a = constant {value = 0x} : f32[]"), "3:24"), "expected a value"));
-  CHECK(contains(refused(with_ops("%a = cast %x {dtype = f16} : f32[N, 4]"), "3:1"), "give f16[N, 4]"));
+  CHECK(contains(refused(with_ops("%a = constant {value = 1, value = 2} : f32[]"), "3:27"),
+                 "stands twice"));
+  CHECK(contains(refused(with_ops("%a = constant {value = 1e999} : f32[]"), "3:24"),
+                 "out of the range"));
+  CHECK(contains(refused(with_ops("%a = constant {value = --1} : f32[]"), "3:24"),
+                 "expected a value"));
+  CHECK(contains(refused(with_ops("%a = constant {value = 0x} : f32[]"), "3:24"),
+                 "expected a value"));
+  CHECK(contains(refused(with_ops("%a = cast %x {dtype = f16} : f32[N, 4]"), "3:1"),
+                 "give f16[N, 4]"));
 }
 
 TEST_CASE("symbols") {
   CHECK(contains(refused("module @m {\nsymbol N in [4, 1] }", "2:8"), "[4, 1]"));
   CHECK(contains(refused("module @m {\nsymbol N in [1, 4] step 0 }", "2:8"), "step 0"));
   CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most N }", "2:28"), "no symbol 'N'"));
-  CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most 4 }", "2:8"), "a constant stands after at_most"));
-  CHECK(contains(refused("module @m {\nsymbol %N in [1, 4] }", "2:8"), "expected a symbol's name, got %N"));
+  CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most 4 }", "2:8"),
+                 "a constant stands after at_most"));
+  CHECK(contains(refused("module @m {\nsymbol %N in [1, 4] }", "2:8"),
+                 "expected a symbol's name, got %N"));
 }
 
 TEST_CASE("texts that are no module") {
@@ -143,7 +173,8 @@ TEST_CASE("names") {
   const auto named = [](std::string_view quoted) {
     return fmt::format("module @m {{\nstate %\"{}\" : f16[2] }}", quoted);
   };
-  for (std::string_view good : {"a\\nb", "#include <x>", "*/", "\\\"", "tail\\\\", "__global__", "a\tb"})
+  for (std::string_view good :
+       {"a\\nb", "#include <x>", "*/", "\\\"", "tail\\\\", "__global__", "a\tb"})
     CHECK_MESSAGE(parse_module(named(good), "good.sir").has_value(), std::string(good));
   CHECK(contains(refused(named("a\nb"), "2:8"), "does not end on its line"));
   CHECK(contains(refused(named("tail\\"), "2:8"), "does not end on its line"));

@@ -87,7 +87,8 @@ module @m {
   CHECK((graph.ops()[5].operands[0] == ValueId{4}));
   CHECK((graph.inputs.size() == 2 && graph.inputs[1] == ValueId{1}));
   REQUIRE(graph.outputs.size() == 3);
-  CHECK((graph.outputs[0] == ValueId{6} && graph.outputs[1] == ValueId{0} && graph.outputs[2] == ValueId{6}));
+  CHECK((graph.outputs[0] == ValueId{6} && graph.outputs[1] == ValueId{0} &&
+         graph.outputs[2] == ValueId{6}));
   CHECK((graph.ops()[0].type == TensorType{DType::f16, {SymbolId{1}, 4}}));
 }
 
@@ -119,9 +120,21 @@ TEST_CASE("an optional dtype is kept apart from an absent one") {
 }
 
 TEST_CASE("doubles round-trip bit for bit") {
-  const std::vector<double> values = {0.0,     -0.0,     1.0,  -1.5,      1e-5,     3.0e300,
-                                      5e-324,  -5e-324,  2.2250738585072014e-308,   1.7976931348623157e308,
-                                      0.1,     1.0 / 3,  65504, -INFINITY, INFINITY};
+  const std::vector<double> values = {0.0,
+                                      -0.0,
+                                      1.0,
+                                      -1.5,
+                                      1e-5,
+                                      3.0e300,
+                                      5e-324,
+                                      -5e-324,
+                                      2.2250738585072014e-308,
+                                      1.7976931348623157e308,
+                                      0.1,
+                                      1.0 / 3,
+                                      65504,
+                                      -INFINITY,
+                                      INFINITY};
   Module module;
   module.name = "m";
   module.entries.push_back({"e", {}});
@@ -133,7 +146,8 @@ TEST_CASE("doubles round-trip bit for bit") {
                                   .set(AttrName::dtype, DType::f32)
                                   .set(AttrName::values, values))};
   const Module again = parsed(print_module(module));
-  const auto& read = again.entries[0].graph.ops()[0].attrs.get<std::vector<double>>(AttrName::values);
+  const auto& read =
+      again.entries[0].graph.ops()[0].attrs.get<std::vector<double>>(AttrName::values);
   REQUIRE(read.size() == values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     CHECK(read[i] == values[i]);
@@ -158,9 +172,20 @@ TEST_CASE("decimal and hexadecimal floats read alike") {
 }
 
 TEST_CASE("any name that is UTF-8 round-trips") {
-  const std::vector<std::string> names = {"plain.0_x", "int",      "__global__", "a b",      "line\nend",
-                                          "#include",  "*/",       "\"quoted\"", "tail\\",   "%@{}",
-                                          "\xC3\xA9t\xC3\xA9",      std::string("nul\0x", 5), "//", "\x7F\x1b[31m"};
+  const std::vector<std::string> names = {"plain.0_x",
+                                          "int",
+                                          "__global__",
+                                          "a b",
+                                          "line\nend",
+                                          "#include",
+                                          "*/",
+                                          "\"quoted\"",
+                                          "tail\\",
+                                          "%@{}",
+                                          "\xC3\xA9t\xC3\xA9",
+                                          std::string("nul\0x", 5),
+                                          "//",
+                                          "\x7F\x1b[31m"};
   Module module;
   module.name = names[4];
   for (const std::string& name : names) {

@@ -15,7 +15,8 @@ const TensorType kCache{DType::f16, {SymbolId{1}, 4}};
 const TensorType kToken{DType::f16, {SymbolId{0}, 4}};
 const TensorType kSlots{DType::i32, {SymbolId{0}}};
 
-/// A valid module: a weight, a state, an entry that reads the old version, appends, and reads the new.
+/// A valid module: a weight, a state, an entry that reads the old version, appends, and reads the
+/// new.
 struct Sample {
   Module module;
   ValueId x, slot, cache, weight, sum, old_rows, next, new_rows;
@@ -48,8 +49,8 @@ struct Sample {
   }
 
   /// Adds an op without any check.
-  ValueId raw(OpKind kind, std::initializer_list<ValueId> operands, TensorType type, std::string name,
-              Attributes attrs = {}) {
+  ValueId raw(OpKind kind, std::initializer_list<ValueId> operands, TensorType type,
+              std::string name, Attributes attrs = {}) {
     return graph().add(Op{kind, std::move(type), operands, std::move(attrs), std::move(name)});
   }
   Builder builder() { return Builder(graph(), module.symbols, "more"); }
@@ -194,7 +195,10 @@ TEST_CASE("V7 types and shapes") {
   breaks(symbol.module, 7, "state %s", "symbol 2 of 2");
   Sample attribute;
   attribute.raw(OpKind::slice, {attribute.x}, kToken, "r",
-                Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::begin, int64_t{0}).set(AttrName::size, Dim(SymbolId{7})));
+                Attributes()
+                    .set(AttrName::axis, int64_t{0})
+                    .set(AttrName::begin, int64_t{0})
+                    .set(AttrName::size, Dim(SymbolId{7})));
   breaks(attribute.module, 7, "entry @e, %r", "attribute size");
   const auto with = [](TensorType type) {
     Sample s;
@@ -213,7 +217,8 @@ TEST_CASE("V7 types and shapes") {
 TEST_CASE("V8 stated and inferred types") {
   Sample s;
   s.graph()[s.sum].type.dtype = DType::bf16;
-  breaks(s.module, 8, "entry @e, %sum", "states bf16[N, 4], but its operands and attributes give f16[N, 4]");
+  breaks(s.module, 8, "entry @e, %sum",
+         "states bf16[N, 4], but its operands and attributes give f16[N, 4]");
   Sample constraint;
   constraint.raw(OpKind::logical_not, {constraint.x}, kToken, "r");
   breaks(constraint.module, 8, "entry @e, %r", "(C3)");
@@ -338,12 +343,14 @@ TEST_CASE("V16 readers stand before the writer") {
   output.graph().outputs.push_back(output.cache);
   breaks(output.module, 16, "entry @e, %next", "output %cache is %cache, which %next overwrites");
   Sample view_output;
-  view_output.graph().outputs.push_back(view_output.builder().slice(view_output.cache, 0, 0, 1, "row"));
+  view_output.graph().outputs.push_back(
+      view_output.builder().slice(view_output.cache, 0, 0, 1, "row"));
   breaks(view_output.module, 16, "entry @e, %next", "output %row is %cache");
   Sample itself;
   Builder more = itself.builder();
   const ValueId head = more.slice(itself.next, 0, 0, 1, "head");
-  const ValueId spot = more.op(OpKind::iota, {}, Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{1}));
+  const ValueId spot = more.op(
+      OpKind::iota, {}, Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{1}));
   more.op(OpKind::kv_append, {itself.next, head, spot}, {}, "shift");
   breaks(itself.module, 16, "entry @e, %shift", "reads %next while it writes it");
 }
@@ -358,8 +365,8 @@ TEST_CASE("V17 a matvec reads a weight or an input as it stands in memory") {
   }}
 }}
 )",
-                                                 matrix),
-                                     "text");
+                                           matrix),
+                               "text");
     REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message()));
     Graph& graph = parsed->entries[0].graph;
     Op& product = graph[graph.outputs[0]];
@@ -368,7 +375,8 @@ TEST_CASE("V17 a matvec reads a weight or an input as it stands in memory") {
     return *parsed;
   };
   const std::string part = "%y (matvec) reads the matrix %matrix";
-  breaks(module("%matrix = slice %w {axis = 0, begin = 4, size = 4} : f16[4, 8]"), 17, "entry @e, %y", part);
+  breaks(module("%matrix = slice %w {axis = 0, begin = 4, size = 4} : f16[4, 8]"), 17,
+         "entry @e, %y", part);
   breaks(module("%matrix = copy %m : f16[4, 8]"), 17, "entry @e, %y", part);
   breaks(module("%columns = reshape %m {dims = [8, 4]} : f16[8, 4]\n"
                 "    %matrix = transpose %columns {axes = [1, 0]} : f16[4, 8]"),

@@ -35,8 +35,7 @@ TEST_CASE("a wrong expectation is replaced by today's answer and shown") {
   const CaseResult result = run_case(kSmall, "small");
   CHECK(result.failure == "");
   CHECK(result.text.ends_with("why a b:\n  fused\n"));
-  CHECK(line_difference(kSmall, result.text) ==
-        "  why a b:\n-   convexity.path\n+   fused\n");
+  CHECK(line_difference(kSmall, result.text) == "  why a b:\n-   convexity.path\n+   fused\n");
 }
 
 TEST_CASE("a right expectation stays as it is") {

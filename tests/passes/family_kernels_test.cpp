@@ -68,9 +68,8 @@ TEST_CASE("norms of queries and keys, rotation and the cache's new rows are one 
       const std::vector<Step> steps = steps_of(load(name), entry);
       const auto share = [&](std::initializer_list<const char*> values) {
         return llvm::any_of(steps, [&](const Step& step) {
-          return llvm::all_of(values, [&](const char* value) {
-            return llvm::is_contained(step.values, value);
-          });
+          return llvm::all_of(
+              values, [&](const char* value) { return llvm::is_contained(step.values, value); });
         });
       };
       CHECK(share({"l1.q_norm", "l1.k_norm", "l1.q_rot", "l1.k_rot", "l1.k_append"}));

@@ -97,9 +97,11 @@ TEST_CASE("a chain: kernels of bounded size") {
 TEST_CASE("a ladder of diamonds, one arm of each a product") {
   GraphMaker m;
   ValueId x = m.input("x");
-  const ValueId w = m.b.op(OpKind::einsum, {x, x}, Attributes().set(AttrName::spec, std::string("nk,nm->km")));
+  const ValueId w =
+      m.b.op(OpKind::einsum, {x, x}, Attributes().set(AttrName::spec, std::string("nk,nm->km")));
   while (m.graph.size() < kOps) {
-    const ValueId heavy = m.b.op(OpKind::einsum, {x, w}, Attributes().set(AttrName::spec, std::string("nk,mk->nm")));
+    const ValueId heavy =
+        m.b.op(OpKind::einsum, {x, w}, Attributes().set(AttrName::spec, std::string("nk,mk->nm")));
     x = m.b.add(m.b.exp(x), m.b.tanh(heavy));
   }
   fuse_all("diamonds", m.finish({x}));
@@ -115,7 +117,8 @@ TEST_CASE("one value with forty thousand readers") {
   }
   while (layer.size() > 1) {
     std::vector<ValueId> next;
-    for (size_t i = 0; i + 1 < layer.size(); i += 2) next.push_back(m.b.add(layer[i], layer[i + 1]));
+    for (size_t i = 0; i + 1 < layer.size(); i += 2)
+      next.push_back(m.b.add(layer[i], layer[i + 1]));
     if (layer.size() % 2 == 1) next.push_back(layer.back());
     layer = std::move(next);
   }
@@ -129,7 +132,8 @@ TEST_CASE("a lattice: every op reads two of the row above") {
   for (int i = 0; i < 200; ++i) row.push_back(m.input(fmt::format("x{}", i)));
   while (m.graph.size() < kOps) {
     std::vector<ValueId> next;
-    for (size_t i = 0; i < row.size(); ++i) next.push_back(m.b.add(row[i], row[(i * 7 + 1) % row.size()]));
+    for (size_t i = 0; i < row.size(); ++i)
+      next.push_back(m.b.add(row[i], row[(i * 7 + 1) % row.size()]));
     row = std::move(next);
   }
   fuse_all("lattice", m.finish(row));

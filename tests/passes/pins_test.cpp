@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "driver/compile/compile.h"
-#include "frontends/model/build_model.h"
 #include "frontends/load_model.h"
+#include "frontends/model/build_model.h"
 #include "passes/text_test.h"
 
 namespace sinter::test {
@@ -54,9 +54,9 @@ TEST_CASE("kernels and launches of the samples") {
     for (const char* entry : {"prefill", "decode", "sample"})
       for (bool fuse : {true, false}) {
         const Counts counts = count(compile_entry(model.module, entry, fuse));
-        text += fmt::format("{:16} {:8} {:8} {:5} {:5} {:5}\n", name, entry,
-                            fuse ? "fused" : "unfused", counts.launches, counts.calls,
-                            counts.kernels);
+        text +=
+            fmt::format("{:16} {:8} {:8} {:5} {:5} {:5}\n", name, entry, fuse ? "fused" : "unfused",
+                        counts.launches, counts.calls, counts.kernels);
       }
   }
   check_text_file(text, "passes/pins.txt", "passes_pins");

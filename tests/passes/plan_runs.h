@@ -16,8 +16,8 @@ std::vector<int64_t> small_symbol_values(llvm::ArrayRef<Symbol> symbols);
 
 /// Runs every entry twice, so that states written by the first call are read by the second, on the
 /// host executor with freed buffers poisoned. Outputs and states of the fused plan must equal those
-/// of the unfused plan bit for bit, and those of the module as it was before all passes: bit for bit
-/// too where it has no contraction, else within the tolerance of one. Weights from files are
+/// of the unfused plan bit for bit, and those of the module as it was before all passes: bit for
+/// bit too where it has no contraction, else within the tolerance of one. Weights from files are
 /// random. Returns the first difference, "" if there is none.
 std::string compare_plans(const Module& module, llvm::ArrayRef<int64_t> symbol_values,
                           const CompileOptions& options = {}, const InputEditor& edit = {});

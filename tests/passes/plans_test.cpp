@@ -35,10 +35,11 @@ TEST_CASE("a residual that lives across 32 layers") {
         i, last);
     last = fmt::format("c{}", i);
   }
-  const Module module = module_of(
-      "module @m {\n  symbol N in [1, 8]\n" + weights +
-      "  entry @f(%x: f32[N, 16], %y: f32[N, 16]) -> (%out) {\n    %res = add %x, %y : f32[N, 16]\n" +
-      ops + "    %out = add %res, %" + last + " : f32[N, 16]\n  }\n}\n");
+  const Module module =
+      module_of("module @m {\n  symbol N in [1, 8]\n" + weights +
+                "  entry @f(%x: f32[N, 16], %y: f32[N, 16]) -> (%out) {\n    %res = add %x, %y : "
+                "f32[N, 16]\n" +
+                ops + "    %out = add %res, %" + last + " : f32[N, 16]\n  }\n}\n");
   check_plans(module, {5});
 }
 
@@ -57,7 +58,8 @@ TEST_CASE("a view chain that keeps a buffer alive") {
     %z = tanh %y3 : f32[N, 12]
     %late = neg %v3 : f32[N, 2, 3]
   }
-})"), {3});
+})"),
+              {3});
 }
 
 TEST_CASE("reads of a state that its own update changes") {
@@ -83,10 +85,11 @@ TEST_CASE("reads of a state that its own update changes") {
     %rows2 = embedding %s2, %slot : f32[4, 8]
     %new = mul %rows2, %sum3 : f32[4, 8]
   }
-})"), {1}, [](std::string_view, std::vector<HostTensor>& inputs) {
-    const int32_t slots[] = {6, 1, 4, 3};
-    std::copy(std::begin(slots), std::end(slots), inputs[1].data<int32_t>());
-  });
+})"),
+              {1}, [](std::string_view, std::vector<HostTensor>& inputs) {
+                const int32_t slots[] = {6, 1, 4, 3};
+                std::copy(std::begin(slots), std::end(slots), inputs[1].data<int32_t>());
+              });
 }
 
 TEST_CASE("rows of every length") {
@@ -103,7 +106,9 @@ TEST_CASE("rows of every length") {
     %rms = rms_norm %sum, %w {{eps = 1e-5}} : f16[N, {0}]
     %norm = add %ln, %rms : f16[N, {0}]
   }}
-}})", length)), {3});
+}})",
+                                      length)),
+                {3});
   }
 }
 
@@ -116,14 +121,16 @@ TEST_CASE("softmax of rows that are masked, infinite or no numbers") {
     %sum = add %x, %y : f32[6, {0}]
     %soft = softmax %sum : f32[6, {0}]
   }}
-}})", length)), {}, [&](std::string_view, std::vector<HostTensor>& inputs) {
-      float* x = inputs[0].data<float>();
-      std::fill(x, x + length, -kInfinity);                // fully masked
-      x[length + length / 2] = kInfinity;                  // one +inf
-      x[2 * length + length - 1] = NAN;                    // one NaN
-      std::fill(x + 3 * length, x + 4 * length, kInfinity);
-      std::fill(x + 4 * length, x + 5 * length - 1, -kInfinity);  // one element left
-    });
+}})",
+                                      length)),
+                {}, [&](std::string_view, std::vector<HostTensor>& inputs) {
+                  float* x = inputs[0].data<float>();
+                  std::fill(x, x + length, -kInfinity);  // fully masked
+                  x[length + length / 2] = kInfinity;    // one +inf
+                  x[2 * length + length - 1] = NAN;      // one NaN
+                  std::fill(x + 3 * length, x + 4 * length, kInfinity);
+                  std::fill(x + 4 * length, x + 5 * length - 1, -kInfinity);  // one element left
+                });
   }
 }
 
@@ -163,7 +170,8 @@ TEST_CASE("constant sizes of zero") {
     %turned = neg %turn : f32[4, 0]
     %joined = concat %e, %e {axis = 0} : f32[0, 4]
   }
-})"), {3});
+})"),
+              {3});
 }
 
 TEST_CASE("products of operands that begin at the second element of a tensor") {

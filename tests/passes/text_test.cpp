@@ -288,8 +288,8 @@ void check_text_file(const std::string& text, const std::string& name, const std
   if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
   std::stringstream wanted;
   wanted << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text), "SINTER_BLESS=1 ctest -R ",
-                test, " accepts the lines marked +");
+  CHECK_MESSAGE(text == wanted.str(), line_difference(wanted.str(), text),
+                "SINTER_BLESS=1 ctest -R ", test, " accepts the lines marked +");
 }
 
 void check_case_file(const std::string& path) {

@@ -40,8 +40,9 @@ CaseResult run_case(const std::string& text, const std::string& path);
 /// Lines of `wanted` and `got` that differ, marked - and +, with a line of context.
 std::string line_difference(const std::string& wanted, const std::string& got);
 
-/// Checks a text against the file `name` below tests: a doctest failure shows the difference and how
-/// to accept it, by the name that ctest knows the `test` by; with SINTER_BLESS=1 the file is rewritten.
+/// Checks a text against the file `name` below tests: a doctest failure shows the difference and
+/// how to accept it, by the name that ctest knows the `test` by; with SINTER_BLESS=1 the file is
+/// rewritten.
 void check_text_file(const std::string& text, const std::string& name, const std::string& test);
 
 /// Runs the case file below tests/passes: a doctest failure shows the difference and how to accept

@@ -39,15 +39,16 @@ TEST_CASE("attention is launched in clusters of its splits, or without") {
     };
   };
   Program program = overlapping_program();
-  const auto splits = program.kernels[2].group[program.kernels[2].group.outputs[0]]
-                          .attrs.get<int64_t>(AttrName::splits);
+  const auto splits =
+      program.kernels[2].group[program.kernels[2].group.outputs[0]].attrs.get<int64_t>(
+          AttrName::splits);
   REQUIRE(splits < kMostCluster);
   for (const int64_t cluster : {int64_t{1}, splits}) {
     with(cluster)(program);
     expect_safe(program);
   }
-  expect_violation(with(splits + 1), {fmt::format("clusters of {} for attention in {} splits",
-                                                  splits + 1, splits)});
+  expect_violation(with(splits + 1),
+                   {fmt::format("clusters of {} for attention in {} splits", splits + 1, splits)});
 }
 
 TEST_CASE("what is safe") {

@@ -219,8 +219,9 @@ TEST_CASE("arguments of kernels") {
             p.kernels[0].launch.cluster = cluster;
           },
           {"kernel neg", fmt::format("clusters of {}", cluster)});
-    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.items_without_clusters = -1; },
-                     {"kernel neg", "none from -1 items on"});
+    expect_violation(
+        [](Program& p, EntryPlan&) { p.kernels[0].launch.items_without_clusters = -1; },
+        {"kernel neg", "none from -1 items on"});
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.cluster = 2; },
                      {"kernel neg", "clusters of 2 for devices from sm_70 on", "sm_90"});
     Program largest = sample_program();

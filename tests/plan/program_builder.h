@@ -49,12 +49,12 @@ class ProgramBuilder {
 /// rows of 64. `c` takes the space of `a`, `y` that of `b`.
 Program sample_program();
 
-/// a = -x; k1, v1 = append(k0 and v0, k, slots); o = attention_few(a, k1, v1, first, slots); y = o + a,
-/// with B rows. The append holds the next kernel, so that the attention reads %a, the rows' numbers
-/// and the caches early, and the addition %a.
+/// a = -x; k1, v1 = append(k0 and v0, k, slots); o = attention_few(a, k1, v1, first, slots); y = o
+/// + a, with B rows. The append holds the next kernel, so that the attention reads %a, the rows'
+/// numbers and the caches early, and the addition %a.
 Program overlapping_program();
-/// The same with constants: of `slots` tokens the first `tokens` have queries, which see the keys from
-/// row `keys_from` on.
+/// The same with constants: of `slots` tokens the first `tokens` have queries, which see the keys
+/// from row `keys_from` on.
 Program overlapping_program(int64_t tokens, int64_t slots, int64_t keys_from = 0);
 
 }  // namespace sinter::test

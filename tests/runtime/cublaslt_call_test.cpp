@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "runtime/gemm_case.h"
 #include "runtime/evaluate/host_view.h"
+#include "runtime/gemm_case.h"
 
 namespace sinter {
 namespace {

@@ -1,13 +1,12 @@
 // How kernels are launched: what a plan asks for reaches the driver (fake_driver.cpp), and a device
 // that cannot run a kernel says so when the plan is loaded.
-#include "runtime/cuda/launch.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 
 #include "ir/text.h"
 #include "runtime/cuda/executor.h"
+#include "runtime/cuda/launch.h"
 #include "runtime/fake_driver.h"
 
 namespace sinter {

@@ -1,10 +1,9 @@
 // Who owns what on a device, with a driver that counts (fake_driver.cpp).
-#include "runtime/cuda/memory.h"
-
 #include <doctest/doctest.h>
 
 #include "ir/tensor_source.h"
 #include "plan/program_builder.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/cuda/weights.h"
 #include "runtime/fake_driver.h"
 

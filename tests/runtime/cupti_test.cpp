@@ -1,11 +1,10 @@
-// CUPTI's interface as Sinter declares it against NVIDIA's header, where there is one; records in any
-// order become ours; a machine without a device gets an error that says so.
-#include "runtime/cuda/cupti_trace.h"
-
+// CUPTI's interface as Sinter declares it against NVIDIA's header, where there is one; records in
+// any order become ours; a machine without a device gets an error that says so.
 #include <doctest/doctest.h>
 
 #include <cstring>
 
+#include "runtime/cuda/cupti_trace.h"
 #include "runtime/cuda/driver.h"
 
 #if __has_include(<cupti.h>)
@@ -19,7 +18,8 @@ namespace {
 
 using Api = CuptiApi;
 
-#define SAME_NUMBER(ours, theirs) static_assert(static_cast<int>(Api::ours) == static_cast<int>(theirs), #theirs)
+#define SAME_NUMBER(ours, theirs) \
+  static_assert(static_cast<int>(Api::ours) == static_cast<int>(theirs), #theirs)
 SAME_NUMBER(kSuccess, CUPTI_SUCCESS);
 SAME_NUMBER(kMaxLimitReached, CUPTI_ERROR_MAX_LIMIT_REACHED);
 SAME_NUMBER(kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
@@ -37,8 +37,8 @@ SAME_NUMBER(kDeviceToDevice, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
 SAME_NUMBER(kHostToHost, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
 SAME_NUMBER(kPeerToPeer, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
 
-#define SAME_PLACE(record, ours, type, theirs)                            \
-  static_assert(offsetof(Api::record, ours) == offsetof(type, theirs));   \
+#define SAME_PLACE(record, ours, type, theirs)                          \
+  static_assert(offsetof(Api::record, ours) == offsetof(type, theirs)); \
   static_assert(sizeof(Api::record::ours) == sizeof(type::theirs))
 SAME_PLACE(Record, kind, CUpti_Activity, kind);
 
@@ -103,8 +103,10 @@ void add(ActivityReader& reader, const T& record) {
   reader.add(reinterpret_cast<const CuptiApi::Record&>(record));
 }
 
-void add_tag(ActivityReader& reader, uint32_t correlation, uint64_t tag, int kind = CuptiApi::kCustom) {
-  add(reader, CuptiApi::ExternalCorrelation{CuptiApi::kExternalCorrelation, kind, tag, correlation, 0});
+void add_tag(ActivityReader& reader, uint32_t correlation, uint64_t tag,
+             int kind = CuptiApi::kCustom) {
+  add(reader,
+      CuptiApi::ExternalCorrelation{CuptiApi::kExternalCorrelation, kind, tag, correlation, 0});
 }
 
 TEST_CASE("records in any order are sorted, and kernels get the tag of their call") {
@@ -169,7 +171,8 @@ TEST_CASE("a machine without CUPTI or a device gets an error that says so") {
   uint32_t version = 0;
   CHECK((*loaded)->version(&version) == CuptiApi::kSuccess);
   CHECK(version > 0);
-  CHECK(cupti_error(**loaded, "cuptiActivityEnable", 1).message() == "cuptiActivityEnable: CUPTI_ERROR_INVALID_PARAMETER (1)");
+  CHECK(cupti_error(**loaded, "cuptiActivityEnable", 1).message() ==
+        "cuptiActivityEnable: CUPTI_ERROR_INVALID_PARAMETER (1)");
   for (int again = 0; again < 2; ++again) {
     auto trace = CuptiTrace::begin();
     if (!trace) {
@@ -180,8 +183,10 @@ TEST_CASE("a machine without CUPTI or a device gets an error that says so") {
     }
     CHECK(!CuptiTrace::begin());
     const auto records = (*trace)->collect();
-    if (records) CHECK(records->kernels.empty());
-    else MESSAGE(records.error().message());
+    if (records)
+      CHECK(records->kernels.empty());
+    else
+      MESSAGE(records.error().message());
   }
 }
 

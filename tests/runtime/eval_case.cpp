@@ -16,11 +16,21 @@ HostTensor tensor(DType dtype, std::vector<int64_t> dims, const std::vector<doub
   REQUIRE(made->volume() == static_cast<int64_t>(values.size()));
   for (size_t i = 0; i < values.size(); ++i) {
     switch (dtype) {
-      case DType::f32: made->data<float>()[i] = static_cast<float>(values[i]); break;
-      case DType::f16: made->data<uint16_t>()[i] = math::double_to_f16(values[i]); break;
-      case DType::bf16: made->data<uint16_t>()[i] = math::double_to_bf16(values[i]); break;
-      case DType::i32: made->data<int32_t>()[i] = static_cast<int32_t>(values[i]); break;
-      case DType::i1: made->data<uint8_t>()[i] = values[i] != 0; break;
+      case DType::f32:
+        made->data<float>()[i] = static_cast<float>(values[i]);
+        break;
+      case DType::f16:
+        made->data<uint16_t>()[i] = math::double_to_f16(values[i]);
+        break;
+      case DType::bf16:
+        made->data<uint16_t>()[i] = math::double_to_bf16(values[i]);
+        break;
+      case DType::i32:
+        made->data<int32_t>()[i] = static_cast<int32_t>(values[i]);
+        break;
+      case DType::i1:
+        made->data<uint8_t>()[i] = values[i] != 0;
+        break;
     }
   }
   return std::move(*made);
@@ -43,11 +53,21 @@ std::vector<double> values_of(const HostTensor& tensor) {
   std::vector<double> values(static_cast<size_t>(tensor.volume()));
   for (size_t i = 0; i < values.size(); ++i) {
     switch (tensor.dtype) {
-      case DType::f32: values[i] = tensor.data<float>()[i]; break;
-      case DType::f16: values[i] = math::f16_to_float(tensor.data<uint16_t>()[i]); break;
-      case DType::bf16: values[i] = math::bf16_to_float(tensor.data<uint16_t>()[i]); break;
-      case DType::i32: values[i] = tensor.data<int32_t>()[i]; break;
-      case DType::i1: values[i] = tensor.data<uint8_t>()[i]; break;
+      case DType::f32:
+        values[i] = tensor.data<float>()[i];
+        break;
+      case DType::f16:
+        values[i] = math::f16_to_float(tensor.data<uint16_t>()[i]);
+        break;
+      case DType::bf16:
+        values[i] = math::bf16_to_float(tensor.data<uint16_t>()[i]);
+        break;
+      case DType::i32:
+        values[i] = tensor.data<int32_t>()[i];
+        break;
+      case DType::i1:
+        values[i] = tensor.data<uint8_t>()[i];
+        break;
     }
   }
   return values;

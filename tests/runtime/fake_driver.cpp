@@ -79,9 +79,9 @@ std::map<void*, Stream> streams;
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
 // Of an event in a capture, its stream and the pieces before it.
 std::map<void*, std::pair<void*, size_t>> captured_events;
-std::map<void*, std::vector<Captured>> graphs;     // and executables
-std::map<void*, const FakeKernel*> kernels;        // by library
-std::map<void*, int> shared_limits;                // by kernel, where one was set
+std::map<void*, std::vector<Captured>> graphs;  // and executables
+std::map<void*, const FakeKernel*> kernels;     // by library
+std::map<void*, int> shared_limits;             // by kernel, where one was set
 std::vector<FakeLaunch> launches;
 size_t most_pinned = 0;
 

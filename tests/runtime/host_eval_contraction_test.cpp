@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "ir/scalar_math.h"
-#include "runtime/evaluate/blas.h"
 #include "runtime/eval_case.h"
+#include "runtime/evaluate/blas.h"
 
 namespace sinter {
 namespace {
@@ -28,11 +28,11 @@ TEST_CASE("linear with and without bias, of dense and strided operands") {
       const std::vector<double> xs = values_of(x), ws = values_of(w), bs = values_of(b);
       for (bool biased : {false, true})
         for (bool precise : {false, true}) {
-          const Module module = module_of(
-              fmt::format("%x: {0}[2, {1}, 3], %w: {0}[37, {1}], %b: {0}[37]", type, k),
-              fmt::format("%t = transpose %x {{axes = [0, 2, 1]}} : {0}[2, 3, {1}]\n"
-                          "%y = linear %t, %w{2} : {0}[2, 3, 37]",
-                          type, k, biased ? ", %b" : ""));
+          const Module module =
+              module_of(fmt::format("%x: {0}[2, {1}, 3], %w: {0}[37, {1}], %b: {0}[37]", type, k),
+                        fmt::format("%t = transpose %x {{axes = [0, 2, 1]}} : {0}[2, 3, {1}]\n"
+                                    "%y = linear %t, %w{2} : {0}[2, 3, 37]",
+                                    type, k, biased ? ", %b" : ""));
           const std::vector<double> got =
               values_of(evaluated(module, {x, w, b}, {0, 0}, {.precise = precise}));
           int wrong = 0;
@@ -57,9 +57,9 @@ TEST_CASE("einsum: batch, free and summed axes in any order") {
   const HostTensor q = random_tensor(DType::f16, {5, 2, 3, 4}, -1, 1, 1);  // n k g d
   const HostTensor keys = random_tensor(DType::f16, {6, 2, 4}, -1, 1, 2);  // t k d
   const std::vector<double> qs = values_of(q), ks = values_of(keys);
-  const Module module = module_of(
-      "%q: f16[5, 2, 3, 4], %k: f16[6, 2, 4]",
-      "%y = einsum %q, %k {dtype = f32, spec = \"nkgd,tkd->kgnt\"} : f32[2, 3, 5, 6]");
+  const Module module =
+      module_of("%q: f16[5, 2, 3, 4], %k: f16[6, 2, 4]",
+                "%y = einsum %q, %k {dtype = f32, spec = \"nkgd,tkd->kgnt\"} : f32[2, 3, 5, 6]");
   const std::vector<double> got = values_of(evaluated(module, {q, keys}));
   int wrong = 0;
   for (int k = 0; k < 2; ++k)
@@ -67,8 +67,10 @@ TEST_CASE("einsum: batch, free and summed axes in any order") {
       for (int n = 0; n < 5; ++n)
         for (int t = 0; t < 6; ++t) {
           double sum = 0;
-          for (int d = 0; d < 4; ++d) sum += qs[((n * 2 + k) * 3 + g) * 4 + d] * ks[(t * 2 + k) * 4 + d];
-          wrong += std::abs(got[((k * 3 + g) * 5 + n) * 6 + t] - sum) > tolerance(DType::f32, sum, 4);
+          for (int d = 0; d < 4; ++d)
+            sum += qs[((n * 2 + k) * 3 + g) * 4 + d] * ks[(t * 2 + k) * 4 + d];
+          wrong +=
+              std::abs(got[((k * 3 + g) * 5 + n) * 6 + t] - sum) > tolerance(DType::f32, sum, 4);
         }
   CHECK(wrong == 0);
   // Back: probabilities of f16 times values, two summed letters, the result of the element type.
@@ -134,26 +136,29 @@ struct AttentionCase {
 };
 
 TEST_CASE("attention: grouped heads, softcap, window, several sequences") {
-  const AttentionCase cases[] = {{4, 4, 8, 8, 0, 0}, {6, 2, 8, 4, 0, 0}, {4, 1, 16, 8, 5, 3}, {2, 2, 4, 4, 0, 1}};
+  const AttentionCase cases[] = {
+      {4, 4, 8, 8, 0, 0}, {6, 2, 8, 4, 0, 0}, {4, 1, 16, 8, 5, 3}, {2, 2, 4, 4, 0, 1}};
   for (const AttentionCase& c : cases)
     for (DType dtype : kFloats)
       for (bool precise : {false, true}) {
         const std::string type(to_string(dtype));
-        std::string attrs = fmt::format("heads = {}, kv_heads = {}, scale = 0x1p-1", c.heads, c.kv_heads);
+        std::string attrs =
+            fmt::format("heads = {}, kv_heads = {}, scale = 0x1p-1", c.heads, c.kv_heads);
         if (c.softcap > 0) attrs += fmt::format(", softcap = {:a}", c.softcap);
         if (c.window > 0) attrs += fmt::format(", window = {}", c.window);
         const Module module = module_of(
-            fmt::format("%q: {0}[N, {1}], %k: {0}[12, {2}], %v: {0}[12, {3}], %f: i32[N], %s: i32[N]",
-                        type, c.heads * c.hd, c.kv_heads * c.hd, c.kv_heads * c.vd),
+            fmt::format(
+                "%q: {0}[N, {1}], %k: {0}[12, {2}], %v: {0}[12, {3}], %f: i32[N], %s: i32[N]", type,
+                c.heads * c.hd, c.kv_heads * c.hd, c.kv_heads * c.vd),
             fmt::format("%y = attention %q, %k, %v, %f, %s {{{}}} : {}[N, {}]", attrs, type,
                         c.heads * c.vd));
         const HostTensor q = random_tensor(dtype, {4, c.heads * c.hd}, -2, 2, 1);
         const HostTensor k = random_tensor(dtype, {12, c.kv_heads * c.hd}, -2, 2, 2);
         const HostTensor v = random_tensor(dtype, {12, c.kv_heads * c.vd}, -1, 1, 3);
         const std::vector<double> firsts = {0, 0, 6, 11}, slots = {0, 5, 10, 11};
-        const std::vector<double> got = values_of(
-            evaluated(module, {q, k, v, tensor(DType::i32, {4}, firsts), tensor(DType::i32, {4}, slots)},
-                      {4, 0}, {.precise = precise}));
+        const std::vector<double> got = values_of(evaluated(
+            module, {q, k, v, tensor(DType::i32, {4}, firsts), tensor(DType::i32, {4}, slots)},
+            {4, 0}, {.precise = precise}));
         const std::vector<double> qs = values_of(q), ks = values_of(k), vs = values_of(v);
         double error = 0;
         for (int64_t n = 0; n < 4; ++n)
@@ -182,13 +187,15 @@ TEST_CASE("attention: grouped heads, softcap, window, several sequences") {
 }
 
 TEST_CASE("attention reads no row that a token does not see") {
-  const Module module = module_of("%q: f32[1, 2], %k: f32[3, 2], %f: i32[1], %s: i32[1]",
-                                  "%y = attention %q, %k, %k, %f, %s {heads = 1, kv_heads = 1, scale = 0x1p+0} : f32[1, 2]");
+  const Module module = module_of(
+      "%q: f32[1, 2], %k: f32[3, 2], %f: i32[1], %s: i32[1]",
+      "%y = attention %q, %k, %k, %f, %s {heads = 1, kv_heads = 1, scale = 0x1p+0} : f32[1, 2]");
   const HostTensor q = tensor(DType::f32, {1, 2}, {1, 1});
   const HostTensor k = tensor(DType::f32, {3, 2}, {NAN, NAN, 3, 4, INFINITY, NAN});
   const HostTensor one = tensor(DType::i32, {1}, {1}), three = tensor(DType::i32, {1}, {3});
   CHECK(values_of(evaluated(module, {q, k, one, one})) == std::vector<double>{3, 4});
-  CHECK(eval_error(module, {q, k, one, three}).find("sees rows 1 .. 3 of 0 .. 2") != std::string::npos);
+  CHECK(eval_error(module, {q, k, one, three}).find("sees rows 1 .. 3 of 0 .. 2") !=
+        std::string::npos);
   // Nothing to see: a softmax of nothing.
   for (double value : values_of(evaluated(module, {q, k, three, one}))) CHECK(std::isnan(value));
 }

@@ -58,12 +58,12 @@ void check_op(OpKind kind, DType dtype) {
   const Case& test = found->second;
   const DType result_type = info.result == OpInfo::Result::truth ? DType::i1 : dtype;
   const std::string_view type = to_string(dtype);
-  const Module module = module_of(
-      fmt::format("%a: {0}[5, 1, 131], %b: {0}[131, 7]", type),
-      fmt::format("%t = transpose %b {{axes = [1, 0]}} : {0}[7, 131]\n"
-                  "%y = {1} %a{2} : {3}[5, {4}, 131]",
-                  type, info.name, info.least_operands == 2 ? ", %t" : "", to_string(result_type),
-                  info.least_operands == 2 ? 7 : 1));
+  const Module module =
+      module_of(fmt::format("%a: {0}[5, 1, 131], %b: {0}[131, 7]", type),
+                fmt::format("%t = transpose %b {{axes = [1, 0]}} : {0}[7, 131]\n"
+                            "%y = {1} %a{2} : {3}[5, {4}, 131]",
+                            type, info.name, info.least_operands == 2 ? ", %t" : "",
+                            to_string(result_type), info.least_operands == 2 ? 7 : 1));
   const HostTensor a = random_tensor(dtype, {5, 1, 131}, test.low, test.high, 1);
   const HostTensor b = random_tensor(dtype, {131, 7}, test.low, test.high, 2);
   const std::vector<double> as = values_of(a), bs = values_of(b);
@@ -77,7 +77,8 @@ void check_op(OpKind kind, DType dtype) {
     const double expected =
         test.function(as[row / repeats * 131 + column], bs[column * 7 + row % repeats]);
     if (is_float(result_type)) {
-      wrong += std::abs(got[i] - expected) > (dtype == DType::f32 ? 2.5 : 0.51) * ulp(dtype, expected);
+      wrong +=
+          std::abs(got[i] - expected) > (dtype == DType::f32 ? 2.5 : 0.51) * ulp(dtype, expected);
       wrong += std::abs(precise[i] - expected) > ulp(DType::f32, expected);
     } else {
       wrong += got[i] != expected || precise[i] != expected;
@@ -87,13 +88,12 @@ void check_op(OpKind kind, DType dtype) {
 }
 
 TEST_CASE("every elementwise op, in every type of its domain") {
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)       \
-  if (OpInfo::Domain::domain == OpInfo::Domain::truth)                    \
-    check_op(OpKind::name, DType::i1);                                    \
-  else                                                                    \
-    for (DType dtype : kFloats) check_op(OpKind::name, dtype);            \
-  if (OpInfo::Domain::domain == OpInfo::Domain::number)                   \
-    check_op(OpKind::name, DType::i32);
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+  if (OpInfo::Domain::domain == OpInfo::Domain::truth)              \
+    check_op(OpKind::name, DType::i1);                              \
+  else                                                              \
+    for (DType dtype : kFloats) check_op(OpKind::name, dtype);      \
+  if (OpInfo::Domain::domain == OpInfo::Domain::number) check_op(OpKind::name, DType::i32);
 #include "ir/ops.def"
 }
 
@@ -111,7 +111,8 @@ TEST_CASE("where, in every type") {
       const std::vector<double> got =
           values_of(evaluated(module, {c, a, b}, {0, 0}, {.precise = precise}));
       int wrong = 0;
-      for (size_t i = 0; i < got.size(); ++i) wrong += got[i] != (i / 700 == 1 ? bs[i] : as[i % 700]);
+      for (size_t i = 0; i < got.size(); ++i)
+        wrong += got[i] != (i / 700 == 1 ? bs[i] : as[i % 700]);
       CHECK(wrong == 0);
     }
   }
@@ -120,15 +121,17 @@ TEST_CASE("where, in every type") {
 TEST_CASE("cast: every conversion that exists, rounded once") {
   const auto cast = [](DType from, DType to, std::vector<double> values) {
     const int64_t count = static_cast<int64_t>(values.size());
-    return values_of(evaluated(
-        module_of(fmt::format("%x: {}[{}]", to_string(from), count),
-                  fmt::format("%y = cast %x : {}[{}]", to_string(to), count)),
-        {tensor(from, {count}, values)}));
+    return values_of(
+        evaluated(module_of(fmt::format("%x: {}[{}]", to_string(from), count),
+                            fmt::format("%y = cast %x : {}[{}]", to_string(to), count)),
+                  {tensor(from, {count}, values)}));
   };
   using V = std::vector<double>;
-  CHECK(cast(DType::f32, DType::f16, {1 + 0x1p-11, 1 + 0x3p-11, 65519, 65520, 0x1p-25, 0x1.8p-25, -0.0}) ==
+  CHECK(cast(DType::f32, DType::f16,
+             {1 + 0x1p-11, 1 + 0x3p-11, 65519, 65520, 0x1p-25, 0x1.8p-25, -0.0}) ==
         V{1, 1 + 0x1p-9, 65504, INFINITY, 0, 0x1p-24, 0});
-  CHECK(cast(DType::f32, DType::bf16, {1 + 0x1p-8, 1 + 0x3p-8, 3.4e38}) == V{1, 1 + 0x1p-6, INFINITY});
+  CHECK(cast(DType::f32, DType::bf16, {1 + 0x1p-8, 1 + 0x3p-8, 3.4e38}) ==
+        V{1, 1 + 0x1p-6, INFINITY});
   CHECK(cast(DType::f16, DType::f32, {0x1p-24, 65504}) == V{0x1p-24, 65504});
   CHECK(cast(DType::bf16, DType::f16, {1e30, 0x1p-24}) == V{INFINITY, 0x1p-24});
   CHECK(cast(DType::i32, DType::f32, {-7, 16777217, 2147483647}) == V{-7, 16777216, 2147483648.0});
@@ -170,8 +173,8 @@ TEST_CASE("activations against their definition") {
 
 TEST_CASE("a product is rounded before it is added") {
   // a * a = 1 + 2^-11 + 2^-24, which is a tie in float32; contracted, the sum would keep 2^-24.
-  const Module module = module_of("%a: f32[1], %c: f32[1]",
-                                  "%p = mul %a, %a : f32[1]\n%y = add %p, %c : f32[1]");
+  const Module module =
+      module_of("%a: f32[1], %c: f32[1]", "%p = mul %a, %a : f32[1]\n%y = add %p, %c : f32[1]");
   const HostTensor a = tensor(DType::f32, {1}, {1 + 0x1p-12});
   const HostTensor c = tensor(DType::f32, {1}, {-1 - 0x1p-11});
   CHECK(values_of(evaluated(module, {a, c})) == std::vector<double>{0});
@@ -192,7 +195,7 @@ TEST_CASE("zeros, subnormals and NaN") {
   CHECK(std::signbit(apply("minimum", DType::f32, 0.0, -0.0)));
   CHECK(std::isnan(apply("maximum", DType::f32, NAN, 1)));
   CHECK(std::isnan(apply("minimum", DType::bf16, 1, NAN)));
-  CHECK(apply("mul", DType::f16, 0x1p-24, 0.5) == 0);          // a tie with zero
+  CHECK(apply("mul", DType::f16, 0x1p-24, 0.5) == 0);  // a tie with zero
   CHECK(apply("mul", DType::f16, 0x1p-24, 0.75) == 0x1p-24);
   CHECK(apply("mul", DType::f32, 0x1p-149, 1.5) == 0x1p-148);  // a tie, to even
   CHECK(apply("add", DType::bf16, 0x1p-133, 0x1p-133) == 0x1p-132);

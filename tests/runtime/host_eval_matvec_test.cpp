@@ -63,13 +63,14 @@ double in_float64(const double* w, const double* x, int64_t length, double& magn
 }
 
 void check(const Case& c) {
-  const std::string name = fmt::format("{}, {} elements, {} splits, bias {}, {} tokens", to_string(c.dtype),
-                                       c.length, c.splits, c.bias, c.tokens);
+  const std::string name = fmt::format("{}, {} elements, {} splits, bias {}, {} tokens",
+                                       to_string(c.dtype), c.length, c.splits, c.bias, c.tokens);
   CAPTURE(name);
   const auto inputs = inputs_of(c);
   const auto x = values_of(inputs[0]), w = values_of(inputs[1]), b = values_of(inputs[2]);
   const HostTensor result = evaluated(c.module(), inputs);
-  const auto y = values_of(result), precise = values_of(evaluated(c.module(), inputs, {0, 0}, {.precise = true}));
+  const auto y = values_of(result),
+             precise = values_of(evaluated(c.module(), inputs, {0, 0}, {.precise = true}));
   std::vector<double> sums;
   for (int64_t n = 0; n < c.tokens; ++n)
     for (int64_t m = 0; m < kRows; ++m) {
@@ -81,10 +82,11 @@ void check(const Case& c) {
       const double exact = in_float64(row, token, c.length, magnitude) + bias;
       const size_t at = sums.size() - 1;
       // Fewer additions than elements on any element's way to the result, then one rounding.
-      const double bound = static_cast<double>(c.length) * 0x1p-24 * magnitude + ulp(c.dtype, exact);
+      const double bound =
+          static_cast<double>(c.length) * 0x1p-24 * magnitude + ulp(c.dtype, exact);
       CHECK_MESSAGE(std::abs(y[at] - exact) <= bound, y[at], " instead of ", exact);
-      CHECK_MESSAGE(std::abs(precise[at] - exact) <= 0x1p-40 * magnitude + ulp(c.dtype, exact), precise[at],
-                    " instead of ", exact);
+      CHECK_MESSAGE(std::abs(precise[at] - exact) <= 0x1p-40 * magnitude + ulp(c.dtype, exact),
+                    precise[at], " instead of ", exact);
     }
   CHECK(result.bytes == tensor(c.dtype, {c.tokens, kRows}, sums).bytes);
 }

@@ -24,10 +24,10 @@ TEST_CASE("generators") {
         V{0, 0, 1, 1, 2, 2});
   CHECK(values_of(evaluated(module_of("", "%y = constant {value = 0x1.004002p+0} : f16[2]"), {})) ==
         V{1 + 0x1p-10, 1 + 0x1p-10});  // rounded once: as a float32 it is a tie
-  CHECK(values_of(evaluated(module_of("", "%y = literal {values = [0x1p-1, -inf]} : bf16[2, 1]"), {})) ==
-        V{0.5, -INFINITY});
-  CHECK(values_of(evaluated(module_of("", "%y = literal {values = [0x1p+0, 0x0p+0]} : i1[2]"), {})) ==
-        V{1, 0});
+  CHECK(values_of(evaluated(module_of("", "%y = literal {values = [0x1p-1, -inf]} : bf16[2, 1]"),
+                            {})) == V{0.5, -INFINITY});
+  CHECK(values_of(evaluated(module_of("", "%y = literal {values = [0x1p+0, 0x0p+0]} : i1[2]"),
+                            {})) == V{1, 0});
 }
 
 TEST_CASE("views read through each other") {
@@ -65,16 +65,18 @@ TEST_CASE("concat along each axis, of views") {
 TEST_CASE("embedding takes rows of a table, also of a transposed one") {
   const HostTensor table = tensor(DType::bf16, {3, 4}, counted(12));
   const HostTensor ids = tensor(DType::i32, {3}, {2, 0, 2});
-  CHECK(values_of(evaluated(module_of("%t: bf16[3, 4], %i: i32[3]",
-                                      "%y = embedding %t, %i : bf16[3, 4]"), {table, ids})) ==
-        V{8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11});
+  CHECK(values_of(
+            evaluated(module_of("%t: bf16[3, 4], %i: i32[3]", "%y = embedding %t, %i : bf16[3, 4]"),
+                      {table, ids})) == V{8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11});
   CHECK(values_of(evaluated(module_of("%t: bf16[3, 4], %i: i32[3]",
                                       "%r = transpose %t {axes = [1, 0]} : bf16[4, 3]\n"
-                                      "%y = embedding %r, %i : bf16[3, 3]"), {table, ids})) ==
-        V{2, 6, 10, 0, 4, 8, 2, 6, 10});
-  const Module module = module_of("%t: bf16[3, 4], %i: i32[3]", "%y = embedding %t, %i : bf16[3, 4]");
-  CHECK(eval_error(module, {table, tensor(DType::i32, {3}, {0, 3, 0})}).find("id 3 at position 1") !=
-        std::string::npos);
+                                      "%y = embedding %r, %i : bf16[3, 3]"),
+                            {table, ids})) == V{2, 6, 10, 0, 4, 8, 2, 6, 10});
+  const Module module =
+      module_of("%t: bf16[3, 4], %i: i32[3]", "%y = embedding %t, %i : bf16[3, 4]");
+  CHECK(
+      eval_error(module, {table, tensor(DType::i32, {3}, {0, 3, 0})}).find("id 3 at position 1") !=
+      std::string::npos);
   CHECK(eval_error(module, {table, tensor(DType::i32, {3}, {0, 1, -1})}).find("id -1") !=
         std::string::npos);
 }
@@ -146,38 +148,65 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::literal, {"", "%y = literal {values = []} : f32[0, 2]"}},
       {OpKind::reshape, {"%x: f16[N, 4]", "%y = reshape %x : f16[2, N, 2]"}},
       {OpKind::transpose, {"%x: f16[N, 4]", "%y = transpose %x {axes = [1, 0]} : f16[4, N]"}},
-      {OpKind::slice, {"%x: f16[N, 4]", "%y = slice %x {axis = 1, begin = 4, size = 0} : f16[N, 0]"}},
-      {OpKind::slice, {"%x: f16[3, 4]", "%y = slice %x {axis = 1, begin = 4, size = 0} : f16[3, 0]"}},
+      {OpKind::slice,
+       {"%x: f16[N, 4]", "%y = slice %x {axis = 1, begin = 4, size = 0} : f16[N, 0]"}},
+      {OpKind::slice,
+       {"%x: f16[3, 4]", "%y = slice %x {axis = 1, begin = 4, size = 0} : f16[3, 0]"}},
       {OpKind::broadcast, {"%x: f16[1, 4]", "%y = broadcast %x : f16[N, 4]"}},
       {OpKind::copy, {"%x: f16[N, 4]", "%y = copy %x : f16[N, 4]"}},
       {OpKind::concat, {"%x: f16[N, 4]", "%y = concat %x, %x {axis = 1} : f16[N, 8]"}},
-      {OpKind::concat, {"%x: f16[0, 4], %z: f16[2, 4]", "%y = concat %x, %z, %x {axis = 0} : f16[2, 4]", 8}},
+      {OpKind::concat,
+       {"%x: f16[0, 4], %z: f16[2, 4]", "%y = concat %x, %z, %x {axis = 0} : f16[2, 4]", 8}},
       {OpKind::embedding, {"%x: f16[3, 4], %i: i32[N]", "%y = embedding %x, %i : f16[N, 4]"}},
       {OpKind::embedding, {"%x: f16[0, 4], %i: i32[N]", "%y = embedding %x, %i : f16[N, 4]"}},
       {OpKind::cast, {"%x: f16[N, 4]", "%y = cast %x : f32[N, 4]"}},
       {OpKind::cast, {"%x: i32[N, 4]", "%y = cast %x : f16[N, 4]"}},
-      {OpKind::kv_append, {"%v: f16[N, 2], %i: i32[N]", "%y = kv_append %s, %v, %i : f16[4, 2]", 8, "state %s : f16[4, 2]"}},
-      {OpKind::kv_append, {"%v: f16[N, 2], %i: i32[N]", "%y = kv_append %s, %v, %i : f16[M, 2]", 0, "state %s : f16[M, 2]"}},
+      {OpKind::kv_append,
+       {"%v: f16[N, 2], %i: i32[N]", "%y = kv_append %s, %v, %i : f16[4, 2]", 8,
+        "state %s : f16[4, 2]"}},
+      {OpKind::kv_append,
+       {"%v: f16[N, 2], %i: i32[N]", "%y = kv_append %s, %v, %i : f16[M, 2]", 0,
+        "state %s : f16[M, 2]"}},
       {OpKind::where, {"%c: i1[N, 1], %x: f16[N, 4]", "%y = where %c, %x, %x : f16[N, 4]"}},
       {OpKind::reduce_sum, {"%x: f16[N, 4]", "%y = reduce_sum %x {axes = [0]} : f16[1, 4]", 4}},
       {OpKind::reduce_sum, {"%x: f16[N, 4]", "%y = reduce_sum %x {axes = [1]} : f16[N, 1]"}},
       {OpKind::reduce_max, {"%x: f16[N, 4]", "%y = reduce_max %x {axes = [0, 1]} : f16[1, 1]", 1}},
-      {OpKind::reduce_max, {"%x: f16[4, 0, 2]", "%y = reduce_max %x {axes = [0, 2]} : f16[1, 0, 1]"}},
-      {OpKind::layer_norm, {"%x: f16[N, 4], %w: f16[4]", "%y = layer_norm %x, %w {eps = 0x1p-9} : f16[N, 4]"}},
-      {OpKind::rms_norm, {"%x: f16[N, 4], %w: f16[4]", "%y = rms_norm %x, %w {eps = 0x1p-9} : f16[N, 4]"}},
+      {OpKind::reduce_max,
+       {"%x: f16[4, 0, 2]", "%y = reduce_max %x {axes = [0, 2]} : f16[1, 0, 1]"}},
+      {OpKind::layer_norm,
+       {"%x: f16[N, 4], %w: f16[4]", "%y = layer_norm %x, %w {eps = 0x1p-9} : f16[N, 4]"}},
+      {OpKind::rms_norm,
+       {"%x: f16[N, 4], %w: f16[4]", "%y = rms_norm %x, %w {eps = 0x1p-9} : f16[N, 4]"}},
       {OpKind::softmax, {"%x: f16[N, 4]", "%y = softmax %x : f16[N, 4]"}},
       {OpKind::softmax, {"%x: f16[4, N]", "%y = softmax %x : f16[4, N]"}},
-      {OpKind::attention_softmax, {"%x: f32[2, N, M], %f: i32[N]", "%y = attention_softmax %x, %f, %f {dtype = f16, scale = 0x1p+0} : f16[2, N, M]"}},
-      {OpKind::rope, {"%x: f16[N, 2, 4], %c: f16[N, 1]", "%y = rope %x, %c, %c {rotary = 2, pairing = \"half\"} : f16[N, 2, 4]"}},
-      {OpKind::linear, {"%x: f16[N, 4], %w: f16[3, 4], %b: f16[3]", "%y = linear %x, %w, %b : f16[N, 3]"}},
-      {OpKind::linear, {"%x: f16[2, 0], %w: f16[3, 0], %b: f16[3]", "%y = linear %x, %w, %b : f16[2, 3]", 6}},
+      {OpKind::attention_softmax,
+       {"%x: f32[2, N, M], %f: i32[N]",
+        "%y = attention_softmax %x, %f, %f {dtype = f16, scale = 0x1p+0} : f16[2, N, M]"}},
+      {OpKind::rope,
+       {"%x: f16[N, 2, 4], %c: f16[N, 1]",
+        "%y = rope %x, %c, %c {rotary = 2, pairing = \"half\"} : f16[N, 2, 4]"}},
+      {OpKind::linear,
+       {"%x: f16[N, 4], %w: f16[3, 4], %b: f16[3]", "%y = linear %x, %w, %b : f16[N, 3]"}},
+      {OpKind::linear,
+       {"%x: f16[2, 0], %w: f16[3, 0], %b: f16[3]", "%y = linear %x, %w, %b : f16[2, 3]", 6}},
       {OpKind::linear, {"%x: f16[2, 4], %w: f16[0, 4]", "%y = linear %x, %w : f16[2, 0]"}},
-      {OpKind::matvec, {"%x: f16[0, 8], %w: f16[3, 8], %b: f16[3]", "%y = matvec %x, %w, %b {splits = 2} : f16[0, 3]"}},
-      {OpKind::einsum, {"%a: f16[N, 4], %b: f16[M, 4]", "%y = einsum %a, %b {spec = \"nk,mk->nm\"} : f16[N, M]"}},
-      {OpKind::einsum, {"%a: f16[2, N], %b: f16[3, N]", "%y = einsum %a, %b {spec = \"an,bn->ab\"} : f16[2, 3]", 6}},
-      {OpKind::attention, {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]", "%y = attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : f16[N, 4]"}},
-      {OpKind::attention_few, {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]", "%y = attention_few %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits = 3} : f16[N, 4]"}},
-      {OpKind::sample, {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
+      {OpKind::matvec,
+       {"%x: f16[0, 8], %w: f16[3, 8], %b: f16[3]",
+        "%y = matvec %x, %w, %b {splits = 2} : f16[0, 3]"}},
+      {OpKind::einsum,
+       {"%a: f16[N, 4], %b: f16[M, 4]", "%y = einsum %a, %b {spec = \"nk,mk->nm\"} : f16[N, M]"}},
+      {OpKind::einsum,
+       {"%a: f16[2, N], %b: f16[3, N]", "%y = einsum %a, %b {spec = \"an,bn->ab\"} : f16[2, 3]",
+        6}},
+      {OpKind::attention,
+       {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
+        "%y = attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : f16[N, 4]"}},
+      {OpKind::attention_few,
+       {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
+        "%y = attention_few %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits = "
+        "3} : f16[N, 4]"}},
+      {OpKind::sample,
+       {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
   };
   // Texts of the elementwise ops and activations, which have no attributes.
   std::vector<std::pair<std::string, std::string>> texts;
@@ -188,12 +217,16 @@ TEST_CASE("every op takes empty tensors") {
                        fmt::format("%y = {} %a{} : {}[N, 3]", op_info(kind).name,
                                    operands == 2 ? ", %b" : "", out));
   };
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                         \
-  add(OpKind::name, OpInfo::Domain::domain == OpInfo::Domain::truth ? "i1" : "f16",         \
-      OpInfo::Domain::domain == OpInfo::Domain::truth || OpInfo::Result::result == OpInfo::Result::truth ? "i1" : "f16", operands);
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                 \
+  add(OpKind::name, OpInfo::Domain::domain == OpInfo::Domain::truth ? "i1" : "f16", \
+      OpInfo::Domain::domain == OpInfo::Domain::truth ||                            \
+              OpInfo::Result::result == OpInfo::Result::truth                       \
+          ? "i1"                                                                    \
+          : "f16",                                                                  \
+      operands);
 #include "ir/ops.def"
-  for (OpKind kind : {OpKind::silu, OpKind::gelu, OpKind::gelu_tanh,
-                      OpKind::quick_gelu, OpKind::relu})
+  for (OpKind kind :
+       {OpKind::silu, OpKind::gelu, OpKind::gelu_tanh, OpKind::quick_gelu, OpKind::relu})
     add(kind, "f16", "f16", 1);
   for (size_t i = 0; i < kinds.size(); ++i)
     cases.push_back({kinds[i], {texts[i].first, texts[i].second}});
@@ -213,8 +246,8 @@ TEST_CASE("every op takes empty tensors") {
     for (bool precise : {false, true})
       CHECK(evaluated(module, inputs, {0, 0}, {.precise = precise}).volume() == test.volume);
   }
-#define SINTER_OP(name, op_class, least, most, required, optional)               \
-  if (OpClass::op_class != OpClass::leaf && OpKind::name != OpKind::file)        \
+#define SINTER_OP(name, op_class, least, most, required, optional)        \
+  if (OpClass::op_class != OpClass::leaf && OpKind::name != OpKind::file) \
     CHECK_MESSAGE(seen[static_cast<size_t>(OpKind::name)], #name);
 #include "ir/ops.def"
 }
@@ -229,7 +262,8 @@ TEST_CASE("what does not fit the graph is an error") {
   CHECK(eval_error(module, {x}, {3}).find("1 values for 2 symbols") != std::string::npos);
   CHECK(eval_error(module, {x}, {5000, 0}).find("N is 5000") != std::string::npos);
   // Precise evaluation also takes the float32 results of another one.
-  CHECK(values_of(evaluated(module, {tensor(DType::f32, {3, 2}, counted(6))}, {3, 0}, {.precise = true}))[5] == -5);
+  CHECK(values_of(evaluated(module, {tensor(DType::f32, {3, 2}, counted(6))}, {3, 0},
+                            {.precise = true}))[5] == -5);
   Module unbound = module;
   unbound.entries[0].graph.inputs.clear();
   CHECK(eval_error(unbound, {}, {3, 0}).find("not among the graph's inputs") != std::string::npos);

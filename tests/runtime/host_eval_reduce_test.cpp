@@ -27,8 +27,7 @@ float simulate(const std::vector<float>& row, size_t lanes, bool sum) {
       next[lane] = combine(value[lane], value[lane ^ stride]);
     value = next;
   }
-  for (float other : value)
-    CHECK(math::float_bits(other) == math::float_bits(value[0]));
+  for (float other : value) CHECK(math::float_bits(other) == math::float_bits(value[0]));
   return value[0];
 }
 
@@ -52,7 +51,8 @@ HostTensor row_tensor(const std::vector<float>& row, std::vector<int64_t> dims) 
 }
 
 TEST_CASE("the order of a row, for lengths around every boundary") {
-  for (int64_t length : {0, 1, 7, 8, 9, 16, 17, 31, 33, 127, 129, 1023, 1025, 4095, 8192, 8193, 20000}) {
+  for (int64_t length :
+       {0, 1, 7, 8, 9, 16, 17, 31, 33, 127, 129, 1023, 1025, 4095, 8192, 8193, 20000}) {
     CAPTURE(length);
     const std::vector<float> row = random_row(static_cast<size_t>(length), 7);
     const HostTensor x = row_tensor(row, {1, length});
@@ -144,7 +144,8 @@ TEST_CASE("softmax: special rows are as in PyTorch") {
                                -0.0, 0.0, 0.0});
   const std::vector<double> y = values_of(evaluated(module, {x}));
   for (int i = 0; i < 9; ++i) CHECK(std::isnan(y[i]));
-  CHECK(std::vector<double>(y.begin() + 9, y.begin() + 15) == std::vector<double>{0, 1, 0, 0.5, 0.5, 0});
+  CHECK(std::vector<double>(y.begin() + 9, y.begin() + 15) ==
+        std::vector<double>{0, 1, 0, 0.5, 0.5, 0});
   CHECK(y[15] == y[17]);
 }
 
@@ -159,8 +160,9 @@ TEST_CASE("softmax and norms against float64") {
     const std::vector<double> xs = values_of(x), ws = values_of(w), bs = values_of(b);
     const std::string parameters = fmt::format("%x: {0}[N, 200], %w: {0}[200], %b: {0}[200]", type);
     const auto run = [&](std::string_view op, bool precise) {
-      return values_of(evaluated(module_of(parameters, fmt::format("%y = {} : {}[N, 200]", op, type)),
-                                 {x, w, b}, {rows, 0}, {.precise = precise}));
+      return values_of(
+          evaluated(module_of(parameters, fmt::format("%y = {} : {}[N, 200]", op, type)), {x, w, b},
+                    {rows, 0}, {.precise = precise}));
     };
     for (bool precise : {true, false}) {
       const auto softmax = run("softmax %x", precise);
@@ -197,8 +199,8 @@ TEST_CASE("softmax and norms against float64") {
 }
 
 TEST_CASE("rms_norm: squares of f16 values beyond 65504 do not overflow") {
-  const Module module = module_of("%x: f16[1, 4], %w: f16[4]",
-                                  "%y = rms_norm %x, %w {eps = 0x1p-20} : f16[1, 4]");
+  const Module module =
+      module_of("%x: f16[1, 4], %w: f16[4]", "%y = rms_norm %x, %w {eps = 0x1p-20} : f16[1, 4]");
   const HostTensor x = tensor(DType::f16, {1, 4}, {60000, -60000, 60000, 60000});
   const HostTensor w = tensor(DType::f16, {4}, {1, 1, 1, 2});
   CHECK(values_of(evaluated(module, {x, w})) == std::vector<double>{1, -1, 1, 2});

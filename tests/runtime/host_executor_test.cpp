@@ -1,7 +1,5 @@
 // The executor runs buffers where the plan puts them: results equal those of the evaluator on the
 // whole graph, and errors of a plan show.
-#include "runtime/host/executor.h"
-
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -11,6 +9,7 @@
 #include "plan/program_builder.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
+#include "runtime/host/executor.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {

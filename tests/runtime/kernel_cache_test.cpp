@@ -152,17 +152,20 @@ TEST_CASE("a directory that cannot be written: uncached, no error") {
   const std::string directory = temporary.path() + "/cache";
   REQUIRE(KernelCache(directory).store(kKey, "text"));
   CHECK(in_child([&] {
-    // Permissions do not bind root.
-    if (geteuid() == 0) {
-      for (const std::string& path : {temporary.path(), directory, files_in(directory)[0].string()})
-        if (chown(path.c_str(), 65534, 65534) != 0) return false;
-      if (seteuid(65534) != 0) return false;
-    }
-    if (chmod(directory.c_str(), 0500) != 0) return false;
-    const KernelCache cache(directory);
-    return cache.find(kKey) == "text" && !cache.store(kKey, "new") && cache.find(kKey) == "text" &&
-           !KernelCache(directory + "/below").store(kKey, "text") && cache.use()->entries == 1;
-  }) == 0);
+          // Permissions do not bind root.
+          if (geteuid() == 0) {
+            for (const std::string& path :
+                 {temporary.path(), directory, files_in(directory)[0].string()})
+              if (chown(path.c_str(), 65534, 65534) != 0) return false;
+            if (seteuid(65534) != 0) return false;
+          }
+          if (chmod(directory.c_str(), 0500) != 0) return false;
+          const KernelCache cache(directory);
+          return cache.find(kKey) == "text" && !cache.store(kKey, "new") &&
+                 cache.find(kKey) == "text" &&
+                 !KernelCache(directory + "/below").store(kKey, "text") &&
+                 cache.use()->entries == 1;
+        }) == 0);
   write_file(temporary.path() + "/file", "");
   CHECK_FALSE(KernelCache(temporary.path() + "/file/cache").store(kKey, "text"));
   CHECK_FALSE(KernelCache("").store(kKey, "text"));
@@ -173,11 +176,11 @@ TEST_CASE("a full disk: nothing is stored and nothing is left") {
   TemporaryDirectory temporary;
   const KernelCache cache(temporary.path());
   CHECK(in_child([&] {
-    signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{5000, 5000};
-    setrlimit(RLIMIT_FSIZE, &limit);
-    return !cache.store(kKey, value_of(100000, 'd')) && !cache.find(kKey);
-  }) == 0);
+          signal(SIGXFSZ, SIG_IGN);
+          const rlimit limit{5000, 5000};
+          setrlimit(RLIMIT_FSIZE, &limit);
+          return !cache.store(kKey, value_of(100000, 'd')) && !cache.find(kKey);
+        }) == 0);
   CHECK(files_in(cache.directory()).empty());
 }
 

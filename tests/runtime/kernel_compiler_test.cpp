@@ -30,7 +30,8 @@ bool is_loaded(const NvrtcFile& nvrtc) {
   return library != nullptr;
 }
 
-TEST_CASE("everything that a compilation depends on is part of the key; a warm cache loads nothing") {
+TEST_CASE(
+    "everything that a compilation depends on is part of the key; a warm cache loads nothing") {
   // NVRTC cannot be loaded from this path, so whatever is found came from the cache.
   TemporaryDirectory temporary;
   const NvrtcFile nvrtc{temporary.path() + "/libnvrtc.so", "libnvrtc.so.13.0.1 100"};
@@ -72,13 +73,14 @@ TEST_CASE("what one process compiled the next finds in the cache, and never load
     return status;
   };
   CHECK(in_child([&] {
-    const auto result = compile(kScale);
-    return result && result->from_cache == 0 && is_loaded(*nvrtc);
-  }) == 0);
+          const auto result = compile(kScale);
+          return result && result->from_cache == 0 && is_loaded(*nvrtc);
+        }) == 0);
   CHECK(in_child([&] {  // one of two is there
-    const auto result = compile({other, kScale});
-    return result && result->from_cache == 1 && result->cubins[0].bytes != result->cubins[1].bytes;
-  }) == 0);
+          const auto result = compile({other, kScale});
+          return result && result->from_cache == 1 &&
+                 result->cubins[0].bytes != result->cubins[1].bytes;
+        }) == 0);
   const auto result = compile({kScale, other});
   REQUIRE(result);
   CHECK(result->from_cache == 2);

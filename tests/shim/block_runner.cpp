@@ -117,8 +117,8 @@ void BlockRunner::suspend(Wait wait, Site site) {
 
 void BlockRunner::stop() { threads_[current_]->fiber.leave(); }
 
-unsigned long long BlockRunner::exchange(ExchangeKind kind, unsigned mask,
-                                         unsigned long long value, unsigned source, Site site) {
+unsigned long long BlockRunner::exchange(ExchangeKind kind, unsigned mask, unsigned long long value,
+                                         unsigned source, Site site) {
   const unsigned lane = current_ % kWarp;
   if (!(mask >> lane & 1)) {
     set_error(site, current_, fmt::format("lane {} is not in its own mask {:#010x}", lane, mask));
@@ -214,9 +214,8 @@ bool BlockRunner::release() {
     const Thread& thread = *threads_[i];
     if (thread.wait != Wait::barrier) continue;
     ++waiting;
-    if (leader.wait == Wait::barrier &&
-        (thread.site.line != leader.site.line ||
-         std::string_view(thread.site.file) != leader.site.file)) {
+    if (leader.wait == Wait::barrier && (thread.site.line != leader.site.line ||
+                                         std::string_view(thread.site.file) != leader.site.file)) {
       error_ = fmt::format("thread 0 waits at the barrier {}, thread {} at the barrier {}",
                            to_string(leader.site), i, to_string(thread.site));
       return any;

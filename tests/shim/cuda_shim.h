@@ -30,12 +30,16 @@ static const sinter_shim::Calls* sinter_shim_calls;
 static constexpr int warpSize = 32;
 
 // Vector types: aligned to their size, as loads of them demand.
-#define SINTER_SHIM_VECTOR(scalar, name)                                  \
-  struct alignas(2 * sizeof(scalar)) name##2 { scalar x, y; };            \
-  struct alignas(4 * sizeof(scalar)) name##4 { scalar x, y, z, w; };      \
-  static inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; } \
+#define SINTER_SHIM_VECTOR(scalar, name)                                         \
+  struct alignas(2 * sizeof(scalar)) name##2 {                                   \
+    scalar x, y;                                                                 \
+  };                                                                             \
+  struct alignas(4 * sizeof(scalar)) name##4 {                                   \
+    scalar x, y, z, w;                                                           \
+  };                                                                             \
+  static inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }    \
   static inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) { \
-    return {x, y, z, w};                                                  \
+    return {x, y, z, w};                                                         \
   }
 SINTER_SHIM_VECTOR(float, float)
 SINTER_SHIM_VECTOR(int, int)
@@ -46,8 +50,7 @@ SINTER_SHIM_VECTOR(unsigned char, uchar)
 #undef SINTER_SHIM_VECTOR
 
 // Barriers and exchanges remember where they stand: a default argument is evaluated at the call.
-#define SINTER_SHIM_SITE \
-  const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define SINTER_SHIM_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 static inline void __syncthreads(SINTER_SHIM_SITE) { sinter_shim_calls->barrier({file, line}); }
 static inline void __syncwarp(unsigned mask = 0xffffffffu, SINTER_SHIM_SITE) {
@@ -115,8 +118,8 @@ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, SINTER_
   return sinter_shim::shuffle(mask, value, inside ? lane - delta : lane, file, line);
 }
 static inline unsigned __ballot_sync(unsigned mask, int predicate, SINTER_SHIM_SITE) {
-  return static_cast<unsigned>(sinter_shim_calls->exchange(
-      sinter_shim::ExchangeKind::ballot, mask, predicate != 0, 0, {file, line}));
+  return static_cast<unsigned>(sinter_shim_calls->exchange(sinter_shim::ExchangeKind::ballot, mask,
+                                                           predicate != 0, 0, {file, line}));
 }
 static inline int __any_sync(unsigned mask, int predicate, SINTER_SHIM_SITE) {
   return __ballot_sync(mask, predicate, file, line) != 0;
@@ -157,8 +160,14 @@ static inline T atomicAdd(T* address, T value) {
   return before;
 }
 template <typename T>
-static inline T __ldg(const T* address) { return *address; }
+static inline T __ldg(const T* address) {
+  return *address;
+}
 template <typename T>
-static inline T min(T a, T b) { return b < a ? b : a; }
+static inline T min(T a, T b) {
+  return b < a ? b : a;
+}
 template <typename T>
-static inline T max(T a, T b) { return a < b ? b : a; }
+static inline T max(T a, T b) {
+  return a < b ? b : a;
+}

@@ -61,12 +61,12 @@ void switch_stack(void** from, void* to) { sinter_switch_stack(from, to); }
 void* initial_position(std::byte* stack, void (*start)(void*), void* argument) {
   auto* top = reinterpret_cast<void**>(stack + kStackBytes) - 2;
   void** frame = top - 7;
-  frame[0] = nullptr;                             // r15
-  frame[1] = nullptr;                             // r14
-  frame[2] = reinterpret_cast<void*>(start);      // r13
-  frame[3] = argument;                            // r12
-  frame[4] = nullptr;                             // rbx
-  frame[5] = nullptr;                             // rbp
+  frame[0] = nullptr;                         // r15
+  frame[1] = nullptr;                         // r14
+  frame[2] = reinterpret_cast<void*>(start);  // r13
+  frame[3] = argument;                        // r12
+  frame[4] = nullptr;                         // rbx
+  frame[5] = nullptr;                         // rbp
   frame[6] = reinterpret_cast<void*>(&sinter_enter_fiber);
   return frame;
 }
@@ -79,8 +79,7 @@ void switch_stack(void** from, void* to) {
   swapcontext(&here, static_cast<ucontext_t*>(to));
 }
 
-void enter(unsigned start_high, unsigned start_low, unsigned argument_high,
-           unsigned argument_low) {
+void enter(unsigned start_high, unsigned start_low, unsigned argument_high, unsigned argument_low) {
   const auto join = [](unsigned high, unsigned low) {
     return static_cast<uintptr_t>(uint64_t{high} << 32 | low);
   };

@@ -14,8 +14,8 @@ namespace {
 constexpr size_t kAlignment = 256;
 constexpr size_t kGuardBytes = 256;  // on each side; a multiple of the alignment
 
-/// Marks a region for AddressSanitizer, where its library is in the process: linked to it, or loaded
-/// before it for sanitized kernel text.
+/// Marks a region for AddressSanitizer, where its library is in the process: linked to it, or
+/// loaded before it for sanitized kernel text.
 void mark(const char* function, const std::byte* address, size_t bytes) {
   using Mark = void (*)(const volatile void*, size_t);
   if (void* found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<Mark>(found)(address, bytes);

@@ -7,8 +7,9 @@
 namespace sinter {
 
 /// Patterns of bytes that no program wrote.
-inline constexpr unsigned char kNanPoison = 0xFF;     // NaN in every float type: spreads when read
-inline constexpr unsigned char kFinitePoison = 0xA5;  // a small number: differs from results, NaN too
+inline constexpr unsigned char kNanPoison = 0xFF;  // NaN in every float type: spreads when read
+inline constexpr unsigned char kFinitePoison =
+    0xA5;  // a small number: differs from results, NaN too
 
 /// Exactly `bytes` bytes, aligned to 256 as device memory is, filled with `poison` and enclosed by
 /// guards. AddressSanitizer stops at any access to a guard; without it, `damage` sees writes.

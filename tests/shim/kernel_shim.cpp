@@ -94,7 +94,8 @@ Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
   std::vector<void*> out_pointers(outputs.begin(), outputs.end());
   SINTER_TRY(launch(kernel, symbol_values, in_pointers, out_pointers, order));
 
-  const auto check_guards = [&](llvm::ArrayRef<GuardedMemory> memories, const char* what) -> Status {
+  const auto check_guards = [&](llvm::ArrayRef<GuardedMemory> memories,
+                                const char* what) -> Status {
     for (size_t i = 0; i < memories.size(); ++i)
       if (std::string damage = memories[i].damage(); !damage.empty())
         return fail(fmt::format("buffer of {} {} was overrun at {}", what, i, damage), kernel.name,
@@ -117,7 +118,8 @@ Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef
                     llvm::ArrayRef<int64_t> symbol_values,
                     llvm::ArrayRef<const HostTensor*> inputs) {
   SINTER_LET(expected, evaluate(kernel.group, symbols, symbol_values, inputs));
-  for (ThreadOrder order : {ThreadOrder::ascending, ThreadOrder::descending, ThreadOrder::shuffled}) {
+  for (ThreadOrder order :
+       {ThreadOrder::ascending, ThreadOrder::descending, ThreadOrder::shuffled}) {
     SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order));
     for (size_t i = 0; i < results.size(); ++i) {
       SINTER_LET(difference, compare_bits(expected[i], results[i]));

@@ -26,9 +26,9 @@ class KernelShim {
                 llvm::ArrayRef<const void*> inputs, llvm::ArrayRef<void*> outputs,
                 ThreadOrder order = ThreadOrder::ascending) const;
 
-  /// Runs a kernel on copies of `inputs`, each in memory of its exact size, and returns its outputs:
-  /// poisoned before, guards checked after. The output of an append is the input that holds the
-  /// state, changed in place as on a device; other inputs must stay as they are.
+  /// Runs a kernel on copies of `inputs`, each in memory of its exact size, and returns its
+  /// outputs: poisoned before, guards checked after. The output of an append is the input that
+  /// holds the state, changed in place as on a device; other inputs must stay as they are.
   Result<std::vector<HostTensor>> run(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                                       llvm::ArrayRef<const HostTensor*> inputs,
                                       ThreadOrder order = ThreadOrder::ascending) const;

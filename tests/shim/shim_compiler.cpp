@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <string_view>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 extern char** environ;
@@ -36,9 +36,15 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
 Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem::path& log) {
   // -O0: kernels run for microseconds, so that compiling dominates. Contraction is off as it is on
   // the host and in NVRTC; loads through vector types alias freely, as NVRTC lets them.
-  std::vector<std::string> words{SINTER_SHIM_CXX, "-std=c++17",       "-O0",
-                                 "-fPIC",         "-w",               "-ffp-contract=off",
-                                 "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti",
+  std::vector<std::string> words{SINTER_SHIM_CXX,
+                                 "-std=c++17",
+                                 "-O0",
+                                 "-fPIC",
+                                 "-w",
+                                 "-ffp-contract=off",
+                                 "-fno-strict-aliasing",
+                                 "-fno-exceptions",
+                                 "-fno-rtti",
                                  "-I" SINTER_SHIM_INCLUDE};
   // The environment's flags replace the build's: a plain build can so run sanitized kernel text.
   const char* given = std::getenv("SINTER_SHIM_FLAGS");
@@ -59,7 +65,8 @@ Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem
   for (char** variable = environ; *variable; ++variable)
     if (!std::string_view(*variable).starts_with("LD_PRELOAD=")) environment.push_back(*variable);
   environment.push_back(nullptr);
-  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environment.data());
+  const int error =
+      posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error) return fail(fmt::format("cannot start the compiler {} (error {})", argv[0], error));
   int status = 0;

@@ -25,7 +25,8 @@ class HeaderFolder {
 Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<EmbeddedHeader> headers) {
   static std::map<std::string, std::unique_ptr<HeaderFolder>> folders;
   std::string key;
-  for (const EmbeddedHeader& header : headers) key += fmt::format("{}\n{}\n", header.name, header.text);
+  for (const EmbeddedHeader& header : headers)
+    key += fmt::format("{}\n{}\n", header.name, header.text);
   auto& folder = folders[key];
   if (!folder) {
     auto made = std::make_unique<HeaderFolder>();

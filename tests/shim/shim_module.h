@@ -21,8 +21,8 @@ struct ShimSource {
 /// A loaded library of kernels. Its files live in a temporary folder and go with it.
 class ShimModule {
  public:
-  /// Precompiles the headers, which `compile` does otherwise when it first sees them: a process that
-  /// forks children does it once for all.
+  /// Precompiles the headers, which `compile` does otherwise when it first sees them: a process
+  /// that forks children does it once for all.
   static Status prepare(llvm::ArrayRef<EmbeddedHeader> headers);
 
   /// Compiles all kernels in one translation unit, each in a namespace of its own. The compiler is

@@ -131,14 +131,20 @@ extern "C" __global__ void too_much_shared(float* y) {
 
 const ShimModule& kernels() {
   static const ShimModule module = [] {
-    const ShimSource sources[] = {
-        {"row_sum", kRowSum},           {"race", kRace},
-        {"scan", kScan},                {"halves", kHalves},
-        {"part_barrier", kPartBarrier}, {"two_barriers", kTwoBarriers},
-        {"part_shuffle", kPartShuffle}, {"foreign_mask", kForeignMask},
-        {"absent_lane", kAbsentLane},   {"beyond", kBeyond},
-        {"shared_beyond", kSharedBeyond}, {"too_much_shared", kTooMuchShared}};
-    auto compiled = ShimModule::compile(sources, EmbeddedHeader{"sinter/butterfly.cuh", kButterfly});
+    const ShimSource sources[] = {{"row_sum", kRowSum},
+                                  {"race", kRace},
+                                  {"scan", kScan},
+                                  {"halves", kHalves},
+                                  {"part_barrier", kPartBarrier},
+                                  {"two_barriers", kTwoBarriers},
+                                  {"part_shuffle", kPartShuffle},
+                                  {"foreign_mask", kForeignMask},
+                                  {"absent_lane", kAbsentLane},
+                                  {"beyond", kBeyond},
+                                  {"shared_beyond", kSharedBeyond},
+                                  {"too_much_shared", kTooMuchShared}};
+    auto compiled =
+        ShimModule::compile(sources, EmbeddedHeader{"sinter/butterfly.cuh", kButterfly});
     REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().message()));
     return std::move(*compiled);
   }();
@@ -172,7 +178,8 @@ TEST_CASE("a row sum over many blocks has CUDA's result in every thread order") 
         kernels().launch("row_sum", {{kRows, 1, 1}, {128, 1, 1}, 0}, arguments, order);
     REQUIRE(status.has_value());
     for (long long row = 0; row < kRows; ++row) {
-      const float expected = std::accumulate(values + row * kWidth, values + (row + 1) * kWidth, 0.0f);
+      const float expected =
+          std::accumulate(values + row * kWidth, values + (row + 1) * kWidth, 0.0f);
       CHECK(reinterpret_cast<float*>(y.data())[row] == expected);
     }
     CHECK(y.damage().empty());
@@ -297,19 +304,20 @@ TEST_CASE("shared declarations are rewritten in place, lines keep their numbers"
       "    a[4][kN], b;\n"
       "int my__shared__x;\n");
   REQUIRE(text.has_value());
-  CHECK(*text ==
-        "// __shared__ float no;\n"
-        "\n"
-        " unsigned char* const raw = static_cast<unsigned char*>(sinter_shim_calls->shared_storage("
-        "nullptr, 0, {__FILE__, __LINE__}));\n"
-        "\n"
-        " using a_sinter_type = Pair<int, 2>[4][kN]; a_sinter_type& a = *static_cast<a_sinter_type*>("
-        "sinter_shim_calls->shared_storage([] { static char variable; return &variable; }(), "
-        "sizeof(a_sinter_type), {__FILE__, __LINE__}));"
-        "using b_sinter_type = Pair<int, 2>; b_sinter_type& b = *static_cast<b_sinter_type*>("
-        "sinter_shim_calls->shared_storage([] { static char variable; return &variable; }(), "
-        "sizeof(b_sinter_type), {__FILE__, __LINE__}));\n"
-        "int my__shared__x;\n");
+  CHECK(
+      *text ==
+      "// __shared__ float no;\n"
+      "\n"
+      " unsigned char* const raw = static_cast<unsigned char*>(sinter_shim_calls->shared_storage("
+      "nullptr, 0, {__FILE__, __LINE__}));\n"
+      "\n"
+      " using a_sinter_type = Pair<int, 2>[4][kN]; a_sinter_type& a = *static_cast<a_sinter_type*>("
+      "sinter_shim_calls->shared_storage([] { static char variable; return &variable; }(), "
+      "sizeof(a_sinter_type), {__FILE__, __LINE__}));"
+      "using b_sinter_type = Pair<int, 2>; b_sinter_type& b = *static_cast<b_sinter_type*>("
+      "sinter_shim_calls->shared_storage([] { static char variable; return &variable; }(), "
+      "sizeof(b_sinter_type), {__FILE__, __LINE__}));\n"
+      "int my__shared__x;\n");
   CHECK_FALSE(rewrite_shared("__shared__ x;").has_value());
 }
 
