@@ -11,8 +11,6 @@
 namespace sinter {
 namespace {
 
-constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
-
 template <typename T>
 T value(Result<T> result) {
   REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));

@@ -9,7 +9,6 @@ namespace sinter {
 namespace {
 
 constexpr std::byte kPoison{0xff};  // NaN in every float type
-constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 /// Extents that lie around the sizes of vectors and tiles.
 int64_t random_extent(Random& random, const GemmCaseLimits& limits) {

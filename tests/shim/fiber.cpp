@@ -18,7 +18,7 @@ namespace sinter {
 namespace {
 
 constexpr size_t kStackBytes = 256 * 1024;
-constexpr size_t kGuardBytes = 64 * 1024;
+constexpr size_t kStackGuardBytes = 64 * 1024;
 
 // `switch_stack(from, to)` saves the position in *from and continues at `to`. ucontext would do on
 // every machine, but makes a system call at each switch, and blocks switch hundreds of times.
@@ -104,17 +104,17 @@ void* initial_position(std::byte* stack, void (*start)(void*), void* argument) {
 #endif
 
 std::byte* map_stack() {
-  void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, kStackGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   SINTER_CHECK(memory != MAP_FAILED, "no memory for a stack of {} bytes", kStackBytes);
-  SINTER_CHECK(mprotect(memory, kGuardBytes, PROT_NONE) == 0);
-  return static_cast<std::byte*>(memory) + kGuardBytes;
+  SINTER_CHECK(mprotect(memory, kStackGuardBytes, PROT_NONE) == 0);
+  return static_cast<std::byte*>(memory) + kStackGuardBytes;
 }
 
 }  // namespace
 
 Fiber::~Fiber() {
-  if (stack_) munmap(stack_ - kGuardBytes, kGuardBytes + kStackBytes);
+  if (stack_) munmap(stack_ - kStackGuardBytes, kStackGuardBytes + kStackBytes);
 }
 
 void Fiber::prepare(void (*body)(void*), void* argument) {
