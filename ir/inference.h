@@ -1,0 +1,37 @@
+// What an op's rule of inference is given, and the rules' names. Inner interface of infer.cpp and
+// of the files that define rules.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// An op whose result type is asked for. Its counts of operands and attributes are checked.
+struct Inference {
+  OpKind kind;
+  llvm::ArrayRef<TensorType> operands;
+  const Attributes& attrs;
+  llvm::ArrayRef<Symbol> symbols;
+
+  /// The error that `constraint` is broken.
+  tl::unexpected<Error> reject(int constraint, std::string what) const {
+    return fail(fmt::format("{}: {} (C{})", op_info(kind).name, what, constraint));
+  }
+  std::string show(const TensorType& type) const { return to_string(type, symbols); }
+  std::string show(DimsRef dims) const {
+    return to_string(TensorType{DType::f32, Dims(dims)}, symbols).substr(3);
+  }
+
+  Status check_axis(int64_t axis, size_t rank) const;
+  /// Of the axes of one op, which ascend.
+  Status check_axes(llvm::ArrayRef<int64_t> axes, size_t rank) const;
+};
+
+/// The result type, or which constraint the op breaks. Elementwise ops share one rule, leaves have
+/// none, every other op has its own: infer_NAME.
+using InferenceRule = Result<TensorType>(const Inference&);
+InferenceRule infer_elementwise;
+#define SINTER_OP(name, ...) InferenceRule infer_##name;
+#include "ir/ops.def"
+
+}  // namespace sinter
