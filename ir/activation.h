@@ -7,7 +7,7 @@ namespace sinter {
 
 enum class Activation : unsigned char { none, relu, gelu_tanh };
 
-/// The formulas of ir/decompose.cpp in float32.
+/// The formulas of ir/decompose_activations.cpp in float32.
 SINTER_DEVICE float activated(Activation activation, float x) {
   if (activation == Activation::relu) return math::maximum(x, 0.0f);
   if (activation == Activation::none) return x;
