@@ -89,7 +89,7 @@ Result<HostView> attend(const OpCall& call) {
 
 }  // namespace
 
-Result<HostView> eval_attention(const OpCall& call) {
+Result<HostView> evaluate_attention(const OpCall& call) {
   return call.options.precise ? attend<double>(call) : attend<float>(call);
 }
 

@@ -194,7 +194,7 @@ class AttentionFew {
 
 }  // namespace
 
-Result<HostView> eval_attention_few(const OpCall& call) {
+Result<HostView> evaluate_attention_few(const OpCall& call) {
   return call.options.precise ? AttentionFew<double>(call).run() : AttentionFew<float>(call).run();
 }
 

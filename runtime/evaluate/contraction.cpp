@@ -43,7 +43,7 @@ Result<NewValue> contract(const OpCall& call, const HostView& a, const HostView&
 
 }  // namespace
 
-Result<HostView> eval_linear(const OpCall& call) {
+Result<HostView> evaluate_linear(const OpCall& call) {
   const HostView &x = call.operands[0], &w = call.operands[1];
   const HostView* bias = call.operands.size() == 3 ? &call.operands[2] : nullptr;
   const int64_t rows = product(llvm::ArrayRef(x.dims).drop_back());
@@ -51,7 +51,7 @@ Result<HostView> eval_linear(const OpCall& call) {
   return value.view;
 }
 
-Result<HostView> eval_einsum(const OpCall& call) {
+Result<HostView> evaluate_einsum(const OpCall& call) {
   const HostView &a = call.operands[0], &b = call.operands[1];
   SINTER_LET(spec, parse_einsum(call.op.attrs.get<std::string>(AttrName::spec)));
   // Axes of each operand by role, in one order of letters; of the result as the product leaves it.

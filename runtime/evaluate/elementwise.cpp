@@ -135,20 +135,15 @@ Result<HostView> convert_integers(const OpCall& call) {
 
 }  // namespace
 
-Result<HostView> eval_elementwise(const OpCall& call) {
-  switch (call.op.kind) {
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)      \
-  case OpKind::name:                                                     \
-    return apply_in_domain<OpInfo::Domain::domain, operands>(            \
-        call, [](auto a, auto b) { return math::name##_formula(a, b); }, \
-        [](double a, double b) { return precise::name##_formula(a, b); }, name##_block);
-#include "ir/ops.def"
-    default:
-      SINTER_CHECK(false, "{} is not elementwise", op_info(call.op.kind).name);
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                      \
+  Result<HostView> evaluate_##name(const OpCall& call) {                                 \
+    return apply_in_domain<OpInfo::Domain::domain, operands>(                            \
+        call, [](auto a, auto b) { return math::name##_formula(a, b); },                 \
+        [](double a, double b) { return precise::name##_formula(a, b); }, name##_block); \
   }
-}
+#include "ir/ops.def"
 
-Result<HostView> eval_where(const OpCall& call) {
+Result<HostView> evaluate_where(const OpCall& call) {
   switch (call.storage) {
     case Storage::i32:
       return select<int32_t>(call);
@@ -161,7 +156,7 @@ Result<HostView> eval_where(const OpCall& call) {
   }
 }
 
-Result<HostView> eval_cast(const OpCall& call) {
+Result<HostView> evaluate_cast(const OpCall& call) {
   const DType from = call.operand_type(0).dtype;
   if (from == call.op.type.dtype) return call.operands[0];
   if (from == DType::i32) return convert_integers<int32_t>(call);

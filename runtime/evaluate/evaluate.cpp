@@ -1,4 +1,4 @@
-// The evaluator's loop: values by op, freed after their last use.
+// The evaluator's loop: values by op, freed after their last use; the choice of an op's evaluation.
 #include "runtime/evaluate/evaluate.h"
 
 #include <new>
@@ -8,6 +8,29 @@
 
 namespace sinter {
 namespace {
+
+Result<HostView> evaluate_leaf(const OpCall& call) {
+  return call.error("is not among the graph's inputs", "give it a tensor");
+}
+
+Result<HostView> evaluate_composite(const OpCall& call) {
+  SINTER_CHECK(false, "{} is not a primitive", op_info(call.op.kind).name);
+}
+
+/// The evaluation of each op, by OpKind. A primitive without one does not link.
+constexpr Evaluator* kEvaluators[] = {
+#define SINTER_OP(name, op_class, ...)                          \
+  [] {                                                          \
+    if constexpr (OpClass::op_class == OpClass::leaf)           \
+      return evaluate_leaf;                                     \
+    else if constexpr (OpClass::op_class == OpClass::composite) \
+      return evaluate_composite;                                \
+    else                                                        \
+      return evaluate_##name;                                   \
+  }(),
+#define SINTER_ELEMENTWISE(name, ...) evaluate_##name,
+#include "ir/ops.def"
+};
 
 class Evaluation {
  public:
@@ -85,38 +108,7 @@ class Evaluation {
   Result<HostView> evaluate_op(const Op& op) const {
     OpCall call{graph_, op, {}, extents(op.type.dims), storage(op.type.dtype), options_};
     for (ValueId operand : op.operands) call.operands.push_back(values_[operand.index]);
-    switch (op_class(op)) {
-      case OpClass::leaf:
-        return call.error("is not among the graph's inputs", "give it a tensor");
-      case OpClass::generator:
-        return eval_generator(call);
-      case OpClass::view:
-        return eval_view(call);
-      case OpClass::elementwise:
-        return eval_elementwise(call);
-      case OpClass::gather:
-        return eval_embedding(call);
-      case OpClass::append:
-        return eval_append(call);
-      case OpClass::reduce:
-        return eval_reduce(call);
-      case OpClass::contraction:
-        return op.kind == OpKind::linear   ? eval_linear(call)
-               : op.kind == OpKind::einsum ? eval_einsum(call)
-                                           : eval_attention(call);
-      case OpClass::anchor:
-        return eval_matvec(call);
-      case OpClass::opaque:
-        return op.kind == OpKind::attention_few ? eval_attention_few(call) : eval_sample(call);
-      case OpClass::pointwise:
-        if (op.kind == OpKind::cast) return eval_cast(call);
-        if (op.kind == OpKind::concat) return eval_concat(call);
-        if (op.kind == OpKind::where) return eval_where(call);
-        return call.operands[0];  // copy: values are immutable here
-      case OpClass::composite:
-        break;
-    }
-    SINTER_CHECK(false, "{} is not a primitive", op_info(op.kind).name);
+    return kEvaluators[static_cast<size_t>(op.kind)](call);
   }
 
   Result<HostTensor> output(ValueId id) const {

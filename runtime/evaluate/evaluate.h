@@ -12,9 +12,10 @@ namespace sinter {
 /// returns one tensor per output. `graph.inputs` may also name weights and states: every leaf that
 /// is used has to be among them. Composites are decomposed first; a caller that evaluates a graph
 /// often does that once, with decompose_all. For a kv_append the output is the whole new state.
-/// Contractions accumulate in float32 in the order of runtime/blas.h. `precise`: everything in
-/// float64 with no rounding in between, for accuracy checks; float inputs may then be of any float
-/// type, float outputs are f32. `source` is asked for `file` ops; null: none are allowed.
+/// Contractions accumulate in float32 in the order of runtime/evaluate/blas.h. `precise`:
+/// everything in float64 with no rounding in between, for accuracy checks; float inputs may then be
+/// of any float type, float outputs are f32. `source` is asked for `file` ops; null: none are
+/// allowed.
 struct EvalOptions {
   bool precise = false;
   const TensorSource* source = nullptr;

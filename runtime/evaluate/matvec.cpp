@@ -9,8 +9,8 @@
 namespace sinter {
 namespace {
 
-inline float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline double multiply_add(double a, double b, double c) { return a * b + c; }
+inline float accumulate(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double accumulate(double a, double b, double c) { return a * b + c; }
 
 /// One part of one row: `chunks` chunks of 8 elements.
 template <typename T>
@@ -21,7 +21,7 @@ SINTER_VECTOR_CLONES T part_sum(const T* w, const T* x, int64_t chunks) {
     for (int64_t e = 0; e < kChunk; ++e)
       for (int64_t l = 0; l < lanes; ++l) {
         const int64_t at = (c + l) * kChunk + e;
-        lane[l] = multiply_add(w[at], x[at], lane[l]);
+        lane[l] = accumulate(w[at], x[at], lane[l]);
       }
   }
   for (int stride = 1; stride < kMatvecLanes; stride *= 2)
@@ -60,7 +60,7 @@ void multiply_rows(const OpCall& call, std::byte* out) {
 
 }  // namespace
 
-Result<HostView> eval_matvec(const OpCall& call) {
+Result<HostView> evaluate_matvec(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   if (value.view.volume() > 0)
     (call.options.precise ? multiply_rows<double> : multiply_rows<float>)(call, value.out);

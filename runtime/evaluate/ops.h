@@ -1,4 +1,5 @@
-// The host evaluator's functions, one per class of ops; inner interface of host_eval*.cpp.
+// What the evaluation of an op is given, and the evaluations' names. Inner interface of
+// evaluate.cpp and of the files that define evaluations.
 #pragma once
 
 #include "ir/graph.h"
@@ -31,20 +32,11 @@ Result<NewValue> allocate(llvm::ArrayRef<int64_t> dims, Storage storage);
 /// A dense copy in `storage`.
 Result<HostView> copy_dense(const HostView& view, Storage storage);
 
-Result<HostView> eval_generator(const OpCall& call);
-Result<HostView> eval_view(const OpCall& call);
-Result<HostView> eval_elementwise(const OpCall& call);
-Result<HostView> eval_cast(const OpCall& call);
-Result<HostView> eval_where(const OpCall& call);
-Result<HostView> eval_concat(const OpCall& call);
-Result<HostView> eval_embedding(const OpCall& call);
-Result<HostView> eval_append(const OpCall& call);
-Result<HostView> eval_reduce(const OpCall& call);
-Result<HostView> eval_linear(const OpCall& call);
-Result<HostView> eval_matvec(const OpCall& call);
-Result<HostView> eval_einsum(const OpCall& call);
-Result<HostView> eval_attention(const OpCall& call);
-Result<HostView> eval_attention_few(const OpCall& call);
-Result<HostView> eval_sample(const OpCall& call);
+/// The op's result. Every op has one but leaves, which are inputs, and composites, which are
+/// decomposed before: evaluate_NAME.
+using Evaluator = Result<HostView>(const OpCall&);
+#define SINTER_OP(name, ...) Evaluator evaluate_##name;
+#define SINTER_ELEMENTWISE(name, ...) Evaluator evaluate_##name;
+#include "ir/ops.def"
 
 }  // namespace sinter

@@ -48,7 +48,7 @@ T reduce(const T* row, int64_t count, int64_t lanes) {
 }
 
 /// Rows are the operand's elements with the reduced axes innermost.
-template <typename T>
+template <typename Combine, typename T>
 Result<HostView> reduce_rows(const OpCall& call) {
   const HostView& x = call.operands[0];
   const auto& reduced = call.op.attrs.get<std::vector<int64_t>>(AttrName::axes);
@@ -67,11 +67,16 @@ Result<HostView> reduce_rows(const OpCall& call) {
   const int64_t rows = value.view.volume(), bytes = size_bytes(call.storage);
   for (int64_t row = 0; row < rows; ++row) {
     const T* elements = reader.next(count, scratch.data());
-    const T result = call.op.kind == OpKind::reduce_sum ? reduce_sum(elements, count, lanes)
-                                                        : reduce_max(elements, count, lanes);
+    const T result = reduce<Combine>(elements, count, lanes);
     store_run(&result, 1, call.storage, value.out + row * bytes);
   }
   return value.view;
+}
+
+template <typename Combine>
+Result<HostView> reduce_axes(const OpCall& call) {
+  return call.options.precise ? reduce_rows<Combine, double>(call)
+                              : reduce_rows<Combine, float>(call);
 }
 
 }  // namespace
@@ -89,8 +94,7 @@ double reduce_max(const double* row, int64_t count, int64_t lanes) {
   return reduce<Max>(row, count, lanes);
 }
 
-Result<HostView> eval_reduce(const OpCall& call) {
-  return call.options.precise ? reduce_rows<double>(call) : reduce_rows<float>(call);
-}
+Result<HostView> evaluate_reduce_sum(const OpCall& call) { return reduce_axes<Sum>(call); }
+Result<HostView> evaluate_reduce_max(const OpCall& call) { return reduce_axes<Max>(call); }
 
 }  // namespace sinter

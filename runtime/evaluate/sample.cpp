@@ -69,7 +69,7 @@ Result<HostView> in_float32(const HostView& view) {
 
 }  // namespace
 
-Result<HostView> eval_sample(const OpCall& call) {
+Result<HostView> evaluate_sample(const OpCall& call) {
   SINTER_LET(logits_view, in_float32(call.operands[0]));
   SINTER_LET(temperature_view, in_float32(call.operands[1]));
   SINTER_LET(top_p_view, in_float32(call.operands[3]));
