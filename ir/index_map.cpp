@@ -195,45 +195,4 @@ IndexMap delinearize(DimsRef dims, const IndexExpr& offset, DimsRef extents) {
   return coords;
 }
 
-IndexMap broadcast_coords(DimsRef from, DimsRef to, const IndexMap& coords) {
-  IndexMap result(from.size());
-  const size_t lead = to.size() - from.size();
-  for (size_t i = 0; i < from.size(); ++i)
-    if (!from[i].is(1) || to[lead + i].is(1)) result[i] = coords[lead + i];
-  return result;
-}
-
-IndexMap through_view(const Graph& graph, ValueId view, const IndexMap& coords, DimsRef extents) {
-  const Op& op = graph[view];
-  const Dims& from = graph[op.operands[0]].type.dims;
-  switch (op.kind) {
-    case OpKind::reshape:
-      return delinearize(from, linearize(op.type.dims, coords), extents);
-    case OpKind::broadcast:
-      return broadcast_coords(from, op.type.dims, coords);
-    case OpKind::transpose: {
-      const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
-      IndexMap result(coords.size());
-      for (size_t i = 0; i < axes.size(); ++i) result[axes[i]] = coords[i];
-      return result;
-    }
-    case OpKind::slice: {
-      IndexMap result = coords;
-      result[op.attrs.get<int64_t>(AttrName::axis)] +=
-          IndexExpr(SymExpr(op.attrs.get<int64_t>(AttrName::begin)));
-      return result;
-    }
-    default:
-      SINTER_CHECK(false, "{} is not a view", op_info(op.kind).name);
-  }
-}
-
-Access resolve_access(const Graph& graph, ValueId id, IndexMap coords, DimsRef extents) {
-  while (op_class(graph[id]) == OpClass::view) {
-    coords = through_view(graph, id, coords, extents);
-    id = graph[id].operands[0];
-  }
-  return {id, std::move(coords)};
-}
-
 }  // namespace sinter

@@ -132,10 +132,17 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
       read(root_of(primitives_, op.operands[0]), {}, space, true);
       pull(op.operands[1], coords, space);
       return pull(op.operands[2], {coords[0]}, space);
-    default:
+    case OpClass::pointwise:
+      if (op.kind == OpKind::concat) return pull_concat(op, coords, space);
       break;
+    case OpClass::elementwise:
+      break;
+    case OpClass::composite:
+    case OpClass::contraction:
+    case OpClass::anchor:
+    case OpClass::opaque:
+      SINTER_CHECK(false, "{} does not compute element by element", op_info(op.kind).name);
   }
-  if (op.kind == OpKind::concat) return pull_concat(op, coords, space);
   for (ValueId operand : op.operands)
     pull(operand, broadcast_coords(primitives_[operand].type.dims, op.type.dims, coords), space);
 }
