@@ -102,8 +102,10 @@ function(sinter_compile_options target)
 endfunction()
 
 # sinter_room(NAME libraries...): the static library sinter_NAME of all *.cpp below the folder; adds
-# NAME to SINTER_ROOMS.
+# NAME to SINTER_ROOMS, and to SINTER_PLANTED_SOURCES the sources that ask for planted faults
+# (ir/fault.h). Each of those is an object of its own, so that a test may link another in its place.
 set(SINTER_ROOMS "")
+set(SINTER_PLANTED_SOURCES "")
 function(sinter_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   # Sources in which faults can be planted are objects of their own, that tests replace one by one.
@@ -119,6 +121,14 @@ function(sinter_room name)
   sinter_compile_options(sinter_${name})
   target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected sinter_fmt sinter_llvm)
   set(SINTER_ROOMS ${SINTER_ROOMS} ${name} PARENT_SCOPE)
+  foreach(source IN LISTS sources)
+    file(STRINGS ${source} found REGEX "#include \"ir/fault.h\"" LIMIT_COUNT 1)
+    if(found)
+      list(APPEND SINTER_PLANTED_SOURCES ${source})
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+  set(SINTER_PLANTED_SOURCES ${SINTER_PLANTED_SOURCES} PARENT_SCOPE)
 endfunction()
 
 # sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp.

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "ir/op_roles.h"
+
 namespace sinter {
 
 /// name, what a planted place does instead.
@@ -30,7 +32,16 @@ enum class Fault : uint8_t {
 #undef X
 };
 
+/// A wrong role in the table of ops.
+struct PlantedRole {
+  OpKind kind;
+  size_t operand;
+  OperandRole role;
+};
+
 #ifdef SINTER_PLANT_FAULTS
+
+inline std::optional<PlantedRole> planted_role;
 
 /// The fault that is switched on, and how often a planted place asked for it while it was.
 struct PlantedFault {
@@ -48,6 +59,7 @@ inline bool fault(Fault which) {
 
 #else
 
+constexpr std::optional<PlantedRole> planted_role;
 constexpr bool fault(Fault) { return false; }
 
 #endif

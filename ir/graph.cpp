@@ -3,20 +3,22 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "ir/op_roles.h"
+
 namespace sinter {
 namespace {
 
 const llvm::SmallVector<OpInfo, 0>& op_table() {
   static const llvm::SmallVector<OpInfo, 0> table = {
-#define SINTER_OP(name, op_class, least, most, required, optional) \
-  OpInfo{#name,                                                    \
-         OpClass::op_class,                                        \
-         least,                                                    \
-         most,                                                     \
-         required,                                                 \
-         optional,                                                 \
-         "",                                                       \
-         OpInfo::Result::same,                                     \
+#define SINTER_OP(name, op_class, least, most, required, optional, ...) \
+  OpInfo{#name,                                                         \
+         OpClass::op_class,                                             \
+         least,                                                         \
+         most,                                                          \
+         required,                                                      \
+         optional,                                                      \
+         "",                                                            \
+         OpInfo::Result::same,                                          \
          OpInfo::Domain::real},
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
   OpInfo{#name,                                                     \
@@ -91,7 +93,7 @@ std::vector<ValueId> remove_dead_ops(Graph& graph) {
   for (ValueId id : graph.inputs) live[id.index] = true;
   for (uint32_t i = static_cast<uint32_t>(graph.size()); i-- > 0;) {
     const Op& op = graph.ops()[i];
-    if (op_class(op) == OpClass::append) live[i] = true;
+    if (writes_state(op)) live[i] = true;
     if (live[i])
       for (ValueId operand : op.operands) live[operand.index] = true;
   }

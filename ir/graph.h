@@ -14,7 +14,7 @@
 namespace sinter {
 
 enum class OpKind : uint8_t {
-#define SINTER_OP(name, op_class, least, most, required, optional) name,
+#define SINTER_OP(name, op_class, least, most, required, optional, ...) name,
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) name,
 #include "ir/ops.def"
 };

@@ -76,7 +76,7 @@ tl::unexpected<Error> Parser::unknown_op(const Token& word) const {
     const unsigned distance = llvm::StringRef(word.text).edit_distance(name, true, least);
     if (distance < least) least = distance, nearest = name;
   };
-#define SINTER_OP(name, op_class, least, most, required, optional) consider(#name);
+#define SINTER_OP(name, op_class, least, most, required, optional, ...) consider(#name);
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) consider(#name);
 #include "ir/ops.def"
   return cursor_.error(fmt::format("no op {}", describe(word)), word.at,

@@ -61,8 +61,8 @@ TEST_CASE("every composite is decomposed, results keep type and name") {
       CHECK(from[from.outputs[j]].name == to[to.outputs[j]].name);
     }
   }
-#define SINTER_OP(name, op_class, least, most, required, optional) \
-  if (OpClass::op_class == OpClass::composite)                     \
+#define SINTER_OP(name, op_class, least, most, required, optional, ...) \
+  if (OpClass::op_class == OpClass::composite)                          \
     CHECK_MESSAGE(seen[static_cast<size_t>(OpKind::name)], #name " is missing in decompose.sir");
 #include "ir/ops.def"
 }

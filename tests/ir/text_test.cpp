@@ -42,7 +42,7 @@ TEST_CASE("the module with every op has every op") {
     for (const Op& op : weight.init.ops()) seen.insert(op.kind);
   for (const Entry& entry : module.entries)
     for (const Op& op : entry.graph.ops()) seen.insert(op.kind);
-#define SINTER_OP(name, op_class, least, most, required, optional) \
+#define SINTER_OP(name, op_class, least, most, required, optional, ...) \
   CHECK_MESSAGE(seen.count(OpKind::name), #name);
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
   CHECK_MESSAGE(seen.count(OpKind::name), #name);

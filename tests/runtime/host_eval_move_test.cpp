@@ -246,7 +246,7 @@ TEST_CASE("every op takes empty tensors") {
     for (bool precise : {false, true})
       CHECK(evaluated(module, inputs, {0, 0}, {.precise = precise}).volume() == test.volume);
   }
-#define SINTER_OP(name, op_class, least, most, required, optional)        \
+#define SINTER_OP(name, op_class, least, most, required, optional, ...)   \
   if (OpClass::op_class != OpClass::leaf && OpKind::name != OpKind::file) \
     CHECK_MESSAGE(seen[static_cast<size_t>(OpKind::name)], #name);
 #include "ir/ops.def"

@@ -1,0 +1,65 @@
+#include "ir/op_roles.h"
+
+#include "ir/fault.h"
+
+namespace sinter {
+namespace {
+
+using OperandRoles = llvm::SmallVector<OperandRole, 5>;
+
+/// The column `roles`, in a scope that has its words.
+struct RoleColumn {
+  using Role = OperandRole;
+  static constexpr Role value = Role::value, row = Role::row, matrix = Role::matrix,
+                        stream = Role::stream, bias = Role::bias, table = Role::table,
+                        state = Role::state, update = Role::update, cache = Role::cache;
+  static Role id(int rows_of) { return {Role::id, rows_of}; }
+  static Role slot(int rows_of) { return {Role::slot, rows_of}; }
+  static Role first(int rows_of = Role::kNoRows) { return {Role::first, rows_of}; }
+  static Role last(int rows_of = Role::kNoRows) { return {Role::last, rows_of}; }
+
+  /// By op; the operands that follow those of the list are values.
+  static llvm::ArrayRef<OperandRole> of(OpKind kind) {
+    static const llvm::SmallVector<OperandRoles, 0> column = {
+#define SINTER_OP(name, op_class, least, most, required, optional, roles, ...) OperandRoles roles,
+#define SINTER_ELEMENTWISE(...) OperandRoles{},
+#include "ir/ops.def"
+    };
+    return column[static_cast<size_t>(kind)];
+  }
+};
+
+}  // namespace
+
+OperandRole operand_role(OpKind kind, size_t operand) {
+  if (planted_role && planted_role->kind == kind && planted_role->operand == operand)
+    return planted_role->role;
+  const llvm::ArrayRef<OperandRole> roles = RoleColumn::of(kind);
+  return operand < roles.size() ? roles[operand] : OperandRole();
+}
+
+bool has_role(OpKind kind, OperandRole::Kind role) {
+  const int most = op_info(kind).most_operands;
+  for (int i = 0; i < most; ++i)
+    if (operand_role(kind, static_cast<size_t>(i)).kind == role) return true;
+  return false;
+}
+
+llvm::SmallVector<ValueId, 2> operands_with(const Op& op, OperandRole::Kind role) {
+  llvm::SmallVector<ValueId, 2> found;
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    if (operand_role(op.kind, i).kind == role) found.push_back(op.operands[i]);
+  return found;
+}
+
+ValueId operand_with(const Op& op, OperandRole::Kind role) {
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    if (operand_role(op.kind, i).kind == role) return op.operands[i];
+  return {};
+}
+
+const TensorType& written_type(const Graph& graph, const Op& op) {
+  return writes_state(op) ? graph[operand_with(op, OperandRole::update)].type : op.type;
+}
+
+}  // namespace sinter

@@ -1,0 +1,57 @@
+// What ops do with their operands: the column `roles` of ops.def, which says what each role means.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+struct OperandRole {
+  enum Kind : uint8_t {
+    value,
+    row,
+    matrix,
+    stream,
+    bias,
+    table,
+    state,
+    update,
+    cache,
+    id,
+    slot,
+    first,
+    last,
+  };
+  static constexpr int kNoRows = -1;
+
+  constexpr OperandRole(Kind kind = value, int rows_of = kNoRows) : kind(kind), rows_of(rows_of) {}
+
+  Kind kind;
+  int rows_of;  // the operand whose rows the values name
+
+  bool is_address() const { return rows_of != kNoRows; }
+  friend bool operator==(const OperandRole&, const OperandRole&) = default;
+};
+
+OperandRole operand_role(OpKind kind, size_t operand);
+/// Some operand has that role.
+bool has_role(OpKind kind, OperandRole::Kind role);
+
+/// The operands of that role, in order.
+llvm::SmallVector<ValueId, 2> operands_with(const Op& op, OperandRole::Kind role);
+/// The first operand of that role; an invalid id where the op has none.
+ValueId operand_with(const Op& op, OperandRole::Kind role);
+
+/// Multiplies a matrix, streamed or not.
+inline bool has_matrix(const Op& op) {
+  return has_role(op.kind, OperandRole::matrix) || has_role(op.kind, OperandRole::stream);
+}
+/// Reads rows of a cache.
+inline bool reads_cache(const Op& op) { return has_role(op.kind, OperandRole::cache); }
+/// The op's effect: its result is the next version of a state, written in place.
+inline bool writes_state(const Op& op) { return has_role(op.kind, OperandRole::state); }
+/// A version of a state: the state as the call finds it, or what an op has made of it.
+inline bool is_state_version(const Op& op) { return op.kind == OpKind::state || writes_state(op); }
+/// What an op writes: of a state the rows of the update, otherwise its result.
+const TensorType& written_type(const Graph& graph, const Op& op);
+
+}  // namespace sinter
