@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/op_roles.h"
+
 namespace sinter {
 namespace {
 
@@ -48,7 +50,7 @@ void merge_common_subexpressions(Graph& graph,
     Op& op = graph.mutable_ops()[i];
     kept[i] = ValueId{i};
     for (ValueId& operand : op.operands) operand = kept[operand.index];
-    if (op_class(op) == OpClass::leaf || op_class(op) == OpClass::append) continue;
+    if (op_class(op) == OpClass::leaf || writes_state(op)) continue;
     auto& candidates = seen[hash(op) >> 1];  // the two largest keys are the map's own
     const auto first =
         std::ranges::find_if(candidates, [&](ValueId id) { return same(graph[id], op); });

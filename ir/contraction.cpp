@@ -2,6 +2,7 @@
 
 #include "ir/index_map.h"
 #include "ir/infer.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
@@ -28,7 +29,7 @@ Product product_of(const Op& op) {
     return product;
   }
   SINTER_CHECK(op.kind == OpKind::linear, "{} is no product", op_info(op.kind).name);
-  if (op.operands.size() == 3) product.bias = op.operands[2];
+  product.bias = operand_with(op, OperandRole::bias);
   const int rank = static_cast<int>(op.type.rank());
   for (int i = 0; i + 1 < rank; ++i)
     product.spec.axes.push_back({static_cast<char>('A' + i), i, -1, i});

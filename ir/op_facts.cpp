@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/decompose.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
@@ -126,12 +127,12 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
     case OpClass::reduce:
       return pull_reduce(op, coords);
     case OpClass::gather:
-      pull(op.operands[1], {coords[0]}, space);
-      return read(root_of(primitives_, op.operands[0]), {}, space, true);
+      pull(operand_with(op, OperandRole::id), {coords[0]}, space);
+      return read(root_of(primitives_, operand_with(op, OperandRole::table)), {}, space, true);
     case OpClass::append:
-      read(root_of(primitives_, op.operands[0]), {}, space, true);
-      pull(op.operands[1], coords, space);
-      return pull(op.operands[2], {coords[0]}, space);
+      read(root_of(primitives_, operand_with(op, OperandRole::state)), {}, space, true);
+      pull(operand_with(op, OperandRole::update), coords, space);
+      return pull(operand_with(op, OperandRole::slot), {coords[0]}, space);
     case OpClass::pointwise:
       if (op.kind == OpKind::concat) return pull_concat(op, coords, space);
       break;
@@ -189,7 +190,7 @@ void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space
 OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
   const Op& op = graph[id];
   OpFacts facts;
-  facts.dims = op.kind == OpKind::kv_append ? graph[op.operands[1]].type.dims : op.type.dims;
+  facts.dims = written_type(graph, op).dims;
   if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::opaque) {
     facts.closed = true;
     for (ValueId operand : op.operands)
@@ -198,12 +199,16 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
   }
   if (op_class(op) == OpClass::anchor) {
     facts.anchor = true;
-    const Dims& x = graph[op.operands[0]].type.dims;
-    const ValueId root = root_of(graph, op.operands[0]);
-    facts.reads.push_back(
-        {root, resolve_access(graph, op.operands[0], identity_map(x.size()), x).coords, x, false});
-    for (ValueId operand : llvm::drop_begin(op.operands))
-      facts.reads.push_back({root_of(graph, operand), {}, {}, true});
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId operand = op.operands[i], root = root_of(graph, operand);
+      const Dims& dims = graph[operand].type.dims;
+      if (operand_role(op.kind, i) == OperandRole::row)
+        facts.reads.push_back(
+            {root, resolve_access(graph, operand, identity_map(dims.size()), dims).coords, dims,
+             false});
+      else
+        facts.reads.push_back({root, {}, {}, true});
+    }
     return facts;
   }
   Graph primitives;
@@ -227,7 +232,7 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
 OpFacts value_facts(const Graph& primitives, ValueId id, llvm::ArrayRef<Symbol> symbols) {
   OpFacts facts;
   const Op& op = primitives[id];
-  facts.dims = op.kind == OpKind::kv_append ? primitives[op.operands[1]].type.dims : op.type.dims;
+  facts.dims = written_type(primitives, op).dims;
   Puller puller(
       primitives, symbols, [](Read&) {}, facts);
   puller.loop_anew_at_views();

@@ -5,6 +5,7 @@
 
 #include "ir/contraction.h"
 #include "ir/infer.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
@@ -149,8 +150,8 @@ Checked GraphVerifier::place_of_op(ValueId id) const {
   if (op.kind == OpKind::file && !in_weight)
     return broken(12, fmt::format("{} reads a file tensor outside of a weight function", name(id)),
                   at(id), "declare a weight and read that");
-  if (in_weight && (op_class(op) == OpClass::append || op_class(op) == OpClass::contraction ||
-                    op_class(op) == OpClass::anchor))
+  if (in_weight &&
+      (writes_state(op) || op_class(op) == OpClass::contraction || op_class(op) == OpClass::anchor))
     return broken(13, fmt::format("{} stands in a weight function", name(id)), at(id),
                   "compute weights with views, elementwise ops, reductions and copies");
   return {};
@@ -193,12 +194,14 @@ Checked GraphVerifier::type(ValueId id) const {
 }
 
 Checked GraphVerifier::matrix(ValueId id) const {
-  if (graph_[id].kind != OpKind::matvec || context_.role == GraphRole::alone) return {};
-  const ValueId operand = graph_[id].operands[1];
-  const OpKind root = graph_[root_of(graph_, operand)].kind;
-  if ((root == OpKind::weight || root == OpKind::input) && is_dense(graph_, operand)) return {};
-  return broken(17, fmt::format("{} reads the matrix {}", name(id), name(operand)), at(id),
-                "read a weight or an input as it stands in memory, or use linear");
+  if (context_.role == GraphRole::alone) return {};
+  for (ValueId operand : operands_with(graph_[id], OperandRole::stream)) {
+    const OpKind root = graph_[root_of(graph_, operand)].kind;
+    if ((root == OpKind::weight || root == OpKind::input) && is_dense(graph_, operand)) continue;
+    return broken(17, fmt::format("{} reads the matrix {}", name(id), name(operand)), at(id),
+                  "read a weight or an input as it stands in memory, or use linear");
+  }
+  return {};
 }
 
 Checked GraphVerifier::run() {

@@ -1,5 +1,6 @@
 // V14 to V16: a state is a chain of versions, each read only before the next is written, so that
 // all versions share one buffer.
+#include "ir/op_roles.h"
 #include "ir/verify_graph.h"
 
 namespace sinter {
@@ -19,10 +20,10 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
     const Op& op = graph[id];
     root[i] = op_class(op) == OpClass::view ? root[op.operands[0].index] : id;
     if (op_class(op) == OpClass::view) continue;  // reads where its users read
-    const bool append = op_class(op) == OpClass::append;
+    const bool append = writes_state(op);
     for (ValueId operand : op.operands) {
       const ValueId version = root[operand.index], by = writer[version.index];
-      if (by.valid() && append && operand == op.operands[0])
+      if (by.valid() && append && operand == operand_with(op, OperandRole::state))
         return broken(
             15,
             fmt::format("{} writes {}, which {} has written", name(id), name(version), name(by)),
@@ -34,17 +35,17 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
             at(id), fmt::format("put {} before {}, or read the new version", name(id), name(by)));
     }
     if (!append) continue;
-    const ValueId version = op.operands[0];
+    const ValueId version = operand_with(op, OperandRole::state);
     const bool is_version =
-        graph[version].kind == OpKind::state || op_class(graph[version]) == OpClass::append ||
+        is_state_version(graph[version]) ||
         (context.role == GraphRole::alone && graph[version].kind == OpKind::input);
     if (!is_version)
       return broken(14,
                     fmt::format("{} writes {}, which is of kind {}", name(id), name(version),
                                 op_info(graph[version].kind).name),
                     at(id), "write a state or the result of a kv_append");
-    for (ValueId operand : llvm::ArrayRef(op.operands).drop_front())
-      if (root[operand.index] == version)
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      if (operand_role(op.kind, i) != OperandRole::state && root[op.operands[i].index] == version)
         return broken(16, fmt::format("{} reads {} while it writes it", name(id), name(version)),
                       at(id), "append a copy");
     writer[version.index] = id;
