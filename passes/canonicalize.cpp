@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/common_subexpressions.h"
+#include "ir/op_roles.h"
 #include "ir/scalar_math.h"
 
 namespace sinter {
@@ -81,8 +82,7 @@ class Canonicalizer {
   }
 
   bool reads_state(const Op& op) const {
-    const OpKind root = graph_[root_of(graph_, op.operands[0])].kind;
-    return root == OpKind::state || root == OpKind::kv_append;
+    return is_state_version(graph_[root_of(graph_, op.operands[0])]);
   }
 
   static const std::vector<int64_t>& axes(const Op& op) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/fault.h"
+#include "ir/op_roles.h"
 #include "ir/reduction_order.h"
 #include "passes/fusion_state.h"
 
@@ -62,8 +63,8 @@ std::optional<Verdict> FusionState::states(Members x, Members y) const {
   // An append writes rows in place: nobody in its kernel may read any version of that state.
   for (const auto& [writers, readers] : {std::pair(x, y), std::pair(y, x)})
     for (ValueId writer : writers) {
-      if (graph_[writer].kind != OpKind::kv_append) continue;
-      const ValueId version = graph_[writer].operands[0];
+      if (!writes_state(graph_[writer])) continue;
+      const ValueId version = operand_with(graph_[writer], OperandRole::state);
       for (ValueId reader : readers)
         for (const Read& read : facts_[reader.index].reads)
           if (read.root == version || read.root == writer)
@@ -74,8 +75,7 @@ std::optional<Verdict> FusionState::states(Members x, Members y) const {
 }
 
 double FusionState::bytes(ValueId id) const {
-  const TensorType& type =
-      graph_[id].kind == OpKind::kv_append ? graph_[graph_[id].operands[1]].type : graph_[id].type;
+  const TensorType& type = written_type(graph_, graph_[id]);
   double product = static_cast<double>(size_bytes(type.dtype));
   for (Dim dim : type.dims)
     product *=
@@ -101,7 +101,7 @@ double FusionState::traffic(llvm::ArrayRef<ValueId> members) const {
                                     size_bytes(graph_[member].type.dtype) * bytes(member));
     }
     const bool stored =
-        graph_[member].kind == OpKind::kv_append || is_output_[member.index] ||
+        writes_state(graph_[member]) || is_output_[member.index] ||
         llvm::any_of(users_[member.index], [&](ValueId user) { return !inside(user); });
     if (stored) total += bytes(member);
   }

@@ -12,6 +12,7 @@
 
 #include "ir/builder.h"
 #include "ir/matvec_rows.h"
+#include "ir/op_roles.h"
 #include "passes/fusion_state.h"
 
 namespace sinter {
@@ -84,7 +85,7 @@ double FusionState::anchored_seconds(llvm::ArrayRef<ValueId> members,
 
 std::optional<Verdict> FusionState::in_front(const Question& q) const {
   for (ValueId reader : q.members) {
-    if (graph_[reader].kind == OpKind::kv_append)
+    if (writes_state(graph_[reader]))
       return refuse(Reason::state_version, fmt::format("every block would write {}", name(reader)));
     for (const Read& read : facts_[reader.index].reads)
       if (llvm::is_contained(q.members, read.root))
@@ -124,7 +125,7 @@ std::optional<Verdict> FusionState::results_behind(const Question& q,
   };
   llvm::SmallVector<ValueId, 8> leaving;
   for (ValueId member : members)
-    if (is_output_[member.index] || op_class(graph_[member]) == OpClass::append ||
+    if (is_output_[member.index] || writes_state(graph_[member]) ||
         llvm::any_of(users_[member.index],
                      [&](ValueId user) { return !llvm::is_contained(q.members, user); })) {
       leaving.push_back(member);

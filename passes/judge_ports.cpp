@@ -2,6 +2,7 @@
 // thread can see it?
 #include <llvm/ADT/DenseMap.h>
 
+#include "ir/op_roles.h"
 #include "passes/fusion_state.h"
 
 namespace sinter {
@@ -9,7 +10,7 @@ namespace sinter {
 std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
                                               const Read& read) const {
   const Op& root = graph_[read.root];
-  if (root.kind == OpKind::kv_append)
+  if (writes_state(root))
     return refuse(Reason::state_version,
                   fmt::format("{} reads what {} writes", name(reader), root.name));
   if (read.loaded)

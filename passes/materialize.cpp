@@ -4,6 +4,7 @@
 #include "ir/contraction.h"
 #include "ir/grouping.h"
 #include "ir/index_map.h"
+#include "ir/op_roles.h"
 #include "passes/choose_matvec.h"
 
 namespace sinter {
@@ -126,7 +127,7 @@ class Materializer {
   /// An output that a step of its own has written.
   ValueId output(ValueId id) {
     const Op& op = result_[id];
-    if (computes(op) && op_class(op) != OpClass::append) return id;
+    if (computes(op) && !writes_state(op)) return id;
     for (const auto& [value, copy] : outputs_)
       if (value == id) return copy;
     changed_ = true;

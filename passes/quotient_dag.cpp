@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/fault.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 
@@ -29,12 +30,12 @@ QuotientDag::QuotientDag(const Graph& graph)
     for (ValueId operand : op.operands) {
       const ValueId root = root_of(graph, operand);
       if (computes(graph[root])) connect(root.index, i);
-      const bool is_state =
-          graph[root].kind == OpKind::state || graph[root].kind == OpKind::kv_append;
-      if (is_state && op.kind != OpKind::kv_append) state_readers[root.index].push_back(i);
+      if (is_state_version(graph[root]) && !writes_state(op))
+        state_readers[root.index].push_back(i);
     }
-    if (op.kind == OpKind::kv_append && !fault(Fault::missing_state_edge))
-      for (uint32_t reader : state_readers[op.operands[0].index]) connect(reader, i);
+    if (writes_state(op) && !fault(Fault::missing_state_edge))
+      for (uint32_t reader : state_readers[operand_with(op, OperandRole::state).index])
+        connect(reader, i);
   }
 }
 
