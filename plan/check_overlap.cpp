@@ -6,6 +6,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/contraction.h"
+#include "ir/op_roles.h"
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -18,8 +19,10 @@ bool is_always_launched(const Launch& launch, llvm::ArrayRef<Symbol> symbols) {
   return never_less(launch.rows, 1, symbols) && never_less(items, 1, symbols);
 }
 
-/// The number of an input of the group, of which `id` is a view.
+/// The number of an input of the group, of which `id` is a view; nothing for an operand that an op
+/// does not have.
 std::optional<uint32_t> input_of(const Graph& group, ValueId id) {
+  if (!id.valid()) return std::nullopt;
   const auto at = llvm::find(group.inputs, root_of(group, id));
   if (at == group.inputs.end()) return std::nullopt;
   return static_cast<uint32_t>(at - group.inputs.begin());
@@ -40,20 +43,20 @@ bool keeps_rows(const Graph& group, ValueId id) {
   return rows->row_stride == volume(DimsRef(dims).drop_front());
 }
 
-/// Nothing if `cache` is not the keys or values of one attention_few.
+/// Nothing if `cache` is not a cache of exactly one op.
 std::optional<CacheReader> cache_reader(const Graph& group, uint32_t cache) {
   std::optional<CacheReader> reader;
   for (const Op& op : group.ops()) {
-    if (op.kind != OpKind::attention_few) continue;
-    if (input_of(group, op.operands[1]) != cache && input_of(group, op.operands[2]) != cache)
-      continue;
+    const auto caches = operands_with(op, OperandRole::cache);
+    const auto is_cache = [&](ValueId id) { return input_of(group, id) == cache; };
+    if (llvm::none_of(caches, is_cache)) continue;
     if (reader) return std::nullopt;
-    const ValueId last = op.operands[4];
-    const bool whole =
-        volume(group[last].type.dims) == volume(group[root_of(group, last)].type.dims);
-    reader = {input_of(group, op.operands[3]), input_of(group, last),
-              whole && llvm::all_of(llvm::ArrayRef(op.operands).slice(1, 2), [&](ValueId rows) {
-                return input_of(group, rows) != cache || keeps_rows(group, rows);
+    const ValueId last = operand_with(op, OperandRole::last);
+    const bool whole = last.valid() && volume(group[last].type.dims) ==
+                                           volume(group[root_of(group, last)].type.dims);
+    reader = {input_of(group, operand_with(op, OperandRole::first)), input_of(group, last),
+              whole && llvm::all_of(caches, [&](ValueId rows) {
+                return !is_cache(rows) || keeps_rows(group, rows);
               })};
   }
   return reader;
@@ -102,7 +105,7 @@ class EarlyReads {
         continue;
       }
       const Op& append = kernel.group[kernel.group.outputs[k]];
-      const auto slots = input_of(kernel.group, append.operands[2]);
+      const auto slots = input_of(kernel.group, operand_with(append, OperandRole::slot));
       appends_[buffer.index].push_back({now(), slots ? int64_t{run.inputs[*slots]} : -1});
     }
   }

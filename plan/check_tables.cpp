@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "ir/op_roles.h"
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -50,7 +51,7 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
                      where);
   // The text of attention knows the size of its clusters.
   for (const Op& op : kernel.group.ops())
-    if (op.kind == OpKind::attention_few && launch.cluster > 1 &&
+    if (reads_cache(op) && op.attrs.has(AttrName::splits) && launch.cluster > 1 &&
         launch.cluster != op.attrs.get<int64_t>(AttrName::splits))
       return violation(fmt::format("launch with clusters of {} for attention in {} splits",
                                    launch.cluster, op.attrs.get<int64_t>(AttrName::splits)),
@@ -60,17 +61,18 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   return {};
 }
 
-// An append writes rows of its first operand in place. Another reader of that operand in the same
-// kernel, or a second append to it, would race with it.
+// An append writes rows of a state in place. Another reader of that state in the same kernel, or a
+// second append to it, would race with it.
 Status check_append(const Graph& group, ValueId id, const std::string& where) {
-  const ValueId state = group[id].operands[0];
+  const ValueId state = operand_with(group[id], OperandRole::state);
   if (!llvm::is_contained(group.inputs, state))
     return violation(fmt::format("%{} appends to %{}, which is not an input of the kernel",
                                  group[id].name, group[state].name),
                      where);
   for (uint32_t i = 0; i < group.size(); ++i)
     for (size_t k = 0; k < group.ops()[i].operands.size(); ++k)
-      if (group.ops()[i].operands[k] == state && !(i == id.index && k == 0))
+      if (group.ops()[i].operands[k] == state &&
+          !(i == id.index && operand_role(group[id].kind, k) == OperandRole::state))
         return violation(fmt::format("%{} reads %{}, which %{} overwrites in the same kernel",
                                      group.ops()[i].name, group[state].name, group[id].name),
                          where);
@@ -157,14 +159,14 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
       return violation(fmt::format("%{} of kind {} is {} of the kernel", op.name,
                                    op_info(op.kind).name, is_input ? "an input" : "no input"),
                        where);
-    if (op_class(op) == OpClass::append) {
+    if (writes_state(op)) {
       SINTER_TRY(check_append(group, ValueId{i}, where));
       appends.push_back(ValueId{i});
     }
   }
   std::vector<uint32_t> append_outputs;
   for (uint32_t i = 0; i < group.outputs.size(); ++i)
-    if (op_class(group[group.outputs[i]]) == OpClass::append) {
+    if (writes_state(group[group.outputs[i]])) {
       append_outputs.push_back(i);
       llvm::erase(appends, group.outputs[i]);
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/op_roles.h"
+
 namespace sinter {
 namespace {
 
@@ -29,8 +31,9 @@ SymExpr read_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbol
       const ValueId operand = op.operands[i];
       if (root_of(graph, operand) != id || llvm::is_contained(seen, operand)) continue;
       seen.push_back(operand);
-      if (op_class(op) == OpClass::append && i == 0) continue;
-      if (op_class(op) == OpClass::gather && i == 0)
+      const OperandRole role = operand_role(op.kind, i);
+      if (role == OperandRole::state) continue;
+      if (role == OperandRole::table)
         total += storage_bytes(op.type, symbols);
       else
         total += reached_bytes(graph, operand, symbols);
@@ -41,16 +44,11 @@ SymExpr read_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbol
   return smaller(total, storage_bytes(graph[id].type, symbols));
 }
 
-SymExpr written_bytes(const Graph& graph, ValueId output, llvm::ArrayRef<Symbol> symbols) {
-  const Op& op = graph[output];
-  return storage_bytes(op_class(op) == OpClass::append ? graph[op.operands[1]].type : op.type,
-                       symbols);
-}
-
 SymExpr kernel_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
   SymExpr total = 0;
   for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input, symbols);
-  for (ValueId output : kernel.group.outputs) total += written_bytes(kernel.group, output, symbols);
+  for (ValueId output : kernel.group.outputs)
+    total += storage_bytes(written_type(kernel.group, kernel.group[output]), symbols);
   return total;
 }
 
@@ -117,8 +115,8 @@ SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& 
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   for (const Op& op : kernel.group.ops()) {
-    if (op_class(op) != OpClass::anchor || size_bytes(kernel.group[op.operands[1]].type.dtype) != 2)
-      continue;
+    const ValueId matrix = operand_with(op, OperandRole::stream);
+    if (!matrix.valid() || size_bytes(kernel.group[matrix].type.dtype) != 2) continue;
     const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
     if (!tokens || *tokens > 1) return false;
   }

@@ -83,9 +83,8 @@ struct Overlap {
   /// Inputs that it reads before it waits: complete when it begins, since between it and the step
   /// that writes them a kernel holds the next one.
   std::vector<uint32_t> early_inputs;
-  /// Keys and values of an attention_few, read before it waits; of a state all rows but those that
-  /// appends write whose slots are the attention's. Other writers are as far ahead as those of
-  /// inputs.
+  /// Operands of role `cache`, read before it waits; of a state all rows but those that appends
+  /// write whose slots are the op's `last`. Other writers are as far ahead as those of inputs.
   std::vector<uint32_t> early_caches;
 
   bool reads_early() const { return !early_inputs.empty() || !early_caches.empty(); }
