@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/contraction.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
@@ -12,8 +13,7 @@ constexpr int64_t kMostSmallElements = 1 << 21;
 
 /// What a step computes of a value: of a state, the rows that it appends.
 const Dims& computed_dims(const Graph& group, ValueId id) {
-  const Op& op = group[id];
-  return (op.kind == OpKind::kv_append ? group[op.operands[1]] : op).type.dims;
+  return written_type(group, group[id]).dims;
 }
 
 /// Its kernel is launched whatever the symbols' values.
@@ -23,6 +23,11 @@ bool is_never_empty(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
       return (dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].low) > 0;
     });
   });
+}
+
+/// The operand again, in another element type.
+bool is_conversion(const Graph& group, const Op& op) {
+  return op.operands.size() == 1 && op.type.dtype != group[op.operands[0]].type.dtype;
 }
 
 /// Row i of the operand lies in row i of the value that it is a view of.
@@ -80,7 +85,7 @@ class LaunchOrder {
   Wish wish_of(const ExtractedGroup& step) const {
     for (uint32_t i = 0; i < step.graph.size(); ++i) {
       const Op& op = step.graph.ops()[i];
-      if (op.kind == OpKind::attention_few) return of_attention(step, op);
+      if (reads_cache(op)) return of_cache_reader(step, op);
       if (op_class(op) == OpClass::anchor) return of_matvec(step, {i});
     }
     return {};
@@ -89,36 +94,35 @@ class LaunchOrder {
   /// The step after which all of a cache is complete but the rows of the call's tokens, whose
   /// numbers are all that `last` holds.
   int64_t writer_of_rows(ValueId cache, ValueId last) const {
-    while (graph_[cache].kind == OpKind::kv_append &&
-           root_of(graph_, graph_[cache].operands[2]) == last)
-      cache = graph_[cache].operands[0];
+    while (writes_state(graph_[cache]) &&
+           root_of(graph_, operand_with(graph_[cache], OperandRole::slot)) == last)
+      cache = operand_with(graph_[cache], OperandRole::state);
     return made_by_[cache.index];
   }
 
-  Wish of_attention(const ExtractedGroup& step, const Op& op) const {
+  Wish of_cache_reader(const ExtractedGroup& step, const Op& op) const {
     const Graph& group = step.graph;
     Wish wish;
     const auto add = [&](std::vector<uint32_t>& list, uint32_t input, int64_t writer) {
       if (!llvm::is_contained(list, input)) list.push_back(input);
       wish.last_writer = std::max(wish.last_writer, writer);
     };
-    const ValueId last = root_of(group, op.operands[4]);
-    const bool last_is_whole =
-        volume(group[op.operands[4]].type.dims) == volume(group[last].type.dims);
+    const ValueId last = operand_with(op, OperandRole::last), all_last = root_of(group, last);
+    const bool last_is_whole = volume(group[last].type.dims) == volume(group[all_last].type.dims);
     const auto input_of = [&](ValueId id) {
       return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) -
                                    group.inputs.begin());
     };
-    for (ValueId operand : {op.operands[3], op.operands[4]}) {
+    for (ValueId operand : {operand_with(op, OperandRole::first), last}) {
       const uint32_t k = input_of(operand);
       add(wish.overlap.early_inputs, k, made_by_[step.inputs[k].index]);
     }
-    for (ValueId operand : {op.operands[1], op.operands[2]}) {
+    for (ValueId operand : operands_with(op, OperandRole::cache)) {
       const uint32_t k = input_of(operand);
       const ValueId cache = step.inputs[k];
       add(wish.overlap.early_caches, k,
           last_is_whole && has_rows_of_root(group, operand)
-              ? writer_of_rows(cache, step.inputs[input_of(last)])
+              ? writer_of_rows(cache, step.inputs[input_of(all_last)])
               : made_by_[cache.index]);
     }
     return wish;
@@ -188,7 +192,7 @@ std::vector<bool> matvec_front(const Graph& group, ValueId anchor) {
   if (has_direct_operand(group, anchor)) return front;
   // A value of the front that leaves may be rounded for its store alone.
   for (uint32_t i = 0; i < group.size(); ++i)
-    if (const Op& op = group.ops()[i]; op.kind == OpKind::cast && front[op.operands[0].index])
+    if (const Op& op = group.ops()[i]; is_conversion(group, op) && front[op.operands[0].index])
       front[i] = true;
   return front;
 }

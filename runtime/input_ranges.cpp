@@ -3,27 +3,9 @@
 #include <algorithm>
 #include <climits>
 
+#include "ir/op_roles.h"
+
 namespace sinter {
-namespace {
-
-/// The operand that holds addresses into operand `table`, by the op's kind; several for attention.
-struct Use {
-  size_t operand, table;
-};
-llvm::SmallVector<Use, 2> address_uses(OpKind kind) {
-  switch (kind) {
-    case OpKind::embedding:
-      return {{1, 0}};
-    case OpKind::kv_append:
-      return {{2, 0}};
-    case OpKind::attention_few:
-      return {{3, 1}, {4, 1}};
-    default:
-      return {};
-  }
-}
-
-}  // namespace
 
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
@@ -34,13 +16,15 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     if (!run) continue;
     const Graph& group = program.kernels[run->kernel].group;
     for (const Op& op : group.ops())
-      for (const Use& use : address_uses(op.kind)) {
-        const auto at = llvm::find(group.inputs, root_of(group, op.operands[use.operand]));
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        const OperandRole role = operand_role(op.kind, i);
+        if (!role.is_address()) continue;
+        const auto at = llvm::find(group.inputs, root_of(group, op.operands[i]));
         if (at == group.inputs.end()) continue;
         const Buffer& buffer =
             entry.buffers[run->inputs[static_cast<size_t>(at - group.inputs.begin())]];
         if (buffer.place != Buffer::Place::input) continue;
-        const Dim extent = group[op.operands[use.table]].type.dims[0];
+        const Dim extent = group[op.operands[role.rows_of]].type.dims[0];
         const int64_t count =
             extent.is_constant() ? extent.constant() : symbol_values[extent.symbol().index];
         rows[buffer.index] = std::min(rows[buffer.index], count);

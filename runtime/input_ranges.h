@@ -6,8 +6,8 @@
 
 namespace sinter {
 
-/// An error where an i32 input that is read as an embedding's ids, an append's slots or attention's
-/// rows points outside the table or state. Values that kernels compute are not looked at.
+/// An error where an i32 input whose values name rows of an operand (`id`, `slot`, `first`, `last`)
+/// points outside of that operand. Values that kernels compute are not looked at.
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/op_roles.h"
 #include "runtime/evaluate/host_view.h"
 
 namespace sinter {
@@ -78,22 +79,14 @@ class InputMaker {
 
   Role role_of(ValueId input) const {
     Role role;
-    for (const Op& op : graph_.ops()) {
-      const auto is_operand = [&](size_t i) {
-        return i < op.operands.size() && root_of(graph_, op.operands[i]) == input;
-      };
-      const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_few;
-      const bool id = op.kind == OpKind::embedding && is_operand(1);
-      const bool slot =
-          (op.kind == OpKind::kv_append && is_operand(2)) || (attends && is_operand(4));
-      const bool first = attends && is_operand(3);
-      role.slots |= slot;
-      role.first |= first;
-      if (id) role.rows = std::min(role.rows, rows(op.operands[0]));
-      if (slot)
-        role.rows = std::min(role.rows, rows(op.operands[op.kind == OpKind::kv_append ? 0 : 1]));
-      if (first) role.rows = std::min(role.rows, rows(op.operands[1]));
-    }
+    for (const Op& op : graph_.ops())
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        const OperandRole as = operand_role(op.kind, i);
+        if (!as.is_address() || root_of(graph_, op.operands[i]) != input) continue;
+        role.slots |= as.kind == OperandRole::slot || as.kind == OperandRole::last;
+        role.first |= as.kind == OperandRole::first;
+        role.rows = std::min(role.rows, rows(op.operands[as.rows_of]));
+      }
     return role;
   }
   int64_t rows(ValueId table) const { return extent(graph_[table].type.dims[0]); }
