@@ -4,37 +4,24 @@
 #include <map>
 
 #include "driver/generate/decoder.h"
-#include "ir/sym_expr.h"
+#include "ir/op_flops.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
 
-double extent(Dim dim, llvm::ArrayRef<int64_t> sizes) {
-  return static_cast<double>(dim.is_constant() ? dim.constant() : sizes[dim.symbol().index]);
-}
-
-double elements(const TensorType& type, llvm::ArrayRef<int64_t> sizes) {
-  double product = 1;
-  for (Dim dim : type.dims) product *= extent(dim, sizes);
-  return product;
-}
-
-double bytes(const TensorType& type, llvm::ArrayRef<int64_t> sizes) {
-  return static_cast<double>(size_bytes(type.dtype)) * elements(type, sizes);
-}
-
 /// What the graph reads of each weight, by name.
-void add_weight_reads(const Graph& graph, llvm::ArrayRef<int64_t> sizes,
+void add_weight_reads(const Graph& graph, const TypeSizes& sizes,
                       std::map<std::string, double>& reads) {
   for (const Op& op : graph.ops()) {
     if (op_class(op) == OpClass::view) continue;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const Op& root = graph[root_of(graph, op.operands[i])];
       if (root.kind != OpKind::weight) continue;
-      const double whole = bytes(root.type, sizes);
+      const double whole = sizes.bytes(root.type);
       double& read = reads[root.name];
-      read = op_class(op) == OpClass::gather && i == 0
-                 ? std::min(whole, read + bytes(op.type, sizes))
+      read = operand_role(op.kind, i) == OperandRole::table
+                 ? std::min(whole, read + sizes.bytes(op.type))
                  : whole;
     }
   }
@@ -54,7 +41,8 @@ std::vector<int64_t> sizes_with(const Module& module,
 
 double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequences,
                     double visible_rows) {
-  const std::vector<int64_t> sizes = sizes_with(module, {{"B", sequences}});
+  const std::vector<int64_t> values = sizes_with(module, {{"B", sequences}});
+  const TypeSizes sizes(values);
   std::map<std::string, double> reads;
   for (std::string_view name : {"decode", "sample"})
     if (const Entry* entry = module.find_entry(name)) add_weight_reads(entry->graph, sizes, reads);
@@ -68,7 +56,7 @@ double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequenc
                                    : visible_rows;
   visible_rows = seen / static_cast<double>(spec.layers);
   for (const State& state : module.states)
-    total += bytes(state.type, sizes) / extent(state.type.dims[0], sizes) * visible_rows *
+    total += sizes.bytes(state.type) / sizes.extent(state.type.dims[0]) * visible_rows *
              static_cast<double>(sequences);
   return total;
 }
@@ -80,9 +68,7 @@ double prefill_operations(const Module& module, const ModelSpec& spec, int64_t s
   double total = 0;
   if (const Entry* entry = module.find_entry("prefill"))
     for (const Op& op : entry->graph.ops())
-      if (op.kind == OpKind::linear || op.kind == OpKind::matvec)
-        total += 2 * elements(op.type, sizes) *
-                 extent(entry->graph[op.operands[0]].type.dims.back(), sizes);
+      if (has_matrix(op)) total += flops(entry->graph, op, {module.symbols, sizes});
   // Query i of a sequence sees min(i + 1, window) keys.
   double seen = 0;
   for (int64_t layer = 0; layer < spec.layers; ++layer) {

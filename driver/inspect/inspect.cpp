@@ -6,119 +6,32 @@
 
 #include "driver/compile/plan_summary.h"
 #include "driver/explain/ledger_report.h"
-#include "ir/decompose.h"
 #include "ir/grouping.h"
+#include "ir/op_flops.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
 
-/// Costs of single ops at given sizes.
-class OpCosts {
- public:
-  OpCosts(llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> sizes)
-      : symbols_(symbols), sizes_(sizes) {}
-
-  double extent(Dim dim) const {
-    return static_cast<double>(dim.is_constant() ? dim.constant() : sizes_[dim.symbol().index]);
+/// What the op reads and writes, once. Of a table only the rows that an id names count, of a state
+/// only the rows of an update.
+double traffic(const Graph& graph, const Op& op, const TypeSizes& sizes) {
+  if (writes_state(op)) return 2 * sizes.bytes(written_type(graph, op));
+  double total = sizes.bytes(op.type);
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (llvm::is_contained(llvm::ArrayRef(op.operands).take_front(i), op.operands[i])) continue;
+    total += operand_role(op.kind, i) == OperandRole::table
+                 ? sizes.bytes(op.type)
+                 : sizes.bytes(graph[op.operands[i]].type);
   }
-  double elements(const TensorType& type) const {
-    double product = 1;
-    for (Dim dim : type.dims) product *= extent(dim);
-    return product;
-  }
-  double bytes(const TensorType& type) const {
-    return static_cast<double>(size_bytes(type.dtype)) * elements(type);
-  }
-
-  double flops(const Graph& graph, const Op& op) const {
-    const auto operand = [&](size_t i) -> const TensorType& { return graph[op.operands[i]].type; };
-    switch (op_class(op)) {
-      case OpClass::elementwise:
-        return elements(op.type);
-      case OpClass::reduce:
-        return elements(operand(0));
-      case OpClass::composite:
-        return composite_flops(graph, op);
-      case OpClass::contraction:
-      case OpClass::anchor:
-      case OpClass::opaque:
-        break;
-      default:
-        return 0;
-    }
-    if (op.kind == OpKind::linear || op.kind == OpKind::matvec)
-      return 2 * elements(op.type) * extent(operand(0).dims.back());
-    if (op.kind == OpKind::einsum) return einsum_flops(graph, op);
-    if (op.kind == OpKind::sample) return elements(operand(0));
-    // Attention: scores, then the sum of values; every token against all visible rows.
-    const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-    const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;
-    const double sums =
-        extent(operand(0).dims[0]) * extent(operand(2).dims[1]) * static_cast<double>(group);
-    return 2 * extent(operand(1).dims[0]) * (elements(operand(0)) + sums);
-  }
-
-  /// What the op reads and writes, once. Of a table only the rows that a gather reads count, of a
-  /// state only the rows that an append writes.
-  double traffic(const Graph& graph, const Op& op) const {
-    if (op_class(op) == OpClass::append) return 2 * bytes(graph[op.operands[1]].type);
-    double total = bytes(op.type);
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (llvm::is_contained(llvm::ArrayRef(op.operands).take_front(i), op.operands[i])) continue;
-      total += op_class(op) == OpClass::gather && i == 0 ? bytes(op.type)
-                                                         : bytes(graph[op.operands[i]].type);
-    }
-    return total;
-  }
-
- private:
-  double composite_flops(const Graph& graph, const Op& op) const {
-    Graph body;
-    Builder builder(body, symbols_);
-    llvm::SmallVector<ValueId, 3> operands;
-    for (ValueId id : op.operands)
-      operands.push_back(
-          builder.leaf(OpKind::input, graph[id].type, fmt::format("x{}", operands.size())));
-    decompose(builder, op.kind, operands, op.attrs);
-    double total = 0;
-    for (const Op& part : body.ops()) total += flops(body, part);
-    return total;
-  }
-
-  double einsum_flops(const Graph& graph, const Op& op) const {
-    const std::string& spec = op.attrs.get<std::string>(AttrName::spec);
-    const std::string_view letters[] = {std::string_view(spec).substr(0, spec.find(',')),
-                                        std::string_view(spec).substr(spec.find(',') + 1)};
-    std::string seen;
-    double product = 2;
-    for (size_t i = 0; i < 2; ++i)
-      for (size_t k = 0; k < graph[op.operands[i]].type.dims.size(); ++k) {
-        if (seen.find(letters[i][k]) != std::string::npos) continue;
-        seen += letters[i][k];
-        product *= extent(graph[op.operands[i]].type.dims[k]);
-      }
-    return product;
-  }
-
-  llvm::ArrayRef<Symbol> symbols_;
-  llvm::ArrayRef<int64_t> sizes_;
-};
+  return total;
+}
 
 std::string class_of(const Op& op) {
-  switch (op.kind) {
-    case OpKind::linear:
-    case OpKind::matvec:
-    case OpKind::einsum: {
-      const size_t dot = op.name.find('.');
-      return layer_of(op.name) < 0 ? op.name : op.name.substr(dot + 1);
-    }
-    case OpKind::layer_norm:
-    case OpKind::rms_norm:
-      return "norms";
-    default:
-      return op_class(op) == OpClass::elementwise ? "elementwise"
-                                                  : std::string(op_info(op.kind).name);
-  }
+  if (has_matrix(op))
+    return layer_of(op.name) < 0 ? op.name : op.name.substr(op.name.find('.') + 1);
+  if (op.attrs.has(AttrName::eps)) return "norms";
+  return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(op_info(op.kind).name);
 }
 
 EntryCosts entry_costs(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
@@ -126,20 +39,21 @@ EntryCosts entry_costs(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
   EntryCosts costs;
   costs.name = entry.name;
   costs.total.name = "total";
-  const OpCosts cost(symbols, sizes);
+  const TypeSizes type_sizes(sizes);
   std::vector<bool> used(symbols.size(), false);
   for (const Op& op : entry.graph.ops()) {
     if (op.kind == OpKind::state) continue;
-    for (Dim dim : op.kind == OpKind::kv_append ? Dims{} : op.type.dims)
+    for (Dim dim : writes_state(op) ? Dims{} : op.type.dims)
       if (!dim.is_constant()) used[dim.symbol().index] = true;
     if (!computes(op)) continue;
     const std::string name = class_of(op);
     auto at = llvm::find_if(costs.classes, [&](const NodeClass& c) { return c.name == name; });
     if (at == costs.classes.end()) at = costs.classes.insert(at, NodeClass{name});
-    const double flops = cost.flops(entry.graph, op), bytes = cost.traffic(entry.graph, op);
+    const double operations = flops(entry.graph, op, {symbols, sizes});
+    const double bytes = traffic(entry.graph, op, type_sizes);
     for (NodeClass* c : {&*at, &costs.total}) {
       ++c->count;
-      c->flops += flops;
+      c->flops += operations;
       c->bytes += bytes;
     }
   }
@@ -239,21 +153,22 @@ Result<Inspection> inspect(const LoadedModel& model, const std::string& device) 
   result.name = module.name;
   if (model.spec) add_facts(*model.spec, result);
   const std::vector<int64_t> sizes = usual_sizes(module.symbols);
-  const OpCosts cost(module.symbols, sizes);
+  const TypeSizes type_sizes(sizes);
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.
     if (llvm::none_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; }))
       continue;
-    result.parameters += static_cast<int64_t>(cost.elements(weight.type));
+    result.parameters += static_cast<int64_t>(type_sizes.elements(weight.type));
     auto at =
         llvm::find_if(result.weight_bytes, [&](auto& w) { return w.first == weight.type.dtype; });
     if (at == result.weight_bytes.end())
       at = result.weight_bytes.insert(at, {weight.type.dtype, 0.0});
-    at->second += cost.bytes(weight.type);
+    at->second += type_sizes.bytes(weight.type);
   }
   for (const State& state : module.states)
     if (state.type.rank() > 0)
-      result.cache_bytes_per_token += cost.bytes(state.type) / cost.extent(state.type.dims[0]);
+      result.cache_bytes_per_token +=
+          type_sizes.bytes(state.type) / type_sizes.extent(state.type.dims[0]);
   for (const Entry& entry : module.entries)
     result.entries.push_back(entry_costs(entry, module.symbols, sizes));
   return result;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "driver/compile/plan_summary.h"
+#include "ir/op_flops.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 namespace {
@@ -15,74 +17,29 @@ class Sizes {
     const std::optional<int64_t> value = expression.evaluate(values_);
     return value ? static_cast<double>(*value) : static_cast<double>(INT64_MAX);
   }
-  double of(Dim dim) const { return of(SymExpr(dim)); }
-  double elements(const TensorType& type) const {
-    double product = 1;
-    for (Dim dim : type.dims) product *= of(dim);
-    return product;
-  }
-  double bytes(const TensorType& type) const {
-    return elements(type) * static_cast<double>(size_bytes(type.dtype));
-  }
 
  private:
   llvm::ArrayRef<int64_t> values_;
 };
 
-bool is_attention(const Op& op) {
-  return op.kind == OpKind::attention || op.kind == OpKind::attention_few;
+/// Bytes of a cache that bytes_moved() counts and the op does not see.
+double unseen_bytes(const Op& op, const TensorType& cache, const CallSizes& call,
+                    int64_t sequences) {
+  const TypeSizes sizes(call.symbol_values);
+  const double rows = sizes.extent(cache.dims[0]);
+  const double seen = rows_seen(op, cache, call) * static_cast<double>(sequences);
+  return rows > 0 ? sizes.bytes(cache) / rows * (rows - std::min(seen, rows)) : 0;
 }
 
-/// Rows of the cache that the op reads for one sequence.
-double rows_seen(const Op& op, const VisibleRows& visible, double rows) {
-  auto each = static_cast<double>(visible.each);
-  if (op.attrs.has(AttrName::window))
-    each = std::min(each, static_cast<double>(op.attrs.get<int64_t>(AttrName::window)));
-  return std::min(each, rows);
-}
-
-/// Bytes of keys and values that bytes_moved() counts and the op does not see.
-double unseen_bytes(const Graph& graph, const Op& op, const Sizes& sizes,
-                    const VisibleRows& visible) {
-  double total = 0;
-  for (size_t i : {size_t{1}, size_t{2}}) {
-    const TensorType& cache = graph[op.operands[i]].type;
-    const double rows = sizes.of(cache.dims[0]);
-    const double seen = rows_seen(op, visible, rows) * static_cast<double>(visible.sequences);
-    if (rows > 0) total += sizes.bytes(cache) / rows * (rows - std::min(seen, rows));
-  }
-  return total;
-}
-
-/// Two for each multiplication: queries with keys, weights with values.
-double attention_flops(const Graph& graph, const Op& op, const Sizes& sizes,
-                       const VisibleRows& visible) {
-  const TensorType& queries = graph[op.operands[0]].type;
-  const TensorType& keys = graph[op.operands[1]].type;
-  const TensorType& values = graph[op.operands[2]].type;
-  const double key_width = sizes.of(keys.dims.back());
-  if (key_width == 0) return 0;
-  const double seen = rows_seen(op, visible, sizes.of(keys.dims[0]));
-  // A token's queries are as wide for values as they are for keys, head by head.
-  return 2 * seen * sizes.elements(queries) * (1 + sizes.of(values.dims.back()) / key_width);
-}
-
-void add_kernel(const Kernel& kernel, const Sizes& sizes, const VisibleRows& visible,
-                StepCost& cost) {
+void add_kernel(const Kernel& kernel, const CallSizes& call, int64_t sequences, StepCost& cost) {
   const Graph& graph = kernel.group;
   for (const Op& op : graph.ops()) {
-    if (is_attention(op)) {
-      cost.read_bytes -= unseen_bytes(graph, op, sizes, visible);
-      cost.flops += attention_flops(graph, op, sizes, visible);
-    } else if (op.kind == OpKind::linear || op.kind == OpKind::matvec) {
-      cost.flops += 2 * sizes.elements(op.type) * sizes.of(graph[op.operands[0]].type.dims.back());
-    }
+    for (ValueId cache : operands_with(op, OperandRole::cache))
+      cost.read_bytes -= unseen_bytes(op, graph[cache].type, call, sequences);
+    if (has_matrix(op) || reads_cache(op)) cost.flops += flops(graph, op, call);
   }
-  for (ValueId output : graph.outputs) {
-    const Op& op = graph[output];
-    cost.written_bytes +=
-        sizes.bytes(op_class(op) == OpClass::append ? graph[op.operands[1]].type : op.type);
-  }
+  for (ValueId output : graph.outputs)
+    cost.written_bytes += TypeSizes(call.symbol_values).bytes(written_type(graph, graph[output]));
 }
 
 double repeats(const GemmStep& step, const Sizes& sizes) {
@@ -98,7 +55,8 @@ StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& s
   const Sizes values(sizes);
   StepCost cost;
   if (const auto* run = std::get_if<KernelStep>(&step.run)) {
-    add_kernel(program.kernels[run->kernel], values, visible, cost);
+    add_kernel(program.kernels[run->kernel], {program.symbols, sizes, visible.each},
+               visible.sequences, cost);
   } else {
     const GemmStep& gemm = std::get<GemmStep>(step.run);
     const double results = values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values);

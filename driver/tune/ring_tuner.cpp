@@ -4,6 +4,7 @@
 
 #include "device/schedule.h"
 #include "driver/measure/parts.h"
+#include "ir/op_roles.h"
 #include "kernels/library.h"
 
 namespace sinter {
@@ -22,7 +23,7 @@ std::vector<MatvecProduct> products_of_decode(const Program& program) {
     if (!run) continue;
     const Graph& group = program.kernels[run->kernel].group;
     for (const Op& op : group.ops()) {
-      if (op.kind != OpKind::matvec) continue;
+      if (!has_role(op.kind, OperandRole::stream)) continue;
       const MatvecProduct product = matvec_product(group, op, program.symbols);
       if (llvm::none_of(products, [&](const auto& p) { return p.key() == product.key(); }))
         products.push_back(product);

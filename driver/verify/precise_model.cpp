@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/op_roles.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
@@ -41,7 +42,7 @@ Result<std::vector<HostTensor>> PreciseModel::run(std::string_view entry,
   std::vector<ValueId> newest(module_.states.size());
   for (uint32_t i = 0; i < graph.size(); ++i) {
     Op& op = graph[ValueId{i}];
-    if (op.kind == OpKind::kv_append) state_of[i] = state_of[op.operands[0].index];
+    if (writes_state(op)) state_of[i] = state_of[operand_with(op, OperandRole::state).index];
     if (op.kind == OpKind::state)
       state_of[i] = static_cast<ssize_t>(index_of(module_.states, op.name));
     if (state_of[i] >= 0) newest[static_cast<size_t>(state_of[i])] = {i};
