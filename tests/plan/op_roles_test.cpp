@@ -1,0 +1,205 @@
+// The roles of operands. Planner and checker read them from one table, so that a wrong role may
+// deceive both: the table is compared with a copy written by hand, and wrong roles are planted.
+#include "ir/op_roles.h"
+
+#include <doctest/doctest.h>
+
+#include "ir/builder.h"
+#include "ir/fault.h"
+#include "ir/verifier.h"
+#include "plan/expect_refused.h"
+#include "plan/program_builder.h"
+
+namespace sinter {
+namespace {
+
+using test::expect_refused;
+using test::overlapping_program;
+using test::sample_program;
+
+/// An op and the roles of as many operands as it can have.
+constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
+    // clang-format off
+    {"input", ""},
+    {"weight", ""},
+    {"state", ""},
+    {"constant", ""},
+    {"iota", ""},
+    {"literal", ""},
+    {"file", ""},
+    {"reshape", "value"},
+    {"transpose", "value"},
+    {"slice", "value"},
+    {"broadcast", "value"},
+    {"copy", "value"},
+    {"concat", "64 value"},
+    {"embedding", "table id(0)"},
+    {"cast", "value"},
+    {"kv_append", "state update slot(0)"},
+    {"neg", "value"},
+    {"abs", "value"},
+    {"exp", "value"},
+    {"exp_neg_abs", "value"},
+    {"log", "value"},
+    {"sqrt", "value"},
+    {"rsqrt", "value"},
+    {"sigmoid", "value"},
+    {"tanh", "value"},
+    {"erf", "value"},
+    {"sin", "value"},
+    {"cos", "value"},
+    {"add", "value value"},
+    {"sub", "value value"},
+    {"mul", "value value"},
+    {"div", "value value"},
+    {"maximum", "value value"},
+    {"minimum", "value value"},
+    {"less", "value value"},
+    {"less_equal", "value value"},
+    {"equal", "value value"},
+    {"logical_and", "value value"},
+    {"logical_or", "value value"},
+    {"logical_not", "value"},
+    {"where", "value value value"},
+    {"reduce_sum", "row"},
+    {"reduce_max", "row"},
+    {"silu", "value"},
+    {"gelu", "value"},
+    {"gelu_tanh", "value"},
+    {"quick_gelu", "value"},
+    {"relu", "value"},
+    {"layer_norm", "row value value"},
+    {"rms_norm", "row value"},
+    {"softmax", "row"},
+    {"attention_softmax", "row first() last()"},
+    {"rope", "row value value"},
+    {"linear", "row matrix bias"},
+    {"einsum", "matrix matrix"},
+    {"attention", "row cache cache first(1) last(1)"},
+    {"matvec", "row stream bias"},
+    {"attention_few", "row cache cache first(1) last(1)"},
+    {"sample", "row value value value value value"},
+    // clang-format on
+};
+
+std::string role_text(OperandRole role) {
+  constexpr std::string_view kNames[] = {"value", "row",   "matrix", "stream", "bias",
+                                         "table", "state", "update", "cache",  "id",
+                                         "slot",  "first", "last"};
+  const std::string name(kNames[role.kind]);
+  if (role.kind < OperandRole::id) return name;
+  return role.is_address() ? fmt::format("{}({})", name, role.rows_of) : name + "()";
+}
+
+/// "row matrix bias"; of many operands that are alike "64 value".
+std::string roles_text(OpKind kind) {
+  const auto most = static_cast<size_t>(op_info(kind).most_operands);
+  std::vector<std::string> roles;
+  for (size_t i = 0; i < most; ++i) roles.push_back(role_text(operand_role(kind, i)));
+  if (most > 6 && llvm::all_equal(roles)) return fmt::format("{} {}", most, roles[0]);
+  return fmt::format("{}", fmt::join(roles, " "));
+}
+
+/// What differs between the table and the copy, a line an op.
+std::vector<std::string> differences() {
+  std::vector<std::string> found;
+  size_t next = 0;
+  const auto compare = [&](OpKind kind) {
+    const std::string line = fmt::format("{}: {}", op_info(kind).name, roles_text(kind));
+    const auto expected = next < std::size(kRoles) ? kRoles[next] : kRoles[0];
+    if (line != fmt::format("{}: {}", expected.first, expected.second)) found.push_back(line);
+    ++next;
+  };
+#define SINTER_OP(name, ...) compare(OpKind::name);
+#define SINTER_ELEMENTWISE(name, ...) compare(OpKind::name);
+#include "ir/ops.def"
+  if (next != std::size(kRoles)) found.push_back(fmt::format("{} ops", next));
+  return found;
+}
+
+/// While it lives, the table has a wrong role.
+struct Planted {
+  Planted(OpKind kind, size_t operand, OperandRole role) {
+    planted_role = PlantedRole{kind, operand, role};
+  }
+  ~Planted() { planted_role.reset(); }
+};
+
+TEST_CASE("the table has the roles of the copy") {
+  CHECK(differences() == std::vector<std::string>{});
+}
+
+TEST_CASE("the comparison finds every wrong role") {
+  const std::vector<OperandRole> roles = [] {
+    std::vector<OperandRole> all;
+    for (int kind = OperandRole::value; kind <= OperandRole::last; ++kind)
+      for (int rows_of : {OperandRole::kNoRows, 0, 1}) {
+        if (kind < OperandRole::id && rows_of != OperandRole::kNoRows) continue;
+        all.push_back({static_cast<OperandRole::Kind>(kind), rows_of});
+      }
+    return all;
+  }();
+  for (const auto& [name, right] : kRoles) {
+    const OpKind kind = *parse_op_kind(name);
+    for (int operand = 0; operand < op_info(kind).most_operands; ++operand)
+      for (OperandRole role : roles) {
+        const auto at = static_cast<size_t>(operand);
+        if (role == operand_role(kind, at)) continue;
+        const Planted wrong(kind, at, role);
+        CAPTURE(name);
+        CAPTURE(operand);
+        CHECK(differences().size() == 1);
+      }
+  }
+}
+
+TEST_CASE("the checker refuses early reads of keys that are no cache") {
+  for (size_t operand : {1, 2}) {
+    const Planted wrong(OpKind::attention_few, operand, OperandRole::value);
+    expect_refused(overlapping_program(), {"kernel attend", "reads rows of",
+                                           "before it waits, which is no attention's cache"});
+  }
+}
+
+TEST_CASE("the checker refuses early reads of a cache whose rows no operand names") {
+  for (size_t operand : {3, 4}) {
+    const Planted wrong(OpKind::attention_few, operand, OperandRole::value);
+    expect_refused(overlapping_program(), {"kernel attend", "reads rows of %in1 before it waits",
+                                           "but not the inputs that say which"});
+  }
+}
+
+TEST_CASE("the checker refuses early reads where the rows of an append are not known") {
+  const Planted wrong(OpKind::kv_append, 2, OperandRole::value);
+  expect_refused(overlapping_program(),
+                 {"step 2 (%o)", "reads %k1 before it waits", "while step 1 may still write it"});
+}
+
+TEST_CASE("the checker refuses an append that writes no state") {
+  const Planted wrong(OpKind::kv_append, 0, OperandRole::value);
+  expect_refused(sample_program(), {"kernel append", "outputs [0] are listed as appends, [] are"});
+}
+
+TEST_CASE("the checker refuses a state that an op writes without listing it") {
+  const Planted wrong(OpKind::add, 0, OperandRole::state);
+  expect_refused(sample_program(), {"kernel add", "outputs [] are listed as appends, [0] are"});
+}
+
+TEST_CASE("the verifier refuses a computed matrix that is read as a stream") {
+  Module module;
+  module.name = "m";
+  module.entries.push_back({"main", {}});
+  Graph& graph = module.entries[0].graph;
+  Builder b(graph, module.symbols);
+  const ValueId x = b.leaf(OpKind::input, {DType::f32, {2, 8}}, "x");
+  const ValueId w = b.leaf(OpKind::input, {DType::f32, {4, 8}}, "w");
+  graph.outputs = {b.op(OpKind::linear, {x, b.neg(w)}, {}, "y")};
+  CHECK(verify(module));
+  const Planted wrong(OpKind::linear, 1, OperandRole::stream);
+  const Status status = verify(module);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().message().find("V17: %y (linear) reads the matrix") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace sinter
