@@ -17,6 +17,7 @@ using Action = std::function<Status()>;
 void add_inspect(CLI::App& program, Action& action);
 void add_compile(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
+void add_opt(CLI::App& program, Action& action);
 void add_run(CLI::App& program, Action& action);
 void add_verify(CLI::App& program, Action& action);
 void add_generate(CLI::App& program, Action& action);

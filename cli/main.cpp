@@ -25,6 +25,7 @@ void add_commands(CLI::App& program, Action& action) {
   add_inspect(program, action);
   add_compile(program, action);
   add_explain(program, action);
+  add_opt(program, action);
   add_run(program, action);
   add_verify(program, action);
   add_generate(program, action);

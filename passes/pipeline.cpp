@@ -8,20 +8,29 @@
 #include "passes/merge_linears.h"
 
 namespace sinter {
+namespace {
+
+constexpr Pass kPipeline[] = {
+    {"canonicalize", canonicalize},         {"merge_linears", merge_linears},
+    {"expand_attention", expand_attention}, {"choose_matvec", choose_matvec},
+    {"materialize", materialize},           {"cleanup", canonicalize},
+};
+
+}  // namespace
+
+llvm::ArrayRef<Pass> pipeline() { return kPipeline; }
+
+void run_pass(const Pass& pass, Module& module) {
+  pass.run(module);
+  const Status valid = verify(module);
+  SINTER_CHECK(valid.has_value(), "after {}: {}", pass.name, valid.error().message());
+}
 
 void run_passes(Module& module, const PassObserver& observer) {
-  const auto run = [&](std::string_view name, bool (*pass)(Module&)) {
-    pass(module);
-    const Status valid = verify(module);
-    SINTER_CHECK(valid.has_value(), "after {}: {}", name, valid.error().message());
-    if (observer) observer(name, module);
-  };
-  run("canonicalize", canonicalize);
-  run("merge_linears", merge_linears);
-  run("expand_attention", expand_attention);
-  run("choose_matvec", choose_matvec);
-  run("materialize", materialize);
-  run("cleanup", canonicalize);
+  for (const Pass& pass : pipeline()) {
+    run_pass(pass, module);
+    if (observer) observer(pass.name, module);
+  }
 }
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// The list of passes, each run by one runner: timing, dump, verifier.
+// The list of passes, each run by one runner: pass, then verifier.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,22 @@
 
 namespace sinter {
 
+struct Pass {
+  std::string_view name;
+  bool (*run)(Module&);  // true if something changed
+};
+
+/// The passes in the order in which a compilation runs them; no two have the same name.
+llvm::ArrayRef<Pass> pipeline();
+
+/// Runs a pass on a verified module and verifies the result. A verifier failure after a pass is a
+/// bug of that pass and ends the program.
+void run_pass(const Pass& pass, Module& module);
+
 /// Called after each pass with its name and the module as it left it.
 using PassObserver = std::function<void(std::string_view pass, const Module& module)>;
 
-/// Brings a verified module into the form that `fuse` takes. A verifier failure after a pass is a
-/// bug of that pass and ends the program.
+/// Runs the pipeline, which brings a verified module into the form that `fuse` takes.
 void run_passes(Module& module, const PassObserver& observer = {});
 
 }  // namespace sinter
