@@ -5,11 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "codegen/groups.h"
+#include "support/check_text.h"
 
 namespace sinter {
 namespace {
@@ -34,12 +32,7 @@ void check_wait(const Kernel& kernel) {
 
 void check_text(const std::string& file, const Kernel& kernel) {
   check_wait(kernel);
-  const std::string path = std::string(SINTER_TESTS_DIR "/codegen/kernels/") + file;
-  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << kernel.source;
-  std::stringstream expected;
-  expected << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(kernel.source == expected.str(), "SINTER_BLESS=1 accepts the new text:\n",
-                kernel.source);
+  test::check_text_file(kernel.source, "codegen/kernels/" + file, "emit");
 }
 
 const GroupText kAddRmsNorm = {"add_rms_norm", 1, R"(

@@ -6,7 +6,8 @@
 #include "frontends/load_model.h"
 #include "frontends/model/build_model.h"
 #include "ir/text.h"
-#include "passes/text_test.h"
+#include "support/check_text.h"
+#include "support/result.h"
 
 namespace sinter::test {
 namespace {
@@ -38,24 +39,16 @@ std::string order_text(const Program& program) {
 
 std::string order_of(const Module& module, const std::string& entry,
                      Numerics numerics = Numerics::strict) {
-  auto frozen = freeze(module, {entry});
-  if (!frozen) FAIL(frozen.error().message());
   CompileOptions options;
   options.fusion.numerics = numerics;
-  const auto compiled = compile(std::move(*frozen), options);
-  if (!compiled) FAIL(compiled.error().message());
-  return order_text(*compiled->program);
+  return order_text(*value(compile(value(freeze(module, {entry})), options)).program);
 }
 
 /// Three layers: the first, the last and one between.
 Module sample(const std::string& name) {
-  auto loaded = load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name));
-  if (!loaded) FAIL(loaded.error().message());
-  ModelSpec spec = *loaded->spec;
+  ModelSpec spec = *value(load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name))).spec;
   spec.layers = 3;
-  auto module = build_model(spec, {WeightMap::identity(), {}}, nullptr, spec.name);
-  if (!module) FAIL(module.error().message());
-  return std::move(*module);
+  return value(build_model(spec, {WeightMap::identity(), {}}, nullptr, spec.name));
 }
 
 TEST_CASE("decode entries of samples") {
@@ -68,9 +61,8 @@ TEST_CASE("decode entries of samples") {
 }
 
 std::string order_of(const std::string& text) {
-  auto module = parse_module(text, "case");
-  if (!module) FAIL(module.error().message());
-  return order_of(*module, module->entries[0].name);
+  const Module module = value(parse_module(text, "case"));
+  return order_of(module, module.entries[0].name);
 }
 
 /// %q: a norm and a product, behind what `ahead` computes.

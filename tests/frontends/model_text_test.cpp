@@ -1,39 +1,25 @@
 // The module of a one-layer model of each family, as text. SINTER_BLESS=1 rewrites the
 // expectations.
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "frontends/config_text.h"
 #include "frontends/model/build_model.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
+#include "support/check_text.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
-using testing::message_of;
-
 void check_module(const std::string& name, const std::string& config) {
   CAPTURE(name);
-  auto model = testing::read_config(config);
-  REQUIRE_MESSAGE(model, message_of(model));
-  const WeightNames names{model->map, model->map.prefixes.front()};
-  auto module = build_model(model->spec, names, nullptr, "config.json");
-  REQUIRE_MESSAGE(module, message_of(module));
-  const Status verified = verify(*module);
-  CHECK_MESSAGE(verified, message_of(verified));
+  const HfModel model = value(testing::read_config(config));
+  const WeightNames names{model.map, model.map.prefixes.front()};
+  const Module module = value(build_model(model.spec, names, nullptr, "config.json"));
+  require(verify(module));
 
-  const std::string text = print_module(*module);
-  auto parsed = parse_module(text, name);
-  REQUIRE_MESSAGE(parsed, message_of(parsed));
-  CHECK(print_module(*parsed) == text);
-
-  const std::string path = fmt::format("{}/frontends/{}.txt", SINTER_TESTS_DIR, name);
-  if (std::getenv("SINTER_BLESS")) std::ofstream(path) << text;
-  std::stringstream expected;
-  expected << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(text == expected.str(), "SINTER_BLESS=1 accepts the new text:\n", text);
+  const std::string text = print_module(module);
+  CHECK(print_module(value(parse_module(text, name))) == text);
+  test::check_text_file(text, "frontends/" + name + ".txt", "frontends_model");
 }
 
 TEST_CASE("gpt2: learned positions, transposed fused qkv, tied") {

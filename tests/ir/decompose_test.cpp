@@ -4,27 +4,17 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "ir/text.h"
 #include "ir/verifier.h"
+#include "support/check_text.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 Module read_module() {
   const std::string path = SINTER_TESTS_DIR "/ir/decompose.sir";
-  Result<Module> module = parse_module(read_text(path), path);
-  REQUIRE_MESSAGE(module.has_value(), (module ? std::string() : module.error().message()));
-  return std::move(*module);
+  return value(parse_module(test::read_text(path), path));
 }
 
 Module decomposed(Module module) {
@@ -34,13 +24,8 @@ Module decomposed(Module module) {
 
 TEST_CASE("decompositions are the expected ones") {
   const Module module = decomposed(read_module());
-  const Status status = verify(module);
-  CHECK_MESSAGE(status.has_value(), (status ? std::string() : status.error().message()));
-  const std::string path = SINTER_TESTS_DIR "/ir/decompose_expected.sir";
-  const std::string text = print_module(module);
-  if (const char* bless = std::getenv("SINTER_BLESS"); bless != nullptr && *bless == '1')
-    std::ofstream(path) << text;
-  CHECK(text == read_text(path));
+  require(verify(module));
+  test::check_text_file(print_module(module), "ir/decompose_expected.sir", "decompose");
 }
 
 TEST_CASE("decomposing again changes nothing") {

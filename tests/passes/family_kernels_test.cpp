@@ -6,7 +6,8 @@
 
 #include "driver/compile/compile.h"
 #include "frontends/load_model.h"
-#include "passes/text_test.h"
+#include "support/check_text.h"
+#include "support/result.h"
 
 namespace sinter::test {
 namespace {
@@ -27,17 +28,11 @@ constexpr const char* kModels[] = {"bert_post_ln",
                                    "qwen3"};
 
 LoadedModel load(const std::string& name) {
-  auto model = load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name));
-  if (!model) FAIL(model.error().message());
-  return std::move(*model);
+  return value(load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name)));
 }
 
 std::vector<Step> steps_of(const LoadedModel& model, const std::string& entry) {
-  auto frozen = freeze(model.module, {entry});
-  if (!frozen) FAIL(frozen.error().message());
-  auto compiled = compile(std::move(*frozen), {});
-  if (!compiled) FAIL(compiled.error().message());
-  return compiled->program->entries[0].steps;
+  return value(compile(value(freeze(model.module, {entry})), {})).program->entries[0].steps;
 }
 
 std::string kernels_of(const std::string& name) {

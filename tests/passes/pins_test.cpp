@@ -5,7 +5,8 @@
 #include "driver/compile/compile.h"
 #include "frontends/load_model.h"
 #include "frontends/model/build_model.h"
-#include "passes/text_test.h"
+#include "support/check_text.h"
+#include "support/result.h"
 
 namespace sinter::test {
 namespace {
@@ -14,25 +15,17 @@ constexpr const char* kSamples[] = {"gpt2-124m.json", "llama-2-7b.json", "llama-
                                     "pythia-2.8b.json", "small-llama"};
 
 LoadedModel load_sample(const std::string& name) {
-  auto loaded = load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name));
-  if (!loaded) FAIL(loaded.error().message());
-  return std::move(*loaded);
+  return value(load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name)));
 }
 
 Module model_of(const ModelSpec& spec) {
-  auto module = build_model(spec, {WeightMap::identity(), {}}, nullptr, spec.name);
-  if (!module) FAIL(module.error().message());
-  return std::move(*module);
+  return value(build_model(spec, {WeightMap::identity(), {}}, nullptr, spec.name));
 }
 
 Compiled compile_entry(const Module& module, const std::string& entry, bool fuse) {
-  auto frozen = freeze(module, {entry});
-  if (!frozen) FAIL(frozen.error().message());
   CompileOptions options;
   options.fusion.enabled = fuse;
-  auto compiled = compile(std::move(*frozen), options);
-  if (!compiled) FAIL(compiled.error().message());
-  return std::move(*compiled);
+  return value(compile(value(freeze(module, {entry})), options));
 }
 
 struct Counts {
