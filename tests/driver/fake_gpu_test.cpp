@@ -11,18 +11,13 @@
 #include "driver/host_kernels.h"
 #include "ir/text.h"
 #include "runtime/host/executor.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
 using Tokens = std::vector<int32_t>;
 constexpr int kOutOfMemory = 2, kIllegalAddress = 700;
-
-template <typename T>
-T value(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
-  return std::move(*result);
-}
 
 // A language model without matrix products: attention over embedded tokens and their positions.
 constexpr std::string_view kModel = R"(module @tiny {

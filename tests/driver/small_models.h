@@ -5,14 +5,9 @@
 
 #include "driver/generate/decoder.h"
 #include "driver/ready_model.h"
+#include "support/result.h"
 
 namespace sinter {
-
-template <typename T>
-T value(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
-  return std::move(*result);
-}
 
 inline const std::vector<std::string> kGoldenModels = {"gpt2", "llama", "llama3_gqa_scaled_rope",
                                                        "gpt_neox_parallel", "gpt_neox_sequential"};

@@ -6,21 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "frontends/config_text.h"
-#include "frontends/golden_decoders.h"
 #include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
+#include "golden/models.h"
 #include "ir/text.h"
 
 namespace sinter {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<std::string> golden_models() {
-  std::vector<std::string> names(std::begin(kGoldenDecoders), std::end(kGoldenDecoders));
-  for (const char* other : {"bert_post_ln", "phi3_longrope_long"}) names.emplace_back(other);
-  return names;
-}
 
 Json config_of(const std::string& name) {
   std::ifstream file(fmt::format("{}/golden/{}/config.json", SINTER_TESTS_DIR, name));

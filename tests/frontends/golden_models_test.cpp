@@ -4,12 +4,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
+#include <set>
 
 #include "frontends/files/safetensors.h"
-#include "frontends/golden_decoders.h"
 #include "frontends/load_model.h"
 #include "frontends/model/build_model.h"
+#include "golden/models.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
@@ -160,6 +162,15 @@ void check_golden(const std::string& name, const LoadOptions& options = {}) {
   decode.pop_back();
   CHECK(largest_difference(stepwise.run("decode", decode)[0], stepwise.reference("logits"), last) <
         kTolerance);
+}
+
+TEST_CASE("every folder with a reference is in the list of golden models") {
+  std::set<std::string> found;
+  for (const auto& folder : std::filesystem::directory_iterator(SINTER_TESTS_DIR "/golden"))
+    if (std::filesystem::exists(folder.path() / "reference.safetensors"))
+      found.insert(folder.path().filename().string());
+  const std::vector<std::string> names = golden_models();
+  CHECK(found == std::set<std::string>(names.begin(), names.end()));
 }
 
 TEST_CASE("decoders of every family") {

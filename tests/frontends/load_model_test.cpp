@@ -12,7 +12,7 @@
 
 #include "frontends/config_text.h"
 #include "frontends/files/safetensors.h"
-#include "frontends/golden_decoders.h"
+#include "golden/models.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 

@@ -7,18 +7,10 @@
 #include "kernels/library.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/gemm_case.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
-
-template <typename T>
-T value(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
-  return std::move(*result);
-}
-void require(const Status& status) {
-  REQUIRE_MESSAGE(status.has_value(), (status ? "" : status.error().message()));
-}
 
 CudaDevicePtr device() {
   static const CudaDevicePtr opened = value(CudaDevice::open(0));

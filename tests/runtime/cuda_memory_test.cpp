@@ -6,15 +6,10 @@
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/weights.h"
 #include "runtime/fake_driver.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
-
-template <typename T>
-T value(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
-  return std::move(*result);
-}
 
 const FakeDriver& driver() {
   static const FakeDriver fake(SINTER_FAKE_DRIVER);

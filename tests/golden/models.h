@@ -1,8 +1,13 @@
-// The decoders of tests/golden whose references hold for a model that is loaded without options.
+// The models of tests/golden.
 #pragma once
+
+#include <iterator>
+#include <string>
+#include <vector>
 
 namespace sinter {
 
+/// Decoders whose references hold for a model that is loaded without options.
 inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
                                                   "falcon_new_two_norms",
                                                   "falcon_sequential",
@@ -30,5 +35,12 @@ inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
                                                   "qwen2_mixed_windows",
                                                   "qwen3",
                                                   "qwen3_bias_windows"};
+
+/// All models, each with a reference.
+inline std::vector<std::string> golden_models() {
+  std::vector<std::string> names(std::begin(kGoldenDecoders), std::end(kGoldenDecoders));
+  for (const char* other : {"bert_post_ln", "phi3_longrope_long"}) names.emplace_back(other);
+  return names;
+}
 
 }  // namespace sinter
