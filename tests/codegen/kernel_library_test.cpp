@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "kernels/library.h"
-#include "runtime/cuda/nvrtc.h"
+#include "support/nvrtc.h"
 
 namespace sinter {
 namespace {
@@ -46,8 +46,8 @@ TEST_CASE("no header loads past the wait for earlier kernels, but the one that m
   }
 }
 
-TEST_CASE("every kernel header compiles alone, where the machine has NVRTC") {
-  const auto nvrtc = find_nvrtc();
+TEST_CASE("every kernel header compiles alone" * doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   std::vector<std::string> texts;
   for (const EmbeddedHeader& header : kernel_library())

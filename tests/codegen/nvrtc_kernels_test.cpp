@@ -6,16 +6,13 @@
 #include "codegen/emit.h"
 #include "codegen/groups.h"
 #include "kernels/library.h"
-#include "runtime/cuda/nvrtc.h"
+#include "support/nvrtc.h"
 
 namespace sinter {
 
 TEST_CASE("emitted kernels compile") {
-  const auto nvrtc = find_nvrtc();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.error().message());
-    return;
-  }
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
   for (const char* arch : {"sm_80", "sm_90a"}) {
     std::deque<Kernel> kernels;
     std::vector<KernelSource> sources;

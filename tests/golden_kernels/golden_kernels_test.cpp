@@ -12,9 +12,9 @@
 #include "frontends/load_model.h"
 #include "ir/grouping.h"
 #include "kernels/library.h"
-#include "runtime/cuda/nvrtc.h"
 #include "runtime/random_inputs.h"
 #include "shim/kernel_shim.h"
+#include "support/nvrtc.h"
 
 namespace sinter {
 namespace {
@@ -104,12 +104,10 @@ TEST_CASE("golden kernels equal the host evaluator bit for bit") {
   }
 }
 
-TEST_CASE("golden kernels compile for sm_80 and sm_90a without a GPU") {
-  const auto nvrtc = find_nvrtc();
-  if (!nvrtc) {
-    MESSAGE("skipped: " << nvrtc.error().message());
-    return;
-  }
+TEST_CASE("golden kernels compile for sm_80 and sm_90a without a GPU" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
   for (const char* arch : {"sm_80", "sm_90a"}) {
     std::vector<ModelKernels> models;
     std::map<std::string, std::string> sources_by_name;

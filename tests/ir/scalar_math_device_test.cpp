@@ -1,4 +1,4 @@
-// NVRTC accepts scalar_math.h; no GPU is needed. Passes with a message where NVRTC is missing.
+// NVRTC accepts scalar_math.h; no GPU is needed. Skipped where NVRTC is missing.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
@@ -62,7 +62,7 @@ extern "C" __global__ void apply(float* out, unsigned short* half, const float* 
 }
 )";
 
-TEST_CASE("NVRTC compiles the header to machine code") {
+TEST_CASE("NVRTC compiles the header to machine code" * doctest::test_suite("nvrtc")) {
   Nvrtc nvrtc;
   if (nvrtc.library == nullptr) {
     MESSAGE("skipped: no libnvrtc.so.13 on this machine");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/temporary_directory.h"
+#include "support/nvrtc.h"
 
 namespace sinter {
 namespace {
@@ -56,8 +57,9 @@ TEST_CASE(
   CHECK_FALSE(found(nvrtc, kScale, edited, "sm_90a"));
 }
 
-TEST_CASE("what one process compiled the next finds in the cache, and never loads NVRTC") {
-  const auto nvrtc = find_nvrtc();
+TEST_CASE("what one process compiled the next finds in the cache, and never loads NVRTC" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   TemporaryDirectory temporary;
   const KernelCache cache(temporary.path());

@@ -1,5 +1,5 @@
-// Compiles real kernels where the machine has NVRTC; a GPU is not needed. Without NVRTC only the
-// message that says so is tested.
+// Compiles real kernels where the machine has NVRTC; a GPU is not needed. Without NVRTC the message
+// that says so is tested.
 #include "runtime/cuda/nvrtc.h"
 
 #include <doctest/doctest.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/temporary_directory.h"
+#include "support/nvrtc.h"
 
 namespace sinter {
 namespace {
@@ -50,8 +51,9 @@ TEST_CASE("a library that is not NVRTC is a device error") {
   CHECK(result.error().code == ExitCode::device);
 }
 
-TEST_CASE("kernels compile with the contract's flags, for the architecture asked for") {
-  const auto nvrtc = find_nvrtc();
+TEST_CASE("kernels compile with the contract's flags, for the architecture asked for" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   const auto cubin = compile_kernel(*nvrtc, kScale, kHeaders, "sm_90a");
   REQUIRE_MESSAGE(cubin, cubin.error().message());
@@ -71,8 +73,9 @@ TEST_CASE("kernels compile with the contract's flags, for the architecture asked
   CHECK(other->bytes != cubin->bytes);
 }
 
-TEST_CASE("text that does not compile gives the compiler's log and the kernel's name") {
-  const auto nvrtc = find_nvrtc();
+TEST_CASE("text that does not compile gives the compiler's log and the kernel's name" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   const TemporaryDirectory temporary;
   setenv("TMPDIR", temporary.path().c_str(), 1);
@@ -100,8 +103,9 @@ TEST_CASE("text that does not compile gives the compiler's log and the kernel's 
   CHECK(again.error().hint == "report this with the kernel's text");
 }
 
-TEST_CASE("an architecture that this NVRTC does not know is a device error") {
-  const auto nvrtc = find_nvrtc();
+TEST_CASE("an architecture that this NVRTC does not know is a device error" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   const auto result = compile_kernel(*nvrtc, kScale, kHeaders, "sm_1");
   REQUIRE_FALSE(result);
@@ -109,8 +113,9 @@ TEST_CASE("an architecture that this NVRTC does not know is a device error") {
   CHECK(result.error().what.find("sm_1") != std::string::npos);
 }
 
-TEST_CASE("many kernels in threads equal the same kernels one by one, in order") {
-  const auto nvrtc = find_nvrtc();
+TEST_CASE("many kernels in threads equal the same kernels one by one, in order" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   std::vector<std::string> texts;
   for (int i = 0; i < 6; ++i)
