@@ -8,6 +8,7 @@
 
 #include "codegen/groups.h"
 #include "support/check_text.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
@@ -17,10 +18,8 @@ Result<Kernel> emit(const Graph& group, uint32_t prefix_rank) {
 }
 
 Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64) {
-  auto kernel = emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(),
-                            *find_device("sm_90a"));
-  REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
-  return std::move(*kernel);
+  return value(emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(),
+                           *find_device("sm_90a")));
 }
 
 /// A kernel that overlaps others waits for them, and reads nothing that may be read before.

@@ -5,15 +5,12 @@
 
 #include "codegen/groups.h"
 #include "ir/text.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
-Graph parsed(const std::string& text) {
-  auto graph = parse_graph(text, "test", group_symbols());
-  REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
-  return std::move(*graph);
-}
+Graph parsed(const std::string& text) { return value(parse_graph(text, "test", group_symbols())); }
 
 /// The transformed group, read from its text again and printed: it is valid.
 std::string widened(const std::string& text) {

@@ -7,6 +7,7 @@
 #include "driver/bench/report.h"
 #include "driver/compile/compile.h"
 #include "driver/profile/report.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
@@ -14,16 +15,10 @@ namespace {
 LoadedModel sample(const std::string& name) {
   LoadOptions options;
   options.dtype = DType::f16;
-  auto model = load_model(SINTER_SAMPLES_DIR "/" + name, options);
-  REQUIRE(model.has_value());
-  return std::move(*model);
+  return value(load_model(SINTER_SAMPLES_DIR "/" + name, options));
 }
 
-Module frozen(const LoadedModel& model) {
-  auto module = freeze(model.module, {});
-  REQUIRE(module.has_value());
-  return std::move(*module);
-}
+Module frozen(const LoadedModel& model) { return value(freeze(model.module, {})); }
 
 TEST_CASE(
     "a decode step reads the weights it multiplies by, looked-up rows and visible cache rows") {

@@ -10,6 +10,7 @@
 #include "frontends/model/spec_json.h"
 #include "golden/models.h"
 #include "ir/text.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
@@ -22,11 +23,7 @@ Json config_of(const std::string& name) {
   return Json::parse(file);
 }
 
-HfModel read(const Json& config) {
-  auto model = testing::read_config(config.dump(2));
-  REQUIRE_MESSAGE(model, testing::message_of(model));
-  return std::move(*model);
-}
+HfModel read(const Json& config) { return value(testing::read_config(config.dump(2))); }
 
 std::string module_text(const HfModel& model) {
   auto module =

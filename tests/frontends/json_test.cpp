@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include "frontends/small_files.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
 Result<JsonDocument> parse(std::string_view text) { return parse_json(text, "c.json"); }
 
-JsonDocument parsed(std::string_view text) {
-  auto document = parse(text);
-  if (!document) FAIL(document.error().message());
-  return std::move(*document);
-}
+JsonDocument parsed(std::string_view text) { return value(parse(text)); }
 
 /// Writes down the events it gets.
 class Recorder final : public JsonVisitor {

@@ -10,15 +10,12 @@
 
 #include "ir/builder.h"
 #include "ir/symbols.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
-Module parsed(std::string_view text) {
-  auto module = parse_module(text, "test.sir");
-  REQUIRE_MESSAGE(module.has_value(), (module ? std::string() : module.error().message()));
-  return std::move(*module);
-}
+Module parsed(std::string_view text) { return value(parse_module(text, "test.sir")); }
 
 std::string every_op_text() {
   std::ifstream file(SINTER_TESTS_DIR "/ir/every_op.sir");

@@ -8,15 +8,12 @@
 
 #include "ir/text.h"
 #include "passes/plan_runs.h"
+#include "support/result.h"
 
 namespace sinter::test {
 namespace {
 
-Module module_of(const std::string& text) {
-  auto module = parse_module(text, "test");
-  if (!module) FAIL(module.error().message());
-  return std::move(*module);
-}
+Module module_of(const std::string& text) { return value(parse_module(text, "test")); }
 
 void check_plans(const Module& module, llvm::ArrayRef<int64_t> symbol_values,
                  const InputEditor& edit = {}) {
