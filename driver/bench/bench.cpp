@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "driver/measure/parts.h"
+#include "driver/bench/parts.h"
 #include "driver/tune/ring_tuner.h"
 #include "kernels/library.h"
 #include "runtime/cuda/cupti.h"

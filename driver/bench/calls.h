@@ -1,7 +1,7 @@
 // Calls of plans with everything on the device, many of them recorded in one graph.
 #pragma once
 
-#include "driver/measure/parts.h"
+#include "driver/measure/stopwatch.h"
 
 namespace sinter {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/bench/calls.h"
+#include "driver/bench/parts.h"
 #include "driver/compile/plan_summary.h"
 #include "driver/generate/decoder.h"
 #include "runtime/random_inputs.h"

@@ -1,5 +1,6 @@
 #include "driver/bench/calls.h"
 #include "driver/bench/costs.h"
+#include "driver/bench/parts.h"
 #include "driver/compile/plan_summary.h"
 #include "driver/generate/decoder.h"
 #include "driver/measure/resident_calls.h"

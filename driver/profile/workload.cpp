@@ -4,7 +4,7 @@
 
 #include "driver/compile/plan_summary.h"
 #include "driver/generate/generation_state.h"
-#include "driver/measure/parts.h"
+#include "driver/measure/decode_runs.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "device/schedule.h"
-#include "driver/measure/parts.h"
+#include "driver/measure/decode_runs.h"
 #include "ir/op_roles.h"
 #include "kernels/library.h"
 

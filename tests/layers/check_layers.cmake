@@ -1,18 +1,64 @@
-# Fails on an include between folders that the design does not allow, and on a public header that
-# needs a header which is not installed.
+# Fails on an include that the table of arrows does not allow, and on a public header that needs a
+# header which is not installed.
 # Run: cmake -DSOURCES=/path/to/sources "-DROOMS=ir;driver;..." -DPUBLIC_HEADERS=driver/sinter.h;... -P check_layers.cmake
 cmake_policy(VERSION 3.25)
 
-# What each folder may include beside itself.
-set(may_ir "")
-set(may_device ir)
-set(may_passes ir device)
-set(may_plan ir)
-set(may_codegen ir device plan)
-set(may_frontends ir)
-set(may_runtime ir plan)
-set(may_driver ir device passes plan codegen frontends runtime)
-set(may_cli driver ir)
+# arrow(FILES INCLUDED...): files whose path begins with FILES may include those whose path begins
+# with one of INCLUDED, all regular expressions. OWN stands for the file's own folder. The first
+# arrow that matches a path decides.
+set(arrows 0)
+function(arrow files)
+  list(TRANSFORM ARGN PREPEND "^")
+  set(files_${arrows} "^${files}" PARENT_SCOPE)
+  set(included_${arrows} "${ARGN}" PARENT_SCOPE)
+  math(EXPR count "${arrows} + 1")
+  set(arrows ${count} PARENT_SCOPE)
+endfunction()
+
+# Headers that the host and the text of kernels share.
+set(shared "ir/(scalar_math|activation|attention_order|matvec_layout|matvec_order|sampling)\\.h$")
+arrow("${shared}" "${shared}")
+arrow(ir/ OWN)
+arrow(device/ OWN ir/)
+arrow(plan/ OWN ir/)
+
+arrow("kernels/[^/]*/.*\\.cuh$" OWN kernels/common/ "${shared}")
+arrow(kernels/ OWN ir/ device/)
+set(kernels "kernels/[^/]*\\.h$")  # without those of one family
+arrow(passes/ OWN ir/ device/ "${kernels}")
+arrow(codegen/ OWN ir/ device/ plan/ "${kernels}")
+
+arrow(frontends/files/ OWN ir/)
+arrow(frontends/tokenizer/ OWN ir/ frontends/files/)
+arrow(frontends/model/ OWN ir/ frontends/files/)
+arrow(frontends/huggingface/ OWN ir/ frontends/files/ frontends/model/)
+arrow(frontends/ OWN ir/ frontends/)
+
+arrow(runtime/evaluate/ OWN ir/)
+set(below_runtime ir/ device/ plan/ runtime/evaluate/)
+arrow("runtime/(host|cuda)/" OWN ${below_runtime} "runtime/[^/]*\\.h$")
+arrow("runtime/[^/]*\\.cpp$" OWN ${below_runtime} runtime/host/ runtime/cuda/)
+arrow(runtime/ OWN ${below_runtime})
+
+# The driver's folders and the files beside them, one way from top to bottom.
+set(base "driver/(backend|machine|text|text_file|text_table)\\.")
+set(below_driver ir/ device/ passes/ plan/ codegen/ frontends/ runtime/ "${kernels}" "${base}")
+set(model driver/compile/ driver/ready_model\\.)
+arrow("${base}" ${below_driver})
+arrow(driver/compile/ OWN ${below_driver})
+arrow(driver/ready_model\\. OWN ${below_driver} driver/compile/)
+arrow(driver/explain/ OWN ${below_driver} driver/compile/)
+arrow(driver/plan_folder\\. OWN ${below_driver} driver/compile/ driver/explain/)
+arrow(driver/inspect/ OWN ${below_driver} driver/compile/ driver/explain/)
+arrow(driver/generate/ OWN ${below_driver} ${model})
+arrow("driver/(run|embed)/" OWN ${below_driver} ${model} driver/generate/)
+arrow(driver/verify/ OWN ${below_driver} ${model} "driver/(generate|run|embed)/")
+arrow(driver/measure/ OWN ${below_driver} ${model} driver/generate/)
+arrow(driver/tune/ OWN ${below_driver} ${model} "driver/(generate|measure)/")
+arrow(driver/profile/ OWN ${below_driver} ${model} "driver/(generate|measure|tune)/")
+arrow(driver/bench/ OWN ${below_driver} ${model} "driver/(generate|measure|tune|profile)/")
+arrow("driver/sinter\\." driver/ ${below_driver})
+arrow(cli/ OWN driver/ ir/)
 
 # Included names of `file`, quoted ones alone or, with `all`, those in angle brackets too.
 function(included_names file all result)
@@ -29,31 +75,54 @@ function(included_names file all result)
   set(${result} "${names}" PARENT_SCOPE)
 endfunction()
 
+# The number of the first arrow that matches `file`; -1: none.
+function(arrow_of file result)
+  foreach(i RANGE ${arrows})
+    if(i LESS arrows AND file MATCHES "${files_${i}}")
+      set(${result} ${i} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} -1 PARENT_SCOPE)
+endfunction()
+
+# Whether a file of `folder` may include `name` by one of the patterns.
+function(is_allowed folder name patterns result)
+  set(${result} TRUE PARENT_SCOPE)
+  foreach(pattern IN LISTS patterns)
+    if(pattern STREQUAL "^OWN")
+      get_filename_component(other ${name} DIRECTORY)
+      if(other STREQUAL folder)
+        return()
+      endif()
+    elseif(name MATCHES "${pattern}")
+      return()
+    endif()
+  endforeach()
+  set(${result} FALSE PARENT_SCOPE)
+endfunction()
+
 set(found "")
 set(checked 0)
-set(files "")
 foreach(room IN LISTS ROOMS)
-  file(GLOB_RECURSE of_room RELATIVE ${SOURCES} ${SOURCES}/${room}/*.h ${SOURCES}/${room}/*.cpp
+  file(GLOB_RECURSE files RELATIVE ${SOURCES} ${SOURCES}/${room}/*.h ${SOURCES}/${room}/*.cpp
        ${SOURCES}/${room}/*.cuh ${SOURCES}/${room}/*.def)
-  list(APPEND files ${of_room})
-endforeach()
-foreach(file IN LISTS files)
-  math(EXPR checked "${checked} + 1")
-  string(REGEX REPLACE "/.*$" "" folder ${file})
-  if(NOT DEFINED may_${folder})
-    string(APPEND found "${file} lies in a folder that the table does not name\n")
-    continue()
-  endif()
-  included_names(${SOURCES}/${file} FALSE names)
-  foreach(name IN LISTS names)
-    # Kernel text includes the kernel library by the names it is embedded under.
-    if(name MATCHES "^sinter/" AND file MATCHES "^codegen/kernels/")
+  foreach(file IN LISTS files)
+    math(EXPR checked "${checked} + 1")
+    arrow_of(${file} i)
+    if(i EQUAL -1)
+      string(APPEND found "${file} has no arrow in the table\n")
       continue()
     endif()
-    string(REGEX REPLACE "/.*$" "" other ${name})
-    if(NOT other STREQUAL folder AND NOT other IN_LIST may_${folder})
-      string(APPEND found "${file} includes ${name}; ${folder} may include: ${folder} ${may_${folder}}\n")
-    endif()
+    get_filename_component(folder ${file} DIRECTORY)
+    included_names(${SOURCES}/${file} FALSE names)
+    foreach(name IN LISTS names)
+      is_allowed(${folder} ${name} "${included_${i}}" allowed)
+      if(NOT allowed)
+        list(JOIN included_${i} " " may)
+        string(APPEND found "${file} includes ${name}; ${files_${i}} may include: ${may}\n")
+      endif()
+    endforeach()
   endforeach()
 endforeach()
 

@@ -1,0 +1,3 @@
+// The program sees the driver alone.
+#include "driver/bench/bench.h"
+#include "passes/judge.h"

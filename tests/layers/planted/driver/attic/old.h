@@ -1,0 +1,1 @@
+// No arrow begins here.

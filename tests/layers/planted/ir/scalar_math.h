@@ -1,0 +1,2 @@
+// What kernels share with the host knows nothing else of the host.
+#include "ir/inner.h"
