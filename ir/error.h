@@ -51,11 +51,12 @@ std::string printable(std::string_view text, size_t limit = 200);
 }  // namespace sinter
 
 /// A broken invariant of the compiler itself: prints and exits with code 1. Never for user input.
-#define SINTER_CHECK(condition, ...)                                                       \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
-      ::sinter::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)); \
-  } while (0)
+/// An expression, so that compilers know without optimization too that SINTER_CHECK(false, ...)
+/// does not return.
+#define SINTER_CHECK(condition, ...) \
+  (static_cast<bool>(condition)      \
+       ? static_cast<void>(0)        \
+       : ::sinter::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)))
 
 /// Returns the error of a Result-valued expression from the current function.
 #define SINTER_TRY(expression)                                    \
