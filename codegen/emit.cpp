@@ -149,6 +149,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                        ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols,
                                    device, {}, overlap)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
+  overlap.early_inputs = body.early_inputs;
   kernel.launch = body.launch;
   if (kernel.launch.cluster > 1) kernel.minimum_arch = kFirstArchWithClusters;
   const std::string role = role_of(kernel.group);

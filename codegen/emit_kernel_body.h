@@ -14,6 +14,7 @@ struct KernelBody {
   std::string before_wait;  // between the function's braces, before the wait for earlier kernels
   std::string text;         // and after it
   bool waits = false;       // the text has the wait in it
+  std::vector<uint32_t> early_inputs;  // of Overlap's, those that the text reads before the wait
   Launch launch;
   int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
 };

@@ -52,7 +52,11 @@ class MatvecKernel {
     SINTER_TRY(write_front());
     const bool early = overlap_.reads_early();
     body_.waits = early;
-    const bool all_early = overlap_.early_inputs.size() == group_.inputs.size();
+    // What stands behind is read early by a single section, and only if all of it may be.
+    const bool all_early =
+        overlap_.early_inputs.size() == group_.inputs.size() && behind.rows().sections.size() == 1;
+    for (uint32_t k : overlap_.early_inputs)
+      if (all_early || in_front_[group_.inputs[k].index]) body_.early_inputs.push_back(k);
     SINTER_LET(rest, behind.emit(parameters_, {.blocks = config_.blocks,
                                                .threads = 32 * config_.warps,
                                                .loads_ahead = !early || all_early,

@@ -127,6 +127,7 @@ class OpaqueKernel {
         literal_code(number(AttrName::softcap), DType::f32), window);
     const bool early = overlap_.reads_early();
     body_.waits = early;
+    body_.early_inputs = overlap_.early_inputs;
     const std::string start =
         early ? fmt::format("attention.start_early({});\n{}",
                             size_code(SymExpr(op_.type.dims[0]), parameters_), wait_text(overlap_))

@@ -16,10 +16,6 @@
 namespace sinter {
 namespace {
 
-void keep_common(std::vector<uint32_t>& list, llvm::ArrayRef<uint32_t> other) {
-  llvm::erase_if(list, [&](uint32_t input) { return !llvm::is_contained(other, input); });
-}
-
 /// Kernels of all entries; equal groups share one.
 class KernelTable {
  public:
@@ -39,21 +35,22 @@ class KernelTable {
     SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap));
     at->second = static_cast<uint32_t>(program_.kernels.size());
     // Different groups may still decompose into the same kernel.
-    for (uint32_t i = 0; i < program_.kernels.size(); ++i) {
-      Kernel& known = program_.kernels[i];
-      if (known.name != kernel.name || known.source != kernel.source ||
-          print_graph(known.group, program_.symbols) != print_graph(kernel.group, program_.symbols))
-        continue;
-      at->second = i;
-      // Behind a matvec inputs may be early as well, which does not show in the text of several
-      // sections: they read nothing early but what stands in front.
-      keep_common(known.overlap.early_inputs, kernel.overlap.early_inputs);
-    }
+    for (uint32_t i = 0; i < program_.kernels.size(); ++i)
+      if (is_same(program_.kernels[i], kernel)) at->second = i;
     if (at->second == program_.kernels.size()) program_.kernels.push_back(std::move(kernel));
     return at->second;
   }
 
  private:
+  bool is_same(const Kernel& a, const Kernel& b) const {
+    if (a.name != b.name || a.source != b.source ||
+        print_graph(a.group, program_.symbols) != print_graph(b.group, program_.symbols))
+      return false;
+    SINTER_CHECK(a.overlap == b.overlap, "kernel {} reads early what another of its text does not",
+                 a.name);
+    return true;
+  }
+
   Program& program_;
   const DeviceDescription& device_;
   llvm::StringMap<uint32_t> known_;

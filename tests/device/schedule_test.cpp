@@ -40,19 +40,28 @@ TEST_CASE("a block of at least so many threads holds more rows, each with the th
     const RowConfig own = schedule(problem);
     problem.least_threads = 512;
     const RowConfig wide = schedule(problem);
-    CHECK(wide.threads == std::max<int64_t>(512, own.threads));
+    CHECK(own.threads < 512);
+    CHECK(wide.threads == 512);
     CHECK(wide.threads_per_row == own.threads_per_row);
-    CHECK(wide.rows_per_block == wide.threads / wide.threads_per_row);
+    CHECK(wide.rows_per_block * wide.threads_per_row == 512);
   }
 }
 
 TEST_CASE("where rows are many, a thread walks up to four chunks, in blocks of a few warps") {
   for (int64_t lanes = 1; lanes <= 1024; lanes *= 2) {
     CAPTURE(lanes);
-    const RowConfig config = schedule(rows_of(lanes, lanes, 1));
-    CHECK(config.threads_per_row == std::min(lanes, std::max<int64_t>(32, lanes / 4)));
-    CHECK(config.threads == std::max<int64_t>(config.threads_per_row <= 32 ? 256 : 128, lanes / 4));
-    CHECK(config.rows_per_block == config.threads / config.threads_per_row);
+    const RowProblem problem = rows_of(lanes, lanes, 1);
+    const RowConfig config = schedule(problem);
+    CHECK(config.threads_per_row <= lanes);
+    CHECK(config.chunks_per_thread(problem.stages[0]) <= 4);
+    // With half as many threads a row would have less than a warp, or a thread more than four.
+    const bool fewer_would_do =
+        config.threads_per_row > 32 && 2 * config.chunks_per_thread(problem.stages[0]) <= 4;
+    CHECK_FALSE(fewer_would_do);
+    CHECK(config.threads_per_row >= std::min<int64_t>(lanes, 32));
+    CHECK(config.threads >= 128);
+    CHECK(config.threads <= 256);
+    CHECK(config.rows_per_block * config.threads_per_row == config.threads);
     CHECK(config.on_chip);
   }
   CHECK(schedule(rows_of(512, 320, 1)).threads_per_row == 128);    // 80 would do
