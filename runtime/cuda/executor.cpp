@@ -49,7 +49,6 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
                                                          CudaKernels& known) {
   const auto begin = Clock::now();
   SINTER_TRY(check_device(*program, *device));
-  const size_t from_cache = known.from_cache();
   std::vector<const Kernel*> wanted;
   for (const Kernel& kernel : program->kernels) wanted.push_back(&kernel);
   SINTER_TRY(known.add(wanted));
@@ -62,7 +61,6 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
   SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights),
                          std::move(libraries), std::move(kernels)));
   model->compile_seconds_ = seconds_since(begin);
-  model->from_cache_ = known.from_cache() - from_cache;
   return std::move(model);
 }
 

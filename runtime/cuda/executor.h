@@ -46,8 +46,7 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
   const CudaDevicePtr& cuda_device() const { return device_; }
   CudaGemm& gemm() const { return *gemm_; }
   const CudaWeights& weights() const { return *weights_; }
-  /// How many of the kernels came from the cache, and how long compiling took in all.
-  size_t kernels_from_cache() const { return from_cache_; }
+  /// How long compiling its kernels took in all.
   double compile_seconds() const { return compile_seconds_; }
 
  private:
@@ -69,7 +68,6 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
   std::shared_ptr<const CudaWeights> weights_;
   std::vector<std::shared_ptr<const CudaLibrary>> libraries_;
   std::vector<CudaApi::Kernel> kernels_;  // of the program
-  size_t from_cache_ = 0;
   double compile_seconds_ = 0;
 };
 
@@ -83,7 +81,6 @@ struct CudaCall {
   size_t arena_bytes = 0;
 
   CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }
-  size_t output_bytes(size_t index) const { return bytes[entry->outputs[index]]; }
 };
 
 /// States on the device; one thread at a time.

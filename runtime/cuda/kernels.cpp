@@ -15,7 +15,6 @@ Status CudaKernels::add(llvm::ArrayRef<const Kernel*> kernels) {
   if (sources.empty()) return {};
   SINTER_LET(nvrtc, find_nvrtc());
   SINTER_LET(compiled, compile_cached(nvrtc, cache_, sources, headers_, device_->arch()));
-  from_cache_ += compiled.from_cache;
   for (size_t i = 0; i < sources.size(); ++i) {
     SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[i].bytes, sources[i].name));
     SINTER_LET(kernel, library.kernel(std::string(sources[i].name)));

@@ -28,14 +28,12 @@ class CudaKernels {
   Status add(llvm::ArrayRef<const Kernel*> kernels);
   /// A kernel that was added.
   const Loaded& operator[](const Kernel& kernel) const { return loaded_.at(kernel.source); }
-  size_t from_cache() const { return from_cache_; }
 
  private:
   CudaDevicePtr device_;
   llvm::ArrayRef<EmbeddedHeader> headers_;
   KernelCache cache_;
   std::map<std::string, Loaded> loaded_;  // by text
-  size_t from_cache_ = 0;
 };
 
 }  // namespace sinter
