@@ -59,7 +59,7 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
 RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int64_t rows,
                                  const DeviceDescription& device);
 
-/// How a matvec kernel streams its matrix; codegen/kernels/matvec_stream.cuh says what the fields
+/// How a matvec kernel streams its matrix; kernels/gemv/matvec_stream.cuh says what the fields
 /// mean.
 struct MatvecConfig {
   int64_t warps = 16;

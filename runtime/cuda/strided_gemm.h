@@ -1,4 +1,4 @@
-// Sinter's own kernel for matrix products, codegen/kernels/strided_gemm.cuh, as a launch needs it.
+// Sinter's own kernel for matrix products, kernels/gemm/strided_gemm.cuh, as a launch needs it.
 #pragma once
 
 #include <array>
