@@ -131,11 +131,13 @@ function(sinter_room name)
   set(SINTER_PLANTED_SOURCES ${SINTER_PLANTED_SOURCES} PARENT_SCOPE)
 endfunction()
 
-# sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp.
+# sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp. A unity build
+# makes one unit of them: CLI11, all of it headers, takes seconds to read.
 function(sinter_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   add_executable(${name} ${sources})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
+                        UNITY_BUILD_BATCH_SIZE 0)
   sinter_compile_options(${name})
   target_link_libraries(${name} PRIVATE ${ARGN})
 endfunction()
