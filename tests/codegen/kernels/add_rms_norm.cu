@@ -9,7 +9,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128)
-add_rms_norm_9840524c(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+add_rms_norm_268b7fe1(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[16];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;

@@ -9,7 +9,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(1024)
-add_rms_norm_f1d5872e(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
+add_rms_norm_90050aa1(const float* __restrict__ x0, const float* __restrict__ x1, const float* __restrict__ x2, float* __restrict__ y0, float* __restrict__ y1, long long n0) {
   __shared__ float shared[32];
   const int thread = threadIdx.x;
   const long long row = blockIdx.x;

@@ -11,7 +11,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128)
-embedding_add_layer_norm_48cda730(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
+embedding_add_layer_norm_b7c2ab4e(const f16* __restrict__ x0, const f16* __restrict__ x1, const int* __restrict__ x2, const int* __restrict__ x3, const f16* __restrict__ x4, const f16* __restrict__ x5, f16* __restrict__ y0, f16* __restrict__ y1, long long n0) {
   __shared__ float shared[32];
   const int thread = threadIdx.x % 64;
   const long long own_row = blockIdx.x * 2ll + threadIdx.x / 64;

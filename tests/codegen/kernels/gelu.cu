@@ -18,7 +18,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-add_cast_mul_erf_add_mul_cast_1bbadcff(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
+add_cast_mul_erf_add_mul_cast_8be77ff0(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
   const long long item = blockIdx.x * 256ll + threadIdx.x;
   const long long end0 = n0 * 384;
   if (item < end0) {

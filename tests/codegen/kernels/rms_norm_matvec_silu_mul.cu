@@ -28,7 +28,7 @@ namespace front {
 namespace behind0 {
 }
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_matvec_silu_mul_d63ccc47(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_matvec_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   let_next_launch();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));

@@ -15,7 +15,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-rope_append_dc3020dc(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const bf16* __restrict__ x3, const int* __restrict__ x4, bf16* __restrict__ y0, bf16* __restrict__ y1, long long n0) {
+rope_append_5b6a6035(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const bf16* __restrict__ x3, const int* __restrict__ x4, bf16* __restrict__ y0, bf16* __restrict__ y1, long long n0) {
   const long long item = blockIdx.x * 256ll + threadIdx.x;
   const long long end0 = n0 * 512;
   const long long end1 = end0 + n0 * 128;

@@ -9,7 +9,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_d2fce295(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
+softmax_b30f09d0(const float* __restrict__ x0, float* __restrict__ y0, long long n0, long long n1) {
   const int thread = threadIdx.x % 32;
   const long long own_row = blockIdx.x * 8ll + threadIdx.x / 32;
   const bool live = own_row < (n0 * 16);
