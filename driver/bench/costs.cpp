@@ -68,7 +68,9 @@ double prefill_operations(const Module& module, const ModelSpec& spec, int64_t s
   double total = 0;
   if (const Entry* entry = module.find_entry("prefill"))
     for (const Op& op : entry->graph.ops())
-      if (has_matrix(op)) total += flops(entry->graph, op, {module.symbols, sizes});
+      // A product of two matrices is a part of attention, which is counted below.
+      if (has_role(op.kind, OperandRole::row) && has_matrix(op))
+        total += flops(entry->graph, op, {module.symbols, sizes});
   // Query i of a sequence sees min(i + 1, window) keys.
   double seen = 0;
   for (int64_t layer = 0; layer < spec.layers; ++layer) {
