@@ -43,6 +43,10 @@ struct OpFacts {
   /// trailing ones.
   std::optional<uint32_t> kept_axes;
   int64_t reduced_upper_bound = 0;  // elements of the longest reduction
+
+  /// Extents of the loop that a kernel walks: a reduction written in primitives leaves one element
+  /// and walks its operand.
+  DimsRef walked() const { return reduces && !reads.empty() ? reads[0].space : dims; }
 };
 
 OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols);

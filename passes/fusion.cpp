@@ -9,98 +9,9 @@
 #include <tuple>
 
 #include "passes/horizontal.h"
+#include "passes/judge.h"
 
 namespace sinter {
-
-std::string_view reason_id(Reason reason) {
-  switch (reason) {
-#define X(name, id, text) \
-  case Reason::name:      \
-    return id;
-    SINTER_REASONS(X)
-#undef X
-  }
-  SINTER_CHECK(false, "reason");
-}
-
-std::string_view reason_text(Reason reason) {
-  switch (reason) {
-#define X(name, id, text) \
-  case Reason::name:      \
-    return text;
-    SINTER_REASONS(X)
-#undef X
-  }
-  SINTER_CHECK(false, "reason");
-}
-
-FusionState::FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
-                         const DeviceDescription& device, const FusionOptions& options)
-    : graph_(graph),
-      symbols_(symbols.begin(), symbols.end()),
-      device_(device),
-      options_(options),
-      facts_(graph.size()),
-      users_(graph.size()),
-      is_output_(graph.size(), false),
-      shapes_(graph.size()),
-      dag_(graph) {
-  for (ValueId id : graph.outputs) is_output_[root_of(graph, id).index] = true;
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    if (!computes(graph.ops()[i])) continue;
-    const OpFacts& facts = facts_[i] = op_facts(graph, {i}, symbols);
-    for (const Read& read : facts.reads)
-      if (auto& users = users_[read.root.index]; users.empty() || users.back() != ValueId{i})
-        users.push_back({i});
-    GroupShape& shape = shapes_[i];
-    shape.prefix = facts.dims;
-    shape.closed = facts.closed;
-    if (facts.anchor) {
-      shape.anchor = ValueId{i};
-      shape.prefix.resize(1, Dim(1));
-      shape.row_prefix = 1;
-      shape.classes = graph[graph.ops()[i].operands[1]].type.dims[0].constant();
-    }
-    shape.lone = facts.reduces && !facts.kept_axes;
-    shape.reduced = facts.reduced_upper_bound;
-    if (facts.reduces) {
-      shape.row_prefix = facts.kept_axes.value_or(0);
-      shape.prefix.resize(*shape.row_prefix, Dim(1));
-    }
-    shape.rows = row_axes(ValueId{i}, shape);
-  }
-}
-
-std::string FusionState::show(DimsRef dims) const {
-  return to_string(TensorType{DType::f32, Dims(dims)}, symbols_).substr(3);
-}
-
-Grouping FusionState::grouping() const {
-  Grouping result;
-  result.group_of.assign(graph_.size(), UINT32_MAX);
-  std::vector<std::pair<uint32_t, uint32_t>> order;  // position, representative
-  for (uint32_t i = 0; i < graph_.size(); ++i)
-    if (computes(graph_.ops()[i]) && dag_.find({i}) == i) order.push_back({dag_.position(i), i});
-  std::sort(order.begin(), order.end());
-  for (const auto& [position, representative] : order) {
-    const GroupShape& shape = shapes_[representative];
-    Group group{llvm::SmallVector<ValueId, 4>(dag_.members(representative)), 0, {}};
-    if (shape.lone) {
-      const OpFacts& facts = facts_[representative];
-      const auto* axes = graph_[{representative}].attrs.find(AttrName::axes);
-      group.prefix_rank = static_cast<uint32_t>(
-          facts.dims.size() -
-          (axes ? std::get<std::vector<int64_t>>(*axes).size() : facts.dims.size()));
-    } else if (!shape.closed) {
-      group.prefix_rank = shape.rows;
-    }
-    for (ValueId member : group.members)
-      result.group_of[member.index] = static_cast<uint32_t>(result.groups.size());
-    result.groups.push_back(std::move(group));
-  }
-  return result;
-}
-
 namespace {
 
 struct Candidate {
@@ -109,12 +20,12 @@ struct Candidate {
 };
 
 /// Producer and consumer, and consumers of one value in sequence; by gain, then by op.
-std::vector<Candidate> candidates(const FusionState& state) {
-  const Graph& graph = state.graph();
+std::vector<Candidate> candidates(const FusionProblem& problem) {
+  const Graph& graph = problem.graph();
   std::vector<Candidate> list;
   for (uint32_t i = 0; i < graph.size(); ++i) {
-    const auto& users = state.users()[i];
-    const double size = users.empty() ? 0 : state.bytes({i});
+    const Members users = problem.users({i});
+    const double size = users.empty() ? 0 : problem.bytes({i});
     if (computes(graph.ops()[i]))
       for (ValueId user : users) list.push_back({{i}, user, users.size() == 1 ? 2 * size : size});
     for (size_t k = 1; k < users.size(); ++k) list.push_back({users[k - 1], users[k], size});
@@ -146,17 +57,20 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
     open.erase(open.begin());
     refused.erase(i);
     const auto [a, b, gain] = candidates[i];
-    if (state.dag().find(a) != state.dag().find(b)) {
-      Verdict verdict = state.judge(a, b);
-      if (verdict.accepted()) {
-        state.merge(a, b);
-        ledger.push_back({a, b, std::move(verdict)});
+    Groups& groups = state.groups;
+    if (groups.find(a) != groups.find(b)) {
+      ++state.statistics.judged;
+      Decision decision = judge(state, a, b);
+      if (decision.accepted()) {
+        groups.merge(decision);
+        ++state.statistics.accepted;
+        ledger.push_back({a, b, std::move(decision.verdict)});
         changed = true;
-        for (ValueId member : state.dag().members(state.dag().find(a)))
+        for (ValueId member : groups.members(groups.find(a)))
           for (uint32_t k : of_op[member.index])
             if (refused.contains(k)) open.insert(k);
       } else {
-        refused[i] = std::move(verdict);
+        refused[i] = std::move(decision.verdict);
       }
     }
     if (!open.empty() || !changed) continue;
@@ -175,12 +89,13 @@ std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionS
                                            std::vector<LedgerEntry> refused,
                                            std::vector<LedgerEntry>& ledger) {
   for (LedgerEntry& entry : refused) {
-    std::optional<Verdict> verdict = horizontal.judge(entry.a, entry.b);
-    if (!verdict) continue;
-    entry.verdict = std::move(*verdict);
-    if (!entry.verdict.accepted()) continue;
-    horizontal.merge(entry.a, entry.b);
-    ++state.accepted;
+    std::optional<Decision> decision = horizontal.judge(entry.a, entry.b);
+    if (!decision) continue;
+    ++state.statistics.judged;
+    entry.verdict = decision->verdict;
+    if (!decision->accepted()) continue;
+    horizontal.merge(*decision);
+    ++state.statistics.accepted;
     ledger.push_back(entry);
   }
   llvm::erase_if(refused,
@@ -195,7 +110,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
   auto state = std::make_shared<FusionState>(graph, symbols, device, options);
   Fusion fusion;
   if (!options.enabled) {
-    fusion.grouping = state->grouping();
+    fusion.grouping = state->groups.grouping(state->problem);
     fusion.state = state;
     return fusion;
   }
@@ -205,7 +120,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     if (a != b && computes(graph[a]) && computes(graph[b]))
       open.push_back({std::min(a, b), std::max(a, b), 0});
   }
-  for (const Candidate& candidate : candidates(*state)) open.push_back(candidate);
+  for (const Candidate& candidate : candidates(state->problem)) open.push_back(candidate);
   std::vector<LedgerEntry> refused = merge_all(*state, open, fusion.ledger);
   HorizontalFusion horizontal(*state);
   refused = fuse_horizontally(horizontal, *state, std::move(refused), fusion.ledger);
@@ -213,23 +128,24 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     return std::pair(x.a, x.b) < std::pair(y.a, y.b);
   });
   for (LedgerEntry& entry : refused) {
-    state->add_witness(entry.a, entry.b, entry.verdict);
+    add_witness(state->groups, entry.a, entry.b, entry.verdict);
     fusion.ledger.push_back(std::move(entry));
   }
   fusion.grouping = horizontal.grouping();
+  fusion.statistics = state->statistics;
   fusion.state = state;
   return fusion;
 }
 
 Verdict Fusion::why(ValueId a, ValueId b) const {
-  const Graph& graph = state->graph();
+  const Graph& graph = state->problem.graph();
   for (ValueId* id : {&a, &b}) {
     const ValueId root = root_of(graph, *id);
     if (!computes(graph[root])) return {Reason::no_kernel, graph[*id].name, {}, 0};
     *id = root;
   }
   if (grouping.group_of[a.index] == grouping.group_of[b.index]) {
-    const bool same_rows = state->dag().find(a) == state->dag().find(b);
+    const bool same_rows = state->groups.find(a) == state->groups.find(b);
     Verdict verdict{same_rows ? Reason::fused : Reason::fused_horizontal, "", {}, 0};
     for (const LedgerEntry& entry : ledger)  // what there was to say when the kernel grew
       if (entry.verdict.accepted() && !entry.verdict.detail.empty() &&
@@ -241,8 +157,8 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
     if (!entry.verdict.accepted() &&
         ((entry.a == a && entry.b == b) || (entry.a == b && entry.b == a)))
       return entry.verdict;
-  Verdict verdict = state->judge(a, b);
-  state->add_witness(a, b, verdict);
+  Verdict verdict = judge(*state, a, b).verdict;
+  add_witness(state->groups, a, b, verdict);
   // Nothing stands against it, but no value made the engine ask.
   return verdict.accepted() ? Verdict{Reason::no_candidate, "", {}, 0} : verdict;
 }

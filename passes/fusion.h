@@ -12,19 +12,10 @@
 
 #include "device/device.h"
 #include "ir/grouping.h"
-#include "ir/numerics.h"
-#include "passes/verdict.h"
+#include "ir/verdict.h"
+#include "passes/fusion_options.h"
 
 namespace sinter {
-
-struct FusionOptions {
-  bool enabled = true;  // false: every op is a kernel of its own
-  /// Pairs of value names. required: tried first. forbidden: never in one kernel.
-  std::vector<std::pair<std::string, std::string>> required, forbidden;
-  int64_t stop_after = -1;  // acceptances; -1: no limit
-  /// fast: an activation or a residual may join the library call of a linear.
-  Numerics numerics = Numerics::strict;
-};
 
 /// What was asked and answered, in the order of the decisions: acceptances as they happened, then
 /// the last refusal of every candidate that stayed refused, by op.
@@ -33,14 +24,20 @@ struct LedgerEntry {
   Verdict verdict;
 };
 
+struct FusionStatistics {
+  int64_t judged = 0;    // questions that the engine asked
+  int64_t accepted = 0;  // of them, answered by a fusion
+};
+
 struct Fusion {
   Grouping grouping;
   std::vector<LedgerEntry> ledger;
+  FusionStatistics statistics;
   /// Why two values share a kernel or not: from the groups, else the filed verdict, else by asking
   /// the judge about the groups as they are.
   Verdict why(ValueId a, ValueId b) const;
 
-  std::shared_ptr<const class FusionState> state;  // the engine at its end, for `why`
+  std::shared_ptr<const struct FusionState> state;  // the engine at its end, for `why`
 };
 
 Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,

@@ -20,11 +20,11 @@ class HorizontalFusion {
   /// May the kernels of ops `a` and `b` be parts of one? Absent: the question does not arise, since
   /// they read nothing in common but weights, one depends on the other, they are one already, or
   /// one of them shows nothing of its inside.
-  std::optional<Verdict> judge(ValueId a, ValueId b) const;
+  std::optional<Decision> judge(ValueId a, ValueId b) const;
   /// True if the ops are in one kernel.
   bool together(ValueId a, ValueId b) const { return dag_.find(a) == dag_.find(b); }
-  /// Joins the kernels of two ops; the verdict must have been `fused_horizontal`.
-  void merge(ValueId a, ValueId b);
+  /// Joins the kernels of an accepted decision, the last one made: nothing has merged since.
+  void merge(const Decision& decision);
   /// The state's grouping, with parts.
   Grouping grouping() const;
 
@@ -34,7 +34,8 @@ class HorizontalFusion {
   double seconds(llvm::ArrayRef<uint32_t> parts) const;
 
   const FusionState& state_;
-  QuotientDag dag_;
+  QuotientDag dag_;  // of kernels
+  int64_t merges_ = 0;
   std::vector<llvm::SmallVector<uint32_t, 1>> parts_;  // groups of the state, by representative
 };
 

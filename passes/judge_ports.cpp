@@ -1,89 +1,99 @@
-// The judge's question about ports: does every read between two groups land where the reading
-// thread can see it?
+// The judge's check of ports: does every read between two groups land where the reading thread can
+// see it?
 #include <llvm/ADT/DenseMap.h>
 
 #include "ir/op_roles.h"
-#include "passes/fusion_state.h"
+#include "passes/judge_checks.h"
 
 namespace sinter {
+namespace {
 
-std::optional<Verdict> FusionState::read_fits(const Question& q, ValueId reader,
-                                              const Read& read) const {
-  const Op& root = graph_[read.root];
-  if (writes_state(root))
-    return refuse(Reason::state_version,
-                  fmt::format("{} reads what {} writes", name(reader), root.name));
-  if (read.loaded)
-    return refuse(Reason::port_gathered, fmt::format("{} of {}", name(reader), root.name));
-  // In a row with a reduction, whose operands its threads have just read, a value is worth
-  // computing again at the element that is wanted; `ports` sees to it that this does not multiply.
-  const Place place = place_of(q, read);
-  if (place == Place::own_element || (place == Place::own_row && q.merged.row_prefix))
-    return std::nullopt;
-  return refuse(Reason::port_other_element, fmt::format("{} of {}", name(reader), root.name));
-}
+/// What a read meets in the rows of a kernel.
+enum class Place : uint8_t { own_element, own_row, elsewhere };
 
-FusionState::Place FusionState::place_of(const Question& q, const Read& read) const {
-  const DimsRef dims = graph_[read.root].type.dims;
-  if (read.loaded || read.space.size() < q.merged.rows || dims.size() < q.merged.rows)
+Place place_of(const FusionProblem& problem, const GroupShape& shape, const Read& read) {
+  const DimsRef dims = problem.graph()[read.root].type.dims;
+  if (read.loaded || read.space.size() < shape.rows || dims.size() < shape.rows)
     return Place::elsewhere;
-  for (uint32_t i = 0; i < q.merged.rows; ++i) {
+  for (uint32_t i = 0; i < shape.rows; ++i) {
     const bool repeated = dims[i].is(1) && read.coords[i] == IndexExpr();
     if (!(read.coords[i] == IndexExpr::variable(i)) && !repeated) return Place::elsewhere;
   }
-  const DimsRef inner = dims.drop_front(q.merged.rows);
+  const DimsRef inner = dims.drop_front(shape.rows);
   if (volume(inner).is(1)) return Place::own_element;  // one value a row: every thread has it
   IndexMap own;
-  for (uint32_t i = q.merged.rows; i < read.space.size(); ++i)
-    own.push_back(IndexExpr::variable(i));
-  const IndexMap there(read.coords.begin() + q.merged.rows, read.coords.end());
-  const DimsRef space = DimsRef(read.space).drop_front(q.merged.rows);
+  for (uint32_t i = shape.rows; i < read.space.size(); ++i) own.push_back(IndexExpr::variable(i));
+  const IndexMap there(read.coords.begin() + shape.rows, read.coords.end());
+  const DimsRef space = DimsRef(read.space).drop_front(shape.rows);
   const bool same =
       volume(inner) == volume(space) && linearize(inner, there) == linearize(space, own);
   return same ? Place::own_element : Place::own_row;
 }
 
-std::optional<Verdict> FusionState::recomputed_once(const Question& q) const {
+/// The reads of a kernel with rows of this shape.
+std::optional<Verdict> ports(const Question& q, const GroupShape& shape) {
+  // Reads across the border; then, where a group's rows are cut anew, those inside it.
+  for (const bool across : {true, false})
+    for (uint32_t to : {q.first, q.second})
+      for (ValueId reader : q.groups.members(to))
+        for (const Read& read : q.problem.facts(reader).reads) {
+          if (!computes(q.problem.graph()[read.root])) continue;
+          const uint32_t from = q.groups.find(read.root);
+          const bool asked = across ? from != to && (from == q.first || from == q.second)
+                                    : from == to && q.groups.shape(to).rows != shape.rows;
+          if (!asked) continue;
+          if (auto refusal = read_fits(q.problem, shape, reader, read)) return refusal;
+        }
+  return recomputed_once(q.problem, shape, q.members);
+}
+
+}  // namespace
+
+std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape& shape,
+                                 ValueId reader, const Read& read) {
+  const Op& root = problem.graph()[read.root];
+  if (writes_state(root))
+    return refuse(Reason::state_version,
+                  fmt::format("{} reads what {} writes", problem.name(reader), root.name));
+  if (read.loaded)
+    return refuse(Reason::port_gathered, fmt::format("{} of {}", problem.name(reader), root.name));
+  // In a row with a reduction, whose operands its threads have just read, a value is worth
+  // computing again at the element that is wanted; recomputed_once sees to it that this does not
+  // multiply.
+  const Place place = place_of(problem, shape, read);
+  if (place == Place::own_element || (place == Place::own_row && shape.row_prefix))
+    return std::nullopt;
+  return refuse(Reason::port_other_element,
+                fmt::format("{} of {}", problem.name(reader), root.name));
+}
+
+std::optional<Verdict> recomputed_once(const FusionProblem& problem, const GroupShape& shape,
+                                       Members members) {
   // By member: how many reads of another element lie behind a value.
   llvm::DenseMap<uint32_t, uint32_t> depth;
-  for (ValueId reader : q.members) {
+  for (ValueId reader : members) {
     depth[reader.index] = 0;
-    for (const Read& read : facts_[reader.index].reads) {
+    for (const Read& read : problem.facts(reader).reads) {
       const auto at = depth.find(read.root.index);
       if (at == depth.end() || read.root == reader) continue;
-      const uint32_t behind = at->second + (place_of(q, read) == Place::own_row ? 1 : 0);
+      const uint32_t behind =
+          at->second + (place_of(problem, shape, read) == Place::own_row ? 1 : 0);
       if (behind > 1)
         return refuse(Reason::port_other_element,
-                      fmt::format("{} of {}", name(reader), name(read.root)));
+                      fmt::format("{} of {}", problem.name(reader), problem.name(read.root)));
       depth[reader.index] = std::max(depth[reader.index], behind);
     }
   }
   return std::nullopt;
 }
 
-std::optional<Verdict> FusionState::ports(const Question& q) const {
-  // Reads across the border; then, where a group's rows are cut anew, those inside it.
-  for (const bool across : {true, false})
-    for (uint32_t to : {q.ga, q.gb})
-      for (ValueId reader : dag_.members(to))
-        for (const Read& read : facts_[reader.index].reads) {
-          if (!computes(graph_[read.root])) continue;
-          const uint32_t from = dag_.find(read.root);
-          const bool asked = across ? from != to && (from == q.ga || from == q.gb)
-                                    : from == to && shapes_[to].rows != q.merged.rows;
-          if (!asked) continue;
-          if (auto verdict = read_fits(q, reader, read)) return verdict;
-        }
-  return recomputed_once(q);
-}
-
-std::optional<Verdict> FusionState::cut_rows(Question& q) const {
-  std::optional<Verdict> refusal = ports(q);
+std::optional<Verdict> checks::port(Question& q) {
+  std::optional<Verdict> refusal = ports(q, q.merged);
   if (!refusal || q.merged.row_prefix) return refusal;
   // A value of one element a row fits where the rows are cut shorter.
-  for (uint32_t rows = q.merged.rows + 1; rows <= q.merged.prefix.size(); ++rows) {
-    q.merged.rows = rows;
-    if (!ports(q)) return std::nullopt;
+  while (q.merged.rows < q.merged.prefix.size()) {
+    ++q.merged.rows;
+    if (!ports(q, q.merged)) return std::nullopt;
   }
   return refusal;
 }

@@ -48,4 +48,9 @@ struct Verdict {
   bool accepted() const { return reason == Reason::fused || reason == Reason::fused_horizontal; }
 };
 
+/// A refusal without a path.
+inline Verdict refuse(Reason reason, std::string detail) {
+  return {reason, std::move(detail), {}, 0};
+}
+
 }  // namespace sinter

@@ -1,0 +1,50 @@
+// What the fusion engine is asked about: a graph, a device, the caller's options, and the facts
+// that follow from them. Nothing here changes while groups merge.
+#pragma once
+
+#include "device/device.h"
+#include "ir/op_facts.h"
+#include "passes/fusion_options.h"
+
+namespace sinter {
+
+/// Ops of one kernel or of one side of it, ascending.
+using Members = llvm::ArrayRef<ValueId>;
+
+class FusionProblem {
+ public:
+  FusionProblem(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
+                const FusionOptions& options);
+
+  const Graph& graph() const { return graph_; }
+  llvm::ArrayRef<Symbol> symbols() const { return symbols_; }
+  const DeviceDescription& device() const { return device_; }
+  const FusionOptions& options() const { return options_; }
+
+  const std::string& name(ValueId id) const { return graph_[id].name; }
+  const OpFacts& facts(ValueId id) const { return facts_[id.index]; }
+  /// The computing ops that read a value, through views; ascending.
+  Members users(ValueId id) const { return users_[id.index]; }
+  bool is_output(ValueId id) const { return is_output_[id.index]; }
+  /// True if the value is an output or an op beside `members` reads it.
+  bool read_outside(ValueId id, Members members) const;
+  /// The members that `last` depends on, and `last`; ascending.
+  llvm::SmallVector<ValueId, 8> up_to(ValueId last, Members members) const;
+  /// Extent of a dim, and bytes of a value (of an append: its new rows), symbols at their upper
+  /// bound.
+  double extent(Dim dim) const;
+  double bytes(ValueId id) const;
+  /// Dims as the text form writes them: "[N, 64]".
+  std::string show(DimsRef dims) const;
+
+ private:
+  Graph graph_;  // a copy: verdicts are asked for after the caller's graph is gone
+  std::vector<Symbol> symbols_;
+  DeviceDescription device_;
+  FusionOptions options_;
+  std::vector<OpFacts> facts_;
+  std::vector<llvm::SmallVector<ValueId, 2>> users_;
+  std::vector<bool> is_output_;
+};
+
+}  // namespace sinter

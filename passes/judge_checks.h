@@ -1,0 +1,84 @@
+// The checks that the judge's lists are made of (judge.cpp), and what they share.
+#pragma once
+
+#include "ir/product_epilogue.h"
+#include "passes/groups.h"
+
+namespace sinter {
+
+/// Two groups, and what the checks find out about the kernel that they would make.
+struct Question {
+  const FusionProblem& problem;
+  const Groups& groups;
+  ValueId a, b;            // the ops that the question is about; a's group runs first
+  uint32_t first, second;  // groups
+  llvm::SmallVector<ValueId, 8> members;  // of both, ascending
+  std::optional<ProductEpilogue> call;    // the library call that would compute both
+  GroupShape merged;
+  // Around a product, of the members: those that it depends on, and it; the others.
+  llvm::SmallVector<ValueId, 8> prologue, epilogue;
+
+  const GroupShape& first_shape() const { return groups.shape(first); }
+  const GroupShape& second_shape() const { return groups.shape(second); }
+};
+
+/// A check refuses, or completes what the question knows of the merged kernel.
+using Check = std::optional<Verdict>(Question& question);
+
+namespace checks {
+
+// Of all kernels (judge_general.cpp).
+/// Nobody in the kernel reads a state that it writes.
+Check state;
+/// No path leaves the kernel and comes back.
+Check convexity;
+/// A configuration exists, and the kernel is no slower than its groups apart.
+Check profit;
+
+// Of kernels of rows.
+/// The leading axes that make a row agree (judge_space.cpp).
+Check space;
+/// Every read between members lands where the reading thread sees it (judge_ports.cpp). Shortens
+/// the rows where that helps.
+Check port;
+
+// Of kernels around a product (judge_anchor.cpp).
+/// One product, and rows that agree with its tokens.
+Check anchored_space;
+/// What the operand depends on can be computed in every block.
+Check prologue;
+/// What takes the sums can be computed beside them.
+Check epilogue;
+
+// Of library calls (judge_call.cpp).
+/// What the call computes keeps the shape of its product. Refuses none: Question::call says that
+/// there is such a call.
+Check call;
+/// The call rounds once: strict numerics forbid it.
+Check numerics;
+
+}  // namespace checks
+
+// Checks of any sets of ops.
+/// Refuses what the caller forbids, and all after as many fusions as it allows.
+std::optional<Verdict> constraints(const FusionProblem& problem, int64_t accepted, Members x,
+                                   Members y);
+/// Refuses where one writes a state that the other reads.
+std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y);
+/// Refuses a kernel that takes longer than its groups apart.
+std::optional<Verdict> slower(double seconds_together, double seconds_apart);
+
+// Parts of several checks.
+/// Refuses a group that shows nothing of its inside.
+std::optional<Verdict> stays_alone(const Question& question);
+/// Refuses a read between members of a kernel of this shape that does not land where the reading
+/// thread sees it.
+std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape& shape,
+                                 ValueId reader, const Read& read);
+/// Refuses where a value that is read at another element depends on another such value.
+std::optional<Verdict> recomputed_once(const FusionProblem& problem, const GroupShape& shape,
+                                       Members members);
+/// The library call that would compute both groups of the question.
+std::optional<ProductEpilogue> library_call(const Question& question);
+
+}  // namespace sinter

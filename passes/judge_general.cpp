@@ -1,0 +1,83 @@
+// The judge's checks that hold for kernels of every kind.
+#include <cmath>
+
+#include "ir/fault.h"
+#include "ir/op_roles.h"
+#include "passes/cost_model.h"
+#include "passes/judge_checks.h"
+#include "passes/traffic.h"
+
+namespace sinter {
+
+std::optional<Verdict> constraints(const FusionProblem& problem, int64_t accepted, Members x,
+                                   Members y) {
+  const FusionOptions& options = problem.options();
+  const auto holds = [&](Members members, std::string_view name) {
+    return llvm::any_of(members, [&](ValueId id) { return problem.name(id) == name; });
+  };
+  for (const auto& [a, b] : options.forbidden)
+    if ((holds(x, a) && holds(y, b)) || (holds(x, b) && holds(y, a)))
+      return refuse(Reason::forbidden, fmt::format("{} with {}", a, b));
+  if (options.stop_after >= 0 && accepted >= options.stop_after)
+    return refuse(Reason::stopped, fmt::format("after {} fusions", accepted));
+  return std::nullopt;
+}
+
+std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y) {
+  const Graph& graph = problem.graph();
+  // An append writes rows in place: nobody in its kernel may read any version of that state.
+  for (const auto& [writers, readers] : {std::pair(x, y), std::pair(y, x)})
+    for (ValueId writer : writers) {
+      if (!writes_state(graph[writer])) continue;
+      const ValueId version = operand_with(graph[writer], OperandRole::state);
+      for (ValueId reader : readers)
+        for (const Read& read : problem.facts(reader).reads)
+          if (read.root == version || read.root == writer)
+            return refuse(
+                Reason::state_version,
+                fmt::format("{} reads what {} writes", problem.name(reader), problem.name(writer)));
+    }
+  return std::nullopt;
+}
+
+std::optional<Verdict> slower(double seconds_together, double seconds_apart) {
+  if (seconds_together <= seconds_apart) return std::nullopt;
+  return refuse(Reason::profit_slower, fmt::format("{:.2f} us together, {:.2f} us apart",
+                                                   seconds_together * 1e6, seconds_apart * 1e6));
+}
+
+std::optional<Verdict> stays_alone(const Question& q) {
+  for (uint32_t group : {q.first, q.second}) {
+    const GroupShape& shape = q.groups.shape(group);
+    if (shape.lone || shape.closed)
+      return refuse(shape.lone ? Reason::space_reduction : Reason::port_closed,
+                    q.problem.name(q.groups.members(group)[0]));
+  }
+  return std::nullopt;
+}
+
+std::optional<Verdict> checks::state(Question& q) {
+  return state_conflict(q.problem, q.groups.members(q.first), q.groups.members(q.second));
+}
+
+std::optional<Verdict> checks::convexity(Question& q) {
+  if (fault(Fault::skipped_convexity) || !q.groups.dag().path_outside(q.first, q.second))
+    return std::nullopt;
+  return refuse(Reason::convexity_path, "");
+}
+
+std::optional<Verdict> checks::profit(Question& q) {
+  const auto together = kernel_cost(q.problem, q.members, q.merged);
+  const size_t held = pointers(q.problem, q.members);
+  if (!together || held > kMostPointers)
+    return refuse(Reason::profit_configuration,
+                  fmt::format("{} ops, {} reads and results", q.members.size(), held));
+  double apart = 0;
+  for (uint32_t group : {q.first, q.second}) {
+    const auto alone = kernel_cost(q.problem, q.groups.members(group), q.groups.shape(group));
+    apart += alone ? alone->seconds : INFINITY;
+  }
+  return slower(together->seconds, apart);
+}
+
+}  // namespace sinter
