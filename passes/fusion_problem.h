@@ -30,9 +30,9 @@ class FusionProblem {
   bool read_outside(ValueId id, Members members) const;
   /// The members that `last` depends on, and `last`; ascending.
   llvm::SmallVector<ValueId, 8> up_to(ValueId last, Members members) const;
-  /// Extent of a dim, and bytes of a value (of an append: its new rows), symbols at their upper
-  /// bound.
+  /// Symbols at their upper bound.
   double extent(Dim dim) const;
+  /// Of a value, of an append its new rows; symbols at their upper bound.
   double bytes(ValueId id) const;
   /// Dims as the text form writes them: "[N, 64]".
   std::string show(DimsRef dims) const;

@@ -8,23 +8,15 @@ namespace {
 
 // A question is answered by a list of checks: the first one that refuses gives the reason.
 
-constexpr Check* kRowChecks[] = {
-    checks::space, checks::port, checks::state, checks::convexity, checks::profit,
-};
+constexpr Check* kRowChecks[] = {checks::space, checks::port, checks::state, checks::convexity,
+                                 checks::profit};
 
 // Convexity first: a path forbids whatever else the groups are fused with.
-constexpr Check* kAnchoredChecks[] = {
-    checks::convexity, checks::anchored_space, checks::prologue,
-    checks::epilogue,  checks::state,          checks::profit,
-};
+constexpr Check* kAnchoredChecks[] = {checks::convexity, checks::anchored_space, checks::prologue,
+                                      checks::epilogue,  checks::state,          checks::profit};
 
 // Without profit: a call that does more is a launch and a value in memory less.
-constexpr Check* kCallChecks[] = {
-    checks::call,
-    checks::state,
-    checks::convexity,
-    checks::numerics,
-};
+constexpr Check* kCallChecks[] = {checks::call, checks::state, checks::convexity, checks::numerics};
 
 llvm::ArrayRef<Check*> checks_for(const Question& q) {
   if (q.call) return kCallChecks;

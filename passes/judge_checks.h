@@ -15,7 +15,7 @@ struct Question {
   llvm::SmallVector<ValueId, 8> members;  // of both, ascending
   std::optional<ProductEpilogue> call;    // the library call that would compute both
   GroupShape merged;
-  // Around a product, of the members: those that it depends on, and it; the others.
+  // Around a product: the members that it depends on and itself; the other members.
   llvm::SmallVector<ValueId, 8> prologue, epilogue;
 
   const GroupShape& first_shape() const { return groups.shape(first); }
