@@ -32,7 +32,7 @@ class FusionProblem {
   llvm::SmallVector<ValueId, 8> up_to(ValueId last, Members members) const;
   /// Symbols at their upper bound.
   double extent(Dim dim) const;
-  /// Of a value, of an append its new rows; symbols at their upper bound.
+  /// Of a value, or of the rows that the op writes into a state; symbols at their upper bound.
   double bytes(ValueId id) const;
   /// Dims as the text form writes them: "[N, 64]".
   std::string show(DimsRef dims) const;
