@@ -131,7 +131,7 @@ class MatvecKernel {
 
   Status write_product(const MatvecRows& deal) {
     const MatvecProduct product = matvec_product(group_, op(), symbols_);
-    const auto element_bytes = static_cast<int64_t>(size_bytes(product.dtype));
+    const auto element_bytes = whole_bytes(product.dtype);
     const auto recorded = device_.rings.find(product.key());
     const MatvecRing* ring = recorded == device_.rings.end() ? nullptr : &recorded->second.ring;
     const auto config = schedule_matvec(product, deal.units, device_, ring);

@@ -147,7 +147,7 @@ class OpaqueKernel {
         fmt::format("attend_alone(shared, {});\n", arguments_of(inputs, {0u}, parameters_.size()));
     body_.launch.threads = int64_t{attention_streams(lanes)} * lanes;
     // Keys on their way fill half of the registers that this leaves a thread.
-    if (tile == 1 && size_bytes(op_.type.dtype) == 2)
+    if (tile == 1 && dtype_info(op_.type.dtype).bits == 16)
       body_.resident_blocks = kResidentThreads / body_.launch.threads;
     body_.text = "__shared__ AttentionShared<Config> shared;\n";
     if (early) body_.text += "see_complete();\n";

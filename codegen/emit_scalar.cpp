@@ -33,33 +33,17 @@ std::string float_literal(float value) {
   return std::signbit(value) ? fmt::format("(-0x{}f)", text) : fmt::format("0x{}f", text);
 }
 
+constexpr int64_t kAccessBits = 128;  // of one access to memory
+
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 }  // namespace
 
-const char* memory_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return "float";
-    case DType::f16:
-      return "f16";
-    case DType::bf16:
-      return "bf16";
-    case DType::i32:
-      return "int";
-    case DType::i1:
-      return "i1";
-  }
-  SINTER_CHECK(false, "dtype");
+int64_t chunk_alignment(DType dtype) {
+  return std::min<int64_t>(8, kAccessBits / dtype_info(dtype).bits);
 }
-
-const char* register_type(DType dtype) {
-  return is_float(dtype) ? "float" : dtype == DType::i32 ? "int" : "bool";
-}
-
-int64_t chunk_alignment(DType dtype) { return std::min<int64_t>(8, 16 / size_bytes(dtype)); }
 
 std::string literal_code(double value, DType dtype) {
   if (is_float(dtype)) return float_literal(constant_as_float(value, dtype));
@@ -70,8 +54,7 @@ std::string literal_code(double value, DType dtype) {
 }
 
 std::string rounded_code(std::string expression, DType dtype) {
-  if ((dtype != DType::f16 && dtype != DType::bf16) || fault(Fault::dropped_rounding))
-    return expression;
+  if (!is_narrow(dtype) || fault(Fault::dropped_rounding)) return expression;
   return fmt::format("round_{}({})", to_string(dtype), expression);
 }
 

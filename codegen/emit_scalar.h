@@ -2,16 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 
 namespace sinter {
 
 /// What an element is in memory (a pointer's target) and in a register.
-const char* memory_type(DType dtype);
-/// Two bytes an element, computed with as floats.
-inline bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-const char* register_type(DType dtype);
+inline std::string_view memory_type(DType dtype) { return dtype_info(dtype).memory; }
+inline std::string_view register_type(DType dtype) { return dtype_info(dtype).registers; }
+/// A float type that memory holds with fewer bits than a register.
+inline bool is_narrow(DType dtype) { return is_float(dtype) && dtype_info(dtype).bits < 32; }
 
 /// Elements to whose multiples the place of a chunk access is aligned: 16 bytes, of i1 8.
 int64_t chunk_alignment(DType dtype);

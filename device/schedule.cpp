@@ -175,7 +175,7 @@ std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_
                                             const DeviceDescription& device,
                                             const MatvecRing* ring) {
   const int64_t rows = product.rows, length = product.length, splits = product.splits;
-  const int64_t tokens = product.tokens, element_bytes = size_bytes(product.dtype);
+  const int64_t tokens = product.tokens, element_bytes = whole_bytes(product.dtype);
   if (ring && !is_possible(*ring, length, element_bytes, splits, device)) return std::nullopt;
   const MatvecRing form = ring ? *ring : usual_ring(length, element_bytes, splits);
   MatvecConfig config;
@@ -224,7 +224,7 @@ std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_
 
 std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
                                                const DeviceDescription& device) {
-  const int64_t bytes = size_bytes(product.dtype), step_bytes = kPieceElements * bytes;
+  const int64_t bytes = whole_bytes(product.dtype), step_bytes = kPieceElements * bytes;
   const int64_t part = part_of_row(product.length, product.splits);
   const MatvecRing usual = usual_ring(product.length, bytes, product.splits);
   const auto times = [&](int64_t numerator, int64_t denominator) {

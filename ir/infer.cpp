@@ -92,7 +92,7 @@ Result<TensorType> infer_type(OpKind kind, llvm::ArrayRef<TensorType> operands,
   const Inference op{kind, operands, attrs, symbols};
   SINTER_TRY(check_counts(op));
   SINTER_LET(type, kInferenceRules[static_cast<size_t>(kind)](op));
-  if (volume(type.dims).upper_bound(symbols) > INT64_MAX / size_bytes(type.dtype))
+  if (volume(type.dims).upper_bound(symbols) > most_elements(type.dtype))
     return op.reject(20, fmt::format("{} has more than 2^63 bytes", op.show(type)));
   return type;
 }

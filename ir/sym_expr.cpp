@@ -146,6 +146,24 @@ SymExpr volume(DimsRef dims) {
   return product;
 }
 
+SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols) {
+  DimsRef rows = type.dims;
+  SymExpr bytes;
+  const bool packed = dtype_info(type.dtype).bits % 8 != 0;
+  if (packed && !rows.empty()) {
+    bytes = storage_bytes(type.dtype, rows.back().constant());
+    rows = rows.drop_back();
+  } else {
+    bytes = whole_bytes(type.dtype);
+  }
+  for (Dim dim : rows) {
+    const bool on_device =
+        !dim.is_constant() && symbols[dim.symbol().index].where == Symbol::Where::device;
+    bytes = bytes * (on_device ? SymExpr(symbols[dim.symbol().index].high) : SymExpr(dim));
+  }
+  return bytes;
+}
+
 llvm::SmallVector<SymExpr, 4> row_major_strides(DimsRef dims) {
   llvm::SmallVector<SymExpr, 4> strides(dims.size(), SymExpr(1));
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * SymExpr(dims[i]);

@@ -73,9 +73,11 @@ Result<double> TextCursor::real(std::string_view what) {
 
 Result<DType> TextCursor::dtype() {
   const auto dtype = at(Token::Kind::word) ? parse_dtype(token_.text) : std::nullopt;
-#define X(name, bytes) " " #name
-  if (!dtype) return expected("an element type:" SINTER_DTYPES(X));
-#undef X
+#define SINTER_DTYPE(name, ...) " " #name
+  if (!dtype)
+    return expected("an element type:"
+#include "ir/dtypes.def"
+    );
   SINTER_TRY(advance());
   return *dtype;
 }

@@ -17,9 +17,7 @@ class TypeSizes {
     for (Dim dim : type.dims) product *= extent(dim);
     return product;
   }
-  double bytes(const TensorType& type) const {
-    return static_cast<double>(size_bytes(type.dtype)) * elements(type);
-  }
+  double bytes(const TensorType& type) const { return average_bytes(type.dtype) * elements(type); }
 
  private:
   llvm::ArrayRef<int64_t> values_;

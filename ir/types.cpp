@@ -2,36 +2,6 @@
 
 namespace sinter {
 
-std::string_view to_string(DType dtype) {
-  switch (dtype) {
-#define X(name, bytes) \
-  case DType::name:    \
-    return #name;
-    SINTER_DTYPES(X)
-#undef X
-  }
-  SINTER_CHECK(false, "dtype");
-}
-
-std::optional<DType> parse_dtype(std::string_view text) {
-#define X(name, bytes) \
-  if (text == #name) return DType::name;
-  SINTER_DTYPES(X)
-#undef X
-  return std::nullopt;
-}
-
-int64_t size_bytes(DType dtype) {
-  switch (dtype) {
-#define X(name, bytes) \
-  case DType::name:    \
-    return bytes;
-    SINTER_DTYPES(X)
-#undef X
-  }
-  SINTER_CHECK(false, "dtype");
-}
-
 Status check_symbol_value(const Symbol& symbol, int64_t value) {
   if (value >= symbol.low && value <= symbol.high && value % symbol.multiple == 0) return {};
   return fail(fmt::format("{} is {}, the plan is for {} to {} in steps of {}", symbol.name, value,

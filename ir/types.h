@@ -1,4 +1,4 @@
-// Element types, symbolic dimensions and tensor types.
+// Symbolic dimensions and tensor types.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -7,25 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "ir/error.h"
+#include "ir/dtype.h"
 
 namespace sinter {
-
-/// name, bytes of one element in memory. i1 is a truth value, stored as one byte 0 or 1.
-#define SINTER_DTYPES(X) X(f32, 4) X(f16, 2) X(bf16, 2) X(i32, 4) X(i1, 1)
-
-enum class DType : uint8_t {
-#define X(name, bytes) name,
-  SINTER_DTYPES(X)
-#undef X
-};
-
-std::string_view to_string(DType dtype);
-std::optional<DType> parse_dtype(std::string_view text);
-int64_t size_bytes(DType dtype);
-inline bool is_float(DType dtype) { return dtype <= DType::bf16; }
 
 /// Index into Module::symbols.
 struct SymbolId {

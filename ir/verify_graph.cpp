@@ -245,10 +245,11 @@ Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef
           7, fmt::format("{} uses symbol {} of {}", what, dim.symbol().index, symbols.size()),
           place, "declare the symbol");
   // An extent of 0 counts as 1, so that strides do not overflow either.
-  int64_t bytes = size_bytes(type.dtype);
+  int64_t elements = 1;
   for (Dim dim : type.dims) {
     const int64_t extent = dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].high;
-    if (__builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes))
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) ||
+        elements > most_elements(type.dtype))
       return broken(7,
                     fmt::format("{} is {}, more than 2^63 bytes where its symbols are largest",
                                 what, to_string(type, symbols)),

@@ -51,10 +51,8 @@ bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
 }  // namespace
 
 bool is_matvec_operand(const Graph& graph, ValueId x, llvm::ArrayRef<Symbol> symbols) {
-  const TensorType& type = graph[x].type;
-  const int64_t elements = volume(type.dims).upper_bound(symbols);
   return is_dense(graph, x) ||
-         elements <= kMostGatheredBytes / static_cast<int64_t>(size_bytes(type.dtype));
+         storage_bytes(graph[x].type, symbols).upper_bound(symbols) <= kMostGatheredBytes;
 }
 
 bool choose_matvec(Module& module) {

@@ -49,7 +49,7 @@ double FusionProblem::extent(Dim dim) const {
 
 double FusionProblem::bytes(ValueId id) const {
   const TensorType& type = written_type(graph_, graph_[id]);
-  double product = static_cast<double>(size_bytes(type.dtype));
+  double product = average_bytes(type.dtype);
   for (Dim dim : type.dims) product *= extent(dim);
   return product;
 }

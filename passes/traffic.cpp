@@ -20,8 +20,9 @@ double traffic(const FusionProblem& problem, Members members) {
       const bool whole = problem.facts(member).anchor;
       total += whole ? problem.bytes(r.root)
                      : std::min(problem.bytes(r.root),
-                                static_cast<double>(size_bytes(graph[r.root].type.dtype)) /
-                                    size_bytes(graph[member].type.dtype) * problem.bytes(member));
+                                average_bytes(graph[r.root].type.dtype) /
+                                    average_bytes(graph[member].type.dtype) *
+                                    problem.bytes(member));
     }
     const bool stored = writes_state(graph[member]) || problem.read_outside(member, members);
     if (stored) total += problem.bytes(member);

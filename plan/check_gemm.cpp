@@ -68,7 +68,7 @@ class GemmCheck {
   Status inside(const Operand& x) const {
     SymExpr end = x.operand.offset + SymExpr(1);
     for (const Axis& axis : x.axes) end += (axis.extent - SymExpr(1)) * axis.stride;
-    const SymExpr end_bytes = end * SymExpr(size_bytes(x.buffer.type.dtype));
+    const SymExpr end_bytes = end * SymExpr(whole_bytes(x.buffer.type.dtype));
     if (never_less(x.buffer.size_bytes, end_bytes, symbols_)) return {};
     return violation(
         fmt::format("operand {} reaches byte {} of %{}, which has {}", x.name, text(end_bytes),

@@ -54,7 +54,7 @@ SymExpr kernel_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
 
 SymExpr gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
   auto element_bytes = [&](uint32_t buffer) {
-    return SymExpr(size_bytes(entry.buffers[buffer].type.dtype));
+    return SymExpr(whole_bytes(entry.buffers[buffer].type.dtype));
   };
   SymExpr a = step.m * step.k, b = step.k * step.n, c = step.m * step.n;
   for (const GemmStep::Loop& loop : step.loops) {
@@ -97,16 +97,6 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
   return nullptr;
 }
 
-SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols) {
-  SymExpr bytes = size_bytes(type.dtype);
-  for (Dim dim : type.dims) {
-    const bool on_device =
-        !dim.is_constant() && symbols[dim.symbol().index].where == Symbol::Where::device;
-    bytes = bytes * (on_device ? SymExpr(symbols[dim.symbol().index].high) : SymExpr(dim));
-  }
-  return bytes;
-}
-
 SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& step) {
   if (const auto* kernel = std::get_if<KernelStep>(&step.run))
     return kernel_bytes(program.kernels[kernel->kernel], program.symbols);
@@ -116,7 +106,7 @@ SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   for (const Op& op : kernel.group.ops()) {
     const ValueId matrix = operand_with(op, OperandRole::stream);
-    if (!matrix.valid() || size_bytes(kernel.group[matrix].type.dtype) != 2) continue;
+    if (!matrix.valid() || dtype_info(kernel.group[matrix].type.dtype).bits != 16) continue;
     const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
     if (!tokens || *tokens > 1) return false;
   }

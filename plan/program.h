@@ -175,9 +175,6 @@ struct Program {
   const EntryPlan* find_entry(std::string_view name) const;
 };
 
-/// Bytes that a value of this type occupies; symbols that live on the device count as their bound.
-SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols);
-
 /// Bytes that a step moves through memory: every buffer region it reads and writes, once. Rows that
 /// a gather or an append leaves alone do not count; of a cache that attention reads, all rows do.
 SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& step);

@@ -25,7 +25,7 @@ Status same_volume(const HostTensor& tensor, std::span<const double> reference) 
 }
 
 uint32_t bits_at(const HostTensor& tensor, int64_t index) {
-  const auto width = static_cast<size_t>(size_bytes(tensor.dtype));
+  const auto width = static_cast<size_t>(whole_bytes(tensor.dtype));
   uint32_t bits = 0;
   std::memcpy(&bits, tensor.bytes.data() + static_cast<size_t>(index) * width, width);
   return bits;
@@ -96,7 +96,7 @@ Result<std::optional<BitDifference>> compare_bits(const HostTensor& a, const Hos
   }
   if (difference.count == 0) return std::nullopt;
   const auto value = [&](const HostTensor& tensor) {
-    const auto width = static_cast<size_t>(size_bytes(tensor.dtype));
+    const auto width = static_cast<size_t>(whole_bytes(tensor.dtype));
     HostTensor one{tensor.dtype, {}, {}};
     const std::byte* at = tensor.bytes.data() + static_cast<size_t>(difference.index) * width;
     one.bytes.assign(at, at + width);

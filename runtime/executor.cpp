@@ -67,7 +67,7 @@ Status check_call_inputs(const Program& program, const EntryPlan& entry,
                       to_string(buffer.type, program.symbols)),
           "entry " + printable(entry.name));
     SINTER_CHECK(inputs[i]->bytes.size() ==
-                     static_cast<size_t>(inputs[i]->volume() * size_bytes(buffer.type.dtype)),
+                     static_cast<size_t>(storage_bytes(buffer.type.dtype, inputs[i]->volume())),
                  "tensor for %{}", buffer.value);
   }
   return {};

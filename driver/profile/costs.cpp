@@ -60,8 +60,7 @@ StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& s
   } else {
     const GemmStep& gemm = std::get<GemmStep>(step.run);
     const double results = values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values);
-    cost.written_bytes =
-        results * static_cast<double>(size_bytes(entry.buffers[gemm.c.buffer].type.dtype));
+    cost.written_bytes = results * average_bytes(entry.buffers[gemm.c.buffer].type.dtype);
     cost.flops = 2 * results * values.of(gemm.k);
   }
   cost.read_bytes += step_bytes(program, entry, step, sizes) - cost.written_bytes;

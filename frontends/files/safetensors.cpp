@@ -39,16 +39,10 @@ std::optional<FileDType> parse_file_dtype(std::string_view text) {
 
 std::optional<DType> to_dtype(FileDType dtype) {
   switch (dtype) {
-    case FileDType::F32:
-      return DType::f32;
-    case FileDType::F16:
-      return DType::f16;
-    case FileDType::BF16:
-      return DType::bf16;
-    case FileDType::I32:
-      return DType::i32;
-    case FileDType::BOOL:
-      return DType::i1;
+#define SINTER_DTYPE(name, bits, type_class, memory, registers, safetensors, ...) \
+  case FileDType::safetensors:                                                    \
+    return DType::name;
+#include "ir/dtypes.def"
     default:
       return std::nullopt;
   }
@@ -56,16 +50,10 @@ std::optional<DType> to_dtype(FileDType dtype) {
 
 FileDType to_file_dtype(DType dtype) {
   switch (dtype) {
-    case DType::f32:
-      return FileDType::F32;
-    case DType::f16:
-      return FileDType::F16;
-    case DType::bf16:
-      return FileDType::BF16;
-    case DType::i32:
-      return FileDType::I32;
-    case DType::i1:
-      return FileDType::BOOL;
+#define SINTER_DTYPE(name, bits, type_class, memory, registers, safetensors, ...) \
+  case DType::name:                                                               \
+    return FileDType::safetensors;
+#include "ir/dtypes.def"
   }
   SINTER_CHECK(false, "dtype {}", static_cast<int>(dtype));
 }

@@ -188,7 +188,7 @@ Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
   if (n < 1 || n > 32768)
     return fail(fmt::format("a product of {0} x {0} matrices", n), "measuring a ceiling");
   SINTER_LET(gemm, CudaGemm::create(device_, kernel_library_, {}, GemmPolicy::tune));
-  const size_t bytes = aligned_bytes(static_cast<size_t>(n * n * size_bytes(dtype)));
+  const size_t bytes = aligned_bytes(static_cast<size_t>(storage_bytes(dtype, n * n)));
   SINTER_LET(memory, CudaMemory::allocate(device_, 3 * bytes, "measuring matrix products"));
   SINTER_TRY(fill_random(memory, stream_));
   const CudaAddress at = memory.address();

@@ -30,10 +30,9 @@ struct CublasLtApi {
     int reserved[4];
   };
 
-  // cublasStatus_t, cublasComputeType_t, cudaDataType_t
+  // cublasStatus_t, cublasComputeType_t; cudaDataType_t stands in ir/dtypes.def
   static constexpr int kSuccess = 0, kNotSupported = 15;
   static constexpr int kCompute32F = 68;
-  static constexpr int kFloat32 = 0, kFloat16 = 2, kBfloat16 = 14;
   // cublasOperation_t, cublasLtEpilogue_t, cublasLtReductionScheme_t
   static constexpr int32_t kTranspose = 1;
   static constexpr uint32_t kEpilogueDefault = 1, kEpilogueRelu = 2, kEpilogueBias = 4,

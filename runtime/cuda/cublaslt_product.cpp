@@ -10,18 +10,9 @@ using Api = CublasLtApi;
 constexpr int kMostProposals = 8;
 
 int library_type(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return Api::kFloat32;
-    case DType::f16:
-      return Api::kFloat16;
-    case DType::bf16:
-      return Api::kBfloat16;
-    default:
-      break;
-  }
-  SINTER_CHECK(false, "{} has no library type", to_string(dtype));
-  return -1;
+  const std::optional<int> type = dtype_info(dtype).library;
+  SINTER_CHECK(type, "{} has no library type", to_string(dtype));
+  return *type;
 }
 
 /// What an algorithm may do inside: sum in float32, and not shorten float32 operands.
@@ -90,8 +81,9 @@ CublasLtProduct::CublasLtProduct(std::shared_ptr<CublasLt> library)
 
 Status CublasLtProduct::make_matmul() {
   const Api& api = library_->api();
-  SINTER_TRY(status(api.matmul_create(matmul_.receive(), Api::kCompute32F, Api::kFloat32),
-                    "cublasLtMatmulDescCreate"));
+  SINTER_TRY(
+      status(api.matmul_create(matmul_.receive(), Api::kCompute32F, library_type(DType::f32)),
+             "cublasLtMatmulDescCreate"));
   const auto set = [&](int attribute, const auto& value) {
     return status(api.matmul_set(matmul_.get(), attribute, &value, sizeof(value)),
                   "cublasLtMatmulDescSetAttribute");

@@ -106,7 +106,7 @@ class CallsMaker {
     SINTER_TRY(evaluate(operand.row_stride, out.row_stride));
     SINTER_TRY(evaluate(operand.column_stride, out.column_stride));
     out.dtype = buffer.dtype;
-    address = buffer.address + static_cast<CudaAddress>(offset * size_bytes(buffer.dtype));
+    address = buffer.address + static_cast<CudaAddress>(storage_bytes(buffer.dtype, offset));
     return {};
   }
 
@@ -127,7 +127,7 @@ class CallsMaker {
 
   /// Over all places and copies.
   void align(GemmProblem::Operand& operand, CudaAddress address, size_t index) const {
-    const auto bytes = static_cast<uint64_t>(size_bytes(operand.dtype));
+    const auto bytes = static_cast<uint64_t>(whole_bytes(operand.dtype));
     llvm::SmallVector<uint64_t, 4> distances = {
         address, static_cast<uint64_t>(operand.batch_stride) * bytes};
     for (const Loop& loop : loops_)
@@ -157,7 +157,7 @@ class CallsMaker {
   }
 
   static CudaAddress step_bytes(const GemmOperands::Operand& operand, int64_t elements) {
-    return static_cast<CudaAddress>(elements * size_bytes(operand.dtype));
+    return static_cast<CudaAddress>(storage_bytes(operand.dtype, elements));
   }
 
   const GemmOperands& operands_;

@@ -52,7 +52,7 @@ class Tuner {
     const auto reserve = [&](DType dtype, int64_t elements, int64_t alignment) {
       // At a multiple of `alignment` that is none of twice that.
       const size_t at = bytes + (alignment < kMostAlignment ? static_cast<size_t>(alignment) : 0);
-      bytes = aligned_bytes(at + static_cast<size_t>(elements * size_bytes(dtype)));
+      bytes = aligned_bytes(at + static_cast<size_t>(storage_bytes(dtype, elements)));
       return at;
     };
     const GemmProblem& p = problem_;

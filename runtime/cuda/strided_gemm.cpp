@@ -11,7 +11,7 @@ constexpr int64_t kMostBlocks = INT32_MAX;
 /// `dtype` as the kernel library calls it.
 std::string_view element_type(DType dtype) {
   SINTER_CHECK(is_float(dtype), "a product of {}", to_string(dtype));
-  return dtype == DType::f32 ? "float" : to_string(dtype);
+  return dtype_info(dtype).memory;
 }
 
 }  // namespace

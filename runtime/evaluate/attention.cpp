@@ -81,7 +81,7 @@ Result<HostView> attend(const OpCall& call) {
         for (int64_t i = 0; i < vd; ++i)
           sums[i] += row[t - first] * values[t * value_width + kv_head * vd + i];
       store_run(sums.data(), vd, call.storage,
-                value.out + (n * width + head * vd) * size_bytes(call.storage));
+                value.out + (n * width + head * vd) * whole_bytes(call.storage));
     }
   }
   return value.view;

@@ -132,7 +132,7 @@ class AttentionFew {
         Part<T> joined = attend(q_ + (n * heads + head) * width_, head / group_, all);
         for (T& element : joined.values) element /= joined.weights;
         store_run(joined.values.data(), value_width_, call_.storage, out);
-        out += value_width_ * size_bytes(call_.storage);
+        out += value_width_ * whole_bytes(call_.storage);
       }
     }
     return value.view;

@@ -72,7 +72,7 @@ void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, in
     for (float& sum : sums) sum = activated(epilogue.activation, sum);
   const Storage storage = storage_of(c.dtype);
   for (int64_t i = 0; i < m; ++i)
-    store_run(sums.data() + i * n, n, storage, c.data + i * c.row_stride * size_bytes(c.dtype),
+    store_run(sums.data() + i * n, n, storage, c.data + i * c.row_stride * whole_bytes(c.dtype),
               c.column_stride);
 }
 

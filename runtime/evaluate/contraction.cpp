@@ -26,7 +26,7 @@ void multiply_batches(const HostView& a_view, const HostView& b_view, const Host
     multiply(a + i * m * k, b + i * n * k, sums.data(), m, n, k);
     if (bias != nullptr)
       for (int64_t j = 0; j < m * n; ++j) sums[j] += bias[j % n];
-    store_run(sums.data(), m * n, storage, out + i * m * n * size_bytes(storage));
+    store_run(sums.data(), m * n, storage, out + i * m * n * whole_bytes(storage));
   }
 }
 

@@ -42,7 +42,7 @@ Result<HostView> apply_blocks(const OpCall& call, Block block) {
   HostReader b_reader(broadcast_view(call.operands[kOperands - 1], call.dims));
   Element<T> a_scratch[kBlock], b_scratch[kBlock];
   Out results[kBlock];
-  const int64_t total = value.view.volume(), bytes = size_bytes(call.storage);
+  const int64_t total = value.view.volume(), bytes = whole_bytes(call.storage);
   for (int64_t start = 0; start < total; start += kBlock) {
     const int64_t count = std::min(kBlock, total - start);
     const Element<T>* a = a_reader.next(count, a_scratch);
@@ -97,7 +97,7 @@ Result<HostView> select(const OpCall& call) {
   HostReader b_reader(broadcast_view(call.operands[2], call.dims));
   uint8_t condition_scratch[kBlock];
   T a_scratch[kBlock], b_scratch[kBlock], results[kBlock];
-  const int64_t total = value.view.volume(), bytes = size_bytes(call.storage);
+  const int64_t total = value.view.volume(), bytes = whole_bytes(call.storage);
   for (int64_t start = 0; start < total; start += kBlock) {
     const int64_t count = std::min(kBlock, total - start);
     const uint8_t* condition = condition_reader.next(count, condition_scratch);
@@ -117,7 +117,7 @@ Result<HostView> convert_integers(const OpCall& call) {
   From scratch[kBlock];
   int32_t integers[kBlock];
   double results[kBlock];
-  const int64_t total = value.view.volume(), bytes = size_bytes(call.storage);
+  const int64_t total = value.view.volume(), bytes = whole_bytes(call.storage);
   for (int64_t start = 0; start < total; start += kBlock) {
     const int64_t count = std::min(kBlock, total - start);
     const From* from = reader.next(count, scratch);

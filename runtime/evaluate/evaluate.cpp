@@ -94,7 +94,7 @@ class Evaluation {
                                 show(op.type.dtype, dims)),
                     "%" + op.name);
       SINTER_CHECK(
-          tensor.bytes.size() == static_cast<size_t>(tensor.volume() * size_bytes(tensor.dtype)),
+          tensor.bytes.size() == static_cast<size_t>(storage_bytes(tensor.dtype, tensor.volume())),
           "{} bytes for {}", tensor.bytes.size(), show(tensor.dtype, tensor.dims));
       // An empty tensor may have no memory; no element of it is ever read.
       static constexpr std::byte kNothing[1] = {};

@@ -15,7 +15,7 @@ int32_t to_i32(double value) {
 
 /// The values, rounded once to the storage.
 void store_constants(llvm::ArrayRef<double> values, Storage storage, std::byte* out) {
-  const int64_t bytes = size_bytes(storage);
+  const int64_t bytes = whole_bytes(storage);
   for (size_t i = 0; i < values.size(); ++i, out += bytes) {
     if (storage == Storage::i32) {
       const int32_t value = to_i32(values[i]);
@@ -70,7 +70,7 @@ Result<HostView> evaluate_file(const OpCall& call) {
                                   to_string(*found, {}), to_string(call.op.type, {})));
   const Storage storage = storage_of(call.op.type.dtype);
   SINTER_LET(value, allocate(call.dims, storage));
-  const size_t bytes = static_cast<size_t>(value.view.volume() * size_bytes(storage));
+  const size_t bytes = static_cast<size_t>(storage_bytes(call.op.type.dtype, value.view.volume()));
   SINTER_TRY(call.options.source->read(name, std::span<std::byte>(value.out, bytes)));
   return value.view;
 }

@@ -12,12 +12,12 @@ int64_t HostTensor::volume() const {
 
 Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims) {
   HostTensor tensor{dtype, std::move(dims), {}};
-  int64_t bytes = size_bytes(dtype);
+  int64_t elements = 1;
   bool overflow = false, empty = false;
   for (int64_t extent : tensor.dims) {
     SINTER_CHECK(extent >= 0, "extent {}", extent);
     empty |= extent == 0;
-    if (extent != 0) overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
+    if (extent != 0) overflow |= __builtin_mul_overflow(elements, extent, &elements);
   }
   if (empty) return tensor;
   const auto refuse = [&] {
@@ -25,9 +25,9 @@ Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims) {
     return fail(fmt::format("no memory for a tensor {}", to_string(type, {})), {},
                 "use smaller sizes");
   };
-  if (overflow) return refuse();
+  if (overflow || elements > most_elements(dtype)) return refuse();
   try {
-    tensor.bytes.resize(static_cast<size_t>(bytes));
+    tensor.bytes.resize(static_cast<size_t>(storage_bytes(dtype, elements)));
   } catch (const std::exception&) {  // bad_alloc or length_error
     return refuse();
   }

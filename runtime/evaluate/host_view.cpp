@@ -79,6 +79,28 @@ void copy_run(const std::byte* data, int64_t stride, int64_t count, std::byte* o
 
 }  // namespace
 
+Storage storage_of(DType dtype) {
+  switch (dtype) {
+#define SINTER_DTYPE(name, ...) \
+  case DType::name:             \
+    return Storage::name;
+#include "ir/dtypes.def"
+  }
+  SINTER_CHECK(false, "dtype");
+}
+
+int64_t whole_bytes(Storage storage) {
+  switch (storage) {
+#define SINTER_DTYPE(name, ...) \
+  case Storage::name:           \
+    return whole_bytes(DType::name);
+#include "ir/dtypes.def"
+    case Storage::f64:
+      return sizeof(double);
+  }
+  SINTER_CHECK(false, "storage");
+}
+
 template <typename T>
 void load_run(Storage storage, const std::byte* data, int64_t stride, int64_t count, T* out) {
   with_memory_type(storage, [&]<typename Memory>(Memory) {
@@ -114,7 +136,7 @@ void store_run(const T* values, int64_t count, Storage storage, std::byte* out, 
 }
 
 HostReader::HostReader(const HostView& view)
-    : storage_(view.storage), element_bytes_(size_bytes(view.storage)), data_(view.data) {
+    : storage_(view.storage), element_bytes_(whole_bytes(view.storage)), data_(view.data) {
   for (size_t i = 0; i < view.dims.size(); ++i) {
     if (view.dims[i] == 1) continue;
     if (!dims_.empty() && strides_.back() == view.strides[i] * view.dims[i]) {
@@ -175,7 +197,7 @@ const T* HostReader::next(int64_t count, T* scratch) {
 }
 
 void HostReader::copy_next(int64_t count, Storage storage, std::byte* out) {
-  const int64_t out_bytes = size_bytes(storage);
+  const int64_t out_bytes = whole_bytes(storage);
   advance(count, [&](const std::byte* data, int64_t stride, int64_t piece) {
     if (storage == storage_) {
       switch (element_bytes_) {

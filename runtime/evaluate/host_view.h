@@ -12,12 +12,15 @@
 namespace sinter {
 
 /// How an element lies in memory: a DType, or f64, in which precise evaluation keeps floats.
-enum class Storage : uint8_t { f32, f16, bf16, i32, i1, f64 };
+enum class Storage : uint8_t {
+#define SINTER_DTYPE(name, ...) name,
+#include "ir/dtypes.def"
+  f64,
+};
 
-inline Storage storage_of(DType dtype) { return static_cast<Storage>(dtype); }
-inline int64_t size_bytes(Storage storage) {
-  return storage == Storage::f64 ? 8 : size_bytes(static_cast<DType>(storage));
-}
+Storage storage_of(DType dtype);
+/// Bytes of an element, whose place in a view is a number of them.
+int64_t whole_bytes(Storage storage);
 
 using Extents = llvm::SmallVector<int64_t, 4>;
 

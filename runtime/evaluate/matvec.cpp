@@ -54,7 +54,7 @@ void multiply_rows(const OpCall& call, std::byte* out) {
       }
       sums[m] = bias != nullptr ? sum + bias[m] : sum;
     }
-    store_run(sums.data(), rows, call.storage, out + n * rows * size_bytes(call.storage));
+    store_run(sums.data(), rows, call.storage, out + n * rows * whole_bytes(call.storage));
   }
 }
 

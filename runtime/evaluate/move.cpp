@@ -6,7 +6,7 @@ namespace {
 
 /// Row `index` of a view.
 HostView row_view(const HostView& view, int64_t index) {
-  const int64_t offset = index * view.strides[0] * size_bytes(view.storage);
+  const int64_t offset = index * view.strides[0] * whole_bytes(view.storage);
   return HostView{view.storage, view.data + offset, Extents(llvm::drop_begin(view.dims)),
                   Extents(llvm::drop_begin(view.strides)), nullptr};
 }
@@ -47,7 +47,7 @@ Result<HostView> evaluate_concat(const OpCall& call) {
   for (int64_t i = 0; i < outer; ++i)
     for (Part& part : parts) {
       part.reader.copy_next(part.count, call.storage, out);
-      out += part.count * size_bytes(call.storage);
+      out += part.count * whole_bytes(call.storage);
     }
   return value.view;
 }
@@ -61,7 +61,7 @@ Result<HostView> evaluate_embedding(const OpCall& call) {
   for (size_t i = 0; i < ids.size(); ++i)
     HostReader(row_view(table, ids[i]))
         .copy_next(width, call.storage,
-                   value.out + static_cast<int64_t>(i) * width * size_bytes(call.storage));
+                   value.out + static_cast<int64_t>(i) * width * whole_bytes(call.storage));
   return value.view;
 }
 
@@ -74,7 +74,7 @@ Result<HostView> evaluate_kv_append(const OpCall& call) {
   int64_t width = 1;
   for (int64_t extent : llvm::drop_begin(call.dims)) width *= extent;
   for (int32_t slot : slots)
-    rows.copy_next(width, call.storage, value.out + slot * width * size_bytes(call.storage));
+    rows.copy_next(width, call.storage, value.out + slot * width * whole_bytes(call.storage));
   return value.view;
 }
 

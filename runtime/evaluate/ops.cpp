@@ -6,7 +6,7 @@
 namespace sinter {
 
 Result<NewValue> allocate(llvm::ArrayRef<int64_t> dims, Storage storage) {
-  int64_t bytes = size_bytes(storage);
+  int64_t bytes = whole_bytes(storage);
   bool overflow = false;
   for (int64_t extent : dims)
     if (extent != 0) overflow |= __builtin_mul_overflow(bytes, extent, &bytes);

@@ -64,7 +64,7 @@ Result<HostView> reduce_rows(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   HostReader reader(transpose_view(x, axes));
   std::vector<T> scratch(static_cast<size_t>(count));
-  const int64_t rows = value.view.volume(), bytes = size_bytes(call.storage);
+  const int64_t rows = value.view.volume(), bytes = whole_bytes(call.storage);
   for (int64_t row = 0; row < rows; ++row) {
     const T* elements = reader.next(count, scratch.data());
     const T result = reduce<Combine>(elements, count, lanes);

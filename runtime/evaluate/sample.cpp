@@ -87,7 +87,7 @@ Result<HostView> evaluate_sample(const OpCall& call) {
     const Sampler sampler{temperature[n], top_k[n], top_p[n], seed[n], step[n]};
     const int32_t token =
         sampler.choose({logits + n * width, static_cast<size_t>(width)}, static_cast<int>(n));
-    store_run(&token, 1, call.storage, value.out + n * size_bytes(call.storage));
+    store_run(&token, 1, call.storage, value.out + n * whole_bytes(call.storage));
   }
   return value.view;
 }

@@ -26,7 +26,7 @@ Result<HostView> evaluate_slice(const OpCall& call) {
     return call.error(
         fmt::format("elements {} to {} of an extent of {}", begin, begin + size, view.dims[axis]),
         "give symbols values that fit together");
-  if (view.volume() > 0) view.data += begin * view.strides[axis] * size_bytes(view.storage);
+  if (view.volume() > 0) view.data += begin * view.strides[axis] * whole_bytes(view.storage);
   view.dims[axis] = size;
   return view;
 }

@@ -50,9 +50,9 @@ class GemmRun {
     const Loop& loop = loops_[depth];
     for (int64_t i = 0; i < loop.count; ++i) {
       repeat(depth + 1, a, b, c);
-      a.data += loop.a_stride * size_bytes(a.dtype);
-      b.data += loop.b_stride * size_bytes(b.dtype);
-      c.data += loop.c_stride * size_bytes(c.dtype);
+      a.data += loop.a_stride * whole_bytes(a.dtype);
+      b.data += loop.b_stride * whole_bytes(b.dtype);
+      c.data += loop.c_stride * whole_bytes(c.dtype);
     }
   }
 
@@ -62,7 +62,7 @@ class GemmRun {
     SINTER_TRY(evaluate(operand.offset, offset));
     SINTER_TRY(evaluate(operand.row_stride, matrix.row_stride));
     SINTER_TRY(evaluate(operand.column_stride, matrix.column_stride));
-    matrix.data += offset * size_bytes(matrix.dtype);
+    matrix.data += offset * whole_bytes(matrix.dtype);
     return {};
   }
 

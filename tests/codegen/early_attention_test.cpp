@@ -149,8 +149,8 @@ void add_kernel_ahead(Kernel& kernel) {
     for (uint32_t cache : caches_of(group)) {
       const TensorType& type = group[group.inputs[cache]].type;
       text += fmt::format("set_rows(x{}, {}, {}, x{}, n0, {});\n", cache,
-                          type.dims[1].constant() * static_cast<int64_t>(size_bytes(type.dtype)),
-                          kRows, input_of(group, 4), written);
+                          type.dims[1].constant() * whole_bytes(type.dtype), kRows,
+                          input_of(group, 4), written);
     }
     return text + "}\n__syncthreads();\n";
   };

@@ -90,7 +90,7 @@ ShimModule compile(llvm::ArrayRef<GemmCase> tests) {
 
 /// Elements with other bits; NaN = NaN, since which of two a sum takes is the compiler's choice.
 int64_t differences(const GemmCase::Buffer& got, const GemmCase::Buffer& expected) {
-  const int64_t size = size_bytes(got.dtype);
+  const int64_t size = whole_bytes(got.dtype);
   int64_t count = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(got.bytes.size()) / size; ++i) {
     const bool nan = std::isnan(read_element(got, i)) && std::isnan(read_element(expected, i));
@@ -103,7 +103,7 @@ int64_t differences(const GemmCase::Buffer& got, const GemmCase::Buffer& expecte
 /// Values at the edges of the types, infinities and NaN among a buffer's elements.
 void sprinkle(GemmCase::Buffer& buffer, Random& random) {
   constexpr float kSpecial[] = {-0.0f, 0.0f, 1e-30f, -1e-30f, 6e-8f, 65504, 3e38f, INFINITY, NAN};
-  const auto elements = static_cast<int64_t>(buffer.bytes.size()) / size_bytes(buffer.dtype);
+  const auto elements = static_cast<int64_t>(buffer.bytes.size()) / whole_bytes(buffer.dtype);
   for (int64_t i = 0; i < elements; ++i)
     if (random.chance(3)) write_element(buffer, i, random.pick(kSpecial));
 }

@@ -233,7 +233,7 @@ TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of the
       const auto config = schedule_matvec(product, 1, device, &forms[i]);
       REQUIRE(config.has_value());
       CHECK(config->warps >= product.splits);
-      CHECK(config->piece * size_bytes(product.dtype) == forms[i].piece_bytes);
+      CHECK(config->piece * whole_bytes(product.dtype) == forms[i].piece_bytes);
       // Never so little that two blocks of a launch stand side by side.
       CHECK(2 * (config->ring_bytes + config->token_bytes) > device.most_shared_bytes);
       for (size_t j = 0; j < i; ++j) CHECK_FALSE(forms[i] == forms[j]);

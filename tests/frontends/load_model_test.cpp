@@ -163,9 +163,7 @@ TEST_CASE("a checkpoint without an output projection is tied") {
 std::string read_table(const LoadedModel& model) {
   const char* name = "model.embed_tokens.weight";
   const TensorType type = *model.tensors->find(name);
-  int64_t bytes = size_bytes(type.dtype);
-  for (Dim dim : type.dims) bytes *= dim.constant();
-  std::vector<std::byte> out(static_cast<size_t>(bytes));
+  std::vector<std::byte> out(static_cast<size_t>(storage_bytes(type, {}).upper_bound({})));
   const Status read = model.tensors->read(name, out);
   return message_of(read);
 }
@@ -226,12 +224,9 @@ TemporaryFolder renamed(const std::string& config, Rename rename,
                          to_file_dtype(op.type.dtype),
                          {},
                          {}};
-      size_t bytes = static_cast<size_t>(size_bytes(op.type.dtype));
-      for (Dim dim : op.type.dims) {
-        tensor.dims.push_back(dim.constant());
-        bytes *= static_cast<size_t>(dim.constant());
-      }
-      tensor.bytes = std::span(zeros).first(bytes);
+      for (Dim dim : op.type.dims) tensor.dims.push_back(dim.constant());
+      tensor.bytes =
+          std::span(zeros).first(static_cast<size_t>(storage_bytes(op.type, {}).upper_bound({})));
       tensors.push_back(std::move(tensor));
     }
   for (const std::string& name : extra)

@@ -150,6 +150,16 @@ TEST_CASE("safetensors: I64 becomes i32 where it fits") {
   check_error(to_i32({FileDType::F32, {1}, std::vector<std::byte>(4)}), {"I64", "F32"});
 }
 
+TEST_CASE("safetensors: every element type has a name there, of as many bits") {
+  for (const DTypeInfo& info : kDTypes) {
+    CAPTURE(info.name);
+    const FileDType there = to_file_dtype(info.dtype);
+    CHECK(to_string(there) == info.safetensors);
+    CHECK(size_bits(there) == info.bits);
+    CHECK(to_dtype(there) == info.dtype);
+  }
+}
+
 TEST_CASE("safetensors: byte counts") {
   CHECK(*tensor_bytes(FileDType::F32, {2, 3}) == 24);
   CHECK(*tensor_bytes(FileDType::F32, {}) == 4);

@@ -109,7 +109,7 @@ int64_t wrong_elements(const GemmCase& test, const GemmCase::Buffer& got, int64_
         double allowed = 1.13 * error_bound(got.dtype, e.a.size(), exact, magnitude, twice);
         if (step.activation == Activation::gelu_tanh) allowed += 0x1p-10 * std::abs(exact);
         wrong += !(error <= (step.activation == Activation::none ? allowed / 1.13 : allowed));
-        const auto size = static_cast<size_t>(size_bytes(rest.dtype));
+        const auto size = static_cast<size_t>(whole_bytes(rest.dtype));
         std::memset(rest.bytes.data() + static_cast<size_t>(e.index) * size, 0xff, size);
       },
       every);

@@ -14,7 +14,7 @@ namespace {
 
 float load_at(CudaAddress base, DType dtype, int64_t index) {
   float value = 0;
-  load_run(storage_of(dtype), reinterpret_cast<const std::byte*>(base) + index * size_bytes(dtype),
+  load_run(storage_of(dtype), reinterpret_cast<const std::byte*>(base) + index * whole_bytes(dtype),
            1, 1, &value);
   return value;
 }
@@ -47,7 +47,7 @@ void carry_out(const CublasLtCall& call, const GemmPlace& place) {
         if (call.residual) sum += load_at(place.residual, call.d.dtype, at);
         sum = activated(call.activation, sum);
         store_run(&sum, 1, storage_of(call.d.dtype),
-                  reinterpret_cast<std::byte*>(place.c) + at * size_bytes(call.d.dtype));
+                  reinterpret_cast<std::byte*>(place.c) + at * whole_bytes(call.d.dtype));
       }
 }
 

@@ -41,14 +41,14 @@ llvm::SmallVector<int64_t, 4> random_strides(Random& random, llvm::ArrayRef<int6
 
 /// A buffer's elements; what rounds to float32 is a float already.
 std::vector<float> values(const GemmCase::Buffer& buffer) {
-  std::vector<float> result(buffer.bytes.size() / static_cast<size_t>(size_bytes(buffer.dtype)));
+  std::vector<float> result(buffer.bytes.size() / static_cast<size_t>(whole_bytes(buffer.dtype)));
   load_run(storage_of(buffer.dtype), buffer.bytes.data(), 1, static_cast<int64_t>(result.size()),
            result.data());
   return result;
 }
 
 void fill(GemmCase::Buffer& buffer, Random& random, bool integers) {
-  const auto elements = static_cast<int64_t>(buffer.bytes.size()) / size_bytes(buffer.dtype);
+  const auto elements = static_cast<int64_t>(buffer.bytes.size()) / whole_bytes(buffer.dtype);
   for (int64_t i = 0; i < elements; ++i)
     write_element(buffer, i, integers ? static_cast<float>(random.between(-2, 2)) : random.unit());
 }
@@ -70,14 +70,14 @@ Window window(const GemmOperand& operand) {
 
 double read_element(const GemmCase::Buffer& buffer, int64_t index) {
   double value = 0;
-  load_run(storage_of(buffer.dtype), buffer.bytes.data() + index * size_bytes(buffer.dtype), 1, 1,
+  load_run(storage_of(buffer.dtype), buffer.bytes.data() + index * whole_bytes(buffer.dtype), 1, 1,
            &value);
   return value;
 }
 
 void write_element(GemmCase::Buffer& buffer, int64_t index, float value) {
   store_run(&value, 1, storage_of(buffer.dtype),
-            buffer.bytes.data() + index * size_bytes(buffer.dtype));
+            buffer.bytes.data() + index * whole_bytes(buffer.dtype));
 }
 
 GemmOperands GemmCase::at(CudaAddress a_address, CudaAddress b_address, CudaAddress c_address,
@@ -142,7 +142,7 @@ GemmCase linear_gemm_case(Random& random, DType dtype, int64_t m, int64_t n, int
   step.c = {2, 0, n, 1};
   const auto make = [&](GemmCase::Buffer& buffer, int64_t elements) {
     buffer.dtype = dtype;
-    buffer.bytes.assign(static_cast<size_t>(elements * size_bytes(dtype)), kPoison);
+    buffer.bytes.assign(static_cast<size_t>(elements * whole_bytes(dtype)), kPoison);
   };
   make(result.a, m * k);
   make(result.b, k * n);
@@ -185,7 +185,7 @@ GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
     operand.column_stride = strides[1];
     for (size_t i = 0; i < counts.size(); ++i)
       step.loops[i].*loop_stride = shared[i] ? 0 : strides[2 + i];
-    buffer.bytes.assign(static_cast<size_t>((offset + span) * size_bytes(buffer.dtype)), kPoison);
+    buffer.bytes.assign(static_cast<size_t>((offset + span) * whole_bytes(buffer.dtype)), kPoison);
   };
   const DType dtype = random.pick(kFloats);
   result.a.dtype = result.b.dtype = result.c.dtype = dtype;
@@ -203,7 +203,7 @@ GemmCase random_gemm_case(Random& random, const GemmCaseLimits& limits) {
   result.bias.dtype = limits.any_stride ? random.pick(kFloats) : result.c.dtype;
   if (random.chance(40)) {
     step.bias = 3;
-    result.bias.bytes.resize(static_cast<size_t>(n * size_bytes(result.bias.dtype)));
+    result.bias.bytes.resize(static_cast<size_t>(n * whole_bytes(result.bias.dtype)));
     fill(result.bias, random, limits.integers);
   }
   constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::gelu_tanh};
