@@ -25,16 +25,14 @@ std::vector<NamedHostTensor> name_results(const EntryPlan& entry, RunResult&& re
 }
 
 /// Sets the symbols of `type` from the extents of a tensor that is given for it.
-Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::string& name,
-                 llvm::ArrayRef<Symbol> symbols, std::vector<std::optional<int64_t>>& values) {
+Status bind_dims(const TensorType& type, const FileTensor& tensor, llvm::ArrayRef<Symbol> symbols,
+                 std::vector<std::optional<int64_t>>& values) {
   const auto mismatch = [&] {
-    return fail(fmt::format("tensor {} is {} [{}], the input is {}", printable(name),
+    return fail(fmt::format("tensor {} is {} [{}], the input is {}", printable(tensor.name),
                             to_string(tensor.dtype), fmt::join(tensor.dims, ", "),
                             to_string(type, symbols)));
   };
-  const bool integers = type.dtype == DType::i32 && tensor.dtype == FileDType::I64;
-  if (tensor.dims.size() != type.rank() || (to_dtype(tensor.dtype) != type.dtype && !integers))
-    return mismatch();
+  if (tensor.dims.size() != type.rank() || to_dtype(tensor.dtype) != type.dtype) return mismatch();
   for (size_t i = 0; i < type.rank(); ++i) {
     if (type.dims[i].is_constant()) {
       if (type.dims[i].constant() != tensor.dims[i]) return mismatch();
@@ -42,8 +40,9 @@ Status bind_dims(const TensorType& type, const LoadedTensor& tensor, const std::
     }
     std::optional<int64_t>& value = values[type.dims[i].symbol().index];
     if (value && *value != tensor.dims[i])
-      return fail(fmt::format("tensor {}: symbol {} is {} here and {} elsewhere", printable(name),
-                              to_string(type.dims[i], symbols), tensor.dims[i], *value));
+      return fail(fmt::format("tensor {}: symbol {} is {} here and {} elsewhere",
+                              printable(tensor.name), to_string(type.dims[i], symbols),
+                              tensor.dims[i], *value));
     value = tensor.dims[i];
   }
   return {};
@@ -102,22 +101,17 @@ Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model,
   std::vector<HostTensor> inputs;
   for (ValueId id : entry->graph.inputs) {
     const Op& op = entry->graph[id];
-    if (!file.entry(op.name))
+    const FileTensor* given = file.entry(op.name);
+    if (!given)
       return fail(
           fmt::format("there is no tensor \"{}\" for the input of that name", printable(op.name)),
           path);
-    SINTER_LET(tensor, file.read_tensor(op.name));
-    if (Status bound = bind_dims(op.type, tensor, op.name, symbols, known); !bound) {
+    if (Status bound = bind_dims(op.type, *given, symbols, known); !bound) {
       bound.error().where = path;
       return tl::make_unexpected(bound.error());
     }
-    HostTensor input{op.type.dtype, tensor.dims, std::move(tensor.bytes)};
-    if (tensor.dtype == FileDType::I64) {
-      tensor.bytes = std::move(input.bytes);
-      auto narrow = to_i32(tensor);
-      if (!narrow) return fail(op.name + ": " + narrow.error().what, path);
-      input.bytes = i32_tensor(*narrow).bytes;
-    }
+    SINTER_LET(input, make_tensor(op.type.dtype, given->dims));
+    SINTER_TRY(file.read(op.name, input.bytes));
     inputs.push_back(std::move(input));
   }
   std::vector<int64_t> values = least_symbol_values(symbols);

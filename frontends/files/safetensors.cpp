@@ -14,6 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "tensors are read without swapping");
 
 constexpr uint64_t max_header_bytes = 100'000'000;  // the format's own limit
+constexpr size_t narrowed_at_once = 1 << 13;        // elements
 
 struct FileDTypeInfo {
   std::string_view name;
@@ -24,6 +25,33 @@ constexpr std::array file_dtypes{
     SINTER_FILE_DTYPES(X)
 #undef X
 };
+
+/// I64 elements as i32. `what` names one in messages: what(3) is "element 3 ...".
+template <typename What>
+Status narrow(std::span<const std::byte> wide, std::byte* out, uint64_t first,
+              const std::string& path, What&& what) {
+  constexpr int64_t least = std::numeric_limits<int32_t>::min(),
+                    most = std::numeric_limits<int32_t>::max();
+  for (size_t i = 0; i < wide.size() / sizeof(int64_t); ++i) {
+    int64_t value;
+    std::memcpy(&value, wide.data() + i * sizeof value, sizeof value);
+    if (value < least || value > most)
+      return fail(fmt::format("{} is {}, expected a value from {} to {}", what(first + i), value,
+                              least, most),
+                  path, "correct the tensor");
+    const auto narrowed = static_cast<int32_t>(value);
+    std::memcpy(out + i * sizeof narrowed, &narrowed, sizeof narrowed);
+  }
+  return {};
+}
+
+/// "F32, F16, ... or I64": what the compiler reads.
+std::string readable_dtypes() {
+  std::string text;
+  for (const DTypeInfo& info : kDTypes)
+    text += (text.empty() ? "" : ", ") + std::string(info.safetensors);
+  return text + " or I64";
+}
 
 }  // namespace
 
@@ -43,6 +71,8 @@ std::optional<DType> to_dtype(FileDType dtype) {
   case FileDType::safetensors:                                                    \
     return DType::name;
 #include "ir/dtypes.def"
+    case FileDType::I64:
+      return DType::i32;
     default:
       return std::nullopt;
   }
@@ -130,9 +160,28 @@ std::optional<TensorType> SafetensorsFile::find(std::string_view name) const {
   return TensorType{*dtype, Dims(tensor->dims.begin(), tensor->dims.end())};
 }
 
+Status SafetensorsFile::read_narrowed(const FileTensor& tensor, std::span<std::byte> out) const {
+  SINTER_CHECK(2 * out.size() == tensor.end - tensor.begin, "{} bytes for {}", out.size(),
+               tensor.end - tensor.begin);
+  std::vector<std::byte> wide(sizeof(int64_t) *
+                              std::min(narrowed_at_once, out.size() / sizeof(int32_t)));
+  for (size_t done = 0; done < out.size();) {
+    const auto piece = std::span(wide).first(std::min(wide.size(), 2 * (out.size() - done)));
+    SINTER_TRY(file_.read(data_start_ + tensor.begin + 2 * done, piece));
+    SINTER_TRY(
+        narrow(piece, out.data() + done, done / sizeof(int32_t), path(), [&](uint64_t element) {
+          return fmt::format("element {} of the I64 tensor \"{}\"", element,
+                             printable(tensor.name));
+        }));
+    done += piece.size() / 2;
+  }
+  return {};
+}
+
 Status SafetensorsFile::read(std::string_view name, std::span<std::byte> out) const {
   if (!find(name)) return tl::make_unexpected(missing(name));
   const FileTensor& tensor = *entry(name);
+  if (tensor.dtype == FileDType::I64) return read_narrowed(tensor, out);
   SINTER_CHECK(out.size() == tensor.end - tensor.begin, "{} bytes for {}", out.size(),
                tensor.end - tensor.begin);
   return read_entry(tensor, out);
@@ -146,9 +195,8 @@ std::vector<std::string> SafetensorsFile::names() const {
 
 Error SafetensorsFile::missing(std::string_view name) const {
   if (const FileTensor* tensor = entry(name))
-    return Error{fmt::format("tensor \"{}\" has elements of type {}, expected F32, F16, BF16, I32 "
-                             "or BOOL",
-                             printable(name), to_string(tensor->dtype)),
+    return Error{fmt::format("tensor \"{}\" has elements of type {}, expected {}", printable(name),
+                             to_string(tensor->dtype), readable_dtypes()),
                  path(), "convert the weights to one of these types"};
   return Error{
       fmt::format("no tensor named \"{}\" among {}", printable(name), tensors_.size()), path(),
@@ -167,16 +215,8 @@ Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor) {
         fmt::format("expected elements of type I64 or I32, got {}", to_string(tensor.dtype)), {},
         "convert the tensor");
   std::vector<int32_t> values(tensor.bytes.size() / sizeof(int64_t));
-  for (size_t i = 0; i < values.size(); ++i) {
-    int64_t wide;
-    std::memcpy(&wide, tensor.bytes.data() + i * sizeof wide, sizeof wide);
-    if (wide < std::numeric_limits<int32_t>::min() || wide > std::numeric_limits<int32_t>::max())
-      return fail(
-          fmt::format("element {} is {}, expected a value from {} to {}", i, wide,
-                      std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()),
-          {}, "correct the tensor");
-    values[i] = static_cast<int32_t>(wide);
-  }
+  SINTER_TRY(narrow(tensor.bytes, reinterpret_cast<std::byte*>(values.data()), 0, {},
+                    [](uint64_t element) { return fmt::format("element {}", element); }));
   return values;
 }
 

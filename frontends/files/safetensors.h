@@ -27,7 +27,8 @@ enum class FileDType : uint8_t {
 std::string_view to_string(FileDType dtype);
 std::optional<FileDType> parse_file_dtype(std::string_view text);
 int64_t size_bits(FileDType dtype);
-/// The type that the compiler computes with, nullopt if it has none.
+/// The type that the compiler reads the elements as, nullopt if it has none. I64 is read as i32,
+/// each value checked to fit.
 std::optional<DType> to_dtype(FileDType dtype);
 FileDType to_file_dtype(DType dtype);
 
@@ -51,7 +52,7 @@ struct LoadedTensor {
 };
 
 /// One file, its header validated as a whole when it is opened; data is read on demand.
-/// As a TensorSource it shows the tensors whose element type the compiler has.
+/// As a TensorSource it shows the tensors that to_dtype() has a type for, in that type.
 class SafetensorsFile final : public TensorSource {
  public:
   static Result<SafetensorsFile> open(const std::string& path);
@@ -73,6 +74,8 @@ class SafetensorsFile final : public TensorSource {
   SafetensorsFile(BoundedFile file, std::vector<FileTensor> tensors, uint64_t data_start)
       : file_(std::move(file)), tensors_(std::move(tensors)), data_start_(data_start) {}
   Status read_entry(const FileTensor& tensor, std::span<std::byte> out) const;
+  /// An I64 tensor as i32.
+  Status read_narrowed(const FileTensor& tensor, std::span<std::byte> out) const;
 
   BoundedFile file_;
   std::vector<FileTensor> tensors_;

@@ -150,6 +150,54 @@ TEST_CASE("safetensors: I64 becomes i32 where it fits") {
   check_error(to_i32({FileDType::F32, {1}, std::vector<std::byte>(4)}), {"I64", "F32"});
 }
 
+TEST_CASE("safetensors: an I64 tensor is a source of i32") {
+  TemporaryFolder folder;
+  std::vector<int64_t> values(20'000);  // more than are read at once
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i) - 7;
+  values.front() = INT32_MIN;
+  values.back() = INT32_MAX;
+  const std::string path = folder.path("m.safetensors");
+  const auto write = [&] {
+    REQUIRE(write_safetensors(
+        path, {{"ids", FileDType::I64, {100, 200}, std::as_bytes(std::span(values))},
+               {"none", FileDType::I64, {0, 3}, {}}}));
+    return SafetensorsFile::open(path);
+  };
+  auto file = write();
+  REQUIRE(file);
+  CHECK(file->find("ids") == TensorType{DType::i32, {100, 200}});
+  std::vector<int32_t> read(values.size());
+  REQUIRE(file->read("ids", std::as_writable_bytes(std::span(read))));
+  CHECK(std::equal(read.begin(), read.end(), values.begin()));
+  CHECK(file->find("none") == TensorType{DType::i32, {0, 3}});
+  CHECK(file->read("none", {}));
+
+  for (const auto& [element, value] : {std::pair<size_t, int64_t>{0, int64_t{INT32_MIN} - 1},
+                                       {19'999, int64_t{INT32_MAX} + 1},
+                                       {12'345, INT64_MIN},
+                                       {8'192, INT64_MAX},
+                                       {8'191, int64_t{1} << 32}}) {
+    const int64_t before = std::exchange(values[element], value);
+    file = write();
+    REQUIRE(file);
+    check_error(file->read("ids", std::as_writable_bytes(std::span(read))),
+                {path, fmt::format("element {} of the I64 tensor \"ids\" is {}", element, value),
+                 "from -2147483648 to 2147483647"});
+    values[element] = before;
+  }
+}
+
+TEST_CASE("safetensors: an I64 tensor in a file that shrinks") {
+  TemporaryFolder folder;
+  const std::string path =
+      folder.write("m", safetensors_bytes("{" + entry("b", "I64", "[100]", "0", "800") + "}", 800));
+  auto file = SafetensorsFile::open(path);
+  REQUIRE(file);
+  std::filesystem::resize_file(path, 500);
+  std::array<std::byte, 400> out;
+  check_error(file->read("b", out), {path, "now has 500"});
+}
+
 TEST_CASE("safetensors: every element type has a name there, of as many bits") {
   for (const DTypeInfo& info : kDTypes) {
     CAPTURE(info.name);
