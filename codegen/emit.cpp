@@ -111,11 +111,11 @@ std::string bounds_of(const KernelBody& body) {
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
                              llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
                              const DeviceDescription& device, const BlockForm& block,
-                             const Overlap& overlap) {
+                             const Overlap& overlap, const MatvecRings& rings) {
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::opaque; }))
     return emit_opaque(group, symbols, parameters, device, overlap);
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
-    return emit_matvec(group, symbols, parameters, device, overlap);
+    return emit_matvec(group, symbols, parameters, device, overlap, rings);
   SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
   return form.reduces ? emit_rows(form, symbols, parameters, device, block)
                       : emit_elements(form, symbols, parameters, block);
@@ -128,7 +128,7 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
 
 Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                            llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-                           const std::optional<Overlap>& wanted) {
+                           const std::optional<Overlap>& wanted, const MatvecRings& rings) {
   Kernel kernel;
   kernel.group = canonical_names(group);
   kernel.symbols = symbols_of(kernel.group);
@@ -147,7 +147,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
     overlap.waits = overlaps_launches(kernel.group, symbols);
   SINTER_LET(body, parts.size() == 1
                        ? emit_body(kernel.group, parts[0].prefix_rank, symbols, kernel.symbols,
-                                   device, {}, overlap)
+                                   device, {}, overlap, rings)
                        : emit_parts(kernel.group, parts, symbols, kernel.symbols, device));
   overlap.early_inputs = body.early_inputs;
   kernel.launch = body.launch;

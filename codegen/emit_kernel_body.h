@@ -45,7 +45,7 @@ Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> s
 /// The kernel of a group around a matvec: rows in front of it, elements behind it.
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
-                               const Overlap& overlap);
+                               const Overlap& overlap, const MatvecRings& rings);
 
 /// The kernel of a group that is one opaque op, read through views.
 Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbols,
@@ -56,7 +56,7 @@ Result<KernelBody> emit_opaque(const Graph& group, llvm::ArrayRef<Symbol> symbol
 Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
                              llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,
                              const DeviceDescription& device, const BlockForm& block = {},
-                             const Overlap& overlap = {});
+                             const Overlap& overlap = {}, const MatvecRings& rings = {});
 /// Several parts side by side.
 Result<KernelBody> emit_parts(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<SymbolId> parameters,

@@ -32,12 +32,13 @@ class MatvecKernel {
  public:
   MatvecKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
-               const Overlap& overlap)
+               const Overlap& overlap, const MatvecRings& rings)
       : group_(group),
         symbols_(symbols),
         parameters_(parameters),
         device_(device),
-        overlap_(overlap) {
+        overlap_(overlap),
+        rings_(rings) {
     for (uint32_t i = 0; i < group.size(); ++i)
       if (op_class(group.ops()[i]) == OpClass::anchor) anchor_ = {i};
     in_front_ = matvec_front(group, anchor_);
@@ -132,8 +133,8 @@ class MatvecKernel {
   Status write_product(const MatvecRows& deal) {
     const MatvecProduct product = matvec_product(group_, op(), symbols_);
     const auto element_bytes = whole_bytes(product.dtype);
-    const auto recorded = device_.rings.find(product.key());
-    const MatvecRing* ring = recorded == device_.rings.end() ? nullptr : &recorded->second.ring;
+    const auto recorded = rings_.find(product.key());
+    const MatvecRing* ring = recorded == rings_.end() ? nullptr : &recorded->second.ring;
     const auto config = schedule_matvec(product, deal.units, device_, ring);
     if (ring && !config)
       return fail(
@@ -175,6 +176,7 @@ class MatvecKernel {
   llvm::ArrayRef<SymbolId> parameters_;
   const DeviceDescription& device_;
   const Overlap& overlap_;
+  const MatvecRings& rings_;
   ValueId anchor_;
   std::vector<bool> in_front_;
   MatvecConfig config_;
@@ -186,8 +188,8 @@ class MatvecKernel {
 
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,
-                               const Overlap& overlap) {
-  return MatvecKernel(group, symbols, parameters, device, overlap).emit();
+                               const Overlap& overlap, const MatvecRings& rings) {
+  return MatvecKernel(group, symbols, parameters, device, overlap, rings).emit();
 }
 
 }  // namespace sinter

@@ -151,7 +151,7 @@ class OpaqueKernel {
       body_.resident_blocks = kResidentThreads / body_.launch.threads;
     body_.text = "__shared__ AttentionShared<Config> shared;\n";
     if (early) body_.text += "see_complete();\n";
-    if (splits > 1 && device_.compute_capability >= kFirstArchWithClusters) {
+    if (splits > 1 && device_.has.clusters) {
       body_.launch.cluster = splits;
       body_.launch.items_without_clusters = items_without_clusters(device_, body_.resident_blocks);
       body_.text += fmt::format("if (cluster_blocks() == 1) {{\n{}}} else {{\n{}}}\n",

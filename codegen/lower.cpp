@@ -19,8 +19,8 @@ namespace {
 /// Kernels of all entries; equal groups share one.
 class KernelTable {
  public:
-  KernelTable(Program& program, const DeviceDescription& device)
-      : program_(program), device_(device) {}
+  KernelTable(Program& program, const DeviceDescription& device, const MatvecRings& rings)
+      : program_(program), device_(device), rings_(rings) {}
 
   Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                        const Overlap& overlap) {
@@ -32,7 +32,7 @@ class KernelTable {
     key += print_graph(group, program_.symbols);
     const auto [at, is_new] = known_.try_emplace(key, 0);
     if (!is_new) return at->second;
-    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap));
+    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap, rings_));
     at->second = static_cast<uint32_t>(program_.kernels.size());
     // Different groups may still decompose into the same kernel.
     for (uint32_t i = 0; i < program_.kernels.size(); ++i)
@@ -53,6 +53,7 @@ class KernelTable {
 
   Program& program_;
   const DeviceDescription& device_;
+  const MatvecRings& rings_;
   llvm::StringMap<uint32_t> known_;
 };
 
@@ -228,7 +229,8 @@ class EntryLowering {
 }  // namespace
 
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
-                      const DeviceDescription& device, Numerics numerics) {
+                      const DeviceDescription& device, Numerics numerics,
+                      const MatvecRings& rings) {
   Program program;
   program.name = module.name;
   program.numerics = numerics;
@@ -236,7 +238,7 @@ Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
   program.symbols = module.symbols;
   program.weights = module.weights;
   program.states = module.states;
-  KernelTable kernels(program, device);
+  KernelTable kernels(program, device, rings);
   for (size_t i = 0; i < module.entries.size(); ++i) {
     SINTER_LET(plan,
                EntryLowering(module, module.entries[i], groupings[i], numerics, kernels).run());

@@ -3,14 +3,17 @@
 
 #include "device/device.h"
 #include "ir/grouping.h"
+#include "ir/matvec_ring.h"
 #include "plan/program.h"
 
 namespace sinter {
 
 /// `groupings[i]` belongs to module.entries[i]. The module has passed run_passes. Equal groups
 /// share a kernel. `fast`: groups compute as without_inner_roundings says. A group that no kernel
-/// can be written for is an error that names its values.
+/// can be written for is an error that names its values. `rings`: forms measured on the
+/// device; other products have the schedule's own.
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
-                      const DeviceDescription& device, Numerics numerics = Numerics::strict);
+                      const DeviceDescription& device, Numerics numerics = Numerics::strict,
+                      const MatvecRings& rings = {});
 
 }  // namespace sinter

@@ -2,25 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "ir/matvec_ring.h"
+#include "device/capabilities.h"
+#include "ir/error.h"
 
 namespace sinter {
 
 struct DeviceDescription {
-  std::string name;                 // "sm_90a"
-  int64_t compute_capability = 90;  // 10 * major + minor
-  int64_t multiprocessors = 132;
-  int64_t registers_per_block = 65536;
-  int64_t shared_bytes_per_block = 48 * 1024;
+  std::string name;  // "sm_90a"
+  Capabilities has;
+  int64_t multiprocessors = 0;
+  int64_t registers_per_block = 64 * 1024;
+  int64_t static_shared_bytes = 48 * 1024;  // of a block that declares them
+  int64_t max_shared_bytes = 0;             // of a block that asks for them at its launch
   int64_t max_threads_per_block = 1024;
-  double memory_bytes_per_s = 4.2e12;
-  double tensor_flops_per_s = 7.5e14;      // 16-bit operands, float32 accumulation
-  double launch_s = 2.0e-6;                // of one more kernel in a chain
-  int64_t most_shared_bytes = 227 * 1024;  // of a block that asks for them at its launch
-  double cache_bytes_per_s = 5.5e12;       // second level
-  MatvecRings rings = {};  // forms measured on this very device; others are schedule_matvec's own
+  double memory_bytes_per_s = 0;
+  double cache_bytes_per_s = 0;   // second level
+  double tensor_flops_per_s = 0;  // 16-bit operands, float32 accumulation
+  double launch_s = 0;            // of one more kernel in a chain
 };
 
 /// "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"; others are an error listing

@@ -104,7 +104,7 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
 
   const int64_t shared_bytes =
       problem.reductions * most_lanes_per_thread * (config.threads / 32) * int64_t{sizeof(float)};
-  if (shared_bytes > device.shared_bytes_per_block) return std::nullopt;
+  if (shared_bytes > device.static_shared_bytes) return std::nullopt;
   config.on_chip = fits_on_chip(problem, config, device);
   return config;
 }
@@ -122,12 +122,6 @@ RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int
 }
 
 namespace {
-
-// Bulk copies, and shared memory that holds what is worth copying so. The kernel's text asks the
-// same.
-bool has_rings(const DeviceDescription& device) {
-  return device.compute_capability >= 90 && device.compute_capability < 120;
-}
 
 constexpr int64_t kUsualPieceBytes = 2048;
 
@@ -157,7 +151,7 @@ MatvecRing usual_ring(int64_t length, int64_t element_bytes, int64_t splits) {
 bool is_possible(const MatvecRing& ring, int64_t length, int64_t element_bytes, int64_t splits,
                  const DeviceDescription& device) {
   const int64_t step_bytes = kPieceElements * element_bytes;
-  return has_rings(device) && (ring.warps == kTileWarps || ring.warps == kFewMatvecWarps) &&
+  return device.has.bulk_copy && (ring.warps == kTileWarps || ring.warps == kFewMatvecWarps) &&
          splits <= ring.warps && ring.stages >= kLeastMatvecStages &&
          ring.stages <= kMostMatvecStages && ring.piece_bytes > 0 &&
          ring.piece_bytes % step_bytes == 0 &&
@@ -167,8 +161,8 @@ bool is_possible(const MatvecRing& ring, int64_t length, int64_t element_bytes, 
 }  // namespace
 
 int64_t matvec_operand_limit(const DeviceDescription& device) {
-  const int64_t ring = has_rings(device) ? kLeastRingBytes : 0;
-  return device.most_shared_bytes - kOtherBytes - kMostSumBytes - kTileTokens * kTileBytes - ring;
+  const int64_t ring = device.has.bulk_copy ? kLeastRingBytes : 0;
+  return device.max_shared_bytes - kOtherBytes - kMostSumBytes - kTileTokens * kTileBytes - ring;
 }
 
 std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_t units,
@@ -194,12 +188,12 @@ std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_
   // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the
   // rings' sizes for one token and for several, the larger: two blocks of one launch must not stand
   // side by side.
-  const bool rings = has_rings(device);
+  const bool rings = device.has.bulk_copy;
   const int64_t one = config.warps * form.stages * form.piece_bytes;
   const int64_t several = kTileWarps * 2 * kTileRows * kTilePiece * int64_t{2};
   config.ring_bytes = kBarrierBytes + (rings ? std::max(one, several) : 0);
   config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
-  config.shared_bytes = device.most_shared_bytes - kOtherBytes;
+  config.shared_bytes = device.max_shared_bytes - kOtherBytes;
   for (int64_t n = 1; rings && n <= tokens; ++n) {
     const MatvecLayout layout = matvec_layout(
         {.warps = static_cast<int>(config.warps),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "ir/matvec_ring.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -68,7 +69,7 @@ struct MatvecConfig {
   int64_t shared_bytes = 0;                 // the most of a block
   int64_t ring_bytes = 0, token_bytes = 0;  // what it wants: those, and these for each token
   int64_t operand_bytes = 0;  // the most of the operand that may stand in shared memory
-  int64_t blocks = 132;
+  int64_t blocks = 1;
 };
 /// Bytes of shared memory that a matvec's operand may take: what is left keeps enough of the matrix
 /// in flight.

@@ -97,7 +97,7 @@ SINTER_DEVICE u16 float_to_f16(float x) {
 SINTER_DEVICE float bf16_to_float(u16 h) { return bits_float(static_cast<u32>(h) << 16); }
 
 SINTER_DEVICE u16 float_to_bf16(float x) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if SINTER_HAS_BF16_ARITHMETIC
   u16 h;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return h;
@@ -157,7 +157,7 @@ SINTER_DEVICE int mul(int a, int b) {
 
 // NaN if an operand is; -0 is less than +0: so both commute, bit for bit.
 SINTER_DEVICE float maximum(float a, float b) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if SINTER_HAS_BF16_ARITHMETIC
   float result;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
@@ -169,7 +169,7 @@ SINTER_DEVICE float maximum(float a, float b) {
 }
 
 SINTER_DEVICE float minimum(float a, float b) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if SINTER_HAS_BF16_ARITHMETIC
   float result;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
@@ -185,7 +185,7 @@ SINTER_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 
 // x, but low or high where it lies outside; NaN stays.
 SINTER_DEVICE float clamp(float x, float low, float high) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if SINTER_HAS_BF16_ARITHMETIC
   asm("min.NaN.f32 %0, %0, %1;\n\tmax.NaN.f32 %0, %0, %2;" : "+f"(x) : "f"(high), "f"(low));
   return x;
 #else

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/reference_machine.h"
 #include "device/schedule.h"
 #include "ir/contraction.h"
 #include "ir/matvec_order.h"
@@ -11,20 +12,18 @@
 namespace sinter {
 namespace {
 
-// The parts must not depend on the device that a plan is compiled for: its results would. Blocks of
-// the devices that this is tuned for, and warps of a block.
-constexpr int64_t kBlocks = 132;
 constexpr int64_t kMostExtent = INT32_MAX / kMostMatvecTokens;  // kernels count elements in ints
-constexpr int64_t kWarps = 16;
+constexpr int64_t kWarps = 16;                                  // of a block
 // Chunks of a part that are worth a sum of their own: two accesses of a warp.
 constexpr int64_t kLeastPart = 2 * kMatvecLanes;
 // Bytes of an operand that is gathered from another order in memory, in shared memory.
 constexpr int64_t kMostGatheredBytes = 48 * 1024;
 
-/// Parts of a row, a power of two: as few as leave hardly a warp idle. A block's rows are dealt to
-/// groups of `splits` warps, whose largest number of rows decides.
+/// Parts of a row, a power of two: as few as leave hardly a warp of the reference machine idle. It
+/// has a block on each multiprocessor. A block's rows are dealt to groups of `splits` warps, whose
+/// largest number of rows decides.
 int64_t splits_of(int64_t rows, int64_t chunks) {
-  const int64_t own = ceil_div(rows, kBlocks);  // of a block
+  const int64_t own = ceil_div(rows, kReference.multiprocessors);  // of a block
   int64_t best = 1;
   double best_time = INFINITY;
   for (int64_t splits = 1; splits <= kMostMatvecSplits; splits *= 2) {

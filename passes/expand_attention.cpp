@@ -2,20 +2,21 @@
 
 #include <algorithm>
 
+#include "device/reference_machine.h"
 #include "ir/attention_order.h"
 #include "ir/builder.h"
 
 namespace sinter {
 namespace {
 
-// Blocks of one token: one on each of most of 132 multiprocessors, beside which the next product's
-// block has room to send for its matrix. (One H200, a token of Llama-2-7B: 3.61 ms; with 264 blocks
+// Blocks of one token: one on each of most multiprocessors, beside which the next product's block
+// has room to send for its matrix. (One H200, a token of Llama-2-7B: 3.61 ms; with 264 blocks
 // 3.74.) Most, since a cluster's blocks share a group of multiprocessors: of clusters of 2, 3 .. 9
 // blocks it holds 66, 39, 30, 22, 17, 15, 15 and 9 at a time, of larger ones 7. Of 32 clusters of 4
 // two found no place of their own, and where two blocks stood on a multiprocessor, they and the
 // next product's block were late. (With 3: Llama-2-7B 3.57 to 3.54 ms, Pythia-2.8B 1.85 to 1.82.
 // Llama-3.2-1B after 8,192 tokens with 16 clusters of 6: 0.876 ms, of 7 or 8: 0.97.)
-constexpr int64_t kWantedBlocks = 108;
+constexpr int64_t kWantedBlocks = kReference.cluster_blocks;
 
 bool has_few_tokens(const Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
   const Dim tokens = b.type(operands[0]).dims[0];

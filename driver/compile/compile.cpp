@@ -77,10 +77,10 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 Result<std::shared_ptr<const Program>> plan_with_rings(const Compiled& compiled,
                                                        const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
-  device.rings = options.rings;
   std::vector<Grouping> groupings;
   for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
-  SINTER_LET(program, lower(compiled.module, groupings, device, numerics_of(options)));
+  SINTER_LET(program,
+             lower(compiled.module, groupings, device, numerics_of(options), options.rings));
   if (Status safe = check(program); !safe)
     return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
                 "this is a bug of the compiler", ExitCode::internal_error);

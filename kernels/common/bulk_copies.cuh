@@ -1,18 +1,16 @@
 // Bulk copies into shared memory, and the barriers that count their bytes: an instruction copies a
 // run of bytes, and nothing waits before the data is wanted.
 //
-// From compute capability 9.0 to 10.x. With SINTER_EMULATED_COPIES the CPU of the tests plays them:
-// a copy is there at once, so that what overwrites a place too early, or takes another piece than
-// was sent for, is seen.
+// The CPU of the tests may play a device that has them: a copy is there at once, so that what
+// overwrites a place too early, or takes another piece than was sent for, is seen.
 #pragma once
 
 #include "ir/scalar_math.h"
 
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
-#define SINTER_BULK_COPIES 1
-
+#if SINTER_HAS_BULK_COPY
 namespace sinter {
 
+#ifdef __CUDACC_RTC__
 using SharedAddress = unsigned;
 
 SINTER_DEVICE SharedAddress shared_address(const void* p) {
@@ -57,13 +55,7 @@ SINTER_DEVICE void copy_once(SharedAddress to, const void* from, int bytes, Shar
       : "memory");
 }
 
-}  // namespace sinter
-
-#elif defined(SINTER_EMULATED_COPIES)
-#define SINTER_BULK_COPIES 1
-
-namespace sinter {
-
+#else
 using SharedAddress = math::u64;
 
 SINTER_DEVICE SharedAddress shared_address(const void* p) {
@@ -79,6 +71,7 @@ SINTER_DEVICE void wait_for_bytes(SharedAddress, unsigned) { __syncwarp(); }
 SINTER_DEVICE void copy_once(SharedAddress to, const void* from, int bytes, SharedAddress) {
   memcpy(reinterpret_cast<void*>(to), from, static_cast<size_t>(bytes));
 }
+#endif
 
 }  // namespace sinter
 #endif

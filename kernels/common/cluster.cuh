@@ -1,5 +1,5 @@
-// Blocks that run at the same time and reach one another's shared memory: a cluster. Below compute
-// capability 9.0 a block is alone.
+// Blocks that run at the same time and reach one another's shared memory: a cluster. On a device
+// without clusters a block is alone.
 //
 // Launched in clusters of n, a kernel's blocks with the same blockIdx.x / n are one; a block of it
 // has the rank blockIdx.x % n. Its threads meet as at a barrier in two parts: what a thread wrote
@@ -10,7 +10,7 @@
 
 namespace sinter {
 
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
+#if SINTER_HAS_CLUSTERS
 
 // Of this launch: 1 without clusters.
 SINTER_DEVICE int cluster_blocks() {

@@ -43,7 +43,7 @@ namespace sinter {
 
 // From here on the next kernel may be launched, to wait in its turn.
 SINTER_DEVICE void let_next_launch() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if SINTER_HAS_PDL
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
@@ -51,7 +51,7 @@ SINTER_DEVICE void let_next_launch() {
 // Returns when all earlier kernels are complete and their writes are visible. Every thread calls
 // it, before it reads or writes what another kernel of the plan touches.
 SINTER_DEVICE void wait_for_inputs() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if SINTER_HAS_PDL
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -59,7 +59,7 @@ SINTER_DEVICE void wait_for_inputs() {
 // What was complete when the kernel began is visible from here on: no first-level cache holds older
 // copies of it.
 SINTER_DEVICE void see_complete() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if SINTER_HAS_PDL
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
 #endif
 }

@@ -34,7 +34,7 @@ SINTER_DEVICE void store(i1* p, bool x) { *p = x ? 1 : 0; }
 
 // Two elements as they lie in memory, rounded in one instruction where there is one.
 SINTER_DEVICE unsigned pack(const f16*, float low, float high) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if SINTER_HAS_BF16_ARITHMETIC
   unsigned word;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;
@@ -43,7 +43,7 @@ SINTER_DEVICE unsigned pack(const f16*, float low, float high) {
 #endif
 }
 SINTER_DEVICE unsigned pack(const bf16*, float low, float high) {
-#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+#if SINTER_HAS_BF16_ARITHMETIC
   unsigned word;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;

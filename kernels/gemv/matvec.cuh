@@ -31,7 +31,7 @@ class Matvec : public MatvecStream<Config> {
       Stream::place, Stream::rounded, Stream::row_of_block, Stream::rows_, Stream::shared_operand,
       Stream::sums_, Stream::tile_sums_, Stream::tokens_, Stream::warp_;
   using typename Stream::T;
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
   using Stream::issue, Stream::issue_tile, Stream::wait;
 #endif
 
@@ -86,7 +86,7 @@ class Matvec : public MatvecStream<Config> {
   }
 
   SINTER_DEVICE void run_several() {
-#ifdef SINTER_TENSOR_CORES
+#if SINTER_HAS_MMA
     if constexpr (kTiles)
       run_tiles();
     else
@@ -128,7 +128,7 @@ class Matvec : public MatvecStream<Config> {
     constexpr int rows = matvec_rows_at_once(tokens);
     constexpr bool shared = shared_operand(tokens);
     const T* operand = operand_;
-#if defined(SINTER_BULK_COPIES) && defined(__CUDACC_RTC__)
+#if SINTER_HAS_BULK_COPY && defined(__CUDACC_RTC__)
     if constexpr (shared) __builtin_assume(__isShared(operand));
 #endif
     for (int k = 0; k < mine_; k += rows) {
@@ -140,7 +140,7 @@ class Matvec : public MatvecStream<Config> {
         for (int r = 0; r < rows; ++r) {
           w[r] = nullptr;
           if (r >= have) continue;
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
           w[r] = wait();
 #else
           w[r] = place(k + r, begin);
@@ -159,7 +159,7 @@ class Matvec : public MatvecStream<Config> {
 #pragma unroll 1
           for (int i = 0; i < length - 8 * lane_; i += kMatvecStep) add_step(sum, w, x, i, have);
         }
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
         __syncwarp();
         for (int r = 0; r < have; ++r) issue();
 #endif
@@ -180,7 +180,7 @@ class Matvec : public MatvecStream<Config> {
     }
   }
 
-#ifdef SINTER_TENSOR_CORES
+#if SINTER_HAS_MMA
   // The 8 elements of a row from i on, zeros where there are none.
   static SINTER_DEVICE uint4 words(const T* row, int i, int length) {
     return i < length ? *reinterpret_cast<const uint4*>(row + i) : make_uint4(0, 0, 0, 0);
@@ -206,7 +206,7 @@ class Matvec : public MatvecStream<Config> {
 #pragma unroll
           for (int tile = 0; tile < kTileGroup; ++tile) {
             if (first + tile * kTileRows >= rows_) break;
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
             const T* piece = wait();
             const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
 #else
@@ -226,7 +226,7 @@ class Matvec : public MatvecStream<Config> {
               multiply_tile(sums[turn][tile], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
               multiply_tile(sums[turn][tile], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
             }
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
             __syncwarp();
             issue_tile();
 #endif

@@ -42,7 +42,7 @@ class MatvecStream {
       (kClasses + Config::kBlocks - 1) / Config::kBlocks * Config::kUnits;  // the most
   static constexpr int kTileGroup = kBlockRows > kTileRows ? 2 : 1;
   static constexpr bool kRing =
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
       true;
 #else
       false;
@@ -58,7 +58,7 @@ class MatvecStream {
            tokens * Config::kLength * static_cast<int>(sizeof(T)) <= Config::kOperandBytes;
   }
   static constexpr bool kTiles =
-#ifdef SINTER_TENSOR_CORES
+#if SINTER_HAS_MMA
       sizeof(T) == 2;
 #else
       false;
@@ -93,7 +93,7 @@ class MatvecStream {
     sums_ = reinterpret_cast<float*>(memory + layout.sums);
     tile_sums_ = reinterpret_cast<float*>(memory + layout.tile_sums);
     operand_ = reinterpret_cast<T*>(memory + layout.operand);
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
     slot_ = layout.slot;
     stages_ = layout.stages(dynamic_shared_bytes(), Config::kWarps);
     ring_ = memory + layout.rings + warp_ * stages_ * slot_;
@@ -111,7 +111,7 @@ class MatvecStream {
   // made of; fill() sends for the rest of the ring, once that is loaded. Touches nothing that
   // another kernel writes.
   SINTER_DEVICE void start() {
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
     if (lane_ == 0) {
       for (int s = 0; s < stages_; ++s) init_barrier(barriers_ + 8 * s);
       show_barriers();
@@ -122,7 +122,7 @@ class MatvecStream {
   }
   // All threads of a warp call it, as often as they like.
   SINTER_DEVICE void fill() {
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
     send(stages_);
 #endif
   }
@@ -151,7 +151,7 @@ class MatvecStream {
     return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + begin;
   }
 
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
   // Sends for pieces until `pieces` have been sent for.
   SINTER_DEVICE void send(int pieces) {
     for (; sent_ < pieces; ++sent_) {
@@ -249,7 +249,7 @@ class MatvecStream {
   bool tiles_;
   float *sums_, *tile_sums_;
   T* operand_;
-#ifdef SINTER_BULK_COPIES
+#if SINTER_HAS_BULK_COPY
   unsigned char* ring_;
   SharedAddress barriers_;
   int stages_;

@@ -4,10 +4,6 @@
 
 #include "kernels/common/vector.cuh"
 
-#if (defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800) || defined(SINTER_EMULATED_TENSOR_CORES)
-#define SINTER_TENSOR_CORES 1
-#endif
-
 namespace sinter {
 
 // Eight elements, from shared memory or another place that the compiler sees.
@@ -26,9 +22,26 @@ SINTER_DEVICE void read_chunk(float (&out)[8], const float* p) {
   }
 }
 
-#if defined(SINTER_EMULATED_TENSOR_CORES)
-// sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens, where mma.m16n8k16 has them. The
-// CPU of the tests adds in an order of its own.
+#if SINTER_HAS_MMA
+#ifdef __CUDACC_RTC__
+// sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens (mma.m16n8k16).
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1,
+                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+SINTER_DEVICE void multiply_tile(float (&sums)[4], const bf16*, unsigned a0, unsigned a1,
+                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+#else
+// The same with elements where mma.m16n8k16 has them: the CPU of the tests adds in an order of its
+// own.
 template <typename T>
 SINTER_DEVICE void multiply_tile(float (&sums)[4], const T* p, unsigned a0, unsigned a1,
                                  unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
@@ -50,22 +63,7 @@ SINTER_DEVICE void multiply_tile(float (&sums)[4], const T* p, unsigned a0, unsi
     }
   }
 }
-#elif defined(SINTER_TENSOR_CORES)
-// sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens (mma.m16n8k16).
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1,
-                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const bf16*, unsigned a0, unsigned a1,
-                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
+#endif
 #endif
 
 // The operand in shared memory, for the code that writes its rows.

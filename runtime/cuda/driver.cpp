@@ -124,6 +124,7 @@ Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
   device->compute_capability_ = 10 * major + minor;
   device->l2_bytes_ = static_cast<size_t>(l2);
   device->arch_ = arch_name(major, minor);
+  device->has_ = capabilities_of(device->arch_);
   SINTER_TRY(device->check(api->context_retain(&device->context_, device->device_),
                            "cuDevicePrimaryCtxRetain"));
   SINTER_TRY(device->make_current());

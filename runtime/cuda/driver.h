@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/capabilities.h"
 #include "ir/error.h"
 
 namespace sinter {
@@ -114,6 +115,7 @@ class CudaDevice {
   const std::string& name() const { return name_; }               // "NVIDIA H200"
   const std::string& arch() const { return arch_; }               // what to compile for: "sm_90a"
   int compute_capability() const { return compute_capability_; }  // 90: 9.0
+  const Capabilities& has() const { return has_; }
   int multiprocessors() const { return multiprocessors_; }
   size_t memory_bytes() const { return memory_bytes_; }
   size_t l2_bytes() const { return l2_bytes_; }
@@ -122,7 +124,7 @@ class CudaDevice {
   int driver_version() const { return driver_version_; }  // 13000: CUDA 13.0
   /// Whether a kernel may be launched before the one ahead of it ends (programmatic dependent
   /// launch), in a recorded graph too.
-  bool overlaps_launches() const { return compute_capability_ >= 90 && driver_version_ >= 12030; }
+  bool overlaps_launches() const { return has_.pdl && driver_version_ >= 12030; }
 
   /// Makes the context current in this thread.
   Status make_current() const;
@@ -141,6 +143,7 @@ class CudaDevice {
   CudaApi::Device device_ = 0;
   CudaApi::Context context_ = nullptr;
   std::string name_, arch_;
+  Capabilities has_;
   int compute_capability_ = 0, multiprocessors_ = 0, driver_version_ = 0;
   int64_t shared_bytes_per_block_ = 0;
   size_t memory_bytes_ = 0, l2_bytes_ = 0;

@@ -6,9 +6,9 @@ namespace sinter {
 namespace {
 
 CacheKey key_of(const NvrtcFile& nvrtc, const KernelSource& source,
-                llvm::ArrayRef<EmbeddedHeader> headers, std::string_view arch) {
-  llvm::SmallVector<std::string_view> parts = {nvrtc.identity, arch, source.text};
-  for (const char* flag : nvrtc_flags()) parts.push_back(flag);
+                llvm::ArrayRef<EmbeddedHeader> headers, llvm::ArrayRef<std::string> options) {
+  llvm::SmallVector<std::string_view> parts = {nvrtc.identity, source.text};
+  parts.append(options.begin(), options.end());
   for (const EmbeddedHeader& header : headers) {
     parts.push_back(header.name);
     parts.push_back(header.text);
@@ -26,8 +26,9 @@ Result<CompiledKernels> compile_cached(const NvrtcFile& nvrtc, const KernelCache
   llvm::SmallVector<CacheKey> keys;
   llvm::SmallVector<KernelSource> missing;
   llvm::SmallVector<size_t> missing_index;
+  const std::vector<std::string> options = nvrtc_options(arch);
   for (const KernelSource& source : sources) {
-    keys.push_back(key_of(nvrtc, source, headers, arch));
+    keys.push_back(key_of(nvrtc, source, headers, options));
     Cubin& cubin = result.cubins.emplace_back();
     if (std::optional<std::string> bytes = cache.find(keys.back())) {
       cubin.bytes = std::move(*bytes);

@@ -11,8 +11,8 @@ struct CompiledKernels {
   size_t from_cache = 0;
 };
 
-/// Machine code of every source for `arch`. The cache's key is the text, all headers, flags, the
-/// library's identity and `arch`. NVRTC is loaded only when an entry is missing.
+/// Machine code of every source for `arch`. The cache's key is the text, all headers, all options
+/// and the library's identity. NVRTC is loaded only when an entry is missing.
 Result<CompiledKernels> compile_cached(const NvrtcFile& nvrtc, const KernelCache& cache,
                                        llvm::ArrayRef<KernelSource> sources,
                                        llvm::ArrayRef<EmbeddedHeader> headers,

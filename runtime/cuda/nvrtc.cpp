@@ -12,11 +12,14 @@
 #include <system_error>
 #include <thread>
 
+#include "device/capabilities.h"
+
 namespace sinter {
 namespace {
 
 constexpr int kCompilationFailed = 6;  // NVRTC_ERROR_COMPILATION
 
+// What the numerics contract fixes.
 constexpr const char* kFlags[] = {"--fmad=false", "--ftz=false", "--prec-div=true",
                                   "--prec-sqrt=true", "--std=c++17"};
 
@@ -67,7 +70,13 @@ unsigned thread_count(unsigned asked, size_t jobs) {
 
 }  // namespace
 
-llvm::ArrayRef<const char*> nvrtc_flags() { return kFlags; }
+std::vector<std::string> nvrtc_options(const std::string& arch) {
+  std::vector<std::string> options(std::begin(kFlags), std::end(kFlags));
+  for (const std::string& macro : kernel_macros(capabilities_of(arch)))
+    options.push_back("-D" + macro + "=1");
+  options.push_back("--gpu-architecture=" + arch);
+  return options;
+}
 
 Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
                              llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch) {
@@ -94,9 +103,9 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
                                     static_cast<int>(headers.size()), texts.data(), names.data()))
     return failed("read", code);
 
-  const std::string architecture = "--gpu-architecture=" + arch;
-  llvm::SmallVector<const char*> options(nvrtc_flags());
-  options.push_back(architecture.c_str());
+  const std::vector<std::string> stated = nvrtc_options(arch);
+  llvm::SmallVector<const char*> options;
+  for (const std::string& option : stated) options.push_back(option.c_str());
   const int code =
       api.compile_program(program.handle, static_cast<int>(options.size()), options.data());
   if (code == kCompilationFailed) {

@@ -19,8 +19,9 @@ struct Cubin {
   std::string bytes;
 };
 
-/// The options that the numerics contract fixes, without the architecture.
-llvm::ArrayRef<const char*> nvrtc_flags();
+/// All options of a compilation for `arch` ("sm_90a"): what the numerics contract fixes, the macros
+/// of what such a device can do, the architecture.
+std::vector<std::string> nvrtc_options(const std::string& arch);
 
 /// Compiles one source for `arch` ("sm_90a"). Loads NVRTC. Text that does not compile is an
 /// internal error that holds the compiler's log and the path of a file with the text; an NVRTC that

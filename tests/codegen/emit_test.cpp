@@ -111,6 +111,14 @@ TEST_CASE("kernels in full") {
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
 }
 
+TEST_CASE("the oldest device that a plan names for clusters is the first that has them") {
+  const auto has_clusters = [](uint32_t arch) {
+    return capabilities_of(fmt::format("sm_{}", arch)).clusters;
+  };
+  CHECK(has_clusters(kFirstArchWithClusters));
+  for (uint32_t arch = 0; arch < kFirstArchWithClusters; ++arch) CHECK_FALSE(has_clusters(arch));
+}
+
 TEST_CASE("attention's blocks: clusters of its splits, from many heads on none") {
   const Graph group = make_group(kAttentionFew, DType::bf16, 64);
   const auto emit_on = [&](const DeviceDescription& device) {

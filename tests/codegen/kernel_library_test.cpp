@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
+#include "device/capabilities.h"
+#include "ir/dtype.h"
 #include "kernels/library.h"
 #include "support/nvrtc.h"
 
@@ -44,6 +47,31 @@ TEST_CASE("no header loads past the wait for earlier kernels, but the one that m
     CHECK(code.find("__ldg") == std::string::npos);
     CHECK(code.find(".nc.") == std::string::npos);
   }
+}
+
+TEST_CASE("headers ask what a device can do by macros, and for no architecture") {
+  const Capabilities all{true, true, true, true, true, true, true};
+  const std::vector<std::string> known = kernel_macros(all);
+  for (const EmbeddedHeader& header : kernel_library()) {
+    CAPTURE(header.name);
+    CHECK(header.text.find("__CUDA_ARCH__") == header.text.npos);
+    const std::string text(header.text);
+    const std::regex macro("SINTER_HAS_[A-Z0-9_]*");
+    for (std::sregex_iterator at(text.begin(), text.end(), macro), end; at != end; ++at)
+      CHECK_MESSAGE(std::find(known.begin(), known.end(), at->str()) != known.end(), at->str());
+  }
+}
+
+TEST_CASE("every element type is loaded and stored by the kernel library") {
+  const auto header = std::find_if(
+      kernel_library().begin(), kernel_library().end(),
+      [](const EmbeddedHeader& header) { return header.name == "kernels/common/vector.cuh"; });
+  REQUIRE(header != kernel_library().end());
+  for (const DTypeInfo& type : kDTypes)
+    for (const std::string& function :
+         {fmt::format("SINTER_DEVICE {} load(const {}* p)", type.registers, type.memory),
+          fmt::format("SINTER_DEVICE void store({}* p, {} x)", type.memory, type.registers)})
+      CHECK_MESSAGE(header->text.find(function) != header->text.npos, function);
 }
 
 TEST_CASE("every kernel header compiles alone" * doctest::test_suite("nvrtc")) {

@@ -23,12 +23,18 @@ void sprinkle(HostTensor& tensor, size_t seed) {
   }
 }
 
+std::string macro_text(const Capabilities& has) {
+  std::string text;
+  for (const std::string& macro : kernel_macros(has)) text += "#define " + macro + " 1\n";
+  return text;
+}
+
 }  // namespace
 
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
-                 const DeviceDescription& device) {
-  auto kernel =
-      emit_kernel(make_group(group, dtype, width), group.parts(), group_symbols(), device);
+                 const DeviceDescription& device, const MatvecRings& rings) {
+  auto kernel = emit_kernel(make_group(group, dtype, width), group.parts(), group_symbols(), device,
+                            {}, rings);
   REQUIRE_MESSAGE(kernel.has_value(),
                   (std::string(group.name) + ": " + (kernel ? "" : kernel.error().message())));
   kernels.push_back(std::move(*kernel));
@@ -41,7 +47,7 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
                 const InputEditor& edit) {
   std::vector<const Kernel*> pointers;
   for (const Kernel& kernel : trials.kernels) pointers.push_back(&kernel);
-  const auto shim = KernelShim::compile(pointers, trials.prefix);
+  const auto shim = KernelShim::compile(pointers, macro_text(trials.played));
   REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().what));
   for (size_t k = 0; k < trials.kernels.size(); ++k) {
     const Kernel& kernel = trials.kernels[k];

@@ -15,13 +15,14 @@ namespace sinter {
 inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 struct Trials {
-  std::string prefix;          // what stands before all their texts
+  Capabilities played;         // of the device that the CPU plays for all of them
   bool special_values = true;  // they are tried with NaNs, infinities and such too
 
   std::deque<Kernel> kernels;
   std::vector<std::string> names;  // for messages
 
-  void add(const GroupText& group, DType dtype, int64_t width, const DeviceDescription& device);
+  void add(const GroupText& group, DType dtype, int64_t width, const DeviceDescription& device,
+           const MatvecRings& rings = {});
 };
 
 /// Changes the inputs of a kernel's group, which random_inputs made.

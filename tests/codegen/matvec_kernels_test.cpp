@@ -21,19 +21,20 @@ const std::vector<std::vector<int64_t>> kTokens = {{0, 0, 0, 0, 1}, {0, 0, 0, 0,
                                                    {0, 0, 0, 0, 3}, {0, 0, 0, 0, 5},
                                                    {0, 0, 0, 0, 8}, {0, 0, 0, 0, 0}};
 
-/// The device with a form of its own for the group's product.
-DeviceDescription with_ring(DeviceDescription device, const GroupText& group, DType dtype,
-                            int64_t width, size_t turn) {
+/// A form of its own for the group's product.
+MatvecRings other_ring(const DeviceDescription& device, const GroupText& group, DType dtype,
+                       int64_t width, size_t turn) {
+  MatvecRings rings;
   const Graph graph = make_group(group, dtype, width);
   for (const Op& op : graph.ops()) {
     if (op.kind != OpKind::matvec) continue;
     const MatvecProduct product = matvec_product(graph, op, group_symbols());
     const auto forms = matvec_ring_candidates(product, device);
     REQUIRE(forms.size() > 1);
-    device.rings[product.key()].ring = forms[1 + turn % (forms.size() - 1)];
+    rings[product.key()].ring = forms[1 + turn % (forms.size() - 1)];
   }
-  REQUIRE(device.rings.size() == 1);
-  return device;
+  REQUIRE(rings.size() == 1);
+  return rings;
 }
 
 /// -2 .. 2, in a pattern of no short period.
@@ -68,15 +69,15 @@ TEST_CASE("matvecs of rows of one chunk, of whole pieces and of broken ones") {
 // many places as the launch's shared memory has.
 TEST_CASE("rings hold what was sent for") {
   Trials trials;
-  trials.prefix = "#define SINTER_EMULATED_COPIES\n";
+  trials.played = {.bulk_copy = true};
   size_t turn = 0;
   for (const GroupText& group : kMatvecGroups)
     for (int64_t width : {8, 264, 2056}) {
       const DType dtype = kFloats[turn++ % 3];
       trials.add(group, dtype, width, device_of("sm_90a", 2));
-      if (width == 264)
-        trials.add(group, dtype, width,
-                   with_ring(device_of("sm_90a", 3), group, dtype, width, turn));
+      if (width != 264) continue;
+      const DeviceDescription device = device_of("sm_90a", 3);
+      trials.add(group, dtype, width, device, other_ring(device, group, dtype, width, turn));
     }
   run_trials(trials, {kTokens[0], kTokens[2], kTokens[5]});
 }
@@ -86,11 +87,9 @@ TEST_CASE("rings hold what was sent for") {
 TEST_CASE("tiles of several tokens have every product once") {
   Trials trials;
   std::vector<int64_t> widths = {8, 136, 2056, 4360}, multiprocessors = {1, 2};
-  SUBCASE("through rings") {
-    trials.prefix = "#define SINTER_EMULATED_COPIES\n#define SINTER_EMULATED_TENSOR_CORES\n";
-  }
+  SUBCASE("through rings") { trials.played = {.mma = true, .bulk_copy = true}; }
   SUBCASE("from memory") {
-    trials.prefix = "#define SINTER_EMULATED_TENSOR_CORES\n";
+    trials.played = {.mma = true};
     widths = {136, 2056};
     multiprocessors = {1};
   }
@@ -107,7 +106,7 @@ TEST_CASE("tiles of several tokens have every product once") {
         const DeviceDescription device = device_of("sm_90a", count);
         trials.add(group, dtype, width, device);
         if (width > 2000)
-          trials.add(group, dtype, width, with_ring(device, group, dtype, width, turn));
+          trials.add(group, dtype, width, device, other_ring(device, group, dtype, width, turn));
       }
   }
   run_trials(trials, {kTokens[1], kTokens[2], kTokens[4]},

@@ -17,9 +17,10 @@ TEST_CASE("emitted kernels compile") {
     std::deque<Kernel> kernels;
     std::vector<KernelSource> sources;
     DeviceDescription device = *find_device(arch);
+    MatvecRings rings;
     const auto add = [&](const GroupText& text, DType dtype, int64_t width) {
-      auto kernel =
-          emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(), device);
+      auto kernel = emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(),
+                                device, {}, rings);
       REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
       kernels.push_back(std::move(*kernel));
       sources.push_back({kernels.back().name, kernels.back().source});
@@ -43,12 +44,12 @@ TEST_CASE("emitted kernels compile") {
         if (op.kind == OpKind::matvec) {
           const MatvecProduct product = matvec_product(graph, op, group_symbols());
           const auto forms = matvec_ring_candidates(product, device);
-          if (!forms.empty()) device.rings[product.key()].ring = forms.back();
+          if (!forms.empty()) rings[product.key()].ring = forms.back();
         }
       add(kMatvecGroups[0], dtype, 4096);
     }
     add(kSampleGroup, DType::f16, 128256);
-    device.rings.clear();
+    rings.clear();
     device.max_threads_per_block = 64;
     device.registers_per_block = 0;
     add(kRowGroups[0], DType::f32, 4096);

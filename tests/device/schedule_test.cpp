@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "device/named_devices.h"
 #include "ir/matvec_layout.h"
 
 namespace sinter {
@@ -22,8 +23,37 @@ RowConfig schedule(const RowProblem& problem) {
 
 }  // namespace
 
+TEST_CASE("a named device can do what its architecture can, and says how large it is") {
+  for (const DeviceDescription& device : named_devices()) {
+    CAPTURE(device.name);
+    CHECK(device.has == capabilities_of(device.name));
+    CHECK(device.multiprocessors > 0);
+    CHECK(device.max_shared_bytes >= device.static_shared_bytes);
+    CHECK(device.memory_bytes_per_s > 0);
+    CHECK(device.cache_bytes_per_s > device.memory_bytes_per_s);
+    CHECK(device.tensor_flops_per_s > 0);
+    CHECK(device.launch_s > 0);
+  }
+}
+
+TEST_CASE("what architectures can do, and the macros that say so") {
+  using Macros = std::vector<std::string>;
+  const auto macros = [](std::string_view arch) { return kernel_macros(capabilities_of(arch)); };
+  const Macros ampere = {"SINTER_HAS_ASYNC_COPY", "SINTER_HAS_MMA", "SINTER_HAS_BF16_ARITHMETIC"};
+  CHECK(macros("sm_75").empty());
+  CHECK(macros("sm_80") == ampere);
+  CHECK(macros("sm_89") == ampere);
+  Macros hopper = ampere;
+  hopper.insert(hopper.end(), {"SINTER_HAS_CLUSTERS", "SINTER_HAS_PDL"});
+  CHECK(macros("sm_120") == hopper);
+  hopper.push_back("SINTER_HAS_BULK_COPY");
+  for (const char* arch : {"sm_90", "sm_100", "sm_100a", "sm_103a"}) CHECK(macros(arch) == hopper);
+  hopper.push_back("SINTER_HAS_WGMMA");
+  CHECK(macros("sm_90a") == hopper);
+  for (const char* arch : {"", "sm_", "sm_x", "90", "compute_90"}) CHECK(macros(arch).empty());
+}
+
 TEST_CASE("devices are found by name; another name is a usage error that lists them") {
-  CHECK(find_device("sm_80")->compute_capability == 80);
   CHECK(find_device("sm_90a")->multiprocessors == 132);
   const auto unknown = find_device("sm_\n1");
   REQUIRE_FALSE(unknown.has_value());
@@ -144,10 +174,10 @@ TEST_CASE("a matvec's shared memory holds sums, operand and rings on every devic
           CHECK(config->blocks >= std::min(rows, device.multiprocessors));
           CHECK(config->blocks <= rows);
           const int64_t sums = ceil_div(rows, config->blocks) * splits * tokens * 4;
-          const bool rings = device.compute_capability >= 90 && device.compute_capability < 120;
+          const bool rings = device.has.bulk_copy;
           const int64_t ring = rings ? 64 * 1024 : 0;
           CHECK(sums + config->operand_bytes + ring <= config->shared_bytes);
-          CHECK(config->shared_bytes < device.most_shared_bytes);
+          CHECK(config->shared_bytes < device.max_shared_bytes);
           CHECK(config->piece % 256 == 0);
         }
   }
@@ -235,7 +265,7 @@ TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of the
       CHECK(config->warps >= product.splits);
       CHECK(config->piece * whole_bytes(product.dtype) == forms[i].piece_bytes);
       // Never so little that two blocks of a launch stand side by side.
-      CHECK(2 * (config->ring_bytes + config->token_bytes) > device.most_shared_bytes);
+      CHECK(2 * (config->ring_bytes + config->token_bytes) > device.max_shared_bytes);
       for (size_t j = 0; j < i; ++j) CHECK_FALSE(forms[i] == forms[j]);
     }
   }

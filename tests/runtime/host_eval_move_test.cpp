@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "runtime/eval_case.h"
+#include "runtime/evaluate/host_view.h"
 
 namespace sinter {
 namespace {
@@ -15,6 +17,15 @@ V counted(size_t count, double first = 0) {
   V values(count);
   for (size_t i = 0; i < count; ++i) values[i] = first + static_cast<double>(i);
   return values;
+}
+
+TEST_CASE("every element type has a storage of its own, in the bytes that its row says") {
+  std::set<Storage> storages = {Storage::f64};
+  for (const DTypeInfo& info : kDTypes) {
+    CAPTURE(info.name);
+    CHECK(storages.insert(storage_of(info.dtype)).second);
+    CHECK(whole_bytes(storage_of(info.dtype)) == whole_bytes(info.dtype));
+  }
 }
 
 TEST_CASE("generators") {

@@ -43,8 +43,9 @@ TEST_CASE(
     return result && result->from_cache == 1 && result->cubins[0].bytes == "machine code";
   };
   CHECK_FALSE(found(nvrtc, kScale, kHeaders, "sm_90a"));
-  std::vector<std::string_view> parts = {nvrtc.identity, "sm_90a", kScale.text};
-  parts.insert(parts.end(), nvrtc_flags().begin(), nvrtc_flags().end());
+  std::vector<std::string_view> parts = {nvrtc.identity, kScale.text};
+  const std::vector<std::string> options = nvrtc_options("sm_90a");
+  parts.insert(parts.end(), options.begin(), options.end());
   parts.insert(parts.end(), {kHeaders[0].name, kHeaders[0].text});
   REQUIRE(cache.store(CacheKey::of(parts), "machine code"));
   CHECK(found(nvrtc, kScale, kHeaders, "sm_90a"));
