@@ -131,8 +131,8 @@ std::optional<Verdict> checks::prologue(Question& q) {
   if (auto refusal = recomputed_once(q.problem, q.merged, q.prologue)) return refusal;
   if (q.prologue.size() == 1) return std::nullopt;
   const TensorType& x = graph[graph[*q.merged.anchor].operands[0]].type;
-  const SymExpr bytes = storage_bytes(x, q.problem.symbols());
-  const int64_t most = bytes.upper_bound(q.problem.symbols()),
+  const llvm::ArrayRef<Symbol> symbols = q.problem.symbols();
+  const int64_t most = storage_bytes(x, symbols).upper_bound(symbols),
                 limit = matvec_operand_limit(q.problem.device());
   if (most <= limit) return std::nullopt;
   return refuse(Reason::profit_configuration,
