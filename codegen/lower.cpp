@@ -211,7 +211,7 @@ class EntryLowering {
     return {};
   }
 
-  void add_step(std::variant<KernelStep, GemmStep> run, const Group& group) {
+  void add_step(Step::Run run, const Group& group) {
     Step step{std::move(run), {}};
     for (ValueId id : group.members) step.values.push_back(graph_[id].name);
     plan_.steps.push_back(std::move(step));

@@ -1,8 +1,9 @@
 // Proves that what kernels read before they wait is complete when they begin: that between its last
 // writer and its reader stands a kernel which holds the next one until all before itself are
-// complete (kernels/common/launch.cuh). check_steps() has proved the rest: a step reads nothing
-// that it writes, what it reads has been written, and what it reads of a state is the newest
-// version.
+// complete (kernels/common/launch.cuh). Products of the library and copies write and never hold:
+// the chain of kernels that overlap ends at them. check_steps() has proved the rest: a step reads
+// nothing that it writes, what it reads has been written, and what it reads of a state is the
+// newest version.
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/contraction.h"
@@ -72,19 +73,9 @@ class EarlyReads {
 
   Status run() {
     for (step_ = 0; step_ < entry_.steps.size(); ++step_) {
-      const auto* run = std::get_if<KernelStep>(&entry_.steps[step_].run);
-      if (run == nullptr) {
-        written_[std::get<GemmStep>(entry_.steps[step_].run).c.buffer] = now();
-        continue;
-      }
-      const Kernel& kernel = program_.kernels[run->kernel];
-      for (uint32_t input : kernel.overlap.early_inputs)
-        SINTER_TRY(complete(run->inputs[input], writer(run->inputs[input])));
-      for (uint32_t input : kernel.overlap.early_caches)
-        SINTER_TRY(complete(run->inputs[input], writer_of_rows(*run, kernel, input)));
-      if (kernel.overlap.holds_next && is_always_launched(kernel.launch, program_.symbols))
-        last_hold_ = now();
-      note_writes(*run, kernel);
+      const StepFacts step = step_facts(program_, entry_.steps[step_]);
+      if (step.kernel != nullptr) SINTER_TRY(kernel_step(step));
+      note_writes(step);
     }
     return {};
   }
@@ -97,16 +88,29 @@ class EarlyReads {
 
   int64_t now() const { return static_cast<int64_t>(step_); }
 
-  void note_writes(const KernelStep& run, const Kernel& kernel) {
-    for (uint32_t k = 0; k < run.outputs.size(); ++k) {
-      const Buffer& buffer = entry_.buffers[run.outputs[k]];
+  Status kernel_step(const StepFacts& step) {
+    const Overlap& overlap = step.kernel->overlap;
+    for (uint32_t input : overlap.early_inputs)
+      SINTER_TRY(complete(step.reads[input], writer(step.reads[input])));
+    for (uint32_t input : overlap.early_caches)
+      SINTER_TRY(complete(step.reads[input], writer_of_rows(step, input)));
+    if (overlap.holds_next && is_always_launched(step.kernel->launch, program_.symbols))
+      last_hold_ = now();
+    return {};
+  }
+
+  /// Of the steps, kernels alone write states.
+  void note_writes(const StepFacts& step) {
+    for (uint32_t k = 0; k < step.writes.size(); ++k) {
+      const Buffer& buffer = entry_.buffers[step.writes[k]];
       if (buffer.place != Buffer::Place::state) {
-        written_[run.outputs[k]] = now();
+        written_[step.writes[k]] = now();
         continue;
       }
-      const Op& append = kernel.group[kernel.group.outputs[k]];
-      const auto slots = input_of(kernel.group, operand_with(append, OperandRole::slot));
-      appends_[buffer.index].push_back({now(), slots ? int64_t{run.inputs[*slots]} : -1});
+      const Graph& group = step.kernel->group;
+      const Op& append = group[group.outputs[k]];
+      const auto slots = input_of(group, operand_with(append, OperandRole::slot));
+      appends_[buffer.index].push_back({now(), slots ? int64_t{step.reads[*slots]} : -1});
     }
   }
 
@@ -121,12 +125,12 @@ class EarlyReads {
   /// The last step that wrote other rows of a cache than those of the call's tokens, with which the
   /// kernel deals by itself: it knows them, since its attention reads the very numbers by which
   /// they were appended.
-  int64_t writer_of_rows(const KernelStep& run, const Kernel& kernel, uint32_t input) const {
-    const Buffer& buffer = entry_.buffers[run.inputs[input]];
-    if (buffer.place != Buffer::Place::state) return writer(run.inputs[input]);
-    const CacheReader reader = *cache_reader(kernel.group, input);
+  int64_t writer_of_rows(const StepFacts& step, uint32_t input) const {
+    const Buffer& buffer = entry_.buffers[step.reads[input]];
+    if (buffer.place != Buffer::Place::state) return writer(step.reads[input]);
+    const CacheReader reader = *cache_reader(step.kernel->group, input);
     for (const Append& append : llvm::reverse(appends_[buffer.index]))
-      if (!reader.knows_rows || append.slots != int64_t{run.inputs[*reader.last]})
+      if (!reader.knows_rows || append.slots != int64_t{step.reads[*reader.last]})
         return append.step;
     return -1;
   }

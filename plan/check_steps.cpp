@@ -19,36 +19,27 @@ class StepWalk {
   Result<std::vector<LiveRange>> run() {
     for (step_ = 0; step_ < entry_.steps.size(); ++step_) {
       const Step& step = entry_.steps[step_];
-      if (const auto* kernel = std::get_if<KernelStep>(&step.run))
-        SINTER_TRY(kernel_step(*kernel));
-      else
-        SINTER_TRY(gemm_step(std::get<GemmStep>(step.run)));
+      SINTER_TRY(visit(
+          step, [&](const KernelStep& run) { return kernel_step(run); },
+          [&](const GemmStep& gemm) { return gemm_step(gemm); },
+          [&](const CopyStep& copy) { return copy_step(copy); }));
+      SINTER_TRY(reads_and_writes(step_facts(program_, step)));
     }
     for (uint32_t output : entry_.outputs) SINTER_TRY(read(output));
     return std::move(ranges_);
   }
 
  private:
-  Status kernel_step(const KernelStep& step) {
+  // One function for each kind: its buffers exist, and fit what it does.
+  Status kernel_step(const KernelStep& step) const {
     if (step.kernel >= program_.kernels.size())
       return bad(fmt::format("kernel {} of {}", step.kernel, program_.kernels.size()));
     const Kernel& kernel = program_.kernels[step.kernel];
     SINTER_TRY(arguments(step.inputs, kernel.group, kernel.group.inputs, "input"));
-    SINTER_TRY(arguments(step.outputs, kernel.group, kernel.group.outputs, "output"));
-    for (uint32_t input : step.inputs) SINTER_TRY(read(input));
-    for (uint32_t i = 0; i < step.outputs.size(); ++i) {
-      if (llvm::is_contained(kernel.appends, i))
-        SINTER_TRY(append(step, kernel, i));
-      else
-        SINTER_TRY(write(step.outputs[i], step.inputs));
-    }
-    return {};
+    return arguments(step.outputs, kernel.group, kernel.group.outputs, "output");
   }
 
-  Status gemm_step(const GemmStep& gemm) {
-    llvm::SmallVector<uint32_t, 3> inputs = {gemm.a.buffer, gemm.b.buffer};
-    if (gemm.bias >= 0) inputs.push_back(static_cast<uint32_t>(gemm.bias));
-    if (gemm.residual >= 0) inputs.push_back(static_cast<uint32_t>(gemm.residual));
+  Status gemm_step(const GemmStep& gemm) const {
     for (const auto& [role, buffer] : {std::pair("bias", gemm.bias), {"residual", gemm.residual}})
       if (buffer >= static_cast<int64_t>(entry_.buffers.size()))
         return bad(fmt::format("{} is buffer {} of {}", role, buffer, entry_.buffers.size()));
@@ -58,13 +49,30 @@ class StepWalk {
                       to_string(program_.numerics)));
     for (uint32_t buffer : {gemm.a.buffer, gemm.b.buffer, gemm.c.buffer})
       SINTER_TRY(exists(buffer));
-    SINTER_TRY(check_gemm(program_, entry_, gemm, place(entry_, step_)));
-    for (uint32_t input : inputs) SINTER_TRY(read(input));
-    return write(gemm.c.buffer, inputs);
+    return check_gemm(program_, entry_, gemm, place(entry_, step_));
+  }
+
+  Status copy_step(const CopyStep& copy) const {
+    for (uint32_t buffer : {copy.from, copy.to}) SINTER_TRY(exists(buffer));
+    const TensorType& from = entry_.buffers[copy.from].type;
+    const TensorType& to = entry_.buffers[copy.to].type;
+    if (from == to) return {};
+    return bad(fmt::format("copies {}, {}, to {}, {}: not one type", name(copy.from),
+                           to_string(from, program_.symbols), name(copy.to),
+                           to_string(to, program_.symbols)));
+  }
+
+  Status reads_and_writes(const StepFacts& step) {
+    for (uint32_t id : step.reads) SINTER_TRY(read(id));
+    for (uint32_t i = 0; i < step.writes.size(); ++i)
+      SINTER_TRY(step.kernel && llvm::is_contained(step.kernel->appends, i)
+                     ? append(step, i)
+                     : write(step.writes[i], step.reads));
+    return {};
   }
 
   Status arguments(llvm::ArrayRef<uint32_t> buffers, const Graph& group,
-                   llvm::ArrayRef<ValueId> parameters, std::string_view role) {
+                   llvm::ArrayRef<ValueId> parameters, std::string_view role) const {
     if (buffers.size() != parameters.size())
       return bad(
           fmt::format("{} {}s for a kernel with {}", buffers.size(), role, parameters.size()));
@@ -110,22 +118,22 @@ class StepWalk {
   }
 
   // The output buffer is the input's state, one version on.
-  Status append(const KernelStep& step, const Kernel& kernel, uint32_t output) {
-    const Graph& group = kernel.group;
+  Status append(const StepFacts& step, uint32_t output) {
+    const Graph& group = step.kernel->group;
     const ValueId before = group[group.outputs[output]].operands[0];
     const size_t input =
         static_cast<size_t>(llvm::find(group.inputs, before) - group.inputs.begin());
-    const uint32_t from = step.inputs[input], to = step.outputs[output];
+    const uint32_t from = step.reads[input], to = step.writes[output];
     const Buffer& source = entry_.buffers[from];
     const Buffer& result = entry_.buffers[to];
     if (source.place != Buffer::Place::state || result.place != Buffer::Place::state ||
         source.index != result.index)
       return bad(fmt::format("appends to {} but writes {}: not one state", name(from), name(to)));
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      const Buffer& other = entry_.buffers[step.inputs[i]];
+    for (size_t i = 0; i < step.reads.size(); ++i) {
+      const Buffer& other = entry_.buffers[step.reads[i]];
       if (i != input && other.place == Buffer::Place::state && other.index == source.index)
         return bad(fmt::format("reads state {} as {} and appends to it as {}",
-                               printable(program_.states[source.index].name), name(step.inputs[i]),
+                               printable(program_.states[source.index].name), name(step.reads[i]),
                                name(from)));
     }
     if (result.version != versions_[result.index] + 1)

@@ -274,9 +274,15 @@ class PlanReader {
     return {};
   }
 
+  Status copy(const Node& node, CopyStep& out) const {
+    SINTER_TRY(read(node["from"], out.from));
+    return read(node["to"], out.to);
+  }
+
   Status step(const Node& node, Step& out) const {
     SINTER_TRY(read(node["values"], out.values));
     if (node["gemm"].present()) return gemm(node["gemm"], out.run.emplace<GemmStep>());
+    if (node["copy"].present()) return copy(node["copy"], out.run.emplace<CopyStep>());
     SINTER_LET(name, node["kernel"].string());
     const auto kernel = kernel_ids_.find(name);
     if (kernel == kernel_ids_.end())

@@ -1,6 +1,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ir/product_epilogue.h"
 #include "ir/text.h"
@@ -78,22 +79,21 @@ class PlanWriter {
   }
 
  private:
-  Json features() const {
-    Json features = Json::array();
+  std::set<std::string> features() const {
+    std::set<std::string> features;
     if (llvm::any_of(program_.symbols,
                      [](const Symbol& s) { return s.where == Symbol::Where::device; }))
-      features.push_back("device_symbols");
-    const auto has_gemm = [&](const auto& test) {
-      return llvm::any_of(program_.entries, [&](const EntryPlan& entry) {
-        return llvm::any_of(entry.steps, [&](const Step& step) {
-          const auto* gemm = std::get_if<GemmStep>(&step.run);
-          return gemm && test(*gemm);
-        });
-      });
-    };
-    if (has_gemm([](const GemmStep&) { return true; })) features.push_back("gemm");
-    if (has_gemm(needs_fast_numerics)) features.push_back("gemm_epilogue");
-    if (!program_.states.empty()) features.push_back("states");
+      features.insert("device_symbols");
+    if (!program_.states.empty()) features.insert("states");
+    for (const EntryPlan& entry : program_.entries)
+      for (const Step& step : entry.steps)
+        visit(
+            step, [](const KernelStep&) {},
+            [&](const GemmStep& gemm) {
+              features.insert("gemm");
+              if (needs_fast_numerics(gemm)) features.insert("gemm_epilogue");
+            },
+            [&](const CopyStep&) { features.insert("copy"); });
     return features;
   }
 
@@ -183,13 +183,17 @@ class PlanWriter {
   Json step(const Step& step) const {
     Json json;
     json["values"] = step.values;
-    if (const auto* kernel = std::get_if<KernelStep>(&step.run)) {
-      json["kernel"] = program_.kernels[kernel->kernel].name;
-      json["inputs"] = kernel->inputs;
-      json["outputs"] = kernel->outputs;
-    } else {
-      json["gemm"] = gemm(std::get<GemmStep>(step.run));
-    }
+    visit(
+        step,
+        [&](const KernelStep& run) {
+          json["kernel"] = program_.kernels[run.kernel].name;
+          json["inputs"] = run.inputs;
+          json["outputs"] = run.outputs;
+        },
+        [&](const GemmStep& run) { json["gemm"] = gemm(run); },
+        [&](const CopyStep& copy) {
+          json["copy"] = {{"from", copy.from}, {"to", copy.to}};
+        });
     return json;
   }
 

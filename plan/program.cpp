@@ -44,31 +44,6 @@ SymExpr read_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbol
   return smaller(total, storage_bytes(graph[id].type, symbols));
 }
 
-SymExpr kernel_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
-  SymExpr total = 0;
-  for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input, symbols);
-  for (ValueId output : kernel.group.outputs)
-    total += storage_bytes(written_type(kernel.group, kernel.group[output]), symbols);
-  return total;
-}
-
-SymExpr gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
-  auto element_bytes = [&](uint32_t buffer) {
-    return SymExpr(whole_bytes(entry.buffers[buffer].type.dtype));
-  };
-  SymExpr a = step.m * step.k, b = step.k * step.n, c = step.m * step.n;
-  for (const GemmStep::Loop& loop : step.loops) {
-    if (!loop.a_stride.is(0)) a = a * loop.count;
-    if (!loop.b_stride.is(0)) b = b * loop.count;
-    if (!loop.c_stride.is(0)) c = c * loop.count;
-  }
-  SymExpr total = a * element_bytes(step.a.buffer) + b * element_bytes(step.b.buffer) +
-                  c * element_bytes(step.c.buffer);
-  if (step.bias >= 0) total += step.n * element_bytes(static_cast<uint32_t>(step.bias));
-  if (step.residual >= 0) total += c * element_bytes(static_cast<uint32_t>(step.residual));
-  return total;
-}
-
 }  // namespace
 
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
@@ -97,10 +72,17 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
   return nullptr;
 }
 
-SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& step) {
-  if (const auto* kernel = std::get_if<KernelStep>(&step.run))
-    return kernel_bytes(program.kernels[kernel->kernel], program.symbols);
-  return gemm_bytes(entry, std::get<GemmStep>(step.run));
+SymExpr read_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr total = 0;
+  for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input, symbols);
+  return total;
+}
+
+SymExpr written_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+  SymExpr total = 0;
+  for (ValueId output : kernel.group.outputs)
+    total += storage_bytes(written_type(kernel.group, kernel.group[output]), symbols);
+  return total;
 }
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {

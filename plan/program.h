@@ -4,13 +4,12 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "ir/activation.h"
 #include "ir/graph.h"
 #include "ir/numerics.h"
 #include "ir/sym_expr.h"
+#include "plan/step.h"
 
 namespace sinter {
 
@@ -111,47 +110,6 @@ struct Kernel {
 /// several tokens of a two-byte type goes through tensor cores.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
 
-/// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, in the
-/// version after that of its input buffer.
-struct KernelStep {
-  uint32_t kernel = 0;
-  std::vector<uint32_t> inputs, outputs;  // buffers
-};
-
-/// One strided operand of a GEMM, in elements. One of row_stride and column_stride is 1.
-struct GemmOperand {
-  uint32_t buffer = 0;
-  SymExpr offset;
-  SymExpr row_stride, column_stride;
-};
-
-/// C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])),
-/// repeated over the loops (outermost first). Accumulates in float32; element types are those of
-/// the buffers.
-struct GemmStep {
-  struct Loop {
-    SymExpr count;
-    SymExpr a_stride, b_stride, c_stride;  // elements; 0: the operand is shared
-  };
-  GemmOperand a, b, c;
-  int64_t bias = -1;  // buffer, or -1
-  // Fast numerics only: a buffer with C's elements in C's order, or -1; what is done to the sum.
-  int64_t residual = -1;
-  Activation activation = Activation::none;
-  SymExpr m, n, k;
-  std::vector<Loop> loops;
-};
-
-/// Does more to its sums than add a bias.
-inline bool needs_fast_numerics(const GemmStep& gemm) {
-  return gemm.residual >= 0 || gemm.activation != Activation::none;
-}
-
-struct Step {
-  std::variant<KernelStep, GemmStep> run;
-  std::vector<std::string> values;  // IR values that this step computes, for people
-};
-
 /// One entry point for one range of its symbols.
 struct EntryPlan {
   std::string name;
@@ -175,8 +133,8 @@ struct Program {
   const EntryPlan* find_entry(std::string_view name) const;
 };
 
-/// Bytes that a step moves through memory: every buffer region it reads and writes, once. Rows that
-/// a gather or an append leaves alone do not count; of a cache that attention reads, all rows do.
-SymExpr bytes_moved(const Program& program, const EntryPlan& entry, const Step& step);
+/// Bytes that a launch of the kernel reads and writes, as in StepBytes.
+SymExpr read_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
+SymExpr written_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

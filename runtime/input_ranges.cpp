@@ -12,9 +12,9 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<const HostTensor*> inputs) {
   std::vector<int64_t> rows(inputs.size(), INT64_MAX);
   for (const Step& step : entry.steps) {
-    const auto* run = std::get_if<KernelStep>(&step.run);
-    if (!run) continue;
-    const Graph& group = program.kernels[run->kernel].group;
+    const StepFacts facts = step_facts(program, step);
+    if (!facts.kernel) continue;
+    const Graph& group = facts.kernel->group;
     for (const Op& op : group.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
         const OperandRole role = operand_role(op.kind, i);
@@ -22,7 +22,7 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
         const auto at = llvm::find(group.inputs, root_of(group, op.operands[i]));
         if (at == group.inputs.end()) continue;
         const Buffer& buffer =
-            entry.buffers[run->inputs[static_cast<size_t>(at - group.inputs.begin())]];
+            entry.buffers[facts.reads[static_cast<size_t>(at - group.inputs.begin())]];
         if (buffer.place != Buffer::Place::input) continue;
         const Dim extent = group[op.operands[role.rows_of]].type.dims[0];
         const int64_t count =

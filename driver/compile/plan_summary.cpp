@@ -59,20 +59,21 @@ std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
 
 double step_bytes(const Program& program, const EntryPlan& entry, const Step& step,
                   llvm::ArrayRef<int64_t> sizes) {
-  const std::optional<int64_t> bytes = bytes_moved(program, entry, step).evaluate(sizes);
+  const StepBytes moved = bytes_moved(program, entry, step);
+  const std::optional<int64_t> bytes = (moved.read + moved.written).evaluate(sizes);
   return bytes ? static_cast<double>(*bytes) : static_cast<double>(INT64_MAX);
 }
 
 PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
                      llvm::ArrayRef<int64_t> sizes) {
   PlanCosts costs;
-  std::set<uint32_t> kernels;
+  std::set<const Kernel*> kernels;
   for (const Step& step : entry.steps) {
+    const StepFacts facts = step_facts(program, step);
     ++costs.launches;
-    if (const auto* kernel = std::get_if<KernelStep>(&step.run))
-      kernels.insert(kernel->kernel);
-    else
-      ++costs.gemms;
+    if (facts.kernel) kernels.insert(facts.kernel);
+    costs.gemms += facts.kind == "gemm";
+    costs.copies += facts.kind == "copy";
     costs.bytes += step_bytes(program, entry, step, sizes);
   }
   costs.kernels = kernels.size();
@@ -80,17 +81,33 @@ PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
 }
 
 std::string summary_table(const Program& unfused, const Program& fused) {
-  TextTable table("llrrrr");
-  table.add({"entry", "at", "kernels", "launches", "of them GEMM", "bytes moved"});
   const std::vector<int64_t> sizes = usual_sizes(fused.symbols);
-  for (const EntryPlan& entry : fused.entries) {
-    const PlanCosts after = plan_costs(fused, entry, sizes);
-    const PlanCosts before = plan_costs(unfused, *unfused.find_entry(entry.name), sizes);
-    table.add({printable(entry.name), show_sizes(entry, fused.symbols, sizes),
-               arrow(std::to_string(before.kernels), std::to_string(after.kernels)),
-               arrow(std::to_string(before.launches), std::to_string(after.launches)),
-               arrow(std::to_string(before.gemms), std::to_string(after.gemms)),
-               arrow(with_unit(before.bytes, "B"), with_unit(after.bytes, "B"))});
+  std::vector<std::pair<PlanCosts, PlanCosts>> costs;  // of each entry, before and after
+  for (const EntryPlan& entry : fused.entries)
+    costs.emplace_back(plan_costs(unfused, *unfused.find_entry(entry.name), sizes),
+                       plan_costs(fused, entry, sizes));
+  // Few plans have copies.
+  const bool has_copies = std::any_of(costs.begin(), costs.end(), [](const auto& of_entry) {
+    return of_entry.first.copies + of_entry.second.copies > 0;
+  });
+  TextTable table(has_copies ? "llrrrrr" : "llrrrr");
+  std::vector<std::string> header = {"entry", "at", "kernels", "launches", "of them GEMM"};
+  if (has_copies) header.push_back("copy");
+  header.push_back("bytes moved");
+  table.add(header);
+  for (size_t i = 0; i < costs.size(); ++i) {
+    const auto& [before, after] = costs[i];
+    const EntryPlan& entry = fused.entries[i];
+    std::vector<std::string> row = {printable(entry.name), show_sizes(entry, fused.symbols, sizes)};
+    const auto add = [&](uint64_t was, uint64_t is) {
+      row.push_back(arrow(std::to_string(was), std::to_string(is)));
+    };
+    add(before.kernels, after.kernels);
+    add(before.launches, after.launches);
+    add(before.gemms, after.gemms);
+    if (has_copies) add(before.copies, after.copies);
+    row.push_back(arrow(with_unit(before.bytes, "B"), with_unit(after.bytes, "B")));
+    table.add(row);
   }
   return table.str();
 }
@@ -101,14 +118,13 @@ std::string kernel_table(const Program& program) {
   header.push_back("first launch computes");
   TextTable table("l" + std::string(program.entries.size(), 'r') + "l");
   table.add(header);
-  for (uint32_t k = 0; k < program.kernels.size(); ++k) {
-    std::vector<std::string> row = {program.kernels[k].name};
+  for (const Kernel& kernel : program.kernels) {
+    std::vector<std::string> row = {kernel.name};
     std::string first;
     for (const EntryPlan& entry : program.entries) {
       size_t launches = 0;
       for (const Step& step : entry.steps) {
-        const auto* run = std::get_if<KernelStep>(&step.run);
-        if (!run || run->kernel != k) continue;
+        if (step_facts(program, step).kernel != &kernel) continue;
         if (first.empty()) first = printable(fmt::format("{}", fmt::join(step.values, " ")));
         ++launches;
       }

@@ -16,8 +16,9 @@ std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
 
 struct PlanCosts {
   uint64_t kernels = 0;   // distinct ones that the entry launches
-  uint64_t launches = 0;  // kernels and library calls
+  uint64_t launches = 0;  // all steps: kernels, library calls, copies
   uint64_t gemms = 0;     // library calls among the launches
+  uint64_t copies = 0;    // copies among the launches
   double bytes = 0;       // moved through memory
 };
 PlanCosts plan_costs(const Program& program, const EntryPlan& entry, llvm::ArrayRef<int64_t> sizes);

@@ -27,18 +27,18 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
     const EntryPlan& plan = program.entries[i];
     EntryLedger entry{plan.name, {}, {}};
     for (const Step& step : plan.steps) {
-      const auto* kernel = std::get_if<KernelStep>(&step.run);
-      entry.steps.push_back({kernel ? program.kernels[kernel->kernel].name : "gemm",
-                             !kernel,
+      const StepFacts facts = step_facts(program, step);
+      entry.steps.push_back({std::string(facts.name()),
+                             std::string(facts.kind),
                              step.values,
                              step_bytes(program, plan, step, sizes),
                              {},
                              false});
-      if (!kernel) continue;
-      const Overlap& overlap = program.kernels[kernel->kernel].overlap;
+      if (!facts.kernel) continue;
+      const Overlap& overlap = facts.kernel->overlap;
       for (const auto* inputs : {&overlap.early_inputs, &overlap.early_caches})
         for (uint32_t input : *inputs)
-          entry.steps.back().early.push_back(plan.buffers[kernel->inputs[input]].value);
+          entry.steps.back().early.push_back(plan.buffers[facts.reads[input]].value);
       entry.steps.back().holds_next = overlap.holds_next;
     }
     for (const LedgerEntry& e : compiled.fusions[i].ledger)
@@ -61,7 +61,7 @@ std::string ledger_json(const Compiled& compiled) {
       const LedgerStep& step = entry.steps[i];
       kernels.push_back(line({{"index", i},
                               {"name", step.name},
-                              {"kind", step.gemm ? "gemm" : "kernel"},
+                              {"kind", step.kind},
                               {"values", step.values},
                               {"bytes", step.bytes},
                               {"early", step.early},

@@ -5,10 +5,10 @@
 
 namespace sinter {
 
-/// A launch of an entry's plan.
+/// A step of an entry's plan.
 struct LedgerStep {
-  std::string name;  // of the kernel, "gemm" for a library call
-  bool gemm = false;
+  std::string name;                 // of the kernel, else the kind
+  std::string kind;                 // "kernel", "gemm" or "copy"
   std::vector<std::string> values;  // what it computes
   double bytes = 0;                 // moved, at usual_sizes
   // In a stream: values that it reads before it waits for the kernels ahead of it (of caches, what

@@ -132,10 +132,14 @@ std::string refusals(const EntryLedger& ledger, size_t examples) {
 
 std::string ledger_text(const EntryLedger& ledger, bool all) {
   const size_t fused = llvm::count_if(ledger.decisions, [](const auto& d) { return d.fused; });
-  const size_t gemms = llvm::count_if(ledger.steps, [](const auto& s) { return s.gemm; });
-  return fmt::format("{}: {}, {}; {}, {}\n\n", printable(ledger.name),
-                     counted(ledger.steps.size() - gemms, "kernel launch", "kernel launches"),
-                     counted(gemms, "GEMM call"), counted(fused, "fusion"),
+  const auto steps = [&](std::string_view kind) -> size_t {
+    return llvm::count_if(ledger.steps, [&](const LedgerStep& s) { return s.kind == kind; });
+  };
+  std::string copies;
+  if (steps("copy") > 0) copies = ", " + counted(steps("copy"), "copy", "copies");
+  return fmt::format("{}: {}, {}{}; {}, {}\n\n", printable(ledger.name),
+                     counted(steps("kernel"), "kernel launch", "kernel launches"),
+                     counted(steps("gemm"), "GEMM call"), copies, counted(fused, "fusion"),
                      counted(ledger.decisions.size() - fused, "refusal")) +
          kernels_by_layer(ledger, all) + refusals(ledger, all ? SIZE_MAX : kFewExamples);
 }

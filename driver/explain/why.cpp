@@ -53,8 +53,7 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
     const uint32_t group = fusion.grouping.group_of[root.index];
     if (group == UINT32_MAX) return;
     step = group;
-    const auto* run = std::get_if<KernelStep>(&plan.steps[group].run);
-    kernel = run ? compiled.program->kernels[run->kernel].name : "gemm";
+    kernel = step_facts(*compiled.program, plan.steps[group]).name();
   };
   place(first, answer.kernel_a, answer.step_a);
   place(second, answer.kernel_b, answer.step_b);

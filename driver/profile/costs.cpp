@@ -5,6 +5,7 @@
 #include "driver/compile/plan_summary.h"
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
+#include "ir/type_sizes.h"
 
 namespace sinter {
 namespace {
@@ -31,6 +32,7 @@ double unseen_bytes(const Op& op, const TensorType& cache, const CallSizes& call
   return rows > 0 ? sizes.bytes(cache) / rows * (rows - std::min(seen, rows)) : 0;
 }
 
+/// The kernel's operations; of what bytes_moved() counts as read, takes back what is not seen.
 void add_kernel(const Kernel& kernel, const CallSizes& call, int64_t sequences, StepCost& cost) {
   const Graph& graph = kernel.group;
   for (const Op& op : graph.ops()) {
@@ -38,8 +40,6 @@ void add_kernel(const Kernel& kernel, const CallSizes& call, int64_t sequences, 
       cost.read_bytes -= unseen_bytes(op, graph[cache].type, call, sequences);
     if (has_matrix(op) || reads_cache(op)) cost.flops += flops(graph, op, call);
   }
-  for (ValueId output : graph.outputs)
-    cost.written_bytes += TypeSizes(call.symbol_values).bytes(written_type(graph, graph[output]));
 }
 
 double repeats(const GemmStep& step, const Sizes& sizes) {
@@ -53,32 +53,40 @@ double repeats(const GemmStep& step, const Sizes& sizes) {
 StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
                    llvm::ArrayRef<int64_t> sizes, VisibleRows visible) {
   const Sizes values(sizes);
-  StepCost cost;
-  if (const auto* run = std::get_if<KernelStep>(&step.run)) {
-    add_kernel(program.kernels[run->kernel], {program.symbols, sizes, visible.each},
-               visible.sequences, cost);
-  } else {
-    const GemmStep& gemm = std::get<GemmStep>(step.run);
-    const double results = values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values);
-    cost.written_bytes = results * average_bytes(entry.buffers[gemm.c.buffer].type.dtype);
-    cost.flops = 2 * results * values.of(gemm.k);
-  }
-  cost.read_bytes += step_bytes(program, entry, step, sizes) - cost.written_bytes;
+  const StepBytes moved = bytes_moved(program, entry, step);
+  StepCost cost{values.of(moved.read), values.of(moved.written), 0};
+  visit(
+      step,
+      [&](const KernelStep& run) {
+        add_kernel(program.kernels[run.kernel], {program.symbols, sizes, visible.each},
+                   visible.sequences, cost);
+      },
+      [&](const GemmStep& gemm) {
+        cost.flops =
+            2 * values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values) * values.of(gemm.k);
+      },
+      [](const CopyStep&) {});
   cost.read_bytes = std::max(cost.read_bytes, 0.0);
   return cost;
 }
 
 std::string step_title(const Program& program, const EntryPlan& entry, const Step& step,
                        llvm::ArrayRef<int64_t> sizes) {
-  if (const auto* run = std::get_if<KernelStep>(&step.run))
-    return program.kernels[run->kernel].name;
   const Sizes values(sizes);
-  const GemmStep& gemm = std::get<GemmStep>(step.run);
-  const double times = repeats(gemm, values);
-  return fmt::format("gemm {}{:.0f}x{:.0f}x{:.0f} {}",
-                     times == 1 ? "" : fmt::format("{:.0f} of ", times), values.of(gemm.m),
-                     values.of(gemm.n), values.of(gemm.k),
-                     to_string(entry.buffers[gemm.a.buffer].type.dtype));
+  return visit(
+      step, [&](const KernelStep& run) { return program.kernels[run.kernel].name; },
+      [&](const GemmStep& gemm) {
+        const double times = repeats(gemm, values);
+        return fmt::format("gemm {}{:.0f}x{:.0f}x{:.0f} {}",
+                           times == 1 ? "" : fmt::format("{:.0f} of ", times), values.of(gemm.m),
+                           values.of(gemm.n), values.of(gemm.k),
+                           to_string(entry.buffers[gemm.a.buffer].type.dtype));
+      },
+      [&](const CopyStep& copy) {
+        const TensorType& type = entry.buffers[copy.from].type;
+        return fmt::format("copy {:.0f} {}", TypeSizes(sizes).elements(type),
+                           to_string(type.dtype));
+      });
 }
 
 }  // namespace sinter

@@ -18,13 +18,13 @@ struct VisibleRows {
   int64_t sequences = 1;
 };
 
-/// bytes_moved() at these symbol values, parted into what is read and what is written. Of a cache
-/// that attention reads, only the visible rows count.
+/// bytes_moved() at these symbol values and what is computed. Of a cache that attention reads, only
+/// the visible rows count.
 StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
                    llvm::ArrayRef<int64_t> sizes, VisibleRows visible);
 
-/// What a step is called in tables: a kernel's name, or "gemm 1x4096x4096 bf16" (m, n, k), with
-/// "32 of" before it where the step repeats the product.
+/// What a step is called in tables: a kernel's name; "gemm 1x4096x4096 bf16" (m, n, k), with "32
+/// of" before it where the step repeats the product; "copy 4096 bf16" (elements).
 std::string step_title(const Program& program, const EntryPlan& entry, const Step& step,
                        llvm::ArrayRef<int64_t> sizes);
 

@@ -19,9 +19,9 @@ std::vector<MatvecProduct> products_of_decode(const Program& program) {
   const EntryPlan* decode = program.find_entry("decode");
   if (!decode) return products;
   for (const Step& step : decode->steps) {
-    const auto* run = std::get_if<KernelStep>(&step.run);
-    if (!run) continue;
-    const Graph& group = program.kernels[run->kernel].group;
+    const Kernel* kernel = step_facts(program, step).kernel;
+    if (!kernel) continue;
+    const Graph& group = kernel->group;
     for (const Op& op : group.ops()) {
       if (!has_role(op.kind, OperandRole::stream)) continue;
       const MatvecProduct product = matvec_product(group, op, program.symbols);

@@ -220,11 +220,14 @@ GemmOperands gemm_operands(const CudaCall& call, const GemmStep& step) {
 
 Status CudaSession::prepare(const CudaCall& call) const {
   for (size_t i = 0; i < call.entry->steps.size(); ++i) {
-    const auto* gemm = std::get_if<GemmStep>(&call.entry->steps[i].run);
-    if (!gemm) continue;
-    SINTER_TRY(in_step(model_->gemm().prepare(*gemm, gemm_operands(call, *gemm),
-                                              model_->program().symbols, call.symbol_values),
-                       *call.entry, i));
+    Status prepared = visit(
+        call.entry->steps[i], [](const KernelStep&) { return Status(); },
+        [&](const GemmStep& gemm) {
+          return model_->gemm().prepare(gemm, gemm_operands(call, gemm), model_->program().symbols,
+                                        call.symbol_values);
+        },
+        [](const CopyStep&) { return Status(); });
+    SINTER_TRY(in_step(std::move(prepared), *call.entry, i));
   }
   return {};
 }
@@ -233,10 +236,27 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index,
                                  const CudaStream& stream) const {
   const Step& step = call.entry->steps[index];
   const NvtxRange range(step.values);
-  if (const auto* gemm = std::get_if<GemmStep>(&step.run))
-    return model_->gemm().run(*gemm, gemm_operands(call, *gemm), model_->program().symbols,
-                              call.symbol_values, stream);
-  const KernelStep& run = std::get<KernelStep>(step.run);
+  return visit(
+      step, [&](const KernelStep& run) { return enqueue(call, run, stream); },
+      [&](const GemmStep& gemm) {
+        return model_->gemm().run(gemm, gemm_operands(call, gemm), model_->program().symbols,
+                                  call.symbol_values, stream);
+      },
+      [&](const CopyStep& copy) { return enqueue(call, copy, stream); });
+}
+
+Status CudaSession::enqueue(const CudaCall& call, const CopyStep& copy,
+                            const CudaStream& stream) const {
+  // An output may lie outside the arena, in as many bytes as its value has.
+  const TensorType& type = call.entry->buffers[copy.from].type;
+  const auto bytes = storage_bytes(type, model_->program().symbols).evaluate(call.symbol_values);
+  if (!bytes) return fail("the size of a copy exceeds 63 bits");
+  return stream.copy_on_device(call.addresses[copy.to], call.addresses[copy.from],
+                               static_cast<size_t>(*bytes));
+}
+
+Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run,
+                            const CudaStream& stream) const {
   const Kernel& kernel = model_->program().kernels[run.kernel];
   const auto grid = grid_of(kernel.launch, call.symbol_values);
   const auto shared = shared_bytes(kernel.launch, call.symbol_values);

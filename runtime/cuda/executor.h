@@ -114,6 +114,9 @@ class CudaSession final : public Session {
   Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const;
 
  private:
+  Status enqueue(const CudaCall& call, const KernelStep& run, const CudaStream& stream) const;
+  Status enqueue(const CudaCall& call, const CopyStep& copy, const CudaStream& stream) const;
+
   std::shared_ptr<const CudaModel> model_;
   std::vector<int64_t> symbol_values_;  // of create()
   std::vector<CudaMemory> states_;

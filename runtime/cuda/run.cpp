@@ -71,42 +71,33 @@ class CudaRun {
   }
 
   Status step(uint32_t i) {
-    const Step& step = entry_.steps[i];
-    const auto* kernel = std::get_if<KernelStep>(&step.run);
-    const bool checked = options_.check_kernels && kernel != nullptr &&
-                         follows_stated_order(session_.model().program().kernels[kernel->kernel],
-                                              call_.symbol_values);
+    const StepFacts facts = step_facts(session_.model().program(), entry_.steps[i]);
+    const bool checked = options_.check_kernels && facts.kernel != nullptr &&
+                         follows_stated_order(*facts.kernel, call_.symbol_values);
     std::vector<HostTensor> read;
     if (checked)
-      for (uint32_t input : kernel->inputs) {
+      for (uint32_t input : facts.reads) {
         SINTER_LET(tensor, copy_out(input));
         read.push_back(std::move(tensor));
       }
     if (checked) SINTER_TRY(stream_.synchronize("reading a kernel's inputs"));
     SINTER_TRY(session_.enqueue_step(call_, i, stream_));
-    if (checked) SINTER_TRY(check_kernel(*kernel, read));
+    if (checked) SINTER_TRY(check_kernel(facts, read));
     for (const auto& [id, index] : kept_) {
-      if (!writes(step, id)) continue;
+      if (!llvm::is_contained(facts.writes, id)) continue;
       SINTER_LET(tensor, copy_out(id));
       result_.kept[index].second = std::move(tensor);
     }
     return freed_ ? poison(freed_->take(i)) : Status();
   }
 
-  static bool writes(const Step& step, uint32_t id) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step.run))
-      return llvm::is_contained(kernel->outputs, id);
-    return std::get<GemmStep>(step.run).c.buffer == id;
-  }
-
   /// The kernel's results against the host's evaluation of its group on the same operands.
-  Status check_kernel(const KernelStep& step, const std::vector<HostTensor>& read) const {
-    const Program& program = session_.model().program();
-    const Kernel& kernel = program.kernels[step.kernel];
-    SINTER_LET(expected,
-               evaluate(kernel.group, program.symbols, call_.symbol_values, addresses_of(read)));
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      SINTER_LET(given, copy_out(step.outputs[i]));
+  Status check_kernel(const StepFacts& step, const std::vector<HostTensor>& read) const {
+    const Kernel& kernel = *step.kernel;
+    SINTER_LET(expected, evaluate(kernel.group, session_.model().program().symbols,
+                                  call_.symbol_values, addresses_of(read)));
+    for (size_t i = 0; i < step.writes.size(); ++i) {
+      SINTER_LET(given, copy_out(step.writes[i]));
       SINTER_TRY(stream_.synchronize("kernel " + kernel.name));
       SINTER_LET(difference, compare_bits(given, expected[i]));
       if (difference)

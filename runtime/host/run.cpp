@@ -28,11 +28,7 @@ class Run {
     std::optional<FreedBuffers> freed;
     if (call_.options.poison_freed) freed.emplace(entry_);
     for (uint32_t i = 0; i < entry_.steps.size(); ++i) {
-      const Step& step = entry_.steps[i];
-      SINTER_TRY(in_step(std::holds_alternative<KernelStep>(step.run)
-                             ? kernel_step(std::get<KernelStep>(step.run))
-                             : gemm_step(std::get<GemmStep>(step.run)),
-                         entry_, i));
+      SINTER_TRY(in_step(step(entry_.steps[i]), entry_, i));
       if (freed)
         for (uint32_t id : freed->take(i))
           std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
@@ -112,12 +108,18 @@ class Run {
     return {};
   }
 
-  Status keep_written(uint32_t buffer) {
-    for (const auto& [id, index] : kept_)
-      if (id == buffer) {
-        SINTER_LET(tensor, copy_out(id));
-        result_.kept[index].second = std::move(tensor);
-      }
+  Status step(const Step& step) {
+    SINTER_TRY(visit(
+        step, [&](const KernelStep& run) { return kernel_step(run); },
+        [&](const GemmStep& gemm) { return gemm_step(gemm); },
+        [&](const CopyStep& copy) { return copy_step(copy); }));
+    if (kept_.empty()) return {};
+    const StepFacts facts = step_facts(call_.program, step);
+    for (const auto& [id, index] : kept_) {
+      if (!llvm::is_contained(facts.writes, id)) continue;
+      SINTER_LET(tensor, copy_out(id));
+      result_.kept[index].second = std::move(tensor);
+    }
     return {};
   }
 
@@ -129,6 +131,12 @@ class Run {
     if (!tensor.bytes.empty())
       std::memcpy(tensor.bytes.data(), memory_[id].data, tensor.bytes.size());
     return std::move(tensor);
+  }
+
+  Status copy_in(uint32_t id, const HostTensor& tensor) {
+    SINTER_TRY(fits(id, tensor));
+    if (!tensor.bytes.empty()) std::memcpy(writable(id), tensor.bytes.data(), tensor.bytes.size());
+    return {};
   }
 
   Status fits(uint32_t id, const HostTensor& tensor) const {
@@ -157,16 +165,12 @@ class Run {
                evaluate(kernel.graph, call_.program.symbols, call_.symbol_values, arguments));
     for (size_t i = 0; i < kernel.results.size(); ++i) {
       const uint32_t id = step.outputs[kernel.results[i]];
-      SINTER_TRY(fits(id, results[i]));
-      if (!results[i].bytes.empty())
-        std::memcpy(writable(id), results[i].bytes.data(), results[i].bytes.size());
-      SINTER_TRY(keep_written(id));
+      SINTER_TRY(copy_in(id, results[i]));
     }
     for (const HostKernel::Append& append : kernel.appends) {
       const uint32_t id = step.outputs[append.output];
       SINTER_TRY(write_rows(results[append.rows], results[append.slots],
                             call_.states[entry_.buffers[id].index]));
-      SINTER_TRY(keep_written(id));
     }
     return {};
   }
@@ -185,8 +189,12 @@ class Run {
       buffers.bias_dtype = dtype(static_cast<uint32_t>(step.bias));
     }
     if (step.residual >= 0) buffers.residual = memory_[static_cast<size_t>(step.residual)].data;
-    SINTER_TRY(run_gemm(step, buffers, call_.program.symbols, call_.symbol_values));
-    return keep_written(step.c.buffer);
+    return run_gemm(step, buffers, call_.program.symbols, call_.symbol_values);
+  }
+
+  Status copy_step(const CopyStep& step) {
+    SINTER_LET(tensor, copy_out(step.from));
+    return copy_in(step.to, tensor);
   }
 
   const HostCall& call_;

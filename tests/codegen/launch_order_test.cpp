@@ -18,12 +18,12 @@ std::string order_text(const Program& program) {
   std::string text;
   for (const Step& step : entry.steps) {
     text += fmt::format("{}:", fmt::join(step.values, " "));
-    if (const auto* run = std::get_if<KernelStep>(&step.run)) {
-      const Overlap& overlap = program.kernels[run->kernel].overlap;
+    if (const StepFacts facts = step_facts(program, step); facts.kernel) {
+      const Overlap& overlap = facts.kernel->overlap;
       const auto list = [&](std::string_view role, llvm::ArrayRef<uint32_t> inputs) {
         if (inputs.empty()) return;
         text += fmt::format(", {}", role);
-        for (uint32_t k : inputs) text += ' ' + entry.buffers[run->inputs[k]].value;
+        for (uint32_t k : inputs) text += ' ' + entry.buffers[facts.reads[k]].value;
       };
       text += overlap.waits ? " waits" : " alone";
       if (overlap.holds_next) text += ", holds";

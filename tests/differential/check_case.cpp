@@ -62,11 +62,11 @@ struct Runner {
 };
 
 /// Names of the buffers that kernels of the plan read and that are no input or weight.
-std::vector<std::string> read_values(const EntryPlan& entry) {
+std::vector<std::string> read_values(const Program& program, const EntryPlan& entry) {
   std::vector<std::string> names;
   for (const Step& step : entry.steps)
-    if (const auto* kernel = std::get_if<KernelStep>(&step.run))
-      for (uint32_t input : kernel->inputs) {
+    if (const StepFacts facts = step_facts(program, step); facts.kernel)
+      for (uint32_t input : facts.reads) {
         const Buffer& buffer = entry.buffers[input];
         const bool kept =
             buffer.place == Buffer::Place::arena || buffer.place == Buffer::Place::state;
@@ -88,9 +88,9 @@ std::vector<CheckedCase::Launch> launches(const Program& program, const HostMode
   };
   std::vector<CheckedCase::Launch> result_launches;
   for (const Step& step : entry.steps)
-    if (const auto* kernel = std::get_if<KernelStep>(&step.run)) {
-      CheckedCase::Launch launch{kernel->kernel, {}};
-      for (uint32_t input : kernel->inputs) launch.inputs.push_back(contents(entry.buffers[input]));
+    if (const StepFacts facts = step_facts(program, step); facts.kernel) {
+      CheckedCase::Launch launch{static_cast<uint32_t>(facts.kernel - program.kernels.data()), {}};
+      for (uint32_t input : facts.reads) launch.inputs.push_back(contents(entry.buffers[input]));
       result_launches.push_back(std::move(launch));
     }
   return result_launches;
@@ -223,7 +223,8 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
     if (Status ran = reference.call(test, data[call]); !ran)
       return stage("unfused run", std::move(ran.error()));
     if (Status ran = runner.call(
-            test, data[call], keep ? read_values(program.entries[0]) : std::vector<std::string>());
+            test, data[call],
+            keep ? read_values(program, program.entries[0]) : std::vector<std::string>());
         !ran)
       return stage("fused run", std::move(ran.error()));
     for (size_t i = 0; strict && i < reference.result.outputs.size(); ++i)

@@ -175,7 +175,7 @@ class CaseRun {
     size_t launches = 0, calls = 0;
     for (const EntryPlan& entry : compiled_->program->entries)
       for (const Step& step : entry.steps)
-        ++(std::holds_alternative<KernelStep>(step.run) ? launches : calls);
+        ++(step_facts(*compiled_->program, step).kernel ? launches : calls);
     std::set<std::string> bodies;
     for (const Kernel& kernel : compiled_->program->kernels) {
       // What follows the comment that shows the group, without the kernel's name.

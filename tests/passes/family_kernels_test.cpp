@@ -31,19 +31,20 @@ LoadedModel load(const std::string& name) {
   return value(load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name)));
 }
 
-std::vector<Step> steps_of(const LoadedModel& model, const std::string& entry) {
-  return value(compile(value(freeze(model.module, {entry})), {})).program->entries[0].steps;
+std::shared_ptr<const Program> plan_of(const LoadedModel& model, const std::string& entry) {
+  return value(compile(value(freeze(model.module, {entry})), {})).program;
 }
 
 std::string kernels_of(const std::string& name) {
   const LoadedModel model = load(name);
   const std::string entry = model.spec->encoder ? "encode" : "decode";
   std::string text = fmt::format("{}, {}\n", name, entry);
-  for (const Step& step : steps_of(model, entry)) {
+  const auto program = plan_of(model, entry);
+  for (const Step& step : program->entries[0].steps) {
     const auto shown = [](const std::string& value) {
       return !value.starts_with("l") || value.starts_with("l1.") || value.starts_with("logits");
     };
-    if (std::holds_alternative<KernelStep>(step.run) && llvm::any_of(step.values, shown))
+    if (step_facts(*program, step).kernel && llvm::any_of(step.values, shown))
       text += fmt::format("  {}\n", fmt::join(step.values, " "));
   }
   return text;
@@ -60,7 +61,7 @@ TEST_CASE("norms of queries and keys, rotation and the cache's new rows are one 
     for (const char* entry : {"prefill", "decode"}) {
       CAPTURE(std::string(name));
       CAPTURE(std::string(entry));
-      const std::vector<Step> steps = steps_of(load(name), entry);
+      const std::vector<Step> steps = plan_of(load(name), entry)->entries[0].steps;
       const auto share = [&](std::initializer_list<const char*> values) {
         return llvm::any_of(steps, [&](const Step& step) {
           return llvm::all_of(

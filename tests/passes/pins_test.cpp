@@ -36,7 +36,7 @@ Counts count(const Compiled& compiled) {
   Counts counts{0, 0, compiled.program->kernels.size()};
   for (const EntryPlan& entry : compiled.program->entries)
     for (const Step& step : entry.steps)
-      ++(std::holds_alternative<KernelStep>(step.run) ? counts.launches : counts.calls);
+      ++(step_facts(*compiled.program, step).kernel ? counts.launches : counts.calls);
   return counts;
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a Llama layer's decode plan has these five kernels and no call of a l
   for (const Step& step : compiled.program->entries[0].steps) {
     const auto of_layer = [](const std::string& value) { return value.starts_with("l5."); };
     if (!llvm::any_of(step.values, of_layer)) continue;
-    CHECK(std::holds_alternative<KernelStep>(step.run));
+    CHECK(step_facts(*compiled.program, step).kind == "kernel");
     kernels.push_back(fmt::format("{}", fmt::join(step.values, " ")));
   }
   const std::vector<std::string> wanted = {

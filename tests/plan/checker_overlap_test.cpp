@@ -24,7 +24,7 @@ Overlap& neg(Program& p) { return p.kernels[0].overlap; }
 Overlap& append(Program& p) { return p.kernels[1].overlap; }
 Overlap& attend(Program& p) { return p.kernels[2].overlap; }
 Overlap& add(Program& p) { return p.kernels[3].overlap; }
-KernelStep& step(Program& p, size_t i) { return std::get<KernelStep>(p.entries[0].steps[i].run); }
+KernelStep& step(Program& p, size_t i) { return test::kernel_step(p.entries[0], i); }
 
 void expect_safe(const Program& program) {
   const Status status = check(program);

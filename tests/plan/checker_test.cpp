@@ -28,10 +28,8 @@ uint32_t buffer(const EntryPlan& entry, std::string_view name) {
   FAIL("no such buffer");
   return 0;
 }
-KernelStep& kernel(EntryPlan& entry, size_t step) {
-  return std::get<KernelStep>(entry.steps[step].run);
-}
-GemmStep& gemm(EntryPlan& entry) { return std::get<GemmStep>(entry.steps[2].run); }
+KernelStep& kernel(EntryPlan& entry, size_t step) { return test::kernel_step(entry, step); }
+GemmStep& gemm(EntryPlan& entry) { return test::gemm_step(entry, 2); }
 const SymExpr n = Dim(SymbolId{0});
 
 TEST_CASE("the sample is safe") {
@@ -403,7 +401,8 @@ TEST_CASE("bytes moved") {
   const Program program = sample_program();
   const EntryPlan& entry = program.entries[0];
   auto moved = [&](size_t step) {
-    return to_string(bytes_moved(program, entry, entry.steps[step]), program.symbols);
+    const StepBytes bytes = bytes_moved(program, entry, entry.steps[step]);
+    return to_string(bytes.read + bytes.written, program.symbols);
   };
   CHECK(moved(0) == "512*N");          // x, a
   CHECK(moved(2) == "512*N + 16640");  // b, c, w, bias

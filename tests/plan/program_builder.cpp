@@ -91,10 +91,9 @@ KernelStep& ProgramBuilder::kernel(
                            : SymExpr(entry().buffers[outputs[0]].type.dims[0]);
   Step& step = entry().steps.emplace_back();
   for (uint32_t output : outputs) step.values.push_back(entry().buffers[output].value);
-  step.run = KernelStep{static_cast<uint32_t>(program.kernels.size()), std::move(inputs),
-                        std::move(outputs)};
+  const auto id = static_cast<uint32_t>(program.kernels.size());
   program.kernels.push_back(std::move(kernel));
-  return std::get<KernelStep>(step.run);
+  return step.run.emplace<KernelStep>(KernelStep{id, std::move(inputs), std::move(outputs)});
 }
 
 GemmStep& ProgramBuilder::gemm(uint32_t a, uint32_t b, uint32_t c, SymExpr m, SymExpr n,
@@ -108,8 +107,13 @@ GemmStep& ProgramBuilder::gemm(uint32_t a, uint32_t b, uint32_t c, SymExpr m, Sy
   gemm.k = std::move(k);
   Step& step = entry().steps.emplace_back();
   step.values.push_back(entry().buffers[c].value);
-  step.run = std::move(gemm);
-  return std::get<GemmStep>(step.run);
+  return step.run.emplace<GemmStep>(std::move(gemm));
+}
+
+CopyStep& ProgramBuilder::copy(uint32_t from, uint32_t to) {
+  Step& step = entry().steps.emplace_back();
+  step.values.push_back(entry().buffers[to].value);
+  return step.run.emplace<CopyStep>(CopyStep{from, to});
 }
 
 Program ProgramBuilder::finish() {
@@ -122,17 +126,10 @@ Program ProgramBuilder::finish() {
       plan.buffers[id].last_step = static_cast<uint32_t>(step);
   };
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (const auto* kernel = std::get_if<KernelStep>(&plan.steps[i].run)) {
-      for (uint32_t id : kernel->inputs) read(id, i);
-      for (uint32_t id : kernel->outputs)
-        if (plan.buffers[id].place == Buffer::Place::arena) write(id, i);
-    } else {
-      const auto& gemm = std::get<GemmStep>(plan.steps[i].run);
-      read(gemm.a.buffer, i);
-      read(gemm.b.buffer, i);
-      if (gemm.bias >= 0) read(static_cast<uint32_t>(gemm.bias), i);
-      write(gemm.c.buffer, i);
-    }
+    const StepFacts facts = step_facts(program, plan.steps[i]);
+    for (uint32_t id : facts.reads) read(id, i);
+    for (uint32_t id : facts.writes)
+      if (plan.buffers[id].place == Buffer::Place::arena) write(id, i);
   }
   for (uint32_t id : plan.outputs) read(id, plan.steps.size());
   for (const Buffer& buffer : plan.buffers)
@@ -141,6 +138,45 @@ Program ProgramBuilder::finish() {
       if (!plan.arena_bytes.covers(end)) plan.arena_bytes = end;
     }
   return program;
+}
+
+namespace {
+
+template <typename Kind>
+Kind& step_of(EntryPlan& entry, size_t index) {
+  Kind* found = nullptr;
+  const auto take = [&](auto& run) {
+    if constexpr (std::is_same_v<std::remove_reference_t<decltype(run)>, Kind>) found = &run;
+  };
+  visit(
+      entry.steps[index], [&](KernelStep& run) { take(run); }, [&](GemmStep& run) { take(run); },
+      [&](CopyStep& run) { take(run); });
+  SINTER_CHECK(found != nullptr, "step {} is of another kind", index);
+  return *found;
+}
+
+}  // namespace
+
+KernelStep& kernel_step(EntryPlan& entry, size_t index) {
+  return step_of<KernelStep>(entry, index);
+}
+GemmStep& gemm_step(EntryPlan& entry, size_t index) { return step_of<GemmStep>(entry, index); }
+CopyStep& copy_step(EntryPlan& entry, size_t index) { return step_of<CopyStep>(entry, index); }
+
+Program copying_program() {
+  ProgramBuilder p;
+  const TensorType tokens{DType::f32, {p.symbol("N", 1, 64), 64}};
+  const SymExpr bytes = storage_bytes(tokens, p.program.symbols);
+  const uint32_t x = p.input("x", tokens), a = p.arena("a", tokens, 0);
+  const uint32_t b = p.arena("b", tokens, bytes), y = p.arena("y", tokens, bytes + bytes);
+  p.kernel("neg", {x}, {a},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+  p.copy(a, b);
+  p.kernel("add", {b, a}, {y},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.add(in[0], in[1])}; });
+  for (Kernel& kernel : p.program.kernels) kernel.symbols = {tokens.dims[0].symbol()};
+  p.output(y);
+  return p.finish();
 }
 
 Program sample_program() {

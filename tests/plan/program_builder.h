@@ -35,6 +35,9 @@ class ProgramBuilder {
   /// C[m, n] = A[m, k] B[k, n], all dense and row-major.
   GemmStep& gemm(uint32_t a, uint32_t b, uint32_t c, SymExpr m, SymExpr n, SymExpr k);
 
+  /// The bytes of buffer `from` to buffer `to`.
+  CopyStep& copy(uint32_t from, uint32_t to);
+
   /// Live ranges and the arena's size.
   Program finish();
 
@@ -45,9 +48,17 @@ class ProgramBuilder {
   uint32_t add(std::string name, TensorType type, Buffer::Place place, uint32_t index);
 };
 
+/// Step `index` of the entry, which must be of that kind, to change it.
+KernelStep& kernel_step(EntryPlan& entry, size_t index);
+GemmStep& gemm_step(EntryPlan& entry, size_t index);
+CopyStep& copy_step(EntryPlan& entry, size_t index);
+
 /// a = -x; b = exp(a); c = b w + bias; k1 = append(k0, c, slot); d = |k1[slot]|; y = c + d, with N
 /// rows of 64. `c` takes the space of `a`, `y` that of `b`.
 Program sample_program();
+
+/// a = -x; b = a, by a copy; y = b + a, with N rows of 64.
+Program copying_program();
 
 /// a = -x; k1, v1 = append(k0 and v0, k, slots); o = attention_few(a, k1, v1, first, slots); y = o
 /// + a, with B rows. The append holds the next kernel, so that the attention reads %a, the rows'
