@@ -51,13 +51,13 @@ TEST_CASE("every field survives") {
                    SymExpr(Dim(SymbolId{0})) * SymExpr(64) + SymExpr(32),
                    4,
                    600};
-  auto& gemm = std::get<GemmStep>(before.entries[0].steps[2].run);
+  GemmStep& gemm = test::gemm_step(before.entries[0], 2);
   gemm.loops.push_back({1, 2, 3, 64});
   gemm.b.column_stride = 1;
   gemm.residual = gemm.a.buffer;
   gemm.activation = Activation::gelu_tanh;
   before.numerics = Numerics::fast;
-  const Result<Program> after = read_plan(write_plan(before));
+  Result<Program> after = read_plan(write_plan(before));
   if (!after) FAIL(after.error().message());
   CHECK(after->symbols[1].at_most == SymbolId{0});
   CHECK(after->symbols[1].multiple == 4);
@@ -76,7 +76,7 @@ TEST_CASE("every field survives") {
   CHECK(print_graph(read.group, after->symbols) == print_graph(kernel.group, before.symbols));
   CHECK(after->kernels[2].appends == before.kernels[2].appends);
   const EntryPlan& a = before.entries[0];
-  const EntryPlan& b = after->entries[0];
+  EntryPlan& b = after->entries[0];
   CHECK(after->name == before.name);
   CHECK(a.arena_bytes == b.arena_bytes);
   CHECK(a.output_names == b.output_names);
@@ -91,7 +91,7 @@ TEST_CASE("every field survives") {
     CHECK(a.buffers[i].size_bytes == b.buffers[i].size_bytes);
     CHECK(a.buffers[i].last_step == b.buffers[i].last_step);
   }
-  const auto& read_gemm = std::get<GemmStep>(b.steps[2].run);
+  const GemmStep& read_gemm = test::gemm_step(b, 2);
   CHECK(read_gemm.bias == gemm.bias);
   CHECK(read_gemm.residual == gemm.residual);
   CHECK(read_gemm.activation == Activation::gelu_tanh);
@@ -99,6 +99,40 @@ TEST_CASE("every field survives") {
   CHECK(read_gemm.a.row_stride == gemm.a.row_stride);
   REQUIRE(read_gemm.loops.size() == 1);
   CHECK(read_gemm.loops[0].b_stride.is(3));
+}
+
+TEST_CASE("copies survive, and a plan that has one says so") {
+  const std::string requires_line = "\"requires\": [\"copy\"]";
+  const std::string text = write_plan(test::copying_program());
+  CHECK(text.find(requires_line) != std::string::npos);
+  Result<Program> program = read_plan(text);
+  if (!program) FAIL(program.error().message());
+  const CopyStep& copy = test::copy_step(program->entries[0], 1);
+  CHECK(program->entries[0].buffers[copy.from].value == "a");
+  CHECK(program->entries[0].buffers[copy.to].value == "b");
+  CHECK(write_plan(*program) == text);
+  CHECK(write_plan(sample_program()).find("copy") == std::string::npos);
+}
+
+TEST_CASE("copies: what the reader refuses") {
+  const std::string text = write_plan(test::copying_program());
+  const std::string whole = R"("copy": {"from": 1, "to": 2})";
+  const auto refused = [&](std::string_view to, const std::vector<std::string>& parts) {
+    CAPTURE(to);
+    expect_refused(replaced(text, whole, to), parts);
+  };
+  const std::string where = "/entries/0/steps/1/";
+  refused(R"("copies": {"from": 1, "to": 2})", {where + "kernel", "got nothing"});
+  refused(R"("copy": [1, 2])", {where + "copy/from", "got nothing"});
+  refused(R"("copy": {"to": 2})", {where + "copy/from", "got nothing"});
+  refused(R"("copy": {"from": 1})", {where + "copy/to", "got nothing"});
+  refused(R"("copy": {"from": "1", "to": 2})", {where + "copy/from", "expected an integer"});
+  refused(R"("copy": {"from": 1, "to": 2.5})", {where + "copy/to", "expected an integer"});
+  refused(R"("copy": {"from": -1, "to": 2})", {where + "copy/from"});
+  refused(R"("copy": {"from": 1, "to": 4294967296})", {where + "copy/to"});
+  refused(R"("copy": {"from": 4, "to": 2})", {"step 1 (%b)", "buffer 4 of 4"});
+  refused(R"("copy": {"from": 1, "to": 0})", {"step 1 (%b)", "writes %x"});
+  refused(R"("copy": {"from": 2, "to": 1})", {"step 1 (%b)", "%b is read before any step writes"});
 }
 
 TEST_CASE("how kernels overlap survives") {
@@ -195,12 +229,14 @@ TEST_CASE("what the reader refuses") {
 }
 
 TEST_CASE("every prefix and every changed byte is an error or a safe plan") {
-  const std::string text = write_plan(sample_program());
-  for (size_t i = 0; i + 1 < text.size(); i += 7) {  // a plan without its last line break is whole
-    std::string changed = text;
-    changed[i] = static_cast<char>("09[]{}\",-\x01\xff"[i % 11]);
-    (void)read_plan(changed);
-    CHECK_FALSE(read_plan(std::string_view(text).substr(0, i)));
+  for (const Program& program : {sample_program(), test::copying_program()}) {
+    const std::string text = write_plan(program);
+    for (size_t i = 0; i + 1 < text.size(); i += 7) {  // without its last line break it is whole
+      std::string changed = text;
+      changed[i] = static_cast<char>("09[]{}\",-\x01\xff"[i % 11]);
+      (void)read_plan(changed);
+      CHECK_FALSE(read_plan(std::string_view(text).substr(0, i)));
+    }
   }
 }
 

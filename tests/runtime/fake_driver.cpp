@@ -28,6 +28,7 @@
 
 namespace {
 
+using sinter::FakeCopy;
 using sinter::FakeKernel;
 using sinter::FakeLaunch;
 using Work = std::function<void()>;
@@ -83,6 +84,7 @@ std::map<void*, std::vector<Captured>> graphs;  // and executables
 std::map<void*, const FakeKernel*> kernels;     // by library
 std::map<void*, int> shared_limits;             // by kernel, where one was set
 std::vector<FakeLaunch> launches;
+std::vector<FakeCopy> copies;
 size_t most_pinned = 0;
 
 struct {
@@ -160,6 +162,16 @@ int release(Kind kind, uintptr_t handle) {
 int release(Kind kind, void* handle) { return release(kind, reinterpret_cast<uintptr_t>(handle)); }
 void* memory(uint64_t address) { return reinterpret_cast<void*>(address); }
 
+/// How many there are; with `out`, hands them over.
+template <typename Item>
+size_t take(std::vector<Item>& items, Item* out) {
+  const size_t count = items.size();
+  if (!out) return count;
+  std::copy(items.begin(), items.end(), out);
+  items.clear();
+  return count;
+}
+
 bool is_pinned(const void* data) {
   auto at = handles.upper_bound(reinterpret_cast<uintptr_t>(data));
   if (at == handles.begin()) return false;
@@ -178,12 +190,8 @@ void sinter_fake_fail(const char* name, size_t index, int code) {
   failure = {name, index, 0, code, false};
 }
 size_t sinter_fake_calls() { return failure.calls; }
-size_t sinter_fake_launches(FakeLaunch* out) {
-  if (out) std::copy(launches.begin(), launches.end(), out);
-  const size_t count = launches.size();
-  if (out) launches.clear();
-  return count;
-}
+size_t sinter_fake_launches(FakeLaunch* out) { return take(launches, out); }
+size_t sinter_fake_copies(FakeCopy* out) { return take(copies, out); }
 
 int cuInit(unsigned) { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
@@ -252,7 +260,11 @@ int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
   return 0;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) {
-  enqueue(stream, [=] { std::memcpy(memory(to), memory(from), bytes); });
+  if (const int code = fails("cuMemcpyDtoDAsync_v2")) return code;
+  enqueue(stream, [=] {
+    std::memcpy(memory(to), memory(from), bytes);
+    copies.push_back({to, from, bytes, launches.size()});
+  });
   return 0;
 }
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {

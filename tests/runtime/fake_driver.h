@@ -30,6 +30,13 @@ struct FakeLaunch {
   bool overlaps;  // may begin before what is ahead of it in the stream ends
 };
 
+/// A copy within the device.
+struct FakeCopy {
+  uint64_t to, from;
+  size_t bytes;
+  size_t launches;  // made before it, of those that take_launches() gives
+};
+
 /// The driver's own entry points for tests.
 class FakeDriver {
  public:
@@ -49,13 +56,18 @@ class FakeDriver {
   /// How often fail()'s function was called since.
   size_t calls() const { return ask<size_t()>("sinter_fake_calls")(); }
   /// Launches since the last call, those of replayed graphs included.
-  std::vector<FakeLaunch> take_launches() const {
-    std::vector<FakeLaunch> launches(ask<size_t(FakeLaunch*)>("sinter_fake_launches")(nullptr));
-    ask<size_t(FakeLaunch*)>("sinter_fake_launches")(launches.data());
-    return launches;
-  }
+  std::vector<FakeLaunch> take_launches() const { return take<FakeLaunch>("sinter_fake_launches"); }
+  /// Copies within the device since the last call, those of replayed graphs included.
+  std::vector<FakeCopy> take_copies() const { return take<FakeCopy>("sinter_fake_copies"); }
 
  private:
+  template <typename Item>
+  std::vector<Item> take(const char* name) const {
+    const auto function = ask<size_t(Item*)>(name);
+    std::vector<Item> items(function(nullptr));
+    function(items.data());
+    return items;
+  }
   template <typename Function>
   Function* ask(const char* name) const {
     return reinterpret_cast<Function*>(found(dlsym(library_, name)));

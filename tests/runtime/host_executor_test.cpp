@@ -260,6 +260,21 @@ TEST_CASE("a kernel that appends and reads the new version") {
         0);
 }
 
+TEST_CASE("a copy has the bytes of what it copies") {
+  const auto program = std::make_shared<Program>(test::copying_program());
+  HostSession session = *HostSession::create(*HostModel::load(program, nullptr), {{3}});
+  const HostTensor x = *random_tensor(DType::f32, {3, 64}, 1);
+  for (const bool poison : {false, true}) {
+    const auto got = session.run("forward", {3}, {&x}, {poison, {"b", "a"}});
+    if (!got) FAIL(got.error().message());
+    check_equal(got->kept[0].second, got->kept[1].second);
+    for (int64_t i = 0; i < x.volume(); ++i) {
+      REQUIRE(got->kept[0].second.data<float>()[i] == -x.data<float>()[i]);
+      REQUIRE(got->outputs[0].data<float>()[i] == -2 * x.data<float>()[i]);
+    }
+  }
+}
+
 TEST_CASE("gemm over heads that stand inside the rows") {
   ProgramBuilder p;
   const Dim tokens = p.symbol("N", 0, 64);
