@@ -7,18 +7,13 @@
 #include "driver/profile/costs.h"
 #include "plan/program_builder.h"
 #include "runtime/random_inputs.h"
+#include "support/result.h"
 
 namespace sinter {
 namespace {
 
 constexpr int64_t kTokens = 5;
 constexpr size_t kBytes = kTokens * 64 * sizeof(float);
-
-template <typename T>
-T value(Result<T> result) {
-  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().message()));
-  return std::move(*result);
-}
 
 const FakeDriver& driver() {
   static const FakeDriver fake(SINTER_FAKE_DRIVER);
