@@ -16,7 +16,7 @@ StepFacts gemm_facts(const GemmStep& gemm) {
 
 StepBytes gemm_bytes(const EntryPlan& entry, const GemmStep& step) {
   auto element_bytes = [&](uint32_t buffer) {
-    return SymExpr(size_bytes(entry.buffers[buffer].type.dtype));
+    return SymExpr(whole_bytes(entry.buffers[buffer].type.dtype));
   };
   SymExpr a = step.m * step.k, b = step.k * step.n, c = step.m * step.n;
   for (const GemmStep::Loop& loop : step.loops) {
