@@ -23,7 +23,8 @@ class OpExtents {
   /// Points of an einsum's loops: the product of the extents of all its letters.
   double loop_volume() const {
     double product = 1;
-    for (const EinsumAxis& axis : parse_einsum(op_.attrs.get<std::string>(AttrName::spec))->axes)
+    const EinsumSpec spec = *parse_einsum(op_.attrs.get<std::string>(AttrName::spec));
+    for (const EinsumAxis& axis : spec.axes)
       product *= sizes_.extent(axis.a >= 0 ? type(0).dims[axis.a] : type(1).dims[axis.b]);
     return product;
   }

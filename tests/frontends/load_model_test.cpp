@@ -13,6 +13,7 @@
 #include "frontends/config_text.h"
 #include "frontends/files/safetensors.h"
 #include "golden/models.h"
+#include "ir/sym_expr.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 
