@@ -10,6 +10,7 @@
 #include "frontends/llama2c_spec.h"
 #include "frontends/model/build_model.h"
 #include "fuzz/reading.h"
+#include "ir/sym_expr.h"
 #include "ir/text.h"
 
 namespace sinter::fuzz {
