@@ -121,8 +121,8 @@ TEST_CASE("no form of the ring changes a bit") {
   for (const GroupText& group : kMatvecGroups)
     for (int64_t width : {264, 2056}) {
       const DType dtype = kFloats[turn % 3];
-      trials.add(group, dtype, width,
-                 with_ring(device_of("sm_90a", 3), group, dtype, width, turn++));
+      const DeviceDescription device = device_of("sm_90a", 3);
+      trials.add(group, dtype, width, device, other_ring(device, group, dtype, width, turn++));
     }
   run_trials(trials, {kTokens[0], kTokens[2], kTokens[4]});
 }
