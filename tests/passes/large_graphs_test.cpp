@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kOps = 40000;
 
 // Questions to the judge for each op: every candidate once, and again when a neighbour has merged.
-// The most of these graphs is MEASURED.
+// The diamonds take 4.0, the chain 2.0, the model 2.2.
 constexpr int64_t kMostQuestions = 10;
 
 /// Runs the passes and the engine; checks the number of questions and the grouping's order.
@@ -28,7 +28,7 @@ std::vector<Fusion> fuse_all(Module module) {
     const Graph& graph = module.entries[i].graph;
     const Grouping& grouping = fusions[i].grouping;
     const int64_t judged = fusions[i].statistics.judged, size = graph.size();
-    MESSAGE(judged, " questions of ", size, " ops");
+    CAPTURE(size);
     CHECK(judged <= kMostQuestions * size);
     bool ordered = true;
     for (uint32_t id = 0; id < graph.size(); ++id)
