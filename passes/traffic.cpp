@@ -19,10 +19,9 @@ double traffic(const FusionProblem& problem, Members members) {
       // A gather, or a part of a larger value, moves at most what the reader computes.
       const bool whole = problem.facts(member).anchor;
       total += whole ? problem.bytes(r.root)
-                     : std::min(problem.bytes(r.root),
-                                average_bytes(graph[r.root].type.dtype) /
-                                    average_bytes(graph[member].type.dtype) *
-                                    problem.bytes(member));
+                     : std::min(problem.bytes(r.root), average_bytes(graph[r.root].type.dtype) /
+                                                           average_bytes(graph[member].type.dtype) *
+                                                           problem.bytes(member));
     }
     const bool stored = writes_state(graph[member]) || problem.read_outside(member, members);
     if (stored) total += problem.bytes(member);

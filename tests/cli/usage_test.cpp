@@ -89,7 +89,8 @@ TEST_CASE("help and version are results") {
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("sinter "));
   CHECK(version.err == "");
-  for (const char* command : {"inspect", "compile", "explain", "opt", "tokenize", "devices", "cache"}) {
+  for (const char* command :
+       {"inspect", "compile", "explain", "opt", "tokenize", "devices", "cache"}) {
     CAPTURE(command);
     CHECK(run_program({"--help"}).out.find(fmt::format("\n  {} ", command)) != std::string::npos);
     const ProgramRun help = run_program({command, "--help"});

@@ -1,5 +1,6 @@
-// NVRTC for test cases that compile real kernels. Beside others they are of doctest's suite "nvrtc",
-// a test of its own (NVRTC of sinter_test), so that ctest calls it skipped where there is no NVRTC.
+// NVRTC for test cases that compile real kernels. Beside others they are of doctest's suite
+// "nvrtc", a test of its own (NVRTC of sinter_test), so that ctest calls it skipped where there is
+// no NVRTC.
 #pragma once
 
 #include <doctest/doctest.h>
