@@ -108,13 +108,6 @@ set(SINTER_ROOMS "")
 set(SINTER_PLANTED_SOURCES "")
 function(sinter_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
-  # Sources in which faults can be planted are objects of their own, that tests replace one by one.
-  foreach(source IN LISTS sources)
-    file(STRINGS ${source} plantable REGEX "#include \"ir/fault.h\"" LIMIT_COUNT 1)
-    if(plantable)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-  endforeach()
   add_library(sinter_${name} STATIC ${sources})
   target_include_directories(sinter_${name} PUBLIC
     ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
