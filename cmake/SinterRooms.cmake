@@ -1,13 +1,15 @@
 # One target a room, a folder at the root; the arrows of the design are the link lines.
+# Of a kernel family's folder, op.cpp belongs to `ir` and host.cpp to `runtime`.
 sinter_room(ir)
 sinter_room(device sinter_ir)
-sinter_room(passes sinter_ir sinter_device)
 sinter_room(plan sinter_ir nlohmann_json::nlohmann_json ${SINTER_XXHASH})
 target_compile_definitions(sinter_plan PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
-sinter_room(kernels sinter_ir sinter_device)
-sinter_embed_headers(sinter_kernels kernels/library.inc kernels/*/*.cuh ir/scalar_math.h ir/activation.h
-                     ir/attention_order.h ir/matvec_layout.h ir/matvec_order.h ir/sampling.h)
-sinter_room(codegen sinter_ir sinter_device sinter_plan sinter_kernels ${SINTER_XXHASH})
+sinter_room(codegen/emission sinter_ir sinter_device sinter_plan)
+sinter_room(kernels sinter_ir sinter_device sinter_plan sinter_codegen_emission)
+sinter_embed_headers(sinter_kernels kernels/library.inc kernels/*/*.cuh kernels/*/order.h kernels/*/layout.h
+                     ir/scalar_math.h ir/activation.h)
+sinter_room(passes sinter_ir sinter_device sinter_kernels)
+sinter_room(codegen/lowering sinter_ir sinter_device sinter_plan sinter_kernels sinter_codegen_emission ${SINTER_XXHASH})
 sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})
 sinter_room(runtime sinter_ir sinter_device sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
 # Ranges for NVIDIA's timelines, where a CUDA toolkit has the headers.
@@ -16,6 +18,6 @@ if(SINTER_NVTX_INCLUDE)
   set_source_files_properties(runtime/cuda/nvtx.cpp PROPERTIES COMPILE_DEFINITIONS SINTER_NVTX
                               COMPILE_OPTIONS "-isystem;${SINTER_NVTX_INCLUDE}")
 endif()
-sinter_room(driver sinter_codegen sinter_passes sinter_frontends sinter_runtime ${SINTER_XXHASH})
+sinter_room(driver sinter_codegen_lowering sinter_passes sinter_frontends sinter_runtime ${SINTER_XXHASH})
 sinter_program(sinter cli sinter_driver CLI11::CLI11)
 target_compile_definitions(sinter PRIVATE SINTER_VERSION="${PROJECT_VERSION}")

@@ -101,19 +101,31 @@ function(sinter_compile_options target)
   target_precompile_headers(${target} REUSE_FROM ${SINTER_PRECOMPILED})
 endfunction()
 
-# sinter_room(NAME libraries...): the static library sinter_NAME of all *.cpp below the folder; adds
-# NAME to SINTER_ROOMS, and to SINTER_PLANTED_SOURCES the sources that ask for planted faults
+# sinter_room(FOLDER libraries...): the static library sinter_NAME of all *.cpp below the folder, whose
+# name has _ for each /; adds NAME to SINTER_ROOMS, FOLDER to SINTER_FOLDERS, and to SINTER_PLANTED_SOURCES the sources that ask for planted faults
 # (ir/fault.h). Each of those is an object of its own, so that a test may link another in its place.
 set(SINTER_ROOMS "")
+set(SINTER_FOLDERS "")
 set(SINTER_PLANTED_SOURCES "")
-function(sinter_room name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
+function(sinter_room folder)
+  string(REPLACE "/" "_" name ${folder})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB ops CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/op.cpp)
+  file(GLOB evaluations CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/*/host.cpp)
+  if(folder STREQUAL "kernels")
+    list(REMOVE_ITEM sources ${ops} ${evaluations})
+  elseif(folder STREQUAL "ir")
+    list(APPEND sources ${ops})
+  elseif(folder STREQUAL "runtime")
+    list(APPEND sources ${evaluations})
+  endif()
   add_library(sinter_${name} STATIC ${sources})
   target_include_directories(sinter_${name} PUBLIC
     ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   sinter_compile_options(sinter_${name})
   target_link_libraries(sinter_${name} PUBLIC ${ARGN} tl::expected sinter_fmt sinter_llvm)
   set(SINTER_ROOMS ${SINTER_ROOMS} ${name} PARENT_SCOPE)
+  set(SINTER_FOLDERS ${SINTER_FOLDERS} ${folder} PARENT_SCOPE)
   foreach(source IN LISTS sources)
     file(STRINGS ${source} found REGEX "#include \"ir/fault.h\"" LIMIT_COUNT 1)
     if(found)

@@ -3,7 +3,9 @@
 #include <charconv>
 
 #include "frontends/files/bounded_file.h"
+#include "ir/json_pointer.h"
 #include "kernels/library.h"
+#include "kernels/registry.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/host/executor.h"
 
@@ -29,6 +31,28 @@ class HostBackend final : public Backend {
   }
 };
 
+/// Refuses forms that their family cannot have; `path`: of the record that holds them.
+Status check_forms(const TunedForms& forms, const std::string& path) {
+  for (const auto& [name, own] : forms) {
+    const auto family = llvm::find_if(kernel_families(),
+                                      [&](const KernelFamily* one) { return one->name == name; });
+    if (family == kernel_families().end() || !(*family)->tuning)
+      return fail("no kernel family of this name has forms",
+                  fmt::format("{}:/forms{}", path, json_pointer_step(name)),
+                  "write the record anew by tuning");
+    for (const auto& [key, form] : own)
+      if (Status valid = (*family)->tuning->check(form); !valid) {
+        const std::string& number = valid.error().where;
+        return fail(
+            valid.error().what,
+            fmt::format("{}:/forms{}{}{}", path, json_pointer_step(name), json_pointer_step(key),
+                        number.empty() ? "" : json_pointer_step(number)),
+            "write the record anew by tuning");
+      }
+  }
+  return {};
+}
+
 class CudaBackend final : public Backend {
  public:
   static Result<std::shared_ptr<Backend>> open(int ordinal, const BackendOptions& options) {
@@ -38,6 +62,7 @@ class CudaBackend final : public Backend {
     if (!options.record.empty()) {
       SINTER_LET(text, read_small_file(options.record, kMostRecordBytes));
       SINTER_LET(parsed, GemmRecord::parse(text, options.record));
+      SINTER_TRY(check_forms(parsed.forms, options.record));
       record = std::move(parsed);
     }
     const GemmPolicy policy = options.frozen         ? GemmPolicy::frozen
@@ -73,7 +98,7 @@ class CudaBackend final : public Backend {
     return models;
   }
   GemmRecord record() const override { return gemm_->record(); }
-  void add_rings(const MatvecRings& rings) override { gemm_->add_rings(rings); }
+  void add_forms(const TunedForms& forms) override { gemm_->add_forms(forms); }
 
  private:
   CudaDevicePtr device_;

@@ -44,7 +44,7 @@ class Backend {
   /// The decisions made so far; empty on the CPU.
   virtual GemmRecord record() const { return {}; }
   /// Decisions made elsewhere, to stand in the record.
-  virtual void add_rings(const MatvecRings&) {}
+  virtual void add_forms(const TunedForms&) {}
 
  private:
   std::string why_;

@@ -29,7 +29,7 @@ Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
 
 CompileOptions options_for(CompileOptions options, const Backend& backend) {
   options.target = backend.target(options.target);
-  options.rings = backend.record().rings;
+  options.forms = backend.record().forms;
   return options;
 }
 

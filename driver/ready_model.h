@@ -12,7 +12,7 @@ struct ReadyModel {
   std::shared_ptr<const Model> model;
 };
 
-/// The options with the backend's device for their target, and the rings of its record.
+/// The options with the backend's device for their target, and the forms of its record.
 CompileOptions options_for(CompileOptions options, const Backend& backend);
 
 /// Compiles for the backend's device and loads the weights, which must be there.

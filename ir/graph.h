@@ -30,8 +30,7 @@ enum class OpClass : uint8_t {
   reduce,
   composite,  // decomposes into primitives
   contraction,
-  anchor,  // sums over a matrix, in a kernel that neighbours may join in front and behind
-  opaque,  // a kernel written for the op; its neighbours see its operands and result in memory
+  anchor,  // a kernel family of its own computes it (kernels/families.def)
 };
 
 /// Static facts of an op: its row of ops.def.

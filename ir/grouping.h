@@ -29,4 +29,7 @@ inline bool computes(const Op& op) {
   return c != OpClass::leaf && c != OpClass::view && c != OpClass::generator;
 }
 
+/// Every output of a group has elements, whatever the symbols' values: its kernel is launched.
+bool is_never_empty(const Graph& group, llvm::ArrayRef<Symbol> symbols);
+
 }  // namespace sinter

@@ -141,7 +141,6 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
     case OpClass::composite:
     case OpClass::contraction:
     case OpClass::anchor:
-    case OpClass::opaque:
       SINTER_CHECK(false, "{} does not compute element by element", op_info(op.kind).name);
   }
   for (ValueId operand : op.operands)
@@ -191,14 +190,7 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
   const Op& op = graph[id];
   OpFacts facts;
   facts.dims = written_type(graph, op).dims;
-  if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::opaque) {
-    facts.closed = true;
-    for (ValueId operand : op.operands)
-      facts.reads.push_back({root_of(graph, operand), {}, {}, true});
-    return facts;
-  }
-  if (op_class(op) == OpClass::anchor) {
-    facts.anchor = true;
+  if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::anchor) {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = op.operands[i], root = root_of(graph, operand);
       const Dims& dims = graph[operand].type.dims;

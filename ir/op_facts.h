@@ -33,11 +33,9 @@ struct OpFacts {
   /// Extents of the loop over the op's elements: its dims, or those of the rows that it writes
   /// into a state.
   Dims dims;
-  llvm::SmallVector<Read, 4> reads;  // without repetition
-  bool closed = false;  // nothing of the op's inside shows to a neighbour: contractions, opaque ops
-  /// A matvec: its operand of role `row` is read as a row, the others are no concern of a
-  /// neighbour's.
-  bool anchor = false;
+  /// Without repetition. Of a contraction or an anchor one for each operand, in order: of role
+  /// `row` by coordinates, the others as loaded.
+  llvm::SmallVector<Read, 4> reads;
   bool reduces = false;
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.

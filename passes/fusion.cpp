@@ -106,8 +106,8 @@ std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionS
 }  // namespace
 
 Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-            const FusionOptions& options) {
-  auto state = std::make_shared<FusionState>(graph, symbols, device, options);
+            const FusionOptions& options, Families families) {
+  auto state = std::make_shared<FusionState>(graph, symbols, device, options, families);
   Fusion fusion;
   if (!options.enabled) {
     fusion.grouping = state->groups.grouping(state->problem);

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "ir/grouping.h"
 #include "ir/verdict.h"
+#include "kernels/registry.h"
 #include "passes/fusion_options.h"
 
 namespace sinter {
@@ -40,7 +41,8 @@ struct Fusion {
   std::shared_ptr<const struct FusionState> state;  // the engine at its end, for `why`
 };
 
+/// `families`: what kernels there are.
 Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-            const FusionOptions& options);
+            const FusionOptions& options, Families families = kernel_families());
 
 }  // namespace sinter

@@ -8,10 +8,13 @@ namespace sinter {
 
 struct FusionState {
   FusionState(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-              const FusionOptions& options)
-      : problem(graph, symbols, device, options), groups(problem) {}
+              const FusionOptions& options, Families families)
+      : problem(graph, symbols, device, options.numerics, families),
+        options(options),
+        groups(problem) {}
 
   const FusionProblem problem;
+  const FusionOptions options;
   Groups groups;
   FusionStatistics statistics;
 };

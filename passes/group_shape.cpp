@@ -1,19 +1,37 @@
 #include "passes/group_shape.h"
 
+#include "kernels/registry.h"
+
 namespace sinter {
+namespace {
+
+/// The rows of a kernel around `id` are those of its first operand that neighbours may join, else
+/// those of its result.
+void add_anchor(const FusionProblem& problem, ValueId id, GroupShape& shape) {
+  const Ports ports = problem.ports(id);
+  if (!ports.any_open()) return;
+  shape.anchor = id;
+  shape.max_blocks = ports.max_blocks;
+  const auto open =
+      llvm::find_if(ports.operands, [](const auto& place) { return is_open(place.port); });
+  const size_t k = open - ports.operands.begin();
+  const uint32_t axes = k < ports.operands.size() ? open->row_axes : ports.result.row_axes;
+  shape.prefix = k < ports.operands.size() ? problem.facts(id).reads[k].space : shape.prefix;
+  shape.prefix.resize(axes, Dim(1));
+  shape.row_prefix = axes;
+}
+
+}  // namespace
 
 GroupShape shape_of(const FusionProblem& problem, ValueId id) {
-  const Graph& graph = problem.graph();
   const OpFacts& facts = problem.facts(id);
   GroupShape shape;
   shape.prefix = facts.dims;
-  shape.closed = facts.closed;
-  if (facts.anchor) {
-    shape.anchor = id;
-    shape.prefix.resize(1, Dim(1));
-    shape.row_prefix = 1;
-    shape.classes = graph[graph[id].operands[1]].type.dims[0].constant();
-  }
+  shape.family = problem.family(id);
+  if (shape.family)
+    add_anchor(problem, id, shape);
+  else
+    shape.family = &family_of_rows({&facts}, problem.families());
   shape.lone = facts.reduces && !facts.kept_axes;
   shape.reduced = facts.reduced_upper_bound;
   if (facts.reduces) {

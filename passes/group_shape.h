@@ -1,21 +1,9 @@
 // What a group of ops needs of a kernel.
 #pragma once
 
-#include "passes/fusion_problem.h"
+#include "kernels/group.h"
 
 namespace sinter {
-
-/// Derived from a group's members, kept per group.
-struct GroupShape {
-  Dims prefix;                         // the leading axes that every member shares
-  std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
-  bool closed = false;
-  std::optional<ValueId> anchor;  // the matvec that the kernel is built around
-  int64_t classes = 0;            // of its rows, that its blocks are dealt
-  bool lone = false;              // reduces over axes that are not trailing: a kernel alone
-  uint32_t rows = 0;              // leading axes that make a row of the kernel
-  int64_t reduced = 0;            // elements of the longest reduction, upper bound
-};
 
 /// The shape of a kernel that computes one op.
 GroupShape shape_of(const FusionProblem& problem, ValueId id);

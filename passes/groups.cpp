@@ -29,7 +29,7 @@ uint32_t prefix_rank(const FusionProblem& problem, uint32_t representative,
     return static_cast<uint32_t>(rank -
                                  (axes ? std::get<std::vector<int64_t>>(*axes).size() : rank));
   }
-  return shape.closed ? 0 : shape.rows;
+  return shape.closed() ? 0 : shape.rows;
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "passes/cost_model.h"
+#include "kernels/cost.h"
+#include "kernels/traffic.h"
 #include "passes/judge_checks.h"
-#include "passes/traffic.h"
 
 namespace sinter {
 
@@ -31,12 +31,12 @@ std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
   if (x == y) return std::nullopt;
   for (uint32_t kernel : {x, y})
     for (uint32_t part : parts_[kernel])
-      if (const GroupShape& own = state_.groups.shape(part); own.closed || own.lone || own.anchor)
+      if (const GroupShape& own = state_.groups.shape(part);
+          own.lone || own.family->form != KernelFamily::Form::rows)
         return std::nullopt;
   if (!share_a_value(a, b) || dag_.depends(x, y)) return std::nullopt;
   const Members in_x = dag_.members(x), in_y = dag_.members(y);
-  std::optional<Verdict> refusal =
-      constraints(state_.problem, state_.statistics.accepted, in_x, in_y);
+  std::optional<Verdict> refusal = constraints(state_, in_x, in_y);
   if (!refusal) refusal = state_conflict(state_.problem, in_x, in_y);
   if (!refusal) refusal = profit(x, y);
   Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}, 0};

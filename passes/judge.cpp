@@ -1,7 +1,7 @@
 #include "passes/judge.h"
 
+#include "kernels/traffic.h"
 #include "passes/judge_checks.h"
-#include "passes/traffic.h"
 
 namespace sinter {
 namespace {
@@ -40,7 +40,7 @@ Question question(const FusionProblem& problem, const Groups& groups, ValueId a,
 
 Verdict acceptance(const Question& q) {
   Verdict verdict;
-  if (q.prologue.size() > 1)
+  if (q.prologue.size() > 1 + q.merged.companions.size())
     verdict.detail =
         fmt::format("what stands in front of {} is computed by each of its blocks, at most {}",
                     q.problem.name(*q.merged.anchor), q.problem.device().multiprocessors);
@@ -58,8 +58,8 @@ Decision judge(const FusionState& state, ValueId a, ValueId b) {
     return Decision{std::move(verdict), q.first, q.second, std::move(q.merged),
                     state.groups.merges()};
   };
-  if (auto refusal = constraints(state.problem, state.statistics.accepted,
-                                 state.groups.members(q.first), state.groups.members(q.second)))
+  if (auto refusal =
+          constraints(state, state.groups.members(q.first), state.groups.members(q.second)))
     return decide(std::move(*refusal));
   for (Check* check : checks_for(q))
     if (auto refusal = check(q)) return decide(std::move(*refusal));

@@ -1,18 +1,9 @@
-// The judge's checks of kernels around a matvec: members in front of it make its operand's
-// rows, again in every block; members behind it are computed where its sums are, from those that
-// one block can have (ir/matvec_rows.h):
+// The judge's checks of kernels around an anchor. Members of the prologue make an operand where the
+// anchor's family opens a port for it; members of the epilogue take the result:
 //
-//   %n  = rms_norm %x, %w                      in front: rows [N]
+//   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
 //   %gu = matvec %n, %m                        the anchor: [N, 2 * F]
-//   %s  = silu (slice %gu 0..F)                behind: [N, F], from gu[n, j] and gu[n, F + j]
-//   %a  = mul %s, (slice %gu F..2F)
-#include <llvm/ADT/DenseMap.h>
-
-#include <functional>
-
-#include "device/schedule.h"
-#include "ir/builder.h"
-#include "ir/matvec_rows.h"
+//   %a  = silu %gu                             epilogue
 #include "ir/op_roles.h"
 #include "passes/judge_checks.h"
 
@@ -24,69 +15,90 @@ Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
                 fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
 }
 
-/// The results that the kernel would have behind its product, each computed through all that stands
-/// between it and the sums: a graph whose first value is the sums, and the members that its outputs
-/// are.
-struct Results {
-  Graph graph;
-  ValueId sums;
-  llvm::SmallVector<ValueId, 8> leaving;
+/// The ops that the kernel computes in one go: its anchor and the companions.
+llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
+  llvm::SmallVector<ValueId, 2> anchors = {*shape.anchor};
+  llvm::append_range(anchors, shape.companions);
+  return anchors;
+}
+
+/// `id` may be another result of the kernel around `anchor`.
+bool is_companion(const FusionProblem& problem, ValueId id, ValueId anchor) {
+  const Graph& graph = problem.graph();
+  const KernelFamily& family = *problem.family(anchor);
+  return problem.family(id) == &family && llvm::is_contained(family.companions, graph[id].kind) &&
+         llvm::all_of(graph[id].operands, [&](ValueId operand) {
+           return llvm::is_contained(graph[anchor].operands, operand);
+         });
+}
+
+/// The anchor and companions of both groups; nothing where they cannot share a kernel.
+std::optional<llvm::SmallVector<ValueId, 2>> joined_anchors(const Question& q) {
+  const auto of_group = [](const GroupShape& shape) {
+    return shape.anchor ? anchors_of(shape) : llvm::SmallVector<ValueId, 2>();
+  };
+  llvm::SmallVector<ValueId, 2> all = of_group(q.first_shape());
+  llvm::append_range(all, of_group(q.second_shape()));
+  // The anchor is the one whose companions all the others are.
+  for (ValueId& anchor : all)
+    if (llvm::all_of(
+            all, [&](ValueId id) { return id == anchor || is_companion(q.problem, id, anchor); })) {
+      std::swap(anchor, all.front());
+      llvm::sort(all.begin() + 1, all.end());
+      return all;
+    }
+  return std::nullopt;
+}
+
+/// An open operand of the anchor, the members that compute it, and the rows that they walk.
+struct Entrance {
+  size_t operand;
+  Port port;
+  GroupShape shape;  // the kernel's, with the rows of this operand
+  llvm::SmallVector<ValueId, 8> members;
 };
 
-Results results_of(const Question& q) {
-  const Graph& graph = q.problem.graph();
+llvm::SmallVector<Entrance, 2> entrances(const Question& q) {
   const ValueId anchor = *q.merged.anchor;
-  Results results;
-  Builder builder(results.graph, q.problem.symbols());
-  llvm::DenseMap<uint32_t, ValueId> copies;
-  results.sums = builder.leaf(OpKind::input, graph[anchor].type, "");
-  copies[anchor.index] = results.sums;
-  const std::function<ValueId(ValueId)> copy = [&](ValueId id) {
-    if (const auto known = copies.find(id.index); known != copies.end()) return known->second;
-    Op op = graph[id];
-    ValueId made;
-    if (computes(op) ? llvm::is_contained(q.epilogue, id) : op_class(op) != OpClass::leaf) {
-      for (ValueId& operand : op.operands) operand = copy(operand);
-      made = results.graph.add(std::move(op));
-    } else {
-      made = builder.leaf(OpKind::input, op.type, "");
-    }
-    return copies[id.index] = made;
-  };
-  for (ValueId member : q.epilogue)
-    if (writes_state(graph[member]) || q.problem.read_outside(member, q.members)) {
-      results.leaving.push_back(member);
-      results.graph.outputs.push_back(copy(member));
-    }
-  return results;
+  const Ports ports = q.problem.ports(anchor);
+  llvm::SmallVector<Entrance, 2> found;
+  for (size_t k = 0; k < ports.operands.size(); ++k) {
+    const Ports::Place& place = ports.operands[k];
+    if (!is_open(place.port)) continue;
+    const Read& read = q.problem.facts(anchor).reads[k];
+    Entrance entrance{k, place.port, q.merged, q.problem.up_to(read.root, q.members)};
+    entrance.shape.prefix = read.space;
+    entrance.shape.prefix.resize(place.row_axes, Dim(1));
+    entrance.shape.rows = place.row_axes;
+    entrance.shape.row_prefix.reset();
+    if (place.port != Port::element) entrance.shape.row_prefix = place.row_axes;
+    found.push_back(std::move(entrance));
+  }
+  return found;
 }
 
-/// The kernel's text is made from its results (MatvecBehind): the same question as there.
-std::optional<Verdict> results_fit(const Question& q) {
-  const Results results = results_of(q);
-  const auto deal = matvec_rows(results.graph, results.sums, q.problem.symbols());
-  const auto* stranger = std::get_if<MatvecStranger>(&deal);
-  if (!stranger) return std::nullopt;
-  const auto at =
-      llvm::find(results.graph.outputs, stranger->reader) - results.graph.outputs.begin();
-  return part_of_row(q, results.leaving[at], *q.merged.anchor);
+/// The kernel's shape with the rows of its result.
+GroupShape shape_of_result(const Question& q) {
+  const Ports::Place result = q.problem.ports(*q.merged.anchor).result;
+  GroupShape shape = q.merged;
+  shape.prefix = q.problem.facts(*q.merged.anchor).dims;
+  shape.prefix.resize(result.row_axes, Dim(1));
+  shape.rows = result.row_axes;
+  shape.row_prefix.reset();
+  if (result.port != Port::element) shape.row_prefix = result.row_axes;
+  return shape;
 }
 
-/// Refuses a member that neither takes the sums nor helps those that do: it would only wait for the
-/// product.
-std::optional<Verdict> needs_no_sums(const Question& q) {
-  const ValueId anchor = *q.merged.anchor;
-  llvm::SmallVector<ValueId, 8> takers = {anchor}, useful;
-  for (ValueId member : q.epilogue)
-    if (llvm::any_of(q.problem.facts(member).reads,
-                     [&](const Read& read) { return llvm::is_contained(takers, read.root); }))
-      takers.push_back(member);
-  for (ValueId taker : takers) llvm::append_range(useful, q.problem.up_to(taker, q.epilogue));
-  for (ValueId member : q.epilogue)
-    if (!llvm::is_contained(useful, member))
-      return refuse(Reason::anchor_part, fmt::format("{} does not need {}", q.problem.name(member),
-                                                     q.problem.name(anchor)));
-  return std::nullopt;
+/// Refuses a member that does not walk rows like those of `shape`.
+std::optional<Verdict> walks_rows(const Question& q, ValueId member, const GroupShape& shape,
+                                  bool may_reduce) {
+  const OpFacts& facts = q.problem.facts(member);
+  const DimsRef walked = facts.walked(), rows = shape.prefix;
+  const bool fits = walked.size() >= rows.size() && walked.take_front(rows.size()) == rows &&
+                    (!facts.reduces || (may_reduce && facts.kept_axes == rows.size()));
+  if (fits) return std::nullopt;
+  return refuse(Reason::space_prefix,
+                fmt::format("{} against {}", q.problem.show(rows), q.problem.show(walked)));
 }
 
 }  // namespace
@@ -94,71 +106,90 @@ std::optional<Verdict> needs_no_sums(const Question& q) {
 std::optional<Verdict> checks::anchored_space(Question& q) {
   if (auto refusal = stays_alone(q)) return refusal;
   const GroupShape &a = q.first_shape(), &b = q.second_shape();
-  if (a.anchor && b.anchor)
+  const auto anchors = joined_anchors(q);
+  if (!anchors)
     return refuse(Reason::anchor_second,
                   fmt::format("{} and {}", q.problem.name(*a.anchor), q.problem.name(*b.anchor)));
   GroupShape& m = q.merged;
-  m.anchor = a.anchor ? a.anchor : b.anchor;
-  const Dim rows = q.problem.facts(*m.anchor).dims[0];
-  m.prefix = {rows};
-  m.row_prefix = m.rows = 1;
+  m = a.anchor == anchors->front() ? a : b;
+  m.companions.assign(anchors->begin() + 1, anchors->end());
   m.reduced = std::max(a.reduced, b.reduced);
-  for (ValueId member : q.members) {
-    const OpFacts& facts = q.problem.facts(member);
-    const DimsRef walked = facts.walked();
-    const bool fits =
-        !walked.empty() && walked[0] == rows && (!facts.reduces || facts.kept_axes == 1u);
-    if (!fits)
-      return refuse(Reason::space_prefix,
-                    fmt::format("{} against {}", q.problem.show({rows}), q.problem.show(walked)));
-  }
-  q.prologue = q.problem.up_to(*m.anchor, q.members);
+  for (ValueId anchor : *anchors)
+    llvm::append_range(q.prologue, q.problem.up_to(anchor, q.members));
+  llvm::sort(q.prologue);
+  q.prologue.erase(std::unique(q.prologue.begin(), q.prologue.end()), q.prologue.end());
   llvm::copy_if(q.members, std::back_inserter(q.epilogue),
                 [&](ValueId member) { return !llvm::is_contained(q.prologue, member); });
+  const llvm::SmallVector<Entrance, 2> open = entrances(q);
+  const GroupShape result = shape_of_result(q);
+  for (ValueId member : q.members) {
+    if (llvm::is_contained(*anchors, member)) continue;
+    const auto entrance = llvm::find_if(
+        open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
+    const bool enters = entrance != open.end();
+    if (auto refusal = walks_rows(q, member, enters ? entrance->shape : result,
+                                  !enters || entrance->port != Port::element))
+      return refusal;
+  }
   return std::nullopt;
 }
 
 std::optional<Verdict> checks::prologue(Question& q) {
   const Graph& graph = q.problem.graph();
+  const ValueId anchor = *q.merged.anchor;
+  const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
+  const llvm::SmallVector<Entrance, 2> open = entrances(q);
   for (ValueId reader : q.prologue) {
     if (writes_state(graph[reader]))
       return refuse(Reason::state_version,
                     fmt::format("every block would write {}", q.problem.name(reader)));
-    for (const Read& read : q.problem.facts(reader).reads)
-      if (llvm::is_contained(q.prologue, read.root))
-        if (auto refusal = read_fits(q.problem, q.merged, reader, read)) return refusal;
+    const bool is_anchor = llvm::is_contained(anchors, reader);
+    const auto entrance = llvm::find_if(
+        open, [&](const Entrance& one) { return llvm::is_contained(one.members, reader); });
+    const auto& reads = q.problem.facts(reader).reads;
+    for (size_t k = 0; k < reads.size(); ++k) {
+      if (!llvm::is_contained(q.prologue, reads[k].root)) continue;
+      // A companion has the anchor's operands, in some order.
+      const size_t operand = is_anchor
+                                 ? llvm::find(graph[anchor].operands, graph[reader].operands[k]) -
+                                       graph[anchor].operands.begin()
+                                 : 0;
+      const auto own =
+          is_anchor
+              ? llvm::find_if(open, [&](const Entrance& one) { return one.operand == operand; })
+              : entrance;
+      if (auto refusal = read_fits(q.problem, own == open.end() ? q.merged : own->shape, reader,
+                                   is_anchor ? q.problem.facts(anchor).reads[operand] : reads[k]))
+        return refusal;
+    }
   }
-  if (auto refusal = recomputed_once(q.problem, q.merged, q.prologue)) return refusal;
-  if (q.prologue.size() == 1) return std::nullopt;
-  const TensorType& x = graph[graph[*q.merged.anchor].operands[0]].type;
-  const llvm::ArrayRef<Symbol> symbols = q.problem.symbols();
-  const int64_t most = storage_bytes(x, symbols).upper_bound(symbols),
-                limit = matvec_operand_limit(q.problem.device());
-  if (most <= limit) return std::nullopt;
-  return refuse(Reason::profit_configuration,
-                fmt::format("rows of {} bytes in {} bytes of shared memory", most, limit));
+  for (const Entrance& one : open) {
+    llvm::SmallVector<ValueId, 8> members = one.members;
+    members.push_back(anchor);
+    if (auto refusal = recomputed_once(q.problem, one.shape, members)) return refusal;
+  }
+  if (q.prologue.size() == anchors.size() || !q.merged.family->admits_prologue) return std::nullopt;
+  return q.merged.family->admits_prologue(q.view());
 }
 
 std::optional<Verdict> checks::epilogue(Question& q) {
-  const Graph& graph = q.problem.graph();
   const ValueId anchor = *q.merged.anchor;
+  const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
+  const Ports::Place result = q.problem.ports(anchor).result;
+  for (ValueId reader : q.epilogue) {
+    for (const Read& read : q.problem.facts(reader).reads)
+      if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
+        return part_of_row(q, reader, read.root);
+    if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
+  }
+  if (q.merged.family->admits_epilogue) return q.merged.family->admits_epilogue(q.view(), q.merged);
+  const GroupShape shape = shape_of_result(q);
   for (ValueId reader : q.epilogue)
     for (const Read& read : q.problem.facts(reader).reads)
-      if (llvm::is_contained(q.prologue, read.root) && read.root != anchor)
-        return part_of_row(q, reader, read.root);
-  const auto deal = matvec_rows(graph, anchor, q.epilogue,
-                                [&](ValueId id) -> const OpFacts& { return q.problem.facts(id); });
-  if (const auto* stranger = std::get_if<MatvecStranger>(&deal))
-    return part_of_row(q, stranger->reader, stranger->root);
-  if (auto refusal = results_fit(q)) return refusal;
-  if (auto refusal = needs_no_sums(q)) return refusal;
-  const MatvecProduct product = matvec_product(graph, graph[anchor], q.problem.symbols());
-  const int64_t units = std::get<MatvecRows>(deal).units;
-  q.merged.classes = product.rows / units;
-  if (product.rows == 0 || !schedule_matvec(product, units, q.problem.device()))
-    return refuse(Reason::profit_configuration,
-                  fmt::format("the sums of {} rows of {}", product.rows, q.problem.name(anchor)));
-  return std::nullopt;
+      if (llvm::is_contained(q.members, read.root))
+        if (auto refusal = read_fits(q.problem, shape, reader, read)) return refusal;
+  if (auto refusal = recomputed_once(q.problem, shape, q.epilogue)) return refusal;
+  return needs_no_result(q.view());
 }
 
 }  // namespace sinter

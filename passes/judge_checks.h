@@ -1,8 +1,8 @@
 // The checks that the judge's lists are made of (judge.cpp), and what they share.
 #pragma once
 
-#include "ir/product_epilogue.h"
-#include "passes/groups.h"
+#include "kernels/family.h"
+#include "passes/fusion_state.h"
 
 namespace sinter {
 
@@ -13,13 +13,15 @@ struct Question {
   ValueId a, b;            // the ops that the question is about; a's group runs first
   uint32_t first, second;  // groups
   llvm::SmallVector<ValueId, 8> members;  // of both, ascending
-  std::optional<ProductEpilogue> call;    // the library call that would compute both
+  std::optional<ValueId> call;            // the anchor of the call that would compute both
   GroupShape merged;
-  // Around a product: the members that it depends on and itself; the other members.
+  // Around an anchor: the members that it depends on, it and its companions; the other members.
   llvm::SmallVector<ValueId, 8> prologue, epilogue;
 
   const GroupShape& first_shape() const { return groups.shape(first); }
   const GroupShape& second_shape() const { return groups.shape(second); }
+  /// The merged kernel, as its family is asked about it.
+  GroupView view() const { return {problem, members, merged, prologue, epilogue}; }
 };
 
 /// A check refuses, or completes what the question knows of the merged kernel.
@@ -42,16 +44,16 @@ Check space;
 /// the rows where that helps.
 Check port;
 
-// Of kernels around a product (judge_anchor.cpp).
-/// One product, and rows that agree with its tokens.
+// Of kernels around an anchor (judge_anchor.cpp).
+/// One anchor with its companions, and rows that agree with those of its ports.
 Check anchored_space;
-/// What the operand depends on can be computed in every block.
+/// What an operand depends on can be computed where the port lets it.
 Check prologue;
-/// What takes the sums can be computed beside them.
+/// What takes the result can be computed beside it.
 Check epilogue;
 
 // Of library calls (judge_call.cpp).
-/// What the call computes keeps the shape of its product. Refuses none: Question::call says that
+/// What the call computes keeps the shape of its anchor. Refuses none: Question::call says that
 /// there is such a call.
 Check call;
 /// The call rounds once: strict numerics forbid it.
@@ -61,8 +63,7 @@ Check numerics;
 
 // Checks of any sets of ops.
 /// Refuses what the caller forbids, and all after as many fusions as it allows.
-std::optional<Verdict> constraints(const FusionProblem& problem, int64_t accepted, Members x,
-                                   Members y);
+std::optional<Verdict> constraints(const FusionState& state, Members x, Members y);
 /// Refuses where one writes a state that the other reads.
 std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y);
 /// Refuses a kernel that takes longer than its groups apart.
@@ -78,7 +79,7 @@ std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape&
 /// Refuses where a value that is read at another element depends on another such value.
 std::optional<Verdict> recomputed_once(const FusionProblem& problem, const GroupShape& shape,
                                        Members members);
-/// The library call that would compute both groups of the question.
-std::optional<ProductEpilogue> library_call(const Question& question);
+/// The anchor of the library call that would compute both groups of the question.
+std::optional<ValueId> library_call(const Question& question);
 
 }  // namespace sinter

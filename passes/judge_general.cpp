@@ -3,23 +3,23 @@
 
 #include "ir/fault.h"
 #include "ir/op_roles.h"
-#include "passes/cost_model.h"
+#include "kernels/cost.h"
+#include "kernels/traffic.h"
 #include "passes/judge_checks.h"
-#include "passes/traffic.h"
 
 namespace sinter {
 
-std::optional<Verdict> constraints(const FusionProblem& problem, int64_t accepted, Members x,
-                                   Members y) {
-  const FusionOptions& options = problem.options();
+std::optional<Verdict> constraints(const FusionState& state, Members x, Members y) {
+  const FusionProblem& problem = state.problem;
+  const FusionOptions& options = state.options;
   const auto holds = [&](Members members, std::string_view name) {
     return llvm::any_of(members, [&](ValueId id) { return problem.name(id) == name; });
   };
   for (const auto& [a, b] : options.forbidden)
     if ((holds(x, a) && holds(y, b)) || (holds(x, b) && holds(y, a)))
       return refuse(Reason::forbidden, fmt::format("{} with {}", a, b));
-  if (options.stop_after >= 0 && accepted >= options.stop_after)
-    return refuse(Reason::stopped, fmt::format("after {} fusions", accepted));
+  if (options.stop_after >= 0 && state.statistics.accepted >= options.stop_after)
+    return refuse(Reason::stopped, fmt::format("after {} fusions", options.stop_after));
   return std::nullopt;
 }
 
@@ -49,7 +49,7 @@ std::optional<Verdict> slower(double seconds_together, double seconds_apart) {
 std::optional<Verdict> stays_alone(const Question& q) {
   for (uint32_t group : {q.first, q.second}) {
     const GroupShape& shape = q.groups.shape(group);
-    if (shape.lone || shape.closed)
+    if (shape.lone || shape.closed())
       return refuse(shape.lone ? Reason::space_reduction : Reason::port_closed,
                     q.problem.name(q.groups.members(group)[0]));
   }

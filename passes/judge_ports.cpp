@@ -9,25 +9,25 @@ namespace sinter {
 namespace {
 
 /// What a read meets in the rows of a kernel.
-enum class Place : uint8_t { own_element, own_row, elsewhere };
+enum class ReadPlace : uint8_t { own_element, own_row, elsewhere };
 
-Place place_of(const FusionProblem& problem, const GroupShape& shape, const Read& read) {
+ReadPlace place_of(const FusionProblem& problem, const GroupShape& shape, const Read& read) {
   const DimsRef dims = problem.graph()[read.root].type.dims;
   if (read.loaded || read.space.size() < shape.rows || dims.size() < shape.rows)
-    return Place::elsewhere;
+    return ReadPlace::elsewhere;
   for (uint32_t i = 0; i < shape.rows; ++i) {
     const bool repeated = dims[i].is(1) && read.coords[i] == IndexExpr();
-    if (!(read.coords[i] == IndexExpr::variable(i)) && !repeated) return Place::elsewhere;
+    if (!(read.coords[i] == IndexExpr::variable(i)) && !repeated) return ReadPlace::elsewhere;
   }
   const DimsRef inner = dims.drop_front(shape.rows);
-  if (volume(inner).is(1)) return Place::own_element;  // one value a row: every thread has it
+  if (volume(inner).is(1)) return ReadPlace::own_element;  // one value a row: every thread has it
   IndexMap own;
   for (uint32_t i = shape.rows; i < read.space.size(); ++i) own.push_back(IndexExpr::variable(i));
   const IndexMap there(read.coords.begin() + shape.rows, read.coords.end());
   const DimsRef space = DimsRef(read.space).drop_front(shape.rows);
   const bool same =
       volume(inner) == volume(space) && linearize(inner, there) == linearize(space, own);
-  return same ? Place::own_element : Place::own_row;
+  return same ? ReadPlace::own_element : ReadPlace::own_row;
 }
 
 /// The reads of a kernel with rows of this shape.
@@ -60,8 +60,8 @@ std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape&
   // In a row with a reduction, whose operands its threads have just read, a value is worth
   // computing again at the element that is wanted; recomputed_once sees to it that this does not
   // multiply.
-  const Place place = place_of(problem, shape, read);
-  if (place == Place::own_element || (place == Place::own_row && shape.row_prefix))
+  const ReadPlace place = place_of(problem, shape, read);
+  if (place == ReadPlace::own_element || (place == ReadPlace::own_row && shape.row_prefix))
     return std::nullopt;
   return refuse(Reason::port_other_element,
                 fmt::format("{} of {}", problem.name(reader), root.name));
@@ -77,7 +77,7 @@ std::optional<Verdict> recomputed_once(const FusionProblem& problem, const Group
       const auto at = depth.find(read.root.index);
       if (at == depth.end() || read.root == reader) continue;
       const uint32_t behind =
-          at->second + (place_of(problem, shape, read) == Place::own_row ? 1 : 0);
+          at->second + (place_of(problem, shape, read) == ReadPlace::own_row ? 1 : 0);
       if (behind > 1)
         return refuse(Reason::port_other_element,
                       fmt::format("{} of {}", problem.name(reader), problem.name(read.root)));

@@ -1,6 +1,7 @@
 // The judge's check of space: do two groups walk the same rows?
 #include <algorithm>
 
+#include "kernels/registry.h"
 #include "passes/judge_checks.h"
 
 namespace sinter {
@@ -34,6 +35,9 @@ std::optional<Verdict> checks::space(Question& q) {
     const Dims &x = q.problem.facts(q.a).dims, &y = q.problem.facts(q.b).dims;
     if (volume(x) != volume(y)) return differ(x, y);
   }
+  m.family = &family_of_rows(
+      llvm::to_vector(llvm::map_range(q.members, [&](ValueId id) { return &q.problem.facts(id); })),
+      q.problem.families());
   m.rows = row_axes(q.problem, q.members, m);
   return std::nullopt;
 }

@@ -5,7 +5,7 @@
 #include "ir/grouping.h"
 #include "ir/index_map.h"
 #include "ir/op_roles.h"
-#include "passes/choose_matvec.h"
+#include "kernels/registry.h"
 
 namespace sinter {
 namespace {
@@ -27,11 +27,10 @@ class Materializer {
       for (ValueId& operand : op.operands) operand = copies_[operand.index];
       if (op.kind == OpKind::linear || op.kind == OpKind::einsum)
         copies_[i] = contraction(op);
-      else if (op.kind == OpKind::matvec)
-        copies_[i] = matvec(std::move(op));
+      else if (const KernelFamily* family = anchored_by(op.kind))
+        copies_[i] = anchor(*family, std::move(op));
       else
-        copies_[i] =
-            op_class(op) == OpClass::opaque ? opaque(std::move(op)) : result_.add(std::move(op));
+        copies_[i] = result_.add(std::move(op));
     }
     for (ValueId id : from_.inputs) result_.inputs.push_back(copies_[id.index]);
     for (ValueId id : from_.outputs) result_.outputs.push_back(output(copies_[id.index]));
@@ -58,23 +57,20 @@ class Materializer {
     SINTER_CHECK(false, "{} has no form", op.name);
   }
 
-  /// The op with copies of the operands that its kernel could not address: matrices have rows of
-  /// neighbouring elements, everything else is dense from a value's first element on.
-  ValueId opaque(Op op) {
-    for (ValueId& operand : op.operands) {
-      const bool addressed = result_[operand].type.rank() == 2
-                                 ? strided_rows(result_, operand).has_value()
-                                 : is_dense(result_, operand);
-      if (!addressed) operand = copy_for(op, operand);
-    }
+  /// The op with copies of the operands that its kernel could not address.
+  ValueId anchor(const KernelFamily& family, Op op) {
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      if (!addresses(family, op, k)) op.operands[k] = copy_for(op, op.operands[k]);
     return result_.add(std::move(op));
   }
 
-  /// A matvec reads an operand as it stands that is too long to be gathered.
-  ValueId matvec(Op op) {
-    ValueId& x = op.operands[0];
-    if (!is_matvec_operand(result_, x, symbols_)) x = copy_for(op, x);
-    return result_.add(std::move(op));
+  /// Of families that do not say so themselves: matrices have rows of neighbouring elements,
+  /// everything else is dense from a value's first element on.
+  bool addresses(const KernelFamily& family, const Op& op, size_t k) const {
+    if (family.addresses) return family.addresses(result_, op, k, symbols_);
+    const ValueId operand = op.operands[k];
+    return result_[operand].type.rank() == 2 ? strided_rows(result_, operand).has_value()
+                                             : is_dense(result_, operand);
   }
 
   ValueId copy_for(const Op& op, ValueId operand) {

@@ -2,7 +2,7 @@
 
 #include "ir/verifier.h"
 #include "passes/canonicalize.h"
-#include "passes/choose_matvec.h"
+#include "passes/choose_kernels.h"
 #include "passes/expand_attention.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
@@ -11,9 +11,9 @@ namespace sinter {
 namespace {
 
 constexpr Pass kPipeline[] = {
-    {"canonicalize", canonicalize},         {"merge_linears", merge_linears},
-    {"expand_attention", expand_attention}, {"choose_matvec", choose_matvec},
-    {"materialize", materialize},           {"cleanup", canonicalize},
+    {"canonicalize", canonicalize},     {"merge_linears", merge_linears},
+    {"choose_kernels", choose_kernels}, {"expand_attention", expand_attention},
+    {"materialize", materialize},       {"cleanup", canonicalize},
 };
 
 }  // namespace

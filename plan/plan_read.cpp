@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "ir/product_epilogue.h"
+#include "ir/activation_names.h"
 #include "ir/text.h"
 #include "plan/checker.h"
 #include "plan/plan_file.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ir/product_epilogue.h"
+#include "ir/activation_names.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "plan/plan_text.h"

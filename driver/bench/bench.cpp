@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "driver/bench/parts.h"
-#include "driver/tune/ring_tuner.h"
+#include "driver/tune/form_tuner.h"
 #include "kernels/library.h"
 #include "runtime/cuda/cupti.h"
 #include "runtime/cuda/nvrtc_library.h"
@@ -113,20 +113,20 @@ Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
   return lengths;
 }
 
-/// Chooses the forms of the decode step's rings; both plans get them, and the record.
+/// Chooses the forms of the decode step's kernels; both plans get them, and the record.
 Status tune_decode(BenchPlans& plans, const BenchOptions& options, int64_t context,
                    BenchReport& report) {
   SINTER_LET(prompts, random_sequences(plans.spec->vocabulary, options.batch,
                                        decode_prompt(context), options.seed));
-  SINTER_LET(tuning, tune_rings({{&plans.compiled, plans.options, plans.fused},
+  SINTER_LET(tuning, tune_forms({{&plans.compiled, plans.options, plans.fused},
                                  {&plans.apart, plans.apart_options, plans.unfused}},
                                 prompts, options.tokens, options.on_stage));
-  plans.rings_s = tuning.seconds;
+  plans.forms_s = tuning.seconds;
   plans.first_calls_s += tuning.products_s;
   plans.fused = tuning.models[0];
   plans.unfused = tuning.models[1];
-  options.backend->add_rings(rings_of(tuning.search.decisions));
-  report.rings = std::move(tuning.search);
+  options.backend->add_forms(forms_of(tuning.search.decisions));
+  report.forms = std::move(tuning.search);
   return {};
 }
 
@@ -142,7 +142,7 @@ Status bench_language_model(BenchPlans& plans, const BenchOptions& options, cons
     stage("read ceiling");
     SINTER_LET(read, ceilings.read(kReadBytes));
     if (options.tuned) {
-      stage("tuning rings");
+      stage("tuning forms");
       SINTER_TRY(tune_decode(plans, options, lengths.context, report));
     }
     stage(fmt::format("decode at {}", lengths.context));
@@ -230,7 +230,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
     report.cases = std::move(cases);
   }
   const double products_s = plans.fused->gemm().tuning_seconds();  // of both plans
-  if (options.tuned) report.seconds.emplace_back("tuning", products_s + plans.rings_s);
+  if (options.tuned) report.seconds.emplace_back("tuning", products_s + plans.forms_s);
   report.seconds.emplace_back("first calls", plans.first_calls_s - products_s);
   return report;
 }

@@ -4,7 +4,7 @@
 
 #include "driver/backend.h"
 #include "driver/profile/profile.h"
-#include "driver/tune/ring_search.h"
+#include "driver/tune/form_search.h"
 
 namespace sinter {
 
@@ -12,9 +12,10 @@ struct BenchOptions {
   std::shared_ptr<Backend> backend;  // of a GPU
   LoadOptions load;
   CompileOptions compile;  // of the fused plan; the unfused one has the same target
-  bool tuned = false;      // the backend chooses matrix products by timing, and this the rings
-  int64_t repeat = 10;     // samples of each plan
-  uint64_t seed = 1;       // of tokens and inputs
+  bool tuned =
+      false;  // the backend chooses matrix products by timing, and this the forms of kernels
+  int64_t repeat = 10;  // samples of each plan
+  uint64_t seed = 1;    // of tokens and inputs
   // Language models. Sizes that are not given are the usual ones that the model's positions allow.
   std::optional<std::vector<int64_t>> prompts;  // tokens of a sequence; usually 512 and 2048
   int64_t tokens = 128;            // decode steps of a sample; 0: no decoding is measured
@@ -67,7 +68,7 @@ struct BenchReport {
   bool tuned = false;
   double weight_bytes = 0;                              // all weights on the device
   std::vector<std::pair<std::string, double>> seconds;  // before the measurements, by stage
-  RingSearch rings;  // BenchOptions::tuned, where there was something to choose
+  FormSearch forms;  // BenchOptions::tuned, where there was something to choose
   std::vector<BenchCase> cases;
   std::optional<Profile> decode;  // BenchOptions::kernels
 };

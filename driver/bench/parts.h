@@ -16,7 +16,7 @@ struct BenchPlans {
   std::optional<ModelSpec> spec;  // of a language model
   std::shared_ptr<const CudaModel> fused, unfused;
   double first_calls_s = 0;  // of all measurements: deciding the products, warming up
-  double rings_s = 0;        // tuning the rings
+  double forms_s = 0;        // tuning the forms of kernels
 
   const CudaDevicePtr& device() const { return fused->cuda_device(); }
   Numerics numerics() const { return compiled.program->numerics; }

@@ -54,32 +54,30 @@ std::string table(const BenchReport& report) {
   return table.str();
 }
 
-/// A line for each product that was tuned: both forms, and a token with one and with the other.
-std::string rings_table(const RingSearch& rings) {
+/// A line for each kernel that was tuned: both forms, and a token with one and with the other.
+std::string forms_table(const FormSearch& search) {
   TextTable table("lllrr");
-  table.add({"ring of", "usual form", "chosen", "a token", "with it"});
-  for (const RingDecision& one : rings.decisions) {
+  table.add({"form of", "usual form", "chosen", "a token", "with it"});
+  for (const FormDecision& one : search.decisions) {
     const bool same = one.chosen == one.usual;
-    table.add({one.product, to_string(one.usual), same ? "the same" : to_string(one.chosen),
-               microseconds(one.usual_s), same ? "" : microseconds(one.chosen_s)});
+    table.add({one.family + " " + one.key, to_string(one.usual),
+               same ? "the same" : to_string(one.chosen), microseconds(one.usual_s),
+               same ? "" : microseconds(one.chosen_s)});
   }
-  table.add({"all", "", "", microseconds(rings.usual_s), microseconds(rings.chosen_s)});
+  table.add({"all", "", "", microseconds(search.usual_s), microseconds(search.chosen_s)});
   return table.str();
 }
 
-Json ring_json(const MatvecRing& ring) {
-  return {{"warps", ring.warps}, {"piece_bytes", ring.piece_bytes}, {"stages", ring.stages}};
-}
-
-Json rings_json(const RingSearch& rings) {
+Json forms_json(const FormSearch& search) {
   Json list = Json::array();
-  for (const RingDecision& one : rings.decisions)
-    list.push_back({{"product", one.product},
-                    {"usual", ring_json(one.usual)},
-                    {"chosen", ring_json(one.chosen)},
+  for (const FormDecision& one : search.decisions)
+    list.push_back({{"family", one.family},
+                    {"key", one.key},
+                    {"usual", one.usual.numbers},
+                    {"chosen", one.chosen.numbers},
                     {"usual_s", one.usual_s},
                     {"chosen_s", one.chosen_s}});
-  return {{"products", list}, {"usual_s", rings.usual_s}, {"chosen_s", rings.chosen_s}};
+  return {{"decisions", list}, {"usual_s", search.usual_s}, {"chosen_s", search.chosen_s}};
 }
 
 Json samples_json(const BenchCase& one, const PlanTimes& times) {
@@ -136,7 +134,7 @@ std::string bench_text(const BenchReport& report) {
     shown.push_back(std::move(ceiling));
   }
   std::string text = facts.str() + "\n";
-  if (!report.rings.decisions.empty()) text += rings_table(report.rings) + "\n";
+  if (!report.forms.decisions.empty()) text += forms_table(report.forms) + "\n";
   text += table(report);
   if (report.decode) text += "\n" + profile_text(*report.decode);
   return text;
@@ -161,7 +159,7 @@ std::string bench_json(const BenchReport& report) {
                {"tuned", report.tuned},
                {"seconds", stages},
                {"cases", cases}};
-  if (!report.rings.decisions.empty()) json["rings"] = rings_json(report.rings);
+  if (!report.forms.decisions.empty()) json["forms"] = forms_json(report.forms);
   if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));
   return json.dump(2) + "\n";
 }

@@ -1,6 +1,6 @@
 #include "driver/compile/compile.h"
 
-#include "codegen/lower.h"
+#include "codegen/lowering/lower.h"
 #include "plan/checker.h"
 
 namespace sinter {
@@ -74,13 +74,13 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
   return module;
 }
 
-Result<std::shared_ptr<const Program>> plan_with_rings(const Compiled& compiled,
+Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
                                                        const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
   std::vector<Grouping> groupings;
   for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
   SINTER_LET(program,
-             lower(compiled.module, groupings, device, numerics_of(options), options.rings));
+             lower(compiled.module, groupings, device, numerics_of(options), options.forms));
   if (Status safe = check(program); !safe)
     return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
                 "this is a bug of the compiler", ExitCode::internal_error);
@@ -98,7 +98,7 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options) {
     compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
     SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
   }
-  SINTER_LET(program, plan_with_rings(compiled, options));
+  SINTER_LET(program, plan_with_forms(compiled, options));
   compiled.program = std::move(program);
   return compiled;
 }

@@ -1,7 +1,7 @@
 // Module → passes → fusion → Program, checked.
 #pragma once
 
-#include "ir/matvec_ring.h"
+#include "device/tuned_form.h"
 #include "passes/fusion.h"
 #include "passes/pipeline.h"
 #include "plan/program.h"
@@ -12,7 +12,7 @@ struct CompileOptions {
   std::string target = "sm_90a";     // a named device description
   std::vector<std::string> entries;  // entry points to keep; empty: all
   FusionOptions fusion;              // not enabled: numerics are strict whatever it says
-  MatvecRings rings;  // forms measured on the device; other products have the schedule's own
+  TunedForms forms;  // measured on the device; other kernels have their schedule's own
 };
 
 /// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per
@@ -32,9 +32,9 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 /// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the
 /// verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
-/// The plan of the same module and fusions with the options' rings: other kernels of the products
+/// The plan of the same module and fusions with the options' forms: other kernels of the products
 /// that these name, and nothing else. `options` are otherwise those of compile().
-Result<std::shared_ptr<const Program>> plan_with_rings(const Compiled& compiled,
+Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
                                                        const CompileOptions& options);
 
 /// "fp32", "fp16", "bf16", and the IR's own names of these.

@@ -4,7 +4,7 @@
 
 #include "driver/generate/cuda_generator.h"
 #include "driver/profile/workload.h"
-#include "driver/tune/ring_tuner.h"
+#include "driver/tune/form_tuner.h"
 #include "kernels/library.h"
 #include "runtime/clock.h"
 
@@ -102,14 +102,14 @@ bool match(const ProfileRun& stepped, ProfileRun& recorded) {
   });
 }
 
-/// The plan with the rings that make a decoded token fastest; of other phases, the plan as it is.
+/// The plan with the forms that make a decoded token fastest; of other phases, the plan as it is.
 Status tune_decode(const LoadedModel& model, ReadyModel& ready, const ProfileOptions& options) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
   if (phase != "decode" || !is_language_model(model)) return {};
   SINTER_LET(prompts, decode_prompts(model, options, kWarmTokens + options.count));
   const auto loaded = std::dynamic_pointer_cast<const CudaModel>(ready.model);
   SINTER_LET(tuning,
-             tune_rings({{&ready.compiled, options_for(options.compile, *options.backend), loaded}},
+             tune_forms({{&ready.compiled, options_for(options.compile, *options.backend), loaded}},
                         prompts, options.count, {}));
   ready.model = tuning.models[0];
   return {};

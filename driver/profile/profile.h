@@ -18,7 +18,7 @@ struct ProfileOptions {
       context;  // tokens in the cache before; decode: 1024 or what fits, prefill: 0
   std::optional<int64_t> prompt;  // tokens of a prefill; 512 or what fits
   int64_t batch = 1;              // sequences that are decoded; a token is then one of each
-  bool tuned = false;  // decode: the rings that the backend's record lacks are chosen by timing
+  bool tuned = false;  // decode: the forms that the backend's record lacks are chosen by timing
   int64_t count = 16;  // tokens (or calls) that are measured, in each of the ways
   uint64_t seed = 1;   // of random tokens or inputs
   std::vector<std::pair<std::string, int64_t>>

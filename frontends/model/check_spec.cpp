@@ -1,5 +1,4 @@
 #include "frontends/model/model_spec.h"
-#include "ir/sampling.h"
 
 namespace sinter {
 
@@ -45,8 +44,7 @@ class Checker {
   }
 
   Status sizes() const {
-    // A decoder's module chooses tokens from the whole vocabulary.
-    SINTER_TRY(size("vocabulary", spec_.vocabulary, spec_.encoder ? kLargestSize : kMostSampled));
+    SINTER_TRY(size("vocabulary", spec_.vocabulary, spec_.encoder ? kLargestSize : kMaxChosenFrom));
     SINTER_TRY(size("hidden", spec_.hidden, kLargestSize));
     SINTER_TRY(size("layers", spec_.layers, kMostLayers));
     SINTER_TRY(size("heads", spec_.heads, kLargestSize));

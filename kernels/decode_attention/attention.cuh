@@ -1,4 +1,4 @@
-// attention_few; ir/attention_order.h states its order of operations.
+// attention_few; kernels/decode_attention/order.h states its order of operations.
 //
 // The splits of a token's heads are the blocks of a cluster: each leaves its sums in the shared
 // memory of the block that joins them. Launched without clusters, on devices that have none or

@@ -1,8 +1,8 @@
 // Sizes of an attention_few, and its rows as they come from memory.
 #pragma once
 
-#include "ir/attention_order.h"
 #include "kernels/common/vector.cuh"
+#include "kernels/decode_attention/order.h"
 
 namespace sinter {
 

@@ -1,11 +1,11 @@
-// matvec: products of a matrix and a few rows, in the order of ir/matvec_order.h, at the speed at
-// which the matrix can be read.
+// matvec: products of a matrix and a few rows, in the order of kernels/gemv/order.h, at the speed
+// at which the matrix can be read.
 //
-// A block has a run of neighbouring classes of rows (ir/matvec_rows.h), and streams them. On
-// sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled by bulk
-// copies: they start before the block waits for the kernels ahead of it, so that the matrix is on
-// its way while those still run and while the operand is made ready. Elsewhere warps load from
-// memory as they go.
+// A block has a run of neighbouring classes of rows (kernels/common/colocation.h), and streams
+// them. On sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled
+// by bulk copies: they start before the block waits for the kernels ahead of it, so that the matrix
+// is on its way while those still run and while the operand is made ready. Elsewhere warps load
+// from memory as they go.
 //
 // One token: a warp takes a row, or a part of one, at a time, in the stated order. Several tokens
 // of two-byte types: warps take tiles of 16 rows through tensor cores, each the pieces of a row
@@ -13,7 +13,7 @@
 // order is the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as
 // one.
 //
-// Shared memory: the rings' barriers, and what ir/matvec_layout.h says.
+// Shared memory: the rings' barriers, and what kernels/gemv/layout.h says.
 #pragma once
 
 #include "kernels/gemv/matvec_stream.cuh"

@@ -5,10 +5,10 @@
 // bulk copies. matvec.cuh takes them in the order in which they are sent for here.
 #pragma once
 
-#include "ir/matvec_layout.h"
-#include "ir/matvec_order.h"
 #include "kernels/common/bulk_copies.cuh"
+#include "kernels/gemv/layout.h"
 #include "kernels/gemv/matvec_values.cuh"
+#include "kernels/gemv/order.h"
 
 namespace sinter {
 

@@ -1,4 +1,4 @@
-// Op `sample`; ir/sampling.h states the choice.
+// Op `sample`; kernels/sample/order.h states the choice.
 //
 // A block chooses the token of one row. It goes over the row once if the temperature is not above
 // 0; else once more for the draw, and for each of top_k and top_p, where they cut, once for each

@@ -1,8 +1,8 @@
 // A row of logits as `sample` reads it.
 #pragma once
 
-#include "ir/sampling.h"
 #include "kernels/common/vector.cuh"
+#include "kernels/sample/order.h"
 
 namespace sinter {
 

@@ -48,9 +48,10 @@ class CudaGemm {
 
   /// The decisions: those given to create() and those made since.
   const GemmRecord& record() const { return record_; }
-  /// Forms of matvecs' rings; they are not this class's to use, only to keep with the others.
-  void add_rings(const MatvecRings& rings) {
-    for (const auto& [key, ring] : rings) record_.rings[key] = ring;
+  /// Forms of kernels; they are not this class's to use, only to keep with the others.
+  void add_forms(const TunedForms& forms) {
+    for (const auto& [family, own] : forms)
+      for (const auto& [key, form] : own) record_.forms[family][key] = form;
   }
   /// What GemmPolicy::tune has taken so far, the own kernel's compilation included.
   double tuning_seconds() const { return tuning_seconds_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/product_epilogue.h"
+#include "ir/activation_names.h"
 
 namespace sinter {
 namespace {

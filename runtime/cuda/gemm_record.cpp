@@ -4,14 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/json_pointer.h"
-#include "ir/matvec_layout.h"
 
 namespace sinter {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMajor = 1;
+constexpr int64_t kMajor = 2;
+constexpr uint64_t kMaxFormNumber = uint64_t{1} << 40;  // far beyond what any family takes
 
 /// Reads one record; the place of a value is its JSON pointer behind the file's name.
 class RecordReader {
@@ -29,11 +29,15 @@ class RecordReader {
     if (!choices->is_object()) return mismatch("/choices", "an object", *choices);
     for (const auto& [key, value] : choices->items())
       SINTER_TRY(read_choice(value, "/choices" + json_pointer_step(key), record.choices[key]));
-    if (!root.contains("rings")) return record;
-    const Json& rings = root["rings"];
-    if (!rings.is_object()) return mismatch("/rings", "an object", rings);
-    for (const auto& [key, value] : rings.items())
-      SINTER_TRY(read_ring(value, "/rings" + json_pointer_step(key), record.rings[key]));
+    if (!root.contains("forms")) return record;
+    const Json& forms = root["forms"];
+    if (!forms.is_object()) return mismatch("/forms", "an object", forms);
+    for (const auto& [family, own] : forms.items()) {
+      const std::string where = "/forms" + json_pointer_step(family);
+      if (!own.is_object()) return mismatch(where, "an object", own);
+      for (const auto& [key, value] : own.items())
+        SINTER_TRY(read_form(value, where + json_pointer_step(key), record.forms[family][key]));
+    }
     return record;
   }
 
@@ -55,22 +59,12 @@ class RecordReader {
     return read_seconds(value, where, choice.seconds);
   }
 
-  Status read_ring(const Json& value, const std::string& where, MeasuredRing& measured) const {
-    MatvecRing& ring = measured.ring;
-    SINTER_TRY(read_number(value, where, "warps", kTileWarps, ring.warps));
-    if (ring.warps != kFewMatvecWarps && ring.warps != kTileWarps)
-      return mismatch(where + "/warps", fmt::format("{} or {}", kFewMatvecWarps, kTileWarps),
-                      ring.warps);
-    SINTER_TRY(read_number(value, where, "piece_bytes", kMostPieceBytes, ring.piece_bytes));
-    constexpr int64_t kStepBytes = kPieceElements * 2;  // of the smallest elements
-    if (ring.piece_bytes == 0 || ring.piece_bytes % kStepBytes != 0)
-      return mismatch(where + "/piece_bytes", fmt::format("a multiple of {}", kStepBytes),
-                      ring.piece_bytes);
-    SINTER_TRY(read_number(value, where, "stages", kMostMatvecStages, ring.stages));
-    if (ring.stages < kLeastMatvecStages)
-      return mismatch(where + "/stages", fmt::format("at least {}", kLeastMatvecStages),
-                      ring.stages);
-    return read_seconds(value, where, measured.seconds);
+  Status read_form(const Json& value, const std::string& where, TunedForm& form) const {
+    if (!value.is_object()) return mismatch(where, "an object", value);
+    for (const auto& [name, number] : value.items())
+      if (name != "seconds")
+        SINTER_TRY(read_number(value, where, name.c_str(), kMaxFormNumber, form.numbers[name]));
+    return read_seconds(value, where, form.seconds);
   }
 
   /// What was measured, if it was.
@@ -142,13 +136,12 @@ std::string GemmRecord::to_json() const {
     }
     if (choice.seconds != 0) item["seconds"] = choice.seconds;
   }
-  for (const auto& [key, measured] : rings) {
-    auto& item = json["rings"][key];
-    item["warps"] = measured.ring.warps;
-    item["piece_bytes"] = measured.ring.piece_bytes;
-    item["stages"] = measured.ring.stages;
-    if (measured.seconds != 0) item["seconds"] = measured.seconds;
-  }
+  for (const auto& [family, own] : forms)
+    for (const auto& [key, form] : own) {
+      auto& item = json["forms"][family][key];
+      for (const auto& [name, number] : form.numbers) item[name] = number;
+      if (form.seconds != 0) item["seconds"] = form.seconds;
+    }
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -1,14 +1,13 @@
-// The decision record: which implementation computes each matrix product, and the form in which
-// each matvec's kernel streams its matrix. Both plans of a comparison load the same record; the
-// promise of the strict mode rests on it. Forms of rings change no bits: a matvec that the record
-// lacks has the schedule's.
+// The decision record: which implementation computes each matrix product, and the forms of kernels
+// that were chosen by timing. Both plans of a comparison load the same record; the promise of the
+// strict mode rests on it. Forms change no bits: a kernel that the record lacks has its schedule's.
 #pragma once
 
 #include <array>
 #include <map>
 #include <string>
 
-#include "ir/matvec_ring.h"
+#include "device/tuned_form.h"
 #include "runtime/cuda/gemm_problem.h"
 
 namespace sinter {
@@ -43,15 +42,16 @@ struct GemmRecord {
   std::string device;                         // "NVIDIA H200"
   std::string library;                        // "cuBLASLt 130000"
   std::map<std::string, GemmChoice> choices;  // by GemmProblem::key()
-  MatvecRings rings;                          // by MatvecProduct::key()
+  TunedForms forms;
 
   bool empty() const {
-    return device.empty() && library.empty() && choices.empty() && rings.empty();
+    return device.empty() && library.empty() && choices.empty() && forms.empty();
   }
   /// Sorted by key: equal records have equal text.
   std::string to_json() const;
   /// Errors name `path` and the JSON pointer. Whether an algorithm is one is the library's to say,
-  /// whether a ring fits its product and the device is the emitter's.
+  /// whether a form is one and fits its
+  /// kernel is the family's.
   static Result<GemmRecord> parse(const std::string& text, const std::string& path);
 };
 

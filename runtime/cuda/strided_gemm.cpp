@@ -1,6 +1,6 @@
 #include "runtime/cuda/strided_gemm.h"
 
-#include "ir/product_epilogue.h"
+#include "ir/activation_names.h"
 
 namespace sinter {
 namespace {

@@ -69,7 +69,7 @@ TEST_CASE("passes that run one by one leave what the whole pipeline leaves") {
   const std::string llama = SINTER_TESTS_DIR "/golden/llama";
   std::string text = opt_text({llama, "--pass", "canonicalize"});
   for (const char* pass :
-       {"merge_linears", "expand_attention", "choose_matvec", "materialize", "cleanup"}) {
+       {"merge_linears", "choose_kernels", "expand_attention", "materialize", "cleanup"}) {
     write_whole(file.module, text);
     text = opt_text({file.module, "--pass", pass});
   }
@@ -80,7 +80,7 @@ TEST_CASE("a text case of the passes is a module, and opt shows what the case ex
   const std::string path = SINTER_TESTS_DIR "/passes/cases/materialize_outputs.sir";
   std::string expected = "// after materialize:\n";
   std::istringstream lines(opt_text(
-      {path, "--pass", "canonicalize,merge_linears,expand_attention,choose_matvec,materialize"}));
+      {path, "--pass", "canonicalize,merge_linears,choose_kernels,expand_attention,materialize"}));
   for (std::string line; std::getline(lines, line);) expected += "//   " + line + "\n";
   CHECK(read_whole(path).find(expected) != std::string::npos);
 }

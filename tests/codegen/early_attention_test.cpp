@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "codegen/kernel_trials.h"
-#include "ir/attention_order.h"
 #include "ir/grouping.h"
+#include "kernels/decode_attention/order.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/random_inputs.h"

@@ -7,8 +7,9 @@
 #include <numeric>
 
 #include "codegen/groups.h"
-#include "codegen/launch_order.h"
+#include "codegen/lowering/launch_order.h"
 #include "ir/grouping.h"
+#include "kernels/gemv/prologue.h"
 
 namespace sinter {
 namespace {

@@ -1,6 +1,6 @@
 // Kernel text: a few kernels in full (SINTER_BLESS=1 rewrites the expectations), what reaches the
 // text and what does not, and what is refused.
-#include "codegen/emit.h"
+#include "codegen/lowering/emit.h"
 
 #include <doctest/doctest.h>
 

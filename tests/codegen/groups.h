@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit.h"
+#include "codegen/lowering/emit.h"
 
 namespace sinter {
 

@@ -1,5 +1,5 @@
 // Groups of fast numerics: which roundings go, which stay, and the kernel text that is left.
-#include "codegen/inner_roundings.h"
+#include "codegen/lowering/inner_roundings.h"
 
 #include <doctest/doctest.h>
 

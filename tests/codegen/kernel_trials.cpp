@@ -32,7 +32,7 @@ std::string macro_text(const Capabilities& has) {
 }  // namespace
 
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
-                 const DeviceDescription& device, const MatvecRings& rings) {
+                 const DeviceDescription& device, const TunedForms& rings) {
   auto kernel = emit_kernel(make_group(group, dtype, width), group.parts(), group_symbols(), device,
                             {}, rings);
   REQUIRE_MESSAGE(kernel.has_value(),

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit.h"
 #include "codegen/groups.h"
+#include "codegen/lowering/emit.h"
 #include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
@@ -22,7 +22,7 @@ struct Trials {
   std::vector<std::string> names;  // for messages
 
   void add(const GroupText& group, DType dtype, int64_t width, const DeviceDescription& device,
-           const MatvecRings& rings = {});
+           const TunedForms& rings = {});
 };
 
 /// Changes the inputs of a kernel's group, which random_inputs made.

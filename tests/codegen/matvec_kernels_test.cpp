@@ -4,6 +4,7 @@
 
 #include "codegen/kernel_trials.h"
 #include "ir/scalar_math.h"
+#include "kernels/gemv/schedule.h"
 
 namespace sinter {
 namespace {
@@ -22,16 +23,16 @@ const std::vector<std::vector<int64_t>> kTokens = {{0, 0, 0, 0, 1}, {0, 0, 0, 0,
                                                    {0, 0, 0, 0, 8}, {0, 0, 0, 0, 0}};
 
 /// A form of its own for the group's product.
-MatvecRings other_ring(const DeviceDescription& device, const GroupText& group, DType dtype,
-                       int64_t width, size_t turn) {
-  MatvecRings rings;
+TunedForms other_ring(const DeviceDescription& device, const GroupText& group, DType dtype,
+                      int64_t width, size_t turn) {
+  TunedForms rings;
   const Graph graph = make_group(group, dtype, width);
   for (const Op& op : graph.ops()) {
     if (op.kind != OpKind::matvec) continue;
     const MatvecProduct product = matvec_product(graph, op, group_symbols());
     const auto forms = matvec_ring_candidates(product, device);
     REQUIRE(forms.size() > 1);
-    rings[product.key()].ring = forms[1 + turn % (forms.size() - 1)];
+    rings["gemv"][product.key()] = to_form(forms[1 + turn % (forms.size() - 1)]);
   }
   REQUIRE(rings.size() == 1);
   return rings;

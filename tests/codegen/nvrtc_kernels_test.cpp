@@ -3,8 +3,9 @@
 
 #include <deque>
 
-#include "codegen/emit.h"
 #include "codegen/groups.h"
+#include "codegen/lowering/emit.h"
+#include "kernels/gemv/schedule.h"
 #include "kernels/library.h"
 #include "support/nvrtc.h"
 
@@ -17,7 +18,7 @@ TEST_CASE("emitted kernels compile") {
     std::deque<Kernel> kernels;
     std::vector<KernelSource> sources;
     DeviceDescription device = *find_device(arch);
-    MatvecRings rings;
+    TunedForms rings;
     const auto add = [&](const GroupText& text, DType dtype, int64_t width) {
       auto kernel = emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(),
                                 device, {}, rings);
@@ -44,7 +45,7 @@ TEST_CASE("emitted kernels compile") {
         if (op.kind == OpKind::matvec) {
           const MatvecProduct product = matvec_product(graph, op, group_symbols());
           const auto forms = matvec_ring_candidates(product, device);
-          if (!forms.empty()) rings[product.key()].ring = forms.back();
+          if (!forms.empty()) rings["gemv"][product.key()] = to_form(forms.back());
         }
       add(kMatvecGroups[0], dtype, 4096);
     }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "ir/attention_order.h"
+#include "kernels/decode_attention/order.h"
 
 namespace sinter {
 namespace {

@@ -107,14 +107,15 @@ TEST_CASE("the profile of a token stands behind the table and in the JSON") {
         nlohmann::json::parse(profile_json(profile)));
 }
 
-TEST_CASE("tuned rings stand before the table and in the JSON") {
+TunedForm form(int64_t stages) { return {{{"stages", stages}, {"warps", 16}}, 0}; }
+
+TEST_CASE("tuned forms stand before the table and in the JSON") {
   BenchReport report = made_up();
-  CHECK_FALSE(nlohmann::json::parse(bench_json(report)).contains("rings"));
+  CHECK_FALSE(nlohmann::json::parse(bench_json(report)).contains("forms"));
   const std::string alone = bench_text(report);
-  report.rings = {
-      .decisions =
-          {{"bf16[64, 4096] splits=1 tokens=8", {16, 2048, 4}, {8, 4096, 3}, 2e-3, 1.98e-3},
-           {"bf16[64, 64] splits=1 tokens=8", {16, 512, 4}, {16, 512, 4}, 1.98e-3, 1.98e-3}},
+  report.forms = {
+      .decisions = {{"gemv", "bf16[64, 4096] splits=1 tokens=8", form(4), form(3), 2e-3, 1.98e-3},
+                    {"gemv", "bf16[64, 64] splits=1 tokens=8", form(4), form(4), 1.98e-3, 1.98e-3}},
       .usual_s = 2.01e-3,
       .chosen_s = 1.99e-3};
   const std::string text = bench_text(report);
@@ -122,17 +123,18 @@ TEST_CASE("tuned rings stand before the table and in the JSON") {
   CHECK(text.substr(0, at) == alone.substr(0, at));
   CHECK(
       text.substr(at) ==
-      R"(ring of                           usual form             chosen                  a token    with it
-bf16[64, 4096] splits=1 tokens=8  16 warps x 4 x 2048 B  8 warps x 3 x 4096 B  2000.0 µs  1980.0 µs
-bf16[64, 64] splits=1 tokens=8    16 warps x 4 x 512 B   the same              1980.0 µs
+      R"(form of                                usual form          chosen              a token    with it
+gemv bf16[64, 4096] splits=1 tokens=8  stages 4, warps 16  stages 3, warps 16  2000.0 µs  1980.0 µs
+gemv bf16[64, 64] splits=1 tokens=8    stages 4, warps 16  the same            1980.0 µs
 all                                                                            2010.0 µs  1990.0 µs
 
 )" + alone.substr(at));
-  const nlohmann::json json = nlohmann::json::parse(bench_json(report))["rings"];
+  const nlohmann::json json = nlohmann::json::parse(bench_json(report))["forms"];
   CHECK(json["chosen_s"] == 1.99e-3);
-  CHECK(json["products"][0]["chosen"]["piece_bytes"] == 4096);
-  CHECK(json["products"][0]["usual"]["warps"] == 16);
-  CHECK(json["products"][1]["usual_s"] == 1.98e-3);
+  CHECK(json["decisions"][0]["family"] == "gemv");
+  CHECK(json["decisions"][0]["chosen"]["stages"] == 3);
+  CHECK(json["decisions"][0]["usual"]["warps"] == 16);
+  CHECK(json["decisions"][1]["usual_s"] == 1.98e-3);
 }
 
 TEST_CASE("JSON holds every sample") {

@@ -2,6 +2,7 @@
 // expectations.
 #include "frontends/config_text.h"
 #include "frontends/model/build_model.h"
+#include "ir/infer.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "support/check_text.h"
@@ -20,6 +21,17 @@ void check_module(const std::string& name, const std::string& config) {
   const std::string text = print_module(module);
   CHECK(print_module(value(parse_module(text, name))) == text);
   test::check_text_file(text, "frontends/" + name + ".txt", "frontends_model");
+}
+
+TEST_CASE("the bound of a vocabulary is that of the op sample") {
+  const auto accepts = [](int64_t vocabulary) {
+    const TensorType f32{DType::f32, {1}}, i32{DType::i32, {1}};
+    return infer_type(OpKind::sample, {{DType::f32, {1, vocabulary}}, f32, i32, f32, i32, i32}, {},
+                      {})
+        .has_value();
+  };
+  CHECK(accepts(kMaxChosenFrom));
+  CHECK_FALSE(accepts(kMaxChosenFrom + 1));
 }
 
 TEST_CASE("gpt2: learned positions, transposed fused qkv, tied") {

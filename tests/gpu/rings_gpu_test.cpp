@@ -2,9 +2,9 @@
 // stream whole rows, of several of a two-byte type tiles that warps share.
 #include <doctest/doctest.h>
 
-#include "device/schedule.h"
 #include "driver/small_models.h"
 #include "ir/text.h"
+#include "kernels/gemv/schedule.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -76,15 +76,15 @@ TEST_CASE("no form of a ring changes a bit") {
     const DeviceDescription device = value(find_device(usual.compiled.program->target));
     size_t most = 1;
     for (size_t i = 1; i < most || i == 1; ++i) {
-      MatvecRings rings;
+      TunedForms rings;
       for (const MatvecProduct& product : products) {
         const auto forms = matvec_ring_candidates(product, device);
         if (forms.empty()) return;  // a device without rings
         most = std::max(most, forms.size());
-        rings[product.key()].ring = forms[i % forms.size()];
+        rings["gemv"][product.key()] = to_form(forms[i % forms.size()]);
       }
       CAPTURE(i);
-      backend->add_rings(rings);
+      backend->add_forms(rings);
       const ReadyModel other = value(make_ready(model, {}, *backend));
       CHECK(run_all(*other.model, dtype) == expected);
     }

@@ -4,8 +4,8 @@
 cmake_policy(VERSION 3.25)
 
 # arrow(FILES INCLUDED...): files whose path begins with FILES may include those whose path begins
-# with one of INCLUDED, all regular expressions. OWN stands for the file's own folder. The first
-# arrow that matches a path decides.
+# with one of INCLUDED, all regular expressions. OWN stands for the file's own folder,
+# OWN/NAME for the file NAME in it. The first arrow that matches a path decides.
 set(arrows 0)
 function(arrow files)
   list(TRANSFORM ARGN PREPEND "^")
@@ -16,17 +16,23 @@ function(arrow files)
 endfunction()
 
 # Headers that the host and the text of kernels share.
-set(shared "ir/(scalar_math|activation|attention_order|matvec_layout|matvec_order|sampling)\\.h$")
+set(shared "ir/(scalar_math|activation)\\.h$")
 arrow("${shared}" "${shared}")
 arrow(ir/ OWN)
 arrow(device/ OWN ir/)
 arrow(plan/ OWN ir/)
+arrow(codegen/emission/ OWN ir/ device/ plan/)
 
-arrow("kernels/[^/]*/.*\\.cuh$" OWN kernels/common/ "${shared}")
-arrow(kernels/ OWN ir/ device/)
-set(kernels "kernels/[^/]*\\.h$")  # without those of one family
+# A kernel family is a folder; its files belong to several rooms by their names.
+set(kernels "kernels/[^/]*\\.(h|def|inc)$")  # of all families
+arrow("kernels/[^/]*/([^/]*\\.cuh|order\\.h|layout\\.h)$" OWN "kernels/common/[^/]*\\.cuh$" "${shared}")
+arrow("kernels/[^/]*/op\\.cpp$" OWN/order.h ir/)
+arrow("kernels/[^/]*/host\\.cpp$" OWN/order.h ir/ runtime/evaluate/)
+arrow(kernels/common/ OWN ir/ device/)
+arrow("kernels/[^/]*$" "${kernels}" ir/ device/)
+arrow(kernels/ OWN kernels/common/ "kernels/row/[^/]*\\.h$" "${kernels}" ir/ device/ plan/ codegen/emission/)
 arrow(passes/ OWN ir/ device/ "${kernels}")
-arrow(codegen/ OWN ir/ device/ plan/ "${kernels}")
+arrow(codegen/lowering/ OWN ir/ device/ plan/ codegen/emission/ "${kernels}")
 
 arrow(frontends/files/ OWN ir/)
 arrow(frontends/tokenizer/ OWN ir/ frontends/files/)
@@ -42,7 +48,7 @@ arrow(runtime/ OWN ${below_runtime})
 
 # The driver's folders and the files beside them, one way from top to bottom.
 set(base "driver/(backend|machine|text|text_file|text_table)\\.")
-set(below_driver ir/ device/ passes/ plan/ codegen/ frontends/ runtime/ "${kernels}" "${base}")
+set(below_driver ir/ device/ passes/ plan/ codegen/lowering/ frontends/ runtime/ "${kernels}" "${base}")
 set(model driver/compile/ driver/ready_model\\.)
 arrow("${base}" ${below_driver})
 arrow(driver/compile/ OWN ${below_driver})
@@ -93,6 +99,10 @@ function(is_allowed folder name patterns result)
     if(pattern STREQUAL "^OWN")
       get_filename_component(other ${name} DIRECTORY)
       if(other STREQUAL folder)
+        return()
+      endif()
+    elseif(pattern MATCHES "^\\^OWN/(.*)$")
+      if(name STREQUAL "${folder}/${CMAKE_MATCH_1}")
         return()
       endif()
     elseif(name MATCHES "${pattern}")

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "codegen/extract.h"
+#include "codegen/lowering/extract.h"
 #include "frontends/load_model.h"
 #include "ir/decompose.h"
 #include "ir/text.h"

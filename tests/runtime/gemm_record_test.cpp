@@ -16,8 +16,8 @@ GemmRecord sample() {
   library.algorithm = {66, 393, 3, 2, 0, 1, 35, 0, 4294967295};
   record.choices["1x3x4096x64 A f16"] = library;
   record.choices["of a/b ~ \"quoted\""] = GemmChoice{};
-  record.rings[kProduct] = {{8, 5120, 3}, 0x1.9p-9};
-  record.rings["f32[2, 8] splits=1 tokens=1"] = {{16, 1024, 4}, 0};
+  record.forms["gemv"][kProduct] = {{{"stages", 3}, {"warps", 8}}, 0x1.9p-9};
+  record.forms["gemv"]["f32[2, 8] splits=1 tokens=1"] = {{{"stages", 4}, {"warps", 16}}, 0};
   return record;
 }
 
@@ -29,37 +29,37 @@ TEST_CASE("written and read back, equal to the last bit; the text is canonical")
   CHECK(read->device == record.device);
   CHECK(read->library == record.library);
   CHECK(read->choices == record.choices);
-  CHECK(read->rings == record.rings);
+  CHECK(read->forms == record.forms);
   CHECK(read->to_json() == text);
 }
 
-TEST_CASE("the text of rings; a record without them has no section, and is read") {
+TEST_CASE("the text of forms; a record without them has no section, and is read") {
   GemmRecord record = sample();
   record.choices.clear();
   CHECK(record.to_json() == R"({
- "format": 1,
+ "format": 2,
  "device": "NVIDIA H200",
  "library": "cuBLASLt 130000",
  "choices": {},
- "rings": {
-  "bf16[4096, 11008] splits=1 tokens=8": {
-   "warps": 8,
-   "piece_bytes": 5120,
-   "stages": 3,
-   "seconds": 0.0030517578125
-  },
-  "f32[2, 8] splits=1 tokens=1": {
-   "warps": 16,
-   "piece_bytes": 1024,
-   "stages": 4
+ "forms": {
+  "gemv": {
+   "bf16[4096, 11008] splits=1 tokens=8": {
+    "stages": 3,
+    "warps": 8,
+    "seconds": 0.0030517578125
+   },
+   "f32[2, 8] splits=1 tokens=1": {
+    "stages": 4,
+    "warps": 16
+   }
   }
  }
 }
 )");
   CHECK_FALSE(record.empty());
-  record.rings.clear();
-  CHECK(record.to_json().find("rings") == std::string::npos);
-  CHECK(GemmRecord::parse(record.to_json(), "r.json")->rings.empty());
+  record.forms.clear();
+  CHECK(record.to_json().find("forms") == std::string::npos);
+  CHECK(GemmRecord::parse(record.to_json(), "r.json")->forms.empty());
 }
 
 TEST_CASE("an empty record") {
@@ -90,8 +90,8 @@ TEST_CASE("hostile records name the place") {
   CHECK(message("{\"format\": 1") == "r.json: not JSON" + hint);
   CHECK(message("[]") == "r.json: expected an object, got []" + hint);
   CHECK(message("{}") == "r.json: has no \"format\"" + hint);
-  CHECK(message(changed("\"format\": 1", "\"format\": 2")) ==
-        "r.json:/format: expected format 1, got 2" + hint);
+  CHECK(message(changed("\"format\": 2", "\"format\": 1")) ==
+        "r.json:/format: expected format 2, got 1" + hint);
   CHECK(message(changed("\"NVIDIA H200\"", "7")) ==
         "r.json:/device: expected a string, got 7" + hint);
   CHECK(message(changed("\"cublaslt\"", "\"magic\"")) ==
@@ -108,32 +108,21 @@ TEST_CASE("hostile records name the place") {
         item + "/workspace_bytes: expected an integer of 0..33554432, got 33554433" + hint);
   CHECK(message(changed("33554432", "-1")) ==
         item + "/workspace_bytes: expected an integer of 0..33554432, got -1" + hint);
-  const std::string ring = std::string("r.json:/rings/") + kProduct;
-  CHECK(message(changed("\"warps\": 8", "\"warps\": 4")) ==
-        ring + "/warps: expected 8 or 16, got 4" + hint);
-  CHECK(message(changed("\"warps\": 8", "\"warps\": 32")) ==
-        ring + "/warps: expected an integer of 0..16, got 32" + hint);
+  const std::string form = std::string("r.json:/forms/gemv/") + kProduct;
   CHECK(message(changed("\"warps\": 8", "\"warps\": 8.0")) ==
-        ring + "/warps: expected an integer of 0..16, got 8.0" + hint);
-  CHECK(message(changed("5120", "5000")) ==
-        ring + "/piece_bytes: expected a multiple of 512, got 5000" + hint);
-  CHECK(message(changed("5120", "0")) ==
-        ring + "/piece_bytes: expected a multiple of 512, got 0" + hint);
-  CHECK(message(changed("5120", "16896")) ==
-        ring + "/piece_bytes: expected an integer of 0..16384, got 16896" + hint);
-  CHECK(message(changed("\"stages\": 3,", "\"stages\": 1,")) ==
-        ring + "/stages: expected at least 2, got 1" + hint);
-  CHECK(message(changed("\"stages\": 3,", "\"stages\": 9,")) ==
-        ring + "/stages: expected an integer of 0..8, got 9" + hint);
-  CHECK(message(changed("\"piece_bytes\": 5120", "\"piece\": 5120")) ==
-        ring + ": has no \"piece_bytes\"" + hint);
+        form + "/warps: expected an integer of 0..1099511627776, got 8.0" + hint);
+  CHECK(message(changed("\"stages\": 3,", "\"stages\": -1,")) ==
+        form + "/stages: expected an integer of 0..1099511627776, got -1" + hint);
   CHECK(message(changed("0.0030517578125", "-1")) ==
-        ring + "/seconds: expected a number of at least 0, got -1" + hint);
-  CHECK(message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": []})") ==
-        "r.json:/rings: expected an object, got []" + hint);
-  CHECK(
-      message(R"({"format": 1, "device": "", "library": "", "choices": {}, "rings": {"a": 1}})") ==
-      "r.json:/rings/a: expected an object, got 1" + hint);
+        form + "/seconds: expected a number of at least 0, got -1" + hint);
+  const auto forms = [](std::string_view value) {
+    return fmt::format(
+        R"({{"format": 2, "device": "", "library": "", "choices": {{}}, "forms": {}}})", value);
+  };
+  CHECK(message(forms("[]")) == "r.json:/forms: expected an object, got []" + hint);
+  CHECK(message(forms(R"({"a": 1})")) == "r.json:/forms/a: expected an object, got 1" + hint);
+  CHECK(message(forms(R"({"a": {"b": 1}})")) ==
+        "r.json:/forms/a/b: expected an object, got 1" + hint);
   const std::string text = sample().to_json();
   const size_t seconds = text.find("\"seconds\": ") + 11;
   const auto with_seconds = [&](std::string_view value) {

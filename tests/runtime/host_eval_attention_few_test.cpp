@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/attention_order.h"
+#include "kernels/decode_attention/order.h"
 #include "runtime/eval_case.h"
 
 namespace sinter {

@@ -34,7 +34,7 @@ std::vector<HostTensor> inputs_of(const Case& c) {
           random_tensor(c.dtype, {kRows}, -1, 1, seed + 2)};
 }
 
-/// The order of ir/matvec_order.h, lane by lane.
+/// The order of kernels/gemv/order.h, lane by lane.
 double in_order(const double* w, const double* x, int64_t length, int64_t splits) {
   const int64_t chunks = length / 8;
   int64_t part = (chunks + splits - 1) / splits;

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "ir/sampling.h"
+#include "kernels/sample/order.h"
 #include "runtime/eval_case.h"
 
 namespace sinter {

@@ -1,0 +1,29 @@
+// What the emitter of a kernel family is given.
+#pragma once
+
+#include "device/device.h"
+#include "device/tuned_form.h"
+#include "plan/program.h"
+
+namespace sinter {
+
+/// What a body is told of its blocks.
+struct BlockForm {
+  std::string_view number = "blockIdx.x";  // as code
+  int64_t least_threads = 1;               // a power of two that the device has
+  std::string_view side_guard = "";        // when results but the first are written; empty: always
+  std::string_view when_read = "";         // statements behind the first loop over the rows
+};
+
+struct EmitContext {
+  const Graph& group;    // inputs: roots of the reads; outputs: the results; names canonical
+  uint32_t prefix_rank;  // leading axes that make a row, which all ops share
+  llvm::ArrayRef<Symbol> symbols;
+  llvm::ArrayRef<SymbolId> parameters;  // symbols in the order of the kernel's parameters
+  const DeviceDescription& device;
+  const Overlap& overlap;   // with its neighbours in a stream
+  const TunedForms& forms;  // measured on the device; other kernels have their schedule's own
+  BlockForm block = {};
+};
+
+}  // namespace sinter

@@ -1,0 +1,189 @@
+// Groups with reductions: a row is walked in passes. A pass computes the reductions whose operands
+// need only what earlier passes reduced, and writes the results that are complete by then.
+//
+//   const int thread = threadIdx.x;
+//   const long long row = blockIdx.x;
+//   float k0[1][8];
+//   Lanes<Sum, 1> lanes0;
+//   for (int j = 0; j < 1; ++j) {           chunks of this thread, unrolled
+//     const int i = 8 * (thread + 512 * j);
+//     ... lanes0.take(0, v3);
+//   }
+//   const float s0 = reduce_row<512>(lanes0, shared);
+//   for (...) ...                           the next pass
+//
+// On chip, element values that a later pass needs stay in registers (k0), and what only later
+// passes load (weights) is loaded in the first where registers allow. In the looped form every pass
+// computes its values again from the inputs.
+#include "codegen/emission/emit_row_kernel.h"
+
+#include "codegen/emission/emit_scalar.h"
+
+namespace sinter {
+
+namespace {
+
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() ? b : a + " && " + b;
+}
+
+}  // namespace
+
+void RowKernel::open_reductions(llvm::ArrayRef<Task> tasks) {
+  for (const Task& task : tasks) {
+    if (task.output >= 0) continue;
+    const auto number = static_cast<uint32_t>(numbers_.size());
+    numbers_[task.value.index] = number;
+    if (!stage_->axes.empty())
+      row_.line("Lanes<{}, {}> lanes{};", combine(task), lanes_per_thread(), number);
+  }
+}
+
+void RowKernel::take(const Task& task, const std::string& lane) {
+  const std::string element = values_.element(op(task).operands[0]);
+  values_.statement(
+      fmt::format("lanes{}.take({}, {});", numbers_[task.value.index], lane, element));
+}
+
+void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
+  for (const Task& task : tasks) {
+    if (task.output >= 0) continue;
+    const uint32_t number = numbers_[task.value.index];
+    std::string result = fmt::format("{}::identity()", combine(task));
+    if (stage_->axes.empty()) {
+      if (!stage_->width.is(0))
+        result = fmt::format("{}::combine({}, {})", combine(task), result,
+                             values_.element(op(task).operands[0]));
+    } else {
+      std::string shared = "nullptr";
+      if (owners() > 32) {
+        shared = shared_floats_ == 0 ? "shared" : fmt::format("shared + {}", shared_floats_);
+        shared_floats_ += config_.threads / 32 * lanes_per_thread();
+      }
+      result = fmt::format("reduce_row<{}>(lanes{}, {})", owners(), number, shared);
+    }
+    const std::string name = fmt::format("s{}", number);
+    row_.line("const float {} = {};", name, rounded_code(result, op(task).type.dtype));
+    values_.define_reduction(task.value, name);
+  }
+}
+
+std::string RowKernel::loop(const std::string& body, bool reduces) {
+  const std::string width = space_.size_code(stage_->width);
+  const std::string_view type = space_.index_type(*stage_);
+  const std::string end = !stage_->width.is_constant()
+                              ? width
+                              : fmt::format("hidden({}{})", width, type == "int" ? "" : "ll");
+  const int64_t threads = owners();
+  const std::string thread =
+      threads == config_.threads_per_row ? "thread" : fmt::format("(thread % {})", threads);
+  const int64_t lanes = reduces ? lanes_per_thread() : 1;
+  if (!kept_ && lanes == 1)
+    return fmt::format("for ({0} i = 8 * {1}, end = {2}; i < end; i += {3}) {{\n{4}}}\n", type,
+                       thread, end, 8 * threads, indented(body));
+
+  const int64_t chunks = kept_ ? config_.chunks_per_thread(problem_stage()) : lanes;
+  const bool exact = kept_ && stage_->width.is(8 * threads * chunks);
+  const std::string inner = fmt::format(
+      "#pragma unroll\nfor (int j = 0; j < {}; ++j) {{\n{}}}\n", chunks,
+      indented(
+          fmt::format("const {} i = {};\n", type,
+                      kept_ ? fmt::format("8 * ({} + {} * j)", thread, threads)
+                            : fmt::format("first + {} * j", 8 * threads)) +
+          (exact ? body
+                 : fmt::format("if (i < {}) {{\n{}}}\n", kept_ ? width : "end", indented(body)))));
+  if (kept_) return inner;
+  return fmt::format("for ({0} first = 8 * {1}, end = {2}; first < end; first += {3}) {{\n{4}}}\n",
+                     type, thread, end, 8 * threads * lanes, indented(inner));
+}
+
+void RowKernel::walk(uint32_t stage, uint32_t pass) {
+  std::vector<Task> tasks;
+  bool reduces = false;
+  for (const Task& task : form_.tasks) {
+    if (task.stage != stage || task.pass != pass) continue;
+    tasks.push_back(task);
+    reduces |= task.output < 0;
+  }
+  if (tasks.empty()) return;
+  stage_ = &form_.stages[stage];
+  const bool tail = !space_.divides_by_chunk(stage_->width);
+  values_.open(stage, pass, row_, tail);
+  open_reductions(tasks);
+
+  std::string guard = config_.rows_per_block > 1 ? "live" : "";
+  const int64_t storing = stage_->axes.empty() ? 1 : owners();
+  if (storing < config_.threads_per_row) guard = joined(guard, fmt::format("thread < {}", storing));
+  if (!stage_->width.is(0)) {
+    const int64_t lanes = lanes_per_thread();
+    const std::string lane = lanes == 1 ? "0" : kept_ ? fmt::format("j % {}", lanes) : "j";
+    for (const Task& task : tasks) {
+      if (task.output >= 0)
+        values_.store(task, task.output > 0 && !block_.side_guard.empty()
+                                ? joined(guard, std::string(block_.side_guard))
+                                : guard);
+      else if (!stage_->axes.empty())
+        take(task, lane);
+    }
+    if (pass == form_.first_pass(stage))
+      for (const ValueEmitter::EarlyLoad& load : early_)
+        if (load.stage == stage) values_.value(load.input, load.coords);
+  }
+  if (!stage_->axes.empty()) {
+    std::string body = values_.close();
+    if (tail)
+      body = fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
+                         space_.size_code(stage_->width)) +
+             body;
+    if (kept_) declare_kept(stage, pass);
+    row_.text += loop(body, reduces);
+    if (pass == 0 && stage == 0) row_.text += block_.when_read;
+  }
+  close_reductions(tasks);
+}
+
+void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
+  std::map<uint32_t, DType> kept;  // by number
+  for (const auto& [key, value] : *kept_)
+    if (value.stage == stage && value.first == pass) kept[value.number] = value.dtype;
+  const int64_t chunks = config_.chunks_per_thread(problem_stage());
+  for (const auto& [number, dtype] : kept)
+    if (is_narrow(dtype))
+      row_.line("Packed<{}> k{}[{}];", memory_type(dtype), number, chunks);
+    else
+      row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
+}
+
+std::string RowKernel::preamble() const {
+  std::string text;
+  if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
+  if (config_.rows_per_block == 1)
+    return text +
+           fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n",
+                       block_.number) +
+           space_.row_axes();
+  const std::string rows = space_.size_code(volume(form_.prefix));
+  text += fmt::format(
+      "const int thread = threadIdx.x % {0};\n"
+      "const long long own_row = {3} * {1}ll + threadIdx.x / {0};\n"
+      "const bool live = own_row < {2};\n"
+      "const long long row = live ? own_row : {2} - 1;\n",
+      config_.threads_per_row, config_.rows_per_block, rows, block_.number);
+  return text + space_.row_axes();
+}
+
+Result<KernelBody> RowKernel::emit() {
+  if (!volume(form_.prefix).is(0))
+    for (uint32_t pass = 0; pass < form_.passes(); ++pass)
+      for (uint32_t stage = 0; stage < form_.stages.size(); ++stage) walk(stage, pass);
+  if (values_.error()) return tl::make_unexpected(*values_.error());
+  KernelBody body;
+  body.globals = values_.globals();
+  if (!row_.text.empty()) body.text = preamble() + row_.text;
+  body.launch.rows = volume(form_.prefix);
+  body.launch.items_per_block = config_.rows_per_block;
+  body.launch.threads = config_.threads;
+  return body;
+}
+
+}  // namespace sinter

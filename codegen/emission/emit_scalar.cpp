@@ -1,0 +1,101 @@
+#include "codegen/emission/emit_scalar.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "ir/fault.h"
+#include "ir/scalar_math.h"
+
+namespace sinter {
+namespace {
+
+float constant_as_float(double value, DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return math::f16_to_float(math::double_to_f16(value));
+    case DType::bf16:
+      return math::bf16_to_float(math::double_to_bf16(value));
+    default:
+      return static_cast<float>(value);
+  }
+}
+
+std::string float_literal(float value) {
+  if (std::isnan(value)) return "math::nan()";
+  if (value == 0 && std::signbit(value)) return "math::minus_zero()";
+  if (std::isinf(value)) return value < 0 ? "(-math::infinity())" : "math::infinity()";
+  if (fault(Fault::wrong_constant)) value = math::bits_float(math::float_bits(value) ^ 1u);
+  char digits[32];
+  const auto end =
+      std::to_chars(digits, digits + sizeof digits, std::abs(value), std::chars_format::hex);
+  const std::string_view text(digits, static_cast<size_t>(end.ptr - digits));
+  return std::signbit(value) ? fmt::format("(-0x{}f)", text) : fmt::format("0x{}f", text);
+}
+
+constexpr int64_t kAccessBits = 128;  // of one access to memory
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+}  // namespace
+
+int64_t chunk_alignment(DType dtype) {
+  return std::min<int64_t>(8, kAccessBits / dtype_info(dtype).bits);
+}
+
+std::string literal_code(double value, DType dtype) {
+  if (is_float(dtype)) return float_literal(constant_as_float(value, dtype));
+  if (dtype == DType::i1) return value != 0 ? "true" : "false";
+  const auto integer = static_cast<int64_t>(value);
+  if (integer == INT32_MIN) return "(-2147483647 - 1)";
+  return integer < 0 ? fmt::format("({})", integer) : fmt::format("{}", integer);
+}
+
+std::string rounded_code(std::string expression, DType dtype) {
+  if (!is_narrow(dtype) || fault(Fault::dropped_rounding)) return expression;
+  return fmt::format("round_{}({})", to_string(dtype), expression);
+}
+
+std::string formula_code(OpKind kind, llvm::ArrayRef<std::string> operands) {
+  const std::string_view formula = op_info(kind).formula;
+  const bool swap = operands.size() == 2 && kind != OpKind::add && kind != OpKind::mul &&
+                    fault(Fault::swapped_operands);
+  std::string text;
+  for (size_t i = 0; i < formula.size();) {
+    size_t end = i;
+    while (end < formula.size() && is_word(formula[end])) ++end;
+    if (end == i) {
+      text += formula[i++];
+      continue;
+    }
+    const std::string_view word = formula.substr(i, end - i);
+    const bool digit = word[0] >= '0' && word[0] <= '9';
+    if (end < formula.size() && formula[end] == '(')
+      text += fmt::format("math::{}", word);
+    else if (word.size() == 1 && !digit)
+      text += operands[swap ? 1 - static_cast<size_t>(word[0] - 'a')
+                            : static_cast<size_t>(word[0] - 'a')];
+    else
+      text += word;
+    // "1.0f" is a number, not two words.
+    if (digit && end < formula.size() && formula[end] == '.') {
+      do text += formula[end++];
+      while (end < formula.size() && is_word(formula[end]));
+    }
+    i = end;
+  }
+  return text;
+}
+
+std::string cast_code(const std::string& operand, DType from, DType to) {
+  if (from == to || (is_float(from) && to == DType::f32)) return operand;
+  if (is_float(from)) return rounded_code(operand, to);
+  if (to == DType::i32) return fmt::format("{} ? 1 : 0", operand);
+  if (from == DType::i1) return fmt::format("{} ? 1.0f : 0.0f", operand);
+  if (to == DType::f32) return fmt::format("math::i32_to_float({})", operand);
+  return fmt::format("math::{0}_to_float(math::i32_to_{0}({1}))", to_string(to), operand);
+}
+
+}  // namespace sinter

@@ -1,0 +1,41 @@
+// Where and how results are written.
+#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_value.h"
+#include "ir/fault.h"
+
+namespace sinter {
+
+/// The place in memory of the element of an output at `coords` of the stored value.
+IndexExpr ValueEmitter::address(const Task& task, const IndexMap& coords) {
+  const Op& op = form_.graph[task.value];
+  if (op.kind != OpKind::kv_append) return linearize(op.type.dims, coords);
+  // The row of the state is loaded; the rest of the coordinates are the value's.
+  const std::string slot = value(op.operands[2], {coords[0]});
+  IndexMap place = coords;
+  place[0] = loaded_row(slot, op.type.dims[0], space_.level(coords[0]));
+  return linearize(op.type.dims, place);
+}
+
+void ValueEmitter::store(const Task& task, const std::string& guard) {
+  const ValueId stored = form_.stored(task.value);
+  const TensorType& type = form_.graph[stored].type;
+  const IndexMap coords = space_.identity(type.dims);
+  const std::string element = before_rounding(stored, coords);
+  const IndexExpr at = address(task, coords);
+  const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
+  if (fault(Fault::missing_output_write)) return;
+  if (current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
+    std::string chunk = element.ends_with("[e]") ? element.substr(0, element.size() - 3) : "";
+    if (chunk.empty()) {
+      chunk = fmt::format("o{}", task.output);
+      chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
+      element_.line("{}[e] = {};", chunk, element);
+    }
+    after_ += fmt::format("{}store_chunk(y{} + {}, {}{});\n", condition, task.output,
+                          space_.code(at, true), chunk, tail_ ? ", valid" : "");
+    return;
+  }
+  current_->line("{}store(y{} + {}, {});", condition, task.output, space_.code(at), element);
+}
+
+}  // namespace sinter

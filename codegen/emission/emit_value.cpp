@@ -1,0 +1,290 @@
+#include "codegen/emission/emit_value.h"
+
+#include <utility>
+
+#include "codegen/emission/emit_scalar.h"
+#include "ir/fault.h"
+
+namespace sinter {
+namespace {
+
+// Branches are emitted once for each place that reads them; a group whose text would exceed this is
+// no kernel.
+constexpr uint32_t kMostValues = 20000;
+
+/// The coordinates of a read that lands one element too early.
+IndexMap shifted(IndexMap coords) {
+  for (IndexExpr& e : coords)
+    if (e.constant().is_constant() && e.constant().constant() > 0 &&
+        fault(Fault::wrong_index_map)) {
+      e += IndexExpr(SymExpr(-1));
+      break;
+    }
+  return coords;
+}
+
+/// Operand coordinates with the operand's axes aligned at the first axis instead of the last.
+IndexMap misaligned(DimsRef from, DimsRef to, const IndexMap& coords) {
+  const bool possible =
+      from.size() < to.size() && !from.empty() && to.take_front(from.size()) == from;
+  if (possible && fault(Fault::wrong_axis_broadcast))
+    return broadcast_coords(from, from, IndexMap(coords.begin(), coords.begin() + from.size()));
+  return broadcast_coords(from, to, coords);
+}
+
+}  // namespace
+
+std::string ValueEmitter::give_up(std::string what) {
+  if (!error_)
+    error_ =
+        Error{std::move(what), {}, "compute the ops in separate kernels", ExitCode::internal_error};
+  return "0";
+}
+
+void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single,
+                        ValueId late) {
+  stage_ = stage;
+  pass_ = pass;
+  tail_ = tail;
+  single_ = single;
+  late_ = late;
+  loads_single_ = false;
+  after_.clear();
+  space_.enter(stage);
+  chunk_ = CodeScope{&row, Level::chunk, {}, {}, {}};
+  element_ = CodeScope{&chunk_, Level::element, {}, {}, {}};
+  current_ = form_.stages[stage].axes.empty() ? &row : &element_;
+}
+
+std::string ValueEmitter::take_early() {
+  return space_.take_chunk_axes() + "constexpr int e = 0;\n" + std::exchange(chunk_.text, {});
+}
+
+std::string ValueEmitter::close() {
+  const std::string elements = late_.valid() ? element_.text
+                               : single_     ? "constexpr int e = 0;\n" + element_.text
+                                             : element_loop(element_.text);
+  return space_.take_chunk_axes() + chunk_.text + elements + after_;
+}
+
+std::string ValueEmitter::element_loop(const std::string& body) const {
+  if (body.empty()) return {};
+  return "#pragma unroll\nfor (int e = 0; e < 8; ++e) {\n" +
+         indented(tail_ ? "if (e < valid) {\n" + indented(body) + "}\n" : body) + "}\n";
+}
+
+std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
+  const Op& op = form_.graph[id];
+  if (op_class(op) == OpClass::view)
+    return value(op.operands[0], shifted(through_view(form_.graph, id, coords, space_.extents())));
+  if (op.kind == OpKind::constant)
+    return literal_code(op.attrs.get<double>(AttrName::value), op.type.dtype);
+  if (op_class(op) == OpClass::reduce) return reduction(id, coords);
+  const std::string key = key_of(id, coords);
+  if (std::string known = find(id, key, space_.level(coords)); !known.empty()) return known;
+  if (error_ || next_ > kMostValues) return give_up("a group needs too much code");
+  return compute(id, coords, key);
+}
+
+std::string ValueEmitter::before_rounding(ValueId id, const IndexMap& coords) {
+  const Op& op = form_.graph[id];
+  const bool alone = llvm::none_of(
+      form_.graph.ops(), [&](const Op& user) { return llvm::is_contained(user.operands, id); });
+  const bool formula =
+      op_class(op) == OpClass::elementwise ||
+      (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32);
+  if (!is_narrow(op.type.dtype) || !formula || !alone || error_ ||
+      !find(id, key_of(id, coords), space_.level(coords)).empty())
+    return value(id, coords);
+  const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
+  return op.kind == OpKind::cast ? operands[0] : formula_code(op.kind, operands);
+}
+
+std::string ValueEmitter::key_of(ValueId id, const IndexMap& coords) const {
+  std::string key = fmt::format("{}:", id.index);
+  for (const IndexExpr& e : coords) key += space_.key(e) + ';';
+  return key;
+}
+
+/// A float32 value that one addition or multiplication makes of a packed value and of scalars of
+/// the row: cheaper than the registers.
+bool ValueEmitter::is_remade(const Op& op) const {
+  if (op.type.dtype != DType::f32) return false;
+  if (op.kind != OpKind::add && op.kind != OpKind::sub && op.kind != OpKind::mul) return false;
+  const size_t inner = op.type.rank() - std::min(op.type.rank(), form_.prefix.size());
+  int packed = 0, others = 0;
+  for (ValueId id : op.operands) {
+    while (form_.graph[id].kind == OpKind::cast) id = form_.graph[id].operands[0];
+    const TensorType& type = form_.graph[id].type;
+    if (volume(DimsRef(type.dims).take_back(std::min(inner, type.rank()))).is(1)) continue;
+    ++(is_narrow(type.dtype) ? packed : others);
+  }
+  return packed == 1 && others == 0;
+}
+
+std::string ValueEmitter::find(ValueId id, const std::string& key, Level level) {
+  if (const std::string* name = current_->find(key)) return *name;
+  if (!kept_ || level != Level::element || is_remade(form_.graph[id])) return {};
+  const auto computed = computed_.find(key);
+  if (computed == computed_.end() || computed->second.pass == pass_) return {};
+  const auto [at, added] =
+      kept_->try_emplace(key, KeptValue{static_cast<uint32_t>(kept_->size()), stage_,
+                                        computed->second.pass, pass_, computed->second.dtype});
+  at->second.last = std::max(at->second.last, pass_);
+  return fmt::format("k{}[j][e]", at->second.number);
+}
+
+/// Notes that the scope computes an element value, and tells whether a later pass wants it.
+const KeptValue* ValueEmitter::kept_here(const std::string& key, const CodeScope& scope,
+                                         Level level, DType dtype) {
+  if (!kept_ || level != Level::element || (&scope != &chunk_ && &scope != &element_))
+    return nullptr;
+  computed_.try_emplace(key, Computed{pass_, dtype});
+  const auto at = kept_->find(key);
+  return at != kept_->end() && at->second.first == pass_ ? &at->second : nullptr;
+}
+
+std::string ValueEmitter::define(const std::string& key, DType dtype, Level level,
+                                 const std::string& code) {
+  CodeScope& scope = current_->place(level);
+  std::string name;
+  if (const KeptValue* kept = kept_here(key, scope, level, dtype)) {
+    name = kept_element(*kept);
+    scope.line("{} = {};", name, code);
+  } else {
+    name = fresh();
+    scope.line("const {} {} = {};", register_type(dtype), name, code);
+  }
+  scope.names[key] = name;
+  return name;
+}
+
+/// Where the elements of a kept value are written, one by one.
+std::string ValueEmitter::kept_element(const KeptValue& kept) {
+  if (!is_narrow(kept.dtype)) return fmt::format("k{}[j][e]", kept.number);
+  const std::string chunk = fresh();  // packed when it is complete
+  chunk_.line("float {}[8]{};", chunk, tail_ ? " = {}" : "");
+  after_ += fmt::format("pack_chunk(k{}[j], {});\n", kept.number, chunk);
+  return chunk + "[e]";
+}
+
+/// A new array for the elements of a chunk.
+std::string ValueEmitter::new_chunk(DType dtype, CodeScope& chunk) {
+  std::string name = fresh();
+  chunk.line("{} {}[8];", register_type(dtype), name);
+  return name;
+}
+
+std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std::string& key) {
+  const Op& op = form_.graph[id];
+  switch (op.kind) {
+    case OpKind::input:
+      return load(id, coords, key);
+    case OpKind::literal:
+      return table(id, coords, key);
+    case OpKind::embedding:
+      return gather(op, coords);
+    case OpKind::concat:
+      return concat(id, coords, key);
+    case OpKind::iota: {
+      const IndexExpr& e = coords[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))];
+      return define(key, op.type.dtype, space_.level(coords),
+                    fmt::format("static_cast<int>({})", space_.code(e)));
+    }
+    case OpKind::copy:
+      return value(op.operands[0], coords);
+    default:
+      return elementwise(id, coords, key);
+  }
+}
+
+llvm::SmallVector<std::string, 3> ValueEmitter::operands_of(const Op& op, const IndexMap& coords) {
+  llvm::SmallVector<std::string, 3> operands;
+  for (ValueId operand : op.operands)
+    operands.push_back(
+        value(operand, misaligned(form_.graph[operand].type.dims, op.type.dims, coords)));
+  return operands;
+}
+
+std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const std::string& key) {
+  const Op& op = form_.graph[id];
+  const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
+  std::string code;
+  if (op.kind == OpKind::cast) {
+    const DType from = form_.graph[op.operands[0]].type.dtype;
+    code = cast_code(operands[0], from, op.type.dtype);
+    if (code == operands[0]) return code;
+  } else if (op.kind == OpKind::where) {
+    code = fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
+  } else {
+    code = rounded_code(formula_code(op.kind, operands), op.type.dtype);
+  }
+  return define(key, op.type.dtype, space_.level(coords), code);
+}
+
+std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key) {
+  const TensorType& type = form_.graph[id].type;
+  const IndexExpr at = linearize(type.dims, coords);
+  const Level level = space_.level(coords);
+  const auto input = llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin();
+  CodeScope& chunk = current_->place(Level::chunk);
+  if (level == Level::element && chunk.level == Level::chunk && !single_ &&
+      space_.contiguous(at, chunk_alignment(type.dtype))) {
+    const KeptValue* kept = kept_here(key, chunk, Level::element, type.dtype);
+    const std::string name =
+        kept ? fmt::format("k{}[j]", kept->number) : new_chunk(type.dtype, chunk);
+    chunk.names[key] = name + "[e]";
+    if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
+      early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
+    chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true),
+               tail_ ? ", valid" : "");
+    return name + "[e]";
+  }
+  loads_single_ |= level == Level::element;
+  const bool early = late_.valid() && id != late_ && space_.fixed(at);
+  return define(key, type.dtype, early ? Level::chunk : level,
+                fmt::format("load(x{} + {})", input, space_.code(at)));
+}
+
+std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::string& key) {
+  const Op& op = form_.graph[id];
+  std::string& name = tables_[id.index];
+  if (name.empty()) {
+    name = fmt::format("table{}", tables_.size() - 1);
+    std::string elements;
+    for (double value : op.attrs.get<std::vector<double>>(AttrName::values))
+      elements += (elements.empty() ? "" : ", ") + literal_code(value, op.type.dtype);
+    globals_ += fmt::format("__device__ const {} {}[] = {{{}}};\n", register_type(op.type.dtype),
+                            name, elements.empty() ? "0" : elements);
+  }
+  return define(key, op.type.dtype, space_.level(coords),
+                fmt::format("{}[{}]", name, space_.code(linearize(op.type.dims, coords))));
+}
+
+std::string ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
+  for (uint32_t k = 0; k < form_.prefix.size(); ++k)
+    if (!(space_.lower(coords[k]) == space_.lower(IndexExpr::variable(k))))
+      return give_up("a reduction is read at another row than its own");
+  const auto at = reductions_.find(id.index);
+  SINTER_CHECK(at != reductions_.end(), "a reduction is read before it is complete");
+  return at->second;
+}
+
+/// The loop variable that stands for the loaded row `id`.
+IndexExpr ValueEmitter::loaded_row(const std::string& id, Dim extent, Level level) {
+  CodeScope& scope = current_->place(level);
+  const std::string key = "row " + id;
+  if (const std::string* number = scope.find(key))
+    return IndexExpr::variable(static_cast<uint32_t>(std::stoul(*number)));
+  const uint32_t number = space_.add_loaded(id, extent, level);
+  scope.names[key] = fmt::format("{}", number);
+  return IndexExpr::variable(number);
+}
+
+std::string ValueEmitter::gather(const Op& op, const IndexMap& coords) {
+  const std::string id = value(op.operands[1], {coords[0]});
+  const Dim rows = form_.graph[op.operands[0]].type.dims[0];
+  return value(op.operands[0], {loaded_row(id, rows, space_.level(coords[0])), coords[1]});
+}
+
+}  // namespace sinter

@@ -1,0 +1,121 @@
+// Values as code, pulled from where they are needed back to the inputs.
+//
+// `value(id, coords)` gives an expression for the element of `id` at `coords` and writes the
+// statements it needs, each into the outermost scope where it is valid: what depends on the row
+// alone stands before the loop, and chunk loads stand before the loop over a chunk's elements. A
+// value at given coordinates is computed once in a scope.
+//
+// Values computed in one pass over a stage and needed in a later one may be kept in registers:
+// `k3[j][e]` is element e of the thread's chunk j. Those of two bytes an element stay packed as
+// they lie in memory, and what one cheap operation makes of them is made again instead of kept.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/emission/emit_scope.h"
+
+namespace sinter {
+
+/// An element value that lives from pass `first` to pass `last`.
+struct KeptValue {
+  uint32_t number, stage, first, last;
+  DType dtype;
+};
+
+class ValueEmitter {
+ public:
+  ValueEmitter(const GroupForm& form, LoopSpace& space) : form_(form), space_(space) {}
+
+  /// Begins to write the body for one element of `stage` in `pass`; `row` is the scope around the
+  /// loop. `tail`: only the first `valid` elements of a chunk exist. A stage of one element has no
+  /// loop: its statements go to `row` itself. `single`: the body is for the one element `i`, which
+  /// need not begin a chunk. `late`: an input of such a body that is there later than the others,
+  /// see take_early().
+  void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single = false,
+            ValueId late = {});
+  /// The loads that depend on no other value and on no branch, but for those of the late input;
+  /// what close() returns goes on from there.
+  std::string take_early();
+  /// The body of the loop over chunks, or for the single element, complete.
+  std::string close();
+
+  std::string value(ValueId id, const IndexMap& coords);
+  /// The same for a store, which rounds itself: not rounded yet if nothing else reads the value.
+  std::string before_rounding(ValueId id, const IndexMap& coords);
+  /// The value at the current element of the stage.
+  std::string element(ValueId id) { return value(id, space_.identity(form_.graph[id].type.dims)); }
+  /// Adds a statement for the current element.
+  void statement(std::string_view text) { current_->line("{}", text); }
+  /// Writes the output's current element; `guard`: when (empty: always).
+  void store(const Task& task, const std::string& guard);
+  /// From now on the reduce `id` is the row's `name`.
+  void define_reduction(ValueId id, std::string name) { reductions_[id.index] = std::move(name); }
+
+  /// Lets values live from pass to pass. First all that a pass finds computed by an earlier one are
+  /// collected in `kept`; text made with the complete collection keeps them.
+  void keep(std::map<std::string, KeptValue>* kept) { kept_ = kept; }
+  /// Chunk loads of passes after the stage's first that depend on no other value: loads that could
+  /// be made in the first pass, so that they do not wait for its reductions.
+  struct EarlyLoad {
+    uint32_t stage;
+    ValueId input;
+    IndexMap coords;
+    bool of_row;  // other rows load something else
+  };
+  const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
+  /// Whether the text since open() loads elements one by one: in a chunk they wait for each other.
+  bool loads_single() const { return loads_single_; }
+  /// Definitions that stand before the kernel.
+  const std::string& globals() const { return globals_; }
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
+  std::string kept_element(const KeptValue& kept);
+  std::string new_chunk(DType dtype, CodeScope& chunk);
+  std::string load(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string table(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string reduction(ValueId id, const IndexMap& coords);
+  std::string gather(const Op& op, const IndexMap& coords);
+  llvm::SmallVector<std::string, 3> operands_of(const Op& op, const IndexMap& coords);
+  std::string key_of(ValueId id, const IndexMap& coords) const;
+  std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
+  IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
+  IndexExpr address(const Task& task, const IndexMap& coords);
+
+  std::string find(ValueId id, const std::string& key, Level level);
+  bool is_remade(const Op& op) const;
+  const KeptValue* kept_here(const std::string& key, const CodeScope& scope, Level level,
+                             DType dtype);
+  std::string element_loop(const std::string& body) const;
+  std::string fresh() { return fmt::format("v{}", next_++); }
+  std::string give_up(std::string what);
+
+  const GroupForm& form_;
+  LoopSpace& space_;
+  std::map<uint32_t, std::string> reductions_;
+  std::map<std::string, KeptValue>* kept_ = nullptr;
+  struct Computed {
+    uint32_t pass;
+    DType dtype;
+  };
+  std::map<std::string, Computed> computed_;
+
+  CodeScope chunk_, element_;
+  CodeScope* current_ = nullptr;
+  std::string after_;  // stores of whole chunks
+  std::vector<EarlyLoad> early_loads_;
+  uint32_t stage_ = 0, pass_ = 0;
+  bool tail_ = false, single_ = false, loads_single_ = false;
+  ValueId late_;
+
+  uint32_t next_ = 0;
+  std::map<uint32_t, std::string> tables_;
+  std::string globals_;
+  std::optional<Error> error_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,39 @@
+// What an emitter writes of a kernel, and the texts that all emitters share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/program.h"
+
+namespace sinter {
+
+/// Threads of a multiprocessor that have 64 registers each.
+inline constexpr int64_t kThreadsOf64Registers = 1024;
+
+/// What a kernel's function holds, and how it is launched.
+struct KernelBody {
+  std::string includes =
+      "#include \"kernels/common/reduce.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
+  std::string globals;      // definitions before the function
+  std::string before_wait;  // between the function's braces, before the wait for earlier kernels
+  std::string text;         // and after it
+  bool waits = false;       // the text has the wait in it
+  std::vector<uint32_t> early_inputs;  // of Overlap's, those that the text reads before the wait
+  Launch launch;
+  int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
+};
+
+/// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with
+/// __restrict__ if `restricted`, which kernels that overlap others must not have
+/// (kernels/common/launch.cuh).
+std::string parameters_of(const Graph& group, size_t symbols, bool restricted);
+/// What a caller gives for such parameters: its own inputs and outputs of these numbers, and its
+/// symbols: "x0, ..., y0, ..., n0".
+std::string arguments_of(llvm::ArrayRef<uint32_t> inputs, llvm::ArrayRef<uint32_t> outputs,
+                         size_t symbols);
+
+/// The statements with which a kernel that waits does so.
+std::string wait_text(const Overlap& overlap);
+
+}  // namespace sinter

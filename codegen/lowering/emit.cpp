@@ -1,0 +1,153 @@
+#include "codegen/lowering/emit.h"
+
+#include <xxhash.h>
+
+#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_scope.h"
+#include "codegen/lowering/emit_body.h"
+#include "codegen/lowering/launch_order.h"
+#include "ir/grouping.h"
+#include "ir/text.h"
+#include "kernels/registry.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kLongestRole = 40;  // characters
+
+/// The group with names of its own, so that equal groups are equal and no name from a file reaches
+/// the text: inputs are x0, x1, ..., the other values v0, v1, ...
+Graph canonical_names(const Graph& group) {
+  Graph graph = group;
+  size_t value = 0, input = 0;
+  for (ValueId id : graph.inputs) graph[id].name = fmt::format("x{}", input++);
+  for (Op& op : graph.mutable_ops())
+    if (op_class(op) != OpClass::leaf) op.name = fmt::format("v{}", value++);
+  return graph;
+}
+
+/// Symbols of the group's types and attributes in the order of their appearance.
+std::vector<SymbolId> symbols_of(const Graph& graph) {
+  std::vector<SymbolId> found;
+  const auto add = [&](Dim dim) {
+    if (!dim.is_constant() && !llvm::is_contained(found, dim.symbol()))
+      found.push_back(dim.symbol());
+  };
+  for (const Op& op : graph.ops()) {
+    llvm::for_each(op.type.dims, add);
+    for (const auto& [name, value] : op.attrs) {
+      if (const auto* dim = std::get_if<Dim>(&value)) add(*dim);
+      if (const auto* dims = std::get_if<Dims>(&value)) llvm::for_each(*dims, add);
+    }
+  }
+  return found;
+}
+
+/// The names of the ops that compute, joined, as far as there is room: "add_rms_norm".
+std::string role_of(const Graph& group) {
+  std::string role;
+  std::string_view last;
+  for (const Op& op : group.ops()) {
+    const std::string_view name = op.kind == OpKind::kv_append ? "append" : op_info(op.kind).name;
+    if (!computes(op) || name == last) continue;
+    if (role.size() + 1 + name.size() > kLongestRole) break;
+    role += (role.empty() ? "" : "_") + std::string(name);
+    last = name;
+  }
+  return role.empty() ? "copy" : role;
+}
+
+/// The group as a comment, symbols by their parameters' names.
+std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                      llvm::ArrayRef<SymbolId> parameters) {
+  std::vector<Symbol> named(symbols.begin(), symbols.end());
+  std::string text;
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    Symbol& symbol = named[parameters[k].index];
+    symbol.name = fmt::format("n{}", k);
+    text += fmt::format("// {} in [{}, {}]", symbol.name, symbol.low, symbol.high);
+    text += symbol.multiple == 1 ? "\n" : fmt::format(" step {}\n", symbol.multiple);
+  }
+  std::string graph = print_graph(group, named);
+  for (size_t begin = 0; begin < graph.size();) {
+    const size_t end = std::min(graph.find('\n', begin), graph.size());
+    text += "// " + graph.substr(begin, end - begin) + '\n';
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+/// The function's head up to its name.
+std::string bounds_of(const KernelBody& body) {
+  std::string text =
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
+  if (body.resident_blocks > 1) text += fmt::format(", {}", body.resident_blocks);
+  return text + ")\n";
+}
+
+Result<KernelBody> emit_body(const EmitContext& context) {
+  const KernelFamily& family = family_of(context.group, context.symbols);
+  EmitKernel* const* emit = std::get_if<EmitKernel*>(&family.make);
+  SINTER_CHECK(emit, "{} has no kernel of its own", family.name);
+  return (*emit)(context);
+}
+
+Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::ArrayRef<Symbol> symbols,
+                           const DeviceDescription& device) {
+  return emit_kernel(group, {KernelPart{prefix_rank, {}}}, symbols, device);
+}
+
+Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
+                           llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
+                           const std::optional<Overlap>& wanted, const TunedForms& forms) {
+  Kernel kernel;
+  kernel.group = canonical_names(group);
+  kernel.symbols = symbols_of(kernel.group);
+  for (SymbolId symbol : kernel.symbols)
+    if (symbols[symbol.index].where == Symbol::Where::device)
+      return fail("the size of a kernel's values is known on the device only", {},
+                  "give the symbol a value on the host", ExitCode::internal_error);
+  for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
+    if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
+      kernel.appends.push_back(k);
+
+  Overlap& overlap = kernel.overlap;
+  if (wanted)
+    overlap = *wanted;
+  else
+    overlap.waits = overlaps_launches(kernel.group, symbols);
+  const Overlap asked = overlap;
+  const EmitContext context{.group = kernel.group,
+                            .prefix_rank = parts[0].prefix_rank,
+                            .symbols = symbols,
+                            .parameters = kernel.symbols,
+                            .device = device,
+                            .overlap = asked,
+                            .forms = forms};
+  SINTER_LET(body, parts.size() == 1 ? emit_body(context) : emit_parts(context, parts));
+  overlap.early_inputs = body.early_inputs;
+  kernel.launch = body.launch;
+  if (kernel.launch.cluster > 1) kernel.minimum_arch = kFirstArchWithClusters;
+  const std::string role = role_of(kernel.group);
+  const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
+                           "#include \"kernels/common/launch.cuh\"\n" + body.includes +
+                           "using namespace sinter;\n\n" + body.globals;
+  std::string text = overlap.waits && !overlap.holds_next ? "let_next_launch();\n" : "";
+  text += body.before_wait;
+  if (overlap.waits && !body.waits) text += wait_text(overlap);
+  const std::string tail = fmt::format(
+      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits),
+      indented(text + body.text));
+  const std::string bounds = bounds_of(body);
+  // Kernels of other symbols are other kernels, even with the same text.
+  std::string hashed = role + '\n' + head + bounds + tail;
+  for (SymbolId symbol : kernel.symbols) hashed += fmt::format("{} ", symbol.index);
+  kernel.name = fmt::format("{}_{:08x}", role,
+                            static_cast<uint32_t>(XXH3_64bits(hashed.data(), hashed.size())));
+  kernel.source = head + bounds + kernel.name + tail;
+  return kernel;
+}
+
+}  // namespace sinter

@@ -1,0 +1,148 @@
+// Parts side by side: rows that share no element, each part with blocks of its own and a function
+// of its own, in which its inputs, results and blocks count from 0:
+//
+//   namespace part0 {
+//   SINTER_DEVICE void run(const float* x0, float* y0, long long n0, long long block) { ... }
+//   }  // namespace part0
+//   ... {
+//     const long long block = blockIdx.x;
+//     const long long end0 = (n0 * 32 + 15) / 16;
+//     const long long end1 = end0 + (n0 * 8 + 15) / 16;
+//     if (block < end0) {
+//       part0::run(x0, y0, n0, block);
+//     } else if (block < end1) {
+//       part1::run(x1, y1, n0, block - end0);
+//     }
+//
+// All blocks of a launch have as many threads as the widest part needs.
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/emission/emit_index.h"
+#include "codegen/emission/emit_scope.h"
+#include "codegen/lowering/emit_body.h"
+#include "ir/integers.h"
+
+namespace sinter {
+namespace {
+
+struct Part {
+  Graph graph;
+  llvm::SmallVector<uint32_t, 8> inputs;  // of the group, in the order of graph.inputs
+  uint32_t prefix_rank = 0;
+  llvm::ArrayRef<uint32_t> outputs;
+  KernelBody body;
+};
+
+/// What the part's outputs need of the group.
+Part part_of(const Graph& group, const KernelPart& wanted) {
+  Part part;
+  part.prefix_rank = wanted.prefix_rank;
+  part.outputs = wanted.outputs;
+  std::vector<bool> needed(group.size(), false);
+  for (uint32_t output : wanted.outputs) needed[group.outputs[output].index] = true;
+  for (size_t i = group.size(); i-- > 0;)
+    if (needed[i])
+      for (ValueId operand : group.ops()[i].operands) needed[operand.index] = true;
+  std::vector<ValueId> copies(group.size());
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (!needed[i]) continue;
+    Op op = group.ops()[i];
+    for (ValueId& operand : op.operands) operand = copies[operand.index];
+    copies[i] = part.graph.add(std::move(op));
+  }
+  for (uint32_t k = 0; k < group.inputs.size(); ++k)
+    if (needed[group.inputs[k].index]) {
+      part.graph.inputs.push_back(copies[group.inputs[k].index]);
+      part.inputs.push_back(k);
+    }
+  for (uint32_t output : wanted.outputs)
+    part.graph.outputs.push_back(copies[group.outputs[output].index]);
+  return part;
+}
+
+/// What `launch` counts: blocks = ceil(items / items_per_block).
+SymExpr items_of(const Launch& launch) {
+  return launch.rows *
+         (launch.symbolic_items.is(0) ? SymExpr(launch.items_per_row) : launch.symbolic_items);
+}
+
+/// Blocks for all parts. A part's last block may be incomplete: room for it costs up to one block
+/// in the end which does nothing.
+Launch launch_of(llvm::ArrayRef<Part> parts, int64_t threads) {
+  Launch launch;
+  launch.threads = threads;
+  for (const Part& part : parts)
+    launch.items_per_block = std::lcm(launch.items_per_block, part.body.launch.items_per_block);
+  for (const Part& part : parts) {
+    const int64_t own = part.body.launch.items_per_block;
+    const SymExpr room(&part == &parts.back() ? 0 : own - 1);
+    launch.rows += (items_of(part.body.launch) + room) * SymExpr(launch.items_per_block / own);
+  }
+  return launch;
+}
+
+std::string function_of(const Part& part, size_t number, size_t symbols) {
+  // The kernel's own parameters are __restrict__ where they may be.
+  std::string parameters = parameters_of(part.graph, symbols, false);
+  parameters += fmt::format("{}long long block", parameters.empty() ? "" : ", ");
+  return fmt::format(
+      "namespace part{0} {{\n{1}SINTER_DEVICE void run({2}) {{\n{3}}}\n}}  // namespace part{0}\n",
+      number, part.body.globals, parameters, indented(part.body.text));
+}
+
+std::string blocks_code(const Launch& launch, llvm::ArrayRef<SymbolId> parameters) {
+  const SymExpr items = items_of(launch);
+  const int64_t own = launch.items_per_block;
+  if (items.is_constant()) return fmt::format("{}", ceil_div(items.constant(), own));
+  if (own == 1) return size_code(items, parameters, false);
+  return fmt::format("({} + {}) / {}", size_code(items, parameters, false), own - 1, own);
+}
+
+Status emit_function(Part& part, const EmitContext& whole, int64_t min_threads) {
+  const Overlap none;
+  SINTER_LET(body, emit_body({.group = part.graph,
+                              .prefix_rank = part.prefix_rank,
+                              .symbols = whole.symbols,
+                              .parameters = whole.parameters,
+                              .device = whole.device,
+                              .overlap = none,
+                              .forms = whole.forms,
+                              .block = {.number = "block", .least_threads = min_threads}}));
+  part.body = std::move(body);
+  return {};
+}
+
+}  // namespace
+
+Result<KernelBody> emit_parts(const EmitContext& context, llvm::ArrayRef<KernelPart> wanted) {
+  const llvm::ArrayRef<SymbolId> parameters = context.parameters;
+  std::vector<Part> parts;
+  for (const KernelPart& part : wanted)
+    if (!part.outputs.empty()) parts.push_back(part_of(context.group, part));
+  int64_t threads = 1;
+  for (Part& part : parts) {
+    SINTER_TRY(emit_function(part, context, threads));
+    threads = std::max(threads, part.body.launch.threads);
+  }
+  for (Part& part : parts)
+    if (part.body.launch.threads < threads) SINTER_TRY(emit_function(part, context, threads));
+  KernelBody body;
+  std::string ends, branches, begin;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Part& part = parts[k];
+    body.globals += function_of(part, k, parameters.size()) + '\n';
+    ends += fmt::format("const long long end{} = {}{};\n", k, begin.empty() ? "" : begin + " + ",
+                        blocks_code(part.body.launch, parameters));
+    const std::string own = begin.empty() ? "block" : "block - " + begin;
+    branches +=
+        fmt::format("{}if (block < end{}) {{\n  part{}::run({}, {});\n}}", k == 0 ? "" : " else ",
+                    k, k, arguments_of(part.inputs, part.outputs, parameters.size()), own);
+    begin = fmt::format("end{}", k);
+  }
+  body.text = "const long long block = blockIdx.x;\n" + ends + branches + "\n";
+  body.launch = launch_of(parts, threads);
+  return body;
+}
+
+}  // namespace sinter

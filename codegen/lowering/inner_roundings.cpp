@@ -1,0 +1,133 @@
+#include "codegen/lowering/inner_roundings.h"
+
+#include "codegen/emission/emit_scalar.h"
+#include "ir/builder.h"
+#include "ir/decompose.h"
+#include "ir/grouping.h"
+
+namespace sinter {
+namespace {
+
+class Widening {
+ public:
+  Widening(const Graph& from, llvm::ArrayRef<Symbol> symbols)
+      : from_(from), builder_(result_, symbols, "w"), values_(from.size()) {}
+
+  /// Whether a rounding went.
+  bool run() {
+    for (uint32_t i = 0; i < from_.size(); ++i) values_[i].held = compute(from_.ops()[i]);
+    for (ValueId id : from_.inputs) result_.inputs.push_back(values_[id.index].held);
+    for (ValueId id : from_.outputs) result_.outputs.push_back(output(id));
+    return dropped_;
+  }
+  Graph take() && { return std::move(result_); }
+
+ private:
+  /// A value of the group: as it was computed, in its own type or in float32, and in the other of
+  /// the two once somebody wants that.
+  struct Value {
+    ValueId held, other;
+  };
+
+  bool is_unrounded(ValueId id) const {
+    return builder_.type(values_[id.index].held).dtype != from_[id].type.dtype;
+  }
+  ValueId in_type(ValueId id, DType dtype) {
+    Value& value = values_[id.index];
+    if (builder_.type(value.held).dtype == dtype) return value.held;
+    if (!value.other.valid()) value.other = builder_.cast(value.held, dtype);
+    return value.other;
+  }
+  ValueId rounded(ValueId id) { return in_type(id, from_[id].type.dtype); }
+  ValueId wide(ValueId id) {
+    dropped_ |= is_unrounded(id);
+    return is_narrow(from_[id].type.dtype) ? in_type(id, DType::f32) : values_[id.index].held;
+  }
+
+  ValueId compute(const Op& op) {
+    switch (op_class(op)) {
+      case OpClass::elementwise:
+      case OpClass::reduce:
+      case OpClass::composite:
+        return computed(op);
+      case OpClass::view:
+        return moved(op);
+      case OpClass::pointwise:
+        return op.kind == OpKind::cast ? cast(op) : moved(op);
+      case OpClass::anchor:
+        if (llvm::is_contained(op_info(op.kind).optional, AttrName::dtype)) return product(op);
+        break;
+      case OpClass::leaf:
+      case OpClass::generator:
+      case OpClass::gather:
+      case OpClass::append:
+      case OpClass::contraction:
+        break;
+    }
+    Op copy = op;
+    for (ValueId& operand : copy.operands) operand = rounded(operand);
+    return result_.add(std::move(copy));
+  }
+
+  ValueId computed(const Op& op) {
+    llvm::SmallVector<ValueId, 4> operands;
+    for (ValueId operand : op.operands) operands.push_back(wide(operand));
+    Attributes attrs = op.attrs;
+    if (attrs.has(AttrName::dtype) && is_narrow(attrs.get<DType>(AttrName::dtype)))
+      attrs.set(AttrName::dtype, DType::f32);
+    return builder_.op(op.kind, operands, std::move(attrs), op.name);
+  }
+
+  /// To another float type and from one nothing is done until the value leaves.
+  ValueId cast(const Op& op) {
+    const ValueId x = wide(op.operands[0]);
+    return builder_.cast(x, is_narrow(op.type.dtype) ? DType::f32 : op.type.dtype, op.name);
+  }
+
+  /// What moves elements takes them as they are, all operands alike.
+  ValueId moved(const Op& op) {
+    const bool unrounded =
+        llvm::any_of(op.operands, [&](ValueId operand) { return is_unrounded(operand); });
+    llvm::SmallVector<ValueId, 4> operands;
+    for (ValueId operand : op.operands) {
+      const bool widens = unrounded && is_narrow(from_[operand].type.dtype);
+      operands.push_back(widens ? in_type(operand, DType::f32) : values_[operand.index].held);
+    }
+    return builder_.op(op.kind, operands, op.attrs, op.name);
+  }
+
+  /// A matrix is multiplied with elements of its own type; the sums are float32.
+  ValueId product(const Op& op) {
+    llvm::SmallVector<ValueId, 3> operands;
+    for (ValueId operand : op.operands) operands.push_back(rounded(operand));
+    Attributes attrs = op.attrs;
+    if (is_narrow(op.type.dtype)) attrs.set(AttrName::dtype, DType::f32);
+    return builder_.op(op.kind, operands, std::move(attrs), op.name);
+  }
+
+  /// Every output is a value that the group computes, and no two are one.
+  ValueId output(ValueId id) {
+    const ValueId value = rounded(id);
+    if (computes(result_[value]) && !llvm::is_contained(result_.outputs, value)) return value;
+    return builder_.op(OpKind::copy, {value});
+  }
+
+  const Graph& from_;
+  Graph result_;
+  Builder builder_;
+  std::vector<Value> values_;
+  bool dropped_ = false;
+};
+
+}  // namespace
+
+Graph without_inner_roundings(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  // Composites round inside, too.
+  const Graph primitives = decompose_all(group, symbols);
+  if (!Widening(primitives, symbols).run()) return group;
+  Widening widening(group, symbols);
+  widening.run();
+  return std::move(widening).take();
+}
+
+}  // namespace sinter

@@ -1,0 +1,164 @@
+#include "codegen/lowering/launch_order.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include "ir/contraction.h"
+#include "ir/op_roles.h"
+#include "kernels/registry.h"
+
+namespace sinter {
+namespace {
+
+// Of a value: as many take about as long to read as a kernel to be launched.
+constexpr int64_t kMostSmallElements = 1 << 21;
+
+/// What a step computes of a value: of a state, the rows that it appends.
+const Dims& computed_dims(const Graph& group, ValueId id) {
+  return written_type(group, group[id]).dims;
+}
+
+/// Row i of the operand lies in row i of the value that it is a view of.
+bool has_rows_of_root(const Graph& group, ValueId id) {
+  const Dims& root = group[root_of(group, id)].type.dims;
+  const auto rows = strided_rows(group, id);
+  return rows && group[id].type.dims[0] == root[0] &&
+         rows->row_stride * SymExpr(root[0]) == volume(root);
+}
+
+/// Finds what the steps of an entry may read early.
+class LaunchOrder {
+ public:
+  LaunchOrder(const Graph& graph, llvm::ArrayRef<ExtractedGroup> steps,
+              llvm::ArrayRef<Symbol> symbols)
+      : graph_(graph), steps_(steps), symbols_(symbols), made_by_(graph.size(), -1) {
+    for (size_t i = 0; i < steps.size(); ++i)
+      for (ValueId output : steps[i].outputs) made_by_[output.index] = static_cast<int64_t>(i);
+  }
+
+  std::vector<Overlap> run() {
+    order_.resize(steps_.size());
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Graph& group = steps_[i].graph;
+      if (group.size() == 0 || !overlaps_launches(group, symbols_)) continue;
+      order_[i].waits = true;
+      const Wish wish = wish_of(steps_[i]);
+      if (wish.overlap.reads_early() && hold_between(wish.last_writer, static_cast<int64_t>(i))) {
+        order_[i].early_inputs = wish.overlap.early_inputs;
+        order_[i].early_caches = wish.overlap.early_caches;
+      }
+    }
+    return std::move(order_);
+  }
+
+ private:
+  /// What a step would read early, and the last step that writes any of it; -1: none of this call.
+  struct Wish {
+    Overlap overlap;
+    int64_t last_writer = -1;
+  };
+
+  /// Makes sure that what step `writer` and those before it wrote is complete when step `reader`
+  /// begins: a step between them holds the next one. The first that can: the next kernels should be
+  /// held as little as may be.
+  bool hold_between(int64_t writer, int64_t reader) {
+    for (int64_t i = writer + 1; i < reader; ++i)
+      if (order_[i].holds_next) return true;
+    for (int64_t i = writer + 1; i < reader; ++i)
+      if (order_[i].waits && is_never_empty(steps_[i].graph, symbols_))
+        return order_[i].holds_next = true;
+    return false;
+  }
+
+  /// What the family of the step's kernel wishes.
+  Wish wish_of(const ExtractedGroup& step) const {
+    for (const Op& op : step.graph.ops())
+      if (const KernelFamily* family = anchored_by(op.kind))
+        return family->early_reads ? resolved(step, family->early_reads(step.graph, symbols_))
+                                   : Wish{};
+    return {};
+  }
+
+  Wish resolved(const ExtractedGroup& step, const EarlyWish& wanted) const {
+    Wish wish;
+    std::vector<uint32_t>& inputs = wish.overlap.early_inputs;
+    for (uint32_t k : wanted.needed) {
+      if (!llvm::is_contained(inputs, k)) inputs.push_back(k);
+      wish.last_writer = std::max(wish.last_writer, writer_of(step, k));
+    }
+    for (uint32_t k : wanted.rows) {
+      if (!llvm::is_contained(wish.overlap.early_caches, k)) wish.overlap.early_caches.push_back(k);
+      wish.last_writer = std::max(wish.last_writer, writer_of_cache(step, k));
+    }
+    if (wanted.rest_if_all) add_rest(step, wish);
+    return wish;
+  }
+
+  /// All inputs, if those not needed are complete by then as well.
+  void add_rest(const ExtractedGroup& step, Wish& wish) const {
+    std::vector<uint32_t>& inputs = wish.overlap.early_inputs;
+    std::vector<uint32_t> all;
+    for (uint32_t k = 0; k < step.graph.inputs.size(); ++k)
+      if (llvm::is_contained(inputs, k) || writer_of(step, k) <= wish.last_writer) all.push_back(k);
+    if (all.size() == step.graph.inputs.size()) inputs = std::move(all);
+  }
+
+  int64_t writer_of(const ExtractedGroup& step, uint32_t input) const {
+    return made_by_[step.inputs[input].index];
+  }
+
+  /// The step after which the rows of a cache are complete that the kernel may read early.
+  int64_t writer_of_cache(const ExtractedGroup& step, uint32_t input) const {
+    const Graph& group = step.graph;
+    for (const Op& op : group.ops()) {
+      if (!reads_cache(op)) continue;
+      const ValueId last = operand_with(op, OperandRole::last), all_last = root_of(group, last);
+      const bool last_is_whole = volume(group[last].type.dims) == volume(group[all_last].type.dims);
+      const auto at = llvm::find(group.inputs, all_last) - group.inputs.begin();
+      for (ValueId operand : operands_with(op, OperandRole::cache))
+        if (root_of(group, operand) == group.inputs[input] && last_is_whole &&
+            has_rows_of_root(group, operand))
+          return writer_of_rows(step.inputs[input], step.inputs[at]);
+    }
+    return writer_of(step, input);
+  }
+
+  /// The step after which all of a cache is complete but the rows of the call's tokens, whose
+  /// numbers are all that `last` holds.
+  int64_t writer_of_rows(ValueId cache, ValueId last) const {
+    while (writes_state(graph_[cache]) &&
+           root_of(graph_, operand_with(graph_[cache], OperandRole::slot)) == last)
+      cache = operand_with(graph_[cache], OperandRole::state);
+    return made_by_[cache.index];
+  }
+
+  const Graph& graph_;
+  llvm::ArrayRef<ExtractedGroup> steps_;
+  llvm::ArrayRef<Symbol> symbols_;
+  std::vector<int64_t> made_by_;  // by value: the step, -1: none
+  std::vector<Overlap> order_;
+};
+
+}  // namespace
+
+bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  const auto small = [&](const Dims& dims) {
+    return volume(dims).upper_bound(symbols) <= kMostSmallElements;
+  };
+  for (const Op& op : group.ops())
+    if (const KernelFamily* family = anchored_by(op.kind); family && family->latency_bound)
+      return true;
+  for (uint32_t i = 0; i < group.size(); ++i) {
+    const Op& op = group.ops()[i];
+    if (op_class(op) == OpClass::leaf) continue;
+    if (!small(computed_dims(group, {i}))) return false;
+    if (op_class(op) == OpClass::reduce && !small(group[op.operands[0]].type.dims)) return false;
+  }
+  return true;
+}
+
+std::vector<Overlap> launch_order(const Graph& graph, llvm::ArrayRef<ExtractedGroup> steps,
+                                  llvm::ArrayRef<Symbol> symbols) {
+  return LaunchOrder(graph, steps, symbols).run();
+}
+
+}  // namespace sinter

@@ -1,0 +1,234 @@
+#include "codegen/lowering/lower.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringMap.h>
+
+#include "codegen/emission/kernel_body.h"
+#include "codegen/emission/step_context.h"
+#include "codegen/lowering/arena.h"
+#include "codegen/lowering/emit.h"
+#include "codegen/lowering/extract.h"
+#include "codegen/lowering/inner_roundings.h"
+#include "codegen/lowering/launch_order.h"
+#include "ir/fault.h"
+#include "ir/text.h"
+#include "kernels/registry.h"
+
+namespace sinter {
+namespace {
+
+/// Kernels of all entries; equal groups share one.
+class KernelTable {
+ public:
+  KernelTable(Program& program, const DeviceDescription& device, const TunedForms& forms)
+      : program_(program), device_(device), forms_(forms) {}
+
+  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts,
+                       const Overlap& overlap) {
+    std::string key =
+        fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.holds_next,
+                    fmt::join(overlap.early_inputs, " "), fmt::join(overlap.early_caches, " "));
+    for (const KernelPart& part : parts)
+      key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
+    key += print_graph(group, program_.symbols);
+    const auto [at, is_new] = known_.try_emplace(key, 0);
+    if (!is_new) return at->second;
+    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap, forms_));
+    at->second = static_cast<uint32_t>(program_.kernels.size());
+    // Different groups may still decompose into the same kernel.
+    for (uint32_t i = 0; i < program_.kernels.size(); ++i)
+      if (is_same(program_.kernels[i], kernel)) at->second = i;
+    if (at->second == program_.kernels.size()) program_.kernels.push_back(std::move(kernel));
+    return at->second;
+  }
+
+ private:
+  bool is_same(const Kernel& a, const Kernel& b) const {
+    if (a.name != b.name || a.source != b.source ||
+        print_graph(a.group, program_.symbols) != print_graph(b.group, program_.symbols))
+      return false;
+    SINTER_CHECK(a.overlap == b.overlap, "kernel {} reads early what another of its text does not",
+                 a.name);
+    return true;
+  }
+
+  Program& program_;
+  const DeviceDescription& device_;
+  const TunedForms& forms_;
+  llvm::StringMap<uint32_t> known_;
+};
+
+/// The group's parts, or itself as the only one.
+llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<ValueId> outputs) {
+  llvm::SmallVector<KernelPart, 2> parts;
+  for (const Group& part :
+       group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts)) {
+    parts.push_back({part.prefix_rank, {}});
+    for (uint32_t k = 0; k < outputs.size(); ++k)
+      if (llvm::is_contained(part.members, outputs[k])) parts.back().outputs.push_back(k);
+  }
+  return parts;
+}
+
+class EntryLowering {
+ public:
+  EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping,
+                Numerics numerics, KernelTable& kernels)
+      : module_(module),
+        graph_(entry.graph),
+        grouping_(grouping),
+        numerics_(numerics),
+        kernels_(kernels),
+        buffer_of_(entry.graph.size(), -1) {
+    plan_.name = entry.name;
+  }
+
+  Result<EntryPlan> run() {
+    for (ValueId id : graph_.inputs) plan_.inputs.push_back(buffer(id));
+    const std::vector<uint32_t> groups = step_order();
+    const std::vector<ExtractedGroup> steps = extract(groups);
+    const std::vector<Overlap> order = launch_order(graph_, steps, module_.symbols);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const Group& group = grouping_.groups[groups[i]];
+      if (LowerStep* lower = own_step(group)) {
+        SINTER_TRY(add_own_step(*lower, group));
+      } else {
+        SINTER_TRY(add_kernel(group, steps[i], order[i]));
+      }
+    }
+    for (ValueId id : graph_.outputs) {
+      plan_.outputs.push_back(buffer(id));
+      plan_.output_names.push_back(graph_[id].name);
+      Buffer& output = plan_.buffers[plan_.outputs.back()];
+      output.last_step = static_cast<uint32_t>(plan_.steps.size());
+    }
+    plan_.arena_bytes = plan_arena(plan_.buffers, module_.symbols);
+    return std::move(plan_);
+  }
+
+ private:
+  std::vector<uint32_t> step_order() const {
+    std::vector<uint32_t> order;
+    for (uint32_t g = 0; g < grouping_.groups.size(); ++g) order.push_back(g);
+    if (fault(Fault::unordered_siblings) && order.size() > 1)
+      std::swap(order.front(), order.back());
+    return order;
+  }
+
+  /// What makes the step of a group that no kernel computes; null: a kernel does.
+  LowerStep* own_step(const Group& group) const {
+    for (ValueId member : group.members)
+      if (const KernelFamily* family = anchored_by(graph_[member].kind))
+        if (LowerStep* const* lower = std::get_if<LowerStep*>(&family->make)) return *lower;
+    return nullptr;
+  }
+
+  /// Of each group, what its kernel computes.
+  std::vector<ExtractedGroup> extract(llvm::ArrayRef<uint32_t> groups) const {
+    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_);
+    std::vector<ExtractedGroup> extracted(groups.size());
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const Group& group = grouping_.groups[groups[i]];
+      if (own_step(group)) {
+        extracted[i].outputs.assign(group.members.begin(), group.members.end());
+        continue;
+      }
+      extracted[i] = extract_group(graph_, grouping_, groups[i], leaves);
+      if (numerics_ == Numerics::fast)
+        extracted[i].graph = without_inner_roundings(extracted[i].graph, module_.symbols);
+    }
+    return extracted;
+  }
+
+  uint32_t buffer(ValueId id) {
+    if (buffer_of_[id.index] >= 0) return static_cast<uint32_t>(buffer_of_[id.index]);
+    const Op& op = graph_[id];
+    Buffer buffer;
+    buffer.value = op.name;
+    buffer.type = op.type;
+    buffer.size_bytes = storage_bytes(op.type, module_.symbols);
+    buffer.first_step = buffer.last_step = static_cast<uint32_t>(plan_.steps.size());
+    if (op.kind == OpKind::input) {
+      buffer.place = Buffer::Place::input;
+      buffer.index = static_cast<uint32_t>(llvm::find(graph_.inputs, id) - graph_.inputs.begin());
+    } else if (op.kind == OpKind::weight) {
+      buffer.place = Buffer::Place::weight;
+      buffer.index = static_cast<uint32_t>(module_.find_weight(op.name) - module_.weights.data());
+    } else if (op.kind == OpKind::state) {
+      buffer.place = Buffer::Place::state;
+      buffer.index = static_cast<uint32_t>(module_.find_state(op.name) - module_.states.data());
+    } else if (op.kind == OpKind::kv_append) {
+      const Buffer& old = plan_.buffers[this->buffer(op.operands[0])];
+      buffer.place = Buffer::Place::state;
+      buffer.index = old.index;
+      buffer.version = old.version + 1;
+    }
+    buffer_of_[id.index] = static_cast<int64_t>(plan_.buffers.size());
+    plan_.buffers.push_back(std::move(buffer));
+    return static_cast<uint32_t>(plan_.buffers.size() - 1);
+  }
+
+  /// The buffer of a root that the step being made reads.
+  uint32_t read(ValueId root) {
+    if (fault(Fault::stale_state_version) && graph_[root].kind == OpKind::kv_append)
+      root = graph_[root].operands[0];
+    const uint32_t index = buffer(root);
+    if (!fault(Fault::early_free))
+      plan_.buffers[index].last_step = static_cast<uint32_t>(plan_.steps.size());
+    return index;
+  }
+
+  Status add_kernel(const Group& group, const ExtractedGroup& extracted, const Overlap& overlap) {
+    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap));
+    KernelStep step{kernel, {}, {}};
+    for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
+    for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));
+    add_step({std::move(step), {}}, group);
+    return {};
+  }
+
+  Status add_own_step(LowerStep& lower, const Group& group) {
+    SINTER_LET(step, lower({.graph = graph_,
+                            .members = group.members,
+                            .symbols = module_.symbols,
+                            .read = [this](ValueId root) { return read(root); },
+                            .write = [this](ValueId value) { return buffer(value); }}));
+    add_step(std::move(step), group);
+    return {};
+  }
+
+  void add_step(Step step, const Group& group) {
+    for (ValueId id : group.members) step.values.push_back(graph_[id].name);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  const Module& module_;
+  const Graph& graph_;
+  const Grouping& grouping_;
+  Numerics numerics_;
+  KernelTable& kernels_;
+  EntryPlan plan_;
+  std::vector<int64_t> buffer_of_;
+};
+
+}  // namespace
+
+Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
+                      const DeviceDescription& device, Numerics numerics, const TunedForms& forms) {
+  Program program;
+  program.name = module.name;
+  program.numerics = numerics;
+  program.target = device.name;
+  program.symbols = module.symbols;
+  program.weights = module.weights;
+  program.states = module.states;
+  KernelTable kernels(program, device, forms);
+  for (size_t i = 0; i < module.entries.size(); ++i) {
+    SINTER_LET(plan,
+               EntryLowering(module, module.entries[i], groupings[i], numerics, kernels).run());
+    program.entries.push_back(std::move(plan));
+  }
+  return program;
+}
+
+}  // namespace sinter

@@ -1,0 +1,28 @@
+// The time of a launch, from the bytes that it moves and the blocks that move them.
+#pragma once
+
+#include <optional>
+
+#include "kernels/group.h"
+
+namespace sinter {
+
+struct KernelCost {
+  double seconds = 0;
+  double blocks = 0;    // of the launch
+  int64_t threads = 0;  // of a block
+  bool on_chip = true;  // elements needed again stay in registers
+};
+
+/// A kernel of the group, each of its blocks at least `min_threads` wide, as its family has it.
+/// nullopt: no configuration fits the device.
+std::optional<KernelCost> kernel_cost(const FusionProblem& problem, Members members,
+                                      const GroupShape& shape, int64_t min_threads = 1);
+
+/// Time of a launch of so many blocks that moves so many bytes.
+double launch_seconds(const DeviceDescription& device, double blocks, double bytes);
+
+/// Of families whose kernels neighbours cannot join: a full device that moves the group's bytes.
+std::optional<KernelCost> streaming_cost(const GroupView& group, int64_t min_threads);
+
+}  // namespace sinter

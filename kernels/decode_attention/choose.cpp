@@ -1,0 +1,43 @@
+// Attention of few tokens becomes attention_few:
+//
+//   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
+//   =>  %y = attention_few %q, %k, %v, %first, %last {heads = 32, splits = 3, ...}
+#include <algorithm>
+
+#include "device/reference_machine.h"
+#include "ir/builder.h"
+#include "kernels/decode_attention/order.h"
+
+namespace sinter {
+namespace {
+
+// Blocks of one token: one on each of most multiprocessors, beside which the next product's block
+// has room to send for its matrix. (One H200, a token of Llama-2-7B: 3.61 ms; with 264 blocks
+// 3.74.) Most, since a cluster's blocks share a group of multiprocessors: of clusters of 2, 3 .. 9
+// blocks it holds 66, 39, 30, 22, 17, 15, 15 and 9 at a time, of larger ones 7. Of 32 clusters of 4
+// two found no place of their own, and where two blocks stood on a multiprocessor, they and the
+// next product's block were late. (With 3: Llama-2-7B 3.57 to 3.54 ms, Pythia-2.8B 1.85 to 1.82.
+// Llama-3.2-1B after 8,192 tokens with 16 clusters of 6: 0.876 ms, of 7 or 8: 0.97.)
+constexpr int64_t kWantedBlocks = kReference.cluster_blocks;
+constexpr int64_t kFewTokens = 8;
+
+}  // namespace
+
+std::optional<ValueId> choose_attention_few(Builder& b, const Op& op) {
+  if (op.kind != OpKind::attention) return std::nullopt;
+  const Dim tokens = b.type(op.operands[0]).dims[0];
+  const int64_t most =
+      tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
+  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads),
+                kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+  const int64_t width = b.type(op.operands[0]).dims[1].constant() / heads;
+  const int64_t value_width = b.type(op.operands[2]).dims[1].constant() / kv_heads;
+  if (most > kFewTokens || !is_few_head_width(width) || !is_few_head_width(value_width))
+    return std::nullopt;
+  const int64_t tiles = heads / attention_tile(heads / kv_heads);
+  Attributes attrs = op.attrs;
+  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMostAttentionSplits));
+  return b.op(OpKind::attention_few, op.operands, attrs, op.name);
+}
+
+}  // namespace sinter

@@ -1,0 +1,109 @@
+// The text of attention_few: a template of the kernel library with what the group fixes, and the
+// addresses of its operands' rows.
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/Sequence.h>
+
+#include <algorithm>
+
+#include "codegen/emission/emit_index.h"
+#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_scope.h"
+#include "codegen/emission/kernel_body.h"
+#include "codegen/emission/operand_rows.h"
+#include "kernels/decode_attention/order.h"
+
+namespace sinter {
+namespace {
+
+/// Blocks' worth of heads, of all tokens, from which on attention has no clusters: as many as
+/// nearly every multiprocessor holds, two at most, so that blocks alone keep it busy. A cluster's
+/// blocks must find room at the same time, and of clusters of 3 fewer do. (One H200, after 1,024
+/// tokens: of 8 sequences of Llama-2-7B 43 us in place of 58, of 4 27 in place of 29 but a whole
+/// token slower; a token of 8 sequences of Llama-3.2-1B 1.22 ms in place of 1.45.) Tokens that see
+/// far more keys than the others are the price: their splits are taken one after the other.
+int64_t items_without_clusters(const DeviceDescription& device, int64_t resident_blocks) {
+  return std::min<int64_t>(resident_blocks, 2) * device.multiprocessors -
+         device.multiprocessors / 16;
+}
+
+int64_t integer(const Op& op, AttrName name) { return op.attrs.get<int64_t>(name); }
+double number(const Op& op, AttrName name) {
+  const AttrValue* value = op.attrs.find(name);
+  return value ? std::get<double>(*value) : 0;
+}
+
+}  // namespace
+
+Result<KernelBody> emit_attention_few(const EmitContext& context) {
+  SINTER_LET(operands, OperandRows::create(context));
+  const Op& op = operands.op();
+  KernelBody body;
+  body.launch.rows = SymExpr(op.type.dims[0]);
+  const int64_t heads = integer(op, AttrName::heads), kv_heads = integer(op, AttrName::kv_heads);
+  const int64_t splits = integer(op, AttrName::splits), group = heads / kv_heads;
+  const auto width =
+      static_cast<int>(context.group[op.operands[0]].type.dims[1].constant() / heads);
+  const auto value_width = static_cast<int>(op.type.dims[1].constant() / heads);
+  const int64_t tile = attention_tile(group);
+  const int lanes = attention_lanes(width, value_width);
+  const int64_t window = op.attrs.has(AttrName::window) ? integer(op, AttrName::window) : 0;
+  SINTER_LET(q, operands.rows(0));
+  SINTER_LET(keys, operands.rows(1));
+  SINTER_LET(values, operands.rows(2));
+  SINTER_LET(first, operands.pointer(3));
+  SINTER_LET(last, operands.pointer(4));
+  body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n";
+  body.globals = fmt::format(
+      "struct Config {{\n"
+      "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
+      "{};\n"
+      "  static constexpr int kSplits = {};\n"
+      "  static constexpr bool kAligned = {};\n"
+      "  static constexpr float kScale = {}, kSoftcap = {};\n"
+      "  static constexpr long long kWindow = {};\n"
+      "}};\n\n",
+      heads, kv_heads, tile, width, value_width, splits, operands.aligned(),
+      literal_code(number(op, AttrName::scale), DType::f32),
+      literal_code(number(op, AttrName::softcap), DType::f32), window);
+  const bool early = context.overlap.reads_early();
+  body.waits = early;
+  body.early_inputs = context.overlap.early_inputs;
+  const std::string start =
+      early ? fmt::format("attention.start_early({});\n{}",
+                          size_code(SymExpr(op.type.dims[0]), context.parameters),
+                          wait_text(context.overlap))
+            : "attention.start();\n";
+  const auto attend = [&](std::string_view launched) {
+    return fmt::format(
+        "AttentionFew<Config, {}, {}> attention({{{}, {{{}, {}}}, {}, {}}}, shared);\n"
+        "{}attention.run(y0);\n",
+        memory_type(op.type.dtype), launched, q, keys, values, first, last, start);
+  };
+  body.globals +=
+      fmt::format("SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
+                  parameters_of(context.group, context.parameters.size(), false),
+                  indented(attend("WithoutClusters")));
+  const auto inputs =
+      llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(context.group.inputs.size())));
+  const std::string alone = fmt::format("attend_alone(shared, {});\n",
+                                        arguments_of(inputs, {0u}, context.parameters.size()));
+  body.launch.threads = int64_t{attention_streams(lanes)} * lanes;
+  // Keys on their way fill half of the registers that this leaves a thread.
+  if (tile == 1 && dtype_info(op.type.dtype).bits == 16)
+    body.resident_blocks = kThreadsOf64Registers / body.launch.threads;
+  body.text = "__shared__ AttentionShared<Config> shared;\n";
+  if (early) body.text += "see_complete();\n";
+  if (splits > 1 && context.device.has.clusters) {
+    body.launch.cluster = splits;
+    body.launch.items_without_clusters =
+        items_without_clusters(context.device, body.resident_blocks);
+    body.text += fmt::format("if (cluster_blocks() == 1) {{\n{}}} else {{\n{}}}\n", indented(alone),
+                             indented(attend("InClusters")));
+  } else {
+    body.text += alone;
+  }
+  body.launch.items_per_row = kv_heads * (group / tile);
+  return body;
+}
+
+}  // namespace sinter

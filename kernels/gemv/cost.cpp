@@ -1,0 +1,37 @@
+// The cost of a kernel around a product: its matrix from memory once, and what stands in front of
+// the product once for every block.
+#include "kernels/cost.h"
+
+#include <algorithm>
+
+#include "kernels/traffic.h"
+
+namespace sinter {
+
+std::optional<KernelCost> matvec_cost(const GroupView& group, int64_t) {
+  const FusionProblem& problem = group.problem;
+  const Graph& graph = problem.graph();
+  const DeviceDescription& device = problem.device();
+  const ValueId anchor = *group.shape.anchor;
+  // Every block reads from the cache what the members in front of the anchor need. Taken at one
+  // token: that is what these kernels are for.
+  const llvm::SmallVector<ValueId, 8> front = problem.up_to(anchor, group.members);
+  double again = 0;
+  for (ValueId member : front)
+    for (const Read& read : problem.facts(member).reads) {
+      if (member == anchor || llvm::is_contained(front, read.root) || read.loaded) continue;
+      const Dims& dims = graph[read.root].type.dims;
+      const double tokens = dims.empty() || dims[0].is_constant() ? 1 : problem.extent(dims[0]);
+      again += problem.bytes(read.root) / tokens;
+    }
+  // Fewer classes of rows than multiprocessors: the others have no part of the matrix to read.
+  const auto blocks =
+      static_cast<double>(std::min<int64_t>(group.shape.max_blocks, device.multiprocessors));
+  const double share = blocks / static_cast<double>(device.multiprocessors);
+  const double seconds =
+      device.launch_s + traffic(problem, group.members) / (device.memory_bytes_per_s * share) +
+      again * static_cast<double>(device.multiprocessors) / device.cache_bytes_per_s;
+  return KernelCost{.seconds = seconds, .blocks = blocks};
+}
+
+}  // namespace sinter

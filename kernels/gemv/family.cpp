@@ -1,0 +1,69 @@
+// Products of a matrix and a few rows, at the speed at which memory gives the matrix.
+#include "kernels/family.h"
+
+#include "codegen/emission/kernel_body.h"
+#include "ir/grouping.h"
+#include "ir/op_roles.h"
+#include "kernels/gemv/form.h"
+#include "kernels/gemv/prologue.h"
+
+namespace sinter {
+
+EmitKernel emit_matvec;
+std::optional<KernelCost> matvec_cost(const GroupView& group, int64_t min_threads);
+std::optional<Verdict> admits_matvec_prologue(const GroupView& group);
+std::optional<Verdict> admits_matvec_epilogue(const GroupView& group, GroupShape& merged);
+std::optional<ValueId> choose_matvec(Builder& b, const Op& op);
+
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::matvec};
+
+Ports ports(const Graph& graph, const Op& op) {
+  return {.operands = {{.port = Port::row}},
+          .result = {.port = Port::element},
+          .max_blocks = graph[op.operands[1]].type.dims[0].constant()};
+}
+
+/// The matrix is streamed, the bias is read where it is.
+bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol> symbols) {
+  return operand_role(op.kind, operand) != OperandRole::row ||
+         is_matvec_operand(graph, op.operands[operand], symbols);
+}
+
+/// The operand, and what else is complete by then, if that is everything.
+EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+  EarlyWish wish;
+  ValueId anchor;
+  for (uint32_t i = 0; i < group.size(); ++i)
+    if (llvm::is_contained(kAnchors, group.ops()[i].kind)) anchor = {i};
+  const std::vector<bool> front = matvec_front(group, anchor);
+  if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; }) ||
+      !is_never_empty(group, symbols))
+    return wish;
+  for (uint32_t k = 0; k < group.inputs.size(); ++k)
+    if (front[group.inputs[k].index]) wish.needed.push_back(k);
+  wish.rest_if_all = true;
+  return wish;
+}
+
+}  // namespace
+
+extern const KernelFamily gemv_family;
+constinit const KernelFamily gemv_family{
+    .name = "gemv",
+    .form = KernelFamily::Form::anchored,
+    .anchors = kAnchors,
+    .make = emit_matvec,
+    .cost = matvec_cost,
+    .latency_bound = true,
+    .ports = ports,
+    .admits_prologue = admits_matvec_prologue,
+    .admits_epilogue = admits_matvec_epilogue,
+    .choose = choose_matvec,
+    .addresses = addresses,
+    .early_reads = early_reads,
+    .tuning = &kMatvecTuning,
+};
+
+}  // namespace sinter

@@ -1,0 +1,70 @@
+// matvec in the order of kernels/gemv/order.h; in precise evaluation the same sums in float64.
+#include <algorithm>
+
+#include "ir/reduction_order.h"
+#include "kernels/gemv/order.h"
+#include "runtime/evaluate/ops.h"
+#include "runtime/evaluate/vector_clones.h"
+
+namespace sinter {
+namespace {
+
+inline float accumulate(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline double accumulate(double a, double b, double c) { return a * b + c; }
+
+/// One part of one row: `chunks` chunks of 8 elements.
+template <typename T>
+SINTER_VECTOR_CLONES T part_sum(const T* w, const T* x, int64_t chunks) {
+  T lane[kMatvecLanes] = {};
+  for (int64_t c = 0; c < chunks; c += kMatvecLanes) {
+    const int64_t lanes = std::min<int64_t>(kMatvecLanes, chunks - c);
+    for (int64_t e = 0; e < kChunk; ++e)
+      for (int64_t l = 0; l < lanes; ++l) {
+        const int64_t at = (c + l) * kChunk + e;
+        lane[l] = accumulate(w[at], x[at], lane[l]);
+      }
+  }
+  for (int stride = 1; stride < kMatvecLanes; stride *= 2)
+    for (int l = 0; l < kMatvecLanes; l += 2 * stride) lane[l] = lane[l] + lane[l + stride];
+  return lane[0];
+}
+template float part_sum(const float*, const float*, int64_t);
+template double part_sum(const double*, const double*, int64_t);
+
+template <typename T>
+void multiply_rows(const OpCall& call, std::byte* out) {
+  std::vector<T> x_scratch, w_scratch, bias_scratch;
+  const T* x = dense_elements(call.operands[0], x_scratch);
+  const T* w = dense_elements(call.operands[1], w_scratch);
+  const T* bias =
+      call.operands.size() == 3 ? dense_elements(call.operands[2], bias_scratch) : nullptr;
+  const int64_t tokens = call.dims[0], rows = call.dims[1], length = call.operands[0].dims[1];
+  const int64_t chunks = length / kChunk;
+  const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
+  const int64_t part = matvec_part(chunks, splits);
+  std::vector<T> sums(static_cast<size_t>(rows));
+  for (int64_t n = 0; n < tokens; ++n) {
+    for (int64_t m = 0; m < rows; ++m) {
+      T sum = 0;
+      for (int64_t s = 0; s < splits; ++s) {
+        const int64_t begin = std::min(s * part, chunks), end = std::min(begin + part, chunks);
+        const T own =
+            part_sum(w + m * length + begin * kChunk, x + n * length + begin * kChunk, end - begin);
+        sum = s == 0 ? own : sum + own;
+      }
+      sums[m] = bias != nullptr ? sum + bias[m] : sum;
+    }
+    store_run(sums.data(), rows, call.storage, out + n * rows * whole_bytes(call.storage));
+  }
+}
+
+}  // namespace
+
+Result<HostView> evaluate_matvec(const OpCall& call) {
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  if (value.view.volume() > 0)
+    (call.options.precise ? multiply_rows<double> : multiply_rows<float>)(call, value.out);
+  return value.view;
+}
+
+}  // namespace sinter

@@ -1,0 +1,32 @@
+// matvec: a linear whose shapes its kernel can take.
+#include "ir/inference.h"
+#include "ir/reduction_order.h"
+#include "ir/sym_expr.h"
+#include "kernels/gemv/order.h"
+
+namespace sinter {
+
+Result<TensorType> infer_matvec(const Inference& op) {
+  const TensorType &x = op.operands[0], &w = op.operands[1];
+  SINTER_LET(result, infer_linear(op));
+  const int64_t splits = op.attrs.get<int64_t>(AttrName::splits);
+  if (splits < 1 || splits > kMostMatvecSplits || (splits & (splits - 1)) != 0)
+    return op.reject(
+        16, fmt::format("{} splits, must be a power of two, 1 to {}", splits, kMostMatvecSplits));
+  if (x.rank() != 2 || w.dims[0].is(0) || w.dims[1].is(0) || w.dims[1].constant() % kChunk != 0)
+    return op.reject(16, fmt::format("x {}, w {}: a matvec has rows of a multiple of 8 elements",
+                                     op.show(x), op.show(w)));
+  const int64_t tokens = SymExpr(x.dims[0]).upper_bound(op.symbols);
+  if (tokens > kMostMatvecTokens)
+    return op.reject(16,
+                     fmt::format("{} tokens, a matvec has at most {}", tokens, kMostMatvecTokens));
+  if (!op.attrs.has(AttrName::dtype)) return result;
+  result.dtype = op.attrs.get<DType>(AttrName::dtype);
+  if (result.dtype != x.dtype && result.dtype != DType::f32)
+    return op.reject(
+        16, fmt::format("x {}, the result {}: a matvec gives its operands' type or f32", op.show(x),
+                        op.show(result)));
+  return result;
+}
+
+}  // namespace sinter

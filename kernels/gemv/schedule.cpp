@@ -1,0 +1,149 @@
+#include "kernels/gemv/schedule.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+#include "ir/integers.h"
+#include "kernels/gemv/layout.h"
+
+namespace sinter {
+namespace {
+
+// Shared memory of a matvec's block: static memory of the reductions in front and the system's own;
+// the sums, the warps' sums of two tiles; barriers and rings, where the device has bulk copies.
+constexpr int64_t kOtherBytes = 2048;
+constexpr int64_t kMostSumBytes = 32 * 1024;
+constexpr int64_t kTileBytes = 2048;     // for each token
+constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
+constexpr int64_t kLeastRingBytes = 66 * 1024;
+
+constexpr int64_t kUsualPieceBytes = 2048;
+
+/// Pieces of a part of a row, which is so many times kPieceElements long: a multiple of those as
+/// well. As near to `wanted` as divides the part well.
+int64_t piece_of(int64_t part, int64_t wanted) {
+  int64_t best = wanted, waste = ceil_div(part, wanted) * wanted - part;
+  for (const int64_t steps : {wanted + 1, wanted - 1})
+    if (steps > 0 && ceil_div(part, steps) * steps - part < waste)
+      best = steps, waste = ceil_div(part, steps) * steps - part;
+  return std::min(best, part);
+}
+
+int64_t part_of_row(int64_t length, int64_t splits) {
+  return ceil_div(ceil_div(length, splits), kPieceElements);
+}
+
+MatvecRing usual_ring(int64_t length, int64_t element_bytes, int64_t splits) {
+  const int64_t step_bytes = kPieceElements * element_bytes;
+  return {.warps = kTileWarps,
+          .piece_bytes =
+              piece_of(part_of_row(length, splits), kUsualPieceBytes / step_bytes) * step_bytes,
+          .stages = kMatvecStages};
+}
+
+/// Whether a kernel can have the form at all, whatever shared memory it takes.
+bool is_possible(const MatvecRing& ring, int64_t length, int64_t element_bytes, int64_t splits,
+                 const DeviceDescription& device) {
+  const int64_t step_bytes = kPieceElements * element_bytes;
+  return device.has.bulk_copy && (ring.warps == kTileWarps || ring.warps == kFewMatvecWarps) &&
+         splits <= ring.warps && ring.stages >= kLeastMatvecStages &&
+         ring.stages <= kMostMatvecStages && ring.piece_bytes > 0 &&
+         ring.piece_bytes % step_bytes == 0 &&
+         ring.piece_bytes <= part_of_row(length, splits) * step_bytes;
+}
+
+}  // namespace
+
+int64_t matvec_operand_limit(const DeviceDescription& device) {
+  const int64_t ring = device.has.bulk_copy ? kLeastRingBytes : 0;
+  return device.max_shared_bytes - kOtherBytes - kMostSumBytes - kTileTokens * kTileBytes - ring;
+}
+
+std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_t units,
+                                            const DeviceDescription& device,
+                                            const MatvecRing* ring) {
+  const int64_t rows = product.rows, length = product.length, splits = product.splits;
+  const int64_t tokens = product.tokens, element_bytes = whole_bytes(product.dtype);
+  if (ring && !is_possible(*ring, length, element_bytes, splits, device)) return std::nullopt;
+  const MatvecRing form = ring ? *ring : usual_ring(length, element_bytes, splits);
+  MatvecConfig config;
+  config.operand_bytes = matvec_operand_limit(device);
+  config.warps = form.warps;
+  config.piece = form.piece_bytes / element_bytes;
+  config.stages = form.stages;
+  const int64_t results = rows / units;
+  const auto sum_bytes = [&](int64_t blocks) {
+    return ceil_div(results, blocks) * units * splits * tokens * int64_t{sizeof(float)};
+  };
+  config.blocks = std::min(device.multiprocessors, results);
+  while (sum_bytes(config.blocks) > kMostSumBytes && config.blocks < results)
+    config.blocks = std::min(config.blocks + device.multiprocessors, results);
+  if (sum_bytes(config.blocks) > kMostSumBytes) return std::nullopt;
+  // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the
+  // rings' sizes for one token and for several, the larger: two blocks of one launch must not stand
+  // side by side.
+  const bool rings = device.has.bulk_copy;
+  const int64_t one = config.warps * form.stages * form.piece_bytes;
+  const int64_t several = kTileWarps * 2 * kTileRows * kTilePiece * int64_t{2};
+  config.ring_bytes = kBarrierBytes + (rings ? std::max(one, several) : 0);
+  config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
+  config.shared_bytes = device.max_shared_bytes - kOtherBytes;
+  for (int64_t n = 1; rings && n <= tokens; ++n) {
+    const MatvecLayout layout = matvec_layout(
+        {.warps = static_cast<int>(config.warps),
+         .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
+         .splits = static_cast<int>(splits),
+         .tokens = static_cast<int>(n),
+         .operand_bytes = static_cast<int>(
+             n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
+         .element_bytes = static_cast<int>(element_bytes),
+         .piece = static_cast<int>(config.piece),
+         .tiles = n > 1 && element_bytes == 2,
+         .ring = true,
+         .stages = static_cast<int>(config.stages)});
+    const int64_t bytes = std::min(config.shared_bytes, config.ring_bytes + n * config.token_bytes);
+    // A form that was asked for is what one token gets.
+    const int64_t least = ring && n == 1 ? form.stages : layout.together;
+    if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
+      return std::nullopt;
+  }
+  return config;
+}
+
+std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
+                                               const DeviceDescription& device) {
+  const int64_t bytes = whole_bytes(product.dtype), step_bytes = kPieceElements * bytes;
+  const int64_t part = part_of_row(product.length, product.splits);
+  const MatvecRing usual = usual_ring(product.length, bytes, product.splits);
+  const auto times = [&](int64_t numerator, int64_t denominator) {
+    const int64_t steps = usual.piece_bytes / step_bytes * numerator / denominator;
+    return piece_of(part, std::clamp<int64_t>(steps, 1, part)) * step_bytes;
+  };
+  const int64_t whole = usual.piece_bytes, twice = times(2, 1), half = times(1, 2);
+  const MatvecRing all[] = {
+      usual,
+      // other depths, 96 to 192 KiB of a multiprocessor in flight where a piece has 2 KiB
+      {kTileWarps, whole, 3},
+      {kTileWarps, whole, 5},
+      {kTileWarps, whole, 6},
+      // longer and shorter pieces
+      {kTileWarps, twice, 2},
+      {kTileWarps, twice, 3},
+      {kTileWarps, half, 6},
+      {kTileWarps, half, 8},
+      // half as many warps: fewer barriers, other rests of the division of rows
+      {kFewMatvecWarps, whole, 8},
+      {kFewMatvecWarps, twice, 3},
+      {kFewMatvecWarps, twice, 4},
+      {kFewMatvecWarps, twice, 5},
+  };
+  std::vector<MatvecRing> fitting;
+  for (const MatvecRing& ring : all)
+    if (!llvm::is_contained(fitting, ring) && schedule_matvec(product, 1, device, &ring))
+      fitting.push_back(ring);
+  if (fitting.empty() || !(fitting.front() == usual)) return {};
+  return fitting;
+}
+
+}  // namespace sinter

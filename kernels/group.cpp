@@ -1,0 +1,26 @@
+#include "kernels/group.h"
+
+#include "kernels/family.h"
+
+namespace sinter {
+
+bool GroupShape::closed() const { return !anchor && family->form != KernelFamily::Form::rows; }
+
+std::optional<Verdict> needs_no_result(const GroupView& group) {
+  const FusionProblem& problem = group.problem;
+  const ValueId anchor = *group.shape.anchor;
+  llvm::SmallVector<ValueId, 8> takers = {anchor}, useful;
+  llvm::append_range(takers, group.shape.companions);
+  for (ValueId member : group.epilogue)
+    if (llvm::any_of(problem.facts(member).reads,
+                     [&](const Read& read) { return llvm::is_contained(takers, read.root); }))
+      takers.push_back(member);
+  for (ValueId taker : takers) llvm::append_range(useful, problem.up_to(taker, group.epilogue));
+  for (ValueId member : group.epilogue)
+    if (!llvm::is_contained(useful, member))
+      return refuse(Reason::anchor_part,
+                    fmt::format("{} does not need {}", problem.name(member), problem.name(anchor)));
+  return std::nullopt;
+}
+
+}  // namespace sinter

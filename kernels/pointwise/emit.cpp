@@ -1,0 +1,99 @@
+// Groups without reductions: every chunk of 8 elements of every result is one thread's work.
+// Results of different sizes are stages of their own, one after the other in the order of threads:
+//
+//   const long long item = blockIdx.x * 256ll + threadIdx.x;
+//   const long long end0 = n0 * 512;
+//   const long long end1 = end0 + n0 * 128;
+//   if (item < end0) {
+//     const int i = static_cast<int>(item * 8);
+//     ...
+//   } else if (item < end1) {
+#include <algorithm>
+
+#include "codegen/emission/emit_context.h"
+#include "codegen/emission/emit_group.h"
+#include "codegen/emission/emit_value.h"
+#include "codegen/emission/kernel_body.h"
+#include "ir/integers.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kThreads = 256;
+// Elements that a device has a thread for each: no more of them take their time, so that elements
+// that must be loaded one by one need not share a thread, where they would wait for each other.
+constexpr int64_t kFewElements = 1 << 17;
+
+/// Chunks of a stage, as code.
+std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
+  if (width.is_constant()) return fmt::format("{}", ceil_div(width.constant(), 8));
+  if (const auto exact = width.divide_exactly(SymExpr(8))) return space.size_code(*exact, false);
+  return fmt::format("({} + 7) / 8", space.size_code(width));
+}
+
+}  // namespace
+
+Result<KernelBody> emit_elements(const EmitContext& context) {
+  const BlockForm& block = context.block;
+  const llvm::ArrayRef<Symbol> symbols = context.symbols;
+  SINTER_LET(form, analyze_group(context.group, context.prefix_rank, symbols));
+  const int64_t threads = std::max(kThreads, block.least_threads);
+  LoopSpace space(form, symbols, context.parameters);
+  ValueEmitter values(form, space);
+  KernelBody body;
+  SymExpr elements = 0;  // room for the last, incomplete chunks included
+  std::string ends, branches, begin;
+  for (uint32_t s = 0; s < form.stages.size(); ++s) {
+    const Stage& stage = form.stages[s];
+    if (stage.width.is(0)) continue;
+    const bool whole = space.divides_by_chunk(stage.width);
+    CodeScope branch;
+    const auto write = [&](bool single) {
+      branch = CodeScope();
+      values.open(s, 0, branch, !whole && !single, single);
+      for (const Task& task : form.tasks)
+        if (task.stage == s) values.store(task, "");
+    };
+    write(false);
+    const bool single = values.loads_single() && stage.width.upper_bound(symbols) <= kFewElements;
+    if (single) write(true);
+    if (values.error()) return tl::make_unexpected(*values.error());
+    std::string text;
+    if (!stage.axes.empty()) {
+      text = fmt::format("const {0} i = static_cast<{0}>({1}{2});\n", space.index_type(stage),
+                         begin.empty() ? "item" : fmt::format("(item - {})", begin),
+                         single ? "" : " * 8");
+      if (!whole && !single)
+        text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
+                            space.size_code(stage.width));
+    }
+    const std::string chunk = values.close();
+    text += branch.text + chunk;
+
+    const std::string end = fmt::format("end{}", s);
+    ends +=
+        fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
+                    single ? space.size_code(stage.width, false) : chunks_code(space, stage.width));
+    branches += fmt::format("{}if (item < {}) {{\n{}}}", branches.empty() ? "" : " else ", end,
+                            indented(text));
+    begin = end;
+    elements += single ? stage.width * SymExpr(8) : whole ? stage.width : stage.width + SymExpr(7);
+    if (elements.is_constant()) elements = elements.constant() / 8 * 8;
+  }
+  body.globals = values.globals();
+  if (!branches.empty())
+    body.text = fmt::format("const long long item = {} * {}ll + threadIdx.x;\n{}{}\n", block.number,
+                            threads, ends, branches);
+  body.launch.rows = 1;
+  body.launch.threads = threads;
+  if (elements.is_constant()) {
+    body.launch.items_per_row = elements.constant() / 8;
+    body.launch.items_per_block = threads;
+  } else {
+    body.launch.symbolic_items = elements;
+    body.launch.items_per_block = threads * 8;
+  }
+  return body;
+}
+
+}  // namespace sinter

@@ -1,0 +1,44 @@
+#include "kernels/registry.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include "ir/grouping.h"
+
+namespace sinter {
+
+#define SINTER_FAMILY(name) extern const KernelFamily name##_family;
+#include "kernels/families.def"
+
+llvm::ArrayRef<const KernelFamily*> kernel_families() {
+  static constexpr const KernelFamily* kFamilies[] = {
+#define SINTER_FAMILY(name) &name##_family,
+#include "kernels/families.def"
+  };
+  return kFamilies;
+}
+
+const KernelFamily* anchored_by(OpKind kind, Families families) {
+  for (const KernelFamily* family : families)
+    if (llvm::is_contained(family->anchors, kind)) return family;
+  return nullptr;
+}
+
+const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts, Families families) {
+  for (const KernelFamily* family : families)
+    if (family->claims && family->claims(facts)) return *family;
+  SINTER_CHECK(false, "no kernel family claims a group of {} ops", facts.size());
+}
+
+const KernelFamily& family_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                              Families families) {
+  std::vector<OpFacts> facts;
+  for (uint32_t i = 0; i < group.size(); ++i) {
+    const Op& op = group.ops()[i];
+    if (const KernelFamily* family = anchored_by(op.kind, families)) return *family;
+    if (computes(op)) facts.push_back(op_facts(group, {i}, symbols));
+  }
+  return family_of_rows(
+      llvm::to_vector(llvm::map_range(facts, [](const OpFacts& one) { return &one; })), families);
+}
+
+}  // namespace sinter

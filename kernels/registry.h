@@ -1,0 +1,20 @@
+// The kernel families that there are.
+#pragma once
+
+#include "kernels/family.h"
+
+namespace sinter {
+
+/// In the order of families.def.
+llvm::ArrayRef<const KernelFamily*> kernel_families();
+
+/// The family whose anchor the op is; null: the op has none.
+const KernelFamily* anchored_by(OpKind kind, Families families = kernel_families());
+/// The family that makes the kernel of ops with these facts, none of which is an anchor.
+const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts,
+                                   Families families = kernel_families());
+/// The family that makes the kernel of a group.
+const KernelFamily& family_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                              Families families = kernel_families());
+
+}  // namespace sinter

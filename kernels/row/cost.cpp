@@ -1,0 +1,61 @@
+// The cost of a kernel that walks rows: what the rows hold, as the schedule is asked for it.
+#include "kernels/row/cost.h"
+
+#include "ir/reduction_order.h"
+#include "kernels/row/schedule.h"
+#include "kernels/traffic.h"
+
+namespace sinter {
+namespace {
+
+RowProblem row_problem(const GroupView& group) {
+  const FusionProblem& fusion = group.problem;
+  const GroupShape& shape = group.shape;
+  RowProblem problem;
+  problem.rows = volume(DimsRef(shape.prefix).take_front(shape.rows));
+  problem.reductions = 0;
+  llvm::SmallVector<SymExpr, 2> widths;  // of problem.stages
+  for (ValueId member : group.members) {
+    const OpFacts& facts = fusion.facts(member);
+    const DimsRef walked = facts.walked();
+    const DimsRef inner = walked.drop_front(std::min<size_t>(shape.rows, walked.size()));
+    const SymExpr width = volume(inner);
+    const auto at = llvm::find(widths, width);
+    const size_t stage = at - widths.begin();
+    if (at == widths.end()) {
+      widths.push_back(width);
+      const int64_t elements = width.upper_bound(fusion.symbols());
+      problem.stages.push_back(
+          {.chunks = ceil_div(elements, kChunk), .symbolic = !width.is_constant()});
+    }
+    if (!facts.reduces) continue;
+    const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;
+    problem.stages[stage].lanes = lanes;
+    problem.stages[stage].kept_bytes += 4;
+    ++problem.reductions;
+  }
+  return problem;
+}
+
+}  // namespace
+
+std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) {
+  const FusionProblem& fusion = group.problem;
+  RowProblem problem = row_problem(group);
+  problem.least_threads = min_threads;
+  const auto config = schedule_rows(problem, fusion.symbols(), fusion.device());
+  if (!config) return std::nullopt;
+  double blocks = static_cast<double>(problem.rows.upper_bound(fusion.symbols())) /
+                  static_cast<double>(config->rows_per_block);
+  if (problem.reductions == 0) {  // chunks, not rows, are spread over the blocks
+    double chunks = 0;
+    for (const RowProblem::Stage& stage : problem.stages)
+      chunks += static_cast<double>(stage.chunks);
+    blocks = static_cast<double>(problem.rows.upper_bound(fusion.symbols())) * chunks /
+             static_cast<double>(config->threads);
+  }
+  const double seconds = launch_seconds(fusion.device(), blocks, traffic(fusion, group.members));
+  return KernelCost{seconds, blocks, config->threads, config->on_chip};
+}
+
+}  // namespace sinter

@@ -1,0 +1,114 @@
+#include "kernels/row/schedule.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace sinter {
+namespace {
+
+// Registers of a thread for elements that stay on chip; the rest is for addresses and arithmetic.
+constexpr int64_t kKeptRegisters = 40;
+// The same in blocks of at most half the threads that a multiprocessor holds.
+constexpr int64_t kKeptRegistersOfFew = 96;
+constexpr int64_t kWorkRegisters = 32;
+// Unrolled chunks of one thread: more would make text, not speed.
+constexpr int64_t kUnrolledChunks = 8;
+// Threads of a block of single rows and of many short ones: enough warps to hide latency, few
+// enough that a block waits for little at its barriers and the last one is not much idle.
+constexpr int64_t kRowThreads = 128;
+constexpr int64_t kShortRowThreads = 256;
+
+// Rows that fill a device need no threads beyond those that keep its memory busy: with several
+// chunks in each, blocks are small, several share a multiprocessor, and one loads while another
+// reduces. One H200, bf16, threads a row:
+//   softmax [8192, 4096]               512: 48.4 us   128: 37.0    64: 40.2
+//   softmax [8192, 16384]             1024: 159       512: 155    256: 133
+//   LayerNorm(x) + r [16384, 4096]     512: 103       128: 95.1    64: 96.4
+//   LayerNorm(x) + r [8192, 16384]    1024: 230       512: 228    256: 188
+constexpr int64_t kManyRows = 64;
+constexpr int64_t kChunksOfManyRows = 4;
+constexpr int64_t kThreadsOfManyRows = 256;
+
+bool fits_on_chip(const RowProblem& problem, const RowConfig& config,
+                  const DeviceDescription& device) {
+  int64_t kept = 0;  // registers
+  for (const RowProblem::Stage& stage : problem.stages) {
+    if (config.chunks_per_thread(stage) > kUnrolledChunks) return false;
+    kept += 2 * config.chunks_per_thread(stage) * stage.kept_bytes;
+  }
+  const int64_t per_thread = device.registers_per_block / config.threads;
+  const bool few = 2 * config.threads <= device.max_threads_per_block;
+  return kept <= std::min(few ? kKeptRegistersOfFew : kKeptRegisters, per_thread - kWorkRegisters);
+}
+
+}  // namespace
+
+bool has_many_rows(const SymExpr& rows, llvm::ArrayRef<Symbol> symbols) {
+  return rows.upper_bound(symbols) >= kManyRows;
+}
+
+std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef<Symbol> symbols,
+                                       const DeviceDescription& device) {
+  if (device.max_threads_per_block < 32) return std::nullopt;
+  RowConfig config;
+  const auto limit =
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(device.max_threads_per_block)));
+  int64_t most = 1, chunks = 1;
+  bool symbolic = false;
+  for (const RowProblem::Stage& stage : problem.stages) {
+    most = std::max(most, std::min(stage.lanes, limit));
+    if (stage.lanes > 1) chunks = std::max(chunks, stage.chunks);
+    symbolic |= stage.symbolic;
+  }
+  const auto fits = [&](int64_t threads) {
+    RowConfig trial;
+    trial.threads_per_row = threads;
+    trial.threads = std::max(threads, std::min(kRowThreads, limit));
+    return fits_on_chip(problem, trial, device);
+  };
+  config.threads_per_row = most;
+  if (!has_many_rows(problem.rows, symbols)) {
+    if (most > 1 && !fits(most) && fits(most / 2)) config.threads_per_row /= 2;
+  } else if (symbolic) {  // of a row of unknown length a warp leaves few threads idle
+    config.threads_per_row = std::min<int64_t>(most, 32);
+  } else {
+    const auto wanted = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(ceil_div(chunks, kChunksOfManyRows))));
+    int64_t threads = std::clamp<int64_t>(wanted, 32, kThreadsOfManyRows);
+    while (threads < most && !fits(threads)) threads *= 2;
+    config.threads_per_row = std::min(threads, most);
+  }
+  int64_t most_lanes_per_thread = 1;
+  for (const RowProblem::Stage& stage : problem.stages)
+    most_lanes_per_thread = std::max(most_lanes_per_thread, stage.lanes / config.threads_per_row);
+
+  const int64_t rows = std::clamp<int64_t>(problem.rows.upper_bound(symbols), 1, kShortRowThreads);
+  const auto useful = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+  const int64_t block =
+      std::min(config.threads_per_row > 32 ? kRowThreads : kShortRowThreads, limit);
+  config.threads = std::clamp(config.threads_per_row * useful, std::min<int64_t>(32, block), block);
+  config.threads = std::max({config.threads, config.threads_per_row, problem.least_threads});
+  config.rows_per_block = config.threads / config.threads_per_row;
+
+  const int64_t shared_bytes =
+      problem.reductions * most_lanes_per_thread * (config.threads / 32) * int64_t{sizeof(float)};
+  if (shared_bytes > device.static_shared_bytes) return std::nullopt;
+  config.on_chip = fits_on_chip(problem, config, device);
+  return config;
+}
+
+RowConfig schedule_rows_in_block(const RowProblem& problem, int64_t threads, int64_t rows,
+                                 const DeviceDescription& device) {
+  RowConfig config;
+  config.threads = threads;
+  config.rows_per_block = rows;
+  config.threads_per_row = threads / rows;
+  DeviceDescription half = device;
+  half.registers_per_block /= 2;
+  config.on_chip = fits_on_chip(problem, config, half);
+  return config;
+}
+
+}  // namespace sinter

@@ -1,0 +1,187 @@
+// What the judge takes from the record of a family, with a family that no kernel of the project
+// has: ports of kind `tile`, a result that is read by rows, and companions.
+#include <doctest/doctest.h>
+
+#include "ir/text.h"
+#include "passes/fusion.h"
+#include "support/result.h"
+
+namespace sinter {
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::attention_few, OpKind::attention};
+constexpr OpKind kCompanions[] = {OpKind::attention};
+
+/// A row of q is a head of a token: two axes number the rows.
+Ports tile_ports(const Graph& graph, const Op& op) {
+  const Dims& q = graph[op.operands[0]].type.dims;
+  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
+  return {.operands = {{.port = Port::tile,
+                        .row_axes = 2,
+                        .walked = {q[0], heads, q[1].constant() / heads}}},
+          .result = {.port = Port::row},
+          .max_blocks = heads};
+}
+
+const KernelFamily& known(std::string_view name) {
+  return **llvm::find_if(kernel_families(),
+                         [&](const KernelFamily* family) { return family->name == name; });
+}
+
+KernelFamily fake_family() {
+  const KernelFamily& model = known("decode_attention");
+  return {.name = "fake",
+          .form = KernelFamily::Form::anchored,
+          .anchors = kAnchors,
+          .make = model.make,
+          .cost = model.cost,
+          .companions = kCompanions,
+          .ports = tile_ports};
+}
+
+/// A module's first entry, fused where `family` makes the kernels of its anchors.
+struct Fused {
+  Module module;
+  std::vector<const KernelFamily*> families;
+  Fusion fusion;
+
+  Fused(std::string_view text, const KernelFamily& family)
+      : module(value(parse_module(fmt::format(kModule, text), "test"))) {
+    families = {&family};
+    llvm::append_range(families, kernel_families());
+    fusion =
+        fuse(module.entries[0].graph, module.symbols, value(find_device("sm_90a")), {}, families);
+  }
+
+  Verdict why(std::string_view a, std::string_view b) const {
+    const Graph& graph = module.entries[0].graph;
+    return fusion.why(graph.find(std::string(a)), graph.find(std::string(b)));
+  }
+  std::string_view reason(std::string_view a, std::string_view b) const {
+    return reason_id(why(a, b).reason);
+  }
+
+  static constexpr const char* kModule = R"(module @m {{
+  state %keys : f16[64, 128]
+  state %values : f16[64, 128]
+  entry @main(%x : f16[4, 8, 64], %y : f16[4, 512], %w : f16[64], %v : f16[512],
+              %first : i32[4], %last : i32[4]) {{
+{}
+  }}
+}}
+)";
+};
+
+constexpr const char* kHeads = "{heads = 8, kv_heads = 2, scale = 0x1p-3, splits = 1}";
+
+TEST_CASE("a tile's rows are normalized where the family reads them, the result's rows behind") {
+  const KernelFamily fake = fake_family();
+  const Fused fused(fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}}
+    %q = reshape %n {{dims = [4, 512]}}
+    %a = attention_few %q, %keys, %values, %first, %last {}
+    %r = add %a, %y
+    %s = rms_norm %r, %v {{eps = 0x1p-20}}
+    return %s
+)",
+                                kHeads),
+                    fake);
+  CHECK(fused.reason("n", "a") == "fused");
+  CHECK(fused.reason("a", "r") == "fused");
+  CHECK(fused.reason("r", "s") == "fused");
+}
+
+TEST_CASE("rows that are no rows of the tile stay apart") {
+  const KernelFamily fake = fake_family();
+  // A row of 512 elements is eight rows of the tile.
+  const Fused fused(fmt::format(R"(    %q = rms_norm %y, %v {{eps = 0x1p-20}}
+    %a = attention_few %q, %keys, %values, %first, %last {}
+    return %a
+)",
+                                kHeads),
+                    fake);
+  CHECK(fused.reason("q", "a") == "space.prefix");
+}
+
+TEST_CASE("elements of another row of the tile stay apart") {
+  const KernelFamily fake = fake_family();
+  const Fused fused(fmt::format(R"(    %e = exp %x
+    %t = transpose %e {{axes = [1, 0, 2]}}
+    %q = reshape %t {{dims = [4, 512]}}
+    %a = attention_few %q, %keys, %values, %first, %last {}
+    return %a
+)",
+                                kHeads),
+                    fake);
+  CHECK(fused.why("e", "a").reason != Reason::fused);
+}
+
+TEST_CASE("an element port takes what is computed element by element, and no rows") {
+  KernelFamily fake = fake_family();
+  fake.ports = [](const Graph& graph, const Op& op) {
+    Ports ports = tile_ports(graph, op);
+    ports.operands[0].port = Port::element;
+    return ports;
+  };
+  const Fused fused(fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}}
+    %e = exp %n
+    %q = reshape %e {{dims = [4, 512]}}
+    %a = attention_few %q, %keys, %values, %first, %last {}
+    return %a
+)",
+                                kHeads),
+                    fake);
+  CHECK(fused.reason("n", "a") != "fused");
+}
+
+TEST_CASE("companions share a kernel if their operands are the anchor's") {
+  const KernelFamily fake = fake_family();
+  const std::string text = fmt::format(R"(    %e = exp %y
+    %a = attention_few %e, %keys, %values, %first, %last {}
+    %b = attention %e, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}}
+    %c = attention %y, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}}
+    return %a, %b, %c
+)",
+                                       kHeads);
+  const Fused fused(text, fake);
+  CHECK(fused.reason("a", "b") == "fused");
+  CHECK(fused.reason("a", "c") == "anchor.second");
+  // Without the word of the family they are two anchors.
+  KernelFamily alone = fake;
+  alone.companions = {};
+  CHECK(Fused(text, alone).reason("a", "b") == "anchor.second");
+}
+
+TEST_CASE("a closed family's ops stay alone") {
+  KernelFamily fake = fake_family();
+  fake.ports = nullptr;
+  const Fused fused(fmt::format(R"(    %q = exp %y
+    %a = attention_few %q, %keys, %values, %first, %last {}
+    return %a
+)",
+                                kHeads),
+                    fake);
+  CHECK(fused.reason("q", "a") == "port.closed");
+}
+
+TEST_CASE("the registry gives every anchor one family, in the order of choice") {
+  std::vector<std::string_view> names;
+  for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
+  CHECK(names == std::vector<std::string_view>{"decode_attention", "gemv", "sample", "gemm", "row",
+                                               "pointwise"});
+  constexpr OpKind kKinds[] = {
+#define SINTER_OP(name, ...) OpKind::name,
+#define SINTER_ELEMENTWISE(name, ...) OpKind::name,
+#include "ir/ops.def"
+  };
+  for (const OpKind kind : kKinds) {
+    const auto claimed = llvm::count_if(kernel_families(), [&](const KernelFamily* family) {
+      return llvm::is_contained(family->anchors, kind);
+    });
+    CAPTURE(op_info(kind).name);
+    const OpClass c = op_info(kind).op_class;
+    CHECK(claimed == (c == OpClass::anchor || c == OpClass::contraction ? 1 : 0));
+  }
+}
+
+}  // namespace
+}  // namespace sinter

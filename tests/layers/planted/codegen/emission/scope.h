@@ -1,0 +1,2 @@
+#include "kernels/family.h"
+#include "plan/program.h"

@@ -1,0 +1,2 @@
+#include "codegen/emission/scope.h"
+#include "device/device.h"

@@ -1,0 +1,3 @@
+#include "kernels/row/emit.h"
+
+#include "passes/judge.h"

@@ -1,0 +1,3 @@
+#include "ir/inner.h"
+#include "kernels/family.h"
+#include "kernels/gemv/order.h"
