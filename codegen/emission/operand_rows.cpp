@@ -10,13 +10,13 @@ namespace sinter {
 
 Result<OperandRows> OperandRows::create(const EmitContext& context) {
   const Graph& group = context.group;
-  const Op& op = group[group.outputs[0]];
-  const bool alone = group.outputs.size() == 1 && op_class(op) == OpClass::anchor &&
-                     llvm::count_if(group.ops(), [](const Op& other) {
+  const Op& op =
+      *llvm::find_if(group.ops(), [](const Op& one) { return op_class(one) == OpClass::anchor; });
+  const bool alone = llvm::count_if(group.ops(), [](const Op& other) {
                        return op_class(other) != OpClass::view && op_class(other) != OpClass::leaf;
                      }) == 1;
-  if (!alone)
-    return fail(fmt::format("a kernel of {} computes other ops as well", op_info(op.kind).name), {},
+  if (!alone || group.outputs.size() != 1 || &group[group.outputs[0]] != &op)
+    return fail(fmt::format("a kernel of {} computes nothing else", op_info(op.kind).name), {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
   return OperandRows(context, op);
 }

@@ -9,7 +9,7 @@ namespace sinter {
 
 class OperandRows {
  public:
-  /// `context`: of a group that is one op, read through views; fails where it holds others.
+  /// `context`: of a group with an anchor; fails where the group computes anything else.
   static Result<OperandRows> create(const EmitContext& context);
 
   const Op& op() const { return *op_; }

@@ -90,7 +90,9 @@ std::string bounds_of(const KernelBody& body) {
 Result<KernelBody> emit_body(const EmitContext& context) {
   const KernelFamily& family = family_of(context.group, context.symbols);
   EmitKernel* const* emit = std::get_if<EmitKernel*>(&family.make);
-  SINTER_CHECK(emit, "{} has no kernel of its own", family.name);
+  if (!emit)
+    return fail(fmt::format("family {} makes a step of a plan, no kernel", family.name), {},
+                "compute the ops in separate steps", ExitCode::internal_error);
   return (*emit)(context);
 }
 

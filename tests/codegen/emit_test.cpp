@@ -234,7 +234,7 @@ TEST_CASE("groups that are no row kernel are refused with a reason") {
   CHECK(refused(1, R"(
 graph(%x: f32[N, 8], %w: f32[8, 8]) -> (%y) {
   %y = linear %x, %w : f32[N, 8]
-})") == "a row kernel cannot compute 'linear'");
+})") == "family gemm makes a step of a plan, no kernel");
   CHECK(refused(1, R"(
 graph(%x: f32[N, 8]) -> (%y, %z) {
   %y = reduce_sum %x {axes = [1]} : f32[N, 1]
@@ -262,23 +262,23 @@ graph(%c: f32[9, 8], %x: f32[N, 8], %slot: i32[N]) -> (%y) {
 graph(%q: f32[N, 16], %k: f32[9, 16], %first: i32[N]) -> (%y) {
   %a = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 16]
   %y = add %a, %q : f32[N, 16]
-})") == "an opaque op shares its kernel with others");
+})") == "a kernel of attention_few computes nothing else");
   CHECK(refused(0, R"(
 graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
   %k = transpose %t {axes = [1, 0]} : f32[9, 4]
   %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
-})") == "an opaque op reads a matrix without rows of neighbouring elements");
+})") == "attention_few reads a matrix without rows of neighbouring elements");
   // Values of one element a row have no offset and no stride of their own.
   CHECK(refused(0, R"(
 graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {
   %u = slice %t {axis = 0, begin = 1, size = 3} : f32[3]
   %y = sample %x, %u, %k, %u, %k, %k : i32[3]
-})") == "an opaque op reads a value that does not stand in memory as it is");
+})") == "sample reads a value that does not stand in memory as it is");
   CHECK(refused(0, R"(
 graph(%q: f32[3, 4], %k: f32[9, 4], %all: i32[4]) -> (%y) {
   %first = slice %all {axis = 0, begin = 1, size = 3} : i32[3]
   %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[3, 4]
-})") == "an opaque op reads a value that does not stand in memory as it is");
+})") == "attention_few reads a value that does not stand in memory as it is");
 }
 
 TEST_CASE("small kernels overlap others, large ones do not") {

@@ -123,7 +123,7 @@ TEST_CASE("tuned forms stand before the table and in the JSON") {
   CHECK(text.substr(0, at) == alone.substr(0, at));
   CHECK(
       text.substr(at) ==
-      R"(form of                                usual form          chosen              a token    with it
+      R"(form of                                usual form          chosen                a token    with it
 gemv bf16[64, 4096] splits=1 tokens=8  stages 4, warps 16  stages 3, warps 16  2000.0 µs  1980.0 µs
 gemv bf16[64, 64] splits=1 tokens=8    stages 4, warps 16  the same            1980.0 µs
 all                                                                            2010.0 µs  1990.0 µs

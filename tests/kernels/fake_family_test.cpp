@@ -45,8 +45,8 @@ struct Fused {
   std::vector<const KernelFamily*> families;
   Fusion fusion;
 
-  Fused(std::string_view text, const KernelFamily& family)
-      : module(value(parse_module(fmt::format(kModule, text), "test"))) {
+  Fused(std::string_view results, std::string_view text, const KernelFamily& family)
+      : module(value(parse_module(fmt::format(kModule, results, text), "test"))) {
     families = {&family};
     llvm::append_range(families, kernel_families());
     fusion =
@@ -65,7 +65,7 @@ struct Fused {
   state %keys : f16[64, 128]
   state %values : f16[64, 128]
   entry @main(%x : f16[4, 8, 64], %y : f16[4, 512], %w : f16[64], %v : f16[512],
-              %first : i32[4], %last : i32[4]) {{
+              %first : i32[4], %last : i32[4]) -> ({}) {{
 {}
   }}
 }}
@@ -76,12 +76,12 @@ constexpr const char* kHeads = "{heads = 8, kv_heads = 2, scale = 0x1p-3, splits
 
 TEST_CASE("a tile's rows are normalized where the family reads them, the result's rows behind") {
   const KernelFamily fake = fake_family();
-  const Fused fused(fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}}
-    %q = reshape %n {{dims = [4, 512]}}
-    %a = attention_few %q, %keys, %values, %first, %last {}
-    %r = add %a, %y
-    %s = rms_norm %r, %v {{eps = 0x1p-20}}
-    return %s
+  const Fused fused("%s",
+                    fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]
+    %q = reshape %n {{dims = [4, 512]}} : f16[4, 512]
+    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %r = add %a, %y : f16[4, 512]
+    %s = rms_norm %r, %v {{eps = 0x1p-20}} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -93,9 +93,9 @@ TEST_CASE("a tile's rows are normalized where the family reads them, the result'
 TEST_CASE("rows that are no rows of the tile stay apart") {
   const KernelFamily fake = fake_family();
   // A row of 512 elements is eight rows of the tile.
-  const Fused fused(fmt::format(R"(    %q = rms_norm %y, %v {{eps = 0x1p-20}}
-    %a = attention_few %q, %keys, %values, %first, %last {}
-    return %a
+  const Fused fused("%a",
+                    fmt::format(R"(    %q = rms_norm %y, %v {{eps = 0x1p-20}} : f16[4, 512]
+    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -104,11 +104,11 @@ TEST_CASE("rows that are no rows of the tile stay apart") {
 
 TEST_CASE("elements of another row of the tile stay apart") {
   const KernelFamily fake = fake_family();
-  const Fused fused(fmt::format(R"(    %e = exp %x
-    %t = transpose %e {{axes = [1, 0, 2]}}
-    %q = reshape %t {{dims = [4, 512]}}
-    %a = attention_few %q, %keys, %values, %first, %last {}
-    return %a
+  const Fused fused("%a",
+                    fmt::format(R"(    %e = exp %x : f16[4, 8, 64]
+    %t = transpose %e {{axes = [1, 0, 2]}} : f16[8, 4, 64]
+    %q = reshape %t {{dims = [4, 512]}} : f16[4, 512]
+    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -122,11 +122,11 @@ TEST_CASE("an element port takes what is computed element by element, and no row
     ports.operands[0].port = Port::element;
     return ports;
   };
-  const Fused fused(fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}}
-    %e = exp %n
-    %q = reshape %e {{dims = [4, 512]}}
-    %a = attention_few %q, %keys, %values, %first, %last {}
-    return %a
+  const Fused fused("%a",
+                    fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]
+    %e = exp %n : f16[4, 8, 64]
+    %q = reshape %e {{dims = [4, 512]}} : f16[4, 512]
+    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -135,28 +135,27 @@ TEST_CASE("an element port takes what is computed element by element, and no row
 
 TEST_CASE("companions share a kernel if their operands are the anchor's") {
   const KernelFamily fake = fake_family();
-  const std::string text = fmt::format(R"(    %e = exp %y
-    %a = attention_few %e, %keys, %values, %first, %last {}
-    %b = attention %e, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}}
-    %c = attention %y, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}}
-    return %a, %b, %c
+  const std::string text = fmt::format(R"(    %e = exp %y : f16[4, 512]
+    %a = attention_few %e, %keys, %values, %first, %last {} : f16[4, 512]
+    %b = attention %e, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}} : f16[4, 512]
+    %c = attention %y, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}} : f16[4, 512]
 )",
                                        kHeads);
-  const Fused fused(text, fake);
+  const Fused fused("%a, %b, %c", text, fake);
   CHECK(fused.reason("a", "b") == "fused");
   CHECK(fused.reason("a", "c") == "anchor.second");
   // Without the word of the family they are two anchors.
   KernelFamily alone = fake;
   alone.companions = {};
-  CHECK(Fused(text, alone).reason("a", "b") == "anchor.second");
+  CHECK(Fused("%a, %b, %c", text, alone).reason("a", "b") == "anchor.second");
 }
 
 TEST_CASE("a closed family's ops stay alone") {
   KernelFamily fake = fake_family();
   fake.ports = nullptr;
-  const Fused fused(fmt::format(R"(    %q = exp %y
-    %a = attention_few %q, %keys, %values, %first, %last {}
-    return %a
+  const Fused fused("%a",
+                    fmt::format(R"(    %q = exp %y : f16[4, 512]
+    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
