@@ -30,8 +30,8 @@ using InputEditor = std::function<void(const Kernel& kernel, llvm::ArrayRef<int6
                                        std::vector<HostTensor>& inputs)>;
 
 /// Runs every kernel with every row of values of group_symbols(), the last ones 0 where they are
-/// not given, on ordinary inputs and with special values among them, and checks that it gives the
-/// evaluator's bits.
+/// not given, and checks that it gives the evaluator's bits: on ordinary inputs in every thread
+/// order, with special values among them in one.
 void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbol_values,
                 const InputEditor& edit = {});
 

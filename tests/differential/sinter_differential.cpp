@@ -36,9 +36,10 @@ constexpr std::string_view kProgram = "sinter_differential_faults";
 #else
 constexpr std::string_view kProgram = "sinter_differential";
 #endif
-constexpr uint64_t kSeedsPerChild = 25;  // of one child: their kernels are compiled together
-constexpr int kShrinkSeconds = 20;       // for one run of a smaller case
-constexpr size_t kMostShrunk = 3;        // failures that are made small; the others are listed
+constexpr uint64_t kSeedsPerChild = 25;      // of one child: their kernels are compiled together
+constexpr uint64_t kFaultSeedsPerChild = 4;  // where the first seed that fails is the last
+constexpr int kShrinkSeconds = 20;           // for one run of a smaller case
+constexpr size_t kMostShrunk = 3;            // failures that are made small; the others are listed
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
@@ -194,7 +195,8 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
     return !(stop_at_first && !failed.empty());
   };
   run_in_children(
-      options.seed, options.count, kSeedsPerChild, options.jobs,
+      options.seed, options.count, stop_at_first ? kFaultSeedsPerChild : kSeedsPerChild,
+      options.jobs,
       [&](uint64_t first, uint64_t last, ItemReport& report) {
         work(first, last, report, options);
       },

@@ -128,7 +128,7 @@ TEST_CASE("golden kernels compile for sm_80 and sm_90a without a GPU" *
   }
 }
 
-TEST_CASE("an access outside a buffer is found") {
+TEST_CASE("an access outside a buffer and undefined behaviour are found") {
   const auto kernel_reading = [](const std::string& name, const std::string& index) {
     Kernel kernel;
     kernel.name = name;
@@ -147,10 +147,16 @@ TEST_CASE("an access outside a buffer is found") {
   };
   const Kernel inside = kernel_reading("reads_inside", "threadIdx.x");
   const Kernel outside = kernel_reading("reads_outside", "threadIdx.x + 1");
-  const auto shim = KernelShim::compile({&inside, &outside});
+  const Kernel overflow = kernel_reading("overflows", "(int(threadIdx.x) + 0x7fffffff) % 32");
+  const auto shim = KernelShim::compile({&inside, &outside, &overflow});
   REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().message()));
   auto input = make_tensor(DType::f32, {32});
   std::fill(input->bytes.begin(), input->bytes.end(), std::byte{0});
+  CHECK(shim->run(inside, {}, {&*input}).has_value());
+  const auto trapped = shim->run(overflow, {}, {&*input});
+  REQUIRE(!trapped.has_value());
+  CHECK(trapped.error().message().starts_with(
+      "overflows, block 0 of 1: thread 1: undefined behaviour;"));
   CHECK(shim->run(inside, {}, {&*input}).has_value());
   const pid_t child = fork();  // a sanitizer ends the process
   REQUIRE(child >= 0);

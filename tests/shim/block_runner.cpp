@@ -1,6 +1,7 @@
 #include "shim/block_runner.h"
 
 #include <llvm/ADT/ArrayRef.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <memory>
@@ -50,6 +51,11 @@ Index3 position(uint64_t i, Index3 extents) {
           static_cast<unsigned>(i / extents.x / extents.y)};
 }
 
+/// Mostly the file's name is at one address, a literal of one text.
+bool same_site(Site a, Site b) {
+  return a.line == b.line && (a.file == b.file || std::string_view(a.file) == b.file);
+}
+
 std::string to_string(Site site) { return fmt::format("{}:{}", site.file, site.line); }
 
 std::vector<unsigned> turns(uint64_t n, ThreadOrder order) {
@@ -76,6 +82,8 @@ class BlockRunner {
   unsigned long long exchange(ExchangeKind kind, unsigned mask, unsigned long long value,
                               unsigned source, Site site);
   void* shared_storage(const void* variable, int64_t bytes, Site site);
+  /// A thread's check of undefined behaviour has trapped; called in its fiber, if one runs.
+  void trapped();
 
   Context context;
 
@@ -96,6 +104,7 @@ class BlockRunner {
 
   std::vector<std::unique_ptr<Thread>> threads_;
   unsigned thread_count_ = 0, current_ = 0;
+  bool in_fiber_ = false;
   std::vector<SharedVariable> shared_;
   int64_t declared_shared_bytes_ = 0, dynamic_shared_bytes_ = 0;
   std::string error_;
@@ -148,6 +157,35 @@ void* BlockRunner::shared_storage(const void* variable, int64_t bytes, Site site
   return shared_.back().memory.data();
 }
 
+void BlockRunner::trapped() {
+  if (!in_fiber_) return;
+  error_ = fmt::format(
+      "thread {}: undefined behaviour; with SINTER_SHIM_FLAGS='-fsanitize=undefined "
+      "-fno-sanitize-recover=all' the compiler's library names the line",
+      current_);
+  stop();
+}
+
+/// While it lives, a trap in kernel text is an error of its launch. Any other is what it was.
+class TrapHandler {
+ public:
+  TrapHandler() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      runner().trapped();
+      signal(SIGILL, SIG_DFL);  // the instruction is run again, and ends the process
+    };
+    action.sa_flags = SA_NODEFER;  // the handler does not return when a fiber is abandoned
+    sigaction(SIGILL, &action, &before_);
+  }
+  TrapHandler(const TrapHandler&) = delete;
+  TrapHandler& operator=(const TrapHandler&) = delete;
+  ~TrapHandler() { sigaction(SIGILL, &before_, nullptr); }
+
+ private:
+  struct sigaction before_;
+};
+
 // Threads of one warp that wait in an exchange with the mask of the first that waits; the lanes
 // named in the mask that have returned, or never existed, are not waited for.
 bool BlockRunner::release_exchange(unsigned first_thread) {
@@ -162,8 +200,7 @@ bool BlockRunner::release_exchange(unsigned first_thread) {
       const Thread& thread = *threads_[first_thread + other];
       if (!(leader.mask >> other & 1) || thread.wait == Wait::returned) continue;
       const bool joins = thread.wait == Wait::exchange && thread.mask == leader.mask &&
-                         thread.kind == leader.kind && thread.site.line == leader.site.line &&
-                         std::string_view(thread.site.file) == leader.site.file;
+                         thread.kind == leader.kind && same_site(thread.site, leader.site);
       complete &= joins;
       if (joins) present |= 1u << other;
     }
@@ -214,8 +251,7 @@ bool BlockRunner::release() {
     const Thread& thread = *threads_[i];
     if (thread.wait != Wait::barrier) continue;
     ++waiting;
-    if (leader.wait == Wait::barrier && (thread.site.line != leader.site.line ||
-                                         std::string_view(thread.site.file) != leader.site.file)) {
+    if (leader.wait == Wait::barrier && !same_site(thread.site, leader.site)) {
       error_ = fmt::format("thread 0 waits at the barrier {}, thread {} at the barrier {}",
                            to_string(leader.site), i, to_string(thread.site));
       return any;
@@ -278,7 +314,9 @@ Status BlockRunner::run_block(llvm::ArrayRef<unsigned> order) {
       current_ = i;
       context.thread = thread.index;
       ran = true;
+      in_fiber_ = true;
       thread.fiber.resume();
+      in_fiber_ = false;
       if (!error_.empty()) return fail(error_);
       returned += thread.wait == Wait::returned;
     }
@@ -312,6 +350,7 @@ Status BlockRunner::run(std::string_view name, sinter_shim::KernelEntry kernel, 
   context.shared_bytes = grid.shared_bytes;
   context.grid_dim = grid.blocks;
   error_.clear();
+  const TrapHandler traps;
   const std::vector<unsigned> thread_turns = turns(threads, order);
   for (unsigned block : turns(blocks, order)) {
     context.block = position(block, grid.blocks);

@@ -25,7 +25,8 @@ const sinter_shim::Calls* runner_calls();
 /// Runs all blocks. Fails where CUDA would hang or be undefined: a barrier that only a part of the
 /// block reaches (or that a thread's return makes unreachable), different barriers at the same
 /// time, shuffles whose mask lacks the caller or that read a lane which takes no part, shared
-/// memory beyond its declaration or the device's limit. `name` is for messages. Not reentrant.
+/// memory beyond its declaration or the device's limit, undefined behaviour that a compiler's check
+/// traps. `name` is for messages. Not reentrant.
 Status run_grid(std::string_view name, sinter_shim::KernelEntry kernel, const Grid& grid,
                 void** arguments, ThreadOrder order = ThreadOrder::ascending);
 

@@ -8,17 +8,28 @@
 #include <cstdlib>
 
 #include "ir/error.h"
+#include "shim/address_marks.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace sinter {
 namespace {
 
-constexpr size_t kStackBytes = 256 * 1024;
+constexpr size_t kStackBytes = 320 * 1024;
 constexpr size_t kStackGuardBytes = 64 * 1024;
+
+// Stacks begin at places that differ in page and in cache line: the frames of a block's threads,
+// all of one shape, would otherwise compete for the same few sets of the caches and of the TLB.
+constexpr size_t kStackShift = 4096 + 64;
+constexpr size_t kStackShifts = 15;
+
+/// Bytes that the next stack leaves free at its top; fewer than 64 KiB.
+size_t next_shift() {
+  static size_t stacks = 0;
+  return stacks++ % kStackShifts * kStackShift;
+}
 
 // `switch_stack(from, to)` saves the position in *from and continues at `to`. ucontext would do on
 // every machine, but makes a system call at each switch, and blocks switch hundreds of times.
@@ -57,9 +68,10 @@ extern "C" void sinter_enter_fiber();
 
 void switch_stack(void** from, void* to) { sinter_switch_stack(from, to); }
 
-// A frame as switch_stack leaves it, whose return address is the trampoline.
-void* initial_position(std::byte* stack, void (*start)(void*), void* argument) {
-  auto* top = reinterpret_cast<void**>(stack + kStackBytes) - 2;
+// A frame as switch_stack leaves it, whose return address is the trampoline. The stack ends `shift`
+// bytes below its top.
+void* initial_position(std::byte* stack, size_t shift, void (*start)(void*), void* argument) {
+  auto* top = reinterpret_cast<void**>(stack + kStackBytes - shift) - 2;
   void** frame = top - 7;
   frame[0] = nullptr;                         // r15
   frame[1] = nullptr;                         // r14
@@ -87,12 +99,13 @@ void enter(unsigned start_high, unsigned start_low, unsigned argument_high, unsi
       reinterpret_cast<void*>(join(argument_high, argument_low)));
 }
 
-// makecontext passes ints only. The context lives at the far end of the fiber's own stack.
-void* initial_position(std::byte* stack, void (*start)(void*), void* argument) {
+// makecontext passes ints only. The context lives at the far end of the fiber's own stack, which
+// ends `shift` bytes below its top.
+void* initial_position(std::byte* stack, size_t shift, void (*start)(void*), void* argument) {
   auto* context = new (stack) ucontext_t;
   getcontext(context);
   context->uc_stack.ss_sp = stack + sizeof(ucontext_t);
-  context->uc_stack.ss_size = kStackBytes - sizeof(ucontext_t);
+  context->uc_stack.ss_size = kStackBytes - shift - sizeof(ucontext_t);
   context->uc_link = nullptr;
   const uint64_t s = reinterpret_cast<uintptr_t>(start);
   const uint64_t a = reinterpret_cast<uintptr_t>(argument);
@@ -118,14 +131,16 @@ Fiber::~Fiber() {
 }
 
 void Fiber::prepare(void (*body)(void*), void* argument) {
-  if (!stack_) stack_ = map_stack();
-#if defined(__SANITIZE_ADDRESS__)
+  if (!stack_) {
+    stack_ = map_stack();
+    shift_ = next_shift();
+  }
   // A fiber that was abandoned half-way leaves marks of its frames.
-  __asan_unpoison_memory_region(stack_, kStackBytes);
-#endif
+  if (unfinished_) unpoison(stack_, kStackBytes);
+  unfinished_ = true;
   body_ = body;
   argument_ = argument;
-  position_ = initial_position(stack_, &Fiber::start, this);
+  position_ = initial_position(stack_, shift_, &Fiber::start, this);
 }
 
 void Fiber::start(void* self) {
@@ -134,6 +149,7 @@ void Fiber::start(void* self) {
   __sanitizer_finish_switch_fiber(nullptr, &fiber->outside_bottom_, &fiber->outside_bytes_);
 #endif
   fiber->body_(fiber->argument_);
+  fiber->unfinished_ = false;
   fiber->leave();
 }
 

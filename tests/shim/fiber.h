@@ -26,10 +26,12 @@ class Fiber {
   static void start(void* fiber);
 
   std::byte* stack_ = nullptr;  // lowest usable address, above a page that faults
+  size_t shift_ = 0;            // bytes free at the stack's top
   void* position_ = nullptr;    // of the suspended fiber
   void* outside_ = nullptr;     // of the suspended resumer
   void (*body_)(void*) = nullptr;
   void* argument_ = nullptr;
+  bool unfinished_ = false;  // the body has begun and not returned
   // AddressSanitizer's view of the resumer's stack.
   const void* outside_bottom_ = nullptr;
   size_t outside_bytes_ = 0;

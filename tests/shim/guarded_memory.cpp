@@ -1,31 +1,17 @@
 #include "shim/guarded_memory.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "ir/error.h"
+#include "shim/address_marks.h"
 
 namespace sinter {
 namespace {
 
 constexpr size_t kAlignment = 256;
 constexpr size_t kGuardBytes = 256;  // on each side; a multiple of the alignment
-
-/// Marks a region for AddressSanitizer, where its library is in the process: linked to it, or
-/// loaded before it for sanitized kernel text.
-void mark(const char* function, const std::byte* address, size_t bytes) {
-  using Mark = void (*)(const volatile void*, size_t);
-  if (void* found = dlsym(RTLD_DEFAULT, function)) reinterpret_cast<Mark>(found)(address, bytes);
-}
-void poison(const std::byte* address, size_t bytes) {
-  mark("__asan_poison_memory_region", address, bytes);
-}
-void unpoison(const std::byte* address, size_t bytes) {
-  mark("__asan_unpoison_memory_region", address, bytes);
-}
 
 }  // namespace
 

@@ -115,11 +115,10 @@ Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
 }
 
 Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef<Symbol> symbols,
-                    llvm::ArrayRef<int64_t> symbol_values,
-                    llvm::ArrayRef<const HostTensor*> inputs) {
+                    llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<const HostTensor*> inputs,
+                    llvm::ArrayRef<ThreadOrder> orders) {
   SINTER_LET(expected, evaluate(kernel.group, symbols, symbol_values, inputs));
-  for (ThreadOrder order :
-       {ThreadOrder::ascending, ThreadOrder::descending, ThreadOrder::shuffled}) {
+  for (ThreadOrder order : orders) {
     SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order));
     for (size_t i = 0; i < results.size(); ++i) {
       SINTER_LET(difference, compare_bits(expected[i], results[i]));

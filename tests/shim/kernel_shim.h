@@ -37,10 +37,13 @@ class KernelShim {
   ShimModule module_;
 };
 
-/// Runs a kernel in several thread orders and compares every result with the evaluation of its
-/// group, bit for bit.
+inline constexpr ThreadOrder kThreadOrders[] = {ThreadOrder::ascending, ThreadOrder::descending,
+                                                ThreadOrder::shuffled};
+
+/// Runs a kernel in these thread orders and compares every result with the evaluation of its group,
+/// bit for bit.
 Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef<Symbol> symbols,
-                    llvm::ArrayRef<int64_t> symbol_values,
-                    llvm::ArrayRef<const HostTensor*> inputs);
+                    llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<const HostTensor*> inputs,
+                    llvm::ArrayRef<ThreadOrder> orders = kThreadOrders);
 
 }  // namespace sinter

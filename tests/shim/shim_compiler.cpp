@@ -33,7 +33,17 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
   SINTER_CHECK(file.good(), "cannot write {}", path.string());
 }
 
-Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem::path& log) {
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  SINTER_CHECK(file.good(), "cannot read {}", path.string());
+  return text.str();
+}
+
+namespace {
+
+std::vector<std::string> compiler_words() {
   // -O0: kernels run for microseconds, so that compiling dominates. Contraction is off as it is on
   // the host and in NVRTC; loads through vector types alias freely, as NVRTC lets them.
   std::vector<std::string> words{SINTER_SHIM_CXX,
@@ -50,6 +60,26 @@ Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem
   const char* given = std::getenv("SINTER_SHIM_FLAGS");
   std::istringstream flags(given ? given : SINTER_SHIM_FLAGS);
   for (std::string flag; flags >> flag;) words.push_back(flag);
+  return words;
+}
+
+}  // namespace
+
+std::string compiler_identity() {
+  std::string text;
+  for (const std::string& word : compiler_words()) text += word + '\n';
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(SINTER_SHIM_CXX, error);
+  const auto written = std::filesystem::last_write_time(SINTER_SHIM_CXX, error);
+  text +=
+      fmt::format("{} {} {}\n", SINTER_SHIM_CXX_VERSION, bytes, written.time_since_epoch().count());
+  for (const char* name : {"shim/cuda_shim.h", "shim/shim_interface.h"})
+    text += read_file(std::filesystem::path(SINTER_SHIM_INCLUDE) / name);
+  return text;
+}
+
+Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem::path& log) {
+  std::vector<std::string> words = compiler_words();
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

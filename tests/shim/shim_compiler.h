@@ -23,8 +23,13 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Writes a whole file; a failure is a broken test machine.
+/// Reads, or writes, a whole file; a failure is a broken test machine.
+std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// What decides, besides the text and its headers, what the compiler makes of it: its program, its
+/// flags, and what stands for CUDA in front of all text.
+std::string compiler_identity();
 
 /// Runs the build's compiler with the flags of kernel text and `arguments` added.
 Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem::path& log);

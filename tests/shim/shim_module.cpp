@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <set>
 
+#include "runtime/cuda/kernel_cache.h"
 #include "shim/shim_compiler.h"
 #include "shim/shim_source.h"
 
@@ -15,11 +17,14 @@ class HeaderFolder {
  public:
   static Result<const HeaderFolder*> find(llvm::ArrayRef<EmbeddedHeader> headers);
   std::string path() const { return folder_.path().string(); }
+  /// All headers as they are written.
+  const std::string& text() const { return text_; }
   std::string prelude() const { return (folder_.path() / "prelude.h").string(); }
 
  private:
   Status fill(llvm::ArrayRef<EmbeddedHeader> headers);
   TemporaryFolder folder_;
+  std::string text_;
 };
 
 Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<EmbeddedHeader> headers) {
@@ -42,6 +47,7 @@ Status HeaderFolder::fill(llvm::ArrayRef<EmbeddedHeader> headers) {
     SINTER_LET(text, rewrite_shared(header.text));
     std::filesystem::create_directories((path / header.name).parent_path());
     write_file(path / header.name, text);
+    text_ += fmt::format("{}\n{}\n", header.name, text);
   }
   write_file(path / "prelude.h", "#include \"shim/cuda_shim.h\"\n");
   return run_compiler({"-x", "c++-header", prelude(), "-o", prelude() + ".gch"},
@@ -71,6 +77,26 @@ Result<std::string> translation_unit(const std::map<std::string, std::string_vie
          "  sinter_shim_calls = calls;\n}\n";
 }
 
+/// Compiles a unit into the library `binary`, or takes it from the folder that SINTER_SHIM_CACHE
+/// names, where one process finds what another has compiled.
+Status make_library(const std::string& unit, const HeaderFolder& headers,
+                    const TemporaryFolder& folder, const std::string& binary) {
+  const char* kept = std::getenv("SINTER_SHIM_CACHE");
+  const KernelCache cache(kept ? kept : "");
+  const CacheKey key = CacheKey::of({compiler_identity(), headers.text(), unit});
+  if (const auto found = cache.find(key)) {
+    write_file(binary, *found);
+    return {};
+  }
+  const std::string source = (folder.path() / "kernels.cpp").string();
+  write_file(source, unit);
+  SINTER_TRY(run_compiler({"-I" + headers.path(), "-include", headers.prelude(), "-shared",
+                           "-Wl,-Bsymbolic", source, "-o", binary},
+                          folder.path() / "kernels.log"));
+  if (kept) cache.store(key, read_file(binary));
+  return {};
+}
+
 }  // namespace
 
 void ShimModule::Close::operator()(void* library) const { dlclose(library); }
@@ -92,12 +118,8 @@ Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
   SINTER_LET(header_folder, HeaderFolder::find(headers));
   SINTER_LET(unit, translation_unit(by_name));
   TemporaryFolder folder;
-  const std::string source = (folder.path() / "kernels.cpp").string();
   const std::string binary = (folder.path() / "kernels.so").string();
-  write_file(source, prefix + unit);
-  SINTER_TRY(run_compiler({"-I" + header_folder->path(), "-include", header_folder->prelude(),
-                           "-shared", "-Wl,-Bsymbolic", source, "-o", binary},
-                          folder.path() / "kernels.log"));
+  SINTER_TRY(make_library(prefix + unit, *header_folder, folder, binary));
 
   ShimModule module;
   module.library_.reset(dlopen(binary.c_str(), RTLD_NOW | RTLD_LOCAL));
