@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include "codegen/column_form.h"
 #include "codegen/emit_kernel_body.h"
 #include "codegen/emit_scalar.h"
 #include "codegen/launch_order.h"
@@ -116,6 +117,7 @@ Result<KernelBody> emit_body(const Graph& group, uint32_t prefix_rank,
     return emit_opaque(group, symbols, parameters, device, overlap);
   if (llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::anchor; }))
     return emit_matvec(group, symbols, parameters, device, overlap, rings);
+  if (has_column_reduction(group)) return emit_columns(group, symbols, parameters, device);
   SINTER_LET(form, analyze_group(group, prefix_rank, symbols));
   return form.reduces ? emit_rows(form, symbols, parameters, device, block)
                       : emit_elements(form, symbols, parameters, block);

@@ -42,6 +42,11 @@ Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symb
 Result<KernelBody> emit_elements(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                  llvm::ArrayRef<SymbolId> parameters, const BlockForm& block);
 
+/// The kernel of a group of column reductions (column_form.h).
+Result<KernelBody> emit_columns(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                                llvm::ArrayRef<SymbolId> parameters,
+                                const DeviceDescription& device);
+
 /// The kernel of a group around a matvec: rows in front of it, elements behind it.
 Result<KernelBody> emit_matvec(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device,

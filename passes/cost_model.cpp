@@ -13,6 +13,7 @@ double launch_seconds(const DeviceDescription& device, double blocks, double byt
 
 std::optional<KernelCost> kernel_cost(const FusionProblem& problem, Members members,
                                       const GroupShape& shape, int64_t least_threads) {
+  if (shape.columns) return column_cost(problem, members, shape);
   if (shape.anchor) return anchored_cost(problem, members, shape);
   return row_cost(problem, members, shape, least_threads);
 }

@@ -24,6 +24,9 @@ double launch_seconds(const DeviceDescription& device, double blocks, double byt
 /// A kernel of rows or of elements (row_cost.cpp).
 std::optional<KernelCost> row_cost(const FusionProblem& problem, Members members,
                                    const GroupShape& shape, int64_t least_threads);
+/// A kernel of columns (column_cost.cpp).
+std::optional<KernelCost> column_cost(const FusionProblem& problem, Members members,
+                                      const GroupShape& shape);
 /// A kernel around a product (anchored_cost.cpp).
 KernelCost anchored_cost(const FusionProblem& problem, Members members, const GroupShape& shape);
 

@@ -1,6 +1,17 @@
 #include "passes/group_shape.h"
 
 namespace sinter {
+namespace {
+
+std::optional<ColumnSpace> columns_of(const FusionProblem& problem, ValueId id) {
+  const Graph& graph = problem.graph();
+  const Op& op = graph[id];
+  if (op_class(op) != OpClass::reduce) return std::nullopt;
+  return column_space(graph[op.operands[0]].type.dims,
+                      op.attrs.get<std::vector<int64_t>>(AttrName::axes));
+}
+
+}  // namespace
 
 GroupShape shape_of(const FusionProblem& problem, ValueId id) {
   const Graph& graph = problem.graph();
@@ -14,7 +25,8 @@ GroupShape shape_of(const FusionProblem& problem, ValueId id) {
     shape.row_prefix = 1;
     shape.classes = graph[graph[id].operands[1]].type.dims[0].constant();
   }
-  shape.lone = facts.reduces && !facts.kept_axes;
+  shape.columns = columns_of(problem, id);
+  shape.lone = facts.reduces && !facts.kept_axes && !shape.columns;
   shape.reduced = facts.reduced_upper_bound;
   if (facts.reduces) {
     shape.row_prefix = facts.kept_axes.value_or(0);

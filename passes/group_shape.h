@@ -1,6 +1,7 @@
 // What a group of ops needs of a kernel.
 #pragma once
 
+#include "ir/column_space.h"
 #include "passes/fusion_problem.h"
 
 namespace sinter {
@@ -12,7 +13,8 @@ struct GroupShape {
   bool closed = false;
   std::optional<ValueId> anchor;  // the matvec that the kernel is built around
   int64_t classes = 0;            // of its rows, that its blocks are dealt
-  bool lone = false;              // reduces over axes that are not trailing: a kernel alone
+  std::optional<ColumnSpace> columns;  // of its column reductions
+  bool lone = false;  // reduces over axes that are neither trailing nor columns: a kernel alone
   uint32_t rows = 0;              // leading axes that make a row of the kernel
   int64_t reduced = 0;            // elements of the longest reduction, upper bound
 };

@@ -31,7 +31,8 @@ std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
   if (x == y) return std::nullopt;
   for (uint32_t kernel : {x, y})
     for (uint32_t part : parts_[kernel])
-      if (const GroupShape& own = state_.groups.shape(part); own.closed || own.lone || own.anchor)
+      if (const GroupShape& own = state_.groups.shape(part);
+          own.closed || own.lone || own.columns || own.anchor)
         return std::nullopt;
   if (!share_a_value(a, b) || dag_.depends(x, y)) return std::nullopt;
   const Members in_x = dag_.members(x), in_y = dag_.members(y);

@@ -42,6 +42,12 @@ Check space;
 /// the rows where that helps.
 Check port;
 
+// Of kernels of columns (judge_columns.cpp).
+/// One space of columns; beside it what has an element for each of its own, or for each result.
+Check column_space;
+/// What stands in front of the reductions reads its own elements, what stands behind, its results.
+Check column_port;
+
 // Of kernels around a product (judge_anchor.cpp).
 /// One product, and rows that agree with its tokens.
 Check anchored_space;

@@ -1,0 +1,36 @@
+// The cost of a kernel that walks columns: what it moves, and the blocks that share the rows.
+#include "device/schedule_columns.h"
+#include "ir/reduction_order.h"
+#include "passes/cost_model.h"
+#include "passes/traffic.h"
+
+namespace sinter {
+
+std::optional<KernelCost> column_cost(const FusionProblem& fusion, Members members,
+                                      const GroupShape& shape) {
+  const Graph& graph = fusion.graph();
+  const ColumnSpace& space = *shape.columns;
+  ColumnProblem problem{.outer = volume(space.outer()), .width = volume(space.inner())};
+  problem.reductions = 0;
+  for (ValueId member : members) {
+    for (const Read& read : fusion.facts(member).reads) {
+      const TensorType& type = graph[read.root].type;
+      if (!llvm::is_contained(members, read.root) && volume(type.dims) == volume(space.dims))
+        problem.element_bytes =
+            std::max<int64_t>(problem.element_bytes, dtype_info(type.dtype).bits / 8);
+    }
+    const Op& op = graph[member];
+    if (op_class(op) != OpClass::reduce) continue;
+    ++problem.reductions;
+    problem.lanes =
+        virtual_lanes(space.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
+  }
+  const auto config = schedule_columns(problem, fusion.symbols(), fusion.device());
+  if (!config) return std::nullopt;
+  const double blocks = column_tiles(problem, *config, fusion.symbols()) *
+                        static_cast<double>(config->parts);
+  const double seconds = launch_seconds(fusion.device(), blocks, traffic(fusion, members));
+  return KernelCost{seconds, blocks, config->threads(), true};
+}
+
+}  // namespace sinter
