@@ -27,6 +27,17 @@ struct ColumnSpace {
   friend bool operator==(const ColumnSpace&, const ColumnSpace&) = default;
 };
 
+/// True if the dims differ by axes of one element at most: elements are the same in the same order.
+inline bool same_elements(DimsRef a, DimsRef b) {
+  const auto longer = [](DimsRef dims) {
+    Dims result;
+    for (Dim dim : dims)
+      if (!dim.is(1)) result.push_back(dim);
+    return result;
+  };
+  return longer(a) == longer(b);
+}
+
 /// The space of a reduction over `axes` (ascending) of a value of these dims. nullopt: the axes are
 /// no run, nothing is reduced, or elements of one result are neighbours in memory.
 inline std::optional<ColumnSpace> column_space(DimsRef dims, llvm::ArrayRef<int64_t> axes) {

@@ -29,7 +29,10 @@ std::optional<KernelCost> column_cost(const FusionProblem& fusion, Members membe
   if (!config) return std::nullopt;
   const double blocks = column_tiles(problem, *config, fusion.symbols()) *
                         static_cast<double>(config->parts);
-  const double seconds = launch_seconds(fusion.device(), blocks, traffic(fusion, members));
+  // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
+  // many of theirs, of 256 threads.
+  const double busy = blocks * static_cast<double>(config->threads()) / 64;
+  const double seconds = launch_seconds(fusion.device(), busy, traffic(fusion, members));
   return KernelCost{seconds, blocks, config->threads(), true};
 }
 

@@ -17,8 +17,8 @@ Side side_of(const FusionProblem& problem, const ColumnSpace& space, ValueId id)
   const Op& op = problem.graph()[id];
   const OpFacts& facts = problem.facts(id);
   if (op_class(op) == OpClass::reduce) return Side::reduction;
-  if (facts.dims == space.dims) return Side::front;
-  return facts.dims == space.kept() ? Side::back : Side::neither;
+  if (same_elements(facts.dims, space.dims)) return Side::front;
+  return same_elements(facts.dims, space.kept()) ? Side::back : Side::neither;
 }
 
 /// True if the read lands on the element of the value that its reader is at.

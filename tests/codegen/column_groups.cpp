@@ -69,6 +69,13 @@ graph(%x: DTYPE[16, WIDTH], %a: DTYPE[WIDTH, 4, 4], %e: DTYPE[WIDTH, 24]) -> (%y
   %m = reduce_sum %u {axes = [0]} : DTYPE[1, 16]
   %y = sqrt %m : DTYPE[1, 16]
 })"},
+    {"results_of_fewer_axes", 0, R"(
+graph(%x: DTYPE[4, WIDTH, 24], %b: DTYPE[4, 24]) -> (%p, %y) {
+  %p = exp %x : DTYPE[4, WIDTH, 24]
+  %s = reduce_sum %p {axes = [1]} : DTYPE[4, 1, 24]
+  %r = reshape %s : DTYPE[4, 24]
+  %y = mul %r, %b : DTYPE[4, 24]
+})"},
     {"joined_in_front", 0, R"(
 graph(%a: DTYPE[WIDTH, 16], %b: DTYPE[WIDTH, 5]) -> (%y) {
   %k = concat %a, %b {axis = 1} : DTYPE[WIDTH, 21]
