@@ -29,12 +29,21 @@
 namespace sinter {
 namespace {
 
+// Threads that a multiprocessor holds at least. Asked for so many, and no more, the compiler issues
+// a thread's 8 rows of loads ahead of their sums (80 registers for one operand of two bytes, 128
+// for several: 96 and 64 KiB under way); left to itself it saves registers for full
+// multiprocessors, and issues few.
+constexpr int64_t kResidentThreads = 768;
+constexpr int64_t kResidentThreadsOfSeveral = 512;
+
 class ColumnKernel {
  public:
   ColumnKernel(const ColumnForm& form, llvm::ArrayRef<Symbol> symbols,
-               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config)
+               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config,
+               int64_t resident_threads)
       : form_(form),
         config_(config),
+        resident_threads_(resident_threads),
         front_space_(form.front, symbols, parameters),
         back_space_(form.back, symbols, parameters),
         width_(form.front.stages[0].width),
@@ -48,6 +57,7 @@ class ColumnKernel {
         "#include \"kernels/column/column.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
     body.launch = launch();
     body.launch.threads = config_.threads();
+    body.resident_blocks = std::max<int64_t>(1, resident_threads_ / config_.threads());
     if (width_.is(0) || slices_.is(0)) return body;
     ValueEmitter front(form_.front, front_space_), back(form_.back, back_space_);
     body.text = preamble() + walk(front) + results(back);
@@ -210,6 +220,7 @@ class ColumnKernel {
 
   const ColumnForm& form_;
   const ColumnConfig& config_;
+  int64_t resident_threads_;
   LoopSpace front_space_, back_space_;
   SymExpr width_, height_, slices_;
   bool tail_;
@@ -222,10 +233,12 @@ Result<KernelBody> emit_columns(const Graph& group, llvm::ArrayRef<Symbol> symbo
                                 const DeviceDescription& device) {
   SINTER_LET(form, column_form(group, symbols));
   const Graph& graph = form.front.graph;
-  int64_t bits = 16;  // of the widest operand that is there for every element
-  for (ValueId id : graph.inputs)
-    if (volume(graph[id].type.dims) == volume(form.space.dims))
-      bits = std::max<int64_t>(bits, dtype_info(graph[id].type.dtype).bits);
+  int64_t bits = 16, all_bits = 0;  // of operands that are there for every element: widest, sum
+  for (ValueId id : graph.inputs) {
+    if (volume(graph[id].type.dims) != volume(form.space.dims)) continue;
+    bits = std::max<int64_t>(bits, dtype_info(graph[id].type.dtype).bits);
+    all_bits += dtype_info(graph[id].type.dtype).bits;
+  }
   const ColumnProblem problem{.outer = volume(form.space.outer()),
                               .width = volume(form.space.inner()),
                               .lanes = form.lanes,
@@ -235,7 +248,10 @@ Result<KernelBody> emit_columns(const Graph& group, llvm::ArrayRef<Symbol> symbo
   if (!config)
     return fail("no configuration of a column kernel fits the device", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  return ColumnKernel(form, symbols, parameters, *config).emit();
+  const int64_t resident = form.reductions.size() == 1 && all_bits <= 16
+                               ? kResidentThreads
+                               : kResidentThreadsOfSeveral;
+  return ColumnKernel(form, symbols, parameters, *config, resident).emit();
 }
 
 }  // namespace sinter

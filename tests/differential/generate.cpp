@@ -68,6 +68,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::norm, 5},
       {&GraphGenerator::softmax, 3},
       {&GraphGenerator::reduction, 8},
+      {&GraphGenerator::column_reduction, 5},
       {&GraphGenerator::view, 16},
       {&GraphGenerator::concat, 4},
       {&GraphGenerator::copy, 2},

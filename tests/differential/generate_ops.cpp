@@ -101,7 +101,6 @@ void GraphGenerator::norm() {
 void GraphGenerator::softmax() { op(OpKind::softmax, {pick_float()}); }
 
 void GraphGenerator::reduction() {
-  if (random_.chance(40)) return column_reduction();
   const ValueId x = pick_float();
   const auto rank = static_cast<int64_t>(graph_[x].type.rank());
   std::vector<int64_t> axes;
