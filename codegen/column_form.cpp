@@ -70,7 +70,8 @@ Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbol
     const ValueId id = graph.outputs[k];
     const Op& op = graph[id];
     const bool in_front = !behind[id.index] && same_elements(op.type.dims, form.space.dims);
-    if (op.kind == OpKind::kv_append || (!in_front && !same_elements(op.type.dims, form.space.kept())))
+    if (op.kind == OpKind::kv_append ||
+        (!in_front && !same_elements(op.type.dims, form.space.kept())))
       return tl::make_unexpected(
           refusal(fmt::format("'{}' does not have the columns that the other ops of its group have",
                               op_info(op.kind).name)));

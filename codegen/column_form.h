@@ -9,7 +9,7 @@ namespace sinter {
 
 struct ColumnForm {
   ColumnSpace space;
-  int64_t lanes = 1;               // V of the reductions
+  int64_t lanes = 1;                // V of the reductions
   std::vector<ValueId> reductions;  // of the forms' graph
   /// Rows are the outer and the reduced axes, the one stage is the inner axes. Its tasks store the
   /// results that are there at every element.

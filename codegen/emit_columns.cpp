@@ -96,9 +96,8 @@ class ColumnKernel {
     std::string text = fmt::format(
         "__shared__ float shared[{}];\n__shared__ float totals[{}];\n"
         "const int side = threadIdx.x % {}, run = threadIdx.x / {};\n",
-        config_.handed(),
-        parts * config_.tile() * static_cast<int64_t>(form_.reductions.size()), config_.chunks,
-        config_.chunks);
+        config_.handed(), parts * config_.tile() * static_cast<int64_t>(form_.reductions.size()),
+        config_.chunks, config_.chunks);
     text += parts == 1 ? "const long long tile = blockIdx.x;\n"
                        : "const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;\n"
                          "const long long tile = blockIdx.x / blocks;\n";
@@ -107,11 +106,10 @@ class ColumnKernel {
     if (slices_.is(1)) {
       text += "constexpr long long slice = 0;\n";
     } else {
-      const std::string tiles =
-          width_.is_constant()
-              ? fmt::format("{}", ceil_div(width_.constant(), config_.tile()))
-              : fmt::format("(({0} + {1}) / {2} + ({0} == 0))", size(width_), config_.tile() - 1,
-                            config_.tile());
+      const std::string tiles = width_.is_constant()
+                                    ? fmt::format("{}", ceil_div(width_.constant(), config_.tile()))
+                                    : fmt::format("(({0} + {1}) / {2} + ({0} == 0))", size(width_),
+                                                  config_.tile() - 1, config_.tile());
       text += fmt::format("const long long slice = tile / {};\n", tiles);
       in_slice = fmt::format("tile % {}", tiles);
       is_there += fmt::format(" && slice < {}", size(slices_));
@@ -131,8 +129,7 @@ class ColumnKernel {
     values.open(0, 0, row, tail_);
     for (const Task& task : form_.front.tasks) values.store(task, "");
     for (size_t n = 0; n < form_.reductions.size(); ++n)
-      values.statement(
-          fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
+      values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
     const std::string chunk = values.close();
     return fmt::format("const long long row = {}first + k;\n",
                        slices_.is(1) ? "" : fmt::format("slice * {} + ", size(height_))) +
@@ -142,22 +139,21 @@ class ColumnKernel {
   /// The rows of a lane: whole chunks of 8, whose loads are under way together, and the last.
   std::string lane(ValueEmitter& values) {
     const std::string body = indented(at_row(values));
-    const std::string whole =
-        "#pragma unroll\nfor (int k = 0; k < 8; ++k) {\n" + body + "}\n";
+    const std::string whole = "#pragma unroll\nfor (int k = 0; k < 8; ++k) {\n" + body + "}\n";
     const bool exact = front_space_.divides_by_chunk(height_);
     const std::string end =
         height_.is_constant() ? fmt::format("hidden({}ll)", height_.constant()) : size(height_);
-    const std::string text =
-        exact ? whole
-              : "if (first + 8 <= end) {\n" + indented(whole) +
-                    "} else {\n  for (int k = 0; first + k < end; ++k) {\n" + indented(body) +
-                    "  }\n}\n";
+    const std::string text = exact ? whole
+                                   : "if (first + 8 <= end) {\n" + indented(whole) +
+                                         "} else {\n  for (int k = 0; first + k < end; ++k) {\n" +
+                                         indented(body) + "  }\n}\n";
     const std::string own = config_.lanes == 1 ? "" : fmt::format(" * {} + own", config_.lanes);
     const std::string part =
         config_.parts == 1 ? "run" : fmt::format("(part * {} + run)", config_.runs);
-    return fmt::format("for (long long first = 8ll * ({}{}), end = {}; first < end; first += {}) "
-                       "{{\n{}}}\n",
-                       part, own, end, 8 * form_.lanes, indented(text));
+    return fmt::format(
+        "for (long long first = 8ll * ({}{}), end = {}; first < end; first += {}) "
+        "{{\n{}}}\n",
+        part, own, end, 8 * form_.lanes, indented(text));
   }
 
   std::string walk(ValueEmitter& values) {
@@ -176,8 +172,7 @@ class ColumnKernel {
         "}\n";
     if (config_.parts == 1) return walked + hands;
     // The first block's memory may be written when that block has begun.
-    return fmt::format("for (int part = rank; part < {}; part += blocks) {{\n{}}}\n",
-                       config_.parts,
+    return fmt::format("for (int part = rank; part < {}; part += blocks) {{\n{}}}\n", config_.parts,
                        indented(walked + "if (part == rank) wait_for_cluster();\n" + hands));
   }
 
@@ -195,14 +190,13 @@ class ColumnKernel {
     std::string sums;
     for (size_t n = 0; n < form_.reductions.size(); ++n) {
       const std::string name = fmt::format("s{}", n);
-      sums += fmt::format(
-          "float {}[8];\njoin_parts<{}, {}>({}, totals + {} + 8 * side, {});\n", name, combine(n),
-          config_.parts, name, static_cast<int64_t>(n) * config_.parts * config_.tile(),
-          config_.tile());
+      sums += fmt::format("float {}[8];\njoin_parts<{}, {}>({}, totals + {} + 8 * side, {});\n",
+                          name, combine(n), config_.parts, name,
+                          static_cast<int64_t>(n) * config_.parts * config_.tile(), config_.tile());
       const std::string element = name + "[e]", rounded = rounded_code(element, op(n).type.dtype);
       if (rounded != element)
-        sums += fmt::format("#pragma unroll\nfor (int e = 0; e < 8; ++e) {} = {};\n", element,
-                            rounded);
+        sums +=
+            fmt::format("#pragma unroll\nfor (int e = 0; e < 8; ++e) {} = {};\n", element, rounded);
       values.define_reduction(form_.reductions[n], element);
     }
     for (const Task& task : form_.back.tasks) values.store(task, "");
@@ -212,10 +206,9 @@ class ColumnKernel {
     if (by_row) place = "const long long row = slice;\n" + place;
     std::string text = "__syncthreads();\n";
     if (config_.parts > 1) text += "arrive_in_cluster();\nwait_for_cluster();\n";
-    return text +
-           fmt::format("if (live && run == 0{}) {{\n{}}}\n",
-                       config_.parts > 1 ? " && rank == 0" : "",
-                       indented(place + sums + row.text + chunk));
+    return text + fmt::format("if (live && run == 0{}) {{\n{}}}\n",
+                              config_.parts > 1 ? " && rank == 0" : "",
+                              indented(place + sums + row.text + chunk));
   }
 
   const ColumnForm& form_;
@@ -248,9 +241,8 @@ Result<KernelBody> emit_columns(const Graph& group, llvm::ArrayRef<Symbol> symbo
   if (!config)
     return fail("no configuration of a column kernel fits the device", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  const int64_t resident = form.reductions.size() == 1 && all_bits <= 16
-                               ? kResidentThreads
-                               : kResidentThreadsOfSeveral;
+  const int64_t resident =
+      form.reductions.size() == 1 && all_bits <= 16 ? kResidentThreads : kResidentThreadsOfSeveral;
   return ColumnKernel(form, symbols, parameters, *config, resident).emit();
 }
 

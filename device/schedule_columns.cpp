@@ -38,8 +38,8 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
       problem.reductions > 1 ? kMostThreadsOfSeveral : kMostThreads,
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(device.max_threads_per_block))));
   const int64_t usual = std::min(kUsualThreads, limit);
-  const int64_t all_chunks = power_of_two_from(
-      std::min<int64_t>(ceil_div(problem.width.upper_bound(symbols), 8), usual));
+  const int64_t all_chunks =
+      power_of_two_from(std::min<int64_t>(ceil_div(problem.width.upper_bound(symbols), 8), usual));
   const auto chunk_bytes = 8 * problem.element_bytes;
 
   ColumnConfig config;
@@ -66,8 +66,7 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
   }
   config.lanes = problem.lanes / (config.runs * config.parts);
 
-  const int64_t floats =
-      config.handed() + problem.reductions * config.parts * config.tile();
+  const int64_t floats = config.handed() + problem.reductions * config.parts * config.tile();
   if (floats * int64_t{sizeof(float)} > device.static_shared_bytes) return std::nullopt;
   return config;
 }

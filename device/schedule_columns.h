@@ -11,11 +11,11 @@
 //
 // To keep an H200's memory busy takes about 40 KiB in flight on each of its 132 multiprocessors:
 // 8 rows of 16 bytes are 128 bytes a thread, so that 320 threads suffice while all have loads under
-// way. They do not always, between loads and sums; 768 threads are asked for. A tile of 64 columns of two
-// bytes reads 128 bytes of each row, a line of the cache. [16384, 4096] has 64 such tiles and 1024
-// lanes: with 8 chunks x 32 runs of 4 lanes a block, a cluster's 8 blocks share a tile, 512 blocks
-// of 256 threads. Devices without clusters take up to 1024 threads for a tile, and then tiles as
-// narrow as a sector, 32 bytes.
+// way. They do not always, between loads and sums; 768 threads are asked for. A tile of 64 columns
+// of two bytes reads 128 bytes of each row, a line of the cache. [16384, 4096] has 64 such tiles
+// and 1024 lanes: with 8 chunks x 32 runs of 4 lanes a block, a cluster's 8 blocks share a tile,
+// 512 blocks of 256 threads. Devices without clusters take up to 1024 threads for a tile, and then
+// tiles as narrow as a sector, 32 bytes.
 #pragma once
 
 #include <optional>

@@ -22,13 +22,12 @@ std::optional<KernelCost> column_cost(const FusionProblem& fusion, Members membe
     const Op& op = graph[member];
     if (op_class(op) != OpClass::reduce) continue;
     ++problem.reductions;
-    problem.lanes =
-        virtual_lanes(space.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
+    problem.lanes = virtual_lanes(space.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
   }
   const auto config = schedule_columns(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
-  const double blocks = column_tiles(problem, *config, fusion.symbols()) *
-                        static_cast<double>(config->parts);
+  const double blocks =
+      column_tiles(problem, *config, fusion.symbols()) * static_cast<double>(config->parts);
   // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
   // many of theirs, of 256 threads.
   const double busy = blocks * static_cast<double>(config->threads()) / 64;

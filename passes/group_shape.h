@@ -11,12 +11,12 @@ struct GroupShape {
   Dims prefix;                         // the leading axes that every member shares
   std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
   bool closed = false;
-  std::optional<ValueId> anchor;  // the matvec that the kernel is built around
-  int64_t classes = 0;            // of its rows, that its blocks are dealt
+  std::optional<ValueId> anchor;       // the matvec that the kernel is built around
+  int64_t classes = 0;                 // of its rows, that its blocks are dealt
   std::optional<ColumnSpace> columns;  // of its column reductions
-  bool lone = false;  // reduces over axes that are neither trailing nor columns: a kernel alone
-  uint32_t rows = 0;              // leading axes that make a row of the kernel
-  int64_t reduced = 0;            // elements of the longest reduction, upper bound
+  bool lone = false;    // reduces over axes that are neither trailing nor columns: a kernel alone
+  uint32_t rows = 0;    // leading axes that make a row of the kernel
+  int64_t reduced = 0;  // elements of the longest reduction, upper bound
 };
 
 /// The shape of a kernel that computes one op.

@@ -45,9 +45,8 @@ std::optional<Verdict> checks::column_space(Question& q) {
                   fmt::format("{} against {}", q.problem.show(x), q.problem.show(y)));
   };
   if (a.columns && b.columns && !(*a.columns == *b.columns))
-    return a.columns->dims == b.columns->dims
-               ? refuse(Reason::space_reduction, q.problem.name(q.b))
-               : differ(a.columns->dims, b.columns->dims);
+    return a.columns->dims == b.columns->dims ? refuse(Reason::space_reduction, q.problem.name(q.b))
+                                              : differ(a.columns->dims, b.columns->dims);
   m = a.columns ? a : b;
   m.reduced = std::max(a.reduced, b.reduced);
   for (ValueId id : q.members) {
@@ -64,8 +63,8 @@ std::optional<Verdict> checks::column_port(Question& q) {
     for (const Read& read : q.problem.facts(reader).reads) {
       if (!llvm::is_contained(q.members, read.root)) continue;
       const auto refused = [&](Reason reason) {
-        return refuse(reason, fmt::format("{} of {}", q.problem.name(reader),
-                                          q.problem.name(read.root)));
+        return refuse(reason,
+                      fmt::format("{} of {}", q.problem.name(reader), q.problem.name(read.root)));
       };
       if (read.loaded) return refused(Reason::port_gathered);
       const bool behind = side_of(q.problem, *q.merged.columns, reader) == Side::back;

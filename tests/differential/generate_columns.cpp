@@ -13,7 +13,8 @@ void GraphGenerator::column_reduction() {
   Value front = x;
   const TensorType type = graph_[*x].type;
   if (random_.chance(70)) {
-    const ValueId b = random_.chance(50) ? value_of(type) : value_of({type.dtype, {type.dims.back()}});
+    const ValueId b =
+        random_.chance(50) ? value_of(type) : value_of({type.dtype, {type.dims.back()}});
     front = op(random_.pick(std::array{add, mul, sub}), {*x, b});
   }
   if (!front) return;
@@ -26,7 +27,8 @@ void GraphGenerator::column_reduction() {
   const Attributes over = Attributes().set(AttrName::axes, axes);
   const Value sum = op(random_.chance(70) ? reduce_sum : reduce_max, {*front}, over);
   if (!sum) return;
-  if (random_.chance(40)) op(random_.chance(50) ? reduce_sum : reduce_max, {random_.chance(50) ? *x : *front}, over);
+  if (random_.chance(40))
+    op(random_.chance(50) ? reduce_sum : reduce_max, {random_.chance(50) ? *x : *front}, over);
   if (random_.chance(60)) op(random_.pick(std::array{abs, neg, sqrt, tanh}), {*sum});
   if (random_.chance(30)) op(mul, {*sum, value_of(graph_[*sum].type)});
 }
