@@ -159,10 +159,10 @@ TEST_CASE("column reductions occur, with values made for them and readers") {
   MESSAGE(columns << " of " << kSeeds << " modules have column reductions, " << in_front
                   << " of computed values, " << behind << " with readers, " << of_symbols
                   << " of symbolic extents");
-  CHECK(columns > kSeeds / 4);
-  CHECK(in_front > kSeeds / 5);
-  CHECK(behind > kSeeds / 6);
-  CHECK(of_symbols > kSeeds / 10);
+  CHECK(columns > kSeeds / 8);
+  CHECK(in_front > kSeeds / 10);
+  CHECK(behind > kSeeds / 12);
+  CHECK(of_symbols > kSeeds / 16);
 }
 
 }  // namespace sinter
