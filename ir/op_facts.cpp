@@ -203,6 +203,9 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
     }
     return facts;
   }
+  if (op_class(op) == OpClass::reduce)
+    facts.columns = column_space(graph[op.operands[0]].type.dims,
+                                 op.attrs.get<std::vector<int64_t>>(AttrName::axes));
   Graph primitives;
   Builder builder(primitives, symbols);
   llvm::SmallVector<ValueId, 4> inputs;

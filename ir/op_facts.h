@@ -2,6 +2,7 @@
 // engine knows ops by these facts alone.
 #pragma once
 
+#include "ir/column_space.h"
 #include "ir/index_map.h"
 
 namespace sinter {
@@ -40,6 +41,8 @@ struct OpFacts {
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.
   std::optional<uint32_t> kept_axes;
+  /// Of an op that is one reduction: its space, if the reduced axes are followed by kept ones.
+  std::optional<ColumnSpace> columns;
   int64_t reduced_upper_bound = 0;  // elements of the longest reduction
 
   /// Extents of the loop that a kernel walks: a reduction written in primitives leaves one element

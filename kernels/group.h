@@ -7,11 +7,12 @@ namespace sinter {
 
 /// What a group needs of a kernel; derived from its members, kept per group.
 struct GroupShape {
-  Dims prefix;                           // the leading axes that every member shares
-  std::optional<uint32_t> row_prefix;    // how many of them make a row, where a reduction fixes it
-  uint32_t rows = 0;                     // leading axes that make a row of the kernel
-  int64_t reduced = 0;                   // elements of the longest reduction, upper bound
-  bool lone = false;                     // reduces over axes that are not trailing: a kernel alone
+  Dims prefix;                         // the leading axes that every member shares
+  std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it
+  uint32_t rows = 0;                   // leading axes that make a row of the kernel
+  int64_t reduced = 0;                 // elements of the longest reduction, upper bound
+  std::optional<ColumnSpace> columns;  // of its column reductions
+  bool lone = false;  // reduces over axes that are neither trailing nor columns: a kernel alone
   const KernelFamily* family = nullptr;  // that makes the kernel
   /// The op that the kernel is built around; absent: the kernel has none, or neighbours cannot join
   /// it.

@@ -7,6 +7,19 @@
 
 namespace sinter {
 
+namespace {
+
+/// Bytes of the elements that the op walks, as many as it makes unless it is a reduction.
+double walked_bytes(const FusionProblem& problem, ValueId id) {
+  const Op& op = problem.graph()[id];
+  if (op_class(op) != OpClass::reduce) return problem.bytes(id);
+  double product = average_bytes(op.type.dtype);
+  for (Dim dim : problem.facts(id).walked()) product *= problem.extent(dim);
+  return product;
+}
+
+}  // namespace
+
 double traffic(const FusionProblem& problem, Members members) {
   const Graph& graph = problem.graph();
   double total = 0;
@@ -17,12 +30,12 @@ double traffic(const FusionProblem& problem, Members members) {
           llvm::is_contained(read, r.root))
         continue;
       read.push_back(r.root);
-      // A gather, or a part of a larger value, moves at most what the reader computes.
+      // A gather, or a part of a larger value, moves at most what the reader walks.
       const bool whole = problem.family(member) && problem.ports(member).any_open();
       total += whole ? problem.bytes(r.root)
                      : std::min(problem.bytes(r.root), average_bytes(graph[r.root].type.dtype) /
                                                            average_bytes(graph[member].type.dtype) *
-                                                           problem.bytes(member));
+                                                           walked_bytes(problem, member));
     }
     const bool stored = writes_state(graph[member]) || problem.read_outside(member, members);
     if (stored) total += problem.bytes(member);

@@ -32,7 +32,8 @@ GroupShape shape_of(const FusionProblem& problem, ValueId id) {
     add_anchor(problem, id, shape);
   else
     shape.family = &family_of_rows({&facts}, problem.families());
-  shape.lone = facts.reduces && !facts.kept_axes;
+  shape.columns = facts.columns;
+  shape.lone = facts.reduces && !facts.kept_axes && !shape.columns;
   shape.reduced = facts.reduced_upper_bound;
   if (facts.reduces) {
     shape.row_prefix = facts.kept_axes.value_or(0);

@@ -11,6 +11,9 @@ namespace {
 constexpr Check* kRowChecks[] = {checks::space, checks::port, checks::state, checks::convexity,
                                  checks::profit};
 
+constexpr Check* kColumnChecks[] = {checks::column_space, checks::column_port, checks::state,
+                                    checks::convexity, checks::profit};
+
 // Convexity first: a path forbids whatever else the groups are fused with.
 constexpr Check* kAnchoredChecks[] = {checks::convexity, checks::anchored_space, checks::prologue,
                                       checks::epilogue,  checks::state,          checks::profit};
@@ -20,6 +23,7 @@ constexpr Check* kCallChecks[] = {checks::call, checks::state, checks::convexity
 
 llvm::ArrayRef<Check*> checks_for(const Question& q) {
   if (q.call) return kCallChecks;
+  if (q.first_shape().columns || q.second_shape().columns) return kColumnChecks;
   if (q.first_shape().anchor || q.second_shape().anchor) return kAnchoredChecks;
   return kRowChecks;
 }

@@ -44,6 +44,12 @@ Check space;
 /// the rows where that helps.
 Check port;
 
+// Of kernels of columns (judge_columns.cpp).
+/// One space of columns; beside it what has an element for each of its own, or for each result.
+Check column_space;
+/// What the reductions read and what reads them lands on its own elements.
+Check column_port;
+
 // Of kernels around an anchor (judge_anchor.cpp).
 /// One anchor with its companions, and rows that agree with those of its ports.
 Check anchored_space;

@@ -17,25 +17,6 @@ Error refusal(std::string what) {
   return {std::move(what), {}, "compute the ops in separate kernels", ExitCode::internal_error};
 }
 
-Status check_ops(const Graph& graph) {
-  if (graph.size() > kMostPrimitives)
-    return tl::make_unexpected(refusal(
-        fmt::format("a group of {} primitives, at most {}", graph.size(), kMostPrimitives)));
-  for (size_t i = 0; i < graph.size(); ++i) {
-    const Op& op = graph.ops()[i];
-    const ValueId id{static_cast<uint32_t>(i)};
-    const bool foreign_leaf =
-        op_class(op) == OpClass::leaf && !llvm::is_contained(graph.inputs, id);
-    if (foreign_leaf || op_class(op) == OpClass::contraction || op.kind == OpKind::file)
-      return tl::make_unexpected(
-          refusal(fmt::format("a row kernel cannot compute '{}'", op_info(op.kind).name)));
-    for (ValueId operand : op.operands)
-      if (graph[operand].kind == OpKind::kv_append)
-        return tl::make_unexpected(refusal("a group reads the state that it writes"));
-  }
-  return {};
-}
-
 const std::vector<int64_t>& reduced_axes(const Op& op) {
   return op.attrs.get<std::vector<int64_t>>(AttrName::axes);
 }
@@ -204,12 +185,31 @@ class Analysis {
 
 }  // namespace
 
+Status check_row_ops(const Graph& graph) {
+  if (graph.size() > kMostPrimitives)
+    return tl::make_unexpected(refusal(
+        fmt::format("a group of {} primitives, at most {}", graph.size(), kMostPrimitives)));
+  for (size_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    const ValueId id{static_cast<uint32_t>(i)};
+    const bool foreign_leaf =
+        op_class(op) == OpClass::leaf && !llvm::is_contained(graph.inputs, id);
+    if (foreign_leaf || op_class(op) == OpClass::contraction || op.kind == OpKind::file)
+      return tl::make_unexpected(
+          refusal(fmt::format("a row kernel cannot compute '{}'", op_info(op.kind).name)));
+    for (ValueId operand : op.operands)
+      if (graph[operand].kind == OpKind::kv_append)
+        return tl::make_unexpected(refusal("a group reads the state that it writes"));
+  }
+  return {};
+}
+
 Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,
                                 llvm::ArrayRef<Symbol> symbols, bool by_rows) {
-  SINTER_TRY(check_ops(group));
+  SINTER_TRY(check_row_ops(group));
   GroupForm form;
   form.graph = decompose_all(group, symbols);
-  SINTER_TRY(check_ops(form.graph));
+  SINTER_TRY(check_row_ops(form.graph));
   llvm::SmallVector<ValueId, 4> reductions;
   for (uint32_t i = 0; i < form.graph.size(); ++i)
     if (op_class(form.graph.ops()[i]) == OpClass::reduce) reductions.push_back(ValueId{i});

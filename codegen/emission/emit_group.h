@@ -43,6 +43,9 @@ struct GroupForm {
   }
 };
 
+/// Fails on ops that kernels of rows, elements or columns cannot compute.
+Status check_row_ops(const Graph& graph);
+
 /// Fails on ops that a row or pointwise kernel cannot compute, and where members share no rows.
 /// `by_rows`: groups without reductions are cut into rows as well.
 Result<GroupForm> analyze_group(const Graph& group, uint32_t prefix_rank,

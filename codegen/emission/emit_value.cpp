@@ -267,6 +267,11 @@ std::string ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
       return give_up("a reduction is read at another row than its own");
   const auto at = reductions_.find(id.index);
   SINTER_CHECK(at != reductions_.end(), "a reduction is read before it is complete");
+  // One for each column: the thread has those of its own chunk.
+  const DimsRef dims = form_.graph[id].type.dims;
+  if (at->second.ends_with("[e]") &&
+      space_.key(linearize(dims, coords)) != space_.key(linearize(dims, space_.identity(dims))))
+    return give_up("a reduction is read at another column than its own");
   return at->second;
 }
 

@@ -49,7 +49,8 @@ class ValueEmitter {
   void statement(std::string_view text) { current_->line("{}", text); }
   /// Writes the output's current element; `guard`: when (empty: always).
   void store(const Task& task, const std::string& guard);
-  /// From now on the reduce `id` is the row's `name`.
+  /// From now on the reduce `id` is the row's `name`, or, where that ends in "[e]", the current
+  /// element's.
   void define_reduction(ValueId id, std::string name) { reductions_[id.index] = std::move(name); }
 
   /// Lets values live from pass to pass. First all that a pass finds computed by an earlier one are

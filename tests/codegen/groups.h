@@ -28,6 +28,8 @@ struct GroupText {
 extern const std::vector<GroupText> kRowGroups;
 /// Groups that fix their sizes.
 extern const std::vector<GroupText> kFixedGroups;
+/// Column reductions over WIDTH rows or more, with neighbours in front and behind.
+extern const std::vector<GroupText> kColumnGroups;
 /// Groups of several parts.
 extern const std::vector<GroupText> kPartGroups;
 /// One opaque op each, read through views.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "differential/random_tensors.h"
+#include "ir/column_space.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
 
@@ -131,6 +132,37 @@ TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {
   CHECK(gated > kSeeds / 12);
   CHECK(whole > kSeeds / 2);
   CHECK(broken > kSeeds / 4);
+}
+
+TEST_CASE("column reductions occur, with values made for them and readers") {
+  int columns = 0, in_front = 0, behind = 0, of_symbols = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    bool column = false, front = false, back = false, symbol = false;
+    std::vector<bool> sums(graph.size(), false);
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      const Op& op = graph.ops()[i];
+      for (ValueId operand : op.operands)
+        back = back || (sums[operand.index] && op_class(op) == OpClass::elementwise);
+      if (op_class(op) != OpClass::reduce) continue;
+      const Op& operand = graph[op.operands[0]];
+      const auto space =
+          column_space(operand.type.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
+      if (!space) continue;
+      column = sums[i] = true;
+      front = front || op_class(operand) == OpClass::elementwise;
+      symbol = symbol || !volume(space->dims).is_constant();
+    }
+    columns += column, in_front += front, behind += back, of_symbols += symbol;
+  }
+  MESSAGE(columns << " of " << kSeeds << " modules have column reductions, " << in_front
+                  << " of computed values, " << behind << " with readers, " << of_symbols
+                  << " of symbolic extents");
+  CHECK(columns > kSeeds / 8);
+  CHECK(in_front > kSeeds / 10);
+  CHECK(behind > kSeeds / 12);
+  CHECK(of_symbols > kSeeds / 16);
 }
 
 }  // namespace sinter

@@ -65,6 +65,7 @@ class GraphGenerator {
   void norm();
   void softmax();
   void reduction();
+  void column_reduction();  // generate_columns.cpp
   void view();
   void reshape(ValueId x);
   void slice(ValueId x);

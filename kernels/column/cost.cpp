@@ -1,0 +1,40 @@
+// The cost of a kernel that walks columns: what it moves, and the blocks that share the rows.
+#include "kernels/cost.h"
+
+#include "ir/reduction_order.h"
+#include "kernels/column/schedule.h"
+#include "kernels/traffic.h"
+
+namespace sinter {
+
+std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
+  const FusionProblem& fusion = group.problem;
+  const Members members = group.members;
+  const Graph& graph = fusion.graph();
+  const ColumnSpace& space = *group.shape.columns;
+  ColumnProblem problem{.outer = volume(space.outer()), .width = volume(space.inner())};
+  problem.reductions = 0;
+  for (ValueId member : members) {
+    for (const Read& read : fusion.facts(member).reads) {
+      const TensorType& type = graph[read.root].type;
+      if (!llvm::is_contained(members, read.root) && volume(type.dims) == volume(space.dims))
+        problem.element_bytes =
+            std::max<int64_t>(problem.element_bytes, dtype_info(type.dtype).bits / 8);
+    }
+    const Op& op = graph[member];
+    if (op_class(op) != OpClass::reduce) continue;
+    ++problem.reductions;
+    problem.lanes = virtual_lanes(space.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
+  }
+  const auto config = schedule_columns(problem, fusion.symbols(), fusion.device());
+  if (!config) return std::nullopt;
+  const double blocks =
+      column_tiles(problem, *config, fusion.symbols()) * static_cast<double>(config->parts);
+  // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
+  // many of theirs, of 256 threads.
+  const double busy = blocks * static_cast<double>(config->threads()) / 64;
+  const double seconds = launch_seconds(fusion.device(), busy, traffic(fusion, members));
+  return KernelCost{seconds, blocks, config->threads(), true};
+}
+
+}  // namespace sinter

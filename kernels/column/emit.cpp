@@ -1,0 +1,254 @@
+// Groups with column reductions: a thread walks its lanes' rows for 8 neighbouring columns.
+//
+//   const int side = threadIdx.x % 8, run = threadIdx.x / 8;
+//   const int i = 8 * (tile * 8 + side);                      the first column
+//   for (int part = rank; part < 8; part += blocks) {         once; without clusters, all parts
+//     ColumnRun<Sum, 4> run0;
+//     for (int own = 0; own < 4; ++own) {
+//       ColumnLane<Sum> lane0;
+//       for (long long first = 8ll * ((part * 32 + run) * 4 + own), ...; first += 8192)
+//         for (int k = 0; k < 8; ++k) {
+//           const long long row = first + k;
+//           ... lane0.take(e, v3);
+//         }
+//       run0.add(own, lane0);
+//     }
+//     hand_over<Sum, 8, 32, 8>(run0.total, shared, totals + part * 64);
+//   }
+//   ... the first block of the cluster:
+//     float s0[8];
+//     join_parts<Sum, 8>(s0, totals + 8 * side, 64);
+//     ... results behind the reductions
+//
+// kernels/column/schedule.h says how lanes are split; kernels/column/column.cuh combines them.
+#include "codegen/emission/emit_context.h"
+#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_scope.h"
+#include "codegen/emission/emit_value.h"
+#include "codegen/emission/kernel_body.h"
+#include "ir/integers.h"
+#include "kernels/column/form.h"
+#include "kernels/column/schedule.h"
+
+namespace sinter {
+namespace {
+
+// Threads that a multiprocessor holds at least. Asked for so many, and no more, the compiler issues
+// a thread's 8 rows of loads ahead of their sums (80 registers for one operand of two bytes, 128
+// for several: 96 and 64 KiB under way); left to itself it saves registers for full
+// multiprocessors, and issues few.
+constexpr int64_t kResidentThreads = 768;
+constexpr int64_t kResidentThreadsOfSeveral = 512;
+
+class ColumnKernel {
+ public:
+  ColumnKernel(const ColumnForm& form, llvm::ArrayRef<Symbol> symbols,
+               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config,
+               int64_t resident_threads)
+      : form_(form),
+        config_(config),
+        resident_threads_(resident_threads),
+        front_space_(form.front, symbols, parameters),
+        back_space_(form.back, symbols, parameters),
+        width_(form.front.stages[0].width),
+        height_(volume(form.space.reduced())),
+        slices_(volume(form.space.outer())),
+        tail_(!front_space_.divides_by_chunk(width_)) {}
+
+  Result<KernelBody> emit() {
+    KernelBody body;
+    body.includes =
+        "#include \"kernels/column/column.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
+    body.launch = launch();
+    body.launch.threads = config_.threads();
+    body.resident_blocks = std::max<int64_t>(1, resident_threads_ / config_.threads());
+    if (width_.is(0) || slices_.is(0)) return body;
+    ValueEmitter front(form_.front, front_space_), back(form_.back, back_space_);
+    body.text = preamble() + walk(front) + results(back);
+    for (const ValueEmitter* values : {&front, &back}) {
+      if (values->error()) return tl::make_unexpected(*values->error());
+      body.globals += values->globals();
+    }
+    return body;
+  }
+
+ private:
+  const Op& op(size_t number) const { return form_.front.graph[form_.reductions[number]]; }
+  const char* combine(size_t number) const {
+    return op(number).kind == OpKind::reduce_sum ? "Sum" : "Max";
+  }
+  std::string size(const SymExpr& e, bool nested = true) const {
+    return front_space_.size_code(e, nested);
+  }
+
+  Launch launch() const {
+    Launch launch;
+    launch.cluster = config_.parts;
+    launch.rows = slices_;
+    if (width_.is_constant()) {
+      launch.items_per_row = ceil_div(width_.constant(), config_.tile());
+      return launch;
+    }
+    // Of several slices each may end with an incomplete tile; what is too much does nothing.
+    launch.symbolic_items = slices_.is(1) ? width_ : width_ + SymExpr(config_.tile() - 1);
+    launch.items_per_block = config_.tile();
+    return launch;
+  }
+
+  std::string preamble() const {
+    const int64_t parts = config_.parts;
+    std::string text = fmt::format(
+        "__shared__ float shared[{}];\n__shared__ float totals[{}];\n"
+        "const int side = threadIdx.x % {}, run = threadIdx.x / {};\n",
+        config_.handed(), parts * config_.tile() * static_cast<int64_t>(form_.reductions.size()),
+        config_.chunks, config_.chunks);
+    text += parts == 1 ? "const long long tile = blockIdx.x;\n"
+                       : "const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;\n"
+                         "const long long tile = blockIdx.x / blocks;\n";
+    std::string in_slice = "tile";
+    std::string is_there = fmt::format("i < {}", size(width_));
+    if (slices_.is(1)) {
+      text += "constexpr long long slice = 0;\n";
+    } else {
+      const std::string tiles = width_.is_constant()
+                                    ? fmt::format("{}", ceil_div(width_.constant(), config_.tile()))
+                                    : fmt::format("(({0} + {1}) / {2} + ({0} == 0))", size(width_),
+                                                  config_.tile() - 1, config_.tile());
+      text += fmt::format("const long long slice = tile / {};\n", tiles);
+      in_slice = fmt::format("tile % {}", tiles);
+      is_there += fmt::format(" && slice < {}", size(slices_));
+    }
+    text += fmt::format("const {0} i = static_cast<{0}>(8 * ({1} * {2} + side));\n",
+                        front_space_.index_type(form_.front.stages[0]), in_slice, config_.chunks);
+    text += fmt::format("const bool live = {};\n", is_there);
+    if (tail_)
+      text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
+                          size(width_));
+    return text + (parts == 1 ? "" : "enter_cluster();\n");
+  }
+
+  /// What a thread does at one row: loads, sums, results that are stored there.
+  std::string at_row(ValueEmitter& values) {
+    CodeScope row;
+    values.open(0, 0, row, tail_);
+    for (const Task& task : form_.front.tasks) values.store(task, "");
+    for (size_t n = 0; n < form_.reductions.size(); ++n)
+      values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
+    const std::string chunk = values.close();
+    return fmt::format("const long long row = {}first + k;\n",
+                       slices_.is(1) ? "" : fmt::format("slice * {} + ", size(height_))) +
+           front_space_.row_axes() + row.text + chunk;
+  }
+
+  /// The rows of a lane: whole chunks of 8, whose loads are under way together, and the last.
+  std::string lane(ValueEmitter& values) {
+    const std::string body = indented(at_row(values));
+    const std::string whole = "#pragma unroll\nfor (int k = 0; k < 8; ++k) {\n" + body + "}\n";
+    const bool exact = front_space_.divides_by_chunk(height_);
+    const std::string end =
+        height_.is_constant() ? fmt::format("hidden({}ll)", height_.constant()) : size(height_);
+    const std::string text = exact ? whole
+                                   : "if (first + 8 <= end) {\n" + indented(whole) +
+                                         "} else {\n  for (int k = 0; first + k < end; ++k) {\n" +
+                                         indented(body) + "  }\n}\n";
+    const std::string own = config_.lanes == 1 ? "" : fmt::format(" * {} + own", config_.lanes);
+    const std::string part =
+        config_.parts == 1 ? "run" : fmt::format("(part * {} + run)", config_.runs);
+    return fmt::format(
+        "for (long long first = 8ll * ({}{}), end = {}; first < end; first += {}) "
+        "{{\n{}}}\n",
+        part, own, end, 8 * form_.lanes, indented(text));
+  }
+
+  std::string walk(ValueEmitter& values) {
+    std::string lanes, runs, adds, hands;
+    for (size_t n = 0; n < form_.reductions.size(); ++n) {
+      runs += fmt::format("ColumnRun<{}, {}> run{};\n", combine(n), config_.lanes, n);
+      lanes += fmt::format("ColumnLane<{}> lane{};\n", combine(n), n);
+      adds += fmt::format("run{0}.add(own, lane{0});\n", n);
+      hands += fmt::format("hand_over<{}, {}, {}, {}>(run{}.total, shared, totals{});\n",
+                           combine(n), config_.chunks, config_.runs, config_.parts, n, place(n));
+    }
+    const std::string walked =
+        runs + "if (live) {\n" +
+        indented(fmt::format("#pragma unroll 1\nfor (int own = 0; own < {}; ++own) {{\n{}}}\n",
+                             config_.lanes, indented(lanes + lane(values) + adds))) +
+        "}\n";
+    if (config_.parts == 1) return walked + hands;
+    // The first block's memory may be written when that block has begun.
+    return fmt::format("for (int part = rank; part < {}; part += blocks) {{\n{}}}\n", config_.parts,
+                       indented(walked + "if (part == rank) wait_for_cluster();\n" + hands));
+  }
+
+  /// Where a reduction's values of the part lie behind `totals`.
+  std::string place(size_t number) const {
+    const int64_t before = static_cast<int64_t>(number) * config_.parts * config_.tile();
+    std::string text = before == 0 ? "" : fmt::format(" + {}", before);
+    if (config_.parts > 1) text += fmt::format(" + part * {}", config_.tile());
+    return text;
+  }
+
+  std::string results(ValueEmitter& values) {
+    CodeScope row;
+    values.open(0, 0, row, tail_);
+    std::string sums;
+    for (size_t n = 0; n < form_.reductions.size(); ++n) {
+      const std::string name = fmt::format("s{}", n);
+      sums += fmt::format("float {}[8];\njoin_parts<{}, {}>({}, totals + {} + 8 * side, {});\n",
+                          name, combine(n), config_.parts, name,
+                          static_cast<int64_t>(n) * config_.parts * config_.tile(), config_.tile());
+      const std::string element = name + "[e]", rounded = rounded_code(element, op(n).type.dtype);
+      if (rounded != element)
+        sums +=
+            fmt::format("#pragma unroll\nfor (int e = 0; e < 8; ++e) {} = {};\n", element, rounded);
+      values.define_reduction(form_.reductions[n], element);
+    }
+    for (const Task& task : form_.back.tasks) values.store(task, "");
+    const std::string chunk = values.close();
+    std::string place = back_space_.row_axes();
+    const bool by_row = (place + row.text + chunk).find("row") != std::string::npos;
+    if (by_row) place = "const long long row = slice;\n" + place;
+    std::string text = "__syncthreads();\n";
+    if (config_.parts > 1) text += "arrive_in_cluster();\nwait_for_cluster();\n";
+    return text + fmt::format("if (live && run == 0{}) {{\n{}}}\n",
+                              config_.parts > 1 ? " && rank == 0" : "",
+                              indented(place + sums + row.text + chunk));
+  }
+
+  const ColumnForm& form_;
+  const ColumnConfig& config_;
+  int64_t resident_threads_;
+  LoopSpace front_space_, back_space_;
+  SymExpr width_, height_, slices_;
+  bool tail_;
+};
+
+}  // namespace
+
+Result<KernelBody> emit_columns(const EmitContext& context) {
+  const llvm::ArrayRef<Symbol> symbols = context.symbols;
+  const llvm::ArrayRef<SymbolId> parameters = context.parameters;
+  const DeviceDescription& device = context.device;
+  SINTER_LET(form, column_form(context.group, symbols));
+  const Graph& graph = form.front.graph;
+  int64_t bits = 16, all_bits = 0;  // of operands that are there for every element: widest, sum
+  for (ValueId id : graph.inputs) {
+    if (volume(graph[id].type.dims) != volume(form.space.dims)) continue;
+    bits = std::max<int64_t>(bits, dtype_info(graph[id].type.dtype).bits);
+    all_bits += dtype_info(graph[id].type.dtype).bits;
+  }
+  const ColumnProblem problem{.outer = volume(form.space.outer()),
+                              .width = volume(form.space.inner()),
+                              .lanes = form.lanes,
+                              .element_bytes = bits / 8,
+                              .reductions = static_cast<int64_t>(form.reductions.size())};
+  const auto config = schedule_columns(problem, symbols, device);
+  if (!config)
+    return fail("no configuration of a column kernel fits the device", {},
+                "compute the ops in separate kernels", ExitCode::internal_error);
+  const int64_t resident =
+      form.reductions.size() == 1 && all_bits <= 16 ? kResidentThreads : kResidentThreadsOfSeveral;
+  return ColumnKernel(form, symbols, parameters, *config, resident).emit();
+}
+
+}  // namespace sinter

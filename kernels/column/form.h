@@ -1,0 +1,26 @@
+// A group of column reductions made ready for emission: what is computed at every element in front
+// of them, and what at every result behind them.
+#pragma once
+
+#include "codegen/emission/emit_group.h"
+#include "ir/column_space.h"
+
+namespace sinter {
+
+struct ColumnForm {
+  ColumnSpace space;
+  int64_t lanes = 1;                // V of the reductions
+  std::vector<ValueId> reductions;  // of the forms' graph
+  /// Rows are the outer and the reduced axes, the one stage is the inner axes. Its tasks store the
+  /// results that are there at every element.
+  GroupForm front;
+  /// Rows are the outer axes; the stage is the same. Its tasks store results behind the reductions,
+  /// and themselves.
+  GroupForm back;
+};
+
+/// Fails where reductions have other spaces, one stands behind another, or a result has neither the
+/// elements of the operand nor those of the reductions.
+Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

@@ -1,0 +1,74 @@
+#include "kernels/column/schedule.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ir/integers.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kUsualThreads = 256;
+constexpr int64_t kMostThreads = 1024;
+// Several sums of 8 columns, and what is pending of them, need more than the 64 registers of
+// threads of full blocks.
+constexpr int64_t kMostThreadsOfSeveral = 512;
+constexpr double kWantedThreads = 768;  // a multiprocessor
+constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
+constexpr int64_t kMostParts = 8;  // of a portable cluster
+
+int64_t power_of_two_from(int64_t n) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
+
+}  // namespace
+
+double column_tiles(const ColumnProblem& problem, const ColumnConfig& config,
+                    llvm::ArrayRef<Symbol> symbols) {
+  return static_cast<double>(problem.outer.upper_bound(symbols)) *
+         static_cast<double>(ceil_div(problem.width.upper_bound(symbols), config.tile()));
+}
+
+std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
+                                             llvm::ArrayRef<Symbol> symbols,
+                                             const DeviceDescription& device) {
+  if (device.max_threads_per_block < 32) return std::nullopt;
+  const auto limit = std::min<int64_t>(
+      problem.reductions > 1 ? kMostThreadsOfSeveral : kMostThreads,
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(device.max_threads_per_block))));
+  const int64_t usual = std::min(kUsualThreads, limit);
+  const int64_t all_chunks =
+      power_of_two_from(std::min<int64_t>(ceil_div(problem.width.upper_bound(symbols), 8), usual));
+  const auto chunk_bytes = 8 * problem.element_bytes;
+
+  ColumnConfig config;
+  config.chunks = std::min(std::max<int64_t>(kLineBytes / chunk_bytes, 1), all_chunks);
+  config.runs = std::min(problem.lanes, usual / config.chunks);
+  // Of few lanes a block takes more columns; beyond the last ones threads are idle.
+  config.chunks = std::max(std::min(all_chunks, usual / config.runs), config.chunks);
+  config.chunks = std::max(config.chunks, 32 / config.runs);
+
+  const double wanted = kWantedThreads * static_cast<double>(device.multiprocessors);
+  const auto too_few = [&] {
+    return column_tiles(problem, config, symbols) * static_cast<double>(config.parts) *
+               static_cast<double>(config.threads()) <
+           wanted;
+  };
+  const auto lanes_left = [&] { return 2 * config.runs * config.parts <= problem.lanes; };
+  while (device.has.clusters && too_few() && lanes_left() && config.parts < kMostParts)
+    config.parts *= 2;
+  while (too_few() && lanes_left() && 2 * config.threads() <= limit) config.runs *= 2;
+  while (too_few() && lanes_left() && config.chunks * chunk_bytes > kSectorBytes &&
+         config.chunks > 1) {
+    config.chunks /= 2;
+    config.runs *= 2;
+  }
+  config.lanes = problem.lanes / (config.runs * config.parts);
+
+  const int64_t floats = config.handed() + problem.reductions * config.parts * config.tile();
+  if (floats * int64_t{sizeof(float)} > device.static_shared_bytes) return std::nullopt;
+  return config;
+}
+
+}  // namespace sinter

@@ -1,0 +1,58 @@
+// The form of a column reduction's kernel: problem in, configuration out.
+//
+// A thread has 8 neighbouring columns, 16 bytes of a two-byte type, and a run of neighbouring
+// virtual lanes (ir/reduction_order.h), whose elements it walks in order, 8 rows' loads at a time.
+// A butterfly whose strides ascend is a balanced tree over neighbouring lanes: an aligned run of
+// 2^k of them combines by itself, wherever the runs are. So all splits of the V lanes into
+//
+//   V = parts (blocks of a cluster) x runs (of a block) x lanes (of a thread)
+//
+// give the same bits, and the split follows the device alone.
+//
+// To keep an H200's memory busy takes about 40 KiB in flight on each of its 132 multiprocessors:
+// 8 rows of 16 bytes are 128 bytes a thread, so that 320 threads suffice while all have loads under
+// way. They do not always, between loads and sums; 768 threads are asked for. A tile of 64 columns
+// of two bytes reads 128 bytes of each row, a line of the cache. [16384, 4096] has 64 such tiles
+// and 1024 lanes: with 8 chunks x 32 runs of 4 lanes a block, a cluster's 8 blocks share a tile,
+// 512 blocks of 256 threads. Devices without clusters take up to 1024 threads for a tile, and then
+// tiles as narrow as a sector, 32 bytes.
+#pragma once
+
+#include <optional>
+
+#include "device/device.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+
+struct ColumnProblem {
+  SymExpr outer;              // slices of columns, each with results of its own
+  SymExpr width;              // columns of a slice
+  int64_t lanes = 1;          // V of the contract
+  int64_t element_bytes = 2;  // of the reduced value, in memory
+  int64_t reductions = 1;
+};
+
+struct ColumnConfig {
+  int64_t chunks = 1;  // of 8 columns, side by side in a block
+  int64_t runs = 1;    // of lanes, in a block
+  int64_t lanes = 1;   // of a run
+  int64_t parts = 1;   // blocks that share the lanes of a tile: a cluster
+  // All four are powers of two.
+
+  int64_t threads() const { return chunks * runs; }
+  int64_t tile() const { return 8 * chunks; }  // columns
+  /// Floats of shared memory for the sums that a block's warps hand over.
+  int64_t handed() const { return tile() * runs / (chunks < 32 ? 32 / chunks : 1); }
+};
+
+/// nullopt: no configuration fits the device (threads, shared memory).
+std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
+                                             llvm::ArrayRef<Symbol> symbols,
+                                             const DeviceDescription& device);
+
+/// Tiles of columns in all slices, symbols at their upper bound.
+double column_tiles(const ColumnProblem& problem, const ColumnConfig& config,
+                    llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

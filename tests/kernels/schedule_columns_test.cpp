@@ -1,0 +1,67 @@
+// The split of a column reduction's lanes over threads, blocks and clusters.
+#include <doctest/doctest.h>
+
+#include "kernels/column/schedule.h"
+
+namespace sinter {
+namespace {
+
+ColumnConfig split(const ColumnProblem& problem, const DeviceDescription& device) {
+  const auto config = schedule_columns(problem, {}, device);
+  REQUIRE(config.has_value());
+  return *config;
+}
+
+}  // namespace
+
+TEST_CASE("the blocks of a cluster share a tile where tiles are few") {
+  const DeviceDescription& device = *find_device("sm_90a");
+  const auto few = split({.outer = 1, .width = 4096, .lanes = 1024}, device);
+  CHECK(few.chunks == 8);
+  CHECK(few.runs == 32);
+  CHECK(few.lanes == 4);
+  CHECK(few.parts == 8);
+  CHECK(split({.outer = 1, .width = 262144, .lanes = 1024}, device).parts == 1);
+  CHECK(split({.outer = 64, .width = 4096, .lanes = 1024}, device).parts == 1);
+}
+
+TEST_CASE("a device without clusters has wider blocks, and then narrower tiles") {
+  const DeviceDescription& device = *find_device("sm_80");
+  const auto wide = split({.outer = 1, .width = 8192, .lanes = 1024}, device);
+  CHECK(wide.parts == 1);
+  CHECK(wide.threads() == 1024);
+  CHECK(split({.outer = 1, .width = 1024, .lanes = 1024}, device).chunks == 2);
+}
+
+TEST_CASE("every split has all lanes, in blocks that the device has") {
+  for (const char* name : {"sm_80", "sm_90a"})
+    for (const int64_t threads : {32, 64, 1024})
+      for (const int64_t lanes : {1, 2, 16, 256, 1024})
+        for (const int64_t width : {1, 8, 100, 4096, 100000})
+          for (const int64_t bytes : {2, 4})
+            for (const int64_t reductions : {1, 2}) {
+              DeviceDescription device = *find_device(name);
+              device.max_threads_per_block = threads;
+              const auto config = split({.outer = 3,
+                                         .width = width,
+                                         .lanes = lanes,
+                                         .element_bytes = bytes,
+                                         .reductions = reductions},
+                                        device);
+              CHECK(config.runs * config.lanes * config.parts == lanes);
+              CHECK(config.threads() % 32 == 0);
+              CHECK(config.threads() <= threads);
+              CHECK(config.parts <= (device.has.clusters ? 8 : 1));
+              CHECK(config.handed() <= config.tile() * 32);  // a warp combines what is left
+            }
+}
+
+TEST_CASE("what does not fit shared memory has no configuration") {
+  DeviceDescription device = *find_device("sm_90a");
+  const ColumnProblem problem{.outer = 1, .width = 4096, .lanes = 1024, .reductions = 100};
+  CHECK_FALSE(schedule_columns(problem, {}, device).has_value());
+  device.max_threads_per_block = 16;
+  CHECK_FALSE(schedule_columns({.outer = 1, .width = 8}, {}, device).has_value());
+}
+
+}  // namespace sinter
