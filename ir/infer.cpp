@@ -26,8 +26,7 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
-//   C21  attention_few, sample: the shapes and bounds that ops.def, attention_order.h and
-//        sampling.h list
+//   C21  attention_few, sample: the shapes and bounds that ops.def and the family's order.h list
 #include "ir/infer.h"
 
 #include "ir/inference.h"

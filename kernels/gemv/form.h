@@ -1,6 +1,6 @@
 // The form in which a matvec's kernel streams its matrix (kernels/gemv/matvec_stream.cuh), and
 // what it is chosen for. Forms that were measured on a device stand in its decision record. No form
-// changes a bit: every sum has the order of matvec_order.h, and sums of tiles are those of
+// changes a bit: every sum has the order of order.h, and sums of tiles are those of
 // kTileWarps warps, however many a block has.
 #pragma once
 
