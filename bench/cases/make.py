@@ -61,6 +61,9 @@ PATTERNS = {
     "softmax": Pattern("x", "", "y", """
 %y = softmax %x : ROWS
 """),
+    "cumulative_sum": Pattern("x", "", "y", """
+%y = cumulative_sum %x {axis = 1} : ROWS
+"""),
 }
 
 SPEED = [
@@ -70,6 +73,7 @@ SPEED = [
     ("add_rms_norm", "bf16", [2560, 4096, 16384]),
     ("silu_mul", "bf16", [2560, 4096, 16384]),
     ("softmax", "bf16", [1024, 4096, 16384, 32768]),
+    ("cumulative_sum", "bf16", [4096]),
 ]
 NUMERICS = [(pattern, dtype, [2560])
             for pattern in ("layer_norm_add", "add_layer_norm") for dtype in ("f32", "f16")]
@@ -98,6 +102,8 @@ ATTENTIONS.append(Attention(16, 8, 256, 6144, 1, "bf16", ", softcap = 50.0, wind
 # temperature, top_k, top_p
 CHOICES = {"greedy": (0.0, 0, 1.0), "draw": (1.0, 0, 1.0), "top_k": (1.0, 50, 1.0), "top_p": (1.0, 0, 0.9)}
 VOCABULARIES = [32000, 128256]
+# Running sums of one long row, and along an axis that is not the last.
+SUMS = {"row": ([1, 2**20], 1), "column": ([4096, 8192], 0)}
 LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
@@ -151,7 +157,19 @@ def choice_module(name: str, width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def sum_module(name: str, dims: list[int], axis: int, dtype: str) -> str:
+    value = f"{dtype}{dims}"
+    lines = [f"// Made by make.py: running sums along axis {axis} of {value}.",
+             f"module @cumulative_sum_{name}_{dtype} {{",
+             f"  entry @f(%x: {value}) -> (%y) {{",
+             f"    %y = cumulative_sum %x {{axis = {axis}}} : {value}", "  }", "}"]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
+    for name, (dims, axis) in SUMS.items():
+        path = FOLDER / f"cumulative_sum.{name}.bf16.sir"
+        path.write_text(sum_module(name, dims, axis, "bf16"), encoding="utf-8")
     for name in CHOICES:
         for width in VOCABULARIES:
             (FOLDER / f"sample_{name}.{width}.bf16.sir").write_text(choice_module(name, width), encoding="utf-8")

@@ -388,4 +388,25 @@ TEST_CASE("C21 sample") {
   }
 }
 
+TEST_CASE("C22 cumulative_sum") {
+  const auto sum = [](int64_t axis) { return with(AttrName::axis, axis); };
+  gives(OpKind::cumulative_sum, {f16({kN, 7, kM})}, sum(1), f16({kN, 7, kM}));
+  gives(OpKind::cumulative_sum, {f32({5})}, sum(0).set(AttrName::reverse, int64_t{1}), f32({5}));
+  gives(OpKind::cumulative_sum, {i32({kN, 0})},
+        sum(0).set(AttrName::reverse, int64_t{0}).set(AttrName::exclusive, int64_t{1}),
+        i32({kN, 0}));
+  gives(OpKind::cumulative_sum, {f32({3, 1 << 20})}, sum(1), f32({3, 1 << 20}));
+  gives(OpKind::cumulative_sum, {f32({3, 1 << 21})}, sum(0), f32({3, 1 << 21}));
+  rejects(1, OpKind::cumulative_sum, {f32({5})});
+  rejects(1, OpKind::cumulative_sum, {f32({5})}, sum(0).set(AttrName::begin, int64_t{0}));
+  for (int64_t axis : {int64_t{-1}, int64_t{2}, INT64_MAX})
+    rejects(8, OpKind::cumulative_sum, {f32({5, 6})}, sum(axis));
+  rejects(8, OpKind::cumulative_sum, {f32({})}, sum(0));
+  rejects(22, OpKind::cumulative_sum, {i1({5})}, sum(0));
+  rejects(22, OpKind::cumulative_sum, {f32({3, (1 << 20) + 1})}, sum(1));
+  for (AttrName name : {AttrName::reverse, AttrName::exclusive})
+    for (int64_t value : {int64_t{-1}, int64_t{2}, INT64_MIN})
+      rejects(22, OpKind::cumulative_sum, {f32({5})}, sum(0).set(name, value));
+}
+
 }  // namespace sinter

@@ -165,7 +165,7 @@ TEST_CASE("a closed family's ops stay alone") {
 TEST_CASE("the registry gives every anchor one family, in the order of choice") {
   std::vector<std::string_view> names;
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
-  CHECK(names == std::vector<std::string_view>{"decode_attention", "gemv", "sample", "gemm",
+  CHECK(names == std::vector<std::string_view>{"decode_attention", "gemv", "sample", "scan", "gemm",
                                                "column", "row", "pointwise"});
   constexpr OpKind kKinds[] = {
 #define SINTER_OP(name, ...) OpKind::name,

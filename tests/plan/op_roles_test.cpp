@@ -79,6 +79,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"matvec", "row stream bias"},
     {"attention_few", "row cache cache first(1) last(1)"},
     {"sample", "row value value value value value"},
+    {"cumulative_sum", "row"},
     // clang-format on
 };
 

@@ -218,6 +218,7 @@ TEST_CASE("every op takes empty tensors") {
         "3} : f16[N, 4]"}},
       {OpKind::sample,
        {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
+      {OpKind::cumulative_sum, {"%x: f16[N, 4]", "%y = cumulative_sum %x {axis = 1} : f16[N, 4]"}},
   };
   // Texts of the elementwise ops and activations, which have no attributes.
   std::vector<std::pair<std::string, std::string>> texts;
