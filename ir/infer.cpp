@@ -26,8 +26,8 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
-//   C21, C22  ops of kernel families: the shapes and bounds that ops.def and the family's order.h
-//        list, in kernels/*/op.cpp
+//   C21  attention_few, sample: the shapes and bounds that ops.def and the families' order.h list
+// Those from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
 #include "ir/infer.h"
 
 #include "ir/inference.h"

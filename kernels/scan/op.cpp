@@ -1,5 +1,6 @@
-// cumulative_sum. C22: elements of a float type or i32, an axis of at most kMostScanned elements;
-// reverse and exclusive are 0 or 1.
+// cumulative_sum. Constraint:
+//   C22  elements of a float type or i32, an axis of at most kMostScanned elements; reverse and
+//        exclusive are 0 or 1
 #include "ir/inference.h"
 #include "ir/sym_expr.h"
 #include "kernels/scan/order.h"
