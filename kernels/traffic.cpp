@@ -25,13 +25,13 @@ double traffic(const FusionProblem& problem, Members members) {
   double total = 0;
   llvm::SmallVector<ValueId, 8> read;
   for (ValueId member : members) {
+    const bool whole = problem.family(member) && problem.ports(member).any_open();
     for (const Read& r : problem.facts(member).reads) {
       if (std::binary_search(members.begin(), members.end(), r.root) ||
           llvm::is_contained(read, r.root))
         continue;
       read.push_back(r.root);
       // A gather, or a part of a larger value, moves at most what the reader walks.
-      const bool whole = problem.family(member) && problem.ports(member).any_open();
       total += whole ? problem.bytes(r.root)
                      : std::min(problem.bytes(r.root), average_bytes(graph[r.root].type.dtype) /
                                                            average_bytes(graph[member].type.dtype) *

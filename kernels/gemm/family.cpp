@@ -6,8 +6,6 @@
 
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/step_context.h"
-#include "ir/contraction.h"
-#include "ir/fault.h"
 #include "kernels/gemm/epilogue.h"
 
 namespace sinter {
