@@ -12,7 +12,7 @@
 namespace {
 
 constexpr int kRounds = 7;
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
 /// Seconds of the fastest call.
 template <typename Call>
@@ -29,7 +29,7 @@ double fastest(const Call& call) {
 
 sinter::Status measure(const char* tokenizer_path, const char* text_path) {
   SINTER_LET(tokenizer, sinter::Tokenizer::open(tokenizer_path));
-  SINTER_LET(text, sinter::read_small_file(text_path, kMostBytes));
+  SINTER_LET(text, sinter::read_small_file(text_path, kMaxBytes));
   SINTER_LET(ids, tokenizer.encode(text, true));
   SINTER_TRY(tokenizer.decode(ids, false));
   const double encoding = fastest([&] { (void)tokenizer.encode(text, true); });

@@ -11,7 +11,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxRecordBytes = uint64_t{64} << 20;
 
 class HostBackend final : public Backend {
  public:
@@ -37,7 +37,7 @@ class CudaBackend final : public Backend {
     SINTER_LET(device, CudaDevice::open(ordinal));
     GemmRecord record;
     if (!options.record.empty()) {
-      SINTER_LET(text, read_small_file(options.record, kMostRecordBytes));
+      SINTER_LET(text, read_small_file(options.record, kMaxRecordBytes));
       SINTER_LET(parsed, GemmRecord::parse(text, options.record));
       SINTER_TRY(check_forms(parsed.forms, options.record));
       record = std::move(parsed);

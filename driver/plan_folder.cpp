@@ -30,8 +30,8 @@ tl::unexpected<Error> cannot_write(const fs::path& path, const std::string& why)
 
 /// Whatever its version: a plan.json that a Sinter wrote.
 bool is_plan(const fs::path& path) {
-  constexpr uint64_t kMostPlanBytes = uint64_t{1} << 30;
-  const auto text = read_small_file(path.string(), kMostPlanBytes);
+  constexpr uint64_t kMaxPlanBytes = uint64_t{1} << 30;
+  const auto text = read_small_file(path.string(), kMaxPlanBytes);
   if (!text) return false;
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   return json.is_object() && json.contains("format") && json["format"].is_object() &&

@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t kMostTextBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer.model",
                                                 "tokenizer.bin"};
 
@@ -39,7 +39,7 @@ Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::stri
 }
 
 Result<std::vector<int32_t>> read_tokens(const std::string& path) {
-  SINTER_LET(text, read_small_file(path, kMostTextBytes));
+  SINTER_LET(text, read_small_file(path, kMaxTextBytes));
   return parse_tokens(text, path);
 }
 
@@ -55,7 +55,7 @@ Status check_utf8(std::string_view text, const std::string& where) {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  SINTER_LET(text, read_small_file(path, kMostTextBytes));
+  SINTER_LET(text, read_small_file(path, kMaxTextBytes));
   SINTER_TRY(check_utf8(text, path));
   return std::move(text);
 }

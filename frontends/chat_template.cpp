@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t most_template_bytes = 1 << 20;
+constexpr uint64_t max_template_bytes = 1 << 20;
 
 constexpr ChatTemplate table[] = {
     {"chatml",
@@ -224,7 +224,7 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
                   "--chat-template", "give one of " + chat_template_names());
     format = ChatFormat{form, form->begins};
   } else if (stands(jinja)) {
-    SINTER_LET(text, read_small_file(jinja, most_template_bytes));
+    SINTER_LET(text, read_small_file(jinja, max_template_bytes));
     SINTER_LET(found, recognized(text, jinja));
     format = std::move(found);
   } else if (document && document->view()["chat_template"].present()) {

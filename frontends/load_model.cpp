@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostConfigBytes = uint64_t{16} << 20;
-constexpr uint64_t kMostModuleBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxModuleBytes = uint64_t{256} << 20;
 
 /// Something has this name, be it a link that leads nowhere.
 bool stands(const fs::path& path) {
@@ -127,10 +127,10 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
   const std::string path = folder.string();
   if (!stands(folder / "config.json"))
     return fail("the folder has no config.json", path, "give the folder of a Hugging Face model");
-  SINTER_LET(config, read_json((folder / "config.json").string(), kMostConfigBytes));
+  SINTER_LET(config, read_json((folder / "config.json").string(), kMaxConfigBytes));
   std::optional<JsonDocument> generation;
   if (stands(folder / "generation_config.json")) {
-    SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMostConfigBytes));
+    SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMaxConfigBytes));
     SINTER_TRY(document.view().object());
     generation = std::move(document);
   }
@@ -168,7 +168,7 @@ Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& opt
 }
 
 Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& options) {
-  SINTER_LET(document, read_json(path, kMostConfigBytes));
+  SINTER_LET(document, read_json(path, kMaxConfigBytes));
   SINTER_LET(spec, read_spec(document));
   return finish(std::move(spec), {WeightMap::identity(), {}}, nullptr, path, path, options);
 }
@@ -177,7 +177,7 @@ Result<LoadedModel> load_module(const std::string& path, const LoadOptions& opti
   if (options.dtype)
     return fail("a module has its own element types", path,
                 "leave out the element type, or write a module of another one", ExitCode::usage);
-  SINTER_LET(text, read_small_file(path, kMostModuleBytes));
+  SINTER_LET(text, read_small_file(path, kMaxModuleBytes));
   SINTER_LET(module, parse_module(text, path));
   std::shared_ptr<const TensorSource> tensors;
   if (options.random_weights)

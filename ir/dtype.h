@@ -67,7 +67,7 @@ constexpr double average_bytes(DType dtype) {
   return static_cast<double>(dtype_info(dtype).bits) / 8;
 }
 /// The most elements whose bytes are a number of 63 bits.
-constexpr int64_t most_elements(DType dtype) {
+constexpr int64_t max_elements(DType dtype) {
   const int64_t bytes = dtype_info(dtype).bits / 8;
   return bytes == 0 ? INT64_MAX : INT64_MAX / bytes;
 }

@@ -37,7 +37,7 @@ enum class OpClass : uint8_t {
 struct OpInfo {
   std::string_view name;
   OpClass op_class;
-  int least_operands, most_operands;
+  int min_operands, max_operands;
   llvm::SmallVector<AttrName, 4> required, optional;
   std::string_view formula;  // elementwise only
   enum class Result : uint8_t { same, truth } result;

@@ -18,7 +18,7 @@
 //   C13  reduce, norm, softmax: float operands of rank >= 1
 //   C14  norm: weight and bias [D] of the operand's element type, D a constant >= 1
 //   C15  rope: x [N, H, hd], cos and sin [N, rotary/2] of one float type; rotary even, 2 .. hd
-//   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; matvec: x of
+//   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; gemv: x of
 //        rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two, a
 //        result of the operands' type or f32
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
@@ -26,7 +26,7 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
-//   C21  attention_few, sample: the shapes and bounds that ops.def and the families' order.h list
+//   C21  decode_attention, sample: the shapes and bounds that ops.def and the families' order.h list
 // Those from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
 #include "ir/infer.h"
 
@@ -39,11 +39,11 @@ namespace {
 Status check_counts(const Inference& op) {
   const OpInfo& info = op_info(op.kind);
   const int count = static_cast<int>(op.operands.size());
-  if (count < info.least_operands || count > info.most_operands)
-    return op.reject(1, info.least_operands == info.most_operands
-                            ? fmt::format("takes {} operands, got {}", info.least_operands, count)
-                            : fmt::format("takes {} to {} operands, got {}", info.least_operands,
-                                          info.most_operands, count));
+  if (count < info.min_operands || count > info.max_operands)
+    return op.reject(1, info.min_operands == info.max_operands
+                            ? fmt::format("takes {} operands, got {}", info.min_operands, count)
+                            : fmt::format("takes {} to {} operands, got {}", info.min_operands,
+                                          info.max_operands, count));
   for (AttrName name : info.required)
     if (!op.attrs.has(name))
       return op.reject(1, fmt::format("attribute {} is missing", to_string(name)));
@@ -92,7 +92,7 @@ Result<TensorType> infer_type(OpKind kind, llvm::ArrayRef<TensorType> operands,
   const Inference op{kind, operands, attrs, symbols};
   SINTER_TRY(check_counts(op));
   SINTER_LET(type, kInferenceRules[static_cast<size_t>(kind)](op));
-  if (volume(type.dims).upper_bound(symbols) > most_elements(type.dtype))
+  if (volume(type.dims).upper_bound(symbols) > max_elements(type.dtype))
     return op.reject(20, fmt::format("{} has more than 2^63 bytes", op.show(type)));
   return type;
 }

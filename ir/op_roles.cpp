@@ -39,7 +39,7 @@ OperandRole operand_role(OpKind kind, size_t operand) {
 }
 
 bool has_role(OpKind kind, OperandRole::Kind role) {
-  const int most = op_info(kind).most_operands;
+  const int most = op_info(kind).max_operands;
   for (int i = 0; i < most; ++i)
     if (operand_role(kind, static_cast<size_t>(i)).kind == role) return true;
   return false;

@@ -24,7 +24,7 @@
 //   V15  every version of a state has at most one writer
 //   V16  what reads a version that has a writer, through views too, stands before the writer and is
 //        not the writer; no output is such a version
-//   V17  the matrix of a matvec in an entry is a weight or an input as it stands in memory: its
+//   V17  the matrix of a gemv in an entry is a weight or an input as it stands in memory: its
 //   kernel
 //        reads it before the kernels ahead of it are done
 #include "ir/verifier.h"

@@ -10,8 +10,8 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMostNameBytes = 4096;
-constexpr size_t kMostAxes = 8;
+constexpr size_t kMaxNameBytes = 4096;
+constexpr size_t kMaxAxes = 8;
 
 class GraphVerifier {
  public:
@@ -105,10 +105,10 @@ Checked GraphVerifier::unique_name(ValueId id) {
 Checked GraphVerifier::counts(ValueId id) const {
   const OpInfo& info = op_info(graph_[id].kind);
   const int count = static_cast<int>(graph_[id].operands.size());
-  if (count >= info.least_operands && count <= info.most_operands) return {};
-  const std::string takes = info.least_operands == info.most_operands
-                                ? fmt::format("{}", info.least_operands)
-                                : fmt::format("{} to {}", info.least_operands, info.most_operands);
+  if (count >= info.min_operands && count <= info.max_operands) return {};
+  const std::string takes = info.min_operands == info.max_operands
+                                ? fmt::format("{}", info.min_operands)
+                                : fmt::format("{} to {}", info.min_operands, info.max_operands);
   return broken(5, fmt::format("{} takes {} operands, got {}", name(id), takes, count), at(id),
                 "see its row in ir/ops.def");
 }
@@ -223,9 +223,9 @@ Checked GraphVerifier::run() {
 }  // namespace
 
 Checked check_text(std::string_view text, std::string_view what, Place place) {
-  if (text.empty() || text.size() > kMostNameBytes)
+  if (text.empty() || text.size() > kMaxNameBytes)
     return broken(2, fmt::format("{} has {} bytes: \"{}\"", what, text.size(), printable(text, 40)),
-                  place, fmt::format("use 1 to {} bytes", kMostNameBytes));
+                  place, fmt::format("use 1 to {} bytes", kMaxNameBytes));
   const auto* begin = reinterpret_cast<const llvm::UTF8*>(text.data());
   if (!llvm::isLegalUTF8String(&begin, begin + text.size()))
     return broken(2, fmt::format("{} is not UTF-8: \"{}\"", what, printable(text)), place,
@@ -235,9 +235,9 @@ Checked check_text(std::string_view text, std::string_view what, Place place) {
 
 Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef<Symbol> symbols,
                    Place place) {
-  if (type.rank() > kMostAxes)
+  if (type.rank() > kMaxAxes)
     return broken(
-        7, fmt::format("{} has {} axes, at most {} are allowed", what, type.rank(), kMostAxes),
+        7, fmt::format("{} has {} axes, at most {} are allowed", what, type.rank(), kMaxAxes),
         place, "merge axes");
   for (Dim dim : type.dims)
     if (!dim.is_constant() && dim.symbol().index >= symbols.size())
@@ -249,7 +249,7 @@ Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef
   for (Dim dim : type.dims) {
     const int64_t extent = dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].high;
     if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) ||
-        elements > most_elements(type.dtype))
+        elements > max_elements(type.dtype))
       return broken(7,
                     fmt::format("{} is {}, more than 2^63 bytes where its symbols are largest",
                                 what, to_string(type, symbols)),

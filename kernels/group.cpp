@@ -18,7 +18,7 @@ std::optional<Verdict> needs_no_result(const GroupView& group) {
   for (ValueId taker : takers) llvm::append_range(useful, problem.up_to(taker, group.epilogue));
   for (ValueId member : group.epilogue)
     if (!llvm::is_contained(useful, member))
-      return refuse(Reason::anchor_part,
+      return refuse(Reason::anchor_other_block,
                     fmt::format("{} does not need {}", problem.name(member), problem.name(anchor)));
   return std::nullopt;
 }

@@ -10,6 +10,6 @@ double traffic(const FusionProblem& problem, Members members);
 
 /// Pointers that a kernel of these ops holds, and how many it can.
 size_t pointers(const FusionProblem& problem, Members members);
-constexpr size_t kMostPointers = 64;  // parameters are 4 KiB, and registers hold addresses
+constexpr size_t kMaxPointers = 64;  // parameters are 4 KiB, and registers hold addresses
 
 }  // namespace sinter

@@ -47,12 +47,12 @@ uint32_t row_axes(const FusionProblem& problem, Members members, const GroupShap
   if (shape.row_prefix) return *shape.row_prefix;
   // Elementwise groups may cut their space anywhere in the shared axes: rows as short as they can
   // be while still worth a few vector accesses.
-  constexpr double kLeastWidth = 256;  // elements
+  constexpr double kMinWidth = 256;  // elements
   auto rows = static_cast<uint32_t>(shape.prefix.size());
   const auto narrow = [&](ValueId id) {
     double width = 1;
     for (Dim dim : DimsRef(problem.facts(id).dims).drop_front(rows)) width *= problem.extent(dim);
-    return width < kLeastWidth;
+    return width < kMinWidth;
   };
   while (rows > 0 && llvm::all_of(members, narrow)) --rows;
   return rows;

@@ -71,7 +71,7 @@ std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y) const {
   const size_t held =
       pointers(state_.problem, dag_.members(x)) + pointers(state_.problem, dag_.members(y));
   const double together = seconds(parts);
-  if (std::isinf(together) || held > kMostPointers)
+  if (std::isinf(together) || held > kMaxPointers)
     return refuse(Reason::profit_configuration,
                   fmt::format("{} parts, {} reads and results", parts.size(), held));
   return slower(together, seconds(parts_[x]) + seconds(parts_[y]));

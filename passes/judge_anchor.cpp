@@ -2,7 +2,7 @@
 // anchor's family opens a port for it; members of the epilogue take the result:
 //
 //   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
-//   %gu = matvec %n, %m                        the anchor: [N, 2 * F]
+//   %gu = gemv %n, %m                        the anchor: [N, 2 * F]
 //   %a  = silu %gu                             epilogue
 #include "ir/op_roles.h"
 #include "passes/judge_checks.h"
@@ -11,7 +11,7 @@ namespace sinter {
 namespace {
 
 Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
-  return refuse(Reason::anchor_part,
+  return refuse(Reason::anchor_other_block,
                 fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
 }
 

@@ -69,7 +69,7 @@ std::optional<Verdict> checks::convexity(Question& q) {
 std::optional<Verdict> checks::profit(Question& q) {
   const auto together = kernel_cost(q.problem, q.members, q.merged);
   const size_t held = pointers(q.problem, q.members);
-  if (!together || held > kMostPointers)
+  if (!together || held > kMaxPointers)
     return refuse(Reason::profit_configuration,
                   fmt::format("{} ops, {} reads and results", q.members.size(), held));
   double apart = 0;

@@ -94,7 +94,7 @@ class EarlyReads {
       SINTER_TRY(complete(step.reads[input], writer(step.reads[input])));
     for (uint32_t input : overlap.early_caches)
       SINTER_TRY(complete(step.reads[input], writer_of_rows(step, input)));
-    if (overlap.holds_next && is_always_launched(step.kernel->launch, program_.symbols))
+    if (overlap.triggers_after_wait && is_always_launched(step.kernel->launch, program_.symbols))
       last_hold_ = now();
     return {};
   }
@@ -160,7 +160,7 @@ Status check_overlap(const Kernel& kernel) {
   const auto bad = [&](std::string what) {
     return violation(std::move(what), "kernel " + kernel.name);
   };
-  if (!overlap.waits && overlap.holds_next)
+  if (!overlap.waits && overlap.triggers_after_wait)
     return bad("holds the next kernel until its wait has returned, but does not wait");
   if (!overlap.waits && overlap.reads_early())
     return bad("reads inputs before it waits, but does not wait");

@@ -36,8 +36,8 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   SINTER_TRY(check_expr(launch.wanted_shared_bytes, program.symbols, "the shared memory", where));
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
-      launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMostSharedBytes ||
-      launch.cluster < 1 || launch.cluster > kMostCluster || launch.items_without_clusters < 0)
+      launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes ||
+      launch.cluster < 1 || launch.cluster > kMaxCluster || launch.items_without_clusters < 0)
     return violation(
         fmt::format("launch with {} items a row, {} items a block, {} threads, "
                     "{} shared bytes, clusters of {}, none from {} items on",

@@ -176,7 +176,7 @@ class PlanReader {
     SINTER_TRY(read(node["minimum_arch"], out.minimum_arch));
     const Node overlap = node["overlap"];
     SINTER_TRY(read(overlap["waits"], out.overlap.waits));
-    SINTER_TRY(read(overlap["holds_next"], out.overlap.holds_next));
+    SINTER_TRY(read(overlap["triggers_after_wait"], out.overlap.triggers_after_wait));
     SINTER_TRY(read(overlap["early_inputs"], out.overlap.early_inputs));
     SINTER_TRY(read(overlap["early_caches"], out.overlap.early_caches));
     SINTER_TRY(read(node["appends"], out.appends));

@@ -109,7 +109,7 @@ class PlanWriter {
     json["hash"] = kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
     json["minimum_arch"] = kernel.minimum_arch;
     json["overlap"] = {{"waits", kernel.overlap.waits},
-                       {"holds_next", kernel.overlap.holds_next},
+                       {"triggers_after_wait", kernel.overlap.triggers_after_wait},
                        {"early_inputs", kernel.overlap.early_inputs},
                        {"early_caches", kernel.overlap.early_caches}};
     json["symbols"] = std::move(symbols);

@@ -60,7 +60,7 @@ struct Launch {
   /// device.
   int64_t items_without_clusters = 0;
 };
-inline constexpr int64_t kMostSharedBytes = 227 * 1024, kMostCluster = 8;
+inline constexpr int64_t kMaxSharedBytes = 227 * 1024, kMaxCluster = 8;
 inline constexpr uint32_t kFirstArchWithClusters = 90;
 
 /// The blocks of a launch: whole clusters.
@@ -78,7 +78,7 @@ struct Overlap {
   /// Begins before the kernels ahead of it have ended, and waits for them by itself.
   bool waits = false;
   /// Lets the next kernel begin when its own wait has returned; otherwise, as soon as it runs.
-  bool holds_next = false;
+  bool triggers_after_wait = false;
   /// Inputs that it reads before it waits: complete when it begins, since between it and the step
   /// that writes them a kernel holds the next one.
   std::vector<uint32_t> early_inputs;
@@ -106,7 +106,7 @@ struct Kernel {
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
 
-/// False where a device sums in an order of its own, so that the host's bits differ: a matvec of
+/// False where a device sums in an order of its own, so that the host's bits differ: a gemv of
 /// several tokens of a two-byte type goes through tensor cores.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
 

@@ -11,7 +11,7 @@ namespace sinter {
 namespace {
 
 // Emission recurses along operands; longer groups are refused before they could exhaust the stack.
-constexpr size_t kMostPrimitives = 4096;
+constexpr size_t kMaxPrimitives = 4096;
 
 Error refusal(std::string what) {
   return {std::move(what), {}, "compute the ops in separate kernels", ExitCode::internal_error};
@@ -186,9 +186,9 @@ class Analysis {
 }  // namespace
 
 Status check_row_ops(const Graph& graph) {
-  if (graph.size() > kMostPrimitives)
+  if (graph.size() > kMaxPrimitives)
     return tl::make_unexpected(refusal(
-        fmt::format("a group of {} primitives, at most {}", graph.size(), kMostPrimitives)));
+        fmt::format("a group of {} primitives, at most {}", graph.size(), kMaxPrimitives)));
   for (size_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     const ValueId id{static_cast<uint32_t>(i)};

@@ -10,7 +10,7 @@ namespace {
 
 // Branches are emitted once for each place that reads them; a group whose text would exceed this is
 // no kernel.
-constexpr uint32_t kMostValues = 20000;
+constexpr uint32_t kMaxValues = 20000;
 
 /// The coordinates of a read that lands one element too early.
 IndexMap shifted(IndexMap coords) {
@@ -82,7 +82,7 @@ std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
   const std::string key = key_of(id, coords);
   if (std::string known = find(id, key, space_.level(coords)); !known.empty()) return known;
-  if (error_ || next_ > kMostValues) return give_up("a group needs too much code");
+  if (error_ || next_ > kMaxValues) return give_up("a group needs too much code");
   return compute(id, coords, key);
 }
 

@@ -19,7 +19,7 @@ struct RowProblem {
   SymExpr rows;
   llvm::SmallVector<Stage, 2> stages;
   int64_t reductions = 1;
-  int64_t least_threads = 1;  // of a block: a power of two that the device has
+  int64_t min_threads = 1;  // of a block: a power of two that the device has
 };
 
 struct RowConfig {

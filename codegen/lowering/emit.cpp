@@ -136,7 +136,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"kernels/common/launch.cuh\"\n" + body.includes +
                            "using namespace sinter;\n\n" + body.globals;
-  std::string text = overlap.waits && !overlap.holds_next ? "let_next_launch();\n" : "";
+  std::string text = overlap.waits && !overlap.triggers_after_wait ? "pdl_trigger();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
   const std::string tail = fmt::format(

@@ -108,7 +108,7 @@ Status emit_function(Part& part, const EmitContext& whole, int64_t min_threads) 
                               .device = whole.device,
                               .overlap = none,
                               .forms = whole.forms,
-                              .block = {.number = "block", .least_threads = min_threads}}));
+                              .block = {.number = "block", .min_threads = min_threads}}));
   part.body = std::move(body);
   return {};
 }

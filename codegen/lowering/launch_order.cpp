@@ -10,7 +10,7 @@ namespace sinter {
 namespace {
 
 // Of a value: as many take about as long to read as a kernel to be launched.
-constexpr int64_t kMostSmallElements = 1 << 21;
+constexpr int64_t kMaxSmallElements = 1 << 21;
 
 /// What a step computes of a value: of a state, the rows that it appends.
 const Dims& computed_dims(const Graph& group, ValueId id) {
@@ -42,7 +42,7 @@ class LaunchOrder {
       if (group.size() == 0 || !overlaps_launches(group, symbols_)) continue;
       order_[i].waits = true;
       const Wish wish = wish_of(steps_[i]);
-      if (wish.overlap.reads_early() && hold_between(wish.last_writer, static_cast<int64_t>(i))) {
+      if (wish.overlap.reads_early() && trigger_between(wish.last_writer, static_cast<int64_t>(i))) {
         order_[i].early_inputs = wish.overlap.early_inputs;
         order_[i].early_caches = wish.overlap.early_caches;
       }
@@ -60,12 +60,12 @@ class LaunchOrder {
   /// Makes sure that what step `writer` and those before it wrote is complete when step `reader`
   /// begins: a step between them holds the next one. The first that can: the next kernels should be
   /// held as little as may be.
-  bool hold_between(int64_t writer, int64_t reader) {
+  bool trigger_between(int64_t writer, int64_t reader) {
     for (int64_t i = writer + 1; i < reader; ++i)
-      if (order_[i].holds_next) return true;
+      if (order_[i].triggers_after_wait) return true;
     for (int64_t i = writer + 1; i < reader; ++i)
       if (order_[i].waits && is_never_empty(steps_[i].graph, symbols_))
-        return order_[i].holds_next = true;
+        return order_[i].triggers_after_wait = true;
     return false;
   }
 
@@ -142,7 +142,7 @@ class LaunchOrder {
 
 bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   const auto small = [&](const Dims& dims) {
-    return volume(dims).upper_bound(symbols) <= kMostSmallElements;
+    return volume(dims).upper_bound(symbols) <= kMaxSmallElements;
   };
   for (const Op& op : group.ops())
     if (const KernelFamily* family = anchored_by(op.kind); family && family->latency_bound)

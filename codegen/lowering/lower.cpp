@@ -26,7 +26,7 @@ class KernelTable {
   Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                        const Overlap& overlap) {
     std::string key =
-        fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.holds_next,
+        fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.triggers_after_wait,
                     fmt::join(overlap.early_inputs, " "), fmt::join(overlap.early_caches, " "));
     for (const KernelPart& part : parts)
       key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));

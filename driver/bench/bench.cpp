@@ -105,7 +105,7 @@ Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
   if (options.tokens == 0) return lengths;
   const int64_t room = std::min(most - options.tokens, most / options.batch);
   lengths.context =
-      std::max(kLeastContext, options.context.value_or(std::min(room, kUsualContext)));
+      std::max(kMinContext, options.context.value_or(std::min(room, kUsualContext)));
   if (lengths.context > room)
     return too_long(fmt::format("{} times a context of {} and {} tokens more", options.batch,
                                 lengths.context, options.tokens),

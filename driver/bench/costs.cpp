@@ -30,7 +30,7 @@ void add_weight_reads(const Graph& graph, const TypeSizes& sizes,
 /// With the values of symbols given by name, others at their least.
 std::vector<int64_t> sizes_with(const Module& module,
                                 std::initializer_list<std::pair<std::string_view, int64_t>> given) {
-  std::vector<int64_t> sizes = least_symbol_values(module.symbols);
+  std::vector<int64_t> sizes = min_symbol_values(module.symbols);
   for (const auto& [name, value] : given)
     if (const int symbol = find_symbol(module.symbols, name); symbol >= 0)
       sizes[static_cast<size_t>(symbol)] = value;

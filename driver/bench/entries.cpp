@@ -11,15 +11,15 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kLeastSets = 3, kMostSets = 32768;
+constexpr int64_t kMinSets = 3, kMaxSets = 32768;
 constexpr size_t kTimesCache = 4;     // all sets take this many times the second-level cache
-constexpr int64_t kLeastCalls = 8;    // of one graph
+constexpr int64_t kMinCalls = 8;    // of one graph
 constexpr int64_t kWarmLaunches = 3;  // of each graph
-constexpr size_t kLeastCopy = 32;     // bytes; see CudaCeilings::copy
+constexpr size_t kMinCopy = 32;     // bytes; see CudaCeilings::copy
 
 Result<std::vector<int64_t>> sizes_of(const BenchPlans& plans, const BenchOptions& options) {
   const llvm::ArrayRef<Symbol> symbols = plans.frozen.symbols;
-  std::vector<int64_t> sizes = least_symbol_values(symbols);
+  std::vector<int64_t> sizes = min_symbol_values(symbols);
   std::string names;
   for (const Symbol& symbol : symbols)
     names += (names.empty() ? "" : ", ") + printable(symbol.name);
@@ -50,8 +50,8 @@ Result<int64_t> count_sets(const BenchPlans& plans, const EntryPlan& fused,
     bytes += static_cast<size_t>(
         storage_bytes(state.type, plans.frozen.symbols).evaluate(sizes).value_or(0));
   const size_t wanted = kTimesCache * plans.device()->l2_bytes() / std::max<size_t>(bytes, 1) + 1;
-  return std::clamp(static_cast<int64_t>(std::min<size_t>(wanted, kMostSets)), kLeastSets,
-                    kMostSets);
+  return std::clamp(static_cast<int64_t>(std::min<size_t>(wanted, kMaxSets)), kMinSets,
+                    kMaxSets);
 }
 
 /// Runs both plans in turns; leaves nothing on the device.
@@ -93,7 +93,7 @@ Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptio
     const EntryPlan& unfused = *plans.unfused->program().find_entry(entry.name);
     SINTER_LET(inputs, random_inputs(entry.graph, plans.frozen.symbols, sizes, options.seed));
     SINTER_LET(sets, count_sets(plans, fused, unfused, inputs, sizes));
-    const EntryCall call{entry.name, sizes, sets, (kLeastCalls + sets - 1) / sets, options.seed};
+    const EntryCall call{entry.name, sizes, sets, (kMinCalls + sets - 1) / sets, options.seed};
     const PlanCosts costs = plan_costs(plans.fused->program(), fused, sizes);
     BenchCase result;
     result.name = entry.name;
@@ -105,7 +105,7 @@ Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptio
     result.unfused.launches = plan_costs(plans.unfused->program(), unfused, sizes).launches;
     SINTER_TRY(measure(plans, call, inputs, options.repeat, result));
     result.ceiling_name = "copy";
-    SINTER_LET(copy, ceilings.copy(std::max(static_cast<size_t>(costs.bytes), kLeastCopy)));
+    SINTER_LET(copy, ceilings.copy(std::max(static_cast<size_t>(costs.bytes), kMinCopy)));
     result.ceiling = copy;
     cases.push_back(std::move(result));
   }

@@ -12,12 +12,12 @@ void add_sample(PlanTimes& plan, const Stopwatch::Times& times, int64_t calls) {
 namespace {
 
 Status require_near(const HostTensor& fused, const HostTensor& unfused, std::string_view what) {
-  constexpr double kMostApart = 0.25;
+  constexpr double kMaxApart = 0.25;
   if (!is_float(unfused.dtype)) return {};
   const std::vector<double> values = to_doubles(unfused);
   SINTER_LET(apart, accuracy(fused, values));
   SINTER_LET(size, accuracy(unfused, std::vector<double>(values.size(), 0)));
-  if (apart.rms <= kMostApart * size.rms) return {};
+  if (apart.rms <= kMaxApart * size.rms) return {};
   return fail(fmt::format("the fused and the unfused plan are {:.2e} apart (RMS), of {:.2e}",
                           apart.rms, size.rms),
               std::string(what), "`sinter verify --numerics fast` compares both with float64",

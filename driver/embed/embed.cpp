@@ -15,7 +15,7 @@ Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>
     return fail("embeddings need an encoder, such as BERT", model.origin, "give another model",
                 ExitCode::usage);
   const int64_t most =
-      std::min(model.spec->max_positions, pooling.most_tokens.value_or(model.spec->max_positions));
+      std::min(model.spec->max_positions, pooling.max_tokens.value_or(model.spec->max_positions));
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto length = static_cast<int64_t>(texts[i].size());
     if (length < 1 || length > most)

@@ -15,7 +15,7 @@ DecoderCall pack_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
       last.push_back(begin + length - 1);
     }
   }
-  DecoderCall call{{}, least_symbol_values(symbols)};
+  DecoderCall call{{}, min_symbol_values(symbols)};
   call.symbol_values[static_cast<size_t>(find_symbol(symbols, "N"))] =
       static_cast<int64_t>(ids.size());
   const std::vector<int32_t> types(ids.size(), 0);

@@ -67,7 +67,7 @@ Status read_lengths(Pooling& pooling, const fs::path& path) {
   const JsonView most = document.view()["max_seq_length"], lower = document.view()["do_lower_case"];
   if (most.present()) {
     SINTER_LET(count, most.integer(1));
-    pooling.most_tokens = count;
+    pooling.max_tokens = count;
   }
   SINTER_LET(lowers, lower.boolean_or(false));
   if (lowers) return lower.mismatch("false", "the tokenizer should say so");

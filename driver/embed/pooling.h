@@ -18,7 +18,7 @@ std::string_view to_string(PoolingKind kind);
 struct Pooling {
   PoolingKind kind = PoolingKind::mean;
   bool normalize = false;              // to length 1
-  std::optional<int64_t> most_tokens;  // of a text, special tokens included
+  std::optional<int64_t> max_tokens;  // of a text, special tokens included
 };
 
 /// By modules.json in the model's folder, and the files that it names; the default where there is

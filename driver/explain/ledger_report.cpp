@@ -39,7 +39,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
       for (const auto* inputs : {&overlap.early_inputs, &overlap.early_caches})
         for (uint32_t input : *inputs)
           entry.steps.back().early.push_back(plan.buffers[facts.reads[input]].value);
-      entry.steps.back().holds_next = overlap.holds_next;
+      entry.steps.back().triggers_after_wait = overlap.triggers_after_wait;
     }
     for (const LedgerEntry& e : compiled.fusions[i].ledger)
       entry.decisions.push_back(decision(compiled.module.entries[i].graph, e.a, e.b, e.verdict));
@@ -65,7 +65,7 @@ std::string ledger_json(const Compiled& compiled) {
                               {"values", step.values},
                               {"bytes", step.bytes},
                               {"early", step.early},
-                              {"holds_next", step.holds_next}}));
+                              {"triggers_after_wait", step.triggers_after_wait}}));
     }
     for (const LedgerDecision& d : entry.decisions)
       decisions.push_back(line({{"a", d.a},

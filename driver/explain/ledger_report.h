@@ -14,7 +14,7 @@ struct LedgerStep {
   // In a stream: values that it reads before it waits for the kernels ahead of it (of caches, what
   // those do not append), and whether it holds the next one until then.
   std::vector<std::string> early;
-  bool holds_next = false;
+  bool triggers_after_wait = false;
 };
 
 struct LedgerDecision {

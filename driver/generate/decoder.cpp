@@ -20,7 +20,7 @@ int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
   return -1;
 }
 
-std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols) {
+std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols) {
   return symbol_values_near(symbols, 0);
 }
 
@@ -65,7 +65,7 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
       rows = std::max(rows, begin + ++at);
     }
   }
-  DecoderCall call{{}, least_symbol_values(symbols)};
+  DecoderCall call{{}, min_symbol_values(symbols)};
   const auto set = [&](std::string_view name, int64_t value) {
     const size_t symbol = find_symbol(symbols, name);
     call.symbol_values[symbol] = rounded_up(value, symbols[symbol]);
@@ -92,7 +92,7 @@ Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequ
       return fail(fmt::format("the plan has no symbol {}", name), model->program().name,
                   "token sequences run on language models; give a module's inputs with --inputs");
   capacity = rounded_up(capacity, symbols[find_symbol(symbols, "R")]);
-  std::vector<int64_t> values = least_symbol_values(symbols);
+  std::vector<int64_t> values = min_symbol_values(symbols);
   values[find_symbol(symbols, "R")] = sequences * capacity;
   SINTER_LET(session, model->new_session(values));
   return Decoder(std::move(model), std::move(session), sequences, capacity);

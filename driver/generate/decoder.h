@@ -68,7 +68,7 @@ int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name);
 
 /// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols
 /// allow.
-std::vector<int64_t> least_symbol_values(llvm::ArrayRef<Symbol> symbols);
+std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols);
 /// The same, each the least that is not below `wanted`, or its largest.
 std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted);
 

@@ -30,7 +30,7 @@ class DecodeRuns {
   std::unique_ptr<RecordedGenerator> generator_;
   Stopwatch watch_;
 };
-inline constexpr int64_t kLeastContext = kWarmSteps + 1;
+inline constexpr int64_t kMinContext = kWarmSteps + 1;
 constexpr int64_t decode_prompt(int64_t context) { return context - kWarmSteps; }
 
 /// `count` sequences of `length` tokens, all inside the vocabulary.

@@ -114,7 +114,7 @@ Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model,
     SINTER_TRY(file.read(op.name, input.bytes));
     inputs.push_back(std::move(input));
   }
-  std::vector<int64_t> values = least_symbol_values(symbols);
+  std::vector<int64_t> values = min_symbol_values(symbols);
   for (size_t i = 0; i < values.size(); ++i) values[i] = known[i].value_or(values[i]);
   SINTER_LET(session, loaded.model->new_session(values));
   SINTER_LET(result,

@@ -34,8 +34,8 @@ Result<bool> add(ErrorSum& sum, const HostTensor& tensor, std::span<const double
 }  // namespace
 
 bool ErrorBound::holds() const {
-  return fused.rms() <= kMostRmsRatio * unfused.rms() &&
-         fused.mean_max() <= kMostMaxRatio * unfused.mean_max() + ulp;
+  return fused.rms() <= kMaxRmsRatio * unfused.rms() &&
+         fused.mean_max() <= kMaxMaxRatio * unfused.mean_max() + ulp;
 }
 
 Status add_errors(const std::string& value, const HostTensor& fused, const HostTensor& unfused,

@@ -14,7 +14,7 @@
 
 namespace sinter {
 
-inline constexpr double kMostRmsRatio = 1.05, kMostMaxRatio = 1.5;
+inline constexpr double kMaxRmsRatio = 1.05, kMaxMaxRatio = 1.5;
 
 /// Errors over all elements and calls.
 struct ErrorSum {

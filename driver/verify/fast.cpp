@@ -11,7 +11,7 @@ namespace sinter {
 namespace {
 
 constexpr uint64_t kSeeds = 16;
-constexpr int64_t kMostSteps = 4;  // of decoding, for each seed
+constexpr int64_t kMaxSteps = 4;  // of decoding, for each seed
 
 /// The three runs of one seed: fused and unfused plan, and float64.
 class FastCheck {
@@ -125,7 +125,7 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
     }
     const auto tokens = random_tokens(model.spec->vocabulary, 2 * seed);
     const int64_t steps =
-        std::min({options.steps, kMostSteps,
+        std::min({options.steps, kMaxSteps,
                   model.spec->max_positions - static_cast<int64_t>(tokens[0].size())});
     SINTER_TRY(model.spec->encoder
                    ? check.encoder(*model.spec, tokens)

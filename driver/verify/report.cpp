@@ -11,8 +11,8 @@ namespace {
 /// Errors of the fused plan, and how many times those of the unfused plan they are.
 std::string bounds_table(const DTypeReport& report) {
   TextTable values("lrrrrl");
-  values.add({"error", "RMS", fmt::format("of unfused ≤ {}", kMostRmsRatio), "mean max",
-              fmt::format("of unfused ≤ {} + 1 ulp", kMostMaxRatio), ""});
+  values.add({"error", "RMS", fmt::format("of unfused ≤ {}", kMaxRmsRatio), "mean max",
+              fmt::format("of unfused ≤ {} + 1 ulp", kMaxMaxRatio), ""});
   const auto ratio = [](double a, double b) { return b == 0 ? a == 0 ? 1 : INFINITY : a / b; };
   for (const ErrorBound& bound : report.bounds)
     values.add({"  " + bound.value, fmt::format("{:.2e}", bound.fused.rms()),

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kRandomTokens = 16;  // of each of two sequences, where there is no reference
 constexpr int64_t kModuleSizes = 19;   // of a module's symbols, as far as their ranges allow
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
-constexpr double kMostPreciseProducts = 2e10;
+constexpr double kMaxPreciseProducts = 2e10;
 
 double weight_elements(const Model& model) {
   double elements = 0;
@@ -42,7 +42,7 @@ std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t see
 bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
   double count = 0;
   for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
-  return weight_elements(*plans.fused) * count < kMostPreciseProducts;
+  return weight_elements(*plans.fused) * count < kMaxPreciseProducts;
 }
 
 std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols) {

@@ -134,7 +134,7 @@ Status HfConfig::head_dim(ModelSpec& spec, const Keys& keys, std::optional<int64
 Status HfConfig::windows(ModelSpec& spec, std::optional<int64_t> size, bool typed,
                          llvm::function_ref<bool(int64_t)> slides) {
   spec.window = size;
-  for (int64_t layer = 0; layer < std::min(spec.layers, kMostLayers); ++layer)
+  for (int64_t layer = 0; layer < std::min(spec.layers, kMaxLayers); ++layer)
     spec.windowed.push_back(spec.window && slides(layer));
   SINTER_LET(types, find("windowed", {"layer_types"}));
   if (types.present()) {

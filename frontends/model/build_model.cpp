@@ -14,14 +14,14 @@ constexpr int64_t kCacheStep = 8;
 std::vector<Symbol> model_symbols(const ModelSpec& spec) {
   if (spec.encoder) return {{.name = "N", .low = 1, .high = spec.max_positions}};
   const int64_t longest = (spec.max_positions + kCacheStep - 1) / kCacheStep * kCacheStep;
-  const int64_t most_rows = kMostCachedSequences * longest;
+  const int64_t max_rows = kMaxCachedSequences * longest;
   return {{.name = "N", .low = 1, .high = spec.max_positions},
           {.name = "M", .low = 1, .high = spec.max_positions},
-          {.name = "B", .low = 1, .high = kMostDecodeTokens},
-          {.name = "R", .low = kCacheStep, .high = most_rows, .multiple = kCacheStep},
+          {.name = "B", .low = 1, .high = kMaxDecodeTokens},
+          {.name = "R", .low = kCacheStep, .high = max_rows, .multiple = kCacheStep},
           {.name = "K",
            .low = kCacheStep,
-           .high = most_rows,
+           .high = max_rows,
            .multiple = kCacheStep,
            .at_most = kCacheRows}};
 }

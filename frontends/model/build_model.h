@@ -47,8 +47,8 @@
 
 namespace sinter {
 
-inline constexpr int64_t kMostDecodeTokens = 8;     // tokens of one decode call
-inline constexpr int64_t kMostCachedSequences = 8;  // of the longest length
+inline constexpr int64_t kMaxDecodeTokens = 8;     // tokens of one decode call
+inline constexpr int64_t kMaxCachedSequences = 8;  // of the longest length
 
 /// The value that is the residual stream before layer i (0: the embedding), as transformers reports
 /// hidden states: the last is taken after the final norm and a projection to the table's width, and

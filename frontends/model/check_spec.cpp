@@ -4,7 +4,7 @@ namespace sinter {
 
 namespace {
 
-constexpr int64_t kMostPositions = int64_t{1} << 26;
+constexpr int64_t kMaxPositions = int64_t{1} << 26;
 
 class Checker {
  public:
@@ -46,14 +46,14 @@ class Checker {
   Status sizes() const {
     SINTER_TRY(size("vocabulary", spec_.vocabulary, spec_.encoder ? kLargestSize : kMaxChosenFrom));
     SINTER_TRY(size("hidden", spec_.hidden, kLargestSize));
-    SINTER_TRY(size("layers", spec_.layers, kMostLayers));
+    SINTER_TRY(size("layers", spec_.layers, kMaxLayers));
     SINTER_TRY(size("heads", spec_.heads, kLargestSize));
     SINTER_TRY(size("kv_heads", spec_.kv_heads, kLargestSize));
     SINTER_TRY(size("head_dim", spec_.head_dim, kLargestSize));
     SINTER_TRY(size("ffn", spec_.ffn, kLargestSize));
     if (spec_.embed_width) SINTER_TRY(size("embed_width", *spec_.embed_width, kLargestSize));
     if (spec_.token_types != 0) SINTER_TRY(size("token_types", spec_.token_types, kLargestSize));
-    return size("max_positions", spec_.max_positions, kMostPositions);
+    return size("max_positions", spec_.max_positions, kMaxPositions);
   }
 
   Status heads() const {
@@ -124,7 +124,7 @@ class Checker {
                            rope.high_freq_factor));
     else
       SINTER_TRY(ascending(prefix, "beta_slow", rope.beta_slow, "beta_fast", rope.beta_fast));
-    return size(prefix + "original_max_positions", rope.original_max_positions, kMostPositions);
+    return size(prefix + "original_max_positions", rope.original_max_positions, kMaxPositions);
   }
 
   Status ascending(const std::string& prefix, std::string_view low_name, double low,
@@ -140,7 +140,7 @@ class Checker {
 
   Status long_rope(const std::string& prefix, const Rope& rope) const {
     SINTER_TRY(
-        size(prefix + "original_max_positions", rope.original_max_positions, kMostPositions));
+        size(prefix + "original_max_positions", rope.original_max_positions, kMaxPositions));
     const auto pairs = static_cast<size_t>(rope.rotary / 2);
     for (const auto& [name, factors] : {std::pair("short_factors", &rope.short_factors),
                                         std::pair("long_factors", &rope.long_factors)}) {

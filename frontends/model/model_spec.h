@@ -15,7 +15,7 @@ namespace sinter {
 
 /// Bound of every size: far above any model, low enough that products of a few stay below 2^63.
 inline constexpr int64_t kLargestSize = int64_t{1} << 28;
-inline constexpr int64_t kMostLayers = 4096;
+inline constexpr int64_t kMaxLayers = 4096;
 /// Of a decoder's vocabulary: what op `sample` chooses from.
 inline constexpr int64_t kMaxChosenFrom = int64_t{1} << 20;
 

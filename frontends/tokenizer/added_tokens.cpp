@@ -12,7 +12,7 @@ namespace {
 Result<AddedToken> read_token(const JsonView& view) {
   SINTER_TRY(allow_keys(
       view, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
-  SINTER_LET(id, view["id"].integer(0, Vocabulary::most_ids - 1));
+  SINTER_LET(id, view["id"].integer(0, Vocabulary::max_ids - 1));
   SINTER_LET(content, view["content"].string());
   if (content.size() > Vocabulary::longest_piece)
     return view["content"].mismatch(fmt::format("at most {} bytes", Vocabulary::longest_piece));
@@ -41,7 +41,7 @@ size_t white_space_before(std::string_view text, size_t end, size_t limit) {
   return end;
 }
 
-size_t white_space_behind(std::string_view text, size_t begin) {
+size_t white_space_after(std::string_view text, size_t begin) {
   while (begin < text.size() && is_white_space(code_point_at(text, begin).value))
     begin += code_point_at(text, begin).bytes;
   return begin;
@@ -100,7 +100,7 @@ std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) 
     if (token.single_word && within_word(text, range)) continue;
     // White space that the token before has taken stays with it, and is not looked at again.
     if (token.left_strip) range.begin = std::max(white_space_before(text, range.begin, done), done);
-    if (token.right_strip) range.end = white_space_behind(text, std::max(range.end, done));
+    if (token.right_strip) range.end = white_space_after(text, std::max(range.end, done));
     if (done < range.begin) segments.push_back({{done, range.begin}, -1});
     segments.push_back({range, token.id});
     done = range.end;

@@ -7,12 +7,12 @@
 namespace sinter {
 namespace {
 
-constexpr size_t most_code_points = 0x144;  // the last character is U+0143
+constexpr size_t max_code_points = 0x144;  // the last character is U+0143
 
 struct Alphabet {
   std::array<char[2], 256> utf8{};
   std::array<uint8_t, 256> utf8_bytes{};
-  std::array<int16_t, most_code_points> byte_of{};  // -1: not of the alphabet
+  std::array<int16_t, max_code_points> byte_of{};  // -1: not of the alphabet
 
   Alphabet() {
     byte_of.fill(-1);
@@ -55,7 +55,7 @@ std::optional<std::string> bytes_of_byte_level(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = code_point_at(text, at);
     at += c.bytes;
-    if (c.value >= most_code_points || alphabet().byte_of[c.value] < 0) return std::nullopt;
+    if (c.value >= max_code_points || alphabet().byte_of[c.value] < 0) return std::nullopt;
     bytes += static_cast<char>(alphabet().byte_of[c.value]);
   }
   return bytes;

@@ -63,7 +63,7 @@ Result<std::vector<T>> read_stages(const JsonView& view, std::string_view what,
   return stages;
 }
 
-inline constexpr size_t most_stages = 64;  // of one kind in a tokenizer
+inline constexpr size_t max_stages = 64;  // of one kind in a tokenizer
 
 template <typename T>
 Status add_stages(std::vector<T>& stages, const JsonView& view, std::string_view what,
@@ -77,8 +77,8 @@ Status add_stages(std::vector<T>& stages, const JsonView& view, std::string_view
       SINTER_TRY(add_stages(stages, view[parts][i], what, parts, kinds));
     return {};
   }
-  if (stages.size() == most_stages)
-    return view.fail(fmt::format("more than {} components of one kind", most_stages));
+  if (stages.size() == max_stages)
+    return view.fail(fmt::format("more than {} components of one kind", max_stages));
   for (const ComponentKind<T>& kind : kinds) {
     if (kind.type != type) continue;
     SINTER_LET(stage, kind.read(view));

@@ -7,7 +7,7 @@ namespace sinter {
 namespace {
 
 // Up to here a scan for the best pair is faster than a heap; it is quadratic.
-constexpr size_t most_scanned_symbols = 24;
+constexpr size_t max_scanned_symbols = 24;
 
 }  // namespace
 
@@ -38,14 +38,14 @@ const MergeTable::Merge* MergeTable::find(int32_t left, int32_t right) const {
 }
 
 void MergeTable::apply(std::vector<int32_t>& symbols) const {
-  if (symbols.size() <= most_scanned_symbols)
+  if (symbols.size() <= max_scanned_symbols)
     apply_short(symbols);
   else
     apply_long(symbols);
 }
 
 void MergeTable::apply_short(std::vector<int32_t>& symbols) const {
-  const Merge* pairs[most_scanned_symbols] = {};  // of each symbol with the next
+  const Merge* pairs[max_scanned_symbols] = {};  // of each symbol with the next
   for (size_t i = 1; i < symbols.size(); ++i) pairs[i - 1] = find(symbols[i - 1], symbols[i]);
   for (size_t count = symbols.size(); count > 1;) {
     size_t best = count;

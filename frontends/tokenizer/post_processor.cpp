@@ -12,7 +12,7 @@ Result<SpecialTokens> read_byte_level_processor(const JsonView& view) {
 }
 
 Result<int32_t> read_id(const JsonView& view) {
-  SINTER_LET(id, view.integer(0, Vocabulary::most_ids - 1));
+  SINTER_LET(id, view.integer(0, Vocabulary::max_ids - 1));
   return static_cast<int32_t>(id);
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 // A pattern from a file may be made to backtrack without end. A real one needs some steps a byte,
 // and texts of a megabyte of one character are real.
-constexpr uint32_t most_steps = 20'000'000;  // of one match
-constexpr uint32_t most_heap_kib = 64 << 10;
+constexpr uint32_t max_steps = 20'000'000;  // of one match
+constexpr uint32_t max_heap_kib = 64 << 10;
 constexpr size_t longest_pattern = 16 << 10;  // bytes
 
 std::string message_of(int error) {
@@ -25,8 +25,8 @@ std::string message_of(int error) {
 pcre2_match_context* limits() {
   static pcre2_match_context* const shared = [] {
     pcre2_match_context* context = pcre2_match_context_create(nullptr);
-    pcre2_set_match_limit(context, most_steps);
-    pcre2_set_heap_limit(context, most_heap_kib);
+    pcre2_set_match_limit(context, max_steps);
+    pcre2_set_heap_limit(context, max_heap_kib);
     return context;
   }();
   return shared;

@@ -131,8 +131,8 @@ Status read_model(std::string_view bytes, SentencePieceModel& model) {
     SINTER_LET(field, message.next());
     if (!field) break;
     if (field->number == 1) {
-      if (model.pieces.size() == Vocabulary::most_ids)
-        return fail(fmt::format("more than {} pieces", Vocabulary::most_ids));
+      if (model.pieces.size() == Vocabulary::max_ids)
+        return fail(fmt::format("more than {} pieces", Vocabulary::max_ids));
       SINTER_TRY(read_piece(field->bytes, model.pieces.emplace_back()));
     }
     if (field->number == 2) {

@@ -60,8 +60,8 @@ class Unigram final : public TokenModel {
 Result<TokenModelPtr> read_unigram(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {"unk_id", "vocab", "byte_fallback"}));
   SINTER_LET(list, view["vocab"].array());
-  if (list->size() > Vocabulary::most_ids)
-    return view["vocab"].fail(fmt::format("more than {} pieces", Vocabulary::most_ids));
+  if (list->size() > Vocabulary::max_ids)
+    return view["vocab"].fail(fmt::format("more than {} pieces", Vocabulary::max_ids));
   std::vector<Vocabulary::Entry> entries;
   UnigramScores scores;
   for (size_t i = 0; i < list->size(); ++i) {

@@ -9,9 +9,9 @@ Result<Vocabulary> Vocabulary::create(const std::vector<Entry>& entries) {
   int32_t largest = 0;
   size_t bytes = 0;
   for (const Entry& entry : entries) {
-    if (entry.id < 0 || entry.id >= most_ids)
+    if (entry.id < 0 || entry.id >= max_ids)
       return fail(fmt::format("the piece \"{}\" has the id {}, expected 0 to {}",
-                              printable(entry.piece, 60), entry.id, most_ids - 1));
+                              printable(entry.piece, 60), entry.id, max_ids - 1));
     if (entry.piece.size() > longest_piece)
       return fail(fmt::format("the piece of id {} has {} bytes, at most {} are read", entry.id,
                               entry.piece.size(), longest_piece));
@@ -51,8 +51,8 @@ Result<Vocabulary> read_vocabulary(const JsonView& view) {
   entries.reserve(members->size());
   for (const JsonMember& member : *members) {
     const int64_t* id = member.value.integer();
-    if (!id || *id < 0 || *id >= Vocabulary::most_ids)
-      return view[member.key].mismatch(fmt::format("an id from 0 to {}", Vocabulary::most_ids - 1));
+    if (!id || *id < 0 || *id >= Vocabulary::max_ids)
+      return view[member.key].mismatch(fmt::format("an id from 0 to {}", Vocabulary::max_ids - 1));
     entries.push_back({member.key, static_cast<int32_t>(*id)});
   }
   auto vocabulary = Vocabulary::create(entries);

@@ -13,7 +13,7 @@ namespace sinter {
 class Vocabulary {
  public:
   // Ten times what the largest vocabularies have.
-  static constexpr int64_t most_ids = int64_t{1} << 22;
+  static constexpr int64_t max_ids = int64_t{1} << 22;
   // Bounds the search for all pieces that start at a place of a text.
   static constexpr size_t longest_piece = 4096;  // bytes
 
@@ -22,7 +22,7 @@ class Vocabulary {
     int32_t id;
   };
 
-  /// Ids need not be dense. Fails, without a place, if an id is outside 0 .. most_ids - 1 or stands
+  /// Ids need not be dense. Fails, without a place, if an id is outside 0 .. max_ids - 1 or stands
   /// twice, if a piece is too long, or if there is none. Of equal pieces the last is found.
   static Result<Vocabulary> create(const std::vector<Entry>& entries);
 

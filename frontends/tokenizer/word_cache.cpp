@@ -9,7 +9,7 @@ namespace {
 
 // Together 1.3 MB: stays in a core's second-level cache. A text of English has about as many
 // different words.
-constexpr size_t most_slots = size_t{1} << 15;
+constexpr size_t max_slots = size_t{1} << 15;
 constexpr size_t fewest_slots = 16;
 constexpr size_t bytes_per_slot = 8;  // of text
 
@@ -29,7 +29,7 @@ uint64_t hash(std::string_view word) {
 }  // namespace
 
 WordCache::WordCache(size_t bytes)
-    : slots_(std::bit_ceil(std::clamp(bytes / bytes_per_slot, fewest_slots, most_slots))) {}
+    : slots_(std::bit_ceil(std::clamp(bytes / bytes_per_slot, fewest_slots, max_slots))) {}
 
 WordCache::Slot* WordCache::slot(std::string_view word) {
   if (word.size() > Slot::longest_word) return nullptr;

@@ -12,13 +12,13 @@ class WordPiece final : public TokenModel {
       : TokenModel(std::move(vocabulary)),
         inner_(this->vocabulary().trie().walk(Trie::root, prefix)),
         unknown_(unknown),
-        most_characters_(most) {}
+        max_characters_(most) {}
 
   Status encode(std::string_view word, std::vector<int32_t>& ids) const override {
     const size_t before = ids.size();
     int64_t characters = 0;
     for (size_t at = 0; at < word.size(); at += code_point_at(word, at).bytes) ++characters;
-    bool known = characters <= most_characters_;
+    bool known = characters <= max_characters_;
     for (size_t at = 0; known && at < word.size();) {
       const Trie::Node start = at == 0 ? Trie::root : inner_;
       std::optional<Trie::Match> piece;
@@ -38,7 +38,7 @@ class WordPiece final : public TokenModel {
  private:
   Trie::Node inner_;  // where the pieces that go on with a word start
   int32_t unknown_;
-  int64_t most_characters_;
+  int64_t max_characters_;
 };
 
 }  // namespace

@@ -10,13 +10,13 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kUsualThreads = 256;
-constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMaxThreads = 1024;
 // Several sums of 8 columns, and what is pending of them, need more than the 64 registers of
 // threads of full blocks.
-constexpr int64_t kMostThreadsOfSeveral = 512;
+constexpr int64_t kMaxThreadsOfSeveral = 512;
 constexpr double kWantedThreads = 768;  // a multiprocessor
 constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
-constexpr int64_t kMostParts = 8;  // of a portable cluster
+constexpr int64_t kMaxParts = 8;  // of a portable cluster
 
 int64_t power_of_two_from(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
@@ -35,7 +35,7 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
                                              const DeviceDescription& device) {
   if (device.max_threads_per_block < 32) return std::nullopt;
   const auto limit = std::min<int64_t>(
-      problem.reductions > 1 ? kMostThreadsOfSeveral : kMostThreads,
+      problem.reductions > 1 ? kMaxThreadsOfSeveral : kMaxThreads,
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(device.max_threads_per_block))));
   const int64_t usual = std::min(kUsualThreads, limit);
   const int64_t all_chunks =
@@ -56,7 +56,7 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
            wanted;
   };
   const auto lanes_left = [&] { return 2 * config.runs * config.parts <= problem.lanes; };
-  while (device.has.clusters && too_few() && lanes_left() && config.parts < kMostParts)
+  while (device.has.clusters && too_few() && lanes_left() && config.parts < kMaxParts)
     config.parts *= 2;
   while (too_few() && lanes_left() && 2 * config.threads() <= limit) config.runs *= 2;
   while (too_few() && lanes_left() && config.chunks * chunk_bytes > kSectorBytes &&

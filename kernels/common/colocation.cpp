@@ -11,8 +11,8 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMostUnits = 8;  // rows of a class: their sums stand in shared memory together
-constexpr int64_t kMostElements = int64_t{1} << 20;  // asked one by one
+constexpr int64_t kMaxUnits = 8;  // rows of a class: their sums stand in shared memory together
+constexpr int64_t kMaxElements = int64_t{1} << 20;  // asked one by one
 
 /// Extents behind the tokens' axis; nullopt where one is no constant.
 std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims) {
@@ -87,7 +87,7 @@ class RowDeal {
           llvm::function_ref<const OpFacts&(ValueId)> facts)
       : graph_(graph), anchor_(anchor), members_(members), facts_(facts) {}
 
-  std::variant<MatvecRows, MatvecStranger> find() {
+  std::variant<ColocatedRows, NotColocated> find() {
     for (ValueId member : members_)
       if (!add(member)) return stranger_;
     join_sections();
@@ -95,7 +95,7 @@ class RowDeal {
     llvm::sort(rows_.sections, [](const auto& a, const auto& b) {
       return std::pair(a.first, a.width) < std::pair(b.first, b.width);
     });
-    for (MatvecRows::Section& section : rows_.sections) llvm::sort(section.members);
+    for (ColocatedRows::Section& section : rows_.sections) llvm::sort(section.members);
     return std::move(rows_);
   }
 
@@ -164,7 +164,7 @@ class RowDeal {
       const int64_t stride = product_of(llvm::ArrayRef(*extents).drop_front(part.variable));
       sum.only.push_back({stride, (*extents)[part.variable - 1], part});
     }
-    if (!sum.only.empty() && sum.width > kMostElements) return false;
+    if (!sum.only.empty() && sum.width > kMaxElements) return false;
     reads_[section].push_back(std::move(sum));
     return true;
   }
@@ -173,7 +173,7 @@ class RowDeal {
   /// same rows are one.
   void join_sections() {
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
-      MatvecRows::Section& section = rows_.sections[s];
+      ColocatedRows::Section& section = rows_.sections[s];
       for (const SumRead& read : reads_[s])
         if (const int64_t first = read.first(); first >= 0)
           section.first =
@@ -191,7 +191,7 @@ class RowDeal {
     const int64_t all = product_of(*inner_extents(graph_[anchor_].type.dims));
     int64_t common = 0;  // divisor of the distances
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
-      const MatvecRows::Section& section = rows_.sections[s];
+      const ColocatedRows::Section& section = rows_.sections[s];
       if (section.members.empty()) continue;
       stranger_ = {section.members[0], anchor_};
       if (section.first + section.width > all) return false;
@@ -210,7 +210,7 @@ class RowDeal {
 
   /// The smallest classes that serve: `apart` divides all distances between rows of one.
   bool find_units(int64_t apart, int64_t all) {
-    for (int64_t units = 2; units <= kMostUnits; ++units)
+    for (int64_t units = 2; units <= kMaxUnits; ++units)
       for (int64_t steps = 1; steps < units; ++steps) {
         const int64_t stride = apart / steps;
         if (apart % steps != 0 || all % (stride * units) != 0 || !stays_in(stride * units))
@@ -224,7 +224,7 @@ class RowDeal {
   /// No element reads across a multiple of `period` rows.
   bool stays_in(int64_t period) {
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
-      const MatvecRows::Section& section = rows_.sections[s];
+      const ColocatedRows::Section& section = rows_.sections[s];
       for (const SumRead& read : reads_[s]) {
         if (read.apart != 0 && !stays_in(period, section.first, read)) {
           stranger_ = {section.members[0], anchor_};
@@ -253,20 +253,20 @@ class RowDeal {
   ValueId anchor_;
   llvm::ArrayRef<ValueId> members_;
   llvm::function_ref<const OpFacts&(ValueId)> facts_;
-  MatvecRows rows_;
+  ColocatedRows rows_;
   std::vector<llvm::SmallVector<SumRead, 4>> reads_;  // by section
-  MatvecStranger stranger_;
+  NotColocated stranger_;
 };
 
 }  // namespace
 
-std::variant<MatvecRows, MatvecStranger> matvec_rows(
+std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts) {
   return RowDeal(graph, anchor, members, facts).find();
 }
 
-std::variant<MatvecRows, MatvecStranger> matvec_rows(const Graph& results, ValueId sums,
+std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
                                                      llvm::ArrayRef<Symbol> symbols) {
   const Graph graph = decompose_all(results, symbols);
   const ValueId anchor = graph.inputs[llvm::find(results.inputs, sums) - results.inputs.begin()];
@@ -275,13 +275,13 @@ std::variant<MatvecRows, MatvecStranger> matvec_rows(const Graph& results, Value
     if (!facts.contains(output)) facts.emplace(output, value_facts(graph, output, symbols));
   llvm::SmallVector<ValueId, 4> values;
   for (const auto& [value, of_it] : facts) values.push_back(value);
-  auto found = matvec_rows(graph, anchor, values,
+  auto found = colocated_rows(graph, anchor, values,
                            [&](ValueId id) -> const OpFacts& { return facts.at(id); });
-  if (auto* stranger = std::get_if<MatvecStranger>(&found)) {
+  if (auto* stranger = std::get_if<NotColocated>(&found)) {
     const auto at = llvm::find(graph.outputs, stranger->reader) - graph.outputs.begin();
-    return MatvecStranger{results.outputs[at], sums};
+    return NotColocated{results.outputs[at], sums};
   }
-  for (MatvecRows::Section& section : std::get<MatvecRows>(found).sections) {
+  for (ColocatedRows::Section& section : std::get<ColocatedRows>(found).sections) {
     llvm::SmallVector<ValueId, 4> members;
     for (size_t k = 0; k < graph.outputs.size(); ++k)
       if (llvm::is_contained(section.members, graph.outputs[k]))

@@ -1,4 +1,4 @@
-// Which rows of a matvec's matrix one block must have, so that what stands behind the product can
+// Which rows of a gemv's matrix one block must have, so that what stands behind the product can
 // be computed from the block's own sums p:
 //
 //   silu(p[j]) * p[F + j]                            rows j and F + j
@@ -16,7 +16,7 @@
 
 namespace sinter {
 
-struct MatvecRows {
+struct ColocatedRows {
   int64_t stride = 1, units = 1;
   /// Ops whose elements are computed beside sums: element j (of a token, row-major) beside that of
   /// row first + j.
@@ -28,18 +28,18 @@ struct MatvecRows {
 };
 
 /// The op that no such deal serves, and the value that it would read in another block.
-struct MatvecStranger {
+struct NotColocated {
   ValueId reader, root;
 };
 
 /// How rows are dealt so that the ops `members` (ascending), computed behind `anchor`, read sums of
 /// their own block. Every member's dims begin with the product's tokens.
-std::variant<MatvecRows, MatvecStranger> matvec_rows(
+std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts);
 /// The same for the outputs of a graph, each computed through all that stands between it and the
 /// sums, which are the graph's input `sums`. Members and readers are the graph's outputs.
-std::variant<MatvecRows, MatvecStranger> matvec_rows(const Graph& results, ValueId sums,
+std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
                                                      llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

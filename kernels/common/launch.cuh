@@ -1,8 +1,8 @@
 // Kernels that begin while the one before them ends (programmatic dependent launch): small ones,
 // whose time is mostly latency. Most begin with
 //
-//   let_next_launch();
-//   wait_for_inputs();
+//   pdl_trigger();
+//   pdl_wait();
 //
 // Nothing else orders such kernels in a stream: until the wait returns a kernel may touch only
 // memory that no kernel of the plan writes, such as weights, or what was complete when it began
@@ -21,17 +21,17 @@
 // The next kernel's blocks are launched when every block of this one is running or has ended, so
 // that blocks which wait never take the place of blocks that they wait for.
 //
-// A kernel may also hold the next one until its own wait has returned (Overlap::holds_next):
+// A kernel may also hold the next one until its own wait has returned (Overlap::triggers_after_wait):
 //
-//   wait_for_inputs();
-//   let_next_launch();
+//   pdl_wait();
+//   pdl_trigger();
 //
 // All kernels before it are then complete when the next begins, which so may read what they wrote
 // before it waits in its turn:
 //
-//   see_complete();
+//   acquire_fence();
 //   ... reads of what kernels before the one directly before wrote; nothing is written
-//   wait_for_inputs();
+//   pdl_wait();
 //
 // It still waits, in all its threads, before it writes and before it ends: what follows relies on
 // that, as above.
@@ -42,7 +42,7 @@
 namespace sinter {
 
 // From here on the next kernel may be launched, to wait in its turn.
-SINTER_DEVICE void let_next_launch() {
+SINTER_DEVICE void pdl_trigger() {
 #if SINTER_HAS_PDL
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
@@ -50,7 +50,7 @@ SINTER_DEVICE void let_next_launch() {
 
 // Returns when all earlier kernels are complete and their writes are visible. Every thread calls
 // it, before it reads or writes what another kernel of the plan touches.
-SINTER_DEVICE void wait_for_inputs() {
+SINTER_DEVICE void pdl_wait() {
 #if SINTER_HAS_PDL
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -58,7 +58,7 @@ SINTER_DEVICE void wait_for_inputs() {
 
 // What was complete when the kernel began is visible from here on: no first-level cache holds older
 // copies of it.
-SINTER_DEVICE void see_complete() {
+SINTER_DEVICE void acquire_fence() {
 #if SINTER_HAS_PDL
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
 #endif

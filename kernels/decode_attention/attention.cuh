@@ -1,4 +1,4 @@
-// attention_few; kernels/decode_attention/order.h states its order of operations.
+// decode_attention; kernels/decode_attention/order.h states its order of operations.
 //
 // The splits of a token's heads are the blocks of a cluster: each leaves its sums in the shared
 // memory of the block that joins them. Launched without clusters, on devices that have none or
@@ -166,13 +166,13 @@ struct WithoutClusters {
 // the caches before it waits, all but the rows that are being appended, calls start_early()
 // instead; the other rows are read in run(). Between the two stands the wait.
 template <typename Config, typename T, typename Launched>
-class AttentionFew {
+class DecodeAttention {
   using Sizes = AttentionSizes<Config>;
   static constexpr int blocks = Launched::blocks(Sizes::splits);
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
-  SINTER_DEVICE AttentionFew(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
+  SINTER_DEVICE DecodeAttention(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
       : in_(in), shared_(shared) {
     const int rest = blockIdx.x / blocks % all_tiles, kv_head = rest / Sizes::tiles;
     rank_ = blockIdx.x % blocks;
@@ -220,7 +220,7 @@ class AttentionFew {
   SINTER_DEVICE void begin(int split) {
     const AttentionRange range =
         attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
-    stream_ = AttentionStream<Config, T>(attention_part(range, Sizes::splits, split));
+    stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
     if (stream_.active()) stream_.load(in_.cache);
   }
 

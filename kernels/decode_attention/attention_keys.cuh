@@ -1,4 +1,4 @@
-// What one block of threads of attention_few does with the keys of its split: streams, each with
+// What one block of threads of decode_attention does with the keys of its split: streams, each with
 // sums of its own.
 #pragma once
 

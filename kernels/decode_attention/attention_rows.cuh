@@ -1,4 +1,4 @@
-// Sizes of an attention_few, and its rows as they come from memory.
+// Sizes of an decode_attention, and its rows as they come from memory.
 #pragma once
 
 #include "kernels/common/vector.cuh"
@@ -28,7 +28,7 @@ struct Packed<float> {
   SINTER_DEVICE float operator[](int e) const { return math::bits_float(word[e]); }
 };
 // Loads that pass by the first-level cache: a row may have been read before it was written
-// (AttentionFew::start_early).
+// (DecodeAttention::start_early).
 SINTER_DEVICE void load_words(unsigned* word, const void* p) {
 #ifdef __CUDACC_RTC__
   asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"

@@ -1,7 +1,7 @@
-// Attention of few tokens becomes attention_few:
+// Attention of few tokens becomes decode_attention:
 //
 //   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
-//   =>  %y = attention_few %q, %k, %v, %first, %last {heads = 32, splits = 3, ...}
+//   =>  %y = decode_attention %q, %k, %v, %first, %last {heads = 32, splits = 3, ...}
 #include <algorithm>
 
 #include "device/reference_machine.h"
@@ -23,7 +23,7 @@ constexpr int64_t kFewTokens = 8;
 
 }  // namespace
 
-std::optional<ValueId> choose_attention_few(Builder& b, const Op& op) {
+std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op) {
   if (op.kind != OpKind::attention) return std::nullopt;
   const Dim tokens = b.type(op.operands[0]).dims[0];
   const int64_t most =
@@ -36,8 +36,8 @@ std::optional<ValueId> choose_attention_few(Builder& b, const Op& op) {
     return std::nullopt;
   const int64_t tiles = heads / attention_tile(heads / kv_heads);
   Attributes attrs = op.attrs;
-  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMostAttentionSplits));
-  return b.op(OpKind::attention_few, op.operands, attrs, op.name);
+  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMaxAttentionSplits));
+  return b.op(OpKind::decode_attention, op.operands, attrs, op.name);
 }
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// The text of attention_few: a template of the kernel library with what the group fixes, and the
+// The text of decode_attention: a template of the kernel library with what the group fixes, and the
 // addresses of its operands' rows.
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/Sequence.h>
@@ -34,7 +34,7 @@ double number(const Op& op, AttrName name) {
 
 }  // namespace
 
-Result<KernelBody> emit_attention_few(const EmitContext& context) {
+Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   SINTER_LET(operands, OperandRows::create(context));
   const Op& op = operands.op();
   KernelBody body;
@@ -75,7 +75,7 @@ Result<KernelBody> emit_attention_few(const EmitContext& context) {
             : "attention.start();\n";
   const auto attend = [&](std::string_view launched) {
     return fmt::format(
-        "AttentionFew<Config, {}, {}> attention({{{}, {{{}, {}}}, {}, {}}}, shared);\n"
+        "DecodeAttention<Config, {}, {}> attention({{{}, {{{}, {}}}, {}, {}}}, shared);\n"
         "{}attention.run(y0);\n",
         memory_type(op.type.dtype), launched, q, keys, values, first, last, start);
   };
@@ -92,7 +92,7 @@ Result<KernelBody> emit_attention_few(const EmitContext& context) {
   if (tile == 1 && dtype_info(op.type.dtype).bits == 16)
     body.resident_blocks = kThreadsOf64Registers / body.launch.threads;
   body.text = "__shared__ AttentionShared<Config> shared;\n";
-  if (early) body.text += "see_complete();\n";
+  if (early) body.text += "acquire_fence();\n";
   if (splits > 1 && context.device.has.clusters) {
     body.launch.cluster = splits;
     body.launch.items_without_clusters =

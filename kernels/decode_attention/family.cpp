@@ -6,12 +6,12 @@
 
 namespace sinter {
 
-EmitKernel emit_attention_few;
-std::optional<ValueId> choose_attention_few(Builder& b, const Op& op);
+EmitKernel emit_decode_attention;
+std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op);
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::attention_few};
+constexpr OpKind kAnchors[] = {OpKind::decode_attention};
 
 /// The rows that a token sees, and of the caches all rows that this call does not append.
 EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol>) {
@@ -37,10 +37,10 @@ constinit const KernelFamily decode_attention_family{
     .name = "decode_attention",
     .form = KernelFamily::Form::anchored,
     .anchors = kAnchors,
-    .make = emit_attention_few,
+    .make = emit_decode_attention,
     .cost = streaming_cost,
     .latency_bound = true,
-    .choose = choose_attention_few,
+    .choose = choose_decode_attention,
     .early_reads = early_reads,
 };
 

@@ -1,4 +1,4 @@
-// attention_few in the order of kernels/decode_attention/order.h; in precise evaluation the same
+// decode_attention in the order of kernels/decode_attention/order.h; in precise evaluation the same
 // sums in float64.
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ T larger(T a, T b) {
 /// q·k by chunks and lanes.
 template <typename T>
 T dot_product(const T* q, const T* k, int64_t width, int lanes) {
-  T lane[kMostHeadWidth / 8] = {};
+  T lane[kMaxHeadWidth / 8] = {};
   for (int64_t c = 0; 8 * c < width; ++c) {
     // Elements behind the end are zeros that take part: adding +0 turns a -0 into +0.
     for (int64_t e = 0; e < 8; ++e) {
@@ -94,9 +94,9 @@ Part<T> join_splits(const std::vector<Part<T>>& splits, int64_t width) {
 }
 
 template <typename T>
-class AttentionFew {
+class DecodeAttention {
  public:
-  explicit AttentionFew(const OpCall& call)
+  explicit DecodeAttention(const OpCall& call)
       : call_(call),
         attrs_(call.op.attrs),
         q_(dense_elements(call.operands[0], q_scratch_)),
@@ -142,7 +142,7 @@ class AttentionFew {
   Part<T> attend(const T* q, int64_t kv_head, AttentionRange keys) const {
     std::vector<Part<T>> parts;
     for (int split = 0; split < splits_; ++split)
-      parts.push_back(attend_split(q, kv_head, attention_part(keys, splits_, split)));
+      parts.push_back(attend_split(q, kv_head, attention_split(keys, splits_, split)));
     return join_splits(parts, value_width_);
   }
 
@@ -194,8 +194,8 @@ class AttentionFew {
 
 }  // namespace
 
-Result<HostView> evaluate_attention_few(const OpCall& call) {
-  return call.options.precise ? AttentionFew<double>(call).run() : AttentionFew<float>(call).run();
+Result<HostView> evaluate_decode_attention(const OpCall& call) {
+  return call.options.precise ? DecodeAttention<double>(call).run() : DecodeAttention<float>(call).run();
 }
 
 }  // namespace sinter

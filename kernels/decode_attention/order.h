@@ -1,5 +1,5 @@
 // Attention of few tokens over a long cache, cut into splits and streams: the order of operations
-// of attention_few, the same text on host and device.
+// of decode_attention, the same text on host and device.
 //
 // A token sees the keys low .. low + count - 1; one that sees none gets NaN. Split s takes
 // ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its
@@ -24,11 +24,11 @@
 namespace sinter {
 
 constexpr int kAttentionBlock = 4;       // keys
-constexpr int kMostAttentionSplits = 8;  // blocks of threads that every device can let share memory
-constexpr int kMostHeadWidth = 256;      // elements
+constexpr int kMaxAttentionSplits = 8;  // blocks of threads that every device can let share memory
+constexpr int kMaxHeadWidth = 256;      // elements
 
 SINTER_DEVICE constexpr bool is_few_head_width(long long width) {
-  return width >= 1 && width <= kMostHeadWidth;
+  return width >= 1 && width <= kMaxHeadWidth;
 }
 
 /// Lanes of 8 elements for heads of these widths: a power of two.
@@ -62,7 +62,7 @@ SINTER_DEVICE AttentionRange attention_range(int first, int last, long long wind
   return {low, count > 0 ? count : 0};
 }
 /// The keys of split `s`.
-SINTER_DEVICE AttentionRange attention_part(AttentionRange all, int splits, int s) {
+SINTER_DEVICE AttentionRange attention_split(AttentionRange all, int splits, int s) {
   const long long part = (all.count + splits - 1) / splits;
   const long long begin = s * part < all.count ? s * part : all.count;
   const long long left = all.count - begin;

@@ -1,9 +1,9 @@
-// What only a matvec's kernel can refuse of its neighbours. Members of the prologue make the
+// What only a gemv's kernel can refuse of its neighbours. Members of the prologue make the
 // operand's rows, again in every block; members of the epilogue are computed where the sums are,
 // from those that one block can have (kernels/common/colocation.h):
 //
 //   %n  = rms_norm %x, %w                      prologue: rows [N]
-//   %gu = matvec %n, %m                        the anchor: [N, 2 * F]
+//   %gu = gemv %n, %m                        the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                epilogue: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
 #include <llvm/ADT/DenseMap.h>
@@ -19,8 +19,8 @@
 namespace sinter {
 namespace {
 
-Verdict part_of_row(const GroupView& group, ValueId reader, ValueId root) {
-  return refuse(Reason::anchor_part,
+Verdict split_steps(const GroupView& group, ValueId reader, ValueId root) {
+  return refuse(Reason::anchor_other_block,
                 fmt::format("{} of {}", group.problem.name(reader), group.problem.name(root)));
 }
 
@@ -62,44 +62,44 @@ Results results_of(const GroupView& group) {
   return results;
 }
 
-/// The kernel's text is made from its results (MatvecBehind): the same question as there.
+/// The kernel's text is made from its results (GemvEpilogue): the same question as there.
 std::optional<Verdict> results_fit(const GroupView& group) {
   const Results results = results_of(group);
-  const auto deal = matvec_rows(results.graph, results.sums, group.problem.symbols());
-  const auto* stranger = std::get_if<MatvecStranger>(&deal);
+  const auto deal = colocated_rows(results.graph, results.sums, group.problem.symbols());
+  const auto* stranger = std::get_if<NotColocated>(&deal);
   if (!stranger) return std::nullopt;
   const auto at =
       llvm::find(results.graph.outputs, stranger->reader) - results.graph.outputs.begin();
-  return part_of_row(group, results.leaving[at], *group.shape.anchor);
+  return split_steps(group, results.leaving[at], *group.shape.anchor);
 }
 
 }  // namespace
 
-std::optional<Verdict> admits_matvec_prologue(const GroupView& group) {
+std::optional<Verdict> admits_gemv_prologue(const GroupView& group) {
   const Graph& graph = group.problem.graph();
   const TensorType& x = graph[graph[*group.shape.anchor].operands[0]].type;
   const llvm::ArrayRef<Symbol> symbols = group.problem.symbols();
   const int64_t most = storage_bytes(x, symbols).upper_bound(symbols),
-                limit = matvec_operand_limit(group.problem.device());
+                limit = gemv_operand_limit(group.problem.device());
   if (most <= limit) return std::nullopt;
   return refuse(Reason::profit_configuration,
                 fmt::format("rows of {} bytes in {} bytes of shared memory", most, limit));
 }
 
-std::optional<Verdict> admits_matvec_epilogue(const GroupView& group, GroupShape& merged) {
+std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& merged) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
   const ValueId anchor = *group.shape.anchor;
-  const auto deal = matvec_rows(graph, anchor, group.epilogue,
+  const auto deal = colocated_rows(graph, anchor, group.epilogue,
                                 [&](ValueId id) -> const OpFacts& { return problem.facts(id); });
-  if (const auto* stranger = std::get_if<MatvecStranger>(&deal))
-    return part_of_row(group, stranger->reader, stranger->root);
+  if (const auto* stranger = std::get_if<NotColocated>(&deal))
+    return split_steps(group, stranger->reader, stranger->root);
   if (auto refusal = results_fit(group)) return refusal;
   if (auto refusal = needs_no_result(group)) return refusal;
-  const MatvecProduct product = matvec_product(graph, graph[anchor], problem.symbols());
-  const int64_t units = std::get<MatvecRows>(deal).units;
+  const GemvProduct product = gemv_product(graph, graph[anchor], problem.symbols());
+  const int64_t units = std::get<ColocatedRows>(deal).units;
   merged.max_blocks = product.rows / units;
-  if (product.rows == 0 || !schedule_matvec(product, units, problem.device()))
+  if (product.rows == 0 || !schedule_gemv(product, units, problem.device()))
     return refuse(Reason::profit_configuration,
                   fmt::format("the sums of {} rows of {}", product.rows, problem.name(anchor)));
   return std::nullopt;

@@ -1,7 +1,7 @@
-// Products of few tokens, whose time is that of reading a matrix, become matvecs: a kernel with a
+// Products of few tokens, whose time is that of reading a matrix, become gemvs: a kernel with a
 // stated order of summation, which neighbours may join.
 //
-//   %y = linear %x, %w, %b   x [N, K], N <= 8, w a weight   =>   %y = matvec %x, %w, %b {splits =
+//   %y = linear %x, %w, %b   x [N, K], N <= 8, w a weight   =>   %y = gemv %x, %w, %b {splits =
 //   1}
 //
 // Others stay linears, calls of a library: many tokens, matrices that are computed or read through
@@ -20,10 +20,10 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMostExtent = INT32_MAX / kMostMatvecTokens;  // kernels count elements in ints
+constexpr int64_t kMaxExtent = INT32_MAX / kMaxGemvTokens;  // kernels count elements in ints
 constexpr int64_t kWarps = 16;                                  // of a block
 // Chunks of a part that are worth a sum of their own: two accesses of a warp.
-constexpr int64_t kLeastPart = 2 * kMatvecLanes;
+constexpr int64_t kMinPart = 2 * kGemvLanes;
 
 /// Parts of a row, a power of two: as few as leave hardly a warp of the reference machine idle. It
 /// has a block on each multiprocessor. A block's rows are dealt to groups of `splits` warps, whose
@@ -32,9 +32,9 @@ int64_t splits_of(int64_t rows, int64_t chunks) {
   const int64_t own = ceil_div(rows, kReference.multiprocessors);  // of a block
   int64_t best = 1;
   double best_time = INFINITY;
-  for (int64_t splits = 1; splits <= kMostMatvecSplits; splits *= 2) {
-    const int64_t part = matvec_part(chunks, static_cast<int>(splits));
-    if (splits > 1 && part < kLeastPart) break;
+  for (int64_t splits = 1; splits <= kMaxGemvSplits; splits *= 2) {
+    const int64_t part = split_chunks(chunks, static_cast<int>(splits));
+    if (splits > 1 && part < kMinPart) break;
     const int64_t groups = kWarps / splits, rounds = ceil_div(own, groups);
     const double time = static_cast<double>(rounds * part);
     if (time < 0.97 * best_time) best = splits, best_time = time;
@@ -42,25 +42,25 @@ int64_t splits_of(int64_t rows, int64_t chunks) {
   return best;
 }
 
-bool is_matvec(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
+bool is_gemv(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   if (op.kind != OpKind::linear) return false;
   const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
-  return x.rank() == 2 && SymExpr(x.dims[0]).upper_bound(symbols) <= kMostMatvecTokens &&
+  return x.rank() == 2 && SymExpr(x.dims[0]).upper_bound(symbols) <= kMaxGemvTokens &&
          w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
-         w.dims[0].constant() > 0 && w.dims[0].constant() <= kMostExtent &&
-         w.dims[1].constant() <= kMostExtent &&
+         w.dims[0].constant() > 0 && w.dims[0].constant() <= kMaxExtent &&
+         w.dims[1].constant() <= kMaxExtent &&
          graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
-         is_dense(graph, op.operands[1]) && is_matvec_operand(graph, op.operands[0], symbols);
+         is_dense(graph, op.operands[1]) && is_gemv_operand(graph, op.operands[0], symbols);
 }
 
 }  // namespace
 
-std::optional<ValueId> choose_matvec(Builder& b, const Op& op) {
-  if (!is_matvec(b.graph(), op, b.symbols())) return std::nullopt;
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op) {
+  if (!is_gemv(b.graph(), op, b.symbols())) return std::nullopt;
   const Dims& w = b.type(op.operands[1]).dims;
   Attributes attrs = op.attrs;
   attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk));
-  return b.op(OpKind::matvec, op.operands, std::move(attrs), op.name);
+  return b.op(OpKind::gemv, op.operands, std::move(attrs), op.name);
 }
 
 }  // namespace sinter

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-std::optional<KernelCost> matvec_cost(const GroupView& group, int64_t) {
+std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
   const DeviceDescription& device = problem.device();

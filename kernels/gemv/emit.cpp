@@ -1,9 +1,9 @@
-// A group around a matvec: what stands in front of it makes the operand's rows in the shared memory
+// A group around a gemv: what stands in front of it makes the operand's rows in the shared memory
 // of every block, what stands behind it takes the block's sums, element by element.
 //
 //   Product product(memory, x2, n0);
 //   product.start();                        the matrix's first pieces are on their way
-//   wait_for_inputs();
+//   pdl_wait();
 //   for (row ...) { load_chunk(...) ... }
 //   product.fill();                         more of it
 //   for (row ...) { ... store_chunk(y0 + ..., ...) }       y0: the operand
@@ -30,9 +30,9 @@
 namespace sinter {
 namespace {
 
-class MatvecKernel {
+class GemvKernel {
  public:
-  explicit MatvecKernel(const EmitContext& context)
+  explicit GemvKernel(const EmitContext& context)
       : context_(context),
         group_(context.group),
         symbols_(context.symbols),
@@ -40,29 +40,29 @@ class MatvecKernel {
         overlap_(context.overlap) {
     for (uint32_t i = 0; i < group_.size(); ++i)
       if (op_class(group_.ops()[i]) == OpClass::anchor) anchor_ = {i};
-    in_front_ = matvec_front(group_, anchor_);
+    in_prologue_ = gemv_prologue(group_, anchor_);
   }
 
   Result<KernelBody> emit() {
     llvm::SmallVector<ValueId, 4> results;
     for (ValueId output : group_.outputs)
-      if (!in_front_[output.index]) results.push_back(output);
-    SINTER_LET(behind, MatvecBehind::create(group_, anchor_, results, symbols_));
+      if (!in_prologue_[output.index]) results.push_back(output);
+    SINTER_LET(behind, GemvEpilogue::create(group_, anchor_, results, symbols_));
     SINTER_TRY(write_product(behind.rows()));
-    SINTER_TRY(write_front());
+    SINTER_TRY(write_prologue());
     const bool early = overlap_.reads_early();
     body_.waits = early;
     // What stands behind is read early by a single section, and only if all of it may be.
     const bool all_early =
         overlap_.early_inputs.size() == group_.inputs.size() && behind.rows().sections.size() == 1;
     for (uint32_t k : overlap_.early_inputs)
-      if (all_early || in_front_[group_.inputs[k].index]) body_.early_inputs.push_back(k);
+      if (all_early || in_prologue_[group_.inputs[k].index]) body_.early_inputs.push_back(k);
     SINTER_LET(rest, behind.emit(parameters_, {.blocks = config_.blocks,
                                                .threads = 32 * config_.warps,
                                                .loads_ahead = !early || all_early,
                                                .wait = early ? wait_text(overlap_) : ""}));
     body_.globals += rest.globals;
-    body_.includes += "#include \"kernels/gemv/matvec.cuh\"\n";
+    body_.includes += "#include \"kernels/gemv/gemv.cuh\"\n";
     std::string outputs;  // both parts number their results anew
     for (size_t k = 0; k < group_.outputs.size(); ++k)
       outputs += fmt::format("auto* const out{0} = y{0};\n", k);
@@ -72,9 +72,9 @@ class MatvecKernel {
         "product.start();\n",
         input(root_of(group_, op().operands[1])), tokens());
     SINTER_CHECK(!early || !may_be_empty(), "a kernel without tokens would not wait");
-    if (early) body_.text = "see_complete();\n";
+    if (early) body_.text = "acquire_fence();\n";
     if (may_be_empty()) body_.text = fmt::format("if ({} == 0) return;\n", tokens());
-    body_.text += outputs + front_ + rest.body;
+    body_.text += outputs + prologue_ + rest.body;
     return std::move(body_);
   }
 
@@ -90,9 +90,9 @@ class MatvecKernel {
   /// The operand is what stands in memory: nothing computes it, and it is dense.
   bool direct() const { return has_direct_operand(group_, anchor_); }
 
-  Status write_front() {
+  Status write_prologue() {
     if (direct()) {
-      front_ = fmt::format("product.take({});\n", input(root_of(group_, op().operands[0])));
+      prologue_ = fmt::format("product.take({});\n", input(root_of(group_, op().operands[0])));
       return {};
     }
     Graph graph;
@@ -100,13 +100,13 @@ class MatvecKernel {
     graph.outputs.push_back(copy(op().operands[0]));
     std::string results = "const auto y0 = product.operand();\n";
     for (size_t k = 0; k < group_.outputs.size(); ++k) {
-      if (!in_front_[group_.outputs[k].index]) continue;
+      if (!in_prologue_[group_.outputs[k].index]) continue;
       results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
       graph.outputs.push_back(copy(group_.outputs[k]));
     }
     SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
     // One token by all threads; several at a time.
-    const int64_t most = most_tokens();
+    const int64_t most = max_tokens();
     const auto rows_at_once = [&](int64_t rows) {
       return emit_rows_in_block(form, symbols_, parameters_, 32 * config_.warps, rows,
                                 "product.fill();\n", context_.device);
@@ -115,35 +115,35 @@ class MatvecKernel {
     body_.globals += fmt::format("namespace front {{\n{}}}\n", one.globals);
     std::string text = one.text;
     if (most > 1) {
-      SINTER_LET(several, rows_at_once(kMostMatvecTokens));
+      SINTER_LET(several, rows_at_once(kMaxGemvTokens));
       text = fmt::format("if ({0} == 1) {{\n{1}}} else if ({0} > 1) {{\n{2}}}\n", tokens(),
                          indented(one.text), indented(several.text));
     }
-    front_ = fmt::format("{{\nusing namespace front;\n{}{}__syncthreads();\n}}\n", results, text);
+    prologue_ = fmt::format("{{\nusing namespace front;\n{}{}__syncthreads();\n}}\n", results, text);
     return {};
   }
 
-  int64_t most_tokens() const { return SymExpr(op().type.dims[0]).upper_bound(symbols_); }
+  int64_t max_tokens() const { return SymExpr(op().type.dims[0]).upper_bound(symbols_); }
   bool may_be_empty() const {
     const Dim dim = op().type.dims[0];
     return dim.is(0) || (!dim.is_constant() && symbols_[dim.symbol().index].low == 0);
   }
 
-  const TunedForm* recorded_form(const MatvecProduct& product) const {
+  const TunedForm* recorded_form(const GemvProduct& product) const {
     const auto forms = context_.forms.find("gemv");
     if (forms == context_.forms.end()) return nullptr;
     const auto form = forms->second.find(product.key());
     return form == forms->second.end() ? nullptr : &form->second;
   }
 
-  Status write_product(const MatvecRows& deal) {
-    const MatvecProduct product = matvec_product(group_, op(), symbols_);
+  Status write_product(const ColocatedRows& deal) {
+    const GemvProduct product = gemv_product(group_, op(), symbols_);
     const auto element_bytes = whole_bytes(product.dtype);
     const TunedForm* recorded = recorded_form(product);
-    const std::optional<MatvecRing> ring = recorded ? ring_of(*recorded) : std::nullopt;
-    std::optional<MatvecConfig> config;
+    const std::optional<GemvForm> ring = recorded ? gemv_form(*recorded) : std::nullopt;
+    std::optional<GemvConfig> config;
     if (!recorded || ring)
-      config = schedule_matvec(product, deal.units, context_.device, ring ? &*ring : nullptr);
+      config = schedule_gemv(product, deal.units, context_.device, ring ? &*ring : nullptr);
     if (recorded && !config)
       return fail(fmt::format("the recorded form {} does not fit the product or the shared memory "
                               "of {}",
@@ -152,7 +152,7 @@ class MatvecKernel {
     const bool fits = direct() || product.tokens * product.length * element_bytes <=
                                       (config ? config->operand_bytes : 0);
     if (!config || !fits)
-      return fail(fmt::format("a matvec of {} rows of {} does not fit the shared memory of {}",
+      return fail(fmt::format("a gemv of {} rows of {} does not fit the shared memory of {}",
                               product.rows, product.length, context_.device.name),
                   {}, "compute the ops in separate kernels", ExitCode::internal_error);
     config_ = *config;
@@ -161,19 +161,19 @@ class MatvecKernel {
         "  using Element = {};\n"
         "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kStride = {};\n"
         "  static constexpr int kSplits = {}, kTokens = {}, kBlocks = {};\n"
-        "  static constexpr int kPiece = {}, kWarps = {}, kOperandBytes = {};\n"
+        "  static constexpr int kStageLength = {}, kWarps = {}, kOperandBytes = {};\n"
         "  static constexpr int kStages = {};\n"
         "  static constexpr bool kDirect = {};\n"
         "}};\n"
-        "using Product = Matvec<Config>;\n\n",
+        "using Product = Gemv<Config>;\n\n",
         memory_type(product.dtype), product.length, product.rows, deal.units, deal.stride,
-        product.splits, product.tokens, config_.blocks, config_.piece, config_.warps,
+        product.splits, product.tokens, config_.blocks, config_.stage_length, config_.warps,
         config_.operand_bytes, config_.stages, direct());
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;
     body_.launch.wanted_shared_bytes =
-        SymExpr(config_.ring_bytes) + SymExpr(op().type.dims[0]) * SymExpr(config_.token_bytes);
+        SymExpr(config_.pipeline_bytes) + SymExpr(op().type.dims[0]) * SymExpr(config_.token_bytes);
     body_.resident_blocks = 2;  // its own, and those of the kernels beside it
     return {};
   }
@@ -184,14 +184,14 @@ class MatvecKernel {
   llvm::ArrayRef<SymbolId> parameters_;
   const Overlap& overlap_;
   ValueId anchor_;
-  std::vector<bool> in_front_;
-  MatvecConfig config_;
-  std::string front_;
+  std::vector<bool> in_prologue_;
+  GemvConfig config_;
+  std::string prologue_;
   KernelBody body_;
 };
 
 }  // namespace
 
-Result<KernelBody> emit_matvec(const EmitContext& context) { return MatvecKernel(context).emit(); }
+Result<KernelBody> emit_gemv(const EmitContext& context) { return GemvKernel(context).emit(); }
 
 }  // namespace sinter

@@ -26,16 +26,16 @@ std::string element_of(int64_t first) {
 
 }  // namespace
 
-Result<MatvecBehind> MatvecBehind::create(const Graph& group, ValueId anchor,
+Result<GemvEpilogue> GemvEpilogue::create(const Graph& group, ValueId anchor,
                                           llvm::ArrayRef<ValueId> results,
                                           llvm::ArrayRef<Symbol> symbols) {
-  MatvecBehind behind(group, anchor, symbols);
+  GemvEpilogue behind(group, anchor, symbols);
   SINTER_TRY(behind.deal(results));
   return behind;
 }
 
 /// A graph of what stands behind, its last input the sums in float32; with copies of `outputs`.
-Graph MatvecBehind::graph_of(llvm::ArrayRef<ValueId> outputs) const {
+Graph GemvEpilogue::graph_of(llvm::ArrayRef<ValueId> outputs) const {
   const Op& op = group_[anchor_];
   Graph graph;
   OpCopier copy(group_, graph);
@@ -49,21 +49,21 @@ Graph MatvecBehind::graph_of(llvm::ArrayRef<ValueId> outputs) const {
   return graph;
 }
 
-Status MatvecBehind::deal(llvm::ArrayRef<ValueId> results) {
+Status GemvEpilogue::deal(llvm::ArrayRef<ValueId> results) {
   const Graph graph = graph_of(results);
-  auto found = matvec_rows(graph, graph.inputs.back(), symbols_);
-  if (!std::holds_alternative<MatvecRows>(found))
-    return fail("what stands behind a matvec needs sums of other blocks", {},
+  auto found = colocated_rows(graph, graph.inputs.back(), symbols_);
+  if (!std::holds_alternative<ColocatedRows>(found))
+    return fail("what stands behind a gemv needs sums of other blocks", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  rows_ = std::get<MatvecRows>(std::move(found));
+  rows_ = std::get<ColocatedRows>(std::move(found));
   // Members are results of the group, not their copies.
-  for (MatvecRows::Section& section : rows_.sections)
+  for (ColocatedRows::Section& section : rows_.sections)
     for (ValueId& member : section.members)
       member = results[llvm::find(graph.outputs, member) - graph.outputs.begin()];
   return {};
 }
 
-Result<MatvecBehind::Section> MatvecBehind::section(const MatvecRows::Section& rows,
+Result<GemvEpilogue::Section> GemvEpilogue::section(const ColocatedRows::Section& rows,
                                                     llvm::ArrayRef<SymbolId> parameters) const {
   Section section{rows.first, rows.width, {}, {}, {}, {}};
   for (size_t k = 0, own = 0; k < group_.outputs.size(); ++k)
@@ -71,7 +71,7 @@ Result<MatvecBehind::Section> MatvecBehind::section(const MatvecRows::Section& r
       section.results += fmt::format("auto* const y{} = out{};\n", own++, k);
   SINTER_LET(form, analyze_group(graph_of(rows.members), 1, symbols_, true));
   if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is(rows.width))
-    return fail("what stands behind a matvec is no row of elements", {},
+    return fail("what stands behind a gemv is no row of elements", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
   LoopSpace space(form, symbols_, parameters);
   ValueEmitter values(form, space);
@@ -89,14 +89,14 @@ Result<MatvecBehind::Section> MatvecBehind::section(const MatvecRows::Section& r
 }
 
 /// When a place is the section's; empty: always.
-std::string MatvecBehind::condition(const Section& section) const {
+std::string GemvEpilogue::condition(const Section& section) const {
   std::string text = section.first > 0 ? fmt::format("place >= {}", section.first) : "";
   if (const int64_t end = section.first + section.width; end < matrix_rows())
     text += fmt::format("{}place < {}", text.empty() ? "" : " && ", end);
   return text;
 }
 
-std::string MatvecBehind::visit(const Section& section, std::string_view name) const {
+std::string GemvEpilogue::visit(const Section& section, std::string_view name) const {
   const std::string when = condition(section);
   return fmt::format("{}{{\n", when.empty() ? "" : fmt::format("if ({}) ", when)) +
          indented(fmt::format("using namespace {};\nconst int i = {};\n", name,
@@ -105,18 +105,18 @@ std::string MatvecBehind::visit(const Section& section, std::string_view name) c
          "}\n";
 }
 
-int64_t MatvecBehind::tokens() const {
+int64_t GemvEpilogue::tokens() const {
   return SymExpr(group_[anchor_].type.dims[0]).upper_bound(symbols_);
 }
 
-Result<MatvecBehind::Text> MatvecBehind::emit(llvm::ArrayRef<SymbolId> parameters,
+Result<GemvEpilogue::Text> GemvEpilogue::emit(llvm::ArrayRef<SymbolId> parameters,
                                               const Form& form) const {
   const int64_t threads = form.threads;
   Text text;
   std::vector<Section> sections;
   std::string all;
   const auto name = [](size_t section) { return fmt::format("behind{}", section); };
-  for (const MatvecRows::Section& rows : rows_.sections) {
+  for (const ColocatedRows::Section& rows : rows_.sections) {
     SINTER_LET(section, this->section(rows, parameters));
     text.globals += fmt::format("namespace {} {{\n{}}}\n", name(sections.size()), section.globals);
     all += visit(section, name(sections.size()));

@@ -1,4 +1,4 @@
-// What stands behind a matvec: the rows of the matrix that it needs in one block, and its text.
+// What stands behind a gemv: the rows of the matrix that it needs in one block, and its text.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace sinter {
 
-class MatvecBehind {
+class GemvEpilogue {
  public:
-  /// `results`: those of the group's outputs that the matvec's sums, or ops behind it, make.
-  static Result<MatvecBehind> create(const Graph& group, ValueId anchor,
+  /// `results`: those of the group's outputs that the gemv's sums, or ops behind it, make.
+  static Result<GemvEpilogue> create(const Graph& group, ValueId anchor,
                                      llvm::ArrayRef<ValueId> results,
                                      llvm::ArrayRef<Symbol> symbols);
 
   /// Rows of the matrix that belong together.
-  const MatvecRows& rows() const { return rows_; }
+  const ColocatedRows& rows() const { return rows_; }
 
   /// The kernel's form.
   struct Form {
@@ -34,7 +34,7 @@ class MatvecBehind {
   Result<Text> emit(llvm::ArrayRef<SymbolId> parameters, const Form& form) const;
 
  private:
-  MatvecBehind(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols)
+  GemvEpilogue(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols)
       : group_(group), anchor_(anchor), symbols_(symbols) {}
 
   /// A section as code: `early` needs no sums. In both the element of the section is `i`.
@@ -45,7 +45,7 @@ class MatvecBehind {
 
   Status deal(llvm::ArrayRef<ValueId> results);
   Graph graph_of(llvm::ArrayRef<ValueId> outputs) const;
-  Result<Section> section(const MatvecRows::Section& rows,
+  Result<Section> section(const ColocatedRows::Section& rows,
                           llvm::ArrayRef<SymbolId> parameters) const;
   std::string condition(const Section& section) const;
   std::string visit(const Section& section, std::string_view name) const;
@@ -55,7 +55,7 @@ class MatvecBehind {
   const Graph& group_;
   ValueId anchor_;
   llvm::ArrayRef<Symbol> symbols_;
-  MatvecRows rows_;  // members: results of the group
+  ColocatedRows rows_;  // members: results of the group
 };
 
 }  // namespace sinter

@@ -9,15 +9,15 @@
 
 namespace sinter {
 
-EmitKernel emit_matvec;
-std::optional<KernelCost> matvec_cost(const GroupView& group, int64_t min_threads);
-std::optional<Verdict> admits_matvec_prologue(const GroupView& group);
-std::optional<Verdict> admits_matvec_epilogue(const GroupView& group, GroupShape& merged);
-std::optional<ValueId> choose_matvec(Builder& b, const Op& op);
+EmitKernel emit_gemv;
+std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t min_threads);
+std::optional<Verdict> admits_gemv_prologue(const GroupView& group);
+std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& merged);
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op);
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::matvec};
+constexpr OpKind kAnchors[] = {OpKind::gemv};
 
 Ports ports(const Graph& graph, const Op& op) {
   return {.operands = {{.port = Port::row}},
@@ -28,7 +28,7 @@ Ports ports(const Graph& graph, const Op& op) {
 /// The matrix is streamed, the bias is read where it is.
 bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol> symbols) {
   return operand_role(op.kind, operand) != OperandRole::row ||
-         is_matvec_operand(graph, op.operands[operand], symbols);
+         is_gemv_operand(graph, op.operands[operand], symbols);
 }
 
 /// The operand, and what else is complete by then, if that is everything.
@@ -37,7 +37,7 @@ EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   ValueId anchor;
   for (uint32_t i = 0; i < group.size(); ++i)
     if (llvm::is_contained(kAnchors, group.ops()[i].kind)) anchor = {i};
-  const std::vector<bool> front = matvec_front(group, anchor);
+  const std::vector<bool> front = gemv_prologue(group, anchor);
   if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; }) ||
       !is_never_empty(group, symbols))
     return wish;
@@ -54,16 +54,16 @@ constinit const KernelFamily gemv_family{
     .name = "gemv",
     .form = KernelFamily::Form::anchored,
     .anchors = kAnchors,
-    .make = emit_matvec,
-    .cost = matvec_cost,
+    .make = emit_gemv,
+    .cost = gemv_cost,
     .latency_bound = true,
     .ports = ports,
-    .admits_prologue = admits_matvec_prologue,
-    .admits_epilogue = admits_matvec_epilogue,
-    .choose = choose_matvec,
+    .admits_prologue = admits_gemv_prologue,
+    .admits_epilogue = admits_gemv_epilogue,
+    .choose = choose_gemv,
     .addresses = addresses,
     .early_reads = early_reads,
-    .tuning = &kMatvecTuning,
+    .tuning = &kGemvTuning,
 };
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// The form in which a matvec's kernel streams its matrix (kernels/gemv/matvec_stream.cuh), and
+// The form in which a gemv's kernel streams its matrix (kernels/gemv/gemv_pipeline.cuh), and
 // what it is chosen for. Forms that were measured on a device stand in its decision record. No form
 // changes a bit: every sum has the order of order.h, and sums of tiles are those of
 // kTileWarps warps, however many a block has.
@@ -14,20 +14,20 @@ namespace sinter {
 
 struct Tuning;  // kernels/family.h
 
-struct MatvecRing {
+struct GemvForm {
   int64_t warps = 16;          // of a block: 8 or kTileWarps, no fewer than the splits of a row
-  int64_t piece_bytes = 2048;  // of one bulk copy: a multiple of 256 elements
+  int64_t stage_bytes = 2048;  // of one bulk copy: a multiple of 256 elements
   int64_t stages = 4;          // the most pieces of a warp in flight
 
-  friend bool operator==(const MatvecRing&, const MatvecRing&) = default;
+  friend bool operator==(const GemvForm&, const GemvForm&) = default;
 };
-inline constexpr int64_t kFewMatvecWarps = 8;
-inline constexpr int64_t kPieceElements = 256;  // a piece is a multiple of these
-inline constexpr int64_t kMostPieceBytes = 16 * 1024;
+inline constexpr int64_t kFewGemvWarps = 8;
+inline constexpr int64_t kStageStep = 256;  // a piece is a multiple of these
+inline constexpr int64_t kMaxStageBytes = 16 * 1024;
 
 /// What a form is chosen for: the product alone and not what stands around it, so that the fused
 /// and the unfused plan of a module have the same forms.
-struct MatvecProduct {
+struct GemvProduct {
   DType dtype = DType::f32;  // of the matrix
   int64_t rows = 0, length = 0;
   int64_t splits = 1;  // parts of a row
@@ -37,14 +37,14 @@ struct MatvecProduct {
   std::string key() const;
 };
 
-/// The product of `op`, a matvec.
-MatvecProduct matvec_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
+/// The product of `op`, a gemv.
+GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
 
-/// The form as a decision record holds it: numbers `warps`, `piece_bytes` and `stages`.
-TunedForm to_form(const MatvecRing& ring);
-/// nullopt: the numbers are no form of a matvec's kernel.
-std::optional<MatvecRing> ring_of(const TunedForm& form);
+/// The form as a decision record holds it: numbers `warps`, `stage_bytes` and `stages`.
+TunedForm to_form(const GemvForm& ring);
+/// nullopt: the numbers are no form of a gemv's kernel.
+std::optional<GemvForm> gemv_form(const TunedForm& form);
 
-extern const Tuning kMatvecTuning;
+extern const Tuning kGemvTuning;
 
 }  // namespace sinter

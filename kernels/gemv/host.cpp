@@ -1,4 +1,4 @@
-// matvec in the order of kernels/gemv/order.h; in precise evaluation the same sums in float64.
+// gemv in the order of kernels/gemv/order.h; in precise evaluation the same sums in float64.
 #include <algorithm>
 
 #include "ir/reduction_order.h"
@@ -15,17 +15,17 @@ inline double accumulate(double a, double b, double c) { return a * b + c; }
 /// One part of one row: `chunks` chunks of 8 elements.
 template <typename T>
 SINTER_VECTOR_CLONES T part_sum(const T* w, const T* x, int64_t chunks) {
-  T lane[kMatvecLanes] = {};
-  for (int64_t c = 0; c < chunks; c += kMatvecLanes) {
-    const int64_t lanes = std::min<int64_t>(kMatvecLanes, chunks - c);
+  T lane[kGemvLanes] = {};
+  for (int64_t c = 0; c < chunks; c += kGemvLanes) {
+    const int64_t lanes = std::min<int64_t>(kGemvLanes, chunks - c);
     for (int64_t e = 0; e < kChunk; ++e)
       for (int64_t l = 0; l < lanes; ++l) {
         const int64_t at = (c + l) * kChunk + e;
         lane[l] = accumulate(w[at], x[at], lane[l]);
       }
   }
-  for (int stride = 1; stride < kMatvecLanes; stride *= 2)
-    for (int l = 0; l < kMatvecLanes; l += 2 * stride) lane[l] = lane[l] + lane[l + stride];
+  for (int stride = 1; stride < kGemvLanes; stride *= 2)
+    for (int l = 0; l < kGemvLanes; l += 2 * stride) lane[l] = lane[l] + lane[l + stride];
   return lane[0];
 }
 template float part_sum(const float*, const float*, int64_t);
@@ -41,7 +41,7 @@ void multiply_rows(const OpCall& call, std::byte* out) {
   const int64_t tokens = call.dims[0], rows = call.dims[1], length = call.operands[0].dims[1];
   const int64_t chunks = length / kChunk;
   const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
-  const int64_t part = matvec_part(chunks, splits);
+  const int64_t part = split_chunks(chunks, splits);
   std::vector<T> sums(static_cast<size_t>(rows));
   for (int64_t n = 0; n < tokens; ++n) {
     for (int64_t m = 0; m < rows; ++m) {
@@ -60,7 +60,7 @@ void multiply_rows(const OpCall& call, std::byte* out) {
 
 }  // namespace
 
-Result<HostView> evaluate_matvec(const OpCall& call) {
+Result<HostView> evaluate_gemv(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   if (value.view.volume() > 0)
     (call.options.precise ? multiply_rows<double> : multiply_rows<float>)(call, value.out);

@@ -1,4 +1,4 @@
-// matvec: a linear whose shapes its kernel can take.
+// gemv: a linear whose shapes its kernel can take.
 #include "ir/inference.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
@@ -6,25 +6,25 @@
 
 namespace sinter {
 
-Result<TensorType> infer_matvec(const Inference& op) {
+Result<TensorType> infer_gemv(const Inference& op) {
   const TensorType &x = op.operands[0], &w = op.operands[1];
   SINTER_LET(result, infer_linear(op));
   const int64_t splits = op.attrs.get<int64_t>(AttrName::splits);
-  if (splits < 1 || splits > kMostMatvecSplits || (splits & (splits - 1)) != 0)
+  if (splits < 1 || splits > kMaxGemvSplits || (splits & (splits - 1)) != 0)
     return op.reject(
-        16, fmt::format("{} splits, must be a power of two, 1 to {}", splits, kMostMatvecSplits));
+        16, fmt::format("{} splits, must be a power of two, 1 to {}", splits, kMaxGemvSplits));
   if (x.rank() != 2 || w.dims[0].is(0) || w.dims[1].is(0) || w.dims[1].constant() % kChunk != 0)
-    return op.reject(16, fmt::format("x {}, w {}: a matvec has rows of a multiple of 8 elements",
+    return op.reject(16, fmt::format("x {}, w {}: a gemv has rows of a multiple of 8 elements",
                                      op.show(x), op.show(w)));
   const int64_t tokens = SymExpr(x.dims[0]).upper_bound(op.symbols);
-  if (tokens > kMostMatvecTokens)
+  if (tokens > kMaxGemvTokens)
     return op.reject(16,
-                     fmt::format("{} tokens, a matvec has at most {}", tokens, kMostMatvecTokens));
+                     fmt::format("{} tokens, a gemv has at most {}", tokens, kMaxGemvTokens));
   if (!op.attrs.has(AttrName::dtype)) return result;
   result.dtype = op.attrs.get<DType>(AttrName::dtype);
   if (result.dtype != x.dtype && result.dtype != DType::f32)
     return op.reject(
-        16, fmt::format("x {}, the result {}: a matvec gives its operands' type or f32", op.show(x),
+        16, fmt::format("x {}, the result {}: a gemv gives its operands' type or f32", op.show(x),
                         op.show(result)));
   return result;
 }

@@ -1,7 +1,7 @@
-// The order in which `matvec` sums a row of its matrix: the same text on host and device, whatever
+// The order in which `gemv` sums a row of its matrix: the same text on host and device, whatever
 // the number of threads, blocks and tokens.
 //
-// The row's chunks of 8 elements are cut into `splits` parts of matvec_part(chunks, splits) chunks,
+// The row's chunks of 8 elements are cut into `splits` parts of split_chunks(chunks, splits) chunks,
 // the last ones shorter or empty. Chunk c of a part belongs to lane c mod 32. A lane starts at +0
 // and takes its chunks, and a chunk's elements, in ascending order, each by one fused multiply-add
 // sum = fma(w, x, sum). Lanes combine by a butterfly with strides 1, 2, 4, 8, 16; parts are added
@@ -12,15 +12,15 @@
 
 namespace sinter {
 
-constexpr int kMatvecLanes = 32;
+constexpr int kGemvLanes = 32;
 /// Rows and parts that one warp each works on; no more parts than warps of a block.
-constexpr int kMostMatvecSplits = 16;
+constexpr int kMaxGemvSplits = 16;
 /// Tokens that one reading of the matrix serves.
-constexpr int kMostMatvecTokens = 8;
+constexpr int kMaxGemvTokens = 8;
 
 /// Chunks of a part: a multiple of the lanes.
-SINTER_DEVICE constexpr long long matvec_part(long long chunks, int splits) {
-  return ((chunks + splits - 1) / splits + kMatvecLanes - 1) / kMatvecLanes * kMatvecLanes;
+SINTER_DEVICE constexpr long long split_chunks(long long chunks, int splits) {
+  return ((chunks + splits - 1) / splits + kGemvLanes - 1) / kGemvLanes * kGemvLanes;
 }
 
 }  // namespace sinter

@@ -7,7 +7,7 @@ namespace sinter {
 namespace {
 
 // Bytes of an operand that is gathered from another order in memory, in shared memory.
-constexpr int64_t kMostGatheredBytes = 48 * 1024;
+constexpr int64_t kMaxGatheredBytes = 48 * 1024;
 
 /// The operand again, in another element type.
 bool is_conversion(const Graph& group, const Op& op) {
@@ -16,9 +16,9 @@ bool is_conversion(const Graph& group, const Op& op) {
 
 }  // namespace
 
-bool is_matvec_operand(const Graph& graph, ValueId x, llvm::ArrayRef<Symbol> symbols) {
+bool is_gemv_operand(const Graph& graph, ValueId x, llvm::ArrayRef<Symbol> symbols) {
   return is_dense(graph, x) ||
-         storage_bytes(graph[x].type, symbols).upper_bound(symbols) <= kMostGatheredBytes;
+         storage_bytes(graph[x].type, symbols).upper_bound(symbols) <= kMaxGatheredBytes;
 }
 
 bool has_direct_operand(const Graph& group, ValueId anchor) {
@@ -26,7 +26,7 @@ bool has_direct_operand(const Graph& group, ValueId anchor) {
   return group[root_of(group, operand)].kind == OpKind::input && is_dense(group, operand);
 }
 
-std::vector<bool> matvec_front(const Graph& group, ValueId anchor) {
+std::vector<bool> gemv_prologue(const Graph& group, ValueId anchor) {
   std::vector<bool> front(group.size(), false);
   front[group[anchor].operands[0].index] = true;
   for (uint32_t i = anchor.index; i-- > 0;)

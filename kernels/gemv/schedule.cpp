@@ -10,19 +10,19 @@
 namespace sinter {
 namespace {
 
-// Shared memory of a matvec's block: static memory of the reductions in front and the system's own;
+// Shared memory of a gemv's block: static memory of the reductions in front and the system's own;
 // the sums, the warps' sums of two tiles; barriers and rings, where the device has bulk copies.
 constexpr int64_t kOtherBytes = 2048;
-constexpr int64_t kMostSumBytes = 32 * 1024;
+constexpr int64_t kMaxSumBytes = 32 * 1024;
 constexpr int64_t kTileBytes = 2048;     // for each token
 constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
-constexpr int64_t kLeastRingBytes = 66 * 1024;
+constexpr int64_t kMinPipelineBytes = 66 * 1024;
 
-constexpr int64_t kUsualPieceBytes = 2048;
+constexpr int64_t kUsualStageBytes = 2048;
 
-/// Pieces of a part of a row, which is so many times kPieceElements long: a multiple of those as
+/// Pieces of a part of a row, which is so many times kStageStep long: a multiple of those as
 /// well. As near to `wanted` as divides the part well.
-int64_t piece_of(int64_t part, int64_t wanted) {
+int64_t stage_steps(int64_t part, int64_t wanted) {
   int64_t best = wanted, waste = ceil_div(part, wanted) * wanted - part;
   for (const int64_t steps : {wanted + 1, wanted - 1})
     if (steps > 0 && ceil_div(part, steps) * steps - part < waste)
@@ -30,67 +30,67 @@ int64_t piece_of(int64_t part, int64_t wanted) {
   return std::min(best, part);
 }
 
-int64_t part_of_row(int64_t length, int64_t splits) {
-  return ceil_div(ceil_div(length, splits), kPieceElements);
+int64_t split_steps(int64_t length, int64_t splits) {
+  return ceil_div(ceil_div(length, splits), kStageStep);
 }
 
-MatvecRing usual_ring(int64_t length, int64_t element_bytes, int64_t splits) {
-  const int64_t step_bytes = kPieceElements * element_bytes;
+GemvForm usual_form(int64_t length, int64_t element_bytes, int64_t splits) {
+  const int64_t step_bytes = kStageStep * element_bytes;
   return {.warps = kTileWarps,
-          .piece_bytes =
-              piece_of(part_of_row(length, splits), kUsualPieceBytes / step_bytes) * step_bytes,
-          .stages = kMatvecStages};
+          .stage_bytes =
+              stage_steps(split_steps(length, splits), kUsualStageBytes / step_bytes) * step_bytes,
+          .stages = kGemvStages};
 }
 
 /// Whether a kernel can have the form at all, whatever shared memory it takes.
-bool is_possible(const MatvecRing& ring, int64_t length, int64_t element_bytes, int64_t splits,
+bool is_possible(const GemvForm& ring, int64_t length, int64_t element_bytes, int64_t splits,
                  const DeviceDescription& device) {
-  const int64_t step_bytes = kPieceElements * element_bytes;
-  return device.has.bulk_copy && (ring.warps == kTileWarps || ring.warps == kFewMatvecWarps) &&
-         splits <= ring.warps && ring.stages >= kLeastMatvecStages &&
-         ring.stages <= kMostMatvecStages && ring.piece_bytes > 0 &&
-         ring.piece_bytes % step_bytes == 0 &&
-         ring.piece_bytes <= part_of_row(length, splits) * step_bytes;
+  const int64_t step_bytes = kStageStep * element_bytes;
+  return device.has.bulk_copy && (ring.warps == kTileWarps || ring.warps == kFewGemvWarps) &&
+         splits <= ring.warps && ring.stages >= kMinGemvStages &&
+         ring.stages <= kMaxGemvStages && ring.stage_bytes > 0 &&
+         ring.stage_bytes % step_bytes == 0 &&
+         ring.stage_bytes <= split_steps(length, splits) * step_bytes;
 }
 
 }  // namespace
 
-int64_t matvec_operand_limit(const DeviceDescription& device) {
-  const int64_t ring = device.has.bulk_copy ? kLeastRingBytes : 0;
-  return device.max_shared_bytes - kOtherBytes - kMostSumBytes - kTileTokens * kTileBytes - ring;
+int64_t gemv_operand_limit(const DeviceDescription& device) {
+  const int64_t ring = device.has.bulk_copy ? kMinPipelineBytes : 0;
+  return device.max_shared_bytes - kOtherBytes - kMaxSumBytes - kTileTokens * kTileBytes - ring;
 }
 
-std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_t units,
+std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t units,
                                             const DeviceDescription& device,
-                                            const MatvecRing* ring) {
+                                            const GemvForm* ring) {
   const int64_t rows = product.rows, length = product.length, splits = product.splits;
   const int64_t tokens = product.tokens, element_bytes = whole_bytes(product.dtype);
   if (ring && !is_possible(*ring, length, element_bytes, splits, device)) return std::nullopt;
-  const MatvecRing form = ring ? *ring : usual_ring(length, element_bytes, splits);
-  MatvecConfig config;
-  config.operand_bytes = matvec_operand_limit(device);
+  const GemvForm form = ring ? *ring : usual_form(length, element_bytes, splits);
+  GemvConfig config;
+  config.operand_bytes = gemv_operand_limit(device);
   config.warps = form.warps;
-  config.piece = form.piece_bytes / element_bytes;
+  config.stage_length = form.stage_bytes / element_bytes;
   config.stages = form.stages;
   const int64_t results = rows / units;
   const auto sum_bytes = [&](int64_t blocks) {
     return ceil_div(results, blocks) * units * splits * tokens * int64_t{sizeof(float)};
   };
   config.blocks = std::min(device.multiprocessors, results);
-  while (sum_bytes(config.blocks) > kMostSumBytes && config.blocks < results)
+  while (sum_bytes(config.blocks) > kMaxSumBytes && config.blocks < results)
     config.blocks = std::min(config.blocks + device.multiprocessors, results);
-  if (sum_bytes(config.blocks) > kMostSumBytes) return std::nullopt;
+  if (sum_bytes(config.blocks) > kMaxSumBytes) return std::nullopt;
   // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the
   // rings' sizes for one token and for several, the larger: two blocks of one launch must not stand
   // side by side.
   const bool rings = device.has.bulk_copy;
-  const int64_t one = config.warps * form.stages * form.piece_bytes;
-  const int64_t several = kTileWarps * 2 * kTileRows * kTilePiece * int64_t{2};
-  config.ring_bytes = kBarrierBytes + (rings ? std::max(one, several) : 0);
+  const int64_t one = config.warps * form.stages * form.stage_bytes;
+  const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
+  config.pipeline_bytes = kBarrierBytes + (rings ? std::max(one, several) : 0);
   config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
   config.shared_bytes = device.max_shared_bytes - kOtherBytes;
   for (int64_t n = 1; rings && n <= tokens; ++n) {
-    const MatvecLayout layout = matvec_layout(
+    const GemvLayout layout = gemv_layout(
         {.warps = static_cast<int>(config.warps),
          .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
          .splits = static_cast<int>(splits),
@@ -98,30 +98,30 @@ std::optional<MatvecConfig> schedule_matvec(const MatvecProduct& product, int64_
          .operand_bytes = static_cast<int>(
              n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
          .element_bytes = static_cast<int>(element_bytes),
-         .piece = static_cast<int>(config.piece),
+         .stage_length = static_cast<int>(config.stage_length),
          .tiles = n > 1 && element_bytes == 2,
-         .ring = true,
+         .pipelined = true,
          .stages = static_cast<int>(config.stages)});
-    const int64_t bytes = std::min(config.shared_bytes, config.ring_bytes + n * config.token_bytes);
+    const int64_t bytes = std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
     // A form that was asked for is what one token gets.
-    const int64_t least = ring && n == 1 ? form.stages : layout.together;
+    const int64_t least = ring && n == 1 ? form.stages : layout.rows_at_once;
     if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
       return std::nullopt;
   }
   return config;
 }
 
-std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
+std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
                                                const DeviceDescription& device) {
-  const int64_t bytes = whole_bytes(product.dtype), step_bytes = kPieceElements * bytes;
-  const int64_t part = part_of_row(product.length, product.splits);
-  const MatvecRing usual = usual_ring(product.length, bytes, product.splits);
+  const int64_t bytes = whole_bytes(product.dtype), step_bytes = kStageStep * bytes;
+  const int64_t part = split_steps(product.length, product.splits);
+  const GemvForm usual = usual_form(product.length, bytes, product.splits);
   const auto times = [&](int64_t numerator, int64_t denominator) {
-    const int64_t steps = usual.piece_bytes / step_bytes * numerator / denominator;
-    return piece_of(part, std::clamp<int64_t>(steps, 1, part)) * step_bytes;
+    const int64_t steps = usual.stage_bytes / step_bytes * numerator / denominator;
+    return stage_steps(part, std::clamp<int64_t>(steps, 1, part)) * step_bytes;
   };
-  const int64_t whole = usual.piece_bytes, twice = times(2, 1), half = times(1, 2);
-  const MatvecRing all[] = {
+  const int64_t whole = usual.stage_bytes, twice = times(2, 1), half = times(1, 2);
+  const GemvForm all[] = {
       usual,
       // other depths, 96 to 192 KiB of a multiprocessor in flight where a piece has 2 KiB
       {kTileWarps, whole, 3},
@@ -133,14 +133,14 @@ std::vector<MatvecRing> matvec_ring_candidates(const MatvecProduct& product,
       {kTileWarps, half, 6},
       {kTileWarps, half, 8},
       // half as many warps: fewer barriers, other rests of the division of rows
-      {kFewMatvecWarps, whole, 8},
-      {kFewMatvecWarps, twice, 3},
-      {kFewMatvecWarps, twice, 4},
-      {kFewMatvecWarps, twice, 5},
+      {kFewGemvWarps, whole, 8},
+      {kFewGemvWarps, twice, 3},
+      {kFewGemvWarps, twice, 4},
+      {kFewGemvWarps, twice, 5},
   };
-  std::vector<MatvecRing> fitting;
-  for (const MatvecRing& ring : all)
-    if (!llvm::is_contained(fitting, ring) && schedule_matvec(product, 1, device, &ring))
+  std::vector<GemvForm> fitting;
+  for (const GemvForm& ring : all)
+    if (!llvm::is_contained(fitting, ring) && schedule_gemv(product, 1, device, &ring))
       fitting.push_back(ring);
   if (fitting.empty() || !(fitting.front() == usual)) return {};
   return fitting;

@@ -37,7 +37,7 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
   const BlockForm& block = context.block;
   const llvm::ArrayRef<Symbol> symbols = context.symbols;
   SINTER_LET(form, analyze_group(context.group, context.prefix_rank, symbols));
-  const int64_t threads = std::max(kThreads, block.least_threads);
+  const int64_t threads = std::max(kThreads, block.min_threads);
   LoopSpace space(form, symbols, context.parameters);
   ValueEmitter values(form, space);
   KernelBody body;

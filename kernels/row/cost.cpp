@@ -42,7 +42,7 @@ RowProblem row_problem(const GroupView& group) {
 std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) {
   const FusionProblem& fusion = group.problem;
   RowProblem problem = row_problem(group);
-  problem.least_threads = min_threads;
+  problem.min_threads = min_threads;
   const auto config = schedule_rows(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
   double blocks = static_cast<double>(problem.rows.upper_bound(fusion.symbols())) /

@@ -14,7 +14,7 @@ namespace {
 RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptValue>& kept,
                       llvm::ArrayRef<Symbol> symbols, const BlockForm& block) {
   RowProblem problem;
-  problem.least_threads = block.least_threads;
+  problem.min_threads = block.min_threads;
   problem.rows = volume(form.prefix);
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {

@@ -80,20 +80,20 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
     while (threads < most && !fits(threads)) threads *= 2;
     config.threads_per_row = std::min(threads, most);
   }
-  int64_t most_lanes_per_thread = 1;
+  int64_t max_lanes_per_thread = 1;
   for (const RowProblem::Stage& stage : problem.stages)
-    most_lanes_per_thread = std::max(most_lanes_per_thread, stage.lanes / config.threads_per_row);
+    max_lanes_per_thread = std::max(max_lanes_per_thread, stage.lanes / config.threads_per_row);
 
   const int64_t rows = std::clamp<int64_t>(problem.rows.upper_bound(symbols), 1, kShortRowThreads);
   const auto useful = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
   const int64_t block =
       std::min(config.threads_per_row > 32 ? kRowThreads : kShortRowThreads, limit);
   config.threads = std::clamp(config.threads_per_row * useful, std::min<int64_t>(32, block), block);
-  config.threads = std::max({config.threads, config.threads_per_row, problem.least_threads});
+  config.threads = std::max({config.threads, config.threads_per_row, problem.min_threads});
   config.rows_per_block = config.threads / config.threads_per_row;
 
   const int64_t shared_bytes =
-      problem.reductions * most_lanes_per_thread * (config.threads / 32) * int64_t{sizeof(float)};
+      problem.reductions * max_lanes_per_thread * (config.threads / 32) * int64_t{sizeof(float)};
   if (shared_bytes > device.static_shared_bytes) return std::nullopt;
   config.on_chip = fits_on_chip(problem, config, device);
   return config;

@@ -7,7 +7,7 @@ namespace sinter {
 Result<TensorType> infer_sample(const Inference& op) {
   const TensorType& logits = op.operands[0];
   bool fits = logits.rank() == 2 && is_float(logits.dtype) && logits.dims[1].is_constant() &&
-              logits.dims[1].constant() >= 1 && logits.dims[1].constant() <= kMostSampled;
+              logits.dims[1].constant() >= 1 && logits.dims[1].constant() <= kMaxSampled;
   constexpr DType kTypes[] = {DType::f32, DType::i32, DType::f32, DType::i32, DType::i32};
   for (size_t i = 0; fits && i < 5; ++i)
     fits = op.operands[i + 1] == TensorType{kTypes[i], {logits.dims[0]}};

@@ -15,7 +15,7 @@
 
 namespace sinter {
 
-constexpr int kMostSampled = 1 << 20;  // elements: their weights together stay below 2^61
+constexpr int kMaxSampled = 1 << 20;  // elements: their weights together stay below 2^61
 constexpr int kSampleThreads = 512;    // of the block that chooses on a device
 
 /// Grows with x; NaN counts as the least.

@@ -224,7 +224,7 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
 
   // The draw: a thread has a run of pieces, so that running sums follow the vocabulary; then each
   // piece of the run that was drawn has a thread.
-  static_assert(kMostSampled / 8 + 1 <= kSampleThreads * kSampleThreads);
+  static_assert(kMaxSampled / 8 + 1 <= kSampleThreads * kSampleThreads);
   const auto weigh_kept = [&](math::u64(&weight)[8], int piece) {
     float x[8];
     row.load(x, piece);

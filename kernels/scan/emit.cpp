@@ -104,12 +104,12 @@ class ScanKernel {
     const int64_t lanes = is_long ? kScanLanes : up_to_power(chunks(n), kScanLanes);
     // Bytes of a thread that are on their way while as many are added: 64, or 32.
     const int64_t unit = is_long ? kScanTile : kScanGroup;
-    const int64_t most_groups = (is_wide() ? 2 : 4) / (is_long && !is_alone ? 2 : 1);
-    const int64_t groups = up_to_power((n + unit - 1) / unit, most_groups);
+    const int64_t max_groups = (is_wide() ? 2 : 4) / (is_long && !is_alone ? 2 : 1);
+    const int64_t groups = up_to_power((n + unit - 1) / unit, max_groups);
     int64_t parts = 1;
-    if (device_.has.clusters && is_long && n >= kMostCluster * groups * kScanTile &&
-        rows * kMostCluster <= processors)
-      parts = kMostCluster;
+    if (device_.has.clusters && is_long && n >= kMaxCluster * groups * kScanTile &&
+        rows * kMaxCluster <= processors)
+      parts = kMaxCluster;
     const int64_t threads = is_long ? kLongRowThreads : kWarpRowThreads;
     body_.globals = config(fmt::format(
         "  static constexpr bool kAligned = {};\n"

@@ -1,5 +1,5 @@
 // cumulative_sum. Constraint:
-//   C22  elements of a float type or i32, an axis of at most kMostScanned elements; reverse and
+//   C22  elements of a float type or i32, an axis of at most kMaxScanned elements; reverse and
 //        exclusive are 0 or 1
 #include "ir/inference.h"
 #include "ir/sym_expr.h"
@@ -13,10 +13,10 @@ Result<TensorType> infer_cumulative_sum(const Inference& op) {
   SINTER_TRY(op.check_axis(axis, x.rank()));
   if (!is_float(x.dtype) && x.dtype != DType::i32)
     return op.reject(22, fmt::format("adds elements of a float type or i32, got {}", op.show(x)));
-  if (SymExpr(x.dims[axis]).upper_bound(op.symbols) > kMostScanned)
+  if (SymExpr(x.dims[axis]).upper_bound(op.symbols) > kMaxScanned)
     return op.reject(
         22, fmt::format("axis {} of {} may have more than {} elements; sum parts of it", axis,
-                        op.show(x), kMostScanned));
+                        op.show(x), kMaxScanned));
   for (AttrName name : {AttrName::reverse, AttrName::exclusive})
     if (op.attrs.has(name))
       if (const auto value = op.attrs.get<int64_t>(name); value != 0 && value != 1)

@@ -32,8 +32,8 @@ constexpr int kScanLevels = 5;   // 2^5 chunks
 constexpr int kScanGroups = 16;  // groups of a tile
 constexpr int kScanGroup = kScanChunk * kScanLanes;
 constexpr int kScanTile = kScanGroup * kScanGroups;
-constexpr int kMostScanned = 1 << 20;  // elements of a row
-constexpr int kMostScanTiles = kMostScanned / kScanTile;
+constexpr int kMaxScanned = 1 << 20;  // elements of a row
+constexpr int kMaxScanTiles = kMaxScanned / kScanTile;
 
 SINTER_DEVICE float scan_add(float a, float b) { return math::add(a, b); }
 SINTER_DEVICE int scan_add(int a, int b) { return math::add(a, b); }

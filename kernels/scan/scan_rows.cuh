@@ -20,14 +20,14 @@ template <typename Config>
 struct ScanShared {
   using Sum = typename ScanTypes<typename Config::Element>::Sum;
   Sum groups[2][Config::kGroups][kScanGroups];  // of the steps of even and of odd number
-  float tiles[kMostScanTiles];                  // bits of a Sum
+  float tiles[kMaxScanTiles];                  // bits of a Sum
 };
 
 template <typename Config>
 class RowScan {
   static_assert(Config::kWarps == 1 || (Config::kWarps == kScanGroups && Config::kLanes == 32));
   static_assert(Config::kParts == 1 || Config::kWarps > 1);
-  static_assert(kMostScanTiles % Config::kGroups == 0 && kScanGroups % Config::kGroups == 0);
+  static_assert(kMaxScanTiles % Config::kGroups == 0 && kScanGroups % Config::kGroups == 0);
 
  public:
   using T = typename Config::Element;

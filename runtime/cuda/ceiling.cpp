@@ -31,7 +31,7 @@ constexpr int kRepeats = 11;
 // Calls of one repeat: enough to move kRepeatBytes, so that what a graph's launch costs is small
 // beside them, within these bounds.
 constexpr size_t kRepeatBytes = size_t{4} << 30;
-constexpr size_t kFewestCalls = 8, kMostCalls = 256;
+constexpr size_t kFewestCalls = 8, kMaxCalls = 256;
 constexpr size_t kFewestPlaces = 3, kCaches = 4;
 constexpr int kProducts = 4;  // of one repeat
 constexpr size_t kPatternElements = size_t{1} << 19;
@@ -93,7 +93,7 @@ Result<CudaCeilings> CudaCeilings::create(CudaDevicePtr device,
 Result<CudaCeilings::Places> CudaCeilings::make_places(size_t bytes) const {
   Places places;
   places.bytes = aligned_bytes(bytes);
-  places.calls = std::clamp(kRepeatBytes / places.bytes, kFewestCalls, kMostCalls);
+  places.calls = std::clamp(kRepeatBytes / places.bytes, kFewestCalls, kMaxCalls);
   places.count =
       std::clamp(kCaches * device_->l2_bytes() / places.bytes + 1, kFewestPlaces, places.calls);
   SINTER_LET(memory, device_->memory());

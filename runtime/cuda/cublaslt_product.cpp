@@ -7,7 +7,7 @@ namespace {
 
 using Api = CublasLtApi;
 
-constexpr int kMostProposals = 8;
+constexpr int kMaxProposals = 8;
 
 int library_type(DType dtype) {
   const std::optional<int> type = dtype_info(dtype).library;
@@ -147,11 +147,11 @@ Status CublasLtProduct::make_proposals() {
       api.preference_destroy);
   SINTER_TRY(status(api.preference_create(preference.receive()), "cublasLtMatmulPreferenceCreate"));
   SINTER_TRY(set_preferences(preference.get()));
-  std::array<Api::Heuristic, kMostProposals> results = {};
+  std::array<Api::Heuristic, kMaxProposals> results = {};
   int found = 0;
   const int code =
       api.heuristics(library_->handle(), matmul_.get(), a_.get(), b_.get(), d_.get(), d_.get(),
-                     preference.get(), kMostProposals, results.data(), &found);
+                     preference.get(), kMaxProposals, results.data(), &found);
   if (code == Api::kNotSupported) return {};
   SINTER_TRY(status(code, "cublasLtMatmulAlgoGetHeuristic"));
   for (const Api::Heuristic& result : llvm::ArrayRef(results).take_front(found)) {

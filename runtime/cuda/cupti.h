@@ -62,7 +62,7 @@ struct CuptiApi {
     uint32_t correlation, reserved;
   };
 
-  using Requested = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records);
+  using Requested = void (*)(uint8_t** buffer, size_t* bytes, size_t* max_records);
   using Completed = void (*)(struct CudaContextHandle* context, uint32_t stream, uint8_t* buffer,
                              size_t bytes, size_t valid_bytes);
 

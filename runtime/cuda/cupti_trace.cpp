@@ -25,10 +25,10 @@ Collector& collector() {
   return *it;
 }
 
-void request_buffer(uint8_t** buffer, size_t* bytes, size_t* most_records) {
+void request_buffer(uint8_t** buffer, size_t* bytes, size_t* max_records) {
   *buffer = static_cast<uint8_t*>(operator new(kBufferBytes, kBufferAlignment, std::nothrow));
   *bytes = *buffer != nullptr ? kBufferBytes : 0;
-  *most_records = 0;  // as many as fit
+  *max_records = 0;  // as many as fit
 }
 
 void complete_buffer(CudaContextHandle*, uint32_t, uint8_t* buffer, size_t, size_t valid_bytes) {

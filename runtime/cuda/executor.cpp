@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMostBlocks = INT32_MAX;
+constexpr int64_t kMaxBlocks = INT32_MAX;
 
 std::string version_of(int64_t capability) {
   return fmt::format("{}.{}", capability / 10, capability % 10);
@@ -262,8 +262,8 @@ Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run,
   const auto shared = shared_bytes(kernel.launch, call.symbol_values);
   if (!grid || !shared) return fail("the size of a launch exceeds 63 bits");
   if (grid->blocks == 0) return {};
-  if (grid->blocks > kMostBlocks)
-    return fail(fmt::format("{} blocks, a launch has at most {}", grid->blocks, kMostBlocks), {},
+  if (grid->blocks > kMaxBlocks)
+    return fail(fmt::format("{} blocks, a launch has at most {}", grid->blocks, kMaxBlocks), {},
                 "run fewer tokens at a time", ExitCode::device);
 
   llvm::SmallVector<CudaAddress, 16> pointers;

@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMostPlaces = 65536;
+constexpr int64_t kMaxPlaces = 65536;
 
 std::string operand_key(std::string_view name, const GemmProblem::Operand& operand) {
   return fmt::format(" {} {} {},{},{}@{}", name, to_string(operand.dtype), operand.row_stride,
@@ -26,9 +26,9 @@ void make_canonical(GemmProblem::Operand& operand, int64_t rows, int64_t columns
     operand.column_stride = operand.row_stride == 1 ? rows : 1;
 }
 
-/// Bytes that divide all of `distances` (bytes, addresses), at most kMostAlignment.
+/// Bytes that divide all of `distances` (bytes, addresses), at most kMaxAlignment.
 int64_t common_alignment(llvm::ArrayRef<uint64_t> distances) {
-  uint64_t result = kMostAlignment;
+  uint64_t result = kMaxAlignment;
   for (uint64_t distance : distances) result = std::gcd(result, distance);
   return static_cast<int64_t>(result);
 }
@@ -139,8 +139,8 @@ class CallsMaker {
   Status repeat(const GemmPlace& first, llvm::SmallVector<GemmPlace, 1>& places) const {
     places = {first};
     for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
-      if (loop->count > kMostPlaces / static_cast<int64_t>(places.size()))
-        return fail(fmt::format("the product is repeated more than {} times", kMostPlaces));
+      if (loop->count > kMaxPlaces / static_cast<int64_t>(places.size()))
+        return fail(fmt::format("the product is repeated more than {} times", kMaxPlaces));
       const size_t inner = places.size();
       for (int64_t round = 1; round < loop->count; ++round)
         for (size_t i = 0; i < inner; ++i) {

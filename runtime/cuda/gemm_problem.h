@@ -22,7 +22,7 @@ struct GemmProblem {
     DType dtype = DType::f32;
     int64_t row_stride = 1, column_stride = 1;
     int64_t batch_stride = 0;  // 0: shared by all copies
-    int64_t alignment = 1;     // bytes, see kMostAlignment; divides the address of every copy
+    int64_t alignment = 1;     // bytes, see kMaxAlignment; divides the address of every copy
     friend auto operator<=>(const Operand&, const Operand&) = default;
   };
   struct Bias {
@@ -54,7 +54,7 @@ struct GemmProblem {
 /// alignment that bulk copies ask for. A finer distinction would part problems that run alike: on
 /// an H200, cuBLASLt 13.1 proposes the same algorithms at 256 as at 16 for 126 products of 1 to
 /// 2048 tokens.
-inline constexpr int64_t kMostAlignment = 16;
+inline constexpr int64_t kMaxAlignment = 16;
 
 /// Products of so few rows, and those with a residual, may round a sum in f16 or bf16 once before
 /// its epilogue and once after: cuBLASLt does where it splits k, and with a residual now and then

@@ -51,7 +51,7 @@ class Tuner {
     size_t bytes = 0;
     const auto reserve = [&](DType dtype, int64_t elements, int64_t alignment) {
       // At a multiple of `alignment` that is none of twice that.
-      const size_t at = bytes + (alignment < kMostAlignment ? static_cast<size_t>(alignment) : 0);
+      const size_t at = bytes + (alignment < kMaxAlignment ? static_cast<size_t>(alignment) : 0);
       bytes = aligned_bytes(at + static_cast<size_t>(storage_bytes(dtype, elements)));
       return at;
     };

@@ -6,7 +6,7 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kTile = 64;
-constexpr int64_t kMostBlocks = INT32_MAX;
+constexpr int64_t kMaxBlocks = INT32_MAX;
 
 /// `dtype` as the kernel library calls it.
 std::string_view element_type(DType dtype) {
@@ -34,8 +34,8 @@ using namespace sinter;
 extern "C" __global__ void __launch_bounds__(256)
 {0}(const {1}* a, const {2}* b, {3}* c, const {4}* bias, const {3}* residual, GemmShape shape) {{
   __shared__ float shared[kGemmShared];
-  let_next_launch();
-  wait_for_inputs();
+  pdl_trigger();
+  pdl_wait();
   strided_gemm<Activation::{5}>(a, b, c, bias, residual, shape, shared);
 }}
 )",
@@ -63,7 +63,7 @@ std::optional<int64_t> strided_gemm_blocks(const GemmProblem& problem) {
   const auto tiles = [](int64_t extent) { return extent / kTile + (extent % kTile != 0); };
   int64_t blocks = 0;
   if (__builtin_mul_overflow(tiles(problem.m), tiles(problem.n), &blocks) ||
-      __builtin_mul_overflow(blocks, problem.batch, &blocks) || blocks > kMostBlocks)
+      __builtin_mul_overflow(blocks, problem.batch, &blocks) || blocks > kMaxBlocks)
     return std::nullopt;
   return blocks;
 }

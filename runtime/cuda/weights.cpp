@@ -9,8 +9,8 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMostStagingBytes = size_t{16} << 20;  // of each of two buffers
-constexpr unsigned kMostWorkers = 16;
+constexpr size_t kMaxStagingBytes = size_t{16} << 20;  // of each of two buffers
+constexpr unsigned kMaxWorkers = 16;
 
 size_t weight_bytes(const Weight& weight) {
   return static_cast<size_t>(storage_bytes(weight.type, {}).constant());
@@ -30,7 +30,7 @@ class WeightQueue {
       : program_(program), source_(source) {
     const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
     workers_ = std::min<unsigned>(
-        {processors, kMostWorkers, static_cast<unsigned>(program.weights.size())});
+        {processors, kMaxWorkers, static_cast<unsigned>(program.weights.size())});
     results_.resize(program.weights.size());
     for (unsigned i = 0; i < workers_; ++i) threads_.emplace_back([this] { work(); });
   }
@@ -89,7 +89,7 @@ class Uploader {
   /// For `payload` bytes in all.
   static Result<Uploader> create(const CudaDevicePtr& device, size_t payload) {
     Uploader uploader;
-    uploader.staging_bytes_ = std::min(payload, kMostStagingBytes);
+    uploader.staging_bytes_ = std::min(payload, kMaxStagingBytes);
     SINTER_LET(stream, CudaStream::create(device));
     uploader.stream_ = std::move(stream);
     for (Slot& slot : uploader.slots_) {

@@ -25,7 +25,7 @@ Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims) {
     return fail(fmt::format("no memory for a tensor {}", to_string(type, {})), {},
                 "use smaller sizes");
   };
-  if (overflow || elements > most_elements(dtype)) return refuse();
+  if (overflow || elements > max_elements(dtype)) return refuse();
   try {
     tensor.bytes.resize(static_cast<size_t>(storage_bytes(dtype, elements)));
   } catch (const std::exception&) {  // bad_alloc or length_error

@@ -90,13 +90,13 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
     return run.out;
   };
   CHECK(why("l0.norm1", "l0.qkv")
-            .find("share a kernel: launch 1, embedding_rms_norm_matvec_rope_append_") !=
+            .find("share a kernel: launch 1, embedding_rms_norm_gemv_rope_append_") !=
         std::string::npos);
   CHECK(why("l0.norm2", "l0.mlp.gate_up")
             .find("what stands in front of l0.mlp.gate_up is computed by each of its blocks, at "
                   "most ") != std::string::npos);
   CHECK(why("l0.mlp.gate_up", "l0.mlp.act")
-            .find("share a kernel: launch 4, rms_norm_matvec_silu_mul_") != std::string::npos);
+            .find("share a kernel: launch 4, rms_norm_gemv_silu_mul_") != std::string::npos);
   CHECK(why("l0.res1", "l0.norm2")
             .starts_with(
                 "l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
@@ -106,7 +106,7 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
             {"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l1.q_norm", "l1.qkv"})
             .out.starts_with(
                 "l1.q_norm and l1.qkv do not share a kernel: a block has a part of each row behind "
-                "the product (anchor.part)\n  l1.q_norm of l1.qkv\n"));
+                "the product (anchor.other_block)\n  l1.q_norm of l1.qkv\n"));
 }
 
 TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
@@ -216,7 +216,7 @@ TEST_CASE("explain says what kernels read before they wait, with -v and as JSON"
   for (const auto& kernel : ledger["entries"][0]["kernels"]) {
     early +=
         kernel["early"] == std::vector<std::string>{"first", "slot", "l0.k_append", "l0.v_append"};
-    held += kernel["holds_next"] == true;
+    held += kernel["triggers_after_wait"] == true;
   }
   CHECK(early == 1);
   CHECK(held == 1);

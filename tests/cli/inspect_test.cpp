@@ -63,9 +63,9 @@ TEST_CASE("inspect of a 7B model answers at once and reads no weights") {
   CHECK(run.code == 0);
   CHECK(nlohmann::json::parse(run.out)["parameters"] == 6738415616);
   CHECK(time < std::chrono::seconds(2));  // 0.05 s on an idle machine
-  constexpr int64_t kMostBytes = 4 << 20;
+  constexpr int64_t kMaxBytes = 4 << 20;
   if (const size_t at = run.err.find("rchar: "); at != run.err.npos)
-    CHECK(std::stoll(run.err.substr(at + 7)) < kMostBytes);
+    CHECK(std::stoll(run.err.substr(at + 7)) < kMaxBytes);
 }
 
 TEST_CASE("inspect says what the model can take, and of an encoder no cache") {

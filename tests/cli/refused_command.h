@@ -18,7 +18,7 @@ namespace sinter {
 using Parts = std::initializer_list<std::string>;
 
 inline const std::string kGolden = SINTER_TESTS_DIR "/golden/";
-constexpr int kMostSeconds = 10;
+constexpr int kMaxSeconds = 10;
 // Address space; most of it is libraries and reserves of threads. Sanitizers take terabytes.
 #ifdef __SANITIZE_ADDRESS__
 constexpr const char* kLimit = "";
@@ -36,7 +36,7 @@ inline void check_refused(const std::vector<std::string>& arguments, Parts parts
   const ProgramRun run = run_shell(line);
   CAPTURE(line);
   CAPTURE(run.err);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(kMostSeconds));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(kMaxSeconds));
   CHECK(run.code == 4);
   CHECK(run.out == "");
   CHECK(run.err.starts_with("sinter: "));

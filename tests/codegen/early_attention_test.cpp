@@ -1,4 +1,4 @@
-// attention_few reads its caches before it waits for the kernel ahead, which appends rows to them:
+// decode_attention reads its caches before it waits for the kernel ahead, which appends rows to them:
 // the rows that it may have read too early are read again. The kernel's text runs on the CPU, in
 // the place of its wait the kernel ahead. Before that the rows hold NaN, as they do once more when
 // the block ends and the next one begins.
@@ -27,34 +27,34 @@ constexpr int64_t kRows = 1200;  // of a cache; its tensor has as many behind th
 const std::vector<GroupText> kGroups = {
     {"two_heads_a_block", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention_few %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 64]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 64]
 })"},
     {"one_head_a_block_softcap", 0, R"(
 graph(%q: DTYPE[N, 96], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention_few %q, %k, %v, %first, %last {heads = 6, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 96]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 6, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 96]
 })"},
     {"window_within_a_round", 0, R"(
 graph(%q: DTYPE[N, 48], %k: DTYPE[2400, 16], %v: DTYPE[2400, 16], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention_few %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 1, window = 70} : DTYPE[N, 48]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 1, window = 70} : DTYPE[N, 48]
 })"},
     {"window_of_rounds_softcap", 0, R"(
 graph(%q: DTYPE[N, 32], %k: DTYPE[2400, 16], %v: DTYPE[2400, 16], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention_few %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, softcap = 1.5, window = 530} : DTYPE[N, 32]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, softcap = 1.5, window = 530} : DTYPE[N, 32]
 })"},
     {"unaligned_in_one_tensor", 0, R"(
 graph(%qkv: DTYPE[N, 77], %kv: DTYPE[2400, 38], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 3, size = 48} : DTYPE[N, 48]
   %k = slice %kv {axis = 1, begin = 1, size = 16} : DTYPE[2400, 16]
   %v = slice %kv {axis = 1, begin = 17, size = 16} : DTYPE[2400, 16]
-  %y = attention_few %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 1} : DTYPE[N, 48]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 1} : DTYPE[N, 48]
 })"},
     {"odd_widths", 0, R"(
 graph(%q: DTYPE[N, 20], %k: DTYPE[2400, 10], %v: DTYPE[2400, 7], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention_few %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.5, splits = 1} : DTYPE[N, 14]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.5, splits = 1} : DTYPE[N, 14]
 })"},
     {"rounds_of_128_keys", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[2400, 128], %v: DTYPE[2400, 128], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention_few %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.125, splits = 1} : DTYPE[N, 256]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.125, splits = 1} : DTYPE[N, 256]
 })"},
 };
 
@@ -155,7 +155,7 @@ void add_kernel_ahead(Kernel& kernel) {
     return text + "}\n__syncthreads();\n";
   };
   std::string& source = kernel.source;
-  replace_in_all(source, "wait_for_inputs();\n", setting(true));
+  replace_in_all(source, "pdl_wait();\n", setting(true));
   source.insert(source.rfind('}'), setting(false));
   source.insert(source.find("SINTER_CALLED void"), kKernelAhead);
 }
@@ -204,7 +204,7 @@ bool takes_stale_rows(const Kernel& kernel, const Call& call, int64_t known) {
   const auto splits = static_cast<int>(op.attrs.get<int64_t>(AttrName::splits));
   for (size_t t = 0; t < call.first.size(); ++t) {
     const AttentionRange keys =
-        attention_part(attention_range(call.first[t], call.last[t], window), splits, 0);
+        attention_split(attention_range(call.first[t], call.last[t], window), splits, 0);
     std::vector<bool> appended(static_cast<size_t>(streams)), again(appended);  // of first blocks
     for (size_t u = 0; u < call.last.size(); ++u) {
       const int64_t key = call.last[u] - keys.low, block = key / kAttentionBlock;

@@ -77,19 +77,19 @@ class EarlyText {
     REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     group_ = kernel->group;
     body_ = body_of(kernel->source, launched);
-    visible_ = only_place(body_, "see_complete");
-    wait_ = only_place(body_, "wait_for_inputs");
+    visible_ = only_place(body_, "acquire_fence");
+    wait_ = only_place(body_, "pdl_wait");
   }
 
   /// Fences, the wait and the launch of the next kernel.
   void check_order() const {
     CHECK(visible_ < wait_);
-    const size_t next = only_place(body_, "let_next_launch");
-    CHECK((next > wait_) == overlap_.holds_next);
-    if (!overlap_.holds_next) CHECK(next < visible_);
+    const size_t next = only_place(body_, "pdl_trigger");
+    CHECK((next > wait_) == overlap_.triggers_after_wait);
+    if (!overlap_.triggers_after_wait) CHECK(next < visible_);
     // Behind the wait but not behind what the kernel then does.
-    if (overlap_.holds_next)
-      CHECK(body_.substr(wait_, next - wait_).find_first_not_of("wait_for_inputs(); \n") ==
+    if (overlap_.triggers_after_wait)
+      CHECK(body_.substr(wait_, next - wait_).find_first_not_of("pdl_wait(); \n") ==
             std::string::npos);
   }
 
@@ -147,14 +147,14 @@ TEST_CASE("attention that reads its caches early") {
   for (const GroupText& text : kOpaqueGroups) {
     const Graph group = make_group(text, DType::bf16, 64);
     const Op& op = group[group.outputs[0]];
-    if (op.kind != OpKind::attention_few) continue;
+    if (op.kind != OpKind::decode_attention) continue;
     CAPTURE(std::string(text.name));
-    for (const bool holds_next : {false, true})
+    for (const bool triggers_after_wait : {false, true})
       for (const Launched launched : {Launched::in_clusters, Launched::alone}) {
         const EarlyText early(
             text,
             {.waits = true,
-             .holds_next = holds_next,
+             .triggers_after_wait = triggers_after_wait,
              .early_inputs = {input_of(group, op.operands[3]), input_of(group, op.operands[4])},
              .early_caches = {input_of(group, op.operands[1]), input_of(group, op.operands[2])}},
             launched);
@@ -170,12 +170,12 @@ TEST_CASE("attention that reads its caches early") {
 
 TEST_CASE("products that make their operands early") {
   int groups = 0;
-  for (const GroupText& text : kMatvecGroups) {
+  for (const GroupText& text : kGemvGroups) {
     const Graph group = make_group(text, DType::bf16, 64);
     ValueId product;
     for (uint32_t i = 0; i < group.size(); ++i)
       if (op_class(group.ops()[i]) == OpClass::anchor) product = {i};
-    const std::vector<bool> front = matvec_front(group, product);
+    const std::vector<bool> front = gemv_prologue(group, product);
     if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; })) continue;
     ++groups;
     CAPTURE(std::string(text.name));
@@ -184,10 +184,10 @@ TEST_CASE("products that make their operands early") {
     for (uint32_t k : all)
       if (front[group.inputs[k].index]) of_front.push_back(k);
     for (const std::vector<uint32_t>& inputs : {of_front, all})
-      for (const bool holds_next : {false, true}) {
+      for (const bool triggers_after_wait : {false, true}) {
         const EarlyText early(
             text,
-            {.waits = true, .holds_next = holds_next, .early_inputs = inputs, .early_caches = {}});
+            {.waits = true, .triggers_after_wait = triggers_after_wait, .early_inputs = inputs, .early_caches = {}});
         early.check_order();
         early.check_reads({"load", "load_chunk", "take", "run"});
         early.check_reads_behind(input_of(group, group[product].operands[1]));

@@ -25,7 +25,7 @@ Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64)
 /// A kernel that overlaps others waits for them, and reads nothing that may be read before.
 void check_wait(const Kernel& kernel) {
   CAPTURE(kernel.name);
-  CHECK((kernel.source.find("wait_for_inputs();") != std::string::npos) == kernel.overlap.waits);
+  CHECK((kernel.source.find("pdl_wait();") != std::string::npos) == kernel.overlap.waits);
   CHECK((kernel.source.find("__restrict__") == std::string::npos) == kernel.overlap.waits);
 }
 
@@ -80,16 +80,16 @@ graph(%t: f16[50257, 1600], %p: f16[1024, 1600], %ids: i32[N], %pos: i32[N], %w:
   %y = layer_norm %x, %w, %b {eps = 1e-5} : f16[N, 1600]
 })"};
 
-const GroupText kAttentionFew = {"attention_few", 0, R"(
+const GroupText kDecodeAttention = {"decode_attention", 0, R"(
 graph(%qkv: bf16[N, 3072], %k: bf16[K, 512], %v: bf16[K, 512], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 0, size = 2048} : bf16[N, 2048]
-  %y = attention_few %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 8} : bf16[N, 2048]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 8} : bf16[N, 2048]
 })"};
 
-const GroupText kMatvec = {"rms_norm_matvec_silu_mul", 1, R"(
+const GroupText kGemv = {"rms_norm_gemv_silu_mul", 1, R"(
 graph(%x: bf16[B, 4096], %n: bf16[4096], %w: bf16[22016, 4096]) -> (%y) {
   %h = rms_norm %x, %n {eps = 1e-5} : bf16[B, 4096]
-  %p = matvec %h, %w {splits = 1} : bf16[B, 22016]
+  %p = gemv %h, %w {splits = 1} : bf16[B, 22016]
   %g = slice %p {axis = 1, begin = 0, size = 11008} : bf16[B, 11008]
   %u = slice %p {axis = 1, begin = 11008, size = 11008} : bf16[B, 11008]
   %s = silu %g : bf16[B, 11008]
@@ -106,8 +106,8 @@ TEST_CASE("kernels in full") {
   check_text("gelu.cu", emit(kGelu));
   check_text("norms_side_by_side.cu", emit(kPartGroups[0], DType::f16, 128));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
-  check_text("attention_few.cu", emit(kAttentionFew));
-  check_text("rms_norm_matvec_silu_mul.cu", emit(kMatvec));
+  check_text("decode_attention.cu", emit(kDecodeAttention));
+  check_text("rms_norm_gemv_silu_mul.cu", emit(kGemv));
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
 }
 
@@ -120,9 +120,9 @@ TEST_CASE("the oldest device that a plan names for clusters is the first that ha
 }
 
 TEST_CASE("attention's blocks: clusters of its splits, from many heads on none") {
-  const Graph group = make_group(kAttentionFew, DType::bf16, 64);
+  const Graph group = make_group(kDecodeAttention, DType::bf16, 64);
   const auto emit_on = [&](const DeviceDescription& device) {
-    const auto kernel = emit_kernel(group, kAttentionFew.parts(), group_symbols(), device);
+    const auto kernel = emit_kernel(group, kDecodeAttention.parts(), group_symbols(), device);
     REQUIRE(kernel.has_value());
     return *kernel;
   };
@@ -144,7 +144,7 @@ TEST_CASE("attention's blocks: clusters of its splits, from many heads on none")
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
   for (const std::vector<GroupText>* list :
-       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups, &kMatvecGroups})
+       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups, &kGemvGroups})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);
       Graph renamed = make_group(text, DType::bf16, 64);
@@ -260,14 +260,14 @@ graph(%c: f32[9, 8], %x: f32[N, 8], %slot: i32[N]) -> (%y) {
 })") == "a group reads the state that it writes");
   CHECK(refused(1, R"(
 graph(%q: f32[N, 16], %k: f32[9, 16], %first: i32[N]) -> (%y) {
-  %a = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 16]
+  %a = decode_attention %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 16]
   %y = add %a, %q : f32[N, 16]
-})") == "a kernel of attention_few computes nothing else");
+})") == "a kernel of decode_attention computes nothing else");
   CHECK(refused(0, R"(
 graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
   %k = transpose %t {axes = [1, 0]} : f32[9, 4]
-  %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
-})") == "attention_few reads a matrix without rows of neighbouring elements");
+  %y = decode_attention %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
+})") == "decode_attention reads a matrix without rows of neighbouring elements");
   // Values of one element a row have no offset and no stride of their own.
   CHECK(refused(0, R"(
 graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {
@@ -277,8 +277,8 @@ graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {
   CHECK(refused(0, R"(
 graph(%q: f32[3, 4], %k: f32[9, 4], %all: i32[4]) -> (%y) {
   %first = slice %all {axis = 0, begin = 1, size = 3} : i32[3]
-  %y = attention_few %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[3, 4]
-})") == "attention_few reads a value that does not stand in memory as it is");
+  %y = decode_attention %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[3, 4]
+})") == "decode_attention reads a value that does not stand in memory as it is");
 }
 
 TEST_CASE("small kernels overlap others, large ones do not") {

@@ -34,8 +34,8 @@ extern const std::vector<GroupText> kColumnGroups;
 extern const std::vector<GroupText> kPartGroups;
 /// One opaque op each, read through views.
 extern const std::vector<GroupText> kOpaqueGroups;
-/// One matvec each, with neighbours in front and behind.
-extern const std::vector<GroupText> kMatvecGroups;
+/// One gemv each, with neighbours in front and behind.
+extern const std::vector<GroupText> kGemvGroups;
 /// The choice of tokens from a vocabulary of any size.
 extern const GroupText kSampleGroup;
 

@@ -26,7 +26,7 @@ std::string order_text(const Program& program) {
         for (uint32_t k : inputs) text += ' ' + entry.buffers[facts.reads[k]].value;
       };
       text += overlap.waits ? " waits" : " alone";
-      if (overlap.holds_next) text += ", holds";
+      if (overlap.triggers_after_wait) text += ", holds";
       list("early", overlap.early_inputs);
       list("caches", overlap.early_caches);
     } else {

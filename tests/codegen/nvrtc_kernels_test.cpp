@@ -36,20 +36,20 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     for (const GroupText& text : kOpaqueGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
-    // Matvecs take long to compile: one with everything around it for each type, and the plain one.
-    for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kMatvecGroups[4], dtype, 1024);
-    add(kMatvecGroups[0], DType::bf16, 4096);
-    add(kMatvecGroups[6], DType::f16, 4096);
+    // Gemvs take long to compile: one with everything around it for each type, and the plain one.
+    for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kGemvGroups[4], dtype, 1024);
+    add(kGemvGroups[0], DType::bf16, 4096);
+    add(kGemvGroups[6], DType::f16, 4096);
     // Fewer warps, and another depth than the kernels' usual one.
     for (const DType dtype : {DType::f32, DType::f16}) {
-      const Graph graph = make_group(kMatvecGroups[0], dtype, 4096);
+      const Graph graph = make_group(kGemvGroups[0], dtype, 4096);
       for (const Op& op : graph.ops())
-        if (op.kind == OpKind::matvec) {
-          const MatvecProduct product = matvec_product(graph, op, group_symbols());
-          const auto forms = matvec_ring_candidates(product, device);
+        if (op.kind == OpKind::gemv) {
+          const GemvProduct product = gemv_product(graph, op, group_symbols());
+          const auto forms = gemv_form_candidates(product, device);
           if (!forms.empty()) rings["gemv"][product.key()] = to_form(forms.back());
         }
-      add(kMatvecGroups[0], dtype, 4096);
+      add(kGemvGroups[0], dtype, 4096);
     }
     add(kSampleGroup, DType::f16, 128256);
     rings.clear();

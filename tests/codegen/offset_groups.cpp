@@ -48,7 +48,7 @@ OffsetGroup attention(int64_t width, int64_t heads) {
   text.whole_operand("first", "i32", kRows);
   text.whole_operand("last", "i32", kRows);
   text.op(
-      fmt::format("%y = attention_few %q, %k, %v, %first, %last {{heads = {0}, kv_heads = {0}, "
+      fmt::format("%y = decode_attention %q, %k, %v, %first, %last {{heads = {0}, kv_heads = {0}, "
                   "scale = 0.25, splits = {1}}} : DTYPE[{2}, {3}]",
                   heads, kSplits, kRows, width));
   return text.group("attention", 0, "%y");
@@ -87,9 +87,9 @@ std::vector<OffsetGroup> offset_groups(int64_t width) {
   return {pointwise.group("pointwise", 0, "%y"), rows.group("rows", 1, "%s, %y")};
 }
 
-std::vector<OffsetGroup> offset_opaque_groups(int64_t width) {
+std::vector<OffsetGroup> offset_closed_groups(int64_t width) {
   int64_t heads = 1;
-  while (width % heads != 0 || width / heads > kMostHeadWidth) ++heads;
+  while (width % heads != 0 || width / heads > kMaxHeadWidth) ++heads;
   return {attention(width, heads), sample(width)};
 }
 

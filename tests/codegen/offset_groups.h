@@ -23,6 +23,6 @@ struct OffsetGroup {
 /// Pointwise and over rows of `width` elements; DTYPE stands for an element type.
 std::vector<OffsetGroup> offset_groups(int64_t width);
 /// Opaque ops on rows of `width` elements.
-std::vector<OffsetGroup> offset_opaque_groups(int64_t width);
+std::vector<OffsetGroup> offset_closed_groups(int64_t width);
 
 }  // namespace sinter

@@ -68,7 +68,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::copy, 2},           {&GraphGenerator::generator, 3},
       {&GraphGenerator::embedding, 2},      {&GraphGenerator::append, 4},
       {&GraphGenerator::linear, 4},         {&GraphGenerator::einsum, 4},
-      {&GraphGenerator::attention, 2},      {&GraphGenerator::attention_few, 1},
+      {&GraphGenerator::attention, 2},      {&GraphGenerator::decode_attention, 1},
       {&GraphGenerator::sample, 1},         {&GraphGenerator::rope, 2},
       {&GraphGenerator::pre_norm_block, 3}, {&GraphGenerator::post_norm_block, 2},
       {&GraphGenerator::primitive_norm, 2}, {&GraphGenerator::primitive_softmax, 2},
@@ -117,7 +117,7 @@ int64_t GraphGenerator::extent(Dim dim) const {
 
 int64_t GraphGenerator::volume_of(const TensorType& type) const {
   int64_t volume = 1;
-  for (Dim dim : type.dims) volume *= std::min(extent(dim), kMostElements + 1);
+  for (Dim dim : type.dims) volume *= std::min(extent(dim), kMaxElements + 1);
   return volume;
 }
 
@@ -202,7 +202,7 @@ GraphGenerator::Value GraphGenerator::op(OpKind kind, llvm::ArrayRef<ValueId> op
   llvm::SmallVector<TensorType, 3> types;
   for (ValueId id : operands) types.push_back(graph_[id].type);
   const auto type = infer_type(kind, types, attrs, result_.module.symbols);
-  if (!type || type->rank() > 6 || volume_of(*type) > kMostElements) return std::nullopt;
+  if (!type || type->rank() > 6 || volume_of(*type) > kMaxElements) return std::nullopt;
   const ValueId id = builder_.op(kind, operands, std::move(attrs), name("v"));
   values_.push_back(id);
   return id;

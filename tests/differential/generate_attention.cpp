@@ -35,20 +35,20 @@ ValueId GraphGenerator::columns(const TensorType& type) {
 }
 
 /// Operands and attributes of an attention over caches of at most so many rows.
-std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t most_rows) {
+std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_rows) {
   AttentionShape shape = random_.pick(kUsualAttentions);
   if (random_.chance(10)) {
     shape = {random_.between(1, 2),
              random_.between(1, 3),
              random_.pick(std::array{1, 2, 4, 5, 8}),
              random_.pick(std::array{1, 3, 4, 8, 12}),
-             random_.between(12, most_rows),
+             random_.between(12, max_rows),
              random_.pick(std::array{1, 2, 3, 7, 8}),
              random_.chance(25) ? random_.between(1, 6) : 0,
              random_.chance(25)};
   }
   const int64_t kv_heads = shape.kv_heads, heads = kv_heads * shape.group, width = shape.width;
-  const int64_t rows = std::min(shape.rows, most_rows);
+  const int64_t rows = std::min(shape.rows, max_rows);
   Attended made{.operands = {}, .attrs = {}, .splits = shape.splits};
   made.operands = {columns({main_dtype_, {rows_, Dim(heads * width)}}),
                    columns({main_dtype_, {Dim(rows), Dim(kv_heads * width)}}),
@@ -68,11 +68,11 @@ void GraphGenerator::attention() {
   if (auto made = attended(20)) op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 
-void GraphGenerator::attention_few() {
+void GraphGenerator::decode_attention() {
   auto made = attended(100);
   if (!made) return;
   made->attrs.set(AttrName::splits, made->splits);
-  op(OpKind::attention_few, made->operands, std::move(made->attrs));
+  op(OpKind::decode_attention, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::sample() {

@@ -294,7 +294,7 @@ void GraphGenerator::append() {
     if (rows == type && random_.chance(60)) version = candidate;
   }
   type.dims[0] = version ? graph_[*version].type.dims[0] : Dim(mostly({12, 16}, 12, 20));
-  if (volume_of(type) > kMostElements) return;
+  if (volume_of(type) > kMaxElements) return;
   const Value slot = slots(count, type.dims[0].constant());
   if (slot) append_to(version ? *version : state(type), value, *slot);
 }
@@ -345,7 +345,7 @@ void GraphGenerator::einsum() {
     const size_t shared = spec.find(spec[i]);
     other.dims.push_back(shared < comma ? type.dims[shared] : any_dim());
   }
-  if (volume_of(other) > kMostElements) return;
+  if (volume_of(other) > kMaxElements) return;
   Attributes attrs;
   attrs.set(AttrName::spec, spec);
   if (random_.chance(30)) attrs.set(AttrName::dtype, any_float());

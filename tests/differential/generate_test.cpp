@@ -72,9 +72,9 @@ TEST_CASE("every op, element type, and kind of result occurs") {
   }
   for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::sample); ++kind) {
     const auto op = static_cast<OpKind>(kind);
-    // `file` stands in weight functions only, attention_softmax and matvec in graphs after the
+    // `file` stands in weight functions only, attention_softmax and gemv in graphs after the
     // passes.
-    if (op == OpKind::file || op == OpKind::attention_softmax || op == OpKind::matvec) continue;
+    if (op == OpKind::file || op == OpKind::attention_softmax || op == OpKind::gemv) continue;
     CHECK_MESSAGE(ops[op] > 0, op_info(op).name);
   }
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})

@@ -11,7 +11,7 @@
 namespace sinter {
 
 /// Elements of a value, at most: a graph runs in about a millisecond.
-inline constexpr int64_t kMostElements = 4096;
+inline constexpr int64_t kMaxElements = 4096;
 
 /// Passes treat so many tokens as a decoding step.
 inline constexpr int64_t kFewTokens = 8;
@@ -87,12 +87,12 @@ class GraphGenerator {
   struct Attended {
     llvm::SmallVector<ValueId, 5> operands;
     Attributes attrs;
-    int64_t splits;  // of attention_few
+    int64_t splits;  // of decode_attention
   };
   ValueId columns(const TensorType& type);
-  std::optional<Attended> attended(int64_t most_rows);
+  std::optional<Attended> attended(int64_t max_rows);
   void attention();
-  void attention_few();
+  void decode_attention();
   void sample();
 
   // Parts of transformers (generate_blocks.cpp).

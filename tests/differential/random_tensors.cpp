@@ -83,7 +83,7 @@ Rows DataMaker::rows_read_by(ValueId input) const {
     const auto extent = [&](size_t operand) { return graph_[op.operands[operand]].type.dims[0]; };
     if (op.kind == OpKind::embedding && reads(1)) limit(extent(0));
     if (op.kind == OpKind::kv_append && reads(2)) limit(extent(0)), rows.distinct = true;
-    const bool attends = op.kind == OpKind::attention || op.kind == OpKind::attention_few;
+    const bool attends = op.kind == OpKind::attention || op.kind == OpKind::decode_attention;
     if (attends && (reads(3) || reads(4))) limit(extent(1));
     if (attends && reads(3)) rows.at_most = op.operands[4];
   }

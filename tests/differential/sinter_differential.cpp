@@ -39,7 +39,7 @@ constexpr std::string_view kProgram = "sinter_differential";
 constexpr uint64_t kSeedsPerChild = 25;      // of one child: their kernels are compiled together
 constexpr uint64_t kFaultSeedsPerChild = 4;  // where the first seed that fails is the last
 constexpr int kShrinkSeconds = 20;           // for one run of a smaller case
-constexpr size_t kMostShrunk = 3;            // failures that are made small; the others are listed
+constexpr size_t kMaxShrunk = 3;            // failures that are made small; the others are listed
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
@@ -82,13 +82,13 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
   return what;
 }
 
-/// What a matvec shares its kernel with; empty: the kernel has none.
-std::string_view around_matvec(const Graph& group) {
+/// What a gemv shares its kernel with; empty: the kernel has none.
+std::string_view around_gemv(const Graph& group) {
   std::vector<bool> front(group.size(), false);
   bool found = false, in_front = false, behind = false;
   for (uint32_t i = group.size(); i-- > 0;) {
     const Op& op = group.ops()[i];
-    const bool product = op.kind == OpKind::matvec;
+    const bool product = op.kind == OpKind::gemv;
     if (product || front[i])
       for (ValueId operand : op.operands) front[operand.index] = true;
     found = found || product;
@@ -110,8 +110,8 @@ std::string tally(const Case& test, const CheckedCase& checked) {
   text += fmt::format("kernels {}\n", checked.fused->kernels.size());
   for (const std::string& verdict : checked.verdicts) text += fmt::format("verdict {}\n", verdict);
   for (const Kernel& kernel : checked.fused->kernels)
-    if (const std::string_view place = around_matvec(kernel.group); !place.empty())
-      text += fmt::format("matvec {}\n", place);
+    if (const std::string_view place = around_gemv(kernel.group); !place.empty())
+      text += fmt::format("gemv {}\n", place);
   if (checked.compared_with_source) text += "source\n";
   return text;
 }
@@ -185,7 +185,7 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
     std::istringstream lines(text);
     for (std::string word, rest; lines >> word;) {
       if (word == "source") ++tallied["compared with the module itself"];
-      if ((word == "op" || word == "verdict" || word == "matvec") && lines >> rest)
+      if ((word == "op" || word == "verdict" || word == "gemv") && lines >> rest)
         ++tallied[word + " " + rest];
       if (word == "kernels" && lines >> rest) tallied["kernels"] += std::stoull(rest);
     }
@@ -214,7 +214,7 @@ int run_seeds(const Options& options) {
                flags(options));
   size_t shrunk = 0;
   for (const auto& [seed, what] : failed) {
-    if (options.no_shrink || shrunk++ == kMostShrunk) break;
+    if (options.no_shrink || shrunk++ == kMaxShrunk) break;
     fmt::print("seed {}\n", seed);
     shrink_and_print(seed, options);
   }

@@ -55,7 +55,7 @@ TEST_CASE("means, first tokens and lengths of one, against the reference") {
   const Reference expected = reference();
   const auto means = vectors(expected.texts);
   const auto firsts =
-      vectors(expected.texts, {.kind = PoolingKind::cls, .normalize = true, .most_tokens = {}});
+      vectors(expected.texts, {.kind = PoolingKind::cls, .normalize = true, .max_tokens = {}});
   for (size_t s = 0; s < 2; ++s) {
     std::vector<double> mean(kWidth), first(kWidth);
     double squares = 0;
@@ -97,7 +97,7 @@ TEST_CASE("what cannot be embedded") {
   CHECK(message("bert_post_ln", {some_tokens(129, 1)}) ==
         "text 1 has 129 tokens, 1 to 128 are possible");
   CHECK(message("bert_post_ln", {{1, 211}}) == "token 211 is outside the vocabulary of 211");
-  options.pooling.most_tokens = 4;
+  options.pooling.max_tokens = 4;
   CHECK(message("bert_post_ln", {some_tokens(5, 1)}) == "text 1 has 5 tokens, 1 to 4 are possible");
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("pooling as modules.json says") {
   const Pooling pooling = value(read());
   CHECK(pooling.kind == PoolingKind::cls);
   CHECK(pooling.normalize);
-  CHECK(pooling.most_tokens == 256);
+  CHECK(pooling.max_tokens == 256);
   write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
   CHECK(read().error().what == "pooling by max_tokens is not supported");
   write("1_Pooling/config.json",

@@ -44,7 +44,7 @@ constexpr std::string_view kModel = R"(module @tiny {
     %k = slice %k1 {axis = 0, begin = 0, size = K} : f32[K, 32]
     %v1 = kv_append %values, %e, %slot : f32[R, 32]
     %v = slice %v1 {axis = 0, begin = 0, size = K} : f32[K, 32]
-    %y = attention_few %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
+    %y = decode_attention %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
     %z = add %x, %y : f32[N, 32]
     %logits = embedding %z, %wanted : f32[M, 32]
   }
@@ -54,7 +54,7 @@ constexpr std::string_view kModel = R"(module @tiny {
     %x = add %e, %p : f32[B, 32]
     %k = kv_append %keys, %x, %slot : f32[R, 32]
     %v = kv_append %values, %e, %slot : f32[R, 32]
-    %y = attention_few %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[B, 32]
+    %y = decode_attention %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[B, 32]
     %logits = add %x, %y : f32[B, 32]
   }
   entry @sample(%logits: f32[B, 32], %pos: i32[B], %slot: i32[B], %step: i32[B], %seed: i32[B], %temperature: f32[B], %top_k: i32[B], %top_p: f32[B]) -> (%next.tokens, %next.step, %next.pos, %next.slot) {
@@ -106,15 +106,15 @@ struct Run {
 
 const std::vector<std::vector<Tokens>> kPrompts = {
     {{1, 5, 9}}, {{4}, {7, 7, 7, 7, 2, 30, 11, 12, 13, 14}, {3, 8}}, {{9, 1, 2, 3, 4, 5, 6, 7, 8}}};
-constexpr int64_t kMost[] = {14, 9, 21};
+constexpr int64_t kMax[] = {14, 9, 21};
 
 /// What fresh sessions on the host generate.
 const std::vector<Tokens>& expected() {
   static const std::vector<Tokens> all = [] {
     std::vector<Tokens> list;
     for (size_t i = 0; i < kPrompts.size(); ++i) {
-      Run run(on_host(), kPrompts[i], kMost[i]);
-      run.take(kMost[i]);
+      Run run(on_host(), kPrompts[i], kMax[i]);
+      run.take(kMax[i]);
       list.push_back(run.tokens);
     }
     return list;
@@ -128,17 +128,17 @@ TEST_CASE("a session replays what it recorded, whatever others of other shapes d
   REQUIRE(std::set<int32_t>(expected()[2].begin(), expected()[2].end()).size() > 4);
   // One after the other, and again.
   for (size_t i : {0, 1, 2, 0, 1}) {
-    Run run(model, kPrompts[i], kMost[i]);
-    run.take(kMost[i]);
+    Run run(model, kPrompts[i], kMax[i]);
+    run.take(kMax[i]);
     CHECK(run.tokens == expected()[i]);
   }
   CHECK(driver().handles() == before);
   // All at once, in turns of a few steps; one begins late, one is left half-way.
   {
-    Run a(model, kPrompts[0], kMost[0]), b(model, kPrompts[1], kMost[1]);
+    Run a(model, kPrompts[0], kMax[0]), b(model, kPrompts[1], kMax[1]);
     a.take(3);
     b.take(2);
-    Run c(model, kPrompts[2], kMost[2]), left(model, kPrompts[2], kMost[2]);
+    Run c(model, kPrompts[2], kMax[2]), left(model, kPrompts[2], kMax[2]);
     left.take(4);
     while (a.left + b.left + c.left > 0) {
       c.take(5);
@@ -158,9 +158,9 @@ TEST_CASE("a generation that begins again gives the same tokens") {
   for (size_t i = 0; i < kPrompts.size(); ++i) {
     CAPTURE(i);
     const Sampling sampling{.temperature = 1.5f, .top_k = 20, .seed = 4};
-    Started state = value(start_generation(*model, kPrompts[i], kMost[i], sampling, {}));
-    const auto generator = value(record_generation(model, std::move(state), kMost[i]));
-    for (const int64_t steps : {int64_t{0}, kMost[i], kMost[i], int64_t{6}, int64_t{1}, kMost[i]}) {
+    Started state = value(start_generation(*model, kPrompts[i], kMax[i], sampling, {}));
+    const auto generator = value(record_generation(model, std::move(state), kMax[i]));
+    for (const int64_t steps : {int64_t{0}, kMax[i], kMax[i], int64_t{6}, int64_t{1}, kMax[i]}) {
       CAPTURE(steps);
       REQUIRE(generator->restart());
       Tokens tokens;
@@ -307,12 +307,12 @@ TEST_CASE("a launch of 2^31 - 1 blocks is made, of one more it is an error") {
     SINTER_TRY(session.enqueue(call, session.stream()));
     return session.stream().synchronize("a test");
   };
-  constexpr int64_t kMost = INT32_MAX;
-  REQUIRE(launched(kMost));
+  constexpr int64_t kMax = INT32_MAX;
+  REQUIRE(launched(kMax));
   const auto launches = driver().take_launches();
   REQUIRE(launches.size() == 1);
-  CHECK(launches[0].grid[0] == kMost);
-  const Status refused = launched(kMost + 1);
+  CHECK(launches[0].grid[0] == kMax);
+  const Status refused = launched(kMax + 1);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message() ==
         "entry main, step 0 (%y): 2147483648 blocks, a launch has at most 2147483647; run fewer "

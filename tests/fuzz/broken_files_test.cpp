@@ -20,8 +20,8 @@ namespace sinter::fuzz {
 namespace {
 
 constexpr size_t kSampled = 4000;           // variants of a file in a plain run
-constexpr double kMostSeconds = 1;          // of processor time, for one file
-constexpr size_t kMostBytes = 64ull << 20;  // of memory beyond the file's size
+constexpr double kMaxSeconds = 1;          // of processor time, for one file
+constexpr size_t kMaxBytes = 64ull << 20;  // of memory beyond the file's size
 
 struct Counts {
   size_t identical = 0, refused = 0, other = 0;
@@ -49,8 +49,8 @@ Outcome read_within_bounds(const Target& target, std::string_view bytes) {
   if (!outcome.broken.empty()) FAIL_CHECK(outcome.broken);
   if (!outcome.read && outcome.read.error().code != ExitCode::bad_input)
     FAIL_CHECK("not bad input");
-  if (seconds > kMostSeconds && allocations_are_counted()) FAIL_CHECK("took ", seconds, " s");
-  if (held > bytes.size() + kMostBytes) FAIL_CHECK("held ", held, " bytes");
+  if (seconds > kMaxSeconds && allocations_are_counted()) FAIL_CHECK("took ", seconds, " s");
+  if (held > bytes.size() + kMaxBytes) FAIL_CHECK("held ", held, " bytes");
   return outcome;
 }
 

@@ -9,11 +9,11 @@
 namespace sinter::fuzz {
 namespace {
 
-constexpr int64_t kMostLayers = 16;  // built ones; of deeper models the spec is enough
+constexpr int64_t kMaxLayers = 16;  // built ones; of deeper models the spec is enough
 
 Outcome built(const ModelSpec& spec, WeightNames names, std::string_view place) {
   std::string read = print_spec(spec);
-  if (spec.layers > kMostLayers) return read_as(std::move(read));
+  if (spec.layers > kMaxLayers) return read_as(std::move(read));
   auto module = build_model(spec, names, nullptr, place);
   if (!module) return refused(std::move(module.error()));
   if (const Status valid = verify(*module); !valid)

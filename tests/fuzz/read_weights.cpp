@@ -118,8 +118,8 @@ Outcome read_llama2c(std::string_view bytes) {
   if (!file) return refused(std::move(file.error()));
   auto model = llama2c_spec(file->header(), path, "m");
   if (!model) return refused(std::move(model.error()));
-  constexpr int64_t kMostLayers = 64;  // built ones; a file of more is only opened
-  if (model->spec.layers > kMostLayers) return read_as("deep");
+  constexpr int64_t kMaxLayers = 64;  // built ones; a file of more is only opened
+  if (model->spec.layers > kMaxLayers) return read_as("deep");
   WeightNames names{std::move(model->map), {}};
   names.prefix = names.map.prefixes.front();
   auto module = build_model(model->spec, names, &*file, path);

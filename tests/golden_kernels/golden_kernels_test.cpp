@@ -66,9 +66,9 @@ ModelKernels kernels_of(const GoldenModel& golden, const std::string& target) {
 }
 
 /// A product without neighbours: its text differs in sizes alone, and takes seconds to compile.
-/// Those are tested by matvec_kernels and nvrtc_kernels.
+/// Those are tested by gemv_kernels and nvrtc_kernels.
 bool is_product_alone(const Kernel& kernel) {
-  return kernel.name.starts_with("matvec_") && llvm::count_if(kernel.group.ops(), computes) == 1;
+  return kernel.name.starts_with("gemv_") && llvm::count_if(kernel.group.ops(), computes) == 1;
 }
 
 /// Small and odd sizes; symbols as build_model names them.

@@ -246,22 +246,22 @@ TEST_CASE("C16 linear") {
   rejects(16, OpKind::linear, {f16({}), f16({5, 8})});
 }
 
-TEST_CASE("C16 matvec") {
+TEST_CASE("C16 gemv") {
   const auto split = [](int64_t splits) { return with(AttrName::splits, splits); };
-  gives(OpKind::matvec, {f16({8, 16}), f16({5, 16})}, split(1), f16({8, 5}));
-  gives(OpKind::matvec, {f16({kFew, 8}), f16({1, 8}), f16({1})}, split(16), f16({kFew, 1}));
-  rejects(1, OpKind::matvec, {f16({8, 16}), f16({5, 16})});
+  gives(OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1), f16({8, 5}));
+  gives(OpKind::gemv, {f16({kFew, 8}), f16({1, 8}), f16({1})}, split(16), f16({kFew, 1}));
+  rejects(1, OpKind::gemv, {f16({8, 16}), f16({5, 16})});
   for (int64_t splits : {-1, 0, 3, 12, 32})
-    rejects(16, OpKind::matvec, {f16({8, 16}), f16({5, 16})}, split(splits));
-  rejects(16, OpKind::matvec, {f16({8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::matvec, {f16({2, 3, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::matvec, {f16({8, 12}), f16({5, 12})}, split(1));
-  rejects(16, OpKind::matvec, {f16({8, 0}), f16({5, 0})}, split(1));
-  rejects(16, OpKind::matvec, {f16({8, 8}), f16({0, 8})}, split(1));
-  rejects(16, OpKind::matvec, {f16({9, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::matvec, {f16({kN, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::matvec, {f16({8, 8}), f32({5, 8})}, split(1));
-  rejects(16, OpKind::matvec, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
+    rejects(16, OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(splits));
+  rejects(16, OpKind::gemv, {f16({8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({2, 3, 8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({8, 12}), f16({5, 12})}, split(1));
+  rejects(16, OpKind::gemv, {f16({8, 0}), f16({5, 0})}, split(1));
+  rejects(16, OpKind::gemv, {f16({8, 8}), f16({0, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({9, 8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({kN, 8}), f16({5, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({8, 8}), f32({5, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
 }
 
 TEST_CASE("C17 einsum") {
@@ -341,28 +341,28 @@ TEST_CASE("C20 sizes stay below 2^63 bytes") {
   rejects(20, OpKind::broadcast, {f32({})}, dims({kN, kM, int64_t{1} << 50}));
 }
 
-TEST_CASE("C21 attention_few") {
+TEST_CASE("C21 decode_attention") {
   const auto split = [](int64_t splits) { return attention(4, 2).set(AttrName::splits, splits); };
   const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})};
-  gives(OpKind::attention_few, good, split(1), f16({kN, 12}));
-  gives(OpKind::attention_few, good,
+  gives(OpKind::decode_attention, good, split(1), f16({kN, 12}));
+  gives(OpKind::decode_attention, good,
         split(8).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}), f16({kN, 12}));
   for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
-    rejects(21, OpKind::attention_few, good, split(splits));
-  rejects(1, OpKind::attention_few, good, attention(4, 2));
+    rejects(21, OpKind::decode_attention, good, split(splits));
+  rejects(1, OpKind::decode_attention, good, attention(4, 2));
   // What attention rejects.
-  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::kv_heads, int64_t{3}));
-  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::scale, double(NAN)));
-  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::softcap, -1.0));
-  rejects(18, OpKind::attention_few, good, split(4).set(AttrName::window, int64_t{0}));
+  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::kv_heads, int64_t{3}));
+  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::scale, double(NAN)));
+  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::softcap, -1.0));
+  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::window, int64_t{0}));
   const auto widths = [&](int64_t width, int64_t value_width) -> Types {
     return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3],
             good[4]};
   };
-  gives(OpKind::attention_few, widths(256, 256), split(4), f16({kN, 1024}));
-  gives(OpKind::attention_few, widths(1, 1), split(4), f16({kN, 4}));
+  gives(OpKind::decode_attention, widths(256, 256), split(4), f16({kN, 1024}));
+  gives(OpKind::decode_attention, widths(1, 1), split(4), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
-    rejects(21, OpKind::attention_few, widths(width, value_width), split(4));
+    rejects(21, OpKind::decode_attention, widths(width, value_width), split(4));
 }
 
 TEST_CASE("C21 sample") {

@@ -355,7 +355,7 @@ TEST_CASE("V16 readers stand before the writer") {
   breaks(itself.module, 16, "entry @e, %shift", "reads %next while it writes it");
 }
 
-TEST_CASE("V17 a matvec reads a weight or an input as it stands in memory") {
+TEST_CASE("V17 a gemv reads a weight or an input as it stands in memory") {
   const auto module = [](std::string_view matrix) {
     auto parsed = parse_module(fmt::format(R"(module @m {{
   weight %w : f16[16, 8] = file {{tensor = "t"}}
@@ -370,11 +370,11 @@ TEST_CASE("V17 a matvec reads a weight or an input as it stands in memory") {
     REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message()));
     Graph& graph = parsed->entries[0].graph;
     Op& product = graph[graph.outputs[0]];
-    product.kind = OpKind::matvec;
+    product.kind = OpKind::gemv;
     product.attrs.set(AttrName::splits, int64_t{1});
     return *parsed;
   };
-  const std::string part = "%y (matvec) reads the matrix %matrix";
+  const std::string part = "%y (gemv) reads the matrix %matrix";
   breaks(module("%matrix = slice %w {axis = 0, begin = 4, size = 4} : f16[4, 8]"), 17,
          "entry @e, %y", part);
   breaks(module("%matrix = copy %m : f16[4, 8]"), 17, "entry @e, %y", part);

@@ -11,25 +11,25 @@ TEST_CASE("the numbers of gemv's forms have ranges") {
     const Status status = check_forms({{"gemv", {{key, {std::move(numbers), 0}}}}}, "r.json");
     return status ? "" : status.error().message();
   };
-  const auto form = [](int64_t warps, int64_t piece_bytes, int64_t stages) {
+  const auto form = [](int64_t warps, int64_t stage_bytes, int64_t stages) {
     return std::map<std::string, int64_t>{
-        {"warps", warps}, {"piece_bytes", piece_bytes}, {"stages", stages}};
+        {"warps", warps}, {"stage_bytes", stage_bytes}, {"stages", stages}};
   };
   const std::string at = "r.json:/forms/gemv/" + key, hint = "; write the record anew by tuning";
   CHECK(message(form(8, 5120, 3)).empty());
   CHECK(message(form(16, 16384, 8)).empty());
   CHECK(message(form(4, 5120, 3)) == at + "/warps: expected 8 or 16, got 4" + hint);
   CHECK(message(form(32, 5120, 3)) == at + "/warps: expected 8 or 16, got 32" + hint);
-  const std::string pieces = at + "/piece_bytes: expected a multiple of 512, at most 16384, got ";
+  const std::string pieces = at + "/stage_bytes: expected a multiple of 512, at most 16384, got ";
   CHECK(message(form(8, 5000, 3)) == pieces + "5000" + hint);
   CHECK(message(form(8, 0, 3)) == pieces + "0" + hint);
   CHECK(message(form(8, 16896, 3)) == pieces + "16896" + hint);
   CHECK(message(form(8, 5120, 1)) == at + "/stages: expected 2 to 8, got 1" + hint);
   CHECK(message(form(8, 5120, 9)) == at + "/stages: expected 2 to 8, got 9" + hint);
-  CHECK(message({{"warps", 8}, {"stages", 3}}) == at + ": has no \"piece_bytes\"" + hint);
+  CHECK(message({{"warps", 8}, {"stages", 3}}) == at + ": has no \"stage_bytes\"" + hint);
   auto more = form(8, 5120, 3);
   more["piece"] = 5120;
-  CHECK(message(more) == at + "/piece: is no number of a matvec's form" + hint);
+  CHECK(message(more) == at + "/piece: is no number of a gemv's form" + hint);
 }
 
 TEST_CASE("a record names families that have forms") {

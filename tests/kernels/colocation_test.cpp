@@ -22,13 +22,13 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) 
     members.push_back(graph.find(name));
     facts.emplace(members.back(), op_facts(graph, members.back(), kSymbols));
   }
-  const auto found = matvec_rows(graph, graph.find("p"), members,
+  const auto found = colocated_rows(graph, graph.find("p"), members,
                                  [&](ValueId id) -> const OpFacts& { return facts.at(id); });
-  if (const auto* stranger = std::get_if<MatvecStranger>(&found))
+  if (const auto* stranger = std::get_if<NotColocated>(&found))
     return graph[stranger->reader].name + " of " + graph[stranger->root].name;
-  const auto& rows = std::get<MatvecRows>(found);
+  const auto& rows = std::get<ColocatedRows>(found);
   std::string text = fmt::format("{} x {}:", rows.stride, rows.units);
-  for (const MatvecRows::Section& section : rows.sections) {
+  for (const ColocatedRows::Section& section : rows.sections) {
     text += fmt::format("{} {}+{}", &section == rows.sections.data() ? "" : " |", section.first,
                         section.width);
     for (ValueId member : section.members) text += " " + graph[member].name;
@@ -40,7 +40,7 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) 
 std::string deal(const std::string& parameters, const std::string& ops) {
   const auto graph = parse_graph(
       "graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +
-          ") -> (%p) {\n  %p = matvec %x, %w {splits = 1} : f16[N, 120]\n" + ops + "}\n",
+          ") -> (%p) {\n  %p = gemv %x, %w {splits = 1} : f16[N, 120]\n" + ops + "}\n",
       "test", kSymbols);
   REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
   llvm::SmallVector<std::string_view, 8> names;
@@ -104,7 +104,7 @@ TEST_CASE("sizes of any number take no longer") {
   const auto graph = parse_graph(
       "graph(%x: f16[N, 8], %w: f16[1099511627776, 8], %c: f16[N, 137438953472], %s: f16[N, "
       "137438953472]) -> (%p) {\n"
-      "  %p = matvec %x, %w {splits = 1} : f16[N, 1099511627776]\n"
+      "  %p = gemv %x, %w {splits = 1} : f16[N, 1099511627776]\n"
       "  %a = slice %p {axis = 1, begin = 0, size = 549755813888} : f16[N, 549755813888]\n"
       "  %b = slice %p {axis = 1, begin = 549755813888, size = 549755813888} : f16[N, "
       "549755813888]\n"

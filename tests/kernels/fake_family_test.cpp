@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::attention_few, OpKind::attention};
+constexpr OpKind kAnchors[] = {OpKind::decode_attention, OpKind::attention};
 constexpr OpKind kCompanions[] = {OpKind::attention};
 
 /// A row of q is a head of a token: two axes number the rows.
@@ -79,7 +79,7 @@ TEST_CASE("a tile's rows are normalized where the family reads them, the result'
   const Fused fused("%s",
                     fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]
     %q = reshape %n {{dims = [4, 512]}} : f16[4, 512]
-    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
     %r = add %a, %y : f16[4, 512]
     %s = rms_norm %r, %v {{eps = 0x1p-20}} : f16[4, 512]
 )",
@@ -95,7 +95,7 @@ TEST_CASE("rows that are no rows of the tile stay apart") {
   // A row of 512 elements is eight rows of the tile.
   const Fused fused("%a",
                     fmt::format(R"(    %q = rms_norm %y, %v {{eps = 0x1p-20}} : f16[4, 512]
-    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -108,7 +108,7 @@ TEST_CASE("elements of another row of the tile stay apart") {
                     fmt::format(R"(    %e = exp %x : f16[4, 8, 64]
     %t = transpose %e {{axes = [1, 0, 2]}} : f16[8, 4, 64]
     %q = reshape %t {{dims = [4, 512]}} : f16[4, 512]
-    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -126,7 +126,7 @@ TEST_CASE("an element port takes what is computed element by element, and no row
                     fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]
     %e = exp %n : f16[4, 8, 64]
     %q = reshape %e {{dims = [4, 512]}} : f16[4, 512]
-    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -136,7 +136,7 @@ TEST_CASE("an element port takes what is computed element by element, and no row
 TEST_CASE("companions share a kernel if their operands are the anchor's") {
   const KernelFamily fake = fake_family();
   const std::string text = fmt::format(R"(    %e = exp %y : f16[4, 512]
-    %a = attention_few %e, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = decode_attention %e, %keys, %values, %first, %last {} : f16[4, 512]
     %b = attention %e, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}} : f16[4, 512]
     %c = attention %y, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}} : f16[4, 512]
 )",
@@ -155,7 +155,7 @@ TEST_CASE("a closed family's ops stay alone") {
   fake.ports = nullptr;
   const Fused fused("%a",
                     fmt::format(R"(    %q = exp %y : f16[4, 512]
-    %a = attention_few %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);

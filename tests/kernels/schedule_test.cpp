@@ -69,7 +69,7 @@ TEST_CASE("a block of at least so many threads holds more rows, each with the th
     CAPTURE(lanes);
     RowProblem problem = rows_of(lanes, lanes, 1);
     const RowConfig own = schedule(problem);
-    problem.least_threads = 512;
+    problem.min_threads = 512;
     const RowConfig wide = schedule(problem);
     CHECK(own.threads < 512);
     CHECK(wide.threads == 512);
@@ -163,14 +163,14 @@ TEST_CASE("a device of few threads makes each simulate several lanes, or takes n
   CHECK_FALSE(schedule_rows(rows_of(1, 1, 1), {}, device).has_value());
 }
 
-TEST_CASE("a matvec's shared memory holds sums, operand and rings on every device") {
+TEST_CASE("a gemv's shared memory holds sums, operand and rings on every device") {
   for (const char* name : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"}) {
     CAPTURE(name);
     const DeviceDescription device = *find_device(name);
     for (int64_t rows : {1, 100, 4096, 22016, 128256})
       for (int64_t splits : {1, 16})
         for (int64_t tokens : {1, 8}) {
-          const auto config = schedule_matvec({DType::f16, rows, 4096, splits, tokens}, 1, device);
+          const auto config = schedule_gemv({DType::f16, rows, 4096, splits, tokens}, 1, device);
           REQUIRE(config.has_value());
           CHECK(config->blocks >= std::min(rows, device.multiprocessors));
           CHECK(config->blocks <= rows);
@@ -179,12 +179,12 @@ TEST_CASE("a matvec's shared memory holds sums, operand and rings on every devic
           const int64_t ring = rings ? 64 * 1024 : 0;
           CHECK(sums + config->operand_bytes + ring <= config->shared_bytes);
           CHECK(config->shared_bytes < device.max_shared_bytes);
-          CHECK(config->piece % 256 == 0);
+          CHECK(config->stage_length % 256 == 0);
         }
   }
 }
 
-TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp reads at once") {
+TEST_CASE("the memory that a gemv wants holds a piece of every row that a warp reads at once") {
   const DeviceDescription device = *find_device("sm_90a");
   for (int64_t length : {8, 64, 264, 2560, 4096, 11008, 16384})
     for (int64_t bytes : {2, 4})
@@ -194,35 +194,35 @@ TEST_CASE("the memory that a matvec wants holds a piece of every row that a warp
           CAPTURE(bytes);
           CAPTURE(rows);
           CAPTURE(tokens);
-          const auto config = schedule_matvec(
+          const auto config = schedule_gemv(
               {bytes == 2 ? DType::bf16 : DType::f32, rows, length, 1, tokens}, 1, device);
           REQUIRE(config.has_value());
           const bool fits = tokens * length * bytes <= config->operand_bytes;
-          const MatvecLayout layout =
-              matvec_layout({.warps = static_cast<int>(config->warps),
+          const GemvLayout layout =
+              gemv_layout({.warps = static_cast<int>(config->warps),
                              .rows = static_cast<int>(ceil_div(rows, config->blocks)),
                              .splits = 1,
                              .tokens = static_cast<int>(tokens),
                              .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
                              .element_bytes = static_cast<int>(bytes),
-                             .piece = static_cast<int>(config->piece),
+                             .stage_length = static_cast<int>(config->stage_length),
                              .tiles = tokens > 1 && bytes == 2,
-                             .ring = true,
+                             .pipelined = true,
                              .stages = static_cast<int>(config->stages)});
           const int64_t wanted =
-              std::min(config->shared_bytes, config->ring_bytes + tokens * config->token_bytes);
+              std::min(config->shared_bytes, config->pipeline_bytes + tokens * config->token_bytes);
           const int stages =
               layout.stages(static_cast<int>(wanted), static_cast<int>(config->warps));
-          CHECK(stages >= layout.together);
-          CHECK(layout.rings + stages * config->warps * layout.slot <= wanted);
-          CHECK(layout.slot % 16 == 0);  // what bulk copies ask of addresses
-          CHECK(layout.rings % 16 == 0);
+          CHECK(stages >= layout.rows_at_once);
+          CHECK(layout.pipelines + stages * config->warps * layout.stage_bytes <= wanted);
+          CHECK(layout.stage_bytes % 16 == 0);  // what bulk copies ask of addresses
+          CHECK(layout.pipelines % 16 == 0);
         }
 }
 
-TEST_CASE("a matvec's pieces divide a part of a row well") {
+TEST_CASE("a gemv's pieces divide a part of a row well") {
   const auto piece = [](DType dtype, int64_t length, int64_t splits) {
-    return schedule_matvec({dtype, 4096, length, splits, 1}, 1, *find_device("sm_90a"))->piece;
+    return schedule_gemv({dtype, 4096, length, splits, 1}, 1, *find_device("sm_90a"))->piece;
   };
   CHECK(piece(DType::f16, 4096, 1) == 1024);
   CHECK(piece(DType::f32, 4096, 1) == 512);
@@ -231,55 +231,55 @@ TEST_CASE("a matvec's pieces divide a part of a row well") {
   CHECK(piece(DType::f16, 9216, 4) == 768);   // of a part of 2304, 9 steps: three of three
 }
 
-TEST_CASE("units whose sums do not fit have no matvec") {
+TEST_CASE("units whose sums do not fit have no gemv") {
   const DeviceDescription device = *find_device("sm_90a");
-  const MatvecProduct several = {DType::f16, 128, 8192, 16, 8},
+  const GemvProduct several = {DType::f16, 128, 8192, 16, 8},
                       one = {DType::f16, 128, 8192, 16, 1};
-  CHECK(schedule_matvec(several, 64, device).has_value());
-  CHECK_FALSE(schedule_matvec(several, 128, device).has_value());
-  CHECK(schedule_matvec(one, 128, device).has_value());
+  CHECK(schedule_gemv(several, 64, device).has_value());
+  CHECK_FALSE(schedule_gemv(several, 128, device).has_value());
+  CHECK(schedule_gemv(one, 128, device).has_value());
 }
 
-const MatvecProduct kProducts[] = {
+const GemvProduct kProducts[] = {
     {DType::f16, 12288, 4096, 1, 8}, {DType::bf16, 4096, 11008, 1, 8},
     {DType::f16, 2560, 10240, 8, 8}, {DType::bf16, 128256, 2048, 1, 8},
     {DType::f32, 4096, 4096, 16, 1}, {DType::f32, 64, 64, 1, 8}};
 
 TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of them fit") {
   const DeviceDescription device = *find_device("sm_90a");
-  for (const MatvecProduct& product : kProducts) {
+  for (const GemvProduct& product : kProducts) {
     CAPTURE(product.key());
-    const std::vector<MatvecRing> forms = matvec_ring_candidates(product, device);
+    const std::vector<GemvForm> forms = gemv_form_candidates(product, device);
     REQUIRE(forms.size() > 1);
-    const auto usual = schedule_matvec(product, 1, device, nullptr);
-    const auto named = schedule_matvec(product, 1, device, &forms[0]);
+    const auto usual = schedule_gemv(product, 1, device, nullptr);
+    const auto named = schedule_gemv(product, 1, device, &forms[0]);
     REQUIRE(named.has_value());
     CHECK(named->warps == usual->warps);
     CHECK(named->piece == usual->piece);
     CHECK(named->stages == usual->stages);
-    CHECK(named->ring_bytes == usual->ring_bytes);
+    CHECK(named->pipeline_bytes == usual->pipeline_bytes);
     CHECK(named->token_bytes == usual->token_bytes);
     for (size_t i = 0; i < forms.size(); ++i) {
       CAPTURE(i);
-      const auto config = schedule_matvec(product, 1, device, &forms[i]);
+      const auto config = schedule_gemv(product, 1, device, &forms[i]);
       REQUIRE(config.has_value());
       CHECK(config->warps >= product.splits);
-      CHECK(config->piece * whole_bytes(product.dtype) == forms[i].piece_bytes);
+      CHECK(config->stage_length * whole_bytes(product.dtype) == forms[i].stage_bytes);
       // Never so little that two blocks of a launch stand side by side.
-      CHECK(2 * (config->ring_bytes + config->token_bytes) > device.max_shared_bytes);
+      CHECK(2 * (config->pipeline_bytes + config->token_bytes) > device.max_shared_bytes);
       for (size_t j = 0; j < i; ++j) CHECK_FALSE(forms[i] == forms[j]);
     }
   }
-  CHECK(matvec_ring_candidates(kProducts[0], *find_device("sm_80")).empty());
+  CHECK(gemv_form_candidates(kProducts[0], *find_device("sm_80")).empty());
 }
 
 TEST_CASE("a form that the row, the warps, the memory or the device have no room for is none") {
   const DeviceDescription device = *find_device("sm_90a");
-  const auto fits = [&](const MatvecProduct& product, MatvecRing ring,
+  const auto fits = [&](const GemvProduct& product, GemvForm ring,
                         const char* arch = "sm_90a") {
-    return schedule_matvec(product, 1, *find_device(arch), &ring).has_value();
+    return schedule_gemv(product, 1, *find_device(arch), &ring).has_value();
   };
-  const MatvecProduct whole{DType::bf16, 4096, 4096, 1, 8}, parts{DType::bf16, 4096, 4096, 16, 8};
+  const GemvProduct whole{DType::bf16, 4096, 4096, 1, 8}, parts{DType::bf16, 4096, 4096, 16, 8};
   CHECK(fits(whole, {16, 2048, 6}));
   CHECK(fits(whole, {8, 8192, 2}));
   CHECK_FALSE(fits(whole, {16, 2048, 7}));  // 224 KiB

@@ -14,13 +14,13 @@ constexpr uint32_t kLatticeOps = 16000;  // whose judgements take longer, each o
 
 // Questions to the judge for each op: every candidate once, and again when a neighbour has merged.
 // The diamonds take 4.0, the chain 2.0, the model 2.2.
-constexpr int64_t kMostQuestions = 10;
+constexpr int64_t kMaxQuestions = 10;
 
 /// Runs the passes and the engine; checks the number of questions and the grouping's order.
-std::vector<Fusion> fuse_all(Module module, uint32_t least_ops = kOps) {
+std::vector<Fusion> fuse_all(Module module, uint32_t min_ops = kOps) {
   size_t ops = 0;
   for (const Entry& entry : module.entries) ops += entry.graph.size();
-  CHECK(ops >= least_ops);
+  CHECK(ops >= min_ops);
   run_passes(module);
   std::vector<Fusion> fusions;
   for (const Entry& entry : module.entries)
@@ -30,7 +30,7 @@ std::vector<Fusion> fuse_all(Module module, uint32_t least_ops = kOps) {
     const Grouping& grouping = fusions[i].grouping;
     const int64_t judged = fusions[i].statistics.judged, size = graph.size();
     CAPTURE(size);
-    CHECK(judged <= kMostQuestions * size);
+    CHECK(judged <= kMaxQuestions * size);
     bool ordered = true;
     for (uint32_t id = 0; id < graph.size(); ++id)
       for (ValueId operand : graph.ops()[id].operands) {

@@ -42,7 +42,7 @@ TEST_CASE("attention is launched in clusters of its splits, or without") {
   const auto splits =
       program.kernels[2].group[program.kernels[2].group.outputs[0]].attrs.get<int64_t>(
           AttrName::splits);
-  REQUIRE(splits < kMostCluster);
+  REQUIRE(splits < kMaxCluster);
   for (const int64_t cluster : {int64_t{1}, splits}) {
     with(cluster)(program);
     expect_safe(program);
@@ -56,8 +56,8 @@ TEST_CASE("what is safe") {
   expect_safe(overlapping_program(4, 4));
   SUBCASE("a hold further ahead, for what was written before it") {
     Program p = overlapping_program();
-    append(p).holds_next = false;
-    neg(p).holds_next = true;
+    append(p).triggers_after_wait = false;
+    neg(p).triggers_after_wait = true;
     attend(p).early_inputs = {3, 4};
     add(p).early_inputs = {};
     expect_safe(p);
@@ -76,7 +76,7 @@ TEST_CASE("what is safe") {
   }
   SUBCASE("nothing is held for what no kernel reads early") {
     Program p = overlapping_program();
-    append(p).holds_next = false;
+    append(p).triggers_after_wait = false;
     attend(p) = add(p) = {true, false, {}, {}};
     expect_safe(p);
   }
@@ -84,23 +84,23 @@ TEST_CASE("what is safe") {
 
 TEST_CASE("no hold between writer and reader") {
   SUBCASE("none at all") {
-    expect_violation([](Program& p) { append(p).holds_next = false; },
+    expect_violation([](Program& p) { append(p).triggers_after_wait = false; },
                      {"entry forward, step 2 (%o)", "reads %a before it waits",
                       "while step 0 may still write it"});
   }
   SUBCASE("the writer itself") {
     expect_violation(
         [](Program& p) {
-          append(p).holds_next = false;
-          neg(p).holds_next = true;
+          append(p).triggers_after_wait = false;
+          neg(p).triggers_after_wait = true;
         },
         {"step 2 (%o)", "reads %a before it waits, while step 0 may still write it"});
   }
   SUBCASE("the reader itself") {
     expect_violation(
         [](Program& p) {
-          append(p).holds_next = false;
-          attend(p).holds_next = true;
+          append(p).triggers_after_wait = false;
+          attend(p).triggers_after_wait = true;
         },
         {"step 2 (%o)", "reads %a before it waits, while step 0 may still write it"});
   }
@@ -111,7 +111,7 @@ TEST_CASE("no hold between writer and reader") {
   SUBCASE("an input of the entry") {
     expect_violation(
         [](Program& p) {
-          append(p).holds_next = false;
+          append(p).triggers_after_wait = false;
           attend(p).early_inputs = {4, 3};
         },
         {"step 2 (%o)", "reads %slots before it waits, while an earlier call may still write it"});
@@ -180,7 +180,7 @@ TEST_CASE("caches") {
   SUBCASE("no append in this call") {
     expect_violation(
         [](Program& p) {
-          append(p).holds_next = false;
+          append(p).triggers_after_wait = false;
           p.entries[0].steps.erase(p.entries[0].steps.begin() + 1);
           step(p, 1).inputs[1] -= 1;
           step(p, 1).inputs[2] -= 1;
@@ -194,9 +194,9 @@ TEST_CASE("caches") {
           expect_safe(p);
           attend(p).early_inputs = {3, 4};
           attend(p).early_caches = {1, 2};
-          neg(p).holds_next = true;
+          neg(p).triggers_after_wait = true;
           expect_safe(p);
-          neg(p).holds_next = false;
+          neg(p).triggers_after_wait = false;
         },
         {"step 1 (%o)", "while an earlier call may still write it"});
   }

@@ -76,8 +76,8 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"linear", "row matrix bias"},
     {"einsum", "matrix matrix"},
     {"attention", "row cache cache first(1) last(1)"},
-    {"matvec", "row stream bias"},
-    {"attention_few", "row cache cache first(1) last(1)"},
+    {"gemv", "row stream bias"},
+    {"decode_attention", "row cache cache first(1) last(1)"},
     {"sample", "row value value value value value"},
     {"cumulative_sum", "row"},
     // clang-format on
@@ -94,7 +94,7 @@ std::string role_text(OperandRole role) {
 
 /// "row matrix bias"; of many operands that are alike "64 value".
 std::string roles_text(OpKind kind) {
-  const auto most = static_cast<size_t>(op_info(kind).most_operands);
+  const auto most = static_cast<size_t>(op_info(kind).max_operands);
   std::vector<std::string> roles;
   for (size_t i = 0; i < most; ++i) roles.push_back(role_text(operand_role(kind, i)));
   if (most > 6 && llvm::all_equal(roles)) return fmt::format("{} {}", most, roles[0]);
@@ -142,7 +142,7 @@ TEST_CASE("the comparison finds every wrong role") {
   }();
   for (const auto& [name, right] : kRoles) {
     const OpKind kind = *parse_op_kind(name);
-    for (int operand = 0; operand < op_info(kind).most_operands; ++operand)
+    for (int operand = 0; operand < op_info(kind).max_operands; ++operand)
       for (OperandRole role : roles) {
         const auto at = static_cast<size_t>(operand);
         if (role == operand_role(kind, at)) continue;
@@ -156,7 +156,7 @@ TEST_CASE("the comparison finds every wrong role") {
 
 TEST_CASE("the checker refuses early reads of keys that are no cache") {
   for (size_t operand : {1, 2}) {
-    const Planted wrong(OpKind::attention_few, operand, OperandRole::value);
+    const Planted wrong(OpKind::decode_attention, operand, OperandRole::value);
     expect_refused(overlapping_program(), {"kernel attend", "reads rows of",
                                            "before it waits, which is no attention's cache"});
   }
@@ -164,7 +164,7 @@ TEST_CASE("the checker refuses early reads of keys that are no cache") {
 
 TEST_CASE("the checker refuses early reads of a cache whose rows no operand names") {
   for (size_t operand : {3, 4}) {
-    const Planted wrong(OpKind::attention_few, operand, OperandRole::value);
+    const Planted wrong(OpKind::decode_attention, operand, OperandRole::value);
     expect_refused(overlapping_program(), {"kernel attend", "reads rows of %in1 before it waits",
                                            "but not the inputs that say which"});
   }

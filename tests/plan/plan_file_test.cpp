@@ -146,7 +146,7 @@ TEST_CASE("how kernels overlap survives") {
 TEST_CASE("how kernels overlap: what the reader refuses") {
   const std::string text = write_plan(test::overlapping_program());
   const std::string of_attend =
-      R"("overlap": {"waits": true, "holds_next": false, "early_inputs": [0, 3, 4], "early_caches": [1, 2]})";
+      R"("overlap": {"waits": true, "triggers_after_wait": false, "early_inputs": [0, 3, 4], "early_caches": [1, 2]})";
   const auto refused = [&](std::string_view from, std::string_view to,
                            const std::vector<std::string>& parts) {
     CAPTURE(to);
@@ -156,15 +156,15 @@ TEST_CASE("how kernels overlap: what the reader refuses") {
   SUBCASE("missing") {
     refused("\"overlap\"", "\"overlaps\"", {where + "/waits", "got nothing"});
     refused("\"waits\": true, ", "", {where + "/waits", "got nothing"});
-    refused("\"holds_next\": false, ", "", {where + "/holds_next", "got nothing"});
+    refused("\"triggers_after_wait\": false, ", "", {where + "/triggers_after_wait", "got nothing"});
     refused("\"early_inputs\": [0, 3, 4], ", "", {where + "/early_inputs", "got nothing"});
     refused(", \"early_caches\": [1, 2]", "", {where + "/early_caches", "got nothing"});
   }
   SUBCASE("of another type") {
     refused(of_attend.substr(std::string("\"overlap\": ").size()), "true", {where});
     refused("\"waits\": true", "\"waits\": 1", {where + "/waits", "true or false"});
-    refused("\"holds_next\": false", "\"holds_next\": null",
-            {where + "/holds_next", "true or false"});
+    refused("\"triggers_after_wait\": false", "\"triggers_after_wait\": null",
+            {where + "/triggers_after_wait", "true or false"});
     refused("[0, 3, 4]", "{\"0\": 3}", {where + "/early_inputs"});
     refused("[0, 3, 4]", "[0, \"3\", 4]", {where + "/early_inputs/1", "expected an integer"});
     refused("[1, 2]", "[1, [2]]", {where + "/early_caches/1", "expected an integer"});

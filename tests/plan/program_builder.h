@@ -60,7 +60,7 @@ Program sample_program();
 /// a = -x; b = a, by a copy; y = b + a, with N rows of 64.
 Program copying_program();
 
-/// a = -x; k1, v1 = append(k0 and v0, k, slots); o = attention_few(a, k1, v1, first, slots); y = o
+/// a = -x; k1, v1 = append(k0 and v0, k, slots); o = decode_attention(a, k1, v1, first, slots); y = o
 /// + a, with B rows. The append holds the next kernel, so that the attention reads %a, the rows'
 /// numbers and the caches early, and the addition %a.
 Program overlapping_program();

@@ -138,11 +138,11 @@ TEST_CASE("weights arrive through pinned memory of their size, 16 MiB at most") 
        {std::vector<int64_t>{100, 3, 70}, {5 << 20, 9}, {0}, {}}) {
     CAPTURE(lengths.size());
     const Program program = counting_weights(lengths);
-    driver().most_pinned();
+    driver().max_pinned();
     const auto weights = value(CudaWeights::load(device(), program, nullptr));
     size_t payload = 0;
     for (int64_t length : lengths) payload += static_cast<size_t>(length) * sizeof(int32_t);
-    CHECK(driver().most_pinned() ==
+    CHECK(driver().max_pinned() ==
           (payload == 0 && !lengths.empty() ? 1 : std::min(payload, size_t{16} << 20)));
     for (size_t i = 0; i < lengths.size(); ++i) {
       const auto expected = value(evaluate_weight(program, i, nullptr));

@@ -38,7 +38,7 @@ enum class Kind { memory, pinned, stream, event, graph, executable, library };
 constexpr int kInvalid = 1, kOutOfMemory = 2, kUnsupported = 222, kIllegalAddress = 700,
               kUnjoined = 904, kBroken = 999;
 constexpr size_t kMemory = size_t{1} << 30;
-constexpr int kUsualShared = 48 * 1024, kMostShared = 227 * 1024;
+constexpr int kUsualShared = 48 * 1024, kMaxShared = 227 * 1024;
 
 // CUlaunchAttribute and CUlaunchConfig, as CUDA's cuda.h declares them.
 struct LaunchAttribute {
@@ -85,7 +85,7 @@ std::map<void*, const FakeKernel*> kernels;     // by library
 std::map<void*, int> shared_limits;             // by kernel, where one was set
 std::vector<FakeLaunch> launches;
 std::vector<FakeCopy> copies;
-size_t most_pinned = 0;
+size_t max_pinned = 0;
 
 struct {
   std::string name;
@@ -185,7 +185,7 @@ bool is_pinned(const void* data) {
 extern "C" {
 
 size_t sinter_fake_handles() { return handles.size(); }
-size_t sinter_fake_most_pinned() { return std::exchange(most_pinned, 0); }
+size_t sinter_fake_max_pinned() { return std::exchange(max_pinned, 0); }
 void sinter_fake_fail(const char* name, size_t index, int code) {
   failure = {name, index, 0, code, false};
 }
@@ -210,7 +210,7 @@ int cuDeviceGetName(char* name, int size, int device) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   constexpr int kMaxSharedMemoryPerBlockOptin = 97, kMajor = 75;
-  *value = attribute == kMaxSharedMemoryPerBlockOptin ? number("SINTER_FAKE_SHARED", kMostShared)
+  *value = attribute == kMaxSharedMemoryPerBlockOptin ? number("SINTER_FAKE_SHARED", kMaxShared)
            : attribute == kMajor                      ? number("SINTER_FAKE_MAJOR", 9)
                                                       : 9;
   return 0;
@@ -234,7 +234,7 @@ int cuMemFree_v2(uint64_t address) {
   return release(Kind::memory, address);
 }
 int cuMemHostAlloc(void** data, size_t bytes, unsigned) {
-  most_pinned = std::max(most_pinned, bytes);
+  max_pinned = std::max(max_pinned, bytes);
   return make(Kind::pinned, data, bytes);
 }
 int cuMemFreeHost(void* data) {
@@ -394,7 +394,7 @@ int cuLibraryUnload(void* library) {
 int cuLibraryGetKernel(void** kernel, void* library, const char*) { return *kernel = library, 0; }
 int cuKernelSetAttribute(int attribute, int value, void* kernel, int) {
   constexpr int kMaxDynamicSharedSizeBytes = 8;
-  if (attribute != kMaxDynamicSharedSizeBytes || value > number("SINTER_FAKE_SHARED", kMostShared))
+  if (attribute != kMaxDynamicSharedSizeBytes || value > number("SINTER_FAKE_SHARED", kMaxShared))
     return kInvalid;
   shared_limits[kernel] = value;
   return 0;

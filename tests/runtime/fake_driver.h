@@ -46,7 +46,7 @@ class FakeDriver {
   /// Handles that are there.
   size_t handles() const { return ask<size_t()>("sinter_fake_handles")(); }
   /// Most bytes of one piece of pinned memory since the last call.
-  size_t most_pinned() const { return ask<size_t()>("sinter_fake_most_pinned")(); }
+  size_t max_pinned() const { return ask<size_t()>("sinter_fake_max_pinned")(); }
   /// The call number `index` from now (0: the next) of the function `name`, or with "" of all that
   /// make a handle, gives `code`. Of an illegal address (700) every later call gives the same.
   /// Until the next fail(); with code 0 nothing fails.

@@ -32,7 +32,7 @@ struct GemmCase {
 
   /// The step's operands with their buffers at these addresses.
   GemmOperands at(CudaAddress a, CudaAddress b, CudaAddress c, CudaAddress bias,
-                  CudaAddress residual = kMostAlignment) const;
+                  CudaAddress residual = kMaxAlignment) const;
   /// Gives the step a residual, random, and an activation.
   void add_epilogue(Random& random, bool with_residual, Activation activation,
                     bool integers = false);

@@ -1,4 +1,4 @@
-// attention_few against attention in float64.
+// decode_attention against attention in float64.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct Case {
   Module few(DType dtype, int64_t rows = kRows) const {
     return module_of(
         parameters(dtype, rows),
-        fmt::format("%y = attention_few %q, %k, %v, %f, %l {{{}, splits = {}}} : {}[N, {}]",
+        fmt::format("%y = decode_attention %q, %k, %v, %f, %l {{{}, splits = {}}} : {}[N, {}]",
                     attrs(), splits, to_string(dtype), heads * value_width));
   }
 };
@@ -204,7 +204,7 @@ TEST_CASE("infinite scores, and rows that no token sees") {
   CHECK(attend({-3e38, 3e38, -3e38}, 0, 2) == 1);
 }
 
-TEST_CASE("attention_few: a token that sees rows outside of the cache is an error") {
+TEST_CASE("decode_attention: a token that sees rows outside of the cache is an error") {
   const Case c{1, 1, 2, 2, 4, 1};
   const auto message = [&](double first, double last) {
     const std::vector<HostTensor> inputs = {

@@ -62,15 +62,15 @@ void check_op(OpKind kind, DType dtype) {
       module_of(fmt::format("%a: {0}[5, 1, 131], %b: {0}[131, 7]", type),
                 fmt::format("%t = transpose %b {{axes = [1, 0]}} : {0}[7, 131]\n"
                             "%y = {1} %a{2} : {3}[5, {4}, 131]",
-                            type, info.name, info.least_operands == 2 ? ", %t" : "",
-                            to_string(result_type), info.least_operands == 2 ? 7 : 1));
+                            type, info.name, info.min_operands == 2 ? ", %t" : "",
+                            to_string(result_type), info.min_operands == 2 ? 7 : 1));
   const HostTensor a = random_tensor(dtype, {5, 1, 131}, test.low, test.high, 1);
   const HostTensor b = random_tensor(dtype, {131, 7}, test.low, test.high, 2);
   const std::vector<double> as = values_of(a), bs = values_of(b);
   const std::vector<double> got = values_of(evaluated(module, {a, b}));
   const std::vector<double> precise =
       values_of(evaluated(module, {a, b}, {0, 0}, {.precise = true}));
-  const int64_t repeats = info.least_operands == 2 ? 7 : 1;
+  const int64_t repeats = info.min_operands == 2 ? 7 : 1;
   int wrong = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(got.size()); ++i) {
     const int64_t column = i % 131, row = i / 131;

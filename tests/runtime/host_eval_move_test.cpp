@@ -201,9 +201,9 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::linear,
        {"%x: f16[2, 0], %w: f16[3, 0], %b: f16[3]", "%y = linear %x, %w, %b : f16[2, 3]", 6}},
       {OpKind::linear, {"%x: f16[2, 4], %w: f16[0, 4]", "%y = linear %x, %w : f16[2, 0]"}},
-      {OpKind::matvec,
+      {OpKind::gemv,
        {"%x: f16[0, 8], %w: f16[3, 8], %b: f16[3]",
-        "%y = matvec %x, %w, %b {splits = 2} : f16[0, 3]"}},
+        "%y = gemv %x, %w, %b {splits = 2} : f16[0, 3]"}},
       {OpKind::einsum,
        {"%a: f16[N, 4], %b: f16[M, 4]", "%y = einsum %a, %b {spec = \"nk,mk->nm\"} : f16[N, M]"}},
       {OpKind::einsum,
@@ -212,9 +212,9 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::attention,
        {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
         "%y = attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : f16[N, 4]"}},
-      {OpKind::attention_few,
+      {OpKind::decode_attention,
        {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
-        "%y = attention_few %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits = "
+        "%y = decode_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits = "
         "3} : f16[N, 4]"}},
       {OpKind::sample,
        {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},

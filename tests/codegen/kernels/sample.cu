@@ -8,8 +8,8 @@ using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(512, 2)
 sample_cdcc12e8(const bf16* x0, const float* x1, const int* x2, const float* x3, const int* x4, const int* x5, int* y0, long long n0) {
-  let_next_launch();
-  wait_for_inputs();
+  pdl_trigger();
+  pdl_wait();
   __shared__ SampleShared shared;
   sample(x0, 32000, 32000, x1, x2, x3, x4, x5, y0, shared);
 }

@@ -1,4 +1,4 @@
-// matvec against float64, and against its order of summation written down once more.
+// gemv against float64, and against its order of summation written down once more.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct Case {
     const std::string type(to_string(dtype));
     return module_of(fmt::format("%x: {0}[{3}, {1}], %w: {0}[{2}, {1}], %b: {0}[{2}]", type, length,
                                  kRows, tokens),
-                     fmt::format("%y = matvec %x, %w{} {{splits = {}}} : {}[{}, {}]",
+                     fmt::format("%y = gemv %x, %w{} {{splits = {}}} : {}[{}, {}]",
                                  bias ? ", %b" : "", splits, type, tokens, kRows));
   }
   int64_t tokens = 8;
@@ -93,7 +93,7 @@ void check(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("matvec: sums in the stated order, for all splits and lengths") {
+TEST_CASE("gemv: sums in the stated order, for all splits and lengths") {
   // One chunk; a lane's second chunk missing; whole and broken parts; parts that are empty.
   for (DType dtype : kFloats)
     for (int64_t length : {8, 16, 248, 256, 264, 1000, 2048, 4104})
@@ -101,11 +101,11 @@ TEST_CASE("matvec: sums in the stated order, for all splits and lengths") {
         for (bool bias : {false, true}) check({dtype, length, splits, bias, 3});
 }
 
-TEST_CASE("matvec: every number of tokens") {
+TEST_CASE("gemv: every number of tokens") {
   for (int64_t tokens = 1; tokens <= 8; ++tokens) check({DType::bf16, 520, 2, true, tokens});
 }
 
-TEST_CASE("matvec: the numbers of parts and the order of lanes decide about bits") {
+TEST_CASE("gemv: the numbers of parts and the order of lanes decide about bits") {
   // What the tests above could not tell apart otherwise.
   const auto inputs = inputs_of({DType::f32, 4104, 1, false});
   const auto bytes = [&](int64_t splits) {
@@ -115,7 +115,7 @@ TEST_CASE("matvec: the numbers of parts and the order of lanes decide about bits
   CHECK(bytes(2) != bytes(4));
 }
 
-TEST_CASE("matvec: a token's bits do not depend on the others") {
+TEST_CASE("gemv: a token's bits do not depend on the others") {
   const Case all{DType::f16, 1000, 2, true};
   auto inputs = inputs_of(all);
   const HostTensor together = evaluated(all.module(), inputs);

@@ -17,14 +17,14 @@ Module frozen_sample() {
   return value(freeze(value(load_model(SINTER_SAMPLES_DIR "/llama-3.2-1b.json", load)).module, {}));
 }
 
-std::optional<MatvecProduct> product_of(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+std::optional<GemvProduct> product_of(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
   for (const Op& op : kernel.group.ops())
-    if (op.kind == OpKind::matvec) return matvec_product(kernel.group, op, symbols);
+    if (op.kind == OpKind::gemv) return gemv_product(kernel.group, op, symbols);
   return std::nullopt;
 }
 
-std::map<std::string, MatvecProduct> products_of(const Program& program) {
-  std::map<std::string, MatvecProduct> products;
+std::map<std::string, GemvProduct> products_of(const Program& program) {
+  std::map<std::string, GemvProduct> products;
   for (const Kernel& kernel : program.kernels)
     if (const auto product = product_of(kernel, program.symbols))
       products[product->key()] = *product;
@@ -42,8 +42,8 @@ TEST_CASE("a record's forms change the kernels of their products in both plans, 
     CHECK(products.size() == 5);
     const std::string chosen = "bf16[2048, 8192] splits=1 tokens=8";
     REQUIRE(products.contains(chosen));
-    const auto forms = matvec_ring_candidates(products.at(chosen), value(find_device("sm_90a")));
-    for (const MatvecRing& form : forms) {
+    const auto forms = gemv_form_candidates(products.at(chosen), value(find_device("sm_90a")));
+    for (const GemvForm& form : forms) {
       CAPTURE(to_string(to_form(form)));
       options.forms = {
           {"gemv", {{chosen, to_form(form)}, {"of no product here", to_form({8, 512, 8})}}}};
@@ -88,7 +88,7 @@ TEST_CASE("a form that does not fit names the record's entry") {
   REQUIRE_FALSE(compiled.has_value());
   CHECK(compiled.error().code == ExitCode::bad_input);
   CHECK(compiled.error().message() ==
-        "gemv bf16[2048, 8192] splits=1 tokens=8: the recorded form piece_bytes 4096, stages 8, "
+        "gemv bf16[2048, 8192] splits=1 tokens=8: the recorded form stage_bytes 4096, stages 8, "
         "warps 16 does not fit the product or the shared memory of sm_90a; make a record of these "
         "products, or run without one");
 }

@@ -1,13 +1,13 @@
-// How a matvec's block comes by its part of the matrix: which rows are its own, where its shared
+// How a gemv's block comes by its part of the matrix: which rows are its own, where its shared
 // memory keeps what, and in which order the pieces of each warp come.
 //
 // On sm_90 and sm_100 a warp's pieces come through a ring of its own in shared memory, filled by
-// bulk copies. matvec.cuh takes them in the order in which they are sent for here.
+// bulk copies. gemv.cuh takes them in the order in which they are sent for here.
 #pragma once
 
 #include "kernels/common/bulk_copies.cuh"
 #include "kernels/gemv/layout.h"
-#include "kernels/gemv/matvec_values.cuh"
+#include "kernels/gemv/gemv_values.cuh"
 #include "kernels/gemv/order.h"
 
 namespace sinter {
@@ -19,7 +19,7 @@ namespace sinter {
 //   kUnits, kStride     rows of a class, and how far apart they are
 //   kSplits             parts of a row, a power of two
 //   kTokens             the most tokens
-//   kPiece              elements of a copy, a multiple of 256
+//   kStageLength              elements of a copy, a multiple of 256
 //   kBlocks             of the grid, at most one for each class
 //   kWarps              of a block: kTileWarps or a half of them
 //   kStages             the most pieces of a warp in flight
@@ -27,12 +27,12 @@ namespace sinter {
 //   kDirect             the operand is copied from memory, not made by the kernel
 
 template <typename Config>
-class MatvecStream {
+class GemvPipeline {
  protected:
   using T = typename Config::Element;
   static constexpr int kClasses = Config::kRows / Config::kUnits;
   static constexpr int kChunks = Config::kLength / 8;
-  static constexpr int kPart = 8 * static_cast<int>(matvec_part(kChunks, Config::kSplits));
+  static constexpr int kPart = 8 * static_cast<int>(split_chunks(kChunks, Config::kSplits));
   static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
   static constexpr int kShares = kTileWarps / Config::kWarps;       // of a tile, that a warp takes
   // Tiles that a warp takes side by side: what it reads of the operand serves them all. One where a
@@ -41,7 +41,7 @@ class MatvecStream {
   static constexpr int kBlockRows =
       (kClasses + Config::kBlocks - 1) / Config::kBlocks * Config::kUnits;  // the most
   static constexpr int kTileGroup = kBlockRows > kTileRows ? 2 : 1;
-  static constexpr bool kRing =
+  static constexpr bool kPipelined =
 #if SINTER_HAS_BULK_COPY
       true;
 #else
@@ -65,11 +65,11 @@ class MatvecStream {
 #endif
   // Tokens that one reading serves.
   static SINTER_DEVICE constexpr int rounded(int tokens) {
-    return tokens == 1 ? 1 : kMostMatvecTokens;
+    return tokens == 1 ? 1 : kMaxGemvTokens;
   }
 
  public:
-  SINTER_DEVICE MatvecStream(unsigned char* memory, const T* matrix, int tokens)
+  SINTER_DEVICE GemvPipeline(unsigned char* memory, const T* matrix, int tokens)
       : matrix_(matrix), tokens_(tokens) {
     first_ = classes_before(blockIdx.x);
     count_ = classes_before(blockIdx.x + 1) - first_;
@@ -83,23 +83,23 @@ class MatvecStream {
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kPart ? Config::kLength - begin_ : kPart;
     tiles_ = kTiles && tokens > 1;
-    const MatvecLayout layout = matvec_layout(
+    const GemvLayout layout = gemv_layout(
         {Config::kWarps, rows_, Config::kSplits, tokens,
          shared_operand(rounded(tokens)) ? Config::kLength * static_cast<int>(sizeof(T)) : 0,
-         static_cast<int>(sizeof(T)), Config::kPiece, tiles_, kRing, Config::kStages});
-    together_ = layout.together;
-    piece_ = layout.piece;
-    parts_ = layout.parts;
+         static_cast<int>(sizeof(T)), Config::kStageLength, tiles_, kPipelined, Config::kStages});
+    rows_at_once_ = layout.rows_at_once;
+    stage_length_ = layout.stage_length;
+    splits_ = layout.splits;
     sums_ = reinterpret_cast<float*>(memory + layout.sums);
     tile_sums_ = reinterpret_cast<float*>(memory + layout.tile_sums);
     operand_ = reinterpret_cast<T*>(memory + layout.operand);
 #if SINTER_HAS_BULK_COPY
-    slot_ = layout.slot;
+    stage_bytes_ = layout.stage_bytes;
     stages_ = layout.stages(dynamic_shared_bytes(), Config::kWarps);
-    ring_ = memory + layout.rings + warp_ * stages_ * slot_;
+    pipeline_ = memory + layout.pipelines + warp_ * stages_ * stage_bytes_;
     barriers_ = shared_address(memory) + 8 * warp_ * Config::kStages;
     if (tiles_) {
-      next_.piece = warp_;
+      next_.stage_length = warp_;
       settle();
     } else if (mine_ > 0) {
       from_ = place(0, 0);
@@ -134,7 +134,7 @@ class MatvecStream {
     int unit = 0;
 #pragma unroll
     for (int u = 1; u < Config::kUnits; ++u) unit += i >= u * count_;
-    return matvec_row<Config>(first_ + i - unit * count_, unit);
+    return gemv_row<Config>(first_ + i - unit * count_, unit);
   }
 
  protected:
@@ -143,7 +143,7 @@ class MatvecStream {
   }
   // The matrix row that is the block's `own`-th, class by class.
   SINTER_DEVICE int row_of_block(int own) const {
-    return matvec_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
+    return gemv_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
   // Element `begin` of this warp's part of its k-th row.
   SINTER_DEVICE const T* place(int k, int begin) const {
@@ -161,7 +161,7 @@ class MatvecStream {
         issue();
     }
   }
-  // A place in the warp's stream: rows together_ at a time, of those the pieces in turn, from
+  // A place in the warp's stream: rows rows_at_once_ at a time, of those the pieces in turn, from
   // element `begin` of the part on. Of tiles, for each group the warp's shares (`row`) in turn, for
   // each share its pieces, for each piece the tiles.
   struct Cursor {
@@ -175,43 +175,43 @@ class MatvecStream {
   }
   // To the next share, or group, if this one has no more pieces.
   SINTER_DEVICE void settle() {
-    if (warp_ * kTilePiece >= Config::kLength) next_.first = rows_;  // no piece is this warp's
-    while (next_.piece * kTilePiece >= Config::kLength && next_.first < rows_) {
+    if (warp_ * kTileStageLength >= Config::kLength) next_.first = rows_;  // no piece is this warp's
+    while (next_.piece * kTileStageLength >= Config::kLength && next_.first < rows_) {
       next_.row = (next_.row + 1) % kShares;
-      next_.piece = warp_ + next_.row * Config::kWarps;
+      next_.stage_length = warp_ + next_.row * Config::kWarps;
       if (next_.row == 0) next_.first += kTileGroup * kTileRows;
     }
   }
   // Lets the next piece of a tile come: a lane copies a row.
   SINTER_DEVICE void issue_tile() {
     if (next_.first >= rows_) return;
-    const int left = Config::kLength - next_.piece * kTilePiece;
-    const int bytes = (left < kTilePiece ? left : kTilePiece) * static_cast<int>(sizeof(T));
+    const int left = Config::kLength - next_.piece * kTileStageLength;
+    const int bytes = (left < kTileStageLength ? left : kTileStageLength) * static_cast<int>(sizeof(T));
     const int first = next_.first + next_.tile * kTileRows;
     const int rows = rows_ - first < kTileRows ? rows_ - first : kTileRows;
     if (lane_ == 0) expect_bytes(barriers_ + 8 * next_stage_, rows * bytes);
     __syncwarp();
     if (lane_ < rows) {
       const long long row = row_of_block(first + lane_);
-      copy_once(shared_address(ring_) + next_stage_ * slot_ +
-                    lane_ * kTilePiece * static_cast<int>(sizeof(T)),
-                matrix_ + row * Config::kLength + next_.piece * kTilePiece, bytes,
+      copy_once(shared_address(pipeline_) + next_stage_ * stage_bytes_ +
+                    lane_ * kTileStageLength * static_cast<int>(sizeof(T)),
+                matrix_ + row * Config::kLength + next_.piece * kTileStageLength, bytes,
                 barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance_tile();
   }
   SINTER_DEVICE void advance() {
-    if (++next_.row >= together_ || next_.first + next_.row >= mine_) {
+    if (++next_.row >= rows_at_once_ || next_.first + next_.row >= mine_) {
       next_.row = 0;
-      next_.begin += piece_;
+      next_.begin += stage_length_;
       if (next_.begin >= length_) {
         next_.begin = 0;
-        next_.first += together_;
+        next_.first += rows_at_once_;
       }
     }
-    if (together_ == 1 && next_.begin > 0)
-      from_ += piece_;
+    if (rows_at_once_ == 1 && next_.begin > 0)
+      from_ += stage_length_;
     else
       from_ = place(next_.first + next_.row, next_.begin);
   }
@@ -220,9 +220,9 @@ class MatvecStream {
     if (next_.first >= mine_ || length_ == 0) return;
     if (lane_ == 0) {
       const int left = length_ - next_.begin;
-      const int bytes = (left < piece_ ? left : piece_) * static_cast<int>(sizeof(T));
+      const int bytes = (left < stage_length_ ? left : stage_length_) * static_cast<int>(sizeof(T));
       expect_bytes(barriers_ + 8 * next_stage_, bytes);
-      copy_once(shared_address(ring_) + next_stage_ * slot_, from_, bytes,
+      copy_once(shared_address(pipeline_) + next_stage_ * stage_bytes_, from_, bytes,
                 barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
@@ -231,7 +231,7 @@ class MatvecStream {
   // The oldest piece that is not taken, when it is there.
   SINTER_DEVICE const T* wait() {
     wait_for_bytes(barriers_ + 8 * stage_, phase_);
-    const T* piece = reinterpret_cast<const T*>(ring_ + stage_ * slot_);
+    const T* piece = reinterpret_cast<const T*>(pipeline_ + stage_ * stage_bytes_);
     if (++stage_ == stages_) {
       stage_ = 0;
       phase_ ^= 1;
@@ -244,20 +244,20 @@ class MatvecStream {
   int tokens_, first_, count_, warp_, lane_;
   int rows_, mine_;       // matrix rows of the block, of this warp
   int begin_, length_;    // this warp's part of a row
-  int together_, piece_;  // rows at once, elements of a piece
-  int parts_;             // of a row's sum
+  int rows_at_once_, stage_length_;  // rows at once, elements of a piece
+  int splits_;             // of a row's sum
   bool tiles_;
   float *sums_, *tile_sums_;
   T* operand_;
 #if SINTER_HAS_BULK_COPY
-  unsigned char* ring_;
+  unsigned char* pipeline_;
   SharedAddress barriers_;
   int stages_;
   Cursor next_;         // what is sent for next
   const T* from_;       // and from where, but for tiles
   int next_stage_ = 0;  // and where to
   int sent_ = 0;        // pieces, up to a full ring
-  int slot_;            // bytes of a piece's place
+  int stage_bytes_;            // bytes of a piece's place
   int stage_ = 0;       // what is taken next
   unsigned phase_ = 0;
 #endif

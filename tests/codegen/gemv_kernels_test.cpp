@@ -1,4 +1,4 @@
-// Kernels around a matvec compute what the host evaluator computes, bit for bit: their text runs on
+// Kernels around a gemv compute what the host evaluator computes, bit for bit: their text runs on
 // the CPU, where several tokens of 16-bit types have the stated order too.
 #include <doctest/doctest.h>
 
@@ -23,14 +23,14 @@ const std::vector<std::vector<int64_t>> kTokens = {{0, 0, 0, 0, 1}, {0, 0, 0, 0,
                                                    {0, 0, 0, 0, 8}, {0, 0, 0, 0, 0}};
 
 /// A form of its own for the group's product.
-TunedForms other_ring(const DeviceDescription& device, const GroupText& group, DType dtype,
+TunedForms other_form(const DeviceDescription& device, const GroupText& group, DType dtype,
                       int64_t width, size_t turn) {
   TunedForms rings;
   const Graph graph = make_group(group, dtype, width);
   for (const Op& op : graph.ops()) {
-    if (op.kind != OpKind::matvec) continue;
-    const MatvecProduct product = matvec_product(graph, op, group_symbols());
-    const auto forms = matvec_ring_candidates(product, device);
+    if (op.kind != OpKind::gemv) continue;
+    const GemvProduct product = gemv_product(graph, op, group_symbols());
+    const auto forms = gemv_form_candidates(product, device);
     REQUIRE(forms.size() > 1);
     rings["gemv"][product.key()] = to_form(forms[1 + turn % (forms.size() - 1)]);
   }
@@ -50,17 +50,17 @@ void make_small_integers(HostTensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("matvecs with and without neighbours, of every element type") {
+TEST_CASE("gemvs with and without neighbours, of every element type") {
   Trials trials;
-  for (const GroupText& group : kMatvecGroups)
+  for (const GroupText& group : kGemvGroups)
     for (DType dtype : kFloats) trials.add(group, dtype, 264, device_of("sm_90a", 3));
   run_trials(trials, kTokens);
 }
 
-TEST_CASE("matvecs of rows of one chunk, of whole pieces and of broken ones") {
+TEST_CASE("gemvs of rows of one chunk, of whole pieces and of broken ones") {
   Trials trials;
   size_t turn = 0;
-  for (const GroupText& group : kMatvecGroups)
+  for (const GroupText& group : kGemvGroups)
     for (int64_t width : {8, 1024, 4360})
       trials.add(group, kFloats[turn++ % 3], width, device_of(width == 8 ? "sm_90a" : "sm_80", 2));
   run_trials(trials, {kTokens[0], kTokens[2]});
@@ -72,13 +72,13 @@ TEST_CASE("rings hold what was sent for") {
   Trials trials;
   trials.played = {.bulk_copy = true};
   size_t turn = 0;
-  for (const GroupText& group : kMatvecGroups)
+  for (const GroupText& group : kGemvGroups)
     for (int64_t width : {8, 264, 2056}) {
       const DType dtype = kFloats[turn++ % 3];
       trials.add(group, dtype, width, device_of("sm_90a", 2));
       if (width != 264) continue;
       const DeviceDescription device = device_of("sm_90a", 3);
-      trials.add(group, dtype, width, device, other_ring(device, group, dtype, width, turn));
+      trials.add(group, dtype, width, device, other_form(device, group, dtype, width, turn));
     }
   run_trials(trials, {kTokens[0], kTokens[2], kTokens[5]});
 }
@@ -96,10 +96,10 @@ TEST_CASE("tiles of several tokens have every product once") {
   }
   trials.special_values = false;
   size_t turn = 0;
-  for (const GroupText& group : kMatvecGroups) {
-    if (group.name != std::string_view("matvec_alone") &&
-        group.name != std::string_view("matvec_bias_residual") &&
-        group.name != std::string_view("matvec_of_one_row"))
+  for (const GroupText& group : kGemvGroups) {
+    if (group.name != std::string_view("gemv_alone") &&
+        group.name != std::string_view("gemv_bias_residual") &&
+        group.name != std::string_view("gemv_of_one_row"))
       continue;
     for (int64_t width : widths)
       for (int64_t count : multiprocessors) {
@@ -107,7 +107,7 @@ TEST_CASE("tiles of several tokens have every product once") {
         const DeviceDescription device = device_of("sm_90a", count);
         trials.add(group, dtype, width, device);
         if (width > 2000)
-          trials.add(group, dtype, width, device, other_ring(device, group, dtype, width, turn));
+          trials.add(group, dtype, width, device, other_form(device, group, dtype, width, turn));
       }
   }
   run_trials(trials, {kTokens[1], kTokens[2], kTokens[4]},
@@ -119,11 +119,11 @@ TEST_CASE("tiles of several tokens have every product once") {
 TEST_CASE("no form of the ring changes a bit") {
   Trials trials;
   size_t turn = 0;
-  for (const GroupText& group : kMatvecGroups)
+  for (const GroupText& group : kGemvGroups)
     for (int64_t width : {264, 2056}) {
       const DType dtype = kFloats[turn % 3];
       const DeviceDescription device = device_of("sm_90a", 3);
-      trials.add(group, dtype, width, device, other_ring(device, group, dtype, width, turn++));
+      trials.add(group, dtype, width, device, other_form(device, group, dtype, width, turn++));
     }
   run_trials(trials, {kTokens[0], kTokens[2], kTokens[4]});
 }

@@ -21,7 +21,7 @@ class OpaqueInputs {
         inputs_(inputs) {}
 
   void vary() {
-    if (op_.kind == OpKind::attention_few) vary_ranges();
+    if (op_.kind == OpKind::decode_attention) vary_ranges();
     if (op_.kind == OpKind::sample) vary_choices();
   }
 
@@ -124,7 +124,7 @@ TEST_CASE("the choice of tokens from rows of ties and of no numbers") {
 TEST_CASE("opaque ops whose operands begin at the second element of a tensor") {
   Trials trials;
   for (int64_t width : kOffsetWidths)
-    for (const OffsetGroup& group : offset_opaque_groups(width))
+    for (const OffsetGroup& group : offset_closed_groups(width))
       for (DType dtype : kFloats) trials.add(group.view(), dtype, width, *find_device("sm_90a"));
   run_trials(trials, {{0, 0, 0, 0}}, vary);
 }

@@ -1,4 +1,4 @@
-// No form of a matvec's ring changes a bit, whatever the number of tokens: of one token the rings
+// No form of a gemv's ring changes a bit, whatever the number of tokens: of one token the rings
 // stream whole rows, of several of a two-byte type tiles that warps share.
 #include <doctest/doctest.h>
 
@@ -66,19 +66,19 @@ TEST_CASE("no form of a ring changes a bit") {
     CAPTURE(to_string(dtype));
     const LoadedModel model = model_of(dtype);
     const ReadyModel usual = value(make_ready(model, {}, *backend));
-    std::vector<MatvecProduct> products;
+    std::vector<GemvProduct> products;
     for (const Kernel& kernel : usual.compiled.program->kernels)
       for (const Op& op : kernel.group.ops())
-        if (op.kind == OpKind::matvec)
-          products.push_back(matvec_product(kernel.group, op, usual.compiled.module.symbols));
+        if (op.kind == OpKind::gemv)
+          products.push_back(gemv_product(kernel.group, op, usual.compiled.module.symbols));
     REQUIRE(products.size() == 2);
     const auto expected = run_all(*usual.model, dtype);
     const DeviceDescription device = value(find_device(usual.compiled.program->target));
     size_t most = 1;
     for (size_t i = 1; i < most || i == 1; ++i) {
       TunedForms rings;
-      for (const MatvecProduct& product : products) {
-        const auto forms = matvec_ring_candidates(product, device);
+      for (const GemvProduct& product : products) {
+        const auto forms = gemv_form_candidates(product, device);
         if (forms.empty()) return;  // a device without rings
         most = std::max(most, forms.size());
         rings["gemv"][product.key()] = to_form(forms[i % forms.size()]);

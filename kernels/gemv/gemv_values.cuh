@@ -1,4 +1,4 @@
-// What matvec.cuh computes with: chunks of matrix and operand, products of tensor cores, the
+// What gemv.cuh computes with: chunks of matrix and operand, products of tensor cores, the
 // operand while it is written and the sums while they are read.
 #pragma once
 
@@ -97,36 +97,36 @@ SINTER_DEVICE void store_chunk(SharedRows<T> p, const Packed<Element>& in) {
 
 // The row of a class of rows (kernels/common/colocation.h), and the other way round.
 template <typename Config>
-SINTER_DEVICE int matvec_row(int row_class, int unit) {
+SINTER_DEVICE int gemv_row(int row_class, int unit) {
   return row_class / Config::kStride * Config::kStride * Config::kUnits + unit * Config::kStride +
          row_class % Config::kStride;
 }
 template <typename Config>
-SINTER_DEVICE int matvec_class(int row) {
+SINTER_DEVICE int gemv_class(int row) {
   return row / (Config::kStride * Config::kUnits) * Config::kStride + row % Config::kStride;
 }
 template <typename Config>
-SINTER_DEVICE int matvec_unit(int row) {
+SINTER_DEVICE int gemv_unit(int row) {
   return row / Config::kStride % Config::kUnits;
 }
 
 // A block's sums, addressed like the whole result [tokens, kRows] in memory.
 template <typename Config>
-struct MatvecSums {
+struct GemvSums {
   const float* sums;  // [token][unit][class of the block][part]
   int first, count;   // classes of the block
   int parts;
   long long at;
-  SINTER_DEVICE MatvecSums operator+(long long n) const {
+  SINTER_DEVICE GemvSums operator+(long long n) const {
     return {sums, first, count, parts, at + n};
   }
-  SINTER_DEVICE MatvecSums operator-(long long n) const { return *this + -n; }
+  SINTER_DEVICE GemvSums operator-(long long n) const { return *this + -n; }
 };
 template <typename Config>
-SINTER_DEVICE float load(MatvecSums<Config> p) {
+SINTER_DEVICE float load(GemvSums<Config> p) {
   const int at = static_cast<int>(p.at);
   const int token = at / Config::kRows, row = at % Config::kRows;
-  const int unit = matvec_unit<Config>(row), own = matvec_class<Config>(row) - p.first;
+  const int unit = gemv_unit<Config>(row), own = gemv_class<Config>(row) - p.first;
   const float* parts = p.sums + ((token * Config::kUnits + unit) * p.count + own) * p.parts;
   float sum = parts[0];
   for (int s = 1; s < p.parts; ++s) sum = math::add(sum, parts[s]);

@@ -1,7 +1,7 @@
 // n0 in [0, 8]
 // graph(%x0: bf16[n0, 4096], %x1: bf16[4096], %x2: bf16[22016, 4096]) -> (%v5) {
 //   %v0 = rms_norm %x0, %x1 {eps = 0x1.4f8b588e368f1p-17} : bf16[n0, 4096]
-//   %v1 = matvec %v0, %x2 {splits = 1} : bf16[n0, 22016]
+//   %v1 = gemv %v0, %x2 {splits = 1} : bf16[n0, 22016]
 //   %v2 = slice %v1 {axis = 1, begin = 0, size = 11008} : bf16[n0, 11008]
 //   %v3 = slice %v1 {axis = 1, begin = 11008, size = 11008} : bf16[n0, 11008]
 //   %v4 = silu %v2 : bf16[n0, 11008]
@@ -10,30 +10,30 @@
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"
-#include "kernels/gemv/matvec.cuh"
+#include "kernels/gemv/gemv.cuh"
 using namespace sinter;
 
 struct Config {
   using Element = bf16;
   static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kStride = 11008;
   static constexpr int kSplits = 1, kTokens = 8, kBlocks = 132;
-  static constexpr int kPiece = 1024, kWarps = 16, kOperandBytes = 113664;
+  static constexpr int kStageLength = 1024, kWarps = 16, kOperandBytes = 113664;
   static constexpr int kStages = 4;
   static constexpr bool kDirect = false;
 };
-using Product = Matvec<Config>;
+using Product = Gemv<Config>;
 
 namespace front {
 }
 namespace behind0 {
 }
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_matvec_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
-  let_next_launch();
+rms_norm_gemv_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+  pdl_trigger();
   extern __shared__ __align__(128) unsigned char memory[];
   Product product(memory, x2, static_cast<int>(n0));
   product.start();
-  wait_for_inputs();
+  pdl_wait();
   if (static_cast<int>(n0) == 0) return;
   auto* const out0 = y0;
   {

@@ -1,4 +1,4 @@
-// matvec: products of a matrix and a few rows, in the order of kernels/gemv/order.h, at the speed
+// gemv: products of a matrix and a few rows, in the order of kernels/gemv/order.h, at the speed
 // at which the matrix can be read.
 //
 // A block has a run of neighbouring classes of rows (kernels/common/colocation.h), and streams
@@ -16,18 +16,18 @@
 // Shared memory: the rings' barriers, and what kernels/gemv/layout.h says.
 #pragma once
 
-#include "kernels/gemv/matvec_stream.cuh"
+#include "kernels/gemv/gemv_pipeline.cuh"
 
 namespace sinter {
 
-constexpr int kMatvecStep = 8 * kMatvecLanes;  // elements that a warp takes at once
+constexpr int kGemvStep = 8 * kGemvLanes;  // elements that a warp takes at once
 
 template <typename Config>
-class Matvec : public MatvecStream<Config> {
-  using Stream = MatvecStream<Config>;
-  using Stream::begin_, Stream::count_, Stream::first_, Stream::kGroups, Stream::kRing,
+class Gemv : public GemvPipeline<Config> {
+  using Stream = GemvPipeline<Config>;
+  using Stream::begin_, Stream::count_, Stream::first_, Stream::kGroups, Stream::kPipelined,
       Stream::kShares, Stream::kTileGroup, Stream::kTiles, Stream::lane_, Stream::length_,
-      Stream::matrix_, Stream::mine_, Stream::operand_, Stream::parts_, Stream::piece_,
+      Stream::matrix_, Stream::mine_, Stream::operand_, Stream::splits_, Stream::stage_length_,
       Stream::place, Stream::rounded, Stream::row_of_block, Stream::rows_, Stream::shared_operand,
       Stream::sums_, Stream::tile_sums_, Stream::tokens_, Stream::warp_;
   using typename Stream::T;
@@ -68,7 +68,7 @@ class Matvec : public MatvecStream<Config> {
   }
 
   // All sums of the block; ends with a barrier.
-  SINTER_DEVICE MatvecSums<Config> run() {
+  SINTER_DEVICE GemvSums<Config> run() {
     fill();
     if (tokens_ == 1) {
       run_rows<1>();
@@ -76,13 +76,13 @@ class Matvec : public MatvecStream<Config> {
       if (tokens_ > 1) run_several();
     }
     __syncthreads();
-    return {sums_, first_, count_, parts_, 0};
+    return {sums_, first_, count_, splits_, 0};
   }
 
  private:
   // Where the sum of the block's `own`-th row stands, for token 0.
   SINTER_DEVICE int sum_of_row(int own) const {
-    return (own % Config::kUnits * count_ + own / Config::kUnits) * parts_;
+    return (own % Config::kUnits * count_ + own / Config::kUnits) * splits_;
   }
 
   SINTER_DEVICE void run_several() {
@@ -91,11 +91,11 @@ class Matvec : public MatvecStream<Config> {
       run_tiles();
     else
 #endif
-      run_rows<kMostMatvecTokens>();
+      run_rows<kMaxGemvTokens>();
   }
 
   static SINTER_DEVICE void read_matrix(float (&out)[8], const T* p) {
-    if constexpr (kRing)
+    if constexpr (kPipelined)
       read_chunk(out, p);
     else
       load_chunk(out, p);
@@ -125,7 +125,7 @@ class Matvec : public MatvecStream<Config> {
 
   template <int tokens>
   SINTER_DEVICE void run_rows() {
-    constexpr int rows = matvec_rows_at_once(tokens);
+    constexpr int rows = gemv_rows_at_once(tokens);
     constexpr bool shared = shared_operand(tokens);
     const T* operand = operand_;
 #if SINTER_HAS_BULK_COPY && defined(__CUDACC_RTC__)
@@ -134,7 +134,7 @@ class Matvec : public MatvecStream<Config> {
     for (int k = 0; k < mine_; k += rows) {
       const int have = mine_ - k < rows ? mine_ - k : rows;
       float sum[rows][tokens] = {};
-      for (int begin = 0; begin < length_; begin += piece_) {
+      for (int begin = 0; begin < length_; begin += stage_length_) {
         const T* w[rows];
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
@@ -148,16 +148,16 @@ class Matvec : public MatvecStream<Config> {
           w[r] += 8 * lane_;
         }
         const T* x = operand + begin_ + begin + 8 * lane_;
-        if (tokens == 1 && length_ - begin >= Config::kPiece) {
-          static_assert(Config::kPiece % kMatvecStep == 0);
+        if (tokens == 1 && length_ - begin >= Config::kStageLength) {
+          static_assert(Config::kStageLength % kGemvStep == 0);
 #pragma unroll
-          for (int i = 0; i < Config::kPiece; i += kMatvecStep) add_step(sum, w, x, i, have);
+          for (int i = 0; i < Config::kStageLength; i += kGemvStep) add_step(sum, w, x, i, have);
         } else {
           // Of several tokens the body is long as it is: copies of it would double the time to
           // compile.
-          const int length = length_ - begin < piece_ ? length_ - begin : piece_;
+          const int length = length_ - begin < stage_length_ ? length_ - begin : stage_length_;
 #pragma unroll 1
-          for (int i = 0; i < length - 8 * lane_; i += kMatvecStep) add_step(sum, w, x, i, have);
+          for (int i = 0; i < length - 8 * lane_; i += kGemvStep) add_step(sum, w, x, i, have);
         }
 #if SINTER_HAS_BULK_COPY
         __syncwarp();
@@ -172,9 +172,9 @@ class Matvec : public MatvecStream<Config> {
 #pragma unroll
         for (int t = 0; t < tokens; ++t) {
 #pragma unroll
-          for (int stride = 1; stride < kMatvecLanes; stride *= 2)
+          for (int stride = 1; stride < kGemvLanes; stride *= 2)
             sum[r][t] = math::add(sum[r][t], __shfl_xor_sync(0xffffffffu, sum[r][t], stride));
-          if (lane_ == 0 && t < tokens_) sums_[t * rows_ * parts_ + at] = sum[r][t];
+          if (lane_ == 0 && t < tokens_) sums_[t * rows_ * splits_ + at] = sum[r][t];
         }
       }
     }
@@ -195,10 +195,10 @@ class Matvec : public MatvecStream<Config> {
       float sums[kShares][kTileGroup][4] = {};
 #pragma unroll
       for (int turn = 0; turn < kShares; ++turn) {
-        for (int begin = (warp_ + turn * Config::kWarps) * kTilePiece; begin < Config::kLength;
-             begin += kTileWarps * kTilePiece) {
-          const int left = Config::kLength - begin, length = left < kTilePiece ? left : kTilePiece;
-          constexpr int steps = kTilePiece / 32;
+        for (int begin = (warp_ + turn * Config::kWarps) * kTileStageLength; begin < Config::kLength;
+             begin += kTileWarps * kTileStageLength) {
+          const int left = Config::kLength - begin, length = left < kTileStageLength ? left : kTileStageLength;
+          constexpr int steps = kTileStageLength / 32;
           uint4 operand[steps];  // serves all tiles
 #pragma unroll
           for (int step = 0; step < steps; ++step)
@@ -208,7 +208,7 @@ class Matvec : public MatvecStream<Config> {
             if (first + tile * kTileRows >= rows_) break;
 #if SINTER_HAS_BULK_COPY
             const T* piece = wait();
-            const T *upper = piece + row * kTilePiece, *lower = upper + 8 * kTilePiece;
+            const T *upper = piece + row * kTileStageLength, *lower = upper + 8 * kTileStageLength;
 #else
             const auto at = [&](int r) {
               const int own = first + tile * kTileRows + r;
@@ -246,7 +246,7 @@ class Matvec : public MatvecStream<Config> {
   }
   // Writes a share's sums of a tile: rows `lane / 4` and 8 more, two tokens.
   SINTER_DEVICE void give_tile(const float (&sums)[4], int half, int share) const {
-    const int columns = matvec_tile_tokens(tokens_), token = 2 * (lane_ % 4);
+    const int columns = gemv_tile_tokens(tokens_), token = 2 * (lane_ % 4);
     if (token >= columns) return;
     float* own =
         tile_sums_ + ((half * kTileWarps + share) * kTileRows + lane_ / 4) * columns + token;
@@ -257,7 +257,7 @@ class Matvec : public MatvecStream<Config> {
   }
   // The sums of the tile that begins with the block's row `first`.
   SINTER_DEVICE void add_shares(int first, int half) const {
-    const int columns = matvec_tile_tokens(tokens_), size = kTileRows * columns;
+    const int columns = gemv_tile_tokens(tokens_), size = kTileRows * columns;
     for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kTileTokens;
          i += 32 * Config::kWarps) {
       const int r = i / kTileTokens, t = i % kTileTokens;

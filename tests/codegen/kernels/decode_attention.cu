@@ -2,7 +2,7 @@
 // n1 in [0, 65536]
 // graph(%x0: bf16[n0, 3072], %x1: bf16[n1, 512], %x2: bf16[n1, 512], %x3: i32[n0], %x4: i32[n0]) -> (%v1) {
 //   %v0 = slice %x0 {axis = 1, begin = 0, size = 2048} : bf16[n0, 2048]
-//   %v1 = attention_few %v0, %x1, %x2, %x3, %x4 {heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
+//   %v1 = decode_attention %v0, %x1, %x2, %x3, %x4 {heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
 // }
 #include "kernels/common/launch.cuh"
 #include "kernels/decode_attention/attention.cuh"
@@ -17,19 +17,19 @@ struct Config {
 };
 
 SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
-  AttentionFew<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+  DecodeAttention<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
   attention.start();
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-attention_few_b96d741c(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
-  let_next_launch();
-  wait_for_inputs();
+decode_attention_b96d741c(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+  pdl_trigger();
+  pdl_wait();
   __shared__ AttentionShared<Config> shared;
   if (cluster_blocks() == 1) {
     attend_alone(shared, x0, x1, x2, x3, x4, y0, n0, n1);
   } else {
-    AttentionFew<Config, bf16, InClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+    DecodeAttention<Config, bf16, InClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
     attention.start();
     attention.run(y0);
   }
