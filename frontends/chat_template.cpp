@@ -121,7 +121,7 @@ std::string squeezed(std::string_view jinja) {
   return out;
 }
 
-/// The beginning of a system message that stands in the template itself: a text right behind the
+/// The beginning of a system message that stands in the template itself: a text right after the
 /// place where system messages begin, where others have the end of a literal or an expression.
 std::string own_system(std::string_view jinja) {
   constexpr std::string_view kDate = "Cutting Knowledge Date";

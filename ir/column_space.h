@@ -1,4 +1,4 @@
-// The space of a column reduction: one over a run of axes behind which kept axes follow. The
+// The space of a column reduction: a reduction over a run of axes that kept axes follow. The
 // elements of one result stand a stride apart in memory, and neighbours belong to neighbouring
 // results.
 #pragma once
@@ -12,16 +12,16 @@ namespace sinter {
 /// dims = [outer..., reduced..., inner...]: a result for each element of outer and inner, whose
 /// reduced elements are counted row-major.
 struct ColumnSpace {
-  Dims dims;               // of the operand
-  uint32_t first, behind;  // the reduced axes: [first, behind)
+  Dims dims;            // of the operand
+  uint32_t first, end;  // the reduced axes: [first, end)
 
   DimsRef outer() const { return DimsRef(dims).take_front(first); }
-  DimsRef reduced() const { return DimsRef(dims).slice(first, behind - first); }
-  DimsRef inner() const { return DimsRef(dims).drop_front(behind); }
+  DimsRef reduced() const { return DimsRef(dims).slice(first, end - first); }
+  DimsRef inner() const { return DimsRef(dims).drop_front(end); }
   /// Dims of a result: those of the operand with 1 for each reduced axis.
   Dims kept() const {
     Dims result = dims;
-    for (uint32_t axis = first; axis < behind; ++axis) result[axis] = Dim(1);
+    for (uint32_t axis = first; axis < end; ++axis) result[axis] = Dim(1);
     return result;
   }
   friend bool operator==(const ColumnSpace&, const ColumnSpace&) = default;

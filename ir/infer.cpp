@@ -26,7 +26,8 @@
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the number of elements fits 63 bits for all values of the symbols
-//   C21  decode_attention, sample: the shapes and bounds that ops.def and the families' order.h list
+//   C21  decode_attention, sample: the shapes and bounds that ops.def and the families' order.h
+//   list
 // Those from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
 #include "ir/infer.h"
 

@@ -39,17 +39,17 @@ std::optional<uint32_t> as_variable(const IndexExpr& e) {
 
 /// The part of a loop in which `e` is between `begin` and `end`: of variables, and of their
 /// remainders.
-std::optional<PartOfLoop> part_of_loop(const IndexExpr& e, int64_t begin, int64_t end,
-                                       DimsRef space) {
+std::optional<LoopRange> part_of_loop(const IndexExpr& e, int64_t begin, int64_t end,
+                                      DimsRef space) {
   if (const auto variable = as_variable(e); variable && space[*variable].is_constant())
-    return PartOfLoop{*variable, space[*variable].constant(), begin, end};
+    return LoopRange{*variable, space[*variable].constant(), begin, end};
   if (e.terms().size() != 1 || e.terms()[0].atom.kind != IndexExpr::Atom::Kind::remainder)
     return std::nullopt;
   const IndexExpr::Atom& atom = e.terms()[0].atom;
   const auto variable = as_variable(*atom.operand);
   if (!variable || !atom.divisor.is_constant() || !(e == IndexExpr::from_atom(atom)))
     return std::nullopt;
-  return PartOfLoop{*variable, atom.divisor.constant(), begin, end};
+  return LoopRange{*variable, atom.divisor.constant(), begin, end};
 }
 
 /// Pulls a value of a graph of primitives back to the reads of the graph's inputs. `place` says
@@ -61,7 +61,7 @@ class Puller {
       : primitives_(primitives), symbols_(symbols), place_(place), facts_(facts) {}
 
   void pull(ValueId id, const IndexMap& coords, const Dims& space);
-  /// Reads behind a view that keeps the order of elements are told in a loop over its operand: its
+  /// Reads after a view that keeps the order of elements are told in a loop over its operand: its
   /// axes are those of the ops there.
   void loop_anew_at_views() { loops_anew_ = true; }
 
@@ -174,7 +174,7 @@ void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space
       if (read.loaded || read.space != own) continue;
       if (variable) {
         for (IndexExpr& e : read.coords) e = shifted(e, *variable, -begin);
-        for (PartOfLoop& inner : read.only)
+        for (LoopRange& inner : read.only)
           if (inner.variable == *variable) inner.shift += begin;
         read.space = space;
       }

@@ -9,7 +9,7 @@ namespace sinter {
 
 /// The elements of a part of a concat: begin <= (variable - shift) mod modulus < end, where
 /// variable >= shift.
-struct PartOfLoop {
+struct LoopRange {
   uint32_t variable;  // of the loop
   int64_t modulus;    // the variable's extent in the part's loop, or a divisor of it
   int64_t begin, end;
@@ -27,7 +27,7 @@ struct Read {
   Dims space;           // extents of the loop variables: the op's dims, or a reduction's operand
   bool loaded = false;  // the place depends on another operand's value: coords is not valid
   /// Only elements of all these parts read; even of them some may not.
-  llvm::SmallVector<PartOfLoop, 2> only = {};
+  llvm::SmallVector<LoopRange, 2> only = {};
 };
 
 struct OpFacts {

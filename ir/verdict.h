@@ -21,7 +21,8 @@ namespace sinter {
     "one reads the other at places that are known only at run time")                           \
   X(state_version, "state.version", "one writes the state that the other reads")               \
   X(anchor_second, "anchor.second", "a kernel is built around one product")                    \
-  X(anchor_other_block, "anchor.other_block", "a block has a part of each row behind the product")           \
+  X(anchor_other_block, "anchor.other_block",                                                  \
+    "the epilogue of a block has the sums of its own rows alone")                              \
   X(convexity_path, "convexity.path", "a path leaves the kernel and comes back")               \
   X(numerics_strict, "numerics.strict", "only fast numerics allow it")                         \
   X(profit_configuration, "profit.configuration", "no kernel configuration fits the device")   \

@@ -43,7 +43,7 @@ std::vector<Candidate> candidates(const FusionProblem& problem) {
 
 /// Asks all candidates, those first that stand first, until nothing changes; what is refused. A
 /// refusal may fall when neighbours have merged: candidates of the merged groups are asked again
-/// before what stands behind them, the others when all have been asked.
+/// before what follows them, the others when all have been asked.
 std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate> candidates,
                                    std::vector<LedgerEntry>& ledger) {
   llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t, 4>> of_op;

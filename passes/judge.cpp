@@ -46,7 +46,7 @@ Verdict acceptance(const Question& q) {
   Verdict verdict;
   if (q.prologue.size() > 1 + q.merged.companions.size())
     verdict.detail =
-        fmt::format("what stands in front of {} is computed by each of its blocks, at most {}",
+        fmt::format("the prologue of {} is computed by each of its blocks, at most {}",
                     q.problem.name(*q.merged.anchor), q.problem.device().multiprocessors);
   verdict.saved_bytes = traffic(q.problem, q.groups.members(q.first)) +
                         traffic(q.problem, q.groups.members(q.second)) -

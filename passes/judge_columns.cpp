@@ -1,8 +1,8 @@
 // The judge's checks of kernels of columns. A member is one of
 //
 // - the reductions, all over one space [outer, reduced, inner];
-// - in front of them: an element for each of the space, computed where a thread walks it;
-// - behind them: an element for each result, computed when the sums are complete.
+// - before them: an element for each of the space, computed where a thread walks it;
+// - after them: an element for each result, computed when the sums are complete.
 //
 // A reduction over trailing axes is never with them: its rows are what columns cut apart.
 #include "ir/op_roles.h"
@@ -11,14 +11,14 @@
 namespace sinter {
 namespace {
 
-enum class Side : uint8_t { front, reduction, back, neither };
+enum class Side : uint8_t { prologue, reduction, epilogue, neither };
 
 Side side_of(const FusionProblem& problem, const ColumnSpace& space, ValueId id) {
   const Op& op = problem.graph()[id];
   const OpFacts& facts = problem.facts(id);
   if (op_class(op) == OpClass::reduce) return Side::reduction;
-  if (same_elements(facts.dims, space.dims)) return Side::front;
-  return same_elements(facts.dims, space.kept()) ? Side::back : Side::neither;
+  if (same_elements(facts.dims, space.dims)) return Side::prologue;
+  return same_elements(facts.dims, space.kept()) ? Side::epilogue : Side::neither;
 }
 
 /// True if the read lands on the element of the value that its reader is at.
@@ -67,9 +67,9 @@ std::optional<Verdict> checks::column_port(Question& q) {
                       fmt::format("{} of {}", q.problem.name(reader), q.problem.name(read.root)));
       };
       if (read.loaded) return refused(Reason::port_gathered);
-      const bool behind = side_of(q.problem, *q.merged.columns, reader) == Side::back;
-      const bool from_front = side_of(q.problem, *q.merged.columns, read.root) == Side::front;
-      if (behind == from_front || !reads_own_element(q.problem, read))
+      const bool in_epilogue = side_of(q.problem, *q.merged.columns, reader) == Side::epilogue;
+      const bool from_prologue = side_of(q.problem, *q.merged.columns, read.root) == Side::prologue;
+      if (in_epilogue == from_prologue || !reads_own_element(q.problem, read))
         return refused(Reason::port_other_element);
     }
   return std::nullopt;

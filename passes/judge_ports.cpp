@@ -69,19 +69,19 @@ std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape&
 
 std::optional<Verdict> recomputed_once(const FusionProblem& problem, const GroupShape& shape,
                                        Members members) {
-  // By member: how many reads of another element lie behind a value.
+  // By member: how many reads of another element lie after a value.
   llvm::DenseMap<uint32_t, uint32_t> depth;
   for (ValueId reader : members) {
     depth[reader.index] = 0;
     for (const Read& read : problem.facts(reader).reads) {
       const auto at = depth.find(read.root.index);
       if (at == depth.end() || read.root == reader) continue;
-      const uint32_t behind =
+      const uint32_t moves =
           at->second + (place_of(problem, shape, read) == ReadPlace::own_row ? 1 : 0);
-      if (behind > 1)
+      if (moves > 1)
         return refuse(Reason::port_other_element,
                       fmt::format("{} of {}", problem.name(reader), problem.name(read.root)));
-      depth[reader.index] = std::max(depth[reader.index], behind);
+      depth[reader.index] = std::max(depth[reader.index], moves);
     }
   }
   return std::nullopt;

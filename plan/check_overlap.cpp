@@ -1,6 +1,6 @@
 // Proves that what kernels read before they wait is complete when they begin: that between its last
-// writer and its reader stands a kernel which holds the next one until all before itself are
-// complete (kernels/common/launch.cuh). Products of the library and copies write and never hold:
+// writer and its reader stands a kernel which triggers the next one when all before itself are
+// complete (kernels/common/launch.cuh). Products of the library and copies write and never trigger:
 // the chain of kernels that overlap ends at them. check_steps() has proved the rest: a step reads
 // nothing that it writes, what it reads has been written, and what it reads of a state is the
 // newest version.
@@ -95,7 +95,7 @@ class EarlyReads {
     for (uint32_t input : overlap.early_caches)
       SINTER_TRY(complete(step.reads[input], writer_of_rows(step, input)));
     if (overlap.triggers_after_wait && is_always_launched(step.kernel->launch, program_.symbols))
-      last_hold_ = now();
+      last_trigger_ = now();
     return {};
   }
 
@@ -136,10 +136,10 @@ class EarlyReads {
   }
 
   Status complete(uint32_t id, int64_t writer) const {
-    if (last_hold_ > writer) return {};
+    if (last_trigger_ > writer) return {};
     return violation(
         fmt::format("reads %{} before it waits, while {} may still write it: no kernel between "
-                    "them holds the next and is launched for all symbol values",
+                    "them triggers after its wait and is launched for all symbol values",
                     printable(entry_.buffers[id].value),
                     writer < 0 ? "an earlier call" : fmt::format("step {}", writer)),
         place(entry_, step_));
@@ -148,7 +148,7 @@ class EarlyReads {
   const Program& program_;
   const EntryPlan& entry_;
   size_t step_ = 0;
-  int64_t last_hold_ = -1;                    // the last step that held the next one
+  int64_t last_trigger_ = -1;                 // the last step that triggers after its wait
   std::vector<int64_t> written_;              // by buffer, of those in the arena
   std::vector<std::vector<Append>> appends_;  // by state, in order
 };
@@ -161,7 +161,7 @@ Status check_overlap(const Kernel& kernel) {
     return violation(std::move(what), "kernel " + kernel.name);
   };
   if (!overlap.waits && overlap.triggers_after_wait)
-    return bad("holds the next kernel until its wait has returned, but does not wait");
+    return bad("triggers the next kernel after its wait, but does not wait");
   if (!overlap.waits && overlap.reads_early())
     return bad("reads inputs before it waits, but does not wait");
   const size_t count = kernel.group.inputs.size();

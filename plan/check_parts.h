@@ -27,8 +27,8 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
 Status check_tables(const Program& program);
 /// A kernel by itself: leaves, appends, launch.
 Status check_kernel(const Program& program, const Kernel& kernel);
-/// How a kernel overlaps others, by itself: it waits if it holds the next one or reads early, and
-/// the lists name inputs, of which caches are an attention's.
+/// How a kernel overlaps others, by itself: it waits if it triggers after its wait or reads early,
+/// and the lists name inputs, of which caches are an attention's.
 Status check_overlap(const Kernel& kernel);
 /// Each buffer by itself; the lists of inputs and outputs.
 Status check_buffers(const Program& program, const EntryPlan& entry);

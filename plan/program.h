@@ -72,18 +72,19 @@ struct LaunchGrid {
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values);
 
-/// How a kernel overlaps its neighbours in a stream; kernels/common/launch.cuh says why the order
-/// holds.
+/// How a kernel overlaps its neighbours in a stream; kernels/common/launch.cuh says why this is
+/// ordered.
 struct Overlap {
-  /// Begins before the kernels ahead of it have ended, and waits for them by itself.
+  /// The kernel begins before earlier kernels have ended, and has a wait of its own.
   bool waits = false;
-  /// Lets the next kernel begin when its own wait has returned; otherwise, as soon as it runs.
+  /// The kernel triggers the next one when its wait has returned; otherwise as soon as it runs.
   bool triggers_after_wait = false;
-  /// Inputs that it reads before it waits: complete when it begins, since between it and the step
-  /// that writes them a kernel holds the next one.
+  /// Inputs that the kernel reads before its wait. They are complete when it begins, since a kernel
+  /// between it and the step that writes them triggers after its wait.
   std::vector<uint32_t> early_inputs;
-  /// Operands of role `cache`, read before it waits; of a state all rows but those that appends
-  /// write whose slots are the op's `last`. Other writers are as far ahead as those of inputs.
+  /// Operands of role `cache` that the kernel reads before its wait: of a state, all rows but those
+  /// that appends write whose slots are the op's `last`. Other writers are ordered like those of
+  /// inputs.
   std::vector<uint32_t> early_caches;
 
   bool reads_early() const { return !early_inputs.empty() || !early_caches.empty(); }

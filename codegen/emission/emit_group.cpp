@@ -187,8 +187,8 @@ class Analysis {
 
 Status check_row_ops(const Graph& graph) {
   if (graph.size() > kMaxPrimitives)
-    return tl::make_unexpected(refusal(
-        fmt::format("a group of {} primitives, at most {}", graph.size(), kMaxPrimitives)));
+    return tl::make_unexpected(
+        refusal(fmt::format("a group of {} primitives, at most {}", graph.size(), kMaxPrimitives)));
   for (size_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     const ValueId id{static_cast<uint32_t>(i)};

@@ -3,6 +3,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -31,7 +32,12 @@ struct GroupForm {
   std::vector<Stage> stages;
   std::vector<Task> tasks;  // by pass, then stage, then op
   bool reduces = false;
+  std::vector<std::string> output_names;  // in the kernel's text; empty: y0, y1, ...
+  std::string table_name = "table";       // of constant tables before the function, with a number
 
+  std::string output_name(size_t output) const {
+    return output_names.empty() ? fmt::format("y{}", output) : output_names[output];
+  }
   uint32_t passes() const { return tasks.empty() ? 0 : tasks.back().pass + 1; }
   /// The first pass that walks the stage.
   uint32_t first_pass(uint32_t stage) const {

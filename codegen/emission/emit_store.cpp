@@ -22,6 +22,7 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const IndexMap coords = space_.identity(type.dims);
   const std::string element = before_rounding(stored, coords);
   const IndexExpr at = address(task, coords);
+  const std::string name = form_.output_name(task.output);
   const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
   if (fault(Fault::missing_output_write)) return;
   if (current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
@@ -31,11 +32,11 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
       chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
       element_.line("{}[e] = {};", chunk, element);
     }
-    after_ += fmt::format("{}store_chunk(y{} + {}, {}{});\n", condition, task.output,
-                          space_.code(at, true), chunk, tail_ ? ", valid" : "");
+    after_ += fmt::format("{}store_chunk({} + {}, {}{});\n", condition, name, space_.code(at, true),
+                          chunk, tail_ ? ", valid" : "");
     return;
   }
-  current_->line("{}store(y{} + {}, {});", condition, task.output, space_.code(at), element);
+  current_->line("{}store({} + {}, {});", condition, name, space_.code(at), element);
 }
 
 }  // namespace sinter

@@ -250,7 +250,7 @@ std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::s
   const Op& op = form_.graph[id];
   std::string& name = tables_[id.index];
   if (name.empty()) {
-    name = fmt::format("table{}", tables_.size() - 1);
+    name = fmt::format("{}{}", form_.table_name, tables_.size() - 1);
     std::string elements;
     for (double value : op.attrs.get<std::vector<double>>(AttrName::values))
       elements += (elements.empty() ? "" : ", ") + literal_code(value, op.type.dtype);

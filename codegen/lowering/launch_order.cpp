@@ -42,7 +42,8 @@ class LaunchOrder {
       if (group.size() == 0 || !overlaps_launches(group, symbols_)) continue;
       order_[i].waits = true;
       const Wish wish = wish_of(steps_[i]);
-      if (wish.overlap.reads_early() && trigger_between(wish.last_writer, static_cast<int64_t>(i))) {
+      if (wish.overlap.reads_early() &&
+          trigger_between(wish.last_writer, static_cast<int64_t>(i))) {
         order_[i].early_inputs = wish.overlap.early_inputs;
         order_[i].early_caches = wish.overlap.early_caches;
       }
@@ -57,9 +58,9 @@ class LaunchOrder {
     int64_t last_writer = -1;
   };
 
-  /// Makes sure that what step `writer` and those before it wrote is complete when step `reader`
-  /// begins: a step between them holds the next one. The first that can: the next kernels should be
-  /// held as little as may be.
+  /// Makes sure that what step `writer` and earlier ones wrote is complete when step `reader`
+  /// begins: a step between them triggers after its wait. It is the first that can, so that the
+  /// kernels directly before `reader` still trigger early.
   bool trigger_between(int64_t writer, int64_t reader) {
     for (int64_t i = writer + 1; i < reader; ++i)
       if (order_[i].triggers_after_wait) return true;

@@ -18,7 +18,7 @@ constexpr int64_t kUsualContext = 1024;
 // Long enough that the start of a kernel is less than a hundredth of its time.
 constexpr size_t kReadBytes = size_t{1} << 30;
 constexpr int64_t kGemmSize = 8192;
-// Positions that the steps of a profile need behind its context.
+// Positions that the steps of a profile need after its context.
 constexpr int64_t kProfiledRoom = 32;
 
 /// Both plans, loaded; adds the stages' times to the report.
@@ -104,8 +104,7 @@ Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
                       "-p or --batch");
   if (options.tokens == 0) return lengths;
   const int64_t room = std::min(most - options.tokens, most / options.batch);
-  lengths.context =
-      std::max(kMinContext, options.context.value_or(std::min(room, kUsualContext)));
+  lengths.context = std::max(kMinContext, options.context.value_or(std::min(room, kUsualContext)));
   if (lengths.context > room)
     return too_long(fmt::format("{} times a context of {} and {} tokens more", options.batch,
                                 lengths.context, options.tokens),

@@ -13,9 +13,9 @@ namespace {
 
 constexpr int64_t kMinSets = 3, kMaxSets = 32768;
 constexpr size_t kTimesCache = 4;     // all sets take this many times the second-level cache
-constexpr int64_t kMinCalls = 8;    // of one graph
+constexpr int64_t kMinCalls = 8;      // of one graph
 constexpr int64_t kWarmLaunches = 3;  // of each graph
-constexpr size_t kMinCopy = 32;     // bytes; see CudaCeilings::copy
+constexpr size_t kMinCopy = 32;       // bytes; see CudaCeilings::copy
 
 Result<std::vector<int64_t>> sizes_of(const BenchPlans& plans, const BenchOptions& options) {
   const llvm::ArrayRef<Symbol> symbols = plans.frozen.symbols;
@@ -50,8 +50,7 @@ Result<int64_t> count_sets(const BenchPlans& plans, const EntryPlan& fused,
     bytes += static_cast<size_t>(
         storage_bytes(state.type, plans.frozen.symbols).evaluate(sizes).value_or(0));
   const size_t wanted = kTimesCache * plans.device()->l2_bytes() / std::max<size_t>(bytes, 1) + 1;
-  return std::clamp(static_cast<int64_t>(std::min<size_t>(wanted, kMaxSets)), kMinSets,
-                    kMaxSets);
+  return std::clamp(static_cast<int64_t>(std::min<size_t>(wanted, kMaxSets)), kMinSets, kMaxSets);
 }
 
 /// Runs both plans in turns; leaves nothing on the device.

@@ -17,7 +17,7 @@ std::string_view to_string(PoolingKind kind);
 
 struct Pooling {
   PoolingKind kind = PoolingKind::mean;
-  bool normalize = false;              // to length 1
+  bool normalize = false;             // to length 1
   std::optional<int64_t> max_tokens;  // of a text, special tokens included
 };
 

@@ -12,7 +12,7 @@ struct LedgerStep {
   std::vector<std::string> values;  // what it computes
   double bytes = 0;                 // moved, at usual_sizes
   // In a stream: values that it reads before it waits for the kernels ahead of it (of caches, what
-  // those do not append), and whether it holds the next one until then.
+  // those do not append), and whether it triggers the next one after that.
   std::vector<std::string> early;
   bool triggers_after_wait = false;
 };

@@ -49,7 +49,8 @@ std::vector<Section> sections(const EntryLedger& ledger) {
 std::string overlap_line(const LedgerStep& step) {
   std::string text;
   if (!step.early.empty()) text = fmt::format("reads early: {}", fmt::join(step.early, " "));
-  if (step.triggers_after_wait) text += fmt::format("{}holds the next kernel", text.empty() ? "" : "; ");
+  if (step.triggers_after_wait)
+    text += fmt::format("{}triggers after its wait", text.empty() ? "" : "; ");
   return text.empty() ? text : "         " + printable(text, 400) + '\n';
 }
 

@@ -12,7 +12,7 @@ struct ChatPrompt {
   std::vector<std::string> as_text;  // marks of the format that this tokenizer reads as plain text
 };
 
-/// `user` behind `system` in the form of `format`. Special tokens that the messages spell are
+/// `user` after `system` in the form of `format`. Special tokens that the messages spell are
 /// recognized, as in any text.
 Result<ChatPrompt> chat_prompt(const Tokenizer& tokenizer, const ChatFormat& format,
                                const std::optional<std::string>& system, std::string_view user);

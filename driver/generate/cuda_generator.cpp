@@ -150,7 +150,7 @@ class CudaGenerator final : public RecordedGenerator {
     return {};
   }
 
-  /// The first step's inputs, behind all steps that are under way.
+  /// The first step's inputs, after all steps that are under way.
   Status upload() {
     for (const auto& [name, tensor] : state_.inputs)
       SINTER_TRY(stream().copy_to_device(address(name, 0), tensor.bytes));

@@ -106,10 +106,10 @@ std::string norms(const ModelSpec& spec) {
       text += ", after each addition";
       break;
     case NormPlace::branch:
-      text += ", behind each branch";
+      text += ", after each branch";
       break;
     case NormPlace::both:
-      text += ", before and behind each branch";
+      text += ", before and after each branch";
       break;
   }
   if (spec.qk_norm != QkNorm::none)

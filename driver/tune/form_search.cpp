@@ -20,7 +20,7 @@ Result<std::optional<Pair>> in_turns(const TimeToken& time, const TunedForms& be
                                      const TunedForms& after, std::optional<double> margin) {
   std::vector<double> a, b;
   for (int turn = 0; turn < kFormTurns; ++turn) {
-    // Neither always runs behind the other.
+    // Neither always runs after the other.
     const bool swapped = turn % 2 == 1;
     SINTER_LET(first, time(swapped ? after : before));
     SINTER_LET(second, time(swapped ? before : after));

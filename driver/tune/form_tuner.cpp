@@ -99,7 +99,7 @@ class FormTuner {
   }
 
  private:
-  /// Behind the prompts; they run for two sets of forms in turns, whose caches are kept.
+  /// After the prompts; they run for two sets of forms in turns, whose caches are kept.
   Result<DecodeRuns*> runs_of(const TunedForms& forms) {
     const std::string name = name_of(forms);
     const auto kept = llvm::find_if(runs_, [&](const auto& runs) { return runs.first == name; });
@@ -108,7 +108,7 @@ class FormTuner {
       SINTER_LET(model, model_of(0, forms));
       SINTER_LET(runs, DecodeRuns::create(std::move(model), prompts_, tokens_));
       runs_.emplace_back(name, std::move(runs));
-      SINTER_TRY(runs_.back().second.run());  // what comes just behind a prompt is slower
+      SINTER_TRY(runs_.back().second.run());  // what comes just after a prompt is slower
     } else {
       std::rotate(kept, kept + 1, runs_.end());
     }

@@ -1,4 +1,4 @@
-// falcon (and its first name, RefinedWeb): parallel branches behind one or two norms, or sequential
+// falcon (and its first name, RefinedWeb): parallel branches after one or two norms, or sequential
 // ones; q, k and v in one tensor in three layouts.
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// gemma2, gemma3: norms with 1 + weight before and behind each branch, scaled embeddings, windows
+// gemma2, gemma3: norms with 1 + weight before and after each branch, scaled embeddings, windows
 // on most layers. gemma2 caps scores and logits; gemma3 norms q and k and has two sets of
 // positions.
 #include <cmath>

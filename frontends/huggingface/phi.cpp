@@ -1,4 +1,4 @@
-// phi (Phi 1, 1.5, 2): parallel branches behind one norm, partial rotary, biases everywhere.
+// phi (Phi 1, 1.5, 2): parallel branches after one norm, partial rotary, biases everywhere.
 #include <cmath>
 
 #include "frontends/huggingface/config.h"

@@ -176,7 +176,7 @@ Entry build_sample_entry(const ModelSpec& spec, const Module& module) {
     output(OpKind::add, {slot, one}, "next.slot");
     return entry;
   }
-  // Behind the last row the window begins anew; then the oldest token goes, and every token of the
+  // After the last row the window begins anew; then the oldest token goes, and every token of the
   // window is one place nearer to the sinks.
   const auto integer = [&](int64_t value) {
     return b.constant(static_cast<double>(value), DType::i32);

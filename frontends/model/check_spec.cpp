@@ -139,8 +139,7 @@ class Checker {
   }
 
   Status long_rope(const std::string& prefix, const Rope& rope) const {
-    SINTER_TRY(
-        size(prefix + "original_max_positions", rope.original_max_positions, kMaxPositions));
+    SINTER_TRY(size(prefix + "original_max_positions", rope.original_max_positions, kMaxPositions));
     const auto pairs = static_cast<size_t>(rope.rotary / 2);
     for (const auto& [name, factors] : {std::pair("short_factors", &rope.short_factors),
                                         std::pair("long_factors", &rope.long_factors)}) {

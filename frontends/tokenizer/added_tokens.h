@@ -15,7 +15,7 @@ struct AddedToken {
   std::string content;
   bool single_word = false;  // not within a word
   bool left_strip = false;   // takes the white space before it along
-  bool right_strip = false;  // and behind it
+  bool right_strip = false;  // and after it
   bool normalized = true;    // is looked for in the normalized text
   bool special = false;      // is not text: decoding can leave it out
 };

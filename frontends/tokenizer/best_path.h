@@ -17,7 +17,7 @@ struct UnigramScores {
 };
 
 struct PathPiece {
-  size_t end;  // byte of the word behind the piece; it starts where the one before it ends
+  size_t end;  // byte of the word after the piece; it starts where the one before it ends
   int32_t id;
 };
 

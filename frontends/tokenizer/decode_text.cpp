@@ -28,7 +28,7 @@ class ReplaceStage final : public DecoderStage {
   }
 
  private:
-  /// Bytes of waiting_ in front of what may be the start of the literal.
+  /// Bytes of waiting_ before what may be the start of the literal.
   size_t without_started_match() const {
     const std::string& literal = *pattern_.literal();
     size_t done = 0;

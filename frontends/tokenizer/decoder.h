@@ -29,7 +29,7 @@ class DecoderStage {
 
 using DecoderStagePtr = std::unique_ptr<DecoderStage>;
 
-/// The stages of a decoder, one behind the other. A copy starts in the same state.
+/// The stages of a decoder, one after the other. A copy starts in the same state.
 class DecoderChain {
  public:
   DecoderChain() = default;

@@ -53,7 +53,7 @@ class JsonTokenizer final : public TokenizerFormat {
       else
         SINTER_TRY(encode_text(segment.range.of(text), segment.range.begin == 0, cache, ids));
     }
-    if (add_special) ids.insert(ids.end(), around_.behind.begin(), around_.behind.end());
+    if (add_special) ids.insert(ids.end(), around_.after.begin(), around_.after.end());
     return ids;
   }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kMaxBinFileBytes = 16 << 20;  // 32,000 pieces take 0.4 MB
 constexpr int32_t bos = 1, eos = 2, first_byte = 3;
 
-/// A space behind BOS, or at the start, is the one that encoding put there.
+/// A space after BOS, or at the start, is the one that encoding put there.
 class Llama2cStage final : public WholeTokenStage {
  public:
   explicit Llama2cStage(std::string bos) : bos_(std::move(bos)) {}

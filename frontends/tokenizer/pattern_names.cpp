@@ -10,8 +10,7 @@ namespace {
 // Oniguruma's \w: outside a class it takes some of Latin-1's numbers too.
 #define SINTER_WORD_CLASS R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})"
 #define SINTER_WORD R"(\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})" SINTER_WORD_CLASS
-#define SINTER_BETWEEN(before, behind) \
-  "(?<" before "[" SINTER_WORD "])(?" behind "[" SINTER_WORD "])"
+#define SINTER_BETWEEN(before, after) "(?<" before "[" SINTER_WORD "])(?" after "[" SINTER_WORD "])"
 
 constexpr PatternEscape escapes[] = {
     {'w', "[" SINTER_WORD "]", SINTER_WORD_CLASS},

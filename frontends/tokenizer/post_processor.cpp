@@ -37,7 +37,7 @@ Result<SpecialTokens> read_template(const JsonView& view) {
   for (size_t i = 0; i < items->size(); ++i) {
     if (const JsonView special = single[i]["SpecialToken"]; special.present()) {
       SINTER_TRY(
-          add_named(special, view["special_tokens"], has_text ? tokens.behind : tokens.before));
+          add_named(special, view["special_tokens"], has_text ? tokens.after : tokens.before));
       continue;
     }
     const JsonView name = single[i]["Sequence"]["id"];
@@ -82,9 +82,9 @@ Result<SpecialTokens> read_post_processors(const JsonView& view,
   for (SpecialTokens& stage : stages) {
     stage.before.insert(stage.before.end(), all.before.begin(), all.before.end());
     all.before = std::move(stage.before);
-    all.behind.insert(all.behind.end(), stage.behind.begin(), stage.behind.end());
+    all.after.insert(all.after.end(), stage.after.begin(), stage.after.end());
   }
-  for (const auto* ids : {&all.before, &all.behind})
+  for (const auto* ids : {&all.before, &all.after})
     for (int32_t id : *ids)
       if (!has(id))
         return view.fail(fmt::format("the special token {} is not in the vocabulary", id));

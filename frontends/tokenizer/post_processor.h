@@ -9,7 +9,7 @@
 namespace sinter {
 
 struct SpecialTokens {
-  std::vector<int32_t> before, behind;
+  std::vector<int32_t> before, after;
 };
 
 /// The "post_processor" of a tokenizer.json, for one text (not for pairs). `has(id)` tells which

@@ -84,7 +84,7 @@ Result<std::optional<TextRange>> Regex::Matches::next() {
                 {}, "use a shorter text");
   const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
   const TextRange found{bounds[0], bounds[1]};
-  // After an empty match the search goes on behind the next code point.
+  // After an empty match the search goes on after the next code point.
   from_ = found.end;
   if (found.begin == found.end) {
     if (from_ == text_.size())

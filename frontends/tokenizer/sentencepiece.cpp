@@ -85,7 +85,7 @@ class SentencePieceTokenizer final : public TokenizerFormat {
 
  private:
   static Status refuse_unsupported(const SentencePieceModel& model) {
-    if (model.spaces_as_suffix) return fail("spaces behind words are not supported");
+    if (model.spaces_as_suffix) return fail("spaces after words are not supported");
     if (!model.escape_whitespaces) return fail("spaces that are not escaped are not supported");
     if (model.has_denormalizer) return fail("a map for decoding is not supported");
     return {};

@@ -52,7 +52,7 @@ class BpeSegmenter final : public SentencePieceSegmenter {
       sizes_.push_back(piece.text.size());
       if (piece.type == Type::normal) scores.push_back(piece.score);
     }
-    // A character that is no piece can be a part of one: it gets an id behind the pieces' ids. One
+    // A character that is no piece can be a part of one: it gets an id after the pieces' ids. One
     // more id is for the characters that no piece has.
     other_ = static_cast<int32_t>(sizes_.size());
     const std::vector<Trie::Entry> symbols = with_characters(pieces);

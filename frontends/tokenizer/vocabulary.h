@@ -38,7 +38,7 @@ class Vocabulary {
     uint32_t begin = 0, bytes = absent;
   };
 
-  std::string text_;           // all pieces, one behind the other
+  std::string text_;           // all pieces, one after the other
   std::vector<Place> places_;  // in text_, by id
   Trie trie_;
 };

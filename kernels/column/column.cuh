@@ -64,9 +64,9 @@ struct ColumnRun {
 };
 
 // Combines the runs of a block and hands its columns' values to the first block of the cluster, of
-// `parts`, at `to` of its shared memory. Every thread calls it. `shared` holds 8 floats for each
+// `segments`, at `to` of its shared memory. Every thread calls it. `shared` holds 8 floats for each
 // chunk and each of its warps, or runs where a warp has no two.
-template <typename Op, int chunks, int runs, int parts>
+template <typename Op, int chunks, int runs, int segments>
 SINTER_DEVICE void hand_over(float (&total)[8], float* shared, float* to) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int near = chunks < 32 ? 32 / chunks : 1;  // runs of a warp
@@ -93,23 +93,24 @@ SINTER_DEVICE void hand_over(float (&total)[8], float* shared, float* to) {
 #pragma unroll
     for (int stride = 1; stride < left; stride *= 2)
       value = Op::combine(value, __shfl_xor_sync(all, value, stride));
-    if (item < items && item % left == 0) give<parts>(to + item / left, 0, value);
+    if (item < items && item % left == 0) give<segments>(to + item / left, 0, value);
   }
 }
 
-// The values of 8 columns from those of the parts, `stride` floats apart.
-template <typename Op, int parts>
-SINTER_DEVICE void join_parts(float (&out)[8], const float* values, int stride) {
+// The values of 8 columns from those of the segments, `stride` floats apart.
+template <typename Op, int segments>
+SINTER_DEVICE void join_segments(float (&out)[8], const float* values, int stride) {
 #pragma unroll
   for (int e = 0; e < 8; ++e) {
-    float value[parts];
+    float value[segments];
 #pragma unroll
-    for (int part = 0; part < parts; ++part) value[part] = values[part * stride + e];
+    for (int segment = 0; segment < segments; ++segment)
+      value[segment] = values[segment * stride + e];
 #pragma unroll
-    for (int near = 1; near < parts; near *= 2)
+    for (int near = 1; near < segments; near *= 2)
 #pragma unroll
-      for (int part = 0; part < parts; part += 2 * near)
-        value[part] = Op::combine(value[part], value[part + near]);
+      for (int segment = 0; segment < segments; segment += 2 * near)
+        value[segment] = Op::combine(value[segment], value[segment + near]);
     out[e] = value[0];
   }
 }

@@ -29,7 +29,7 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
   const auto config = schedule_columns(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
   const double blocks =
-      column_tiles(problem, *config, fusion.symbols()) * static_cast<double>(config->parts);
+      column_tiles(problem, *config, fusion.symbols()) * static_cast<double>(config->segments);
   // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
   // many of theirs, of 256 threads.
   const double busy = blocks * static_cast<double>(config->threads()) / 64;

@@ -2,23 +2,24 @@
 //
 //   const int side = threadIdx.x % 8, run = threadIdx.x / 8;
 //   const int i = 8 * (tile * 8 + side);                      the first column
-//   for (int part = rank; part < 8; part += blocks) {         once; without clusters, all parts
+//   for (int segment = rank; segment < 8; segment += blocks) {         once; without clusters, all
+//   segments
 //     ColumnRun<Sum, 4> run0;
 //     for (int own = 0; own < 4; ++own) {
 //       ColumnLane<Sum> lane0;
-//       for (long long first = 8ll * ((part * 32 + run) * 4 + own), ...; first += 8192)
+//       for (long long first = 8ll * ((segment * 32 + run) * 4 + own), ...; first += 8192)
 //         for (int k = 0; k < 8; ++k) {
 //           const long long row = first + k;
 //           ... lane0.take(e, v3);
 //         }
 //       run0.add(own, lane0);
 //     }
-//     hand_over<Sum, 8, 32, 8>(run0.total, shared, totals + part * 64);
+//     hand_over<Sum, 8, 32, 8>(run0.total, shared, totals + segment * 64);
 //   }
 //   ... the first block of the cluster:
 //     float s0[8];
-//     join_parts<Sum, 8>(s0, totals + 8 * side, 64);
-//     ... results behind the reductions
+//     join_segments<Sum, 8>(s0, totals + 8 * side, 64);
+//     ... results after the reductions
 //
 // kernels/column/schedule.h says how lanes are split; kernels/column/column.cuh combines them.
 #include "codegen/emission/emit_context.h"
@@ -48,12 +49,12 @@ class ColumnKernel {
       : form_(form),
         config_(config),
         resident_threads_(resident_threads),
-        front_space_(form.front, symbols, parameters),
-        back_space_(form.back, symbols, parameters),
-        width_(form.front.stages[0].width),
+        prologue_space_(form.prologue, symbols, parameters),
+        epilogue_space_(form.epilogue, symbols, parameters),
+        width_(form.prologue.stages[0].width),
         height_(volume(form.space.reduced())),
         slices_(volume(form.space.outer())),
-        tail_(!front_space_.divides_by_chunk(width_)) {}
+        tail_(!prologue_space_.divides_by_chunk(width_)) {}
 
   Result<KernelBody> emit() {
     KernelBody body;
@@ -63,9 +64,10 @@ class ColumnKernel {
     body.launch.threads = config_.threads();
     body.resident_blocks = std::max<int64_t>(1, resident_threads_ / config_.threads());
     if (width_.is(0) || slices_.is(0)) return body;
-    ValueEmitter front(form_.front, front_space_), back(form_.back, back_space_);
-    body.text = preamble() + walk(front) + results(back);
-    for (const ValueEmitter* values : {&front, &back}) {
+    ValueEmitter prologue(form_.prologue, prologue_space_),
+        epilogue(form_.epilogue, epilogue_space_);
+    body.text = preamble() + walk(prologue) + results(epilogue);
+    for (const ValueEmitter* values : {&prologue, &epilogue}) {
       if (values->error()) return tl::make_unexpected(*values->error());
       body.globals += values->globals();
     }
@@ -73,17 +75,17 @@ class ColumnKernel {
   }
 
  private:
-  const Op& op(size_t number) const { return form_.front.graph[form_.reductions[number]]; }
+  const Op& op(size_t number) const { return form_.prologue.graph[form_.reductions[number]]; }
   const char* combine(size_t number) const {
     return op(number).kind == OpKind::reduce_sum ? "Sum" : "Max";
   }
   std::string size(const SymExpr& e, bool nested = true) const {
-    return front_space_.size_code(e, nested);
+    return prologue_space_.size_code(e, nested);
   }
 
   Launch launch() const {
     Launch launch;
-    launch.cluster = config_.parts;
+    launch.cluster = config_.segments;
     launch.rows = slices_;
     if (width_.is_constant()) {
       launch.items_per_row = ceil_div(width_.constant(), config_.tile());
@@ -96,15 +98,15 @@ class ColumnKernel {
   }
 
   std::string preamble() const {
-    const int64_t parts = config_.parts;
+    const int64_t segments = config_.segments;
     std::string text = fmt::format(
         "__shared__ float shared[{}];\n__shared__ float totals[{}];\n"
         "const int side = threadIdx.x % {}, run = threadIdx.x / {};\n",
-        config_.handed(), parts * config_.tile() * static_cast<int64_t>(form_.reductions.size()),
+        config_.handed(), segments * config_.tile() * static_cast<int64_t>(form_.reductions.size()),
         config_.chunks, config_.chunks);
-    text += parts == 1 ? "const long long tile = blockIdx.x;\n"
-                       : "const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;\n"
-                         "const long long tile = blockIdx.x / blocks;\n";
+    text += segments == 1 ? "const long long tile = blockIdx.x;\n"
+                          : "const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;\n"
+                            "const long long tile = blockIdx.x / blocks;\n";
     std::string in_slice = "tile";
     std::string is_there = fmt::format("i < {}", size(width_));
     if (slices_.is(1)) {
@@ -118,33 +120,34 @@ class ColumnKernel {
       in_slice = fmt::format("tile % {}", tiles);
       is_there += fmt::format(" && slice < {}", size(slices_));
     }
-    text += fmt::format("const {0} i = static_cast<{0}>(8 * ({1} * {2} + side));\n",
-                        front_space_.index_type(form_.front.stages[0]), in_slice, config_.chunks);
+    text +=
+        fmt::format("const {0} i = static_cast<{0}>(8 * ({1} * {2} + side));\n",
+                    prologue_space_.index_type(form_.prologue.stages[0]), in_slice, config_.chunks);
     text += fmt::format("const bool live = {};\n", is_there);
     if (tail_)
       text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
                           size(width_));
-    return text + (parts == 1 ? "" : "enter_cluster();\n");
+    return text + (segments == 1 ? "" : "enter_cluster();\n");
   }
 
   /// What a thread does at one row: loads, sums, results that are stored there.
   std::string at_row(ValueEmitter& values) {
     CodeScope row;
     values.open(0, 0, row, tail_);
-    for (const Task& task : form_.front.tasks) values.store(task, "");
+    for (const Task& task : form_.prologue.tasks) values.store(task, "");
     for (size_t n = 0; n < form_.reductions.size(); ++n)
       values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
     const std::string chunk = values.close();
     return fmt::format("const long long row = {}first + k;\n",
                        slices_.is(1) ? "" : fmt::format("slice * {} + ", size(height_))) +
-           front_space_.row_axes() + row.text + chunk;
+           prologue_space_.row_axes() + row.text + chunk;
   }
 
   /// The rows of a lane: whole chunks of 8, whose loads are under way together, and the last.
   std::string lane(ValueEmitter& values) {
     const std::string body = indented(at_row(values));
     const std::string whole = "#pragma unroll\nfor (int k = 0; k < 8; ++k) {\n" + body + "}\n";
-    const bool exact = front_space_.divides_by_chunk(height_);
+    const bool exact = prologue_space_.divides_by_chunk(height_);
     const std::string end =
         height_.is_constant() ? fmt::format("hidden({}ll)", height_.constant()) : size(height_);
     const std::string text = exact ? whole
@@ -152,12 +155,12 @@ class ColumnKernel {
                                          "} else {\n  for (int k = 0; first + k < end; ++k) {\n" +
                                          indented(body) + "  }\n}\n";
     const std::string own = config_.lanes == 1 ? "" : fmt::format(" * {} + own", config_.lanes);
-    const std::string part =
-        config_.parts == 1 ? "run" : fmt::format("(part * {} + run)", config_.runs);
+    const std::string segment =
+        config_.segments == 1 ? "run" : fmt::format("(segment * {} + run)", config_.runs);
     return fmt::format(
         "for (long long first = 8ll * ({}{}), end = {}; first < end; first += {}) "
         "{{\n{}}}\n",
-        part, own, end, 8 * form_.lanes, indented(text));
+        segment, own, end, 8 * form_.lanes, indented(text));
   }
 
   std::string walk(ValueEmitter& values) {
@@ -167,24 +170,25 @@ class ColumnKernel {
       lanes += fmt::format("ColumnLane<{}> lane{};\n", combine(n), n);
       adds += fmt::format("run{0}.add(own, lane{0});\n", n);
       hands += fmt::format("hand_over<{}, {}, {}, {}>(run{}.total, shared, totals{});\n",
-                           combine(n), config_.chunks, config_.runs, config_.parts, n, place(n));
+                           combine(n), config_.chunks, config_.runs, config_.segments, n, place(n));
     }
     const std::string walked =
         runs + "if (live) {\n" +
         indented(fmt::format("#pragma unroll 1\nfor (int own = 0; own < {}; ++own) {{\n{}}}\n",
                              config_.lanes, indented(lanes + lane(values) + adds))) +
         "}\n";
-    if (config_.parts == 1) return walked + hands;
+    if (config_.segments == 1) return walked + hands;
     // The first block's memory may be written when that block has begun.
-    return fmt::format("for (int part = rank; part < {}; part += blocks) {{\n{}}}\n", config_.parts,
-                       indented(walked + "if (part == rank) wait_for_cluster();\n" + hands));
+    return fmt::format("for (int segment = rank; segment < {}; segment += blocks) {{\n{}}}\n",
+                       config_.segments,
+                       indented(walked + "if (segment == rank) wait_for_cluster();\n" + hands));
   }
 
-  /// Where a reduction's values of the part lie behind `totals`.
+  /// Where a reduction's values of the segment lie after `totals`.
   std::string place(size_t number) const {
-    const int64_t before = static_cast<int64_t>(number) * config_.parts * config_.tile();
+    const int64_t before = static_cast<int64_t>(number) * config_.segments * config_.tile();
     std::string text = before == 0 ? "" : fmt::format(" + {}", before);
-    if (config_.parts > 1) text += fmt::format(" + part * {}", config_.tile());
+    if (config_.segments > 1) text += fmt::format(" + segment * {}", config_.tile());
     return text;
   }
 
@@ -194,31 +198,32 @@ class ColumnKernel {
     std::string sums;
     for (size_t n = 0; n < form_.reductions.size(); ++n) {
       const std::string name = fmt::format("s{}", n);
-      sums += fmt::format("float {}[8];\njoin_parts<{}, {}>({}, totals + {} + 8 * side, {});\n",
-                          name, combine(n), config_.parts, name,
-                          static_cast<int64_t>(n) * config_.parts * config_.tile(), config_.tile());
+      sums +=
+          fmt::format("float {}[8];\njoin_parts<{}, {}>({}, totals + {} + 8 * side, {});\n", name,
+                      combine(n), config_.segments, name,
+                      static_cast<int64_t>(n) * config_.segments * config_.tile(), config_.tile());
       const std::string element = name + "[e]", rounded = rounded_code(element, op(n).type.dtype);
       if (rounded != element)
         sums +=
             fmt::format("#pragma unroll\nfor (int e = 0; e < 8; ++e) {} = {};\n", element, rounded);
       values.define_reduction(form_.reductions[n], element);
     }
-    for (const Task& task : form_.back.tasks) values.store(task, "");
+    for (const Task& task : form_.epilogue.tasks) values.store(task, "");
     const std::string chunk = values.close();
-    std::string place = back_space_.row_axes();
+    std::string place = epilogue_space_.row_axes();
     const bool by_row = (place + row.text + chunk).find("row") != std::string::npos;
     if (by_row) place = "const long long row = slice;\n" + place;
     std::string text = "__syncthreads();\n";
-    if (config_.parts > 1) text += "arrive_in_cluster();\nwait_for_cluster();\n";
+    if (config_.segments > 1) text += "arrive_in_cluster();\nwait_for_cluster();\n";
     return text + fmt::format("if (live && run == 0{}) {{\n{}}}\n",
-                              config_.parts > 1 ? " && rank == 0" : "",
+                              config_.segments > 1 ? " && rank == 0" : "",
                               indented(place + sums + row.text + chunk));
   }
 
   const ColumnForm& form_;
   const ColumnConfig& config_;
   int64_t resident_threads_;
-  LoopSpace front_space_, back_space_;
+  LoopSpace prologue_space_, epilogue_space_;
   SymExpr width_, height_, slices_;
   bool tail_;
 };
@@ -230,7 +235,7 @@ Result<KernelBody> emit_columns(const EmitContext& context) {
   const llvm::ArrayRef<SymbolId> parameters = context.parameters;
   const DeviceDescription& device = context.device;
   SINTER_LET(form, column_form(context.group, symbols));
-  const Graph& graph = form.front.graph;
+  const Graph& graph = form.prologue.graph;
   int64_t bits = 16, all_bits = 0;  // of operands that are there for every element: widest, sum
   for (ValueId id : graph.inputs) {
     if (volume(graph[id].type.dims) != volume(form.space.dims)) continue;

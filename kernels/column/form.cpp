@@ -44,34 +44,37 @@ Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbol
   const Graph graph = decompose_all(group, symbols);
   SINTER_TRY(check_row_ops(graph));
   ColumnForm form;
-  std::vector<bool> behind(graph.size(), false);  // a reduction, or computed from one
+  std::vector<bool> after_reduction(graph.size(), false);  // a reduction, or computed from one
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
-    for (ValueId operand : op.operands) behind[i] = behind[i] || behind[operand.index];
+    for (ValueId operand : op.operands)
+      after_reduction[i] = after_reduction[i] || after_reduction[operand.index];
     if (op_class(op) != OpClass::reduce) continue;
     const auto space = space_of(graph, op);
     if (!space || (!form.reductions.empty() && !(*space == form.space)))
       return tl::make_unexpected(refusal("the reductions of a group run over different axes"));
-    if (behind[i])
-      return tl::make_unexpected(refusal("a column reduction of a group stands behind another"));
-    behind[i] = true;
+    if (after_reduction[i])
+      return tl::make_unexpected(refusal("a column reduction of a group follows another"));
+    after_reduction[i] = true;
     form.space = *space;
     form.lanes = virtual_lanes(space->dims, reduced_axes(op));
     form.reductions.push_back({i});
   }
   if (fault(Fault::other_reduction_tree)) form.lanes = std::max<int64_t>(1, form.lanes / 2);
-  form.front = form_of(graph, form.space, form.space.behind);
-  form.back = form_of(graph, form.space, form.space.first);
+  form.prologue = form_of(graph, form.space, form.space.end);
+  form.epilogue = form_of(graph, form.space, form.space.first);
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
     const ValueId id = graph.outputs[k];
     const Op& op = graph[id];
-    const bool in_front = !behind[id.index] && same_elements(op.type.dims, form.space.dims);
+    const bool in_prologue =
+        !after_reduction[id.index] && same_elements(op.type.dims, form.space.dims);
     if (op.kind == OpKind::kv_append ||
-        (!in_front && !same_elements(op.type.dims, form.space.kept())))
+        (!in_prologue && !same_elements(op.type.dims, form.space.kept())))
       return tl::make_unexpected(
           refusal(fmt::format("'{}' does not have the columns that the other ops of its group have",
                               op_info(op.kind).name)));
-    (in_front ? form.front : form.back).tasks.push_back({id, static_cast<int64_t>(k), 0, 0});
+    (in_prologue ? form.prologue : form.epilogue)
+        .tasks.push_back({id, static_cast<int64_t>(k), 0, 0});
   }
   return form;
 }

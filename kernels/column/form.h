@@ -1,5 +1,5 @@
 // A group of column reductions made ready for emission: what is computed at every element in front
-// of them, and what at every result behind them.
+// of them, and what at every result after them.
 #pragma once
 
 #include "codegen/emission/emit_group.h"
@@ -13,13 +13,13 @@ struct ColumnForm {
   std::vector<ValueId> reductions;  // of the forms' graph
   /// Rows are the outer and the reduced axes, the one stage is the inner axes. Its tasks store the
   /// results that are there at every element.
-  GroupForm front;
-  /// Rows are the outer axes; the stage is the same. Its tasks store results behind the reductions,
+  GroupForm prologue;
+  /// Rows are the outer axes; the stage is the same. Its tasks store results after the reductions,
   /// and themselves.
-  GroupForm back;
+  GroupForm epilogue;
 };
 
-/// Fails where reductions have other spaces, one stands behind another, or a result has neither the
+/// Fails where reductions have other spaces, one follows another, or a result has neither the
 /// elements of the operand nor those of the reductions.
 Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbols);
 

@@ -16,7 +16,7 @@ constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxThreadsOfSeveral = 512;
 constexpr double kWantedThreads = 768;  // a multiprocessor
 constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
-constexpr int64_t kMaxParts = 8;  // of a portable cluster
+constexpr int64_t kMaxSegments = 8;  // of a portable cluster
 
 int64_t power_of_two_from(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
@@ -51,22 +51,22 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
 
   const double wanted = kWantedThreads * static_cast<double>(device.multiprocessors);
   const auto too_few = [&] {
-    return column_tiles(problem, config, symbols) * static_cast<double>(config.parts) *
+    return column_tiles(problem, config, symbols) * static_cast<double>(config.segments) *
                static_cast<double>(config.threads()) <
            wanted;
   };
-  const auto lanes_left = [&] { return 2 * config.runs * config.parts <= problem.lanes; };
-  while (device.has.clusters && too_few() && lanes_left() && config.parts < kMaxParts)
-    config.parts *= 2;
+  const auto lanes_left = [&] { return 2 * config.runs * config.segments <= problem.lanes; };
+  while (device.has.clusters && too_few() && lanes_left() && config.segments < kMaxSegments)
+    config.segments *= 2;
   while (too_few() && lanes_left() && 2 * config.threads() <= limit) config.runs *= 2;
   while (too_few() && lanes_left() && config.chunks * chunk_bytes > kSectorBytes &&
          config.chunks > 1) {
     config.chunks /= 2;
     config.runs *= 2;
   }
-  config.lanes = problem.lanes / (config.runs * config.parts);
+  config.lanes = problem.lanes / (config.runs * config.segments);
 
-  const int64_t floats = config.handed() + problem.reductions * config.parts * config.tile();
+  const int64_t floats = config.handed() + problem.reductions * config.segments * config.tile();
   if (floats * int64_t{sizeof(float)} > device.static_shared_bytes) return std::nullopt;
   return config;
 }

@@ -5,7 +5,7 @@
 // A butterfly whose strides ascend is a balanced tree over neighbouring lanes: an aligned run of
 // 2^k of them combines by itself, wherever the runs are. So all splits of the V lanes into
 //
-//   V = parts (blocks of a cluster) x runs (of a block) x lanes (of a thread)
+//   V = segments (blocks of a cluster) x runs (of a block) x lanes (of a thread)
 //
 // give the same bits, and the split follows the device alone.
 //
@@ -34,10 +34,10 @@ struct ColumnProblem {
 };
 
 struct ColumnConfig {
-  int64_t chunks = 1;  // of 8 columns, side by side in a block
-  int64_t runs = 1;    // of lanes, in a block
-  int64_t lanes = 1;   // of a run
-  int64_t parts = 1;   // blocks that share the lanes of a tile: a cluster
+  int64_t chunks = 1;    // of 8 columns, side by side in a block
+  int64_t runs = 1;      // of lanes, in a block
+  int64_t lanes = 1;     // of a run
+  int64_t segments = 1;  // blocks that share the lanes of a tile: a cluster
   // All four are powers of two.
 
   int64_t threads() const { return chunks * runs; }

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMaxUnits = 8;  // rows of a class: their sums stand in shared memory together
 constexpr int64_t kMaxElements = int64_t{1} << 20;  // asked one by one
 
-/// Extents behind the tokens' axis; nullopt where one is no constant.
+/// Extents after the tokens' axis; nullopt where one is no constant.
 std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims) {
   llvm::SmallVector<int64_t, 4> extents;
   for (Dim dim : dims.drop_front(1)) {
@@ -36,22 +36,22 @@ int64_t common_period(int64_t a, int64_t b, int64_t most) {
 /// A read of sums: element j of the reader takes that of row j + apart.
 struct SumRead {
   int64_t apart, width;
-  struct Part {
+  struct Condition {
     int64_t stride, extent;  // element j has the variable's value j / stride % extent
-    PartOfLoop part;
+    LoopRange range;
   };
-  llvm::SmallVector<Part, 2> only;
+  llvm::SmallVector<Condition, 2> only;
 
   bool reads(int64_t element) const {
-    return llvm::all_of(only,
-                        [&](const Part& p) { return p.part.holds(element / p.stride % p.extent); });
+    return llvm::all_of(
+        only, [&](const Condition& p) { return p.range.holds(element / p.stride % p.extent); });
   }
   /// What holds for the first elements, and for rows `rows` apart, repeats after so many; at most
   /// `width`.
   int64_t period(int64_t rows) const {
     if (width == 0) return 0;
     int64_t result = std::min(rows, width);
-    for (const Part& p : only) result = common_period(result, p.stride * p.extent, width);
+    for (const Condition& p : only) result = common_period(result, p.stride * p.extent, width);
     return result;
   }
   /// The first element that reads; -1: none.
@@ -62,15 +62,16 @@ struct SumRead {
   }
 };
 
-/// `e` for elements of parts where (v - shift) mod m is one number: there
+/// `e` for elements of ranges where (v - shift) mod m is one number: there
 /// (v - shift) / m = (v - shift - the number) / m, without a remainder.
-IndexExpr without_quotients(const IndexExpr& e, llvm::ArrayRef<PartOfLoop> only) {
+IndexExpr without_quotients(const IndexExpr& e, llvm::ArrayRef<LoopRange> only) {
   IndexExpr result(e.constant());
   for (const IndexExpr::Term& term : e.terms()) {
-    const auto known = llvm::find_if(only, [&](const PartOfLoop& part) {
-      return term.atom.kind == IndexExpr::Atom::Kind::quotient && part.end == part.begin + 1 &&
-             term.atom.divisor.is(part.modulus) && term.coefficient.divide_exactly(part.modulus) &&
-             *term.atom.operand == IndexExpr::variable(part.variable) + IndexExpr(-part.shift);
+    const auto known = llvm::find_if(only, [&](const LoopRange& range) {
+      return term.atom.kind == IndexExpr::Atom::Kind::quotient && range.end == range.begin + 1 &&
+             term.atom.divisor.is(range.modulus) &&
+             term.coefficient.divide_exactly(range.modulus) &&
+             *term.atom.operand == IndexExpr::variable(range.variable) + IndexExpr(-range.shift);
     });
     if (known == only.end())
       result += IndexExpr::from_atom(term.atom) * term.coefficient;
@@ -159,10 +160,10 @@ class RowDeal {
     const auto extents = inner_extents(read.space);
     if (!distance || !extents) return false;
     SumRead sum{*distance, product_of(*extents), {}};
-    for (const PartOfLoop& part : read.only) {
-      if (part.variable == 0) continue;  // of the tokens some
-      const int64_t stride = product_of(llvm::ArrayRef(*extents).drop_front(part.variable));
-      sum.only.push_back({stride, (*extents)[part.variable - 1], part});
+    for (const LoopRange& range : read.only) {
+      if (range.variable == 0) continue;  // of the tokens some
+      const int64_t stride = product_of(llvm::ArrayRef(*extents).drop_front(range.variable));
+      sum.only.push_back({stride, (*extents)[range.variable - 1], range});
     }
     if (!sum.only.empty() && sum.width > kMaxElements) return false;
     reads_[section].push_back(std::move(sum));
@@ -241,7 +242,7 @@ class RowDeal {
       return at >= 0 && at < period;
     };
     // All elements of a run that crosses no multiple stay if its ends do; of one that crosses, the
-    // last before or the first behind leaves.
+    // last before or the first after leaves.
     if (read.only.empty())
       return first % period + read.width <= period && stays(0) && stays(read.width - 1);
     for (int64_t element = 0, end = read.period(period); element < end; ++element)
@@ -267,7 +268,7 @@ std::variant<ColocatedRows, NotColocated> colocated_rows(
 }
 
 std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
-                                                     llvm::ArrayRef<Symbol> symbols) {
+                                                         llvm::ArrayRef<Symbol> symbols) {
   const Graph graph = decompose_all(results, symbols);
   const ValueId anchor = graph.inputs[llvm::find(results.inputs, sums) - results.inputs.begin()];
   std::map<ValueId, OpFacts> facts;
@@ -276,7 +277,7 @@ std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, V
   llvm::SmallVector<ValueId, 4> values;
   for (const auto& [value, of_it] : facts) values.push_back(value);
   auto found = colocated_rows(graph, anchor, values,
-                           [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+                              [&](ValueId id) -> const OpFacts& { return facts.at(id); });
   if (auto* stranger = std::get_if<NotColocated>(&found)) {
     const auto at = llvm::find(graph.outputs, stranger->reader) - graph.outputs.begin();
     return NotColocated{results.outputs[at], sums};

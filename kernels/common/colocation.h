@@ -1,4 +1,4 @@
-// Which rows of a gemv's matrix one block must have, so that what stands behind the product can
+// Which rows of a gemv's matrix one block must have, so that what follows the product can
 // be computed from the block's own sums p:
 //
 //   silu(p[j]) * p[F + j]                            rows j and F + j
@@ -32,7 +32,7 @@ struct NotColocated {
   ValueId reader, root;
 };
 
-/// How rows are dealt so that the ops `members` (ascending), computed behind `anchor`, read sums of
+/// How rows are dealt so that the ops `members` (ascending), computed after `anchor`, read sums of
 /// their own block. Every member's dims begin with the product's tokens.
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
@@ -40,6 +40,6 @@ std::variant<ColocatedRows, NotColocated> colocated_rows(
 /// The same for the outputs of a graph, each computed through all that stands between it and the
 /// sums, which are the graph's input `sums`. Members and readers are the graph's outputs.
 std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
-                                                     llvm::ArrayRef<Symbol> symbols);
+                                                         llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

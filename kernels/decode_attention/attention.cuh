@@ -16,9 +16,9 @@ struct AttentionShared {
   using Sizes = AttentionSizes<Config>;
   float sums[Sizes::warps][Sizes::round][Sizes::row];
   float largest[Sizes::tile][Sizes::warps], weights[Sizes::tile][Sizes::warps];
-  // Of each split: the elements that this block joins, behind the tile's elements the heads' m,
+  // Of each split: the elements that this block joins, after the tile's elements the heads' m,
   // then their l.
-  float parts[Sizes::splits][Sizes::elements + 2 * Sizes::tile];
+  float partials[Sizes::splits][Sizes::elements + 2 * Sizes::tile];
 };
 
 template <typename Config>
@@ -77,13 +77,13 @@ SINTER_DEVICE constexpr int joined_elements(int blocks) {
 
 // Adds the warps of the block and gives the sums of `split` to the blocks that join them.
 template <typename Config, int blocks>
-SINTER_DEVICE void give_part(const AttentionSums<Config>& sums, AttentionShared<Config>& shared,
-                             int split) {
+SINTER_DEVICE void give_partial(const AttentionSums<Config>& sums, AttentionShared<Config>& shared,
+                                int split) {
   using Sizes = AttentionSizes<Config>;
   constexpr int owned = joined_elements<Config>(blocks);
   constexpr int width = Sizes::width, lanes = Sizes::lanes, kept = kept_values<lanes, 32, 8>();
   const int warp = threadIdx.x / 32, first = threadIdx.x % lanes * 8;
-  float* part = shared.parts[split];
+  float* partial = shared.partials[split];
 #pragma unroll
   for (int h0 = 0; h0 < Sizes::tile; h0 += Sizes::round) {
     if (first < width) {
@@ -101,7 +101,7 @@ SINTER_DEVICE void give_part(const AttentionSums<Config>& sums, AttentionShared<
       for (int w = 0; w < Sizes::warps; ++w)
         total = math::add(total, shared.sums[w][i / width][i % width]);
       const int element = h0 * width + i;
-      give<blocks>(part + element % owned, element / owned, total);
+      give<blocks>(partial + element % owned, element / owned, total);
     }
     if constexpr (Sizes::round < Sizes::tile) __syncthreads();
   }
@@ -110,8 +110,8 @@ SINTER_DEVICE void give_part(const AttentionSums<Config>& sums, AttentionShared<
     float weights = 0.0f;
 #pragma unroll
     for (int w = 0; w < Sizes::warps; ++w) weights = math::add(weights, shared.weights[h][w]);
-    give<blocks>(part + Sizes::elements + h, to, largest_of_warps(shared, h));
-    give<blocks>(part + Sizes::elements + Sizes::tile + h, to, weights);
+    give<blocks>(partial + Sizes::elements + h, to, largest_of_warps(shared, h));
+    give<blocks>(partial + Sizes::elements + Sizes::tile + h, to, weights);
   }
 }
 
@@ -122,15 +122,15 @@ SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, in
   constexpr int owned = joined_elements<Config>(blocks);
   for (int i = threadIdx.x; i < owned && rank * owned + i < Sizes::elements; i += Sizes::threads) {
     const int element = rank * owned + i, h = Sizes::elements + element / Sizes::width;
-    float largest = shared.parts[0][h];
+    float largest = shared.partials[0][h];
 #pragma unroll
-    for (int s = 1; s < Sizes::splits; ++s) largest = math::maximum(largest, shared.parts[s][h]);
+    for (int s = 1; s < Sizes::splits; ++s) largest = math::maximum(largest, shared.partials[s][h]);
     float total = 0.0f, weights = 0.0f;
 #pragma unroll
     for (int s = 0; s < Sizes::splits; ++s) {
-      const float scale = attention_weight(shared.parts[s][h], largest);
-      weights = math::fma(scale, shared.parts[s][h + Sizes::tile], weights);
-      total = math::fma(scale, shared.parts[s][i], total);
+      const float scale = attention_weight(shared.partials[s][h], largest);
+      weights = math::fma(scale, shared.partials[s][h + Sizes::tile], weights);
+      total = math::fma(scale, shared.partials[s][i], total);
     }
     store(out + element, math::div(total, weights));
   }
@@ -201,7 +201,7 @@ class DecodeAttention {
       const bool last = blocks > 1 || split + 1 == Sizes::splits;
       if (!last) begin(split + 1);  // on its way while this one is joined
       join_warp<Config>(sums, shared_, active);
-      give_part<Config, blocks>(sums, shared_, split);
+      give_partial<Config, blocks>(sums, shared_, split);
       if (last) break;
       __syncthreads();
       ++split;

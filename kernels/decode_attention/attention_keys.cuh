@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-// The lane's chunks of the keys row .. row + kAttentionBlock - 1; of keys behind the last one that
+// The lane's chunks of the keys row .. row + kAttentionBlock - 1; of keys after the last one that
 // one's. `chunk`: the lane's of key 0.
 template <bool aligned, int width, typename T>
 SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk, long long stride,
@@ -22,7 +22,7 @@ SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk,
   }
 }
 
-// A query's chunk; zeros in the lanes behind its end.
+// A query's chunk; zeros in the lanes after its end.
 template <typename Config, typename T>
 struct AttentionQuery {
   Packed<T> chunk[Config::kTile];
@@ -89,7 +89,7 @@ struct AttentionSums {
   }
 };
 
-// A block's scores: after the sum over lanes, -inf where no key is left. `full`: none lies behind
+// A block's scores: after the sum over lanes, -inf where no key is left. `full`: none lies after
 // the last.
 template <bool full, typename Config, typename T>
 SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
@@ -198,10 +198,10 @@ class AttentionStream {
 
  public:
   SINTER_DEVICE AttentionStream() {}
-  SINTER_DEVICE explicit AttentionStream(AttentionRange part) {
+  SINTER_DEVICE explicit AttentionStream(AttentionRange keys) {
     lane_ = threadIdx.x % Sizes::lanes;
-    end_ = static_cast<unsigned>(part.low + part.count);
-    row_ = static_cast<unsigned>(part.low) + block * (threadIdx.x / Sizes::lanes);
+    end_ = static_cast<unsigned>(keys.low + keys.count);
+    row_ = static_cast<unsigned>(keys.low) + block * (threadIdx.x / Sizes::lanes);
     // A warp goes round as often as its first stream does: its lanes exchange sums.
     first_ = row_ - block * (threadIdx.x % 32 / Sizes::lanes);
   }
@@ -218,7 +218,7 @@ class AttentionStream {
     load_values(cache, row_);
   }
   // Adds all blocks; the first has been loaded. All but those of the last round are full: the round
-  // behind theirs has keys too.
+  // after theirs has keys too.
   SINTER_DEVICE void attend(AttentionSums<Config>& sums, AttentionQuery<Config, T>& query,
                             const CacheRows<T>& cache) {
     AttentionScores<Config> score;
@@ -244,7 +244,7 @@ class AttentionStream {
   }
 
   Packed<T> keys_[block], values_[block];
-  unsigned row_, first_, end_;  // of the next block, of the warp's, behind the last
+  unsigned row_, first_, end_;  // of the next block, of the warp's, after the last
   int lane_;
 };
 

@@ -58,7 +58,7 @@ SINTER_DEVICE unsigned load_bits(const T* p) {
   return p->bits;
 #endif
 }
-// The first `count` elements at any address; zeros behind them.
+// The first `count` elements at any address; zeros after them.
 SINTER_DEVICE void load_elements(Packed<float>& out, const float* p, int count) {
 #pragma unroll
   for (int e = 0; e < 8; ++e) out.word[e] = e < count ? load_bits(p + e) : 0;
@@ -75,13 +75,13 @@ SINTER_DEVICE void fill_minus_zeros(Packed<T>& out) {
   for (unsigned& word : out.word) word = sizeof(T) == 4 ? 0x80000000u : 0x80008000u;
 }
 
-// Where the lane's chunk of 8 elements stands in a row of `width`; in lanes behind the row's end
+// Where the lane's chunk of 8 elements stands in a row of `width`; in lanes after the row's end
 // the first chunk.
 template <int width, typename T>
 SINTER_DEVICE const T* chunk_of(const T* row, int lane) {
   return row + (8 * lane < width ? 8 * lane : 0);
 }
-// That chunk, zeros behind the row's end. Loads stand where the text has them and have no
+// That chunk, zeros after the row's end. Loads stand where the text has them and have no
 // condition: of a load under one the compiler makes a choice between the old registers and the new,
 // which waits for the load.
 template <bool aligned, int width, typename T>

@@ -31,7 +31,7 @@ template <typename T>
 T dot_product(const T* q, const T* k, int64_t width, int lanes) {
   T lane[kMaxHeadWidth / 8] = {};
   for (int64_t c = 0; 8 * c < width; ++c) {
-    // Elements behind the end are zeros that take part: adding +0 turns a -0 into +0.
+    // Elements after the end are zeros that take part: adding +0 turns a -0 into +0.
     for (int64_t e = 0; e < 8; ++e) {
       const bool inside = 8 * c + e < width;
       lane[c] = multiply_add(inside ? q[8 * c + e] : T{0}, inside ? k[8 * c + e] : T{0}, lane[c]);
@@ -44,17 +44,17 @@ T dot_product(const T* q, const T* k, int64_t width, int lanes) {
 
 /// A running softmax-weighted sum of values.
 template <typename T>
-struct Part {
-  explicit Part(int64_t width) : values(static_cast<size_t>(width), T{0}) {}
+struct Partial {
+  explicit Partial(int64_t width) : values(static_cast<size_t>(width), T{0}) {}
   void scale(T by) {
     for (T& value : values) value *= by;
     weights *= by;
   }
-  void add(const Part& other) {
+  void add(const Partial& other) {
     for (size_t i = 0; i < values.size(); ++i) values[i] += other.values[i];
     weights += other.weights;
   }
-  void add(T scale, const Part& other) {
+  void add(T scale, const Partial& other) {
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = multiply_add(scale, other.values[i], values[i]);
     weights = multiply_add(scale, other.weights, weights);
@@ -64,18 +64,18 @@ struct Part {
 };
 
 template <typename T>
-T largest_of(const std::vector<Part<T>>& parts) {
+T largest_of(const std::vector<Partial<T>>& partials) {
   T largest = -INFINITY;
-  for (const Part<T>& part : parts) largest = larger(largest, part.largest);
+  for (const Partial<T>& partial : partials) largest = larger(largest, partial.largest);
   return largest;
 }
 
 /// `streams`: a multiple of `neighbours`; others, without keys, would add +0.
 template <typename T>
-Part<T> join_streams(std::vector<Part<T>>& streams, size_t neighbours, int64_t width) {
-  Part<T> joined(width);
+Partial<T> join_streams(std::vector<Partial<T>>& streams, size_t neighbours, int64_t width) {
+  Partial<T> joined(width);
   joined.largest = largest_of(streams);
-  for (Part<T>& stream : streams) stream.scale(weight_of(stream.largest, joined.largest));
+  for (Partial<T>& stream : streams) stream.scale(weight_of(stream.largest, joined.largest));
   for (size_t first = 0; first < streams.size(); first += neighbours) {
     for (size_t stride = 1; stride < neighbours; stride *= 2)
       for (size_t j = first; j < first + neighbours; j += 2 * stride)
@@ -86,10 +86,11 @@ Part<T> join_streams(std::vector<Part<T>>& streams, size_t neighbours, int64_t w
 }
 
 template <typename T>
-Part<T> join_splits(const std::vector<Part<T>>& splits, int64_t width) {
-  Part<T> joined(width);
+Partial<T> join_splits(const std::vector<Partial<T>>& splits, int64_t width) {
+  Partial<T> joined(width);
   joined.largest = largest_of(splits);
-  for (const Part<T>& split : splits) joined.add(weight_of(split.largest, joined.largest), split);
+  for (const Partial<T>& split : splits)
+    joined.add(weight_of(split.largest, joined.largest), split);
   return joined;
 }
 
@@ -129,7 +130,7 @@ class DecodeAttention {
             "check the inputs");
       const AttentionRange all = attention_range(first_[n], last_[n], window_);
       for (int64_t head = 0; head < heads; ++head) {
-        Part<T> joined = attend(q_ + (n * heads + head) * width_, head / group_, all);
+        Partial<T> joined = attend(q_ + (n * heads + head) * width_, head / group_, all);
         for (T& element : joined.values) element /= joined.weights;
         store_run(joined.values.data(), value_width_, call_.storage, out);
         out += value_width_ * whole_bytes(call_.storage);
@@ -139,20 +140,20 @@ class DecodeAttention {
   }
 
  private:
-  Part<T> attend(const T* q, int64_t kv_head, AttentionRange keys) const {
-    std::vector<Part<T>> parts;
+  Partial<T> attend(const T* q, int64_t kv_head, AttentionRange keys) const {
+    std::vector<Partial<T>> partials;
     for (int split = 0; split < splits_; ++split)
-      parts.push_back(attend_split(q, kv_head, attention_split(keys, splits_, split)));
-    return join_splits(parts, value_width_);
+      partials.push_back(attend_split(q, kv_head, attention_split(keys, splits_, split)));
+    return join_splits(partials, value_width_);
   }
 
-  Part<T> attend_split(const T* q, int64_t kv_head, AttentionRange keys) const {
+  Partial<T> attend_split(const T* q, int64_t kv_head, AttentionRange keys) const {
     const int neighbours = attention_neighbours(lanes_);
     const int64_t blocks = (keys.count + kAttentionBlock - 1) / kAttentionBlock;
     const int64_t used = (blocks + neighbours - 1) / neighbours * neighbours;
-    std::vector<Part<T>> streams(
+    std::vector<Partial<T>> streams(
         static_cast<size_t>(std::min<int64_t>(used, attention_streams(lanes_))),
-        Part<T>(value_width_));
+        Partial<T>(value_width_));
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t begin = block * kAttentionBlock;
       add_block(streams[static_cast<size_t>(block) % streams.size()], q, kv_head, keys.low + begin,
@@ -161,7 +162,8 @@ class DecodeAttention {
     return join_streams(streams, static_cast<size_t>(neighbours), value_width_);
   }
 
-  void add_block(Part<T>& stream, const T* q, int64_t kv_head, int64_t row, int64_t count) const {
+  void add_block(Partial<T>& stream, const T* q, int64_t kv_head, int64_t row,
+                 int64_t count) const {
     T scores[kAttentionBlock];
     T largest = stream.largest;
     for (int64_t u = 0; u < count; ++u) {
@@ -195,7 +197,8 @@ class DecodeAttention {
 }  // namespace
 
 Result<HostView> evaluate_decode_attention(const OpCall& call) {
-  return call.options.precise ? DecodeAttention<double>(call).run() : DecodeAttention<float>(call).run();
+  return call.options.precise ? DecodeAttention<double>(call).run()
+                              : DecodeAttention<float>(call).run();
 }
 
 }  // namespace sinter

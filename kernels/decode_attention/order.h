@@ -23,7 +23,7 @@
 
 namespace sinter {
 
-constexpr int kAttentionBlock = 4;       // keys
+constexpr int kAttentionBlock = 4;      // keys
 constexpr int kMaxAttentionSplits = 8;  // blocks of threads that every device can let share memory
 constexpr int kMaxHeadWidth = 256;      // elements
 
@@ -63,10 +63,10 @@ SINTER_DEVICE AttentionRange attention_range(int first, int last, long long wind
 }
 /// The keys of split `s`.
 SINTER_DEVICE AttentionRange attention_split(AttentionRange all, int splits, int s) {
-  const long long part = (all.count + splits - 1) / splits;
-  const long long begin = s * part < all.count ? s * part : all.count;
+  const long long length = (all.count + splits - 1) / splits;
+  const long long begin = s * length < all.count ? s * length : all.count;
   const long long left = all.count - begin;
-  return {all.low + begin, left < part ? left : part};
+  return {all.low + begin, left < length ? left : length};
 }
 
 /// A score from a dot product; `softcap` 0: none.

@@ -71,7 +71,7 @@ SINTER_DEVICE void strided_gemm(const A* a, const B* b, C* c, const Bias* bias, 
     load_gemm_tile(a_tile, a, row0, shape.m, shape.a[0], k0, shape.k, shape.a[1]);
     load_gemm_tile(b_tile, b, column0, shape.n, shape.b[1], k0, shape.k, shape.b[0]);
     __syncthreads();
-    // A product with a zero behind the last k would make a sum of -0 +0.
+    // A product with a zero after the last k would make a sum of -0 +0.
     const int depths = shape.k - k0 < kGemmDepth ? static_cast<int>(shape.k - k0) : kGemmDepth;
 #pragma unroll 4
     for (int depth = 0; depth < depths; ++depth) {

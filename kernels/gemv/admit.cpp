@@ -1,9 +1,9 @@
-// What only a gemv's kernel can refuse of its neighbours. Members of the prologue make the
-// operand's rows, again in every block; members of the epilogue are computed where the sums are,
-// from those that one block can have (kernels/common/colocation.h):
+// What only a gemv kernel can refuse of its neighbours. Members of the prologue compute the
+// operand's rows, again in every block; members of the epilogue are computed from the sums that one
+// block can have (kernels/common/colocation.h):
 //
 //   %n  = rms_norm %x, %w                      prologue: rows [N]
-//   %gu = gemv %n, %m                        the anchor: [N, 2 * F]
+//   %gu = gemv %n, %m                          the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                epilogue: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
 #include <llvm/ADT/DenseMap.h>
@@ -19,14 +19,13 @@
 namespace sinter {
 namespace {
 
-Verdict split_steps(const GroupView& group, ValueId reader, ValueId root) {
+Verdict other_block(const GroupView& group, ValueId reader, ValueId root) {
   return refuse(Reason::anchor_other_block,
                 fmt::format("{} of {}", group.problem.name(reader), group.problem.name(root)));
 }
 
-/// The results that the kernel would have behind its product, each computed through all that stands
-/// between it and the sums: a graph whose first value is the sums, and the members that its outputs
-/// are.
+/// The results of the kernel's epilogue as a graph that computes each from the sums, its first
+/// value; and the members that its outputs are.
 struct Results {
   Graph graph;
   ValueId sums;
@@ -70,7 +69,7 @@ std::optional<Verdict> results_fit(const GroupView& group) {
   if (!stranger) return std::nullopt;
   const auto at =
       llvm::find(results.graph.outputs, stranger->reader) - results.graph.outputs.begin();
-  return split_steps(group, results.leaving[at], *group.shape.anchor);
+  return other_block(group, results.leaving[at], *group.shape.anchor);
 }
 
 }  // namespace
@@ -91,9 +90,9 @@ std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& 
   const Graph& graph = problem.graph();
   const ValueId anchor = *group.shape.anchor;
   const auto deal = colocated_rows(graph, anchor, group.epilogue,
-                                [&](ValueId id) -> const OpFacts& { return problem.facts(id); });
+                                   [&](ValueId id) -> const OpFacts& { return problem.facts(id); });
   if (const auto* stranger = std::get_if<NotColocated>(&deal))
-    return split_steps(group, stranger->reader, stranger->root);
+    return other_block(group, stranger->reader, stranger->root);
   if (auto refusal = results_fit(group)) return refusal;
   if (auto refusal = needs_no_result(group)) return refusal;
   const GemvProduct product = gemv_product(graph, graph[anchor], problem.symbols());

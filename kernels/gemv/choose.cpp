@@ -1,11 +1,12 @@
-// Products of few tokens, whose time is that of reading a matrix, become gemvs: a kernel with a
-// stated order of summation, which neighbours may join.
+// A product of few tokens takes as long as reading its matrix. It becomes a gemv: a kernel with a
+// stated order of summation that takes a prologue and an epilogue.
 //
-//   %y = linear %x, %w, %b   x [N, K], N <= 8, w a weight   =>   %y = gemv %x, %w, %b {splits =
-//   1}
+//   %y = linear %x, %w, %b                    x [N, K], N <= 8, w a weight
+//   =>
+//   %y = gemv %x, %w, %b {splits = 1}
 //
-// Others stay linears, calls of a library: many tokens, matrices that are computed or read through
-// a view that moves elements, rows that are no multiple of 8 elements.
+// Other linears stay library calls: many tokens, a matrix that is computed or read through a view
+// that moves elements, rows that are no multiple of 8 elements.
 #include <algorithm>
 
 #include "device/reference_machine.h"
@@ -21,22 +22,22 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kMaxExtent = INT32_MAX / kMaxGemvTokens;  // kernels count elements in ints
-constexpr int64_t kWarps = 16;                                  // of a block
-// Chunks of a part that are worth a sum of their own: two accesses of a warp.
-constexpr int64_t kMinPart = 2 * kGemvLanes;
+constexpr int64_t kWarps = 16;                              // of a block
+// The least chunks of a split: two accesses of a warp.
+constexpr int64_t kMinSplitChunks = 2 * kGemvLanes;
 
-/// Parts of a row, a power of two: as few as leave hardly a warp of the reference machine idle. It
-/// has a block on each multiprocessor. A block's rows are dealt to groups of `splits` warps, whose
-/// largest number of rows decides.
+/// Split-K of a row, a power of two: the smallest that leaves hardly a warp of the reference
+/// machine idle. The machine has a block on each multiprocessor. A block deals its rows to groups
+/// of `splits` warps; the group with most rows decides the time.
 int64_t splits_of(int64_t rows, int64_t chunks) {
   const int64_t own = ceil_div(rows, kReference.multiprocessors);  // of a block
   int64_t best = 1;
   double best_time = INFINITY;
   for (int64_t splits = 1; splits <= kMaxGemvSplits; splits *= 2) {
-    const int64_t part = split_chunks(chunks, static_cast<int>(splits));
-    if (splits > 1 && part < kMinPart) break;
+    const int64_t share = split_chunks(chunks, static_cast<int>(splits));
+    if (splits > 1 && share < kMinSplitChunks) break;
     const int64_t groups = kWarps / splits, rounds = ceil_div(own, groups);
-    const double time = static_cast<double>(rounds * part);
+    const double time = static_cast<double>(rounds * share);
     if (time < 0.97 * best_time) best = splits, best_time = time;
   }
   return best;

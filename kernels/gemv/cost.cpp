@@ -1,5 +1,5 @@
-// The cost of a kernel around a product: its matrix from memory once, and what stands in front of
-// the product once for every block.
+// The cost of a kernel around a product: the matrix is read from memory once, the inputs of the
+// prologue from the cache by every block.
 #include "kernels/cost.h"
 
 #include <algorithm>
@@ -13,18 +13,17 @@ std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
   const Graph& graph = problem.graph();
   const DeviceDescription& device = problem.device();
   const ValueId anchor = *group.shape.anchor;
-  // Every block reads from the cache what the members in front of the anchor need. Taken at one
-  // token: that is what these kernels are for.
-  const llvm::SmallVector<ValueId, 8> front = problem.up_to(anchor, group.members);
+  // Of one token, which is what these kernels are for.
+  const llvm::SmallVector<ValueId, 8> prologue = problem.up_to(anchor, group.members);
   double again = 0;
-  for (ValueId member : front)
+  for (ValueId member : prologue)
     for (const Read& read : problem.facts(member).reads) {
-      if (member == anchor || llvm::is_contained(front, read.root) || read.loaded) continue;
+      if (member == anchor || llvm::is_contained(prologue, read.root) || read.loaded) continue;
       const Dims& dims = graph[read.root].type.dims;
       const double tokens = dims.empty() || dims[0].is_constant() ? 1 : problem.extent(dims[0]);
       again += problem.bytes(read.root) / tokens;
     }
-  // Fewer classes of rows than multiprocessors: the others have no part of the matrix to read.
+  // Where there are fewer classes of rows than multiprocessors, the others read nothing.
   const auto blocks =
       static_cast<double>(std::min<int64_t>(group.shape.max_blocks, device.multiprocessors));
   const double share = blocks / static_cast<double>(device.multiprocessors);

@@ -1,20 +1,22 @@
-// A group around a gemv: what stands in front of it makes the operand's rows in the shared memory
-// of every block, what stands behind it takes the block's sums, element by element.
+// The kernel of a group around a gemv. The prologue computes the operand's rows in the shared
+// memory of every block; the epilogue computes an element of the results for each of the block's
+// sums.
 //
-//   Product product(memory, x2, n0);
-//   product.start();                        the matrix's first pieces are on their way
+//   Product product(memory, x2, tokens);
+//   product.start();                                issue the copies of the matrix's first stages
 //   pdl_wait();
 //   for (row ...) { load_chunk(...) ... }
-//   product.fill();                         more of it
-//   for (row ...) { ... store_chunk(y0 + ..., ...) }       y0: the operand
-//   const auto x3 = product.run();                         x3: the sums, a value like others
-//   for (item ...) { ... store(y1 + ..., ...) }
+//   product.fill();                                 issue the others
+//   for (row ...) { ... store_chunk(operand + ..., ...) }
+//   const auto x3 = product.sums();
+//   product.run();
+//   for (item ...) { ... load(x3 + ...) ... store(y0 + ..., ...) }
 //
-// Where the operand may be made early (launch_order.h), the wait stands behind product.run().
+// Where the operand may be read early (launch_order.h), the wait follows product.run().
 //
-// All parts are written by the emitters of row and element kernels, for graphs of their own: one
-// ends with the operand; of those behind (the sections of kernels/common/colocation.h) each begins
-// with the sums as one more input.
+// The emitters of row and pointwise kernels write prologue and epilogue, each for a graph of its
+// own: the prologue's ends with the operand; those of the epilogue (the sections of
+// kernels/common/colocation.h) have the sums as one more input.
 #include "kernels/row/emit.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -47,34 +49,33 @@ class GemvKernel {
     llvm::SmallVector<ValueId, 4> results;
     for (ValueId output : group_.outputs)
       if (!in_prologue_[output.index]) results.push_back(output);
-    SINTER_LET(behind, GemvEpilogue::create(group_, anchor_, results, symbols_));
-    SINTER_TRY(write_product(behind.rows()));
+    SINTER_LET(epilogue, GemvEpilogue::create(group_, anchor_, results, symbols_));
+    SINTER_TRY(write_product(epilogue.rows()));
     SINTER_TRY(write_prologue());
     const bool early = overlap_.reads_early();
     body_.waits = early;
-    // What stands behind is read early by a single section, and only if all of it may be.
-    const bool all_early =
-        overlap_.early_inputs.size() == group_.inputs.size() && behind.rows().sections.size() == 1;
+    // An epilogue of one section reads its inputs early if all of them may be.
+    const bool all_early = overlap_.early_inputs.size() == group_.inputs.size() &&
+                           epilogue.rows().sections.size() == 1;
     for (uint32_t k : overlap_.early_inputs)
       if (all_early || in_prologue_[group_.inputs[k].index]) body_.early_inputs.push_back(k);
-    SINTER_LET(rest, behind.emit(parameters_, {.blocks = config_.blocks,
-                                               .threads = 32 * config_.warps,
-                                               .loads_ahead = !early || all_early,
-                                               .wait = early ? wait_text(overlap_) : ""}));
+    SINTER_LET(rest, epilogue.emit(parameters_, {.blocks = config_.blocks,
+                                                 .threads = 32 * config_.warps,
+                                                 .loads_ahead = !early || all_early,
+                                                 .wait = early ? wait_text(overlap_) : ""}));
     body_.globals += rest.globals;
     body_.includes += "#include \"kernels/gemv/gemv.cuh\"\n";
-    std::string outputs;  // both parts number their results anew
-    for (size_t k = 0; k < group_.outputs.size(); ++k)
-      outputs += fmt::format("auto* const out{0} = y{0};\n", k);
     body_.before_wait = fmt::format(
         "extern __shared__ __align__(128) unsigned char memory[];\n"
-        "Product product(memory, {}, {});\n"
+        "const int tokens = static_cast<int>({});\n"
+        "Product product(memory, {}, tokens);\n"
         "product.start();\n",
-        input(root_of(group_, op().operands[1])), tokens());
+        size_code(SymExpr(op().type.dims[0]), parameters_),
+        input(root_of(group_, op().operands[1])));
     SINTER_CHECK(!early || !may_be_empty(), "a kernel without tokens would not wait");
     if (early) body_.text = "acquire_fence();\n";
-    if (may_be_empty()) body_.text = fmt::format("if ({} == 0) return;\n", tokens());
-    body_.text += outputs + prologue_ + rest.body;
+    if (may_be_empty()) body_.text = "if (tokens == 0) return;\n";
+    body_.text += prologue_ + rest.body;
     return std::move(body_);
   }
 
@@ -83,11 +84,8 @@ class GemvKernel {
   std::string input(ValueId id) const {
     return fmt::format("x{}", llvm::find(group_.inputs, id) - group_.inputs.begin());
   }
-  std::string tokens() const {
-    return fmt::format("static_cast<int>({})", size_code(SymExpr(op().type.dims[0]), parameters_));
-  }
 
-  /// The operand is what stands in memory: nothing computes it, and it is dense.
+  /// The operand is dense and stands in memory: nothing in the group computes it.
   bool direct() const { return has_direct_operand(group_, anchor_); }
 
   Status write_prologue() {
@@ -98,28 +96,30 @@ class GemvKernel {
     Graph graph;
     OpCopier copy(group_, graph);
     graph.outputs.push_back(copy(op().operands[0]));
-    std::string results = "const auto y0 = product.operand();\n";
+    std::vector<std::string> names = {"operand"};
     for (size_t k = 0; k < group_.outputs.size(); ++k) {
       if (!in_prologue_[group_.outputs[k].index]) continue;
-      results += fmt::format("auto* const y{} = out{};\n", graph.outputs.size(), k);
+      names.push_back(fmt::format("y{}", k));
       graph.outputs.push_back(copy(group_.outputs[k]));
     }
     SINTER_LET(form, analyze_group(graph, 1, symbols_, true));
-    // One token by all threads; several at a time.
-    const int64_t most = max_tokens();
+    form.output_names = std::move(names);
+    form.table_name = "prologue_table";
     const auto rows_at_once = [&](int64_t rows) {
       return emit_rows_in_block(form, symbols_, parameters_, 32 * config_.warps, rows,
                                 "product.fill();\n", context_.device);
     };
+    // All threads of the block compute the row of one token; of several tokens each has a share.
     SINTER_LET(one, rows_at_once(1));
-    body_.globals += fmt::format("namespace front {{\n{}}}\n", one.globals);
-    std::string text = one.text;
-    if (most > 1) {
+    body_.globals += one.globals;
+    std::string text = fmt::format("{{\n{}}}", indented(one.text));
+    if (max_tokens() > 1) {
       SINTER_LET(several, rows_at_once(kMaxGemvTokens));
-      text = fmt::format("if ({0} == 1) {{\n{1}}} else if ({0} > 1) {{\n{2}}}\n", tokens(),
-                         indented(one.text), indented(several.text));
+      text = fmt::format("if (tokens == 1) {} else if (tokens > 1) {{\n{}}}", text,
+                         indented(several.text));
     }
-    prologue_ = fmt::format("{{\nusing namespace front;\n{}{}__syncthreads();\n}}\n", results, text);
+    prologue_ =
+        fmt::format("const auto operand = product.operand();\n{}\n__syncthreads();\n", text);
     return {};
   }
 
@@ -140,10 +140,10 @@ class GemvKernel {
     const GemvProduct product = gemv_product(group_, op(), symbols_);
     const auto element_bytes = whole_bytes(product.dtype);
     const TunedForm* recorded = recorded_form(product);
-    const std::optional<GemvForm> ring = recorded ? gemv_form(*recorded) : std::nullopt;
+    const std::optional<GemvForm> form = recorded ? gemv_form(*recorded) : std::nullopt;
     std::optional<GemvConfig> config;
-    if (!recorded || ring)
-      config = schedule_gemv(product, deal.units, context_.device, ring ? &*ring : nullptr);
+    if (!recorded || form)
+      config = schedule_gemv(product, deal.units, context_.device, form ? &*form : nullptr);
     if (recorded && !config)
       return fail(fmt::format("the recorded form {} does not fit the product or the shared memory "
                               "of {}",
@@ -174,7 +174,7 @@ class GemvKernel {
     body_.launch.shared_bytes = config_.shared_bytes;
     body_.launch.wanted_shared_bytes =
         SymExpr(config_.pipeline_bytes) + SymExpr(op().type.dims[0]) * SymExpr(config_.token_bytes);
-    body_.resident_blocks = 2;  // its own, and those of the kernels beside it
+    body_.resident_blocks = 2;  // its own, and one of a kernel that overlaps it
     return {};
   }
 

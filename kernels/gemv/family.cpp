@@ -31,18 +31,18 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
          is_gemv_operand(graph, op.operands[operand], symbols);
 }
 
-/// The operand, and what else is complete by then, if that is everything.
+/// The operand; the epilogue's inputs too, if all of them may be read early.
 EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   EarlyWish wish;
   ValueId anchor;
   for (uint32_t i = 0; i < group.size(); ++i)
     if (llvm::is_contained(kAnchors, group.ops()[i].kind)) anchor = {i};
-  const std::vector<bool> front = gemv_prologue(group, anchor);
-  if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; }) ||
+  const std::vector<bool> prologue = gemv_prologue(group, anchor);
+  if (llvm::any_of(group.outputs, [&](ValueId id) { return prologue[id.index]; }) ||
       !is_never_empty(group, symbols))
     return wish;
   for (uint32_t k = 0; k < group.inputs.size(); ++k)
-    if (front[group.inputs[k].index]) wish.needed.push_back(k);
+    if (prologue[group.inputs[k].index]) wish.needed.push_back(k);
   wish.rest_if_all = true;
   return wish;
 }

@@ -21,19 +21,19 @@ GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol
           .tokens = SymExpr(op.type.dims[0]).upper_bound(symbols)};
 }
 
-TunedForm to_form(const GemvForm& ring) {
-  return {{{"warps", ring.warps}, {"stage_bytes", ring.stage_bytes}, {"stages", ring.stages}}, 0};
+TunedForm to_form(const GemvForm& form) {
+  return {{{"warps", form.warps}, {"stage_bytes", form.stage_bytes}, {"stages", form.stages}}, 0};
 }
 
 namespace {
 
 /// The numbers' ranges, in the order in which they are checked.
-Status check_numbers(const TunedForm& form, GemvForm& ring) {
+Status check_numbers(const TunedForm& form, GemvForm& result) {
   const auto reject = [](std::string_view name, std::string_view expected, int64_t got) {
     return fail(fmt::format("expected {}, got {}", expected, got), std::string(name));
   };
   const std::pair<std::string_view, int64_t*> fields[] = {
-      {"warps", &ring.warps}, {"stage_bytes", &ring.stage_bytes}, {"stages", &ring.stages}};
+      {"warps", &result.warps}, {"stage_bytes", &result.stage_bytes}, {"stages", &result.stages}};
   for (const auto& [name, field] : fields) {
     const auto at = form.numbers.find(std::string(name));
     if (at == form.numbers.end()) return fail(fmt::format("has no \"{}\"", name));
@@ -43,16 +43,15 @@ Status check_numbers(const TunedForm& form, GemvForm& ring) {
     if (llvm::none_of(fields, [&](const auto& field) { return field.first == name; }))
       return fail("is no number of a gemv's form", name);
   constexpr int64_t kStepBytes = kStageStep * 2;  // of the smallest elements
-  if (ring.warps != kFewGemvWarps && ring.warps != kTileWarps)
-    return reject("warps", fmt::format("{} or {}", kFewGemvWarps, kTileWarps), ring.warps);
-  if (ring.stage_bytes <= 0 || ring.stage_bytes > kMaxStageBytes ||
-      ring.stage_bytes % kStepBytes != 0)
+  if (result.warps != kFewGemvWarps && result.warps != kTileWarps)
+    return reject("warps", fmt::format("{} or {}", kFewGemvWarps, kTileWarps), result.warps);
+  if (result.stage_bytes <= 0 || result.stage_bytes > kMaxStageBytes ||
+      result.stage_bytes % kStepBytes != 0)
     return reject("stage_bytes",
                   fmt::format("a multiple of {}, at most {}", kStepBytes, kMaxStageBytes),
-                  ring.stage_bytes);
-  if (ring.stages < kMinGemvStages || ring.stages > kMaxGemvStages)
-    return reject("stages", fmt::format("{} to {}", kMinGemvStages, kMaxGemvStages),
-                  ring.stages);
+                  result.stage_bytes);
+  if (result.stages < kMinGemvStages || result.stages > kMaxGemvStages)
+    return reject("stages", fmt::format("{} to {}", kMinGemvStages, kMaxGemvStages), result.stages);
   return {};
 }
 
@@ -63,22 +62,22 @@ std::string key_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symb
 std::vector<TunedForm> candidates(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols,
                                   const DeviceDescription& device) {
   std::vector<TunedForm> forms;
-  for (const GemvForm& ring : gemv_form_candidates(gemv_product(graph, op, symbols), device))
-    forms.push_back(to_form(ring));
+  for (const GemvForm& form : gemv_form_candidates(gemv_product(graph, op, symbols), device))
+    forms.push_back(to_form(form));
   return forms;
 }
 
 Status check(const TunedForm& form) {
-  GemvForm ring;
-  return check_numbers(form, ring);
+  GemvForm result;
+  return check_numbers(form, result);
 }
 
 }  // namespace
 
 std::optional<GemvForm> gemv_form(const TunedForm& form) {
-  GemvForm ring;
-  if (!check_numbers(form, ring)) return std::nullopt;
-  return ring;
+  GemvForm result;
+  if (!check_numbers(form, result)) return std::nullopt;
+  return result;
 }
 
 constinit const Tuning kGemvTuning{.key = key_of, .candidates = candidates, .check = check};

@@ -1,7 +1,7 @@
-// The form in which a gemv's kernel streams its matrix (kernels/gemv/gemv_pipeline.cuh), and
-// what it is chosen for. Forms that were measured on a device stand in its decision record. No form
-// changes a bit: every sum has the order of order.h, and sums of tiles are those of
-// kTileWarps warps, however many a block has.
+// The tuned form of a gemv kernel: the shape of its load pipeline (kernels/gemv/gemv_pipeline.cuh),
+// and the product that it is chosen for. Forms that were measured on a device stand in its decision
+// record. No form changes a bit: every sum has the order of order.h, and sums of tiles are those of
+// kTileWarps warps, whatever number a block has.
 #pragma once
 
 #include <optional>
@@ -16,22 +16,22 @@ struct Tuning;  // kernels/family.h
 
 struct GemvForm {
   int64_t warps = 16;          // of a block: 8 or kTileWarps, no fewer than the splits of a row
-  int64_t stage_bytes = 2048;  // of one bulk copy: a multiple of 256 elements
-  int64_t stages = 4;          // the most pieces of a warp in flight
+  int64_t stage_bytes = 2048;  // of one bulk copy: a multiple of kStageStep elements
+  int64_t stages = 4;          // the largest number of a warp
 
   friend bool operator==(const GemvForm&, const GemvForm&) = default;
 };
 inline constexpr int64_t kFewGemvWarps = 8;
-inline constexpr int64_t kStageStep = 256;  // a piece is a multiple of these
+inline constexpr int64_t kStageStep = 256;  // elements
 inline constexpr int64_t kMaxStageBytes = 16 * 1024;
 
-/// What a form is chosen for: the product alone and not what stands around it, so that the fused
+/// What a form is chosen for: the product alone, without prologue and epilogue, so that the fused
 /// and the unfused plan of a module have the same forms.
 struct GemvProduct {
   DType dtype = DType::f32;  // of the matrix
   int64_t rows = 0, length = 0;
-  int64_t splits = 1;  // parts of a row
-  int64_t tokens = 1;  // the most
+  int64_t splits = 1;  // split-K of a row
+  int64_t tokens = 1;  // the largest number
 
   /// "bf16[12288, 4096] splits=2 tokens=8"
   std::string key() const;
@@ -41,8 +41,8 @@ struct GemvProduct {
 GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
 
 /// The form as a decision record holds it: numbers `warps`, `stage_bytes` and `stages`.
-TunedForm to_form(const GemvForm& ring);
-/// nullopt: the numbers are no form of a gemv's kernel.
+TunedForm to_form(const GemvForm& form);
+/// nullopt: the numbers are no form of a gemv kernel.
 std::optional<GemvForm> gemv_form(const TunedForm& form);
 
 extern const Tuning kGemvTuning;

@@ -1,26 +1,30 @@
-// gemv: products of a matrix and a few rows, in the order of kernels/gemv/order.h, at the speed
-// at which the matrix can be read.
+// gemv: products of a matrix and a few rows, in the order of kernels/gemv/order.h, at the speed at
+// which memory gives the matrix.
 //
-// A block has a run of neighbouring classes of rows (kernels/common/colocation.h), and streams
-// them. On sm_90 and sm_100 every warp streams through a ring of its own in shared memory, filled
-// by bulk copies: they start before the block waits for the kernels ahead of it, so that the matrix
-// is on its way while those still run and while the operand is made ready. Elsewhere warps load
-// from memory as they go.
+// A block computes a run of neighbouring classes of rows (kernels/common/colocation.h). Where the
+// device has bulk copies, each warp reads its rows through a multistage pipeline in shared memory.
+// Its first copies are issued before the block waits for earlier kernels, so that the matrix is
+// loaded while these still run and while the prologue computes the operand. Other devices load
+// directly from memory.
 //
-// One token: a warp takes a row, or a part of one, at a time, in the stated order. Several tokens
-// of two-byte types: warps take tiles of 16 rows through tensor cores, each the pieces of a row
-// whose number is congruent to its own, and the warps' sums are added in order; inside a piece the
-// order is the hardware's. It depends on nothing but the row's length. Several tokens otherwise: as
-// one.
+//   warp:      | issue first stages | prologue: rows of the operand | consume stage, issue next ...
+//   | memory:        | stage 0 | stage 1 | inputs of the prologue | stage 2 | stage 3 | stage 4 |
+//   ...
 //
-// Shared memory: the rings' barriers, and what kernels/gemv/layout.h says.
+// One token: a warp takes a row, or a split of one, at a time, in the stated order. Several tokens
+// of a 16-bit type: warps multiply tiles of 16 rows by tensor cores; a warp takes the stages whose
+// number is congruent to its own, and the sums of the warps are added in order. Within a stage the
+// order is the hardware's and depends on the row's length alone. Several tokens of other types are
+// computed like one.
+//
+// Shared memory: the barriers of the pipelines, then what kernels/gemv/layout.h lays out.
 #pragma once
 
 #include "kernels/gemv/gemv_pipeline.cuh"
 
 namespace sinter {
 
-constexpr int kGemvStep = 8 * kGemvLanes;  // elements that a warp takes at once
+constexpr int kGemvStep = 8 * kGemvLanes;  // elements that a warp multiplies at once
 
 template <typename Config>
 class Gemv : public GemvPipeline<Config> {
@@ -39,9 +43,9 @@ class Gemv : public GemvPipeline<Config> {
   using Stream::fill;
   using Stream::Stream;
 
-  // Where the operand's rows are written; for kernels that make it. A barrier must follow.
+  // Where a prologue writes the operand's rows [tokens, kLength]. A barrier must follow.
   SINTER_DEVICE SharedRows<T> operand() const { return {operand_}; }
-  // Takes the operand's rows from memory.
+  // Copies the operand's rows [tokens, kLength] from memory, or leaves them there.
   SINTER_DEVICE void take(const T* rows) {
     if (!shared_operand(rounded(tokens_))) {
       operand_ = const_cast<T*>(rows);
@@ -67,8 +71,10 @@ class Gemv : public GemvPipeline<Config> {
     __syncthreads();
   }
 
-  // All sums of the block; ends with a barrier.
-  SINTER_DEVICE GemvSums<Config> run() {
+  // The sums of the block, addressed like the whole result; run() computes them.
+  SINTER_DEVICE GemvSums<Config> sums() const { return {sums_, first_, count_, splits_, 0}; }
+  // Computes all sums of the block; ends with a barrier.
+  SINTER_DEVICE void run() {
     fill();
     if (tokens_ == 1) {
       run_rows<1>();
@@ -76,11 +82,10 @@ class Gemv : public GemvPipeline<Config> {
       if (tokens_ > 1) run_several();
     }
     __syncthreads();
-    return {sums_, first_, count_, splits_, 0};
   }
 
  private:
-  // Where the sum of the block's `own`-th row stands, for token 0.
+  // The index of the sum of the block's `own`-th row, for token 0.
   SINTER_DEVICE int sum_of_row(int own) const {
     return (own % Config::kUnits * count_ + own / Config::kUnits) * splits_;
   }
@@ -195,9 +200,10 @@ class Gemv : public GemvPipeline<Config> {
       float sums[kShares][kTileGroup][4] = {};
 #pragma unroll
       for (int turn = 0; turn < kShares; ++turn) {
-        for (int begin = (warp_ + turn * Config::kWarps) * kTileStageLength; begin < Config::kLength;
-             begin += kTileWarps * kTileStageLength) {
-          const int left = Config::kLength - begin, length = left < kTileStageLength ? left : kTileStageLength;
+        for (int begin = (warp_ + turn * Config::kWarps) * kTileStageLength;
+             begin < Config::kLength; begin += kTileWarps * kTileStageLength) {
+          const int left = Config::kLength - begin,
+                    length = left < kTileStageLength ? left : kTileStageLength;
           constexpr int steps = kTileStageLength / 32;
           uint4 operand[steps];  // serves all tiles
 #pragma unroll
@@ -207,8 +213,8 @@ class Gemv : public GemvPipeline<Config> {
           for (int tile = 0; tile < kTileGroup; ++tile) {
             if (first + tile * kTileRows >= rows_) break;
 #if SINTER_HAS_BULK_COPY
-            const T* piece = wait();
-            const T *upper = piece + row * kTileStageLength, *lower = upper + 8 * kTileStageLength;
+            const T* stage = wait();
+            const T *upper = stage + row * kTileStageLength, *lower = upper + 8 * kTileStageLength;
 #else
             const auto at = [&](int r) {
               const int own = first + tile * kTileRows + r;

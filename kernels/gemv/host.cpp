@@ -12,9 +12,9 @@ namespace {
 inline float accumulate(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double accumulate(double a, double b, double c) { return a * b + c; }
 
-/// One part of one row: `chunks` chunks of 8 elements.
+/// One split of one row: `chunks` chunks of 8 elements.
 template <typename T>
-SINTER_VECTOR_CLONES T part_sum(const T* w, const T* x, int64_t chunks) {
+SINTER_VECTOR_CLONES T split_sum(const T* w, const T* x, int64_t chunks) {
   T lane[kGemvLanes] = {};
   for (int64_t c = 0; c < chunks; c += kGemvLanes) {
     const int64_t lanes = std::min<int64_t>(kGemvLanes, chunks - c);
@@ -28,8 +28,8 @@ SINTER_VECTOR_CLONES T part_sum(const T* w, const T* x, int64_t chunks) {
     for (int l = 0; l < kGemvLanes; l += 2 * stride) lane[l] = lane[l] + lane[l + stride];
   return lane[0];
 }
-template float part_sum(const float*, const float*, int64_t);
-template double part_sum(const double*, const double*, int64_t);
+template float split_sum(const float*, const float*, int64_t);
+template double split_sum(const double*, const double*, int64_t);
 
 template <typename T>
 void multiply_rows(const OpCall& call, std::byte* out) {
@@ -41,15 +41,15 @@ void multiply_rows(const OpCall& call, std::byte* out) {
   const int64_t tokens = call.dims[0], rows = call.dims[1], length = call.operands[0].dims[1];
   const int64_t chunks = length / kChunk;
   const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
-  const int64_t part = split_chunks(chunks, splits);
+  const int64_t share = split_chunks(chunks, splits);
   std::vector<T> sums(static_cast<size_t>(rows));
   for (int64_t n = 0; n < tokens; ++n) {
     for (int64_t m = 0; m < rows; ++m) {
       T sum = 0;
       for (int64_t s = 0; s < splits; ++s) {
-        const int64_t begin = std::min(s * part, chunks), end = std::min(begin + part, chunks);
-        const T own =
-            part_sum(w + m * length + begin * kChunk, x + n * length + begin * kChunk, end - begin);
+        const int64_t begin = std::min(s * share, chunks), end = std::min(begin + share, chunks);
+        const T own = split_sum(w + m * length + begin * kChunk, x + n * length + begin * kChunk,
+                                end - begin);
         sum = s == 0 ? own : sum + own;
       }
       sums[m] = bias != nullptr ? sum + bias[m] : sum;

@@ -6,7 +6,7 @@
 namespace sinter {
 namespace {
 
-// Bytes of an operand that is gathered from another order in memory, in shared memory.
+// Bytes of shared memory for an operand that is gathered from another order in memory.
 constexpr int64_t kMaxGatheredBytes = 48 * 1024;
 
 /// The operand again, in another element type.
@@ -27,18 +27,18 @@ bool has_direct_operand(const Graph& group, ValueId anchor) {
 }
 
 std::vector<bool> gemv_prologue(const Graph& group, ValueId anchor) {
-  std::vector<bool> front(group.size(), false);
-  front[group[anchor].operands[0].index] = true;
+  std::vector<bool> prologue(group.size(), false);
+  prologue[group[anchor].operands[0].index] = true;
   for (uint32_t i = anchor.index; i-- > 0;)
-    if (front[i])
-      for (ValueId id : group.ops()[i].operands) front[id.index] = true;
-  // An operand that stands in memory has no front: what reads it as well stands behind.
-  if (has_direct_operand(group, anchor)) return front;
-  // A value of the front that leaves may be rounded for its store alone.
+    if (prologue[i])
+      for (ValueId id : group.ops()[i].operands) prologue[id.index] = true;
+  // A direct operand needs no prologue: its other readers belong to the epilogue.
+  if (has_direct_operand(group, anchor)) return prologue;
+  // A value of the prologue that is stored may be rounded for its store alone.
   for (uint32_t i = 0; i < group.size(); ++i)
-    if (const Op& op = group.ops()[i]; is_conversion(group, op) && front[op.operands[0].index])
-      front[i] = true;
-  return front;
+    if (const Op& op = group.ops()[i]; is_conversion(group, op) && prologue[op.operands[0].index])
+      prologue[i] = true;
+  return prologue;
 }
 
 }  // namespace sinter

@@ -10,8 +10,8 @@
 namespace sinter {
 namespace {
 
-// Shared memory of a gemv's block: static memory of the reductions in front and the system's own;
-// the sums, the warps' sums of two tiles; barriers and rings, where the device has bulk copies.
+// Shared memory of a gemv's block: static memory of the prologue's reductions and the system's own;
+// the sums, the warps' sums of two tiles; barriers and pipelines, where the device has bulk copies.
 constexpr int64_t kOtherBytes = 2048;
 constexpr int64_t kMaxSumBytes = 32 * 1024;
 constexpr int64_t kTileBytes = 2048;     // for each token
@@ -20,14 +20,14 @@ constexpr int64_t kMinPipelineBytes = 66 * 1024;
 
 constexpr int64_t kUsualStageBytes = 2048;
 
-/// Pieces of a part of a row, which is so many times kStageStep long: a multiple of those as
-/// well. As near to `wanted` as divides the part well.
-int64_t stage_steps(int64_t part, int64_t wanted) {
-  int64_t best = wanted, waste = ceil_div(part, wanted) * wanted - part;
+/// Steps of kStageStep elements in a stage, for a split of `split` steps: near `wanted`, such that
+/// the last stage of the split wastes least.
+int64_t stage_steps(int64_t split, int64_t wanted) {
+  int64_t best = wanted, waste = ceil_div(split, wanted) * wanted - split;
   for (const int64_t steps : {wanted + 1, wanted - 1})
-    if (steps > 0 && ceil_div(part, steps) * steps - part < waste)
-      best = steps, waste = ceil_div(part, steps) * steps - part;
-  return std::min(best, part);
+    if (steps > 0 && ceil_div(split, steps) * steps - split < waste)
+      best = steps, waste = ceil_div(split, steps) * steps - split;
+  return std::min(best, split);
 }
 
 int64_t split_steps(int64_t length, int64_t splits) {
@@ -43,30 +43,29 @@ GemvForm usual_form(int64_t length, int64_t element_bytes, int64_t splits) {
 }
 
 /// Whether a kernel can have the form at all, whatever shared memory it takes.
-bool is_possible(const GemvForm& ring, int64_t length, int64_t element_bytes, int64_t splits,
+bool is_possible(const GemvForm& form, int64_t length, int64_t element_bytes, int64_t splits,
                  const DeviceDescription& device) {
   const int64_t step_bytes = kStageStep * element_bytes;
-  return device.has.bulk_copy && (ring.warps == kTileWarps || ring.warps == kFewGemvWarps) &&
-         splits <= ring.warps && ring.stages >= kMinGemvStages &&
-         ring.stages <= kMaxGemvStages && ring.stage_bytes > 0 &&
-         ring.stage_bytes % step_bytes == 0 &&
-         ring.stage_bytes <= split_steps(length, splits) * step_bytes;
+  return device.has.bulk_copy && (form.warps == kTileWarps || form.warps == kFewGemvWarps) &&
+         splits <= form.warps && form.stages >= kMinGemvStages && form.stages <= kMaxGemvStages &&
+         form.stage_bytes > 0 && form.stage_bytes % step_bytes == 0 &&
+         form.stage_bytes <= split_steps(length, splits) * step_bytes;
 }
 
 }  // namespace
 
 int64_t gemv_operand_limit(const DeviceDescription& device) {
-  const int64_t ring = device.has.bulk_copy ? kMinPipelineBytes : 0;
-  return device.max_shared_bytes - kOtherBytes - kMaxSumBytes - kTileTokens * kTileBytes - ring;
+  const int64_t pipelines = device.has.bulk_copy ? kMinPipelineBytes : 0;
+  return device.max_shared_bytes - kOtherBytes - kMaxSumBytes - kTileTokens * kTileBytes -
+         pipelines;
 }
 
 std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t units,
-                                            const DeviceDescription& device,
-                                            const GemvForm* ring) {
+                                        const DeviceDescription& device, const GemvForm* wanted) {
   const int64_t rows = product.rows, length = product.length, splits = product.splits;
   const int64_t tokens = product.tokens, element_bytes = whole_bytes(product.dtype);
-  if (ring && !is_possible(*ring, length, element_bytes, splits, device)) return std::nullopt;
-  const GemvForm form = ring ? *ring : usual_form(length, element_bytes, splits);
+  if (wanted && !is_possible(*wanted, length, element_bytes, splits, device)) return std::nullopt;
+  const GemvForm form = wanted ? *wanted : usual_form(length, element_bytes, splits);
   GemvConfig config;
   config.operand_bytes = gemv_operand_limit(device);
   config.warps = form.warps;
@@ -80,16 +79,16 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   while (sum_bytes(config.blocks) > kMaxSumBytes && config.blocks < results)
     config.blocks = std::min(config.blocks + device.multiprocessors, results);
   if (sum_bytes(config.blocks) > kMaxSumBytes) return std::nullopt;
-  // Not more than is of use: what is left of a multiprocessor lets the next kernel in. Of the
-  // rings' sizes for one token and for several, the larger: two blocks of one launch must not stand
-  // side by side.
-  const bool rings = device.has.bulk_copy;
+  // No more than is of use: the rest of a multiprocessor's memory lets the next kernel's blocks in.
+  // The larger size of those for one token and for several: two blocks of one launch must not share
+  // a multiprocessor.
+  const bool pipelined = device.has.bulk_copy;
   const int64_t one = config.warps * form.stages * form.stage_bytes;
   const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
-  config.pipeline_bytes = kBarrierBytes + (rings ? std::max(one, several) : 0);
+  config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
   config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
   config.shared_bytes = device.max_shared_bytes - kOtherBytes;
-  for (int64_t n = 1; rings && n <= tokens; ++n) {
+  for (int64_t n = 1; pipelined && n <= tokens; ++n) {
     const GemvLayout layout = gemv_layout(
         {.warps = static_cast<int>(config.warps),
          .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
@@ -102,9 +101,10 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
          .tiles = n > 1 && element_bytes == 2,
          .pipelined = true,
          .stages = static_cast<int>(config.stages)});
-    const int64_t bytes = std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
+    const int64_t bytes =
+        std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
     // A form that was asked for is what one token gets.
-    const int64_t least = ring && n == 1 ? form.stages : layout.rows_at_once;
+    const int64_t least = wanted && n == 1 ? form.stages : layout.rows_at_once;
     if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
       return std::nullopt;
   }
@@ -112,22 +112,22 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
 }
 
 std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
-                                               const DeviceDescription& device) {
+                                           const DeviceDescription& device) {
   const int64_t bytes = whole_bytes(product.dtype), step_bytes = kStageStep * bytes;
-  const int64_t part = split_steps(product.length, product.splits);
+  const int64_t split = split_steps(product.length, product.splits);
   const GemvForm usual = usual_form(product.length, bytes, product.splits);
   const auto times = [&](int64_t numerator, int64_t denominator) {
     const int64_t steps = usual.stage_bytes / step_bytes * numerator / denominator;
-    return stage_steps(part, std::clamp<int64_t>(steps, 1, part)) * step_bytes;
+    return stage_steps(split, std::clamp<int64_t>(steps, 1, split)) * step_bytes;
   };
   const int64_t whole = usual.stage_bytes, twice = times(2, 1), half = times(1, 2);
   const GemvForm all[] = {
       usual,
-      // other depths, 96 to 192 KiB of a multiprocessor in flight where a piece has 2 KiB
+      // other depths, 96 to 192 KiB of a multiprocessor in flight where a stage has 2 KiB
       {kTileWarps, whole, 3},
       {kTileWarps, whole, 5},
       {kTileWarps, whole, 6},
-      // longer and shorter pieces
+      // longer and shorter stages
       {kTileWarps, twice, 2},
       {kTileWarps, twice, 3},
       {kTileWarps, half, 6},
@@ -139,9 +139,9 @@ std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
       {kFewGemvWarps, twice, 5},
   };
   std::vector<GemvForm> fitting;
-  for (const GemvForm& ring : all)
-    if (!llvm::is_contained(fitting, ring) && schedule_gemv(product, 1, device, &ring))
-      fitting.push_back(ring);
+  for (const GemvForm& form : all)
+    if (!llvm::is_contained(fitting, form) && schedule_gemv(product, 1, device, &form))
+      fitting.push_back(form);
   if (fitting.empty() || !(fitting.front() == usual)) return {};
   return fitting;
 }

@@ -9,7 +9,7 @@ namespace sinter {
 
 /// The text for `rows` rows, a power of two, side by side in a block of `threads`, the first rows
 /// of the form; those that it does not have are left out. Results but the first are written by the
-/// first block alone. `when_read`: statements behind the first loop over the rows; left out where
+/// first block alone. `when_read`: statements after the first loop over the rows; left out where
 /// there is none.
 Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                                       llvm::ArrayRef<SymbolId> parameters, int64_t threads,

@@ -16,7 +16,7 @@
 namespace sinter {
 
 constexpr int kMaxSampled = 1 << 20;  // elements: their weights together stay below 2^61
-constexpr int kSampleThreads = 512;    // of the block that chooses on a device
+constexpr int kSampleThreads = 512;   // of the block that chooses on a device
 
 /// Grows with x; NaN counts as the least.
 SINTER_DEVICE math::u32 sampling_key(float x) {

@@ -106,17 +106,17 @@ class ScanKernel {
     const int64_t unit = is_long ? kScanTile : kScanGroup;
     const int64_t max_groups = (is_wide() ? 2 : 4) / (is_long && !is_alone ? 2 : 1);
     const int64_t groups = up_to_power((n + unit - 1) / unit, max_groups);
-    int64_t parts = 1;
+    int64_t segments = 1;
     if (device_.has.clusters && is_long && n >= kMaxCluster * groups * kScanTile &&
         rows * kMaxCluster <= processors)
-      parts = kMaxCluster;
+      segments = kMaxCluster;
     const int64_t threads = is_long ? kLongRowThreads : kWarpRowThreads;
     body_.globals = config(fmt::format(
         "  static constexpr bool kAligned = {};\n"
-        "  static constexpr int kLanes = {}, kWarps = {}, kGroups = {}, kThreads = {}, kParts = "
+        "  static constexpr int kLanes = {}, kWarps = {}, kGroups = {}, kThreads = {}, kSegments = "
         "{};\n",
         all_divide(8, {n_, offset_, outer_stride_}), lanes, is_long ? kScanGroups : 1, groups,
-        threads, parts));
+        threads, segments));
     if (is_long)
       body_.text = fmt::format(
           "__shared__ ScanShared<Config> shared;\nscan_long_rows<Config>({}, {}, y0, {}, "
@@ -127,7 +127,7 @@ class ScanKernel {
                                code(outer_), code(n_));
     launch(outer_, is_long ? 1 : threads / lanes, threads);
     body_.resident_blocks = !is_long ? kResidentWarpRows : is_alone ? 1 : kResidentLongRows;
-    body_.launch.cluster = parts;
+    body_.launch.cluster = segments;
   }
 
   void columns() {

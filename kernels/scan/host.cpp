@@ -9,7 +9,7 @@ namespace sinter {
 namespace {
 
 /// The sums of a group's chunks, which are given one after the other. A chunk adds sums that were
-/// complete before it: at each level that of the 2^level chunks in front of its own such run.
+/// complete before it: at each level that of the 2^level chunks before its own such run.
 template <typename Sum>
 class ChunkSums {
  public:
@@ -64,7 +64,7 @@ Result<HostView> scan_rows(const OpCall& call) {
   const auto axis = static_cast<size_t>(call.op.attrs.get<int64_t>(AttrName::axis));
   const int64_t n = x.dims[axis];
   Extents axes;
-  int64_t inner = 1;  // elements of the axes behind it
+  int64_t inner = 1;  // elements of the axes after it
   for (size_t i = 0; i < x.dims.size(); ++i) {
     if (i != axis) axes.push_back(static_cast<int64_t>(i));
     if (i > axis) inner *= x.dims[i];

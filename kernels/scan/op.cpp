@@ -15,7 +15,7 @@ Result<TensorType> infer_cumulative_sum(const Inference& op) {
     return op.reject(22, fmt::format("adds elements of a float type or i32, got {}", op.show(x)));
   if (SymExpr(x.dims[axis]).upper_bound(op.symbols) > kMaxScanned)
     return op.reject(
-        22, fmt::format("axis {} of {} may have more than {} elements; sum parts of it", axis,
+        22, fmt::format("axis {} of {} may have more than {} elements; sum slices of it", axis,
                         op.show(x), kMaxScanned));
   for (AttrName name : {AttrName::reverse, AttrName::exclusive})
     if (op.attrs.has(name))

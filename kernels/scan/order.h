@@ -4,7 +4,7 @@
 // A row of n elements is read from its first element on; from its last one if `reverse`: its i-th
 // element is then x[n - 1 - i], and nothing else changes. It is cut into chunks of 8 elements, 32
 // chunks are a group (256 elements), 16 groups a tile (4096). The last of each may be shorter: what
-// stands behind an element takes no part in its sum.
+// follows an element takes no part in its sum.
 //
 //   in a chunk   p_0 = x_0, p_e = p_{e-1} + x_e. The chunk's total is p_7.
 //   in a group   v_l begins as the total of chunk l. At level k = 0, 1 .. 4 every v_l whose number
@@ -43,7 +43,7 @@ inline double scan_add(double a, double b) { return a + b; }
 
 /// Whether chunk `l` of a group adds at a level.
 SINTER_DEVICE constexpr bool scan_adds(int l, int level) { return (l >> level & 1) != 0; }
-/// The chunk whose sum it then adds in front of its own.
+/// The chunk whose sum it then adds ahead of its own.
 SINTER_DEVICE constexpr int scan_source(int l, int level) { return (l >> level << level) - 1; }
 
 /// Where the i-th element of a row stands: its own mirror image if the sum is reverse.
@@ -59,7 +59,7 @@ SINTER_DEVICE constexpr long long scan_additions(long long n) {
   return (kScanChunk - 1) + kScanLevels + (groups < kScanGroups ? groups : kScanGroups) + tiles + 3;
 }
 
-/// What stands in front of a group of a row. Groups are passed in order, and a tile at its end.
+/// What stands before a group of a row. Groups are passed in order, and a tile at its end.
 template <typename Sum>
 struct ScanCarry {
   Sum tiles = Sum(0), groups = Sum(0);

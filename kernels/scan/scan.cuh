@@ -1,7 +1,7 @@
 // What the forms of `cumulative_sum` share: chunks of a row as they lie in memory, and the sums of
 // a group's chunks by the lanes of a warp. order.h states the order of additions.
 //
-// Places behind the end of a row are read as some element of it: nothing before them depends on
+// Places after the end of a row are read as some element of it: nothing before them depends on
 // what they hold, so that no load needs a test.
 #pragma once
 

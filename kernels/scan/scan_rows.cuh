@@ -3,11 +3,11 @@
 // Short rows have some lanes of a warp, others a warp, which walks its row in steps of a few groups
 // and keeps what is summed in registers. Where rows are too few for that, a block of 16 warps has a
 // row: a warp has the same group of each of a step's tiles. Where they are too few for blocks, the
-// blocks of a cluster have a row: each sums its part's tiles and gives the sums to the others, and
-// then reads its part again. The next step's loads are issued before a step is added.
+// blocks of a cluster have a row: each sums its segment's tiles and gives the sums to the others,
+// and then reads its segment again. The next step's loads are issued before a step is added.
 //
 // Config, beside the row's: kLanes (a power of two, fewer than 32 only where no row has more
-// chunks), kWarps of a row, 1 or 16, kGroups of a warp's step, kThreads of a block, kParts of a
+// chunks), kWarps of a row, 1 or 16, kGroups of a warp's step, kThreads of a block, kSegments of a
 // row, which the blocks of a cluster take, or one block one after the other.
 #pragma once
 
@@ -20,13 +20,13 @@ template <typename Config>
 struct ScanShared {
   using Sum = typename ScanTypes<typename Config::Element>::Sum;
   Sum groups[2][Config::kGroups][kScanGroups];  // of the steps of even and of odd number
-  float tiles[kMaxScanTiles];                  // bits of a Sum
+  float tiles[kMaxScanTiles];                   // bits of a Sum
 };
 
 template <typename Config>
 class RowScan {
   static_assert(Config::kWarps == 1 || (Config::kWarps == kScanGroups && Config::kLanes == 32));
-  static_assert(Config::kParts == 1 || Config::kWarps > 1);
+  static_assert(Config::kSegments == 1 || Config::kWarps > 1);
   static_assert(kMaxScanTiles % Config::kGroups == 0 && kScanGroups % Config::kGroups == 0);
 
  public:
@@ -34,9 +34,9 @@ class RowScan {
   using Row = ScanRow<T, Config::kReverse, Config::kAligned>;
   using Sum = typename Row::Sum;
   static constexpr int kLanes = Config::kLanes, kWarps = Config::kWarps;
-  static constexpr int kGroups = Config::kGroups, kParts = Config::kParts;
+  static constexpr int kGroups = Config::kGroups, kSegments = Config::kSegments;
 
-  // `stored`: the row is this thread's own, not one that stands in for a row behind the last.
+  // `stored`: the row is this thread's own, not one that stands in for a row after the last.
   SINTER_DEVICE RowScan(const Row& row, bool stored, ScanShared<Config>* shared)
       : row_(row),
         stored_(stored),
@@ -49,25 +49,25 @@ class RowScan {
 
   SINTER_DEVICE void run_alone() { scan(0, steps_); }
 
-  // Of the row's parts those of this block: rank, rank + blocks, ...
-  SINTER_DEVICE void run_parts(int rank, int blocks) {
-    const int part = (steps_ + kParts - 1) / kParts;
-    for (int p = rank; p < kParts - 1; p += blocks)  // the last part's sum nobody wants
-      sum(min(p * part, steps_), min((p + 1) * part, steps_), blocks);
+  // Of the row's segments those of this block: rank, rank + blocks, ...
+  SINTER_DEVICE void run_segments(int rank, int blocks) {
+    const int segment = (steps_ + kSegments - 1) / kSegments;
+    for (int p = rank; p < kSegments - 1; p += blocks)  // the last segment's sum nobody wants
+      sum(min(p * segment, steps_), min((p + 1) * segment, steps_), blocks);
     if (blocks > 1) {
       arrive_in_cluster();
       wait_for_cluster();
     } else {
       __syncthreads();
     }
-    for (int p = rank; p < kParts; p += blocks) {
-      const int begin = min(p * part, steps_);
+    for (int p = rank; p < kSegments; p += blocks) {
+      const int begin = min(p * segment, steps_);
       carry_ = ScanCarry<Sum>();
 #pragma unroll 8
       for (int tile = 0; tile < begin * kGroups; ++tile)
         carry_.tiles = scan_add(carry_.tiles, from_word(static_cast<const Sum*>(nullptr),
                                                         math::float_bits(shared_->tiles[tile])));
-      scan(begin, min((p + 1) * part, steps_));
+      scan(begin, min((p + 1) * segment, steps_));
     }
   }
 
@@ -98,7 +98,7 @@ class RowScan {
     }
   }
 
-  // The sums of the chunks in front of this lane's in its groups. The groups' totals are left in
+  // The sums of the chunks before this lane's in its groups. The groups' totals are left in
   // `totals`, or for a block of several warps in shared memory.
   SINTER_DEVICE void sum_groups(Sum (&before)[kGroups], Sum (&totals)[kGroups],
                                 const Chunk (&chunks)[kGroups]) {
@@ -128,7 +128,7 @@ class RowScan {
       float* own = &shared_->tiles[step * kGroups + j];
       const float bits = math::bits_float(to_word(tile.groups));
       if (blocks > 1)
-        give<kParts>(own, thread / kGroups, bits);
+        give<kSegments>(own, thread / kGroups, bits);
       else
         *own = bits;
     });
@@ -195,7 +195,7 @@ SINTER_DEVICE void scan_long_rows(const typename Config::Element* x, long long s
                                   typename Config::Element* y, long long n,
                                   ScanShared<Config>& shared) {
   if (n == 0) return;
-  if constexpr (Config::kParts == 1) {
+  if constexpr (Config::kSegments == 1) {
     RowScan<Config>(scanned_row<Config>(x, stride, y, n, blockIdx.x), true, &shared).run_alone();
   } else {
     const int blocks = cluster_blocks();
@@ -205,7 +205,7 @@ SINTER_DEVICE void scan_long_rows(const typename Config::Element* x, long long s
     }
     const int number = static_cast<int>(blockIdx.x);
     RowScan<Config>(scanned_row<Config>(x, stride, y, n, number / blocks), true, &shared)
-        .run_parts(number % blocks, blocks);
+        .run_segments(number % blocks, blocks);
   }
 }
 

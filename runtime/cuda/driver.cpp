@@ -67,7 +67,7 @@ Result<CudaApi> open_cuda() {
   return api;
 }
 
-// The names of architectures with features of their own have an "a" behind them.
+// The names of architectures with features of their own have an "a" after them.
 std::string arch_name(int major, int minor) {
   return fmt::format("sm_{}{}{}", major, minor, major >= 9 && major < 12 ? "a" : "");
 }

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 constexpr int64_t kMajor = 2;
 constexpr uint64_t kMaxFormNumber = uint64_t{1} << 40;  // far beyond what any family takes
 
-/// Reads one record; the place of a value is its JSON pointer behind the file's name.
+/// Reads one record; the place of a value is its JSON pointer after the file's name.
 class RecordReader {
  public:
   explicit RecordReader(std::string path) : path_(std::move(path)) {}

@@ -128,7 +128,7 @@ Result<RunResult> CudaSession::run(std::string_view entry_name,
   SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
   SINTER_TRY(check_call_inputs(program, *entry, symbol_values, inputs));
   SINTER_TRY(check_input_ranges(program, *entry, symbol_values, inputs));
-  // Inputs stand behind the arena.
+  // Inputs follow the arena.
   SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
   size_t needed = aligned_bytes(arena_size);
   for (const HostTensor* input : inputs)

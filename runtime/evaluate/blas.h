@@ -9,7 +9,7 @@
 namespace sinter {
 
 /// A matrix in memory that someone else owns: element (i, j) stands `i * row_stride + j *
-/// column_stride` elements behind `data`. Strides may be 0 (repeated).
+/// column_stride` elements after `data`. Strides may be 0 (repeated).
 struct ConstMatrix {
   const std::byte* data = nullptr;
   DType dtype = DType::f32;

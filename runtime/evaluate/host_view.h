@@ -24,7 +24,7 @@ int64_t whole_bytes(Storage storage);
 
 using Extents = llvm::SmallVector<int64_t, 4>;
 
-/// Element (i, j, ..) stands i * strides[0] + j * strides[1] + .. elements behind `data`. `owner`
+/// Element (i, j, ..) stands i * strides[0] + j * strides[1] + .. elements after `data`. `owner`
 /// keeps the memory alive; null: someone else does.
 struct HostView {
   Storage storage = Storage::f32;

@@ -93,7 +93,7 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
             .find("share a kernel: launch 1, embedding_rms_norm_gemv_rope_append_") !=
         std::string::npos);
   CHECK(why("l0.norm2", "l0.mlp.gate_up")
-            .find("what stands in front of l0.mlp.gate_up is computed by each of its blocks, at "
+            .find("the prologue of l0.mlp.gate_up is computed by each of its blocks, at "
                   "most ") != std::string::npos);
   CHECK(why("l0.mlp.gate_up", "l0.mlp.act")
             .find("share a kernel: launch 4, rms_norm_gemv_silu_mul_") != std::string::npos);
@@ -104,9 +104,9 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
   CHECK(why("l0.q_rot", "l0.qkv").find("share a kernel: launch 1, ") != std::string::npos);
   CHECK(run_program(
             {"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l1.q_norm", "l1.qkv"})
-            .out.starts_with(
-                "l1.q_norm and l1.qkv do not share a kernel: a block has a part of each row behind "
-                "the product (anchor.other_block)\n  l1.q_norm of l1.qkv\n"));
+            .out.starts_with("l1.q_norm and l1.qkv do not share a kernel: the epilogue of a block "
+                             "has the sums of its "
+                             "own rows alone (anchor.other_block)\n  l1.q_norm of l1.qkv\n"));
 }
 
 TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
@@ -209,17 +209,17 @@ TEST_CASE("explain says what kernels read before they wait, with -v and as JSON"
   };
   const std::string line = "reads early: first slot l0.k_append l0.v_append\n";
   CHECK(with("-v").out.find(line) != std::string::npos);
-  CHECK(with("-v").out.find("holds the next kernel") != std::string::npos);
+  CHECK(with("-v").out.find("triggers after its wait") != std::string::npos);
   CHECK(run_program(decode).out.find("reads early") == std::string::npos);
   const auto ledger = nlohmann::json::parse(with("--json").out);
-  size_t early = 0, held = 0;
+  size_t early = 0, late_triggers = 0;
   for (const auto& kernel : ledger["entries"][0]["kernels"]) {
     early +=
         kernel["early"] == std::vector<std::string>{"first", "slot", "l0.k_append", "l0.v_append"};
-    held += kernel["triggers_after_wait"] == true;
+    late_triggers += kernel["triggers_after_wait"] == true;
   }
   CHECK(early == 1);
-  CHECK(held == 1);
+  CHECK(late_triggers == 1);
 }
 
 }  // namespace

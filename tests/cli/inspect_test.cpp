@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-/// Llama-2-7B in one file of 13.5 GB, all of it a hole behind the header.
+/// Llama-2-7B in one file of 13.5 GB, all of it a hole after the header.
 void write_hollow_7b(const std::string& folder) {
   constexpr int64_t kHidden = 4096, kFfn = 11008, kVocabulary = 32000, kLayers = 32;
   using Json = nlohmann::ordered_json;

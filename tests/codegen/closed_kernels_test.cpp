@@ -26,7 +26,7 @@ class OpaqueInputs {
   }
 
   /// Rows in which the largest element stands in many places or is none: of one number, NaN, zeros
-  /// of both signs, NaN but for one, the least number behind NaNs, the largest first and last.
+  /// of both signs, NaN but for one, the least number after NaNs, the largest first and last.
   void vary_logits() {
     HostTensor& logits = operand(0);
     const int64_t width = logits.dims[1];

@@ -1,7 +1,7 @@
-// decode_attention reads its caches before it waits for the kernel ahead, which appends rows to them:
-// the rows that it may have read too early are read again. The kernel's text runs on the CPU, in
-// the place of its wait the kernel ahead. Before that the rows hold NaN, as they do once more when
-// the block ends and the next one begins.
+// decode_attention reads its caches before it waits for the kernel ahead, which appends rows to
+// them: the rows that it may have read too early are read again. The kernel's text runs on the CPU,
+// in the place of its wait the kernel ahead. Before that the rows hold NaN, as they do once more
+// when the block ends and the next one begins.
 //
 // Blocks run one after another there, as on a device without clusters: what a token's block reads
 // early is the first split.
@@ -22,7 +22,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kRows = 1200;  // of a cache; its tensor has as many behind them
+constexpr int64_t kRows = 1200;  // of a cache; its tensor has as many after them
 
 const std::vector<GroupText> kGroups = {
     {"two_heads_a_block", 0, R"(
@@ -129,7 +129,7 @@ void replace_in_all(std::string& text, std::string_view what, const std::string&
   REQUIRE_MESSAGE(count > 0, (std::string(what) + " is not in\n" + text));
 }
 
-// Appended rows come from as far behind their places as the cache is long.
+// Appended rows come from as far after their places as the cache is long.
 constexpr const char* kKernelAhead = R"(
 SINTER_DEVICE void set_rows(const void* cache, long long row_bytes, long long rows, const int* last,
                             long long tokens, bool written) {

@@ -44,7 +44,7 @@ uint32_t input_of(const Graph& group, ValueId id) {
   return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) - group.inputs.begin());
 }
 
-/// What stands between the first `begin` in the text and the `end` behind it.
+/// What stands between the first `begin` in the text and the `end` after it.
 std::string between(const std::string& text, std::string_view begin, std::string_view end) {
   size_t at = text.find(begin);
   REQUIRE_MESSAGE(at != text.npos, std::string(begin));
@@ -87,7 +87,7 @@ class EarlyText {
     const size_t next = only_place(body_, "pdl_trigger");
     CHECK((next > wait_) == overlap_.triggers_after_wait);
     if (!overlap_.triggers_after_wait) CHECK(next < visible_);
-    // Behind the wait but not behind what the kernel then does.
+    // After the wait but not after what the kernel then does.
     if (overlap_.triggers_after_wait)
       CHECK(body_.substr(wait_, next - wait_).find_first_not_of("pdl_wait(); \n") ==
             std::string::npos);
@@ -104,7 +104,7 @@ class EarlyText {
     CHECK(any);
   }
 
-  /// Inputs that are not read early, all but `addressed`, appear behind the wait.
+  /// Inputs that are not read early, all but `addressed`, appear after the wait.
   void check_reads_behind(uint32_t addressed) const {
     for (uint32_t k = 0; k < group_.inputs.size(); ++k) {
       const bool early = llvm::is_contained(overlap_.early_inputs, k) ||
@@ -115,7 +115,7 @@ class EarlyText {
   void check_behind(const std::string& name, size_t place) const {
     for (size_t at : places(body_, name)) CHECK_MESSAGE(at > place, (name + " in\n" + body_));
   }
-  /// Results are stored behind the wait; the front of a product stores its operand, which is y0
+  /// Results are stored after the wait; the front of a product stores its operand, which is y0
   /// there.
   void check_stores() const {
     const size_t product = only_place(body_, "run");
@@ -185,9 +185,10 @@ TEST_CASE("products that make their operands early") {
       if (front[group.inputs[k].index]) of_front.push_back(k);
     for (const std::vector<uint32_t>& inputs : {of_front, all})
       for (const bool triggers_after_wait : {false, true}) {
-        const EarlyText early(
-            text,
-            {.waits = true, .triggers_after_wait = triggers_after_wait, .early_inputs = inputs, .early_caches = {}});
+        const EarlyText early(text, {.waits = true,
+                                     .triggers_after_wait = triggers_after_wait,
+                                     .early_inputs = inputs,
+                                     .early_caches = {}});
         early.check_order();
         early.check_reads({"load", "load_chunk", "take", "run"});
         early.check_reads_behind(input_of(group, group[product].operands[1]));

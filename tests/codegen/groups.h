@@ -28,13 +28,13 @@ struct GroupText {
 extern const std::vector<GroupText> kRowGroups;
 /// Groups that fix their sizes.
 extern const std::vector<GroupText> kFixedGroups;
-/// Column reductions over WIDTH rows or more, with neighbours in front and behind.
+/// Column reductions over WIDTH rows or more, with a prologue and an epilogue.
 extern const std::vector<GroupText> kColumnGroups;
 /// Groups of several parts.
 extern const std::vector<GroupText> kPartGroups;
 /// One opaque op each, read through views.
 extern const std::vector<GroupText> kOpaqueGroups;
-/// One gemv each, with neighbours in front and behind.
+/// One gemv each, with a prologue and an epilogue.
 extern const std::vector<GroupText> kGemvGroups;
 /// The choice of tokens from a vocabulary of any size.
 extern const GroupText kSampleGroup;

@@ -23,7 +23,7 @@ void check(const std::string& from, const std::string& to) {
 }
 void check_same(const std::string& text) { check(text, text); }
 
-TEST_CASE("a sum that leaves is rounded for its store, not for the norm behind it") {
+TEST_CASE("a sum that leaves is rounded for its store, not for the norm after it") {
   const std::string group = R"(graph(%x: bf16[N, 64], %r: bf16[N, 64], %w: bf16[64]) -> (%s, %y) {
   %s = add %x, %r : bf16[N, 64]
   %y = rms_norm %s, %w {eps = 0.5} : bf16[N, 64]

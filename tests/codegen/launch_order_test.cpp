@@ -1,4 +1,4 @@
-// Which kernels of a plan hold the next one and what they read before they wait: of samples' decode
+// Which kernels of a plan trigger after their wait and what they read before it: of samples' decode
 // entries in full (SINTER_BLESS=1 rewrites the expectation), and small modules for each rule.
 #include <doctest/doctest.h>
 
@@ -26,7 +26,7 @@ std::string order_text(const Program& program) {
         for (uint32_t k : inputs) text += ' ' + entry.buffers[facts.reads[k]].value;
       };
       text += overlap.waits ? " waits" : " alone";
-      if (overlap.triggers_after_wait) text += ", holds";
+      if (overlap.triggers_after_wait) text += ", late trigger";
       list("early", overlap.early_inputs);
       list("caches", overlap.early_caches);
     } else {
@@ -65,7 +65,7 @@ std::string order_of(const std::string& text) {
   return order_of(module, module.entries[0].name);
 }
 
-/// %q: a norm and a product, behind what `ahead` computes.
+/// %q: a norm and a product, after what `ahead` computes.
 std::string norm_and_product(const std::string& ahead, const std::string& results,
                              const std::string& norm_of = "x") {
   return order_of(fmt::format(R"(
@@ -85,36 +85,36 @@ module @m {{
                               ahead, results, norm_of));
 }
 
-TEST_CASE("a product's operand is made early behind a kernel that holds") {
+TEST_CASE("a product's operand is made early after a kernel that triggers after its wait") {
   CHECK(norm_and_product("    %b = exp %y : f16[N, 256]", "%b") ==
-        "b: waits, holds\n"
+        "b: waits, late trigger\n"
         "h q: waits, early x n w\n");
   CHECK(norm_and_product("    %v = exp %y : f16[N, 256]\n    %b = linear %v, %u : f16[N, 256]",
                          "%b") ==
-        "v b: waits, holds\n"
+        "v b: waits, late trigger\n"
         "h q: waits, early x n w\n");
 }
 
-TEST_CASE("no kernel holds that may have nothing to do") {
+TEST_CASE("no kernel that may have nothing to do triggers after its wait") {
   CHECK(norm_and_product("    %b = exp %a : f16[M, 8]", "%b") ==
         "b: waits\n"
         "h q: waits\n");
   CHECK(norm_and_product("    %c = exp %y : f16[N, 256]\n    %b = exp %a : f16[M, 8]", "%c, %b") ==
-        "c: waits, holds\n"
+        "c: waits, late trigger\n"
         "b: waits\n"
         "h q: waits, early x n w\n");
 }
 
-TEST_CASE("a product of the library holds nothing") {
+TEST_CASE("a library call triggers nothing") {
   CHECK(norm_and_product("    %b = linear %t, %u : f16[T, 256]", "%b") ==
         "b: call\n"
         "h q: waits\n");
 }
 
-TEST_CASE("a kernel directly behind the writer of its operand reads nothing early") {
+TEST_CASE("a kernel directly after the writer of its operand reads nothing early") {
   CHECK(norm_and_product("    %b = exp %y : f16[N, 256]\n    %s = linear %x, %u : f16[N, 256]",
                          "%b, %s", "s") ==
-        "b: waits, holds\n"
+        "b: waits, late trigger\n"
         "s: waits, early x u\n"
         "h q: waits\n");
 }
@@ -125,7 +125,7 @@ TEST_CASE("a front that leaves is made after the wait") {
         "b: waits\n"
         "s h q: waits\n");
   CHECK(norm_and_product(ahead, "%b", "s") ==
-        "b: waits, holds\n"
+        "b: waits, late trigger\n"
         "s h q: waits, early x n w\n");
 }
 
@@ -149,7 +149,7 @@ module @m {{
 
 TEST_CASE("attention reads early the rows of a cache that were there before the call") {
   CHECK(attention("last") ==
-        "b: waits, holds\n"
+        "b: waits, late trigger\n"
         "keys1 values1: waits\n"
         "o: waits, early first last, caches keys1 values1\n");
 }
@@ -163,7 +163,7 @@ TEST_CASE("rows appended at other slots than attention's have to be complete") {
   CHECK(attention("slots", "    %c = embedding %keys1, %slots : f16[N, 32]\n") ==
         "b: waits\n"
         "keys1 values1: waits\n"
-        "c: waits, holds\n"
+        "c: waits, late trigger\n"
         "o: waits, early first last, caches keys1 values1\n");
 }
 
@@ -216,7 +216,7 @@ module @m {
     %keys1 = kv_append %keys, %k, %slots : f16[R, 32]
     %o = attention %q, %keys1, %keys1, %slots, %slots {heads = 4, kv_heads = 2, scale = 0.25} : f16[N, 64]
   }
-})") == "b: waits, holds\n"
+})") == "b: waits, late trigger\n"
         "keys1: waits\n"
         "o: waits, early slots, caches keys1\n");
 }
@@ -240,7 +240,7 @@ module @m {{
   CHECK(order("slice %keys1 {axis = 0, begin = 8, size = 48} : f16[48, 64]", 4) == late);
   CHECK(order("reshape %keys1 : f16[128, 32]", 2) == late);
   CHECK(order("slice %keys1 {axis = 1, begin = 32, size = 32} : f16[64, 32]", 2) ==
-        "b: waits, holds\nkeys1: waits\no: waits, early first last, caches keys1\n");
+        "b: waits, late trigger\nkeys1: waits\no: waits, early first last, caches keys1\n");
 }
 
 TEST_CASE("keys that are no state are read early as inputs are") {
@@ -251,7 +251,7 @@ module @m {
     %b = exp %q : f16[N, 64]
     %o = attention %q, %k, %k, %first, %last {heads = 4, kv_heads = 2, scale = 0.25} : f16[N, 64]
   }
-})") == "b: waits, holds\n"
+})") == "b: waits, late trigger\n"
         "o: waits, early first last, caches k\n");
 }
 
@@ -273,7 +273,7 @@ module @m {{
 }})",
                              fmt::format(fmt::runtime(branch), 1, "x1", "z"),
                              fmt::format(fmt::runtime(branch), 2, "x2", "p1"))) ==
-        "e: waits, holds\n"
+        "e: waits, late trigger\n"
         "y1 p1 q1: waits, early x1\n"
         "y2 p2 q2: waits, early x2\n");
 }

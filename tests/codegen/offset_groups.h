@@ -1,4 +1,4 @@
-// Groups whose operands begin one element behind the beginning of a tensor, so that no vector of a
+// Groups whose operands begin one element after the beginning of a tensor, so that no vector of a
 // row lies where a vector may. Of opaque ops these are the matrices: the rest must stand in memory
 // as it is (passes/materialize.h).
 #pragma once

@@ -134,7 +134,7 @@ TEST_CASE("any strides, types, copies and extents give the plain loop's bits") {
 }
 
 TEST_CASE("the last sum is not added to +0") {
-  // The product underflows to -0, and so it stays: nothing comes behind the only k.
+  // The product underflows to -0, and so it stays: nothing comes after the only k.
   Random random(1);
   GemmCase test;
   test.step.m = test.step.n = test.step.k = 1;

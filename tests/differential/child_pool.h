@@ -31,7 +31,7 @@ struct PoolEvents {
 };
 
 /// Calls work(first, last, report) for items first .. last-1, a chunk at a time, in `processes`
-/// children. After the death of a child its chunk goes on behind the item that it died of.
+/// children. After the death of a child its chunk goes on after the item that it died of.
 void run_in_children(uint64_t first, uint64_t count, uint64_t chunk, int processes,
                      const std::function<void(uint64_t, uint64_t, ItemReport&)>& work,
                      const PoolEvents& events);

@@ -1,5 +1,5 @@
 // Reductions down columns, of values made for them more often than not, and what reads them: what
-// stands in front and behind may share their kernel, and so may a second one.
+// stands before and after may share their kernel, and so may a second one.
 #include <array>
 
 #include "differential/graph_generator.h"

@@ -91,7 +91,7 @@ TEST_CASE("every op, element type, and kind of result occurs") {
 }
 
 TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {
-  // Modules with a linear behind a linear, through slices, activations and norms.
+  // Modules with a linear after a linear, through slices, activations and norms.
   int chains = 0, of_few_tokens = 0, behind_norms = 0, gated = 0, whole = 0, broken = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Case test = generate(seed);

@@ -39,7 +39,7 @@ constexpr std::string_view kProgram = "sinter_differential";
 constexpr uint64_t kSeedsPerChild = 25;      // of one child: their kernels are compiled together
 constexpr uint64_t kFaultSeedsPerChild = 4;  // where the first seed that fails is the last
 constexpr int kShrinkSeconds = 20;           // for one run of a smaller case
-constexpr size_t kMaxShrunk = 3;            // failures that are made small; the others are listed
+constexpr size_t kMaxShrunk = 3;             // failures that are made small; the others are listed
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;

@@ -94,7 +94,7 @@ decode, context 1024  fused    2.00 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 % 
 )");
 }
 
-TEST_CASE("the profile of a token stands behind the table and in the JSON") {
+TEST_CASE("the profile of a token follows the table and is in the JSON") {
   BenchReport report = made_up();
   const std::string alone = bench_text(report);
   CHECK_FALSE(nlohmann::json::parse(bench_json(report)).contains("decode_kernels"));

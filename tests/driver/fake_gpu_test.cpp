@@ -89,7 +89,7 @@ std::shared_ptr<const Model> on_host() {
   return std::make_shared<HostModel>(value(HostModel::load(program(), nullptr)));
 }
 
-/// One generation and its tokens so far, all sequences of a step behind one another.
+/// One generation and its tokens so far, all sequences of a step after one another.
 struct Run {
   Run(std::shared_ptr<const Model> model, const std::vector<Tokens>& prompts, int64_t most)
       : left(most),

@@ -8,7 +8,7 @@
 
 namespace sinter::testing {
 
-/// A file of `version` (0: without magic number and flag) with `floats` floats behind its header;
+/// A file of `version` (0: without magic number and flag) with `floats` floats after its header;
 /// each says its place. `fields`: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size,
 /// seq_len. `shared`: the classifier is the embedding (from version 1 on).
 inline std::string llama2c_bytes(const std::array<int32_t, 7>& fields, int32_t version,

@@ -30,7 +30,7 @@ class TemporaryFolder {
 
 std::string bytes_of(const std::string& path);
 
-/// `header` behind its length, then `data_bytes` counting bytes.
+/// `header` after its length, then `data_bytes` counting bytes.
 std::string safetensors_bytes(std::string_view header, size_t data_bytes);
 /// An entry of a safetensors header.
 std::string entry(std::string_view name, std::string_view dtype, std::string_view shape,

@@ -50,7 +50,7 @@ void check_cases(const std::string& name) {
 }
 
 TEST_CASE("byte-level BPE, as in GPT-2") { check_cases("bytelevel_gpt2"); }
-TEST_CASE("byte-level BPE behind a split, as in Llama 3") { check_cases("split_llama3"); }
+TEST_CASE("byte-level BPE after a split, as in Llama 3") { check_cases("split_llama3"); }
 TEST_CASE("BPE with byte fallback, as in Llama 2") { check_cases("bytefallback_llama2"); }
 TEST_CASE("WordPiece, as in BERT") { check_cases("wordpiece_bert"); }
 TEST_CASE("Unigram with a character map, as in T5") { check_cases("unigram_t5"); }

@@ -73,7 +73,7 @@ TEST_CASE("a file that is cut short") {
     size_t opened = 0;
     for (size_t size : places(bytes.size(), 60))
       opened += open_or_error(folder, row.file, bytes.substr(0, size));
-    // tokenizer.bin has no count: it can end behind any piece.
+    // tokenizer.bin has no count: it can end after any piece.
     if (std::string_view(row.file) != "tokenizer.bin") CHECK(opened == 0);
   }
 }

@@ -4,7 +4,7 @@
 // beyond the file's size. A cut file never gives anything but what the whole one gives.
 //
 // SINTER_BROKEN_FILES=N tries N variants of every file, "all" every cut and every flip; without it
-// a sample, the same in every run. Bits are flipped in headers: behind them a flip makes other
+// a sample, the same in every run. Bits are flipped in headers: after them a flip makes other
 // weights.
 #include <doctest/doctest.h>
 #include <time.h>
@@ -19,7 +19,7 @@
 namespace sinter::fuzz {
 namespace {
 
-constexpr size_t kSampled = 4000;           // variants of a file in a plain run
+constexpr size_t kSampled = 4000;          // variants of a file in a plain run
 constexpr double kMaxSeconds = 1;          // of processor time, for one file
 constexpr size_t kMaxBytes = 64ull << 20;  // of memory beyond the file's size
 
@@ -115,7 +115,7 @@ void break_files(const char* name) {
   report(fmt::format("{}, cut", name), cuts);
   report(fmt::format("{}, bit flipped", name), flips);
   CHECK(flips.refused > 0);
-  // tokenizer.bin has no count of its pieces: it can end behind any of them.
+  // tokenizer.bin has no count of its pieces: it can end after any of them.
   if (std::string_view(name) != "tokenizer_bin") CHECK(cuts.other == 0);
 }
 

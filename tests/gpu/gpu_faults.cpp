@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-// 64 threads, one element each. Nothing lies behind x: the inputs are the last of their allocation.
+// 64 threads, one element each. Nothing lies after x: the inputs are the last of their allocation.
 constexpr std::string_view kModule = R"(
 module @faults {
   entry @main(%x: f32[64]) -> (%y) {

@@ -23,7 +23,7 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) 
     facts.emplace(members.back(), op_facts(graph, members.back(), kSymbols));
   }
   const auto found = colocated_rows(graph, graph.find("p"), members,
-                                 [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+                                    [&](ValueId id) -> const OpFacts& { return facts.at(id); });
   if (const auto* stranger = std::get_if<NotColocated>(&found))
     return graph[stranger->reader].name + " of " + graph[stranger->root].name;
   const auto& rows = std::get<ColocatedRows>(found);
@@ -36,12 +36,12 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) 
   return text;
 }
 
-/// Of all that is computed behind a product %p of 120 rows.
+/// Of all that is computed after a product %p of 120 rows.
 std::string deal(const std::string& parameters, const std::string& ops) {
-  const auto graph = parse_graph(
-      "graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +
-          ") -> (%p) {\n  %p = gemv %x, %w {splits = 1} : f16[N, 120]\n" + ops + "}\n",
-      "test", kSymbols);
+  const auto graph =
+      parse_graph("graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +
+                      ") -> (%p) {\n  %p = gemv %x, %w {splits = 1} : f16[N, 120]\n" + ops + "}\n",
+                  "test", kSymbols);
   REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
   llvm::SmallVector<std::string_view, 8> names;
   for (uint32_t i = graph->find("p").index + 1; i < graph->size(); ++i)

@@ -74,7 +74,7 @@ struct Fused {
 
 constexpr const char* kHeads = "{heads = 8, kv_heads = 2, scale = 0x1p-3, splits = 1}";
 
-TEST_CASE("a tile's rows are normalized where the family reads them, the result's rows behind") {
+TEST_CASE("a tile's rows are normalized where the family reads them, the result's rows after") {
   const KernelFamily fake = fake_family();
   const Fused fused("%s",
                     fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]

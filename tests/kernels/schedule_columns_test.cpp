@@ -20,15 +20,15 @@ TEST_CASE("the blocks of a cluster share a tile where tiles are few") {
   CHECK(few.chunks == 8);
   CHECK(few.runs == 32);
   CHECK(few.lanes == 4);
-  CHECK(few.parts == 8);
-  CHECK(split({.outer = 1, .width = 262144, .lanes = 1024}, device).parts == 1);
-  CHECK(split({.outer = 64, .width = 4096, .lanes = 1024}, device).parts == 1);
+  CHECK(few.segments == 8);
+  CHECK(split({.outer = 1, .width = 262144, .lanes = 1024}, device).segments == 1);
+  CHECK(split({.outer = 64, .width = 4096, .lanes = 1024}, device).segments == 1);
 }
 
 TEST_CASE("a device without clusters has wider blocks, and then narrower tiles") {
   const DeviceDescription& device = *find_device("sm_80");
   const auto wide = split({.outer = 1, .width = 8192, .lanes = 1024}, device);
-  CHECK(wide.parts == 1);
+  CHECK(wide.segments == 1);
   CHECK(wide.threads() == 1024);
   CHECK(split({.outer = 1, .width = 1024, .lanes = 1024}, device).chunks == 2);
 }
@@ -48,10 +48,10 @@ TEST_CASE("every split has all lanes, in blocks that the device has") {
                                          .element_bytes = bytes,
                                          .reductions = reductions},
                                         device);
-              CHECK(config.runs * config.lanes * config.parts == lanes);
+              CHECK(config.runs * config.lanes * config.segments == lanes);
               CHECK(config.threads() % 32 == 0);
               CHECK(config.threads() <= threads);
-              CHECK(config.parts <= (device.has.clusters ? 8 : 1));
+              CHECK(config.segments <= (device.has.clusters ? 8 : 1));
               CHECK(config.handed() <= config.tile() * 32);  // a warp combines what is left
             }
 }

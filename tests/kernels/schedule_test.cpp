@@ -200,15 +200,15 @@ TEST_CASE("the memory that a gemv wants holds a piece of every row that a warp r
           const bool fits = tokens * length * bytes <= config->operand_bytes;
           const GemvLayout layout =
               gemv_layout({.warps = static_cast<int>(config->warps),
-                             .rows = static_cast<int>(ceil_div(rows, config->blocks)),
-                             .splits = 1,
-                             .tokens = static_cast<int>(tokens),
-                             .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
-                             .element_bytes = static_cast<int>(bytes),
-                             .stage_length = static_cast<int>(config->stage_length),
-                             .tiles = tokens > 1 && bytes == 2,
-                             .pipelined = true,
-                             .stages = static_cast<int>(config->stages)});
+                           .rows = static_cast<int>(ceil_div(rows, config->blocks)),
+                           .splits = 1,
+                           .tokens = static_cast<int>(tokens),
+                           .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
+                           .element_bytes = static_cast<int>(bytes),
+                           .stage_length = static_cast<int>(config->stage_length),
+                           .tiles = tokens > 1 && bytes == 2,
+                           .pipelined = true,
+                           .stages = static_cast<int>(config->stages)});
           const int64_t wanted =
               std::min(config->shared_bytes, config->pipeline_bytes + tokens * config->token_bytes);
           const int stages =
@@ -233,17 +233,15 @@ TEST_CASE("a gemv's pieces divide a part of a row well") {
 
 TEST_CASE("units whose sums do not fit have no gemv") {
   const DeviceDescription device = *find_device("sm_90a");
-  const GemvProduct several = {DType::f16, 128, 8192, 16, 8},
-                      one = {DType::f16, 128, 8192, 16, 1};
+  const GemvProduct several = {DType::f16, 128, 8192, 16, 8}, one = {DType::f16, 128, 8192, 16, 1};
   CHECK(schedule_gemv(several, 64, device).has_value());
   CHECK_FALSE(schedule_gemv(several, 128, device).has_value());
   CHECK(schedule_gemv(one, 128, device).has_value());
 }
 
-const GemvProduct kProducts[] = {
-    {DType::f16, 12288, 4096, 1, 8}, {DType::bf16, 4096, 11008, 1, 8},
-    {DType::f16, 2560, 10240, 8, 8}, {DType::bf16, 128256, 2048, 1, 8},
-    {DType::f32, 4096, 4096, 16, 1}, {DType::f32, 64, 64, 1, 8}};
+const GemvProduct kProducts[] = {{DType::f16, 12288, 4096, 1, 8}, {DType::bf16, 4096, 11008, 1, 8},
+                                 {DType::f16, 2560, 10240, 8, 8}, {DType::bf16, 128256, 2048, 1, 8},
+                                 {DType::f32, 4096, 4096, 16, 1}, {DType::f32, 64, 64, 1, 8}};
 
 TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of them fit") {
   const DeviceDescription device = *find_device("sm_90a");
@@ -275,8 +273,7 @@ TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of the
 
 TEST_CASE("a form that the row, the warps, the memory or the device have no room for is none") {
   const DeviceDescription device = *find_device("sm_90a");
-  const auto fits = [&](const GemvProduct& product, GemvForm ring,
-                        const char* arch = "sm_90a") {
+  const auto fits = [&](const GemvProduct& product, GemvForm ring, const char* arch = "sm_90a") {
     return schedule_gemv(product, 1, *find_device(arch), &ring).has_value();
   };
   const GemvProduct whole{DType::bf16, 4096, 4096, 1, 8}, parts{DType::bf16, 4096, 4096, 16, 8};

@@ -31,7 +31,7 @@ std::optional<std::string> comment_of(std::string_view line) {
   return std::string(line);
 }
 
-/// A keyword with the words behind it.
+/// A keyword with the words after it.
 struct Heading {
   std::string keyword;
   std::vector<std::string> words;

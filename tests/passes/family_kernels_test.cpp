@@ -69,7 +69,7 @@ TEST_CASE("norms of queries and keys, rotation and the cache's new rows are one 
         });
       };
       CHECK(share({"l1.q_norm", "l1.k_norm", "l1.q_rot", "l1.k_rot", "l1.k_append"}));
-      // Values need nothing but the product, behind which they stand where it is a kernel.
+      // Values need nothing but the product, after which they stand where it is a kernel.
       const bool beside_keys = share({"l1.v_append", "l1.k_append"});
       CHECK(beside_keys == (std::string_view(entry) == "prefill"));
     }

@@ -83,10 +83,10 @@ TEST_CASE("a Llama layer's decode plan has these five kernels and no call of a l
     kernels.push_back(fmt::format("{}", fmt::join(step.values, " ")));
   }
   const std::vector<std::string> wanted = {
-      // norm in front of a product, rotary and cache behind it
+      // norm before a product, rotary and cache after it
       "l5.norm1 l5.qkv l5.q_rot l5.k_rot l5.k_append l5.v_append",
       "l5.attn",                                         // parts of the keys, joined
-      "l5.attn_out l5.res1",                             // residual behind a product
+      "l5.attn_out l5.res1",                             // residual after a product
       "l5.norm2 l5.mlp.gate_up l5.mlp.silu l5.mlp.act",  // norm, both halves, SiLU and product
       "l5.mlp.down l5.res2",                             // residual
   };

@@ -54,7 +54,7 @@ TEST_CASE("attention is launched in clusters of its splits, or without") {
 TEST_CASE("what is safe") {
   expect_safe(overlapping_program());
   expect_safe(overlapping_program(4, 4));
-  SUBCASE("a hold further ahead, for what was written before it") {
+  SUBCASE("a trigger after a wait further ahead, for what was written before it") {
     Program p = overlapping_program();
     append(p).triggers_after_wait = false;
     neg(p).triggers_after_wait = true;
@@ -74,7 +74,7 @@ TEST_CASE("what is safe") {
     entry.buffers.push_back(std::move(copy));
     expect_safe(p);
   }
-  SUBCASE("nothing is held for what no kernel reads early") {
+  SUBCASE("nothing triggers late for what no kernel reads early") {
     Program p = overlapping_program();
     append(p).triggers_after_wait = false;
     attend(p) = add(p) = {true, false, {}, {}};
@@ -82,7 +82,7 @@ TEST_CASE("what is safe") {
   }
 }
 
-TEST_CASE("no hold between writer and reader") {
+TEST_CASE("no trigger after a wait between writer and reader") {
   SUBCASE("none at all") {
     expect_violation([](Program& p) { append(p).triggers_after_wait = false; },
                      {"entry forward, step 2 (%o)", "reads %a before it waits",
@@ -222,12 +222,12 @@ TEST_CASE("caches") {
 }
 
 TEST_CASE("what a kernel says of itself") {
-  SUBCASE("a hold without a wait") {
+  SUBCASE("a trigger after a wait without a wait") {
     expect_violation(
         [](Program& p) {
           neg(p) = {false, true, {}, {}};
         },
-        {"kernel neg", "holds the next kernel", "does not wait"});
+        {"kernel neg", "triggers the next kernel after its wait", "does not wait"});
   }
   SUBCASE("early reads without a wait") {
     expect_violation([](Program& p) { add(p).waits = false; },

@@ -156,7 +156,8 @@ TEST_CASE("how kernels overlap: what the reader refuses") {
   SUBCASE("missing") {
     refused("\"overlap\"", "\"overlaps\"", {where + "/waits", "got nothing"});
     refused("\"waits\": true, ", "", {where + "/waits", "got nothing"});
-    refused("\"triggers_after_wait\": false, ", "", {where + "/triggers_after_wait", "got nothing"});
+    refused("\"triggers_after_wait\": false, ", "",
+            {where + "/triggers_after_wait", "got nothing"});
     refused("\"early_inputs\": [0, 3, 4], ", "", {where + "/early_inputs", "got nothing"});
     refused(", \"early_caches\": [1, 2]", "", {where + "/early_caches", "got nothing"});
   }

@@ -60,8 +60,9 @@ Program sample_program();
 /// a = -x; b = a, by a copy; y = b + a, with N rows of 64.
 Program copying_program();
 
-/// a = -x; k1, v1 = append(k0 and v0, k, slots); o = decode_attention(a, k1, v1, first, slots); y = o
-/// + a, with B rows. The append holds the next kernel, so that the attention reads %a, the rows'
+/// a = -x; k1, v1 = append(k0 and v0, k, slots); o = decode_attention(a, k1, v1, first, slots); y =
+/// o
+/// + a, with B rows. The append triggers after its wait, so that the attention reads %a, the rows'
 /// numbers and the caches early, and the addition %a.
 Program overlapping_program();
 /// The same with constants: of `slots` tokens the first `tokens` have queries, which see the keys

@@ -160,7 +160,7 @@ TEST_CASE("copies: what the checker refuses") {
   }
 }
 
-/// overlapping_program() with a copy of %a behind step `after`, which the attention reads early.
+/// overlapping_program() with a copy of %a after step `after`, which the attention reads early.
 Program early_read_of_copy(size_t after) {
   Program p = test::overlapping_program();
   EntryPlan& entry = p.entries[0];
@@ -184,8 +184,9 @@ Program early_read_of_copy(size_t after) {
   return p;
 }
 
-TEST_CASE("what a copy writes is read early only behind a kernel that holds the next") {
-  const Status held = check(early_read_of_copy(0));  // behind %a, ahead of the append, which holds
+TEST_CASE("what a copy writes is read early only after a kernel that triggers after its wait") {
+  const Status held =
+      check(early_read_of_copy(0));  // after %a, ahead of the append, which triggers late
   if (!held) FAIL(held.error().message());
   expect_refused(early_read_of_copy(1),
                  {"step 3 (%o)", "reads %copied before it waits, while step 2 may still write it"});

@@ -61,7 +61,7 @@ struct Handle {
   Kind kind;
   size_t bytes;
 };
-/// Work of a graph; `event`: one that is recorded behind it.
+/// Work of a graph; `event`: one that is recorded after it.
 struct Captured {
   Work work;
   void* event = nullptr;

@@ -20,7 +20,7 @@ int64_t random_extent(Random& random, const GemmCaseLimits& limits) {
 }
 
 /// Strides of axes with these extents: in a random order of memory, the innermost 1 (or 2), gaps
-/// behind some axes. Rows and columns are axes 0 and 1; one of them is innermost.
+/// after some axes. Rows and columns are axes 0 and 1; one of them is innermost.
 llvm::SmallVector<int64_t, 4> random_strides(Random& random, llvm::ArrayRef<int64_t> extents,
                                              bool any_stride, int64_t& span) {
   llvm::SmallVector<size_t, 4> order(extents.size());

@@ -28,7 +28,7 @@ std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// What decides, besides the text and its headers, what the compiler makes of it: its program, its
-/// flags, and what stands for CUDA in front of all text.
+/// flags, and what stands for CUDA ahead of all text.
 std::string compiler_identity();
 
 /// Runs the build's compiler with the flags of kernel text and `arguments` added.
