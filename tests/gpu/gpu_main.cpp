@@ -1,5 +1,5 @@
-// Tests that need a CUDA device; without one they say so and pass. With --machine the program prints
-// what device and libraries it would test, as JSON in one line.
+// Tests that need a CUDA device; without one they say so and pass. With --machine the program
+// prints what device and libraries it would test, as JSON in one line.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
