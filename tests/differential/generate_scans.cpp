@@ -1,0 +1,110 @@
+// Running sums along any axis, of lengths that meet each form of kernels/scan, between elementwise
+// ops and reductions.
+#include <algorithm>
+#include <array>
+
+#include "differential/graph_generator.h"
+
+namespace sinter {
+namespace {
+
+// Rows of several steps of a warp, of a block, of a whole tile; columns of more chunks than a block
+// has.
+constexpr int64_t kRowLengths[] = {300, 1000, 2049, 4096};
+constexpr int64_t kColumnLengths[] = {257, 1000};
+// Rows that a cluster shares, the last of their blocks with little.
+constexpr int64_t kClusterRows[] = {65536, 66001, 131072, 135177};
+
+}  // namespace
+
+/// What is summed: a value that exists, of a float type or i32, or one whose shape is made for a
+/// form of kernels/scan.
+GraphGenerator::Value GraphGenerator::scanned_operand() {
+  const auto summed = [](const TensorType& t) {
+    return (is_float(t.dtype) || t.dtype == DType::i32) && t.rank() >= 1;
+  };
+  if (random_.chance(15))
+    if (const Value whole =
+            pick([](const TensorType& t) { return t.dtype == DType::i32 && t.rank() >= 1; }))
+      return whole;
+  if (random_.chance(40))
+    if (const Value found = pick(summed)) return random_.chance(35) ? view_of(*found) : found;
+  // kLong may be long, so that kernels are made for long rows, and is short.
+  Dims dims;
+  switch (random_.below(9)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      dims = {random_.chance(50) ? rows_ : Dim(mostly({1, 2}, 1, 8)),
+              Dim(random_.pick(kRowLengths))};
+      break;
+    case 4:
+    case 5:
+      dims = {Dim(random_.pick(kColumnLengths)), Dim(mostly({1, 2, 3}, 1, 4))};
+      break;
+    case 6:
+      dims = {random_.chance(50) ? rows_ : Dim(1), Dim(kLong)};
+      break;
+    case 7:
+      dims = {Dim(kLong), Dim(2049)};
+      break;
+    default:
+      dims = {Dim(kLong), Dim(random_.chance(50) ? random_.pick(widths_) : any_extent())};
+      if (random_.chance(30)) dims.insert(dims.begin(), Dim(2));
+  }
+  const DType dtype = random_.chance(20) ? DType::i32 : any_float();
+  if (volume_of({dtype, dims}) > kMostElements)  // one row, as long as is affordable
+    dims = {Dim(1), Dim(std::min(extent(dims.back()), kMostElements))};
+  return value_of({dtype, dims});
+}
+
+Attributes GraphGenerator::scan_attributes(int64_t axis) {
+  Attributes attrs = Attributes().set(AttrName::axis, axis);
+  for (AttrName name : {AttrName::reverse, AttrName::exclusive})
+    if (random_.chance(50)) attrs.set(name, int64_t{random_.chance(80)});
+  return attrs;
+}
+
+void GraphGenerator::running_sum() {
+  using enum OpKind;
+  if (random_.chance(3)) return cluster_sum();
+  Value x = scanned_operand();
+  if (!x) return;
+  const bool real = is_float(graph_[*x].type.dtype);
+  if (random_.chance(25)) x = op(neg, {*x});
+  if (x && real && random_.chance(20)) x = op(random_.pick(std::array{tanh, sigmoid}), {*x});
+  if (x && random_.chance(20)) x = op(mul, {*x, value_of(graph_[*x].type)});
+  if (!x) return;
+  const TensorType type = graph_[*x].type;
+  const auto rank = static_cast<int64_t>(type.rank());
+  const int64_t axis = random_.chance(50) ? rank - 1 : random_.below(rank);
+  const Value y = op(cumulative_sum, {*x}, scan_attributes(axis));
+  if (!y) return;
+  if (random_.chance(15)) op(cumulative_sum, {*y}, scan_attributes(random_.below(rank)));
+  if (random_.chance(30)) op(random_.pick(std::array{sub, mul, maximum}), {*y, *x});
+  if (!real) return;
+  if (random_.chance(30)) op(random_.pick(std::array{tanh, silu, abs}), {*y});
+  if (random_.chance(30))
+    op(random_.chance(50) ? reduce_sum : reduce_max, {*y},
+       Attributes().set(AttrName::axes, std::vector<int64_t>{random_.below(rank)}));
+}
+
+// A row that the blocks of a cluster share has more elements than other ops afford: none reads it
+// but those made here, and of the sums its ends are kept.
+void GraphGenerator::cluster_sum() {
+  const int64_t length = random_.pick(kClusterRows);
+  const DType dtype =
+      random_.pick(std::array{DType::f32, DType::f32, DType::i32, DType::f16, DType::bf16});
+  const ValueId x = input({dtype, {Dim(1), Dim(length)}});
+  values_.pop_back();
+  const ValueId y = builder_.op(OpKind::cumulative_sum, {x}, scan_attributes(1), name("v"));
+  for (int64_t begin : {int64_t{0}, length / 2, length - 1000})
+    must(OpKind::slice, {y},
+         Attributes()
+             .set(AttrName::axis, int64_t{1})
+             .set(AttrName::begin, begin)
+             .set(AttrName::size, Dim(1000)));
+}
+
+}  // namespace sinter
