@@ -224,6 +224,12 @@ ValueId GraphGenerator::must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attr
   return id;
 }
 
+ValueId GraphGenerator::apart(ValueId id) {
+  SINTER_CHECK(values_.back() == id, "value {} is not the newest", id.index);
+  values_.pop_back();
+  return id;
+}
+
 Dim GraphGenerator::any_dim() {
   if (random_.chance(3)) return Dim(0);
   if (random_.chance(8)) return Dim(kKeys);

@@ -12,6 +12,10 @@ namespace {
 // clusters of blocks; whole chunks of 8 rows and not.
 constexpr int64_t kHeights[] = {7, 64, 129, 300, 512, 1025};
 
+// Columns so high and so many that the blocks of a cluster share their rows, all of them or some.
+constexpr std::pair<int64_t, int64_t> kClusterColumns[] = {
+    {1025, 64}, {2049, 24}, {2048, 64}, {4100, 17}};
+
 }  // namespace
 
 /// A float value of at least two axes: one that exists, a product, or one with many rows, rows
@@ -47,7 +51,7 @@ GraphGenerator::Value GraphGenerator::reduction_prologue(ValueId x) {
   using enum OpKind;
   const TensorType type = graph_[x].type;
   Value y = x;
-  if (random_.chance(20)) {  // a row's own number, from a row reduction
+  if (random_.chance(30)) {  // a row's own number, from a row reduction
     const Value row = op(random_.chance(50) ? reduce_max : reduce_sum, {x}, last_axis(x));
     if (row) y = op(random_.pick(std::array{sub, mul}), {x, *row});
   } else if (random_.chance(10)) {
@@ -103,8 +107,29 @@ void GraphGenerator::reduction_epilogue(ValueId x, ValueId reduced,
   }
 }
 
+// A value whose rows the blocks of a cluster share, reduced over its first axes, or of slices of
+// it.
+void GraphGenerator::cluster_reduction() {
+  using enum OpKind;
+  const auto [height, width] = random_.pick(kClusterColumns);
+  const DType dtype = any_float();
+  TensorType type{dtype, {Dim(height), Dim(width)}};
+  std::vector<int64_t> axes = {0};
+  if (random_.chance(25)) type.dims.insert(type.dims.begin(), Dim(2)), axes = {1};
+  const ValueId x = apart(this->input(type));
+  ValueId y = x;
+  if (random_.chance(50))
+    y = apart(must(random_.pick(std::array{add, mul}), {x, value_of({dtype, {Dim(width)}})}));
+  if (random_.chance(40)) y = apart(must(random_.pick(std::array{tanh, neg}), {y}));
+  const Attributes over = Attributes().set(AttrName::axes, axes);
+  const ValueId reduced = must(random_.chance(70) ? reduce_sum : reduce_max, {y}, over);
+  if (random_.chance(30)) must(random_.chance(50) ? reduce_sum : reduce_max, {x}, over);
+  reduction_epilogue(x, reduced, axes);
+}
+
 void GraphGenerator::axes_reduction() {
   using enum OpKind;
+  if (random_.chance(6)) return cluster_reduction();
   const Value x = reduced_operand();
   if (!x || graph_[*x].type.rank() < 2) return;
   const Value y = reduction_prologue(*x);

@@ -12,8 +12,9 @@ namespace {
 // has.
 constexpr int64_t kRowLengths[] = {300, 1000, 2049, 4096};
 constexpr int64_t kColumnLengths[] = {257, 1000};
-// Rows that a cluster shares, the last of their blocks with little.
-constexpr int64_t kClusterRows[] = {65536, 66001, 131072, 135177};
+// Rows that a cluster shares, of elements of 4 bytes and of 2: every block has as much, or the last
+// ones have little or nothing.
+constexpr int64_t kClusterRows[] = {65536, 80001}, kNarrowClusterRows[] = {131072, 135177};
 
 }  // namespace
 
@@ -68,7 +69,7 @@ Attributes GraphGenerator::scan_attributes(int64_t axis) {
 
 void GraphGenerator::running_sum() {
   using enum OpKind;
-  if (random_.chance(3)) return cluster_sum();
+  if (random_.chance(8)) return cluster_sum();
   Value x = scanned_operand();
   if (!x) return;
   const bool real = is_float(graph_[*x].type.dtype);
@@ -90,15 +91,14 @@ void GraphGenerator::running_sum() {
        Attributes().set(AttrName::axes, std::vector<int64_t>{random_.below(rank)}));
 }
 
-// A row that the blocks of a cluster share has more elements than other ops afford: none reads it
-// but those made here, and of the sums its ends are kept.
+// A row that the blocks of a cluster share; of the sums its ends and its middle are kept.
 void GraphGenerator::cluster_sum() {
-  const int64_t length = random_.pick(kClusterRows);
   const DType dtype =
       random_.pick(std::array{DType::f32, DType::f32, DType::i32, DType::f16, DType::bf16});
-  const ValueId x = input({dtype, {Dim(1), Dim(length)}});
-  values_.pop_back();
-  const ValueId y = builder_.op(OpKind::cumulative_sum, {x}, scan_attributes(1), name("v"));
+  const int64_t length =
+      dtype_info(dtype).bits == 32 ? random_.pick(kClusterRows) : random_.pick(kNarrowClusterRows);
+  const ValueId x = apart(input({dtype, {Dim(1), Dim(length)}}));
+  const ValueId y = apart(must(OpKind::cumulative_sum, {x}, scan_attributes(1)));
   for (int64_t begin : {int64_t{0}, length / 2, length - 1000})
     must(OpKind::slice, {y},
          Attributes()

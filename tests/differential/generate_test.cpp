@@ -136,7 +136,7 @@ TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {
 
 TEST_CASE("reductions over leading, middle and scattered axes occur, among ops of all kinds") {
   int columns = 0, prologues = 0, epilogues = 0, of_symbols = 0, middle = 0, scattered = 0;
-  int of_rows = 0, read_by_rows = 0, of_products = 0, tall = 0;
+  int of_rows = 0, read_by_rows = 0, of_products = 0, tall = 0, shared = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Case test = generate(seed);
     const Graph& graph = test.module.entries[0].graph;
@@ -173,6 +173,10 @@ TEST_CASE("reductions over leading, middle and scattered axes occur, among ops o
       symbol = symbol || !volume(space->dims).is_constant();
       const SymExpr height = volume(space->reduced());
       high = high || (height.is_constant() && height.constant() >= 129);
+      // More columns than a block has threads across, of lanes for several blocks.
+      const SymExpr width = volume(space->inner());
+      shared += height.is_constant() && height.constant() > 1024 && width.is_constant() &&
+                width.constant() > 16;
     }
     columns += column, prologues += prologue, epilogues += epilogue, of_symbols += symbol;
     middle += inside, scattered += gap, of_rows += after_row, read_by_rows += before_row;
@@ -182,8 +186,9 @@ TEST_CASE("reductions over leading, middle and scattered axes occur, among ops o
                   << " of computed values, " << of_rows << " of what row reductions gave, "
                   << of_products << " of what products gave, " << epilogues << " with readers, "
                   << read_by_rows << " with reductions among them, " << of_symbols
-                  << " of symbolic extents, " << tall << " of 129 rows or more, " << middle
-                  << " over middle axes; " << scattered << " reduce axes with gaps");
+                  << " of symbolic extents, " << tall << " of 129 rows or more, " << shared
+                  << " of columns that a cluster shares, " << middle << " over middle axes; "
+                  << scattered << " reduce axes with gaps");
   CHECK(columns > kSeeds / 3);
   CHECK(prologues > kSeeds / 5);
   CHECK(epilogues > kSeeds / 5);
@@ -192,6 +197,7 @@ TEST_CASE("reductions over leading, middle and scattered axes occur, among ops o
   CHECK(of_products > kSeeds / 20);
   CHECK(of_symbols > kSeeds / 8);
   CHECK(tall > kSeeds / 16);
+  CHECK(shared > 3);
   CHECK(middle > kSeeds / 20);
   CHECK(scattered > kSeeds / 32);
 }
@@ -224,7 +230,8 @@ TEST_CASE("running sums occur, along every axis, in every type, direction and le
       symbolic += !length.is_constant();
       const int64_t most = length.is_constant() ? length.constant()
                                                 : test.module.symbols[length.symbol().index].high;
-      long_rows += last && most > 2048, cluster_rows += last && most >= 65536;
+      long_rows += last && most > 2048,
+          cluster_rows += last && length.is_constant() && most >= 65536;
     }
     modules += found;
   }

@@ -48,6 +48,8 @@ class GraphGenerator {
   ValueId state(TensorType type);
   /// The op if it is legal and small, else nullopt.
   Value op(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
+  /// The newest value, which no other maker reads: it may have more elements than others.
+  ValueId apart(ValueId id);
   ValueId must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
   /// Mostly one of a few numbers, so that graphs have kernels in common; else any of low .. high.
   int64_t mostly(std::initializer_list<int64_t> usual, int64_t low, int64_t high);
@@ -92,6 +94,7 @@ class GraphGenerator {
   std::vector<int64_t> reduced_axes(int64_t rank);
   void reduction_epilogue(ValueId x, ValueId reduced, const std::vector<int64_t>& axes);
   void axes_reduction();
+  void cluster_reduction();
 
   // Running sums (generate_scans.cpp).
   Value scanned_operand();
