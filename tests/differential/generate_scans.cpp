@@ -12,6 +12,8 @@ namespace {
 // has.
 constexpr int64_t kRowLengths[] = {300, 1000, 2049, 4096};
 constexpr int64_t kColumnLengths[] = {257, 1000};
+// More than a tile, and more than two.
+constexpr int64_t kTiledLengths[] = {4097, 9000};
 // Rows that a cluster shares, of elements of 4 bytes and of 2: every block has as much, or the last
 // ones have little or nothing.
 constexpr int64_t kClusterRows[] = {65536, 80001}, kNarrowClusterRows[] = {131072, 135177};
@@ -69,7 +71,7 @@ Attributes GraphGenerator::scan_attributes(int64_t axis) {
 
 void GraphGenerator::running_sum() {
   using enum OpKind;
-  if (random_.chance(8)) return cluster_sum();
+  if (random_.chance(12)) return long_sum();
   Value x = scanned_operand();
   if (!x) return;
   const bool real = is_float(graph_[*x].type.dtype);
@@ -91,20 +93,37 @@ void GraphGenerator::running_sum() {
        Attributes().set(AttrName::axes, std::vector<int64_t>{random_.below(rank)}));
 }
 
-// A row that the blocks of a cluster share; of the sums its ends and its middle are kept.
-void GraphGenerator::cluster_sum() {
+/// Dims whose axis, the last or the first, has several tiles of kernels/scan.
+Dims GraphGenerator::long_scan_dims(DType dtype) {
+  switch (random_.below(5)) {
+    case 0:
+      return {Dim(2), Dim(random_.pick(kTiledLengths))};  // a block has a row
+    case 1:
+      return {Dim(random_.pick(kTiledLengths)), Dim(mostly({2, 3}, 1, 5))};
+    case 2:
+      if (extent(Dim(kLong)) <= 8) return {Dim(kLong), Dim(random_.pick(kTiledLengths))};
+      [[fallthrough]];
+    default:
+      return {Dim(1), Dim(dtype_info(dtype).bits == 32 ? random_.pick(kClusterRows)
+                                                       : random_.pick(kNarrowClusterRows))};
+  }
+}
+
+// Sums over more than a tile; of the results the ends and the middle are kept.
+void GraphGenerator::long_sum() {
   const DType dtype =
       random_.pick(std::array{DType::f32, DType::f32, DType::i32, DType::f16, DType::bf16});
-  const int64_t length =
-      dtype_info(dtype).bits == 32 ? random_.pick(kClusterRows) : random_.pick(kNarrowClusterRows);
-  const ValueId x = apart(input({dtype, {Dim(1), Dim(length)}}));
-  const ValueId y = apart(must(OpKind::cumulative_sum, {x}, scan_attributes(1)));
-  for (int64_t begin : {int64_t{0}, length / 2, length - 1000})
+  const TensorType type{dtype, long_scan_dims(dtype)};
+  const int64_t axis = extent(type.dims[0]) > extent(type.dims[1]) ? 0 : 1;
+  const int64_t length = extent(type.dims[axis]);
+  const ValueId x = apart(input(type));
+  const ValueId y = apart(must(OpKind::cumulative_sum, {x}, scan_attributes(axis)));
+  for (int64_t begin : {int64_t{0}, length / 2, length - 200})
     must(OpKind::slice, {y},
          Attributes()
-             .set(AttrName::axis, int64_t{1})
+             .set(AttrName::axis, axis)
              .set(AttrName::begin, begin)
-             .set(AttrName::size, Dim(1000)));
+             .set(AttrName::size, Dim(200)));
 }
 
 }  // namespace sinter

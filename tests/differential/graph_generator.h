@@ -100,7 +100,8 @@ class GraphGenerator {
   Value scanned_operand();
   Attributes scan_attributes(int64_t axis);
   void running_sum();
-  void cluster_sum();
+  Dims long_scan_dims(DType dtype);
+  void long_sum();
 
   // Attention and what has a kernel of its own (generate_attention.cpp).
   struct Attended {
