@@ -1,11 +1,11 @@
 """Writes the benchmark modules: one .sir file for each pattern, width and element type, for each
-attention of a decode step, and for each way of choosing a token.
+reduction over rows, for each attention of a decode step, and for each way of choosing a token.
 
     python3 bench/cases/make.py
 
 `PATTERNS` says what is computed, `SPEED` and `NUMERICS` at which widths and types. Rows are a
-symbol, so that one file serves every number of tokens; the tokens of an attention see keys of their
-own, as sequences do. The modules of numerics/ take the norm's
+symbol, so that one file serves every number of tokens, but where they are reduced; the tokens of an
+attention see keys of their own, as sequences do. The modules of numerics/ take the norm's
 weight and bias as inputs, so that a test can choose them; the others hold them as weights.
 """
 
@@ -20,7 +20,7 @@ class Pattern:
     inputs: str  # matrices of [N, WIDTH]
     parameters: str  # vectors of [WIDTH]
     outputs: str
-    text: str  # ROWS stands for the matrices' type
+    text: str  # ROWS stands for the matrices' type, ROW for one row's, VECTOR for the vectors'
 
 
 # GELU by tanh as a framework without the composite would write it.
@@ -64,6 +64,17 @@ PATTERNS = {
     "cumulative_sum": Pattern("x", "", "y", """
 %y = cumulative_sum %x {axis = 1} : ROWS
 """),
+    "column_sum": Pattern("x", "", "y", """
+%sum = reduce_sum %x {axes = [0]} : ROW
+%y = reshape %sum : VECTOR
+"""),
+    # Of a norm's weight: %x is normalized, %before what other batches gave.
+    "weight_gradient": Pattern("dy x", "before", "y", """
+%p = mul %dy, %x : ROWS
+%sum = reduce_sum %p {axes = [0]} : ROW
+%flat = reshape %sum : VECTOR
+%y = add %flat, %before : VECTOR
+"""),
 }
 
 SPEED = [
@@ -75,6 +86,8 @@ SPEED = [
     ("softmax", "bf16", [1024, 4096, 16384, 32768]),
     ("cumulative_sum", "bf16", [4096]),
 ]
+# Reductions over the rows of [rows, width].
+COLUMNS = [("column_sum", "bf16", 16384, 4096), ("weight_gradient", "bf16", 16384, 4096)]
 NUMERICS = [(pattern, dtype, [2560])
             for pattern in ("layer_norm_add", "add_layer_norm") for dtype in ("f32", "f16")]
 
@@ -107,13 +120,16 @@ SUMS = {"row": ([1, 2**20], 1), "column": ([4096, 8192], 0)}
 LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
-def module(name: str, width: int, dtype: str, parameters_are_inputs: bool) -> str:
+def module(name: str, width: int, dtype: str, parameters_are_inputs: bool, rows: int | None = None) -> str:
+    """Of `rows` rows, or of a symbol N."""
     pattern = PATTERNS[name]
-    rows, vector = f"{dtype}[N, {width}]", f"{dtype}[{width}]"
+    matrix, vector = f"{dtype}[{rows or 'N'}, {width}]", f"{dtype}[{width}]"
+    shape = f"{rows}x{width}" if rows else str(width)
     lines = [f"// Made by make.py: {name}, {width} elements a row, {dtype}.",
-             f"module @{name}_{width}_{dtype} {{",
-             f"  symbol N in [1, {LARGEST_TENSOR // width}]"]
-    inputs = [f"%{value}: {rows}" for value in pattern.inputs.split()]
+             f"module @{name}_{shape}_{dtype} {{"]
+    if not rows:
+        lines.append(f"  symbol N in [1, {LARGEST_TENSOR // width}]")
+    inputs = [f"%{value}: {matrix}" for value in pattern.inputs.split()]
     for parameter in pattern.parameters.split():
         if parameters_are_inputs:
             inputs.append(f"%{parameter}: {vector}")
@@ -121,7 +137,8 @@ def module(name: str, width: int, dtype: str, parameters_are_inputs: bool) -> st
             lines.append(f'  weight %{parameter} : {vector} = file {{tensor = "{parameter}"}}')
     outputs = ", ".join(f"%{value}" for value in pattern.outputs.split())
     lines.append(f"  entry @f({', '.join(inputs)}) -> ({outputs}) {{")
-    body = pattern.text.strip().replace("ROWS", rows)
+    body = pattern.text.strip().replace("ROWS", matrix)
+    body = body.replace("ROW", f"{dtype}[1, {width}]").replace("VECTOR", vector)
     lines += ["    " + line for line in body.splitlines()] + ["  }", "}"]
     return "\n".join(lines) + "\n"
 
@@ -170,6 +187,9 @@ def main() -> None:
     for name, (dims, axis) in SUMS.items():
         path = FOLDER / f"cumulative_sum.{name}.bf16.sir"
         path.write_text(sum_module(name, dims, axis, "bf16"), encoding="utf-8")
+    for name, dtype, rows, width in COLUMNS:
+        path = FOLDER / f"{name}.{rows}x{width}.{dtype}.sir"
+        path.write_text(module(name, width, dtype, False, rows), encoding="utf-8")
     for name in CHOICES:
         for width in VOCABULARIES:
             (FOLDER / f"sample_{name}.{width}.bf16.sir").write_text(choice_module(name, width), encoding="utf-8")

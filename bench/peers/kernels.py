@@ -42,15 +42,20 @@ def add_rms_norm(x, r, weight):
     return total, F.rms_norm(total, total.shape[-1:], weight, EPS)
 
 
+def weight_gradient(dy, x, before):
+    return (dy * x).sum(0) + before
+
+
 @dataclasses.dataclass(frozen=True)
 class Pattern:
     function: Callable
     inputs: int  # matrices
     parameters: int  # vectors as long as a row
-    results: int
+    results: int  # matrices
     shapes: list[tuple[int, int]]
     dtype: torch.dtype = torch.bfloat16
     composite: Callable | None = None  # PyTorch's one kernel for what `function` writes out
+    vector_results: int = 0  # as long as a row
 
 
 PATTERNS = {
@@ -63,6 +68,10 @@ PATTERNS = {
                         [(1, 2560), (2048, 2560), (16384, 4096), (65536, 4096), (8192, 16384)]),
     "softmax": Pattern(lambda x: torch.softmax(x, -1), 1, 0, 1,
                        [(8192, 4096), (32768, 1024), (4096, 32768), (16384, 4096), (8192, 16384)]),
+    "cumulative_sum": Pattern(lambda x: torch.cumsum(x, -1), 1, 0, 1, [(8192, 4096), (1, 2**20)]),
+    "cumulative_sum_column": Pattern(lambda x: torch.cumsum(x, 0), 1, 0, 1, [(4096, 8192)]),
+    "column_sum": Pattern(lambda x: torch.sum(x, 0), 1, 0, 0, [(16384, 4096)], vector_results=1),
+    "weight_gradient": Pattern(weight_gradient, 2, 1, 0, [(16384, 4096)], vector_results=1),
 }
 
 
@@ -82,7 +91,7 @@ def measure(name: str, rows: int, width: int, samples: int) -> dict:
     size = pattern.dtype.itemsize
     matrix_bytes, vector_bytes = rows * width * size, width * size
     moved_bytes = (pattern.inputs + pattern.results) * matrix_bytes \
-        + pattern.parameters * vector_bytes
+        + (pattern.parameters + pattern.vector_results) * vector_bytes
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
     sets = report.sets_past_cache(pattern.inputs * matrix_bytes, l2_bytes)
     calls = report.calls_in_graph(sets)

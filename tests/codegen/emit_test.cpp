@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/groups.h"
+#include "codegen/scan_groups.h"
 #include "support/check_text.h"
 #include "support/result.h"
 
@@ -96,6 +97,17 @@ graph(%x: bf16[B, 4096], %n: bf16[4096], %w: bf16[22016, 4096]) -> (%y) {
   %y = mul %s, %u : bf16[B, 11008]
 })"};
 
+// The gradients of a norm's weight and bias: sums over tokens.
+const GroupText kNormGradients = {"norm_gradients", 0, R"(
+graph(%dy: bf16[16384, 4096], %x: bf16[16384, 4096], %mean: bf16[16384, 1], %weight: bf16[4096]) -> (%weight_gradient, %bias_gradient) {
+  %centered = sub %x, %mean : bf16[16384, 4096]
+  %p = mul %dy, %centered : bf16[16384, 4096]
+  %sum = reduce_sum %p {axes = [0]} : bf16[1, 4096]
+  %weight_gradient = mul %sum, %weight : bf16[1, 4096]
+  %s = reduce_sum %dy {axes = [0]} : bf16[1, 4096]
+  %bias_gradient = reshape %s {dims = [4096]} : bf16[4096]
+})"};
+
 }  // namespace
 
 TEST_CASE("kernels in full") {
@@ -109,6 +121,10 @@ TEST_CASE("kernels in full") {
   check_text("decode_attention.cu", emit(kDecodeAttention));
   check_text("rms_norm_gemv_silu_mul.cu", emit(kGemv));
   check_text("sample.cu", emit(kSampleGroup, DType::bf16, 32000));
+  check_text("cumulative_sum_of_rows.cu", emit(scan_group("N, 4096", 1, 0).view(), DType::bf16));
+  check_text("cumulative_sum_of_one_row.cu", emit(scan_group("1, 1048576", 1, 0).view()));
+  check_text("cumulative_sum_of_columns.cu", emit(scan_group("N, 24", 0, 3).view(), DType::f16));
+  check_text("norm_gradients.cu", emit(kNormGradients));
 }
 
 TEST_CASE("the oldest device that a plan names for clusters is the first that has them") {
@@ -144,7 +160,8 @@ TEST_CASE("attention's blocks: clusters of its splits, from many heads on none")
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
   for (const std::vector<GroupText>* list :
-       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups, &kGemvGroups})
+       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups, &kGemvGroups, &kColumnGroups,
+        &kScanViews})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);
       Graph renamed = make_group(text, DType::bf16, 64);

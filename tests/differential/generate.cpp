@@ -12,10 +12,19 @@ constexpr int64_t kExtents[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 16,
 // Most extents are of these: a run compiles a kernel once for all graphs that have it.
 constexpr int64_t kUsualExtents[] = {1, 8, 17, 32, 64};
 constexpr int64_t kLongExtents[] = {127, 128, 257, 300, 513, 1000};
+// What kLong is at most: rows of a warp, of blocks, of clusters; and how large mostly.
+constexpr int64_t kLongBounds[] = {40, 300, 1500, 5000, 70000, 140000};
+constexpr int64_t kUsualLong = 300;
 
 // Values are data: no name may reach generated text, and none of these may break it.
 constexpr std::string_view kStrangeNames[] = {"threadIdx", "}; int x", "float", "\"quoted\"",
                                               "a\\b",      "// note",  "main",  "été"};
+
+int64_t long_extent(const Symbol& symbol, Random& random) {
+  if (random.chance(20)) return symbol.low;
+  const int64_t most = random.chance(10) ? kMaxElements : kUsualLong;
+  return random.between(symbol.low, std::min(symbol.high, most));
+}
 
 void fill_symbols(Case& result, Random& random) {
   const auto symbol = [](std::string name, int64_t low, int64_t high, int64_t multiple) {
@@ -27,11 +36,12 @@ void fill_symbols(Case& result, Random& random) {
   const int64_t low = random.chance(25) ? 0 : 1;
   const int64_t most = random.chance(30) ? kFewTokens : 12;
   result.module.symbols = {symbol("N", low, most, 1), symbol("K", 0, 64, 8),
-                           symbol("M", 0, most, 1)};
+                           symbol("M", 0, most, 1),
+                           symbol("L", random.chance(10) ? 0 : 1, random.pick(kLongBounds), 1)};
   result.module.symbols[2].at_most = kTokens;
   const int64_t tokens = random.chance(20) ? low : random.between(1, most);
   result.symbol_values = {tokens, random.chance(10) ? 0 : 8 * random.between(1, 8),
-                          random.between(0, tokens)};
+                          random.between(0, tokens), long_extent(result.module.symbols[3], random)};
 }
 
 }  // namespace
@@ -42,7 +52,7 @@ Case generate(uint64_t seed) {
   Random random(seed);
   fill_symbols(result, random);
   GraphGenerator generator(result, random.next());
-  generator.grow(static_cast<size_t>(random.between(10, 32)));
+  generator.grow(static_cast<size_t>(random.between(10, 36)));
   generator.choose_outputs();
   return result;
 }
@@ -63,17 +73,17 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::logical, 3},        {&GraphGenerator::select, 4},
       {&GraphGenerator::cast, 7},           {&GraphGenerator::activation, 6},
       {&GraphGenerator::norm, 5},           {&GraphGenerator::softmax, 3},
-      {&GraphGenerator::reduction, 8},      {&GraphGenerator::column_reduction, 5},
+      {&GraphGenerator::reduction, 6},      {&GraphGenerator::axes_reduction, 12},
       {&GraphGenerator::view, 16},          {&GraphGenerator::concat, 4},
       {&GraphGenerator::copy, 2},           {&GraphGenerator::generator, 3},
       {&GraphGenerator::embedding, 2},      {&GraphGenerator::append, 4},
       {&GraphGenerator::linear, 4},         {&GraphGenerator::einsum, 4},
-      {&GraphGenerator::attention, 2},      {&GraphGenerator::decode_attention, 1},
+      {&GraphGenerator::attention, 3},      {&GraphGenerator::decode_attention, 1},
       {&GraphGenerator::sample, 1},         {&GraphGenerator::rope, 2},
       {&GraphGenerator::pre_norm_block, 3}, {&GraphGenerator::post_norm_block, 2},
       {&GraphGenerator::primitive_norm, 2}, {&GraphGenerator::primitive_softmax, 2},
       {&GraphGenerator::logits, 1},         {&GraphGenerator::old_and_new, 3},
-      {&GraphGenerator::linear_chain, 5},
+      {&GraphGenerator::linear_chain, 8},   {&GraphGenerator::running_sum, 10},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;
@@ -214,11 +224,18 @@ ValueId GraphGenerator::must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attr
   return id;
 }
 
+ValueId GraphGenerator::apart(ValueId id) {
+  SINTER_CHECK(values_.back() == id, "value {} is not the newest", id.index);
+  values_.pop_back();
+  return id;
+}
+
 Dim GraphGenerator::any_dim() {
   if (random_.chance(3)) return Dim(0);
   if (random_.chance(8)) return Dim(kKeys);
   if (random_.chance(5)) return Dim(kTokens);
   if (random_.chance(2)) return Dim(kSomeTokens);
+  if (random_.chance(1)) return Dim(kLong);
   return Dim(random_.chance(80) ? random_.pick(widths_) : any_extent());
 }
 

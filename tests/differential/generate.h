@@ -14,7 +14,7 @@ struct Case {
   std::vector<int64_t> symbol_values;
 };
 
-/// The case of a seed: always the same. 10 to 30 ops of every kind in every element type that is
+/// The case of a seed: always the same. 10 to 40 ops of every kind in every element type that is
 /// legal, sizes from 0 to some hundreds, constants and symbols; chains of views, diamonds, states
 /// that are written and read, results that are used, repeated, or inputs; parts of transformer
 /// blocks, so that the usual fusions occur, half of them of at most 8 tokens, as a decoding step

@@ -1,36 +1,149 @@
-// Reductions down columns, of values made for them more often than not, and what reads them: what
-// stands before and after may share their kernel, and so may a second one.
+// Reductions over leading, middle and scattered axes, with a prologue and an epilogue of
+// elementwise ops and row reductions, of which some may share the reduction's kernel and some may
+// not.
 #include <array>
 
 #include "differential/graph_generator.h"
 
 namespace sinter {
+namespace {
 
-void GraphGenerator::column_reduction() {
-  using enum OpKind;
-  const Value x = pick([](const TensorType& t) { return is_float(t.dtype) && t.rank() >= 2; });
-  if (!x) return;
-  Value front = x;
-  const TensorType type = graph_[*x].type;
-  if (random_.chance(70)) {
-    const ValueId b =
-        random_.chance(50) ? value_of(type) : value_of({type.dtype, {type.dims.back()}});
-    front = op(random_.pick(std::array{add, mul, sub}), {*x, b});
-  }
-  if (!front) return;
-  if (random_.chance(40)) front = op(random_.pick(std::array{tanh, neg, sigmoid}), {*front});
-  if (!front) return;
-  const auto rank = static_cast<int64_t>(type.rank());
-  const int64_t first = random_.below(rank - 1), behind = random_.between(first + 1, rank - 1);
-  std::vector<int64_t> axes;
-  for (int64_t axis = first; axis < behind; ++axis) axes.push_back(axis);
-  const Attributes over = Attributes().set(AttrName::axes, axes);
-  const Value sum = op(random_.chance(70) ? reduce_sum : reduce_max, {*front}, over);
-  if (!sum) return;
+// Rows of a value that is made for a reduction: a thread's run of lanes, blocks of several runs,
+// clusters of blocks; whole chunks of 8 rows and not.
+constexpr int64_t kHeights[] = {7, 64, 129, 300, 512, 1025};
+
+// Columns so high and so many that the blocks of a cluster share their rows, all of them or some.
+constexpr std::pair<int64_t, int64_t> kClusterColumns[] = {
+    {1025, 64}, {2049, 24}, {2048, 64}, {4100, 17}};
+
+}  // namespace
+
+/// A float value of at least two axes: one that exists, a product, or one with many rows, rows
+/// whose number is a symbol, or three axes.
+GraphGenerator::Value GraphGenerator::reduced_operand() {
+  const size_t least = random_.chance(40) ? 3 : 2;
+  const auto wanted = [&](const TensorType& t) { return is_float(t.dtype) && t.rank() >= least; };
+  if (least == 2 && random_.chance(20)) return project(pick_rows(), random_.pick(widths_));
   if (random_.chance(40))
-    op(random_.chance(50) ? reduce_sum : reduce_max, {random_.chance(50) ? *x : *front}, over);
-  if (random_.chance(60)) op(random_.pick(std::array{abs, neg, sqrt, tanh}), {*sum});
-  if (random_.chance(30)) op(mul, {*sum, value_of(graph_[*sum].type)});
+    if (const Value found = pick(wanted)) return random_.chance(30) ? view_of(*found) : found;
+  const int64_t width = random_.chance(70) ? random_.pick(widths_) : any_extent();
+  const int64_t height = random_.pick(kHeights);
+  Dims dims;
+  if (least == 3)
+    dims = {random_.chance(50) ? rows_ : Dim(mostly({2, 3}, 1, 9)), Dim(mostly({5, 16}, 1, 24)),
+            Dim(mostly({8, 3}, 1, 20))};
+  else if (random_.chance(60))
+    dims = {Dim(height), Dim(std::min(width, kMaxElements / height))};
+  else
+    dims = {Dim(kLong), Dim(width)};
+  const TensorType type{any_float(), dims};
+  if (volume_of(type) > kMaxElements) return pick(wanted);
+  return value_of(type);
+}
+
+Attributes GraphGenerator::last_axis(ValueId x) const {
+  const auto rank = static_cast<int64_t>(graph_[x].type.rank());
+  return Attributes().set(AttrName::axes, std::vector<int64_t>{rank - 1});
+}
+
+/// Elementwise ops and row reductions that compute what is reduced.
+GraphGenerator::Value GraphGenerator::reduction_prologue(ValueId x) {
+  using enum OpKind;
+  const TensorType type = graph_[x].type;
+  Value y = x;
+  if (random_.chance(30)) {  // a row's own number, from a row reduction
+    const Value row = op(random_.chance(50) ? reduce_max : reduce_sum, {x}, last_axis(x));
+    if (row) y = op(random_.pick(std::array{sub, mul}), {x, *row});
+  } else if (random_.chance(10)) {
+    y = op(softmax, {x});
+  }
+  if (y && random_.chance(65)) {
+    TensorType other = type;
+    if (random_.chance(30)) other.dims = {type.dims.back()};
+    if (random_.chance(20)) other.dims = type.dims, other.dims.back() = 1;
+    y = op(random_.pick(std::array{add, mul, sub}), {*y, value_of(other)});
+  }
+  if (y && random_.chance(40)) y = op(random_.pick(std::array{tanh, neg, sigmoid}), {*y});
+  if (y && random_.chance(10)) y = op(cast, {*y}, Attributes().set(AttrName::dtype, DType::f32));
+  return y;
+}
+
+/// Which axes of `rank` >= 2 are reduced: leading ones, a run in the middle, or any set that may
+/// have gaps.
+std::vector<int64_t> GraphGenerator::reduced_axes(int64_t rank) {
+  std::vector<int64_t> axes;
+  if (rank > 2 && random_.chance(50)) {
+    for (int64_t axis = 0; axis < rank; axis += random_.between(1, 2)) axes.push_back(axis);
+    return axes;
+  }
+  const int64_t first = random_.chance(50) ? 0 : rank - 2;
+  const int64_t end = random_.between(first + 1, rank - 1);
+  for (int64_t axis = first; axis < end; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+/// What reads a reduction of `x`: ops on its own elements, on those of x, on its rows.
+void GraphGenerator::reduction_epilogue(ValueId x, ValueId reduced,
+                                        const std::vector<int64_t>& axes) {
+  using enum OpKind;
+  Value y = reduced;
+  if (random_.chance(40)) {  // without the axes of one element
+    Dims kept;
+    for (size_t axis = 0; axis < graph_[reduced].type.rank(); ++axis)
+      if (!llvm::is_contained(axes, static_cast<int64_t>(axis)))
+        kept.push_back(graph_[reduced].type.dims[axis]);
+    y = op(reshape, {reduced}, Attributes().set(AttrName::dims, kept));
+  }
+  if (y && random_.chance(25)) y = op(mul, {*y, this->constant(graph_[*y].type.dtype, {})});
+  if (y && random_.chance(50)) y = op(random_.pick(std::array{abs, neg, sqrt, tanh}), {*y});
+  if (y && random_.chance(30)) y = op(mul, {*y, value_of(graph_[*y].type)});
+  if (y && random_.chance(20) && graph_[*y].type.rank() > 0)
+    op(random_.chance(50) ? reduce_sum : reduce_max, {*y}, last_axis(*y));
+  if (random_.chance(20)) op(random_.pick(std::array{sub, div, mul}), {x, reduced});
+  if (!y) return;
+  const TensorType type = graph_[*y].type;
+  if (type.rank() == 2 && type.dims[1].is_constant() && !type.dims[1].is(0) && random_.chance(15)) {
+    if (type.dims[1].constant() <= 128) project(*y, random_.pick(widths_));
+  }
+}
+
+// A value whose rows the blocks of a cluster share, reduced over its first axes, or of slices of
+// it.
+void GraphGenerator::cluster_reduction() {
+  using enum OpKind;
+  const auto [height, width] = random_.pick(kClusterColumns);
+  const DType dtype = any_float();
+  TensorType type{dtype, {Dim(height), Dim(width)}};
+  std::vector<int64_t> axes = {0};
+  if (random_.chance(25)) type.dims.insert(type.dims.begin(), Dim(2)), axes = {1};
+  const ValueId x = apart(this->input(type));
+  ValueId y = x;
+  if (random_.chance(50))
+    y = apart(must(random_.pick(std::array{add, mul}), {x, value_of({dtype, {Dim(width)}})}));
+  if (random_.chance(40)) y = apart(must(random_.pick(std::array{tanh, neg}), {y}));
+  const Attributes over = Attributes().set(AttrName::axes, axes);
+  const ValueId reduced = must(random_.chance(70) ? reduce_sum : reduce_max, {y}, over);
+  if (random_.chance(30)) must(random_.chance(50) ? reduce_sum : reduce_max, {x}, over);
+  reduction_epilogue(x, reduced, axes);
+}
+
+void GraphGenerator::axes_reduction() {
+  using enum OpKind;
+  if (random_.chance(6)) return cluster_reduction();
+  const Value x = reduced_operand();
+  if (!x || graph_[*x].type.rank() < 2) return;
+  const Value y = reduction_prologue(*x);
+  if (!y) return;
+  const std::vector<int64_t> axes = reduced_axes(static_cast<int64_t>(graph_[*y].type.rank()));
+  const Attributes over = Attributes().set(AttrName::axes, axes);
+  const Value reduced = op(random_.chance(70) ? reduce_sum : reduce_max, {*y}, over);
+  if (!reduced) return;
+  // A second reduction over the same axes, and readers of what the first one adds.
+  if (random_.chance(40))
+    op(random_.chance(50) ? reduce_sum : reduce_max, {random_.chance(50) ? *x : *y}, over);
+  if (random_.chance(20)) op(random_.pick(std::array{tanh, neg}), {*y});
+  if (random_.chance(10)) op(reduce_sum, {*y}, last_axis(*y));
+  reduction_epilogue(*x, *reduced, axes);
 }
 
 }  // namespace sinter

@@ -120,25 +120,35 @@ void GraphGenerator::view() {
   for (int64_t count = random_.chance(40) ? random_.between(2, 4) : 1; count > 0; --count) {
     const Value x = pick([](const TensorType& t) { return t.rank() >= 1; });
     if (!x) return;
-    const auto rank = static_cast<int64_t>(graph_[*x].type.rank());
-    switch (random_.below(4)) {
-      case 0:
-        reshape(*x);
-        break;
-      case 1:
-        slice(*x);
-        break;
-      case 2:
-        broadcast(*x);
-        break;
-      default: {
-        std::vector<int64_t> axes(static_cast<size_t>(rank));
-        for (int64_t i = 0; i < rank; ++i) axes[i] = i;
-        for (int64_t i = rank - 1; i > 0; --i) std::swap(axes[i], axes[random_.below(i + 1)]);
-        op(OpKind::transpose, {*x}, Attributes().set(AttrName::axes, axes));
-      }
-    }
+    view_of(*x);
   }
+}
+
+/// The value through a view, or the value where none is found.
+ValueId GraphGenerator::view_of(ValueId x) {
+  const size_t before = values_.size();
+  switch (random_.below(4)) {
+    case 0:
+      reshape(x);
+      break;
+    case 1:
+      slice(x);
+      break;
+    case 2:
+      broadcast(x);
+      break;
+    default:
+      transpose(x);
+  }
+  return values_.size() > before ? values_.back() : x;
+}
+
+void GraphGenerator::transpose(ValueId x) {
+  const auto rank = static_cast<int64_t>(graph_[x].type.rank());
+  std::vector<int64_t> axes(static_cast<size_t>(rank));
+  for (int64_t i = 0; i < rank; ++i) axes[i] = i;
+  for (int64_t i = rank - 1; i > 0; --i) std::swap(axes[i], axes[random_.below(i + 1)]);
+  op(OpKind::transpose, {x}, Attributes().set(AttrName::axes, axes));
 }
 
 void GraphGenerator::reshape(ValueId x) {

@@ -70,7 +70,7 @@ TEST_CASE("every op, element type, and kind of result occurs") {
       returned_and_used += !users[output.index].empty();
     }
   }
-  for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::sample); ++kind) {
+  for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::cumulative_sum); ++kind) {
     const auto op = static_cast<OpKind>(kind);
     // `file` stands in weight functions only, attention_softmax and gemv in graphs after the
     // passes.
@@ -134,35 +134,125 @@ TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {
   CHECK(broken > kSeeds / 4);
 }
 
-TEST_CASE("column reductions occur, with values made for them and readers") {
-  int columns = 0, in_front = 0, behind = 0, of_symbols = 0;
+TEST_CASE("reductions over leading, middle and scattered axes occur, among ops of all kinds") {
+  int columns = 0, prologues = 0, epilogues = 0, of_symbols = 0, middle = 0, scattered = 0;
+  int of_rows = 0, read_by_rows = 0, of_products = 0, tall = 0, shared = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const Case test = generate(seed);
     const Graph& graph = test.module.entries[0].graph;
-    bool column = false, front = false, back = false, symbol = false;
-    std::vector<bool> sums(graph.size(), false);
+    bool column = false, prologue = false, epilogue = false, symbol = false, inside = false;
+    bool gap = false, after_row = false, before_row = false, after_product = false, high = false;
+    // What a value is computed from: a reduction of columns, of rows, a product.
+    std::vector<bool> sums(graph.size()), rows(graph.size()), products(graph.size());
     for (uint32_t i = 0; i < graph.size(); ++i) {
       const Op& op = graph.ops()[i];
-      for (ValueId operand : op.operands)
-        back = back || (sums[operand.index] && op_class(op) == OpClass::elementwise);
-      if (op_class(op) != OpClass::reduce) continue;
+      const bool reduces = op_class(op) == OpClass::reduce;
+      for (ValueId operand : op.operands) {
+        epilogue = epilogue || (sums[operand.index] && op_class(op) == OpClass::elementwise);
+        before_row = before_row || (sums[operand.index] && reduces);
+        sums[i] = sums[i] || sums[operand.index];
+        rows[i] = rows[i] || rows[operand.index];
+        products[i] = products[i] || products[operand.index];
+      }
+      products[i] = products[i] || op.kind == OpKind::linear;
+      if (!reduces) continue;
       const Op& operand = graph[op.operands[0]];
-      const auto space =
-          column_space(operand.type.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
-      if (!space) continue;
+      const auto axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
+      const auto length = static_cast<int64_t>(axes.size());
+      gap = gap || axes.back() - axes.front() + 1 > length;
+      const auto space = column_space(operand.type.dims, axes);
+      if (!space) {
+        rows[i] = rows[i] || axes.back() + 1 == static_cast<int64_t>(operand.type.rank());
+        continue;
+      }
       column = sums[i] = true;
-      front = front || op_class(operand) == OpClass::elementwise;
+      inside = inside || !volume(space->outer()).is(1);
+      prologue = prologue || op_class(operand) == OpClass::elementwise;
+      after_row = after_row || rows[op.operands[0].index];
+      after_product = after_product || products[op.operands[0].index];
       symbol = symbol || !volume(space->dims).is_constant();
+      const SymExpr height = volume(space->reduced());
+      high = high || (height.is_constant() && height.constant() >= 129);
+      // More columns than a block has threads across, of lanes for several blocks.
+      const SymExpr width = volume(space->inner());
+      shared += height.is_constant() && height.constant() > 1024 && width.is_constant() &&
+                width.constant() > 16;
     }
-    columns += column, in_front += front, behind += back, of_symbols += symbol;
+    columns += column, prologues += prologue, epilogues += epilogue, of_symbols += symbol;
+    middle += inside, scattered += gap, of_rows += after_row, read_by_rows += before_row;
+    of_products += after_product, tall += high;
   }
-  MESSAGE(columns << " of " << kSeeds << " modules have column reductions, " << in_front
-                  << " of computed values, " << behind << " with readers, " << of_symbols
-                  << " of symbolic extents");
-  CHECK(columns > kSeeds / 8);
-  CHECK(in_front > kSeeds / 10);
-  CHECK(behind > kSeeds / 12);
-  CHECK(of_symbols > kSeeds / 16);
+  MESSAGE(columns << " of " << kSeeds << " modules have column reductions: " << prologues
+                  << " of computed values, " << of_rows << " of what row reductions gave, "
+                  << of_products << " of what products gave, " << epilogues << " with readers, "
+                  << read_by_rows << " with reductions among them, " << of_symbols
+                  << " of symbolic extents, " << tall << " of 129 rows or more, " << shared
+                  << " of columns that a cluster shares, " << middle << " over middle axes; "
+                  << scattered << " reduce axes with gaps");
+  CHECK(columns > kSeeds / 3);
+  CHECK(prologues > kSeeds / 5);
+  CHECK(epilogues > kSeeds / 5);
+  CHECK(of_rows > kSeeds / 16);
+  CHECK(read_by_rows > kSeeds / 16);
+  CHECK(of_products > kSeeds / 20);
+  CHECK(of_symbols > kSeeds / 8);
+  CHECK(tall > kSeeds / 16);
+  CHECK(shared > 3);
+  CHECK(middle > kSeeds / 20);
+  CHECK(scattered > kSeeds / 32);
+}
+
+TEST_CASE("running sums occur, along every axis, in every type, direction and length") {
+  std::map<DType, int> dtypes;
+  int modules = 0, last_axis = 0, other_axis = 0, reverse = 0, exclusive = 0, computed = 0;
+  int read = 0, long_rows = 0, cluster_rows = 0, symbolic = 0, viewed = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    const auto users = graph.users();
+    bool found = false;
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      const Op& op = graph.ops()[i];
+      if (op.kind != OpKind::cumulative_sum) continue;
+      found = true;
+      ++dtypes[op.type.dtype];
+      const auto axis = op.attrs.get<int64_t>(AttrName::axis);
+      const auto is_on = [&](AttrName name) {
+        return op.attrs.has(name) && op.attrs.get<int64_t>(name) == 1;
+      };
+      reverse += is_on(AttrName::reverse), exclusive += is_on(AttrName::exclusive);
+      const bool last = volume(DimsRef(op.type.dims).drop_front(axis + 1)).is(1);
+      ++(last ? last_axis : other_axis);
+      const OpClass made = op_class(graph[op.operands[0]]);
+      computed += made == OpClass::elementwise, viewed += made == OpClass::view;
+      read += !users[i].empty();
+      const Dim length = op.type.dims[axis];
+      symbolic += !length.is_constant();
+      const int64_t most = length.is_constant() ? length.constant()
+                                                : test.module.symbols[length.symbol().index].high;
+      long_rows += last && most > 2048,
+          cluster_rows += last && length.is_constant() && most >= 65536;
+    }
+    modules += found;
+  }
+  MESSAGE(modules << " of " << kSeeds << " modules have running sums: " << last_axis
+                  << " along the last axis, " << other_axis << " along others, " << reverse
+                  << " reverse, " << exclusive << " exclusive, " << computed
+                  << " of computed values, " << viewed << " of views, " << read
+                  << " that are read, " << symbolic << " of symbolic lengths, " << long_rows
+                  << " of more than 2048, " << cluster_rows << " of 65536 and more");
+  CHECK(modules > kSeeds / 5);
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32}) CHECK(dtypes[dtype] > 5);
+  CHECK(last_axis > kSeeds / 8);
+  CHECK(other_axis > kSeeds / 16);
+  CHECK(reverse > kSeeds / 16);
+  CHECK(exclusive > kSeeds / 16);
+  CHECK(computed > kSeeds / 16);
+  CHECK(viewed > 5);
+  CHECK(read > kSeeds / 16);
+  CHECK(symbolic > kSeeds / 16);
+  CHECK(long_rows > 5);
+  CHECK(cluster_rows > 3);
 }
 
 }  // namespace sinter

@@ -16,8 +16,9 @@ inline constexpr int64_t kMaxElements = 4096;
 /// Passes treat so many tokens as a decoding step.
 inline constexpr int64_t kFewTokens = 8;
 
-/// Tokens of a call; a multiple of 8; never more than the tokens.
-inline constexpr SymbolId kTokens{0}, kKeys{1}, kSomeTokens{2};
+/// Tokens of a call; a multiple of 8; never more than the tokens; what may be very many, so that
+/// kernels are chosen for long rows or high columns, and is seldom more than some hundreds.
+inline constexpr SymbolId kTokens{0}, kKeys{1}, kSomeTokens{2}, kLong{3};
 
 class GraphGenerator {
  public:
@@ -47,6 +48,8 @@ class GraphGenerator {
   ValueId state(TensorType type);
   /// The op if it is legal and small, else nullopt.
   Value op(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
+  /// The newest value, which no other maker reads: it may have more elements than others.
+  ValueId apart(ValueId id);
   ValueId must(OpKind kind, llvm::ArrayRef<ValueId> operands, Attributes attrs = {});
   /// Mostly one of a few numbers, so that graphs have kernels in common; else any of low .. high.
   int64_t mostly(std::initializer_list<int64_t> usual, int64_t low, int64_t high);
@@ -65,11 +68,12 @@ class GraphGenerator {
   void norm();
   void softmax();
   void reduction();
-  void column_reduction();  // generate_columns.cpp
   void view();
+  ValueId view_of(ValueId x);
   void reshape(ValueId x);
   void slice(ValueId x);
   void broadcast(ValueId x);
+  void transpose(ValueId x);
   void concat();
   void copy();
   void generator();
@@ -82,6 +86,22 @@ class GraphGenerator {
   void rope();
   Value slots(Dim count, int64_t rows);
   Value append_to(ValueId version, ValueId value, ValueId slot);
+
+  // Reductions over any axes and what surrounds them (generate_columns.cpp).
+  Value reduced_operand();
+  Attributes last_axis(ValueId x) const;
+  Value reduction_prologue(ValueId x);
+  std::vector<int64_t> reduced_axes(int64_t rank);
+  void reduction_epilogue(ValueId x, ValueId reduced, const std::vector<int64_t>& axes);
+  void axes_reduction();
+  void cluster_reduction();
+
+  // Running sums (generate_scans.cpp).
+  Value scanned_operand();
+  Attributes scan_attributes(int64_t axis);
+  void running_sum();
+  Dims long_scan_dims(DType dtype);
+  void long_sum();
 
   // Attention and what has a kernel of its own (generate_attention.cpp).
   struct Attended {

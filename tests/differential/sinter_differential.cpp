@@ -23,6 +23,7 @@
 #include "differential/check_case.h"
 #include "differential/child_pool.h"
 #include "differential/shrink.h"
+#include "ir/column_space.h"
 #include "ir/grouping.h"
 #include "ir/text.h"
 #include "ir/verifier.h"
@@ -82,36 +83,59 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
   return what;
 }
 
-/// What a gemv shares its kernel with; empty: the kernel has none.
-std::string_view around_gemv(const Graph& group) {
-  std::vector<bool> front(group.size(), false);
-  bool found = false, in_front = false, behind = false;
-  for (uint32_t i = group.size(); i-- > 0;) {
-    const Op& op = group.ops()[i];
-    const bool product = op.kind == OpKind::gemv;
-    if (product || front[i])
-      for (ValueId operand : op.operands) front[operand.index] = true;
-    found = found || product;
-    if (!product && computes(op)) (front[i] ? in_front : behind) = true;
-  }
-  if (!found) return "";
-  return in_front && behind ? "between"
-         : in_front         ? "behind_others"
-         : behind           ? "before_others"
-                            : "alone";
+bool is_gemv(const Graph&, const Op& op) { return op.kind == OpKind::gemv; }
+
+bool is_column_reduction(const Graph& group, const Op& op) {
+  return op_class(op) == OpClass::reduce &&
+         column_space(group[op.operands[0]].type.dims,
+                      op.attrs.get<std::vector<int64_t>>(AttrName::axes));
 }
 
-/// Which ops a case has, what was decided of them, how it was checked: "note" lines that the parent
-/// adds up.
+/// What ops of a kind share their kernel with; empty: the kernel has none of them.
+std::string_view around(const Graph& group, bool (*is_wanted)(const Graph&, const Op&)) {
+  std::vector<bool> prologue(group.size(), false);
+  bool found = false, has_prologue = false, has_epilogue = false;
+  for (uint32_t i = group.size(); i-- > 0;) {
+    const Op& op = group.ops()[i];
+    const bool wanted = is_wanted(group, op);
+    if (wanted || prologue[i])
+      for (ValueId operand : op.operands) prologue[operand.index] = true;
+    found = found || wanted;
+    if (!wanted && computes(op)) (prologue[i] ? has_prologue : has_epilogue) = true;
+  }
+  if (!found) return "";
+  return has_prologue && has_epilogue ? "between"
+         : has_prologue               ? "behind_others"
+         : has_epilogue               ? "before_others"
+                                      : "alone";
+}
+
+/// Which form of kernels/scan a kernel has; empty: none.
+std::string_view scan_form(const Kernel& kernel) {
+  const auto calls = [&](std::string_view name) {
+    return kernel.source.find(name) != std::string::npos;
+  };
+  if (calls("scan_columns<")) return "columns";
+  if (calls("scan_long_rows<")) return kernel.launch.cluster > 1 ? "cluster" : "block";
+  return calls("scan_rows<") ? "warp" : "";
+}
+
+/// Which ops and kernels a case has, what was decided of them, how it was checked: "note" lines
+/// that the parent adds up.
 std::string tally(const Case& test, const CheckedCase& checked) {
   std::string text;
   for (const Op& op : test.module.entries[0].graph.ops())
     text += fmt::format("op {}\n", op_info(op.kind).name);
   text += fmt::format("kernels {}\n", checked.fused->kernels.size());
   for (const std::string& verdict : checked.verdicts) text += fmt::format("verdict {}\n", verdict);
-  for (const Kernel& kernel : checked.fused->kernels)
-    if (const std::string_view place = around_gemv(kernel.group); !place.empty())
-      text += fmt::format("gemv {}\n", place);
+  const auto add = [&](std::string_view what, std::string_view kind) {
+    if (!kind.empty()) text += fmt::format("{} {}\n", what, kind);
+  };
+  for (const Kernel& kernel : checked.fused->kernels) {
+    add("gemv", around(kernel.group, is_gemv));
+    add("column", around(kernel.group, is_column_reduction));
+    add("scan", scan_form(kernel));
+  }
   if (checked.compared_with_source) text += "source\n";
   return text;
 }
@@ -166,9 +190,16 @@ void shrink_and_print(uint64_t seed, const Options& options) {
              path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
 }
 
+/// How often something occurs, and in how many graphs.
+struct Occurrences {
+  uint64_t count = 0, graphs = 0;
+  void add(uint64_t more) { count += more, graphs += more > 0 ? 1 : 0; }
+};
+using Tally = std::map<std::string, Occurrences>;
+
 /// The seeds that fail. With a fault: those that pass without it.
 std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_at_first,
-                                              std::map<std::string, uint64_t>& tallied) {
+                                              Tally& tallied) {
   std::map<uint64_t, std::string> failed;
   Options sound = options;
   sound.fault.clear();
@@ -183,12 +214,16 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
   };
   events.note = [&](uint64_t, const std::string& text) {
     std::istringstream lines(text);
+    std::map<std::string, uint64_t> counts;
     for (std::string word, rest; lines >> word;) {
-      if (word == "source") ++tallied["compared with the module itself"];
-      if ((word == "op" || word == "verdict" || word == "gemv") && lines >> rest)
-        ++tallied[word + " " + rest];
-      if (word == "kernels" && lines >> rest) tallied["kernels"] += std::stoull(rest);
+      if (word == "source")
+        ++counts["compared with the module itself"];
+      else if (lines >> rest && word == "kernels")
+        counts[word] += std::stoull(rest);
+      else
+        ++counts[word + " " + rest];
     }
+    for (const auto& [what, count] : counts) tallied[what].add(count);
   };
   events.progress = [&](uint64_t done) {
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r{} of {} graphs", done, options.count);
@@ -206,7 +241,7 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
 }
 
 int run_seeds(const Options& options) {
-  std::map<std::string, uint64_t> tallied;
+  Tally tallied;
   const auto begin = std::chrono::steady_clock::now();
   const auto failed = find_failures(options, false, tallied);
   for (const auto& [seed, what] : failed)
@@ -220,7 +255,11 @@ int run_seeds(const Options& options) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print("{} graphs, {} failed, {:.1f} s\n", options.count, failed.size(), seconds.count());
-  for (const auto& [what, count] : tallied) fmt::print("{:>10}  {}\n", count, what);
+  fmt::print("{:>10}  {:>9}\n", "number", "of graphs");
+  for (const auto& [what, found] : tallied)
+    fmt::print("{:>10}  {:>7.1f} %  {}\n", found.count,
+               100.0 * static_cast<double>(found.graphs) / static_cast<double>(options.count),
+               what);
   bool complete = true;
   for (const std::string& need : options.needs)
     if (!tallied.contains(need)) {
@@ -241,7 +280,7 @@ int run_every_fault(Options options) {
   int missed = 0;
   for (std::string_view name : kNames) {
     options.fault = name;
-    std::map<std::string, uint64_t> tallied;
+    Tally tallied;
     std::map<uint64_t, std::string> found;
     options.mode = "host";
     found = find_failures(options, true, tallied);
