@@ -83,7 +83,7 @@ void add_profile(CLI::App& program, Action& action) {
       ->type_name("FILE");
   command.add_flag("--tune", options->tune,
                    "choose the fastest implementation of each matrix product by timing, and the "
-                   "rings of decoding");
+                   "forms of decoding kernels");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

@@ -2,7 +2,7 @@
 // run of bytes, and nothing waits before the data is wanted.
 //
 // The CPU of the tests may play a device that has them: a copy is there at once, so that what
-// overwrites a place too early, or takes another piece than was sent for, is seen.
+// overwrites a place too early, or takes another stage than was filled, is seen.
 #pragma once
 
 #include "ir/scalar_math.h"

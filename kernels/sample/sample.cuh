@@ -52,10 +52,10 @@ SINTER_DEVICE float larger(float a, float b) {
 // The index of the row's largest element by key, the smallest such. Every thread calls it.
 template <typename T>
 SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
-  constexpr int ahead = 16 / sizeof(T);  // pieces of a thread on their way
+  constexpr int ahead = 16 / sizeof(T);  // chunks of a thread on their way
   const int last = row.whole_end() - 1;
   math::u32 key = 0;
-  int best = -1;  // the first piece with that key
+  int best = -1;  // the first chunk with that key
   for (int p = row.whole_begin() + static_cast<int>(threadIdx.x); p <= last;
        p += ahead * kSampleThreads) {
     float x[ahead][8];
@@ -75,21 +75,21 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
 
   // (key, smaller index first), packed so that the larger number wins.
   math::u64 packed = 0;
-  const auto take = [&](int piece) {
+  const auto take = [&](int chunk) {
     float x[8];
-    row.load(x, piece);
+    row.load(x, chunk);
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const int i = row.index(piece, e);
+      const int i = row.index(chunk, e);
       const math::u64 other =
           static_cast<math::u64>(sampling_key(x[e])) << 32 | ~static_cast<math::u32>(i);
       if (row.has(i) && other > packed) packed = other;
     }
   };
   if (best >= 0) take(best);
-  // What is not whole; the two may be one piece.
+  // What is not whole; the two may be one chunk.
   if (threadIdx.x == 0 && row.whole_begin() > 0) take(0);
-  if (threadIdx.x == 0 && row.whole_end() < row.pieces()) take(row.whole_end());
+  if (threadIdx.x == 0 && row.whole_end() < row.chunks()) take(row.whole_end());
 
 #pragma unroll
   for (int stride = 1; stride < 32; stride *= 2) {
@@ -147,7 +147,7 @@ SINTER_DEVICE math::u32 find_threshold(const LogitRow<T>& row, math::u32 least,
       (&shared.bins.high[0][0])[i] = 0;
     }
     __syncthreads();
-    for (int p = thread; p < row.pieces(); p += kSampleThreads) {
+    for (int p = thread; p < row.chunks(); p += kSampleThreads) {
       float x[8];
       row.load(x, p);
       unsigned taken = 0;  // bit e: element e
@@ -222,12 +222,12 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
     least = find_threshold(row, least, weigh, target, shared);
   }
 
-  // The draw: a thread has a run of pieces, so that running sums follow the vocabulary; then each
-  // piece of the run that was drawn has a thread.
+  // The draw: a thread has a run of chunks, so that running sums follow the vocabulary; then each
+  // chunk of the run that was drawn has a thread.
   static_assert(kMaxSampled / 8 + 1 <= kSampleThreads * kSampleThreads);
-  const auto weigh_kept = [&](math::u64(&weight)[8], int piece) {
+  const auto weigh_kept = [&](math::u64(&weight)[8], int chunk) {
     float x[8];
-    row.load(x, piece);
+    row.load(x, chunk);
     weigh(weight, x);
     math::u64 sum = 0;
 #pragma unroll
@@ -237,9 +237,9 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
     }
     return sum;
   };
-  const int pieces = row.pieces(), length = (pieces + kSampleThreads - 1) / kSampleThreads;
+  const int chunks = row.chunks(), length = (chunks + kSampleThreads - 1) / kSampleThreads;
   math::u64 weight[8], own = 0;
-  for (int p = thread * length; p < pieces && p < (thread + 1) * length; ++p)
+  for (int p = thread * length; p < chunks && p < (thread + 1) * length; ++p)
     own += weigh_kept(weight, p);
   Sums sums = sum_threads(own, shared);
   if (sums.all == 0) {  // all are NaN, or the largest is infinite
@@ -253,9 +253,9 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
     shared.drawn = drawn - sums.before;
   }
   __syncthreads();
-  const int piece = shared.run * length + thread;
+  const int chunk = shared.run * length + thread;
   const math::u64 in_run = shared.drawn;
-  own = thread < length && piece < pieces ? weigh_kept(weight, piece) : 0;
+  own = thread < length && chunk < chunks ? weigh_kept(weight, chunk) : 0;
   sums = sum_threads(own, shared);
   if (in_run < sums.before || in_run - sums.before >= own) return;
   math::u64 left = in_run - sums.before;
@@ -267,7 +267,7 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
       chosen = e + 1;
     }
   }
-  out[number] = row.index(piece, chosen);
+  out[number] = row.index(chunk, chosen);
 }
 
 }  // namespace sinter

@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-// A row in pieces of 8 elements, which begin at multiples of 8 elements in memory: loaded whole,
+// A row in chunks of 8 elements, which begin at multiples of 8 elements in memory: loaded whole,
 // but for the first and the last one. Elements of these that are not the row's are NaN: of weight
 // 0, and last by key, so that the k < count elements of a top_k are found before them.
 template <typename T>
@@ -15,28 +15,28 @@ class LogitRow {
   SINTER_DEVICE LogitRow(const T* x, int count) : x_(x), count_(count) {
     before_ = static_cast<int>(reinterpret_cast<math::u64>(x) / sizeof(T) % 8);
   }
-  SINTER_DEVICE int pieces() const { return (count_ + before_ + 7) / 8; }
-  // Whole pieces: whole_begin() .. whole_end() - 1.
+  SINTER_DEVICE int chunks() const { return (count_ + before_ + 7) / 8; }
+  // Whole chunks: whole_begin() .. whole_end() - 1.
   SINTER_DEVICE int whole_begin() const { return before_ > 0 ? 1 : 0; }
   SINTER_DEVICE int whole_end() const { return (count_ + before_) / 8; }
-  // The number of a piece's element in the row, and whether the row has it.
-  SINTER_DEVICE int index(int piece, int e) const { return 8 * piece - before_ + e; }
+  // The number of a chunk's element in the row, and whether the row has it.
+  SINTER_DEVICE int index(int chunk, int e) const { return 8 * chunk - before_ + e; }
   SINTER_DEVICE bool has(int i) const { return i >= 0 && i < count_; }
 
   SINTER_DEVICE float operator[](int i) const { return sinter::load(x_ + i); }
-  SINTER_DEVICE void load_whole(float (&out)[8], int piece) const {
-    load_chunk(out, x_ + index(piece, 0));
+  SINTER_DEVICE void load_whole(float (&out)[8], int chunk) const {
+    load_chunk(out, x_ + index(chunk, 0));
   }
-  SINTER_DEVICE void load(float (&out)[8], int piece) const {
-    if (piece >= whole_begin() && piece < whole_end()) return load_whole(out, piece);
+  SINTER_DEVICE void load(float (&out)[8], int chunk) const {
+    if (chunk >= whole_begin() && chunk < whole_end()) return load_whole(out, chunk);
 #pragma unroll
     for (int e = 0; e < 8; ++e)
-      out[e] = has(index(piece, e)) ? (*this)[index(piece, e)] : math::bits_float(0x7fc00000u);
+      out[e] = has(index(chunk, e)) ? (*this)[index(chunk, e)] : math::bits_float(0x7fc00000u);
   }
 
  private:
   const T* x_;
-  int count_, before_;  // elements of the first piece that are not the row's
+  int count_, before_;  // elements of the first chunk that are not the row's
 };
 
 // The shift of the lowest digit that tells keys apart: the key of a widened f16 or bf16 ends in 13

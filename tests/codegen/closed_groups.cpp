@@ -1,9 +1,9 @@
-// Groups of one opaque op, read through views.
+// Groups of one closed op, read through views.
 #include "codegen/groups.h"
 
 namespace sinter {
 
-const std::vector<GroupText> kOpaqueGroups = {
+const std::vector<GroupText> kClosedGroups = {
     {"attention_of_groups", 0, R"(
 graph(%q: DTYPE[N, 96], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = decode_attention %q, %k, %v, %first, %last {heads = 6, kv_heads = 2, scale = 0.25, splits = 4} : DTYPE[N, 96]

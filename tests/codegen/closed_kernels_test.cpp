@@ -1,4 +1,4 @@
-// Kernels of opaque ops compute what the host evaluator computes, bit for bit.
+// Kernels of closed ops compute what the host evaluator computes, bit for bit.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,10 +10,10 @@
 namespace sinter {
 namespace {
 
-/// The inputs that decide what an opaque op does: ranges of keys of every kind, ways to choose.
-class OpaqueInputs {
+/// The inputs that decide what a closed op does: ranges of keys of every kind, ways to choose.
+class ClosedOpInputs {
  public:
-  OpaqueInputs(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+  ClosedOpInputs(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                std::vector<HostTensor>& inputs)
       : group_(kernel.group),
         op_(group_[group_.outputs[0]]),
@@ -88,14 +88,14 @@ class OpaqueInputs {
 
 void vary(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
           std::vector<HostTensor>& inputs) {
-  OpaqueInputs(kernel, symbol_values, inputs).vary();
+  ClosedOpInputs(kernel, symbol_values, inputs).vary();
 }
 
 }  // namespace
 
 TEST_CASE("attention of few tokens and the choice of tokens, read through views") {
   Trials trials;
-  for (const GroupText& group : kOpaqueGroups)
+  for (const GroupText& group : kClosedGroups)
     for (DType dtype : kFloats) trials.add(group, dtype, 0, *find_device("sm_90a"));
   run_trials(trials, {{8, 0, 150, 0}, {5, 0, 5, 0}, {0, 0, 0, 0}}, vary);
 }
@@ -115,13 +115,13 @@ TEST_CASE("the choice of tokens from rows of ties and of no numbers") {
   run_trials(trials, {{63, 0, 0, 0}},
              [](const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                 std::vector<HostTensor>& inputs) {
-               OpaqueInputs varied(kernel, symbol_values, inputs);
+               ClosedOpInputs varied(kernel, symbol_values, inputs);
                varied.vary();
                varied.vary_logits();
              });
 }
 
-TEST_CASE("opaque ops whose operands begin at the second element of a tensor") {
+TEST_CASE("closed ops whose operands begin at the second element of a tensor") {
   Trials trials;
   for (int64_t width : kOffsetWidths)
     for (const OffsetGroup& group : offset_closed_groups(width))

@@ -76,7 +76,7 @@ graph(%x: DTYPE[4, WIDTH, 24], %b: DTYPE[4, 24]) -> (%p, %y) {
   %r = reshape %s : DTYPE[4, 24]
   %y = mul %r, %b : DTYPE[4, 24]
 })"},
-    {"joined_in_front", 0, R"(
+    {"joined_in_prologue", 0, R"(
 graph(%a: DTYPE[WIDTH, 16], %b: DTYPE[WIDTH, 5]) -> (%y) {
   %k = concat %a, %b {axis = 1} : DTYPE[WIDTH, 21]
   %s = gelu %k : DTYPE[WIDTH, 21]

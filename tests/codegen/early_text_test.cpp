@@ -77,16 +77,16 @@ class EarlyText {
     REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     group_ = kernel->group;
     body_ = body_of(kernel->source, launched);
-    visible_ = only_place(body_, "acquire_fence");
+    fence_ = only_place(body_, "acquire_fence");
     wait_ = only_place(body_, "pdl_wait");
   }
 
   /// Fences, the wait and the launch of the next kernel.
   void check_order() const {
-    CHECK(visible_ < wait_);
+    CHECK(fence_ < wait_);
     const size_t next = only_place(body_, "pdl_trigger");
     CHECK((next > wait_) == overlap_.triggers_after_wait);
-    if (!overlap_.triggers_after_wait) CHECK(next < visible_);
+    if (!overlap_.triggers_after_wait) CHECK(next < fence_);
     // After the wait but not after what the kernel then does.
     if (overlap_.triggers_after_wait)
       CHECK(body_.substr(wait_, next - wait_).find_first_not_of("pdl_wait(); \n") ==
@@ -98,24 +98,24 @@ class EarlyText {
     bool any = false;
     for (const std::string& read : reads)
       for (size_t at : places(body_, read)) {
-        CHECK_MESSAGE(at > visible_, read);
+        CHECK_MESSAGE(at > fence_, read);
         any |= at < wait_;
       }
     CHECK(any);
   }
 
   /// Inputs that are not read early, all but `addressed`, appear after the wait.
-  void check_reads_behind(uint32_t addressed) const {
+  void check_reads_after(uint32_t addressed) const {
     for (uint32_t k = 0; k < group_.inputs.size(); ++k) {
       const bool early = llvm::is_contained(overlap_.early_inputs, k) ||
                          llvm::is_contained(overlap_.early_caches, k);
-      if (!early && k != addressed) check_behind(fmt::format("x{}", k), wait_);
+      if (!early && k != addressed) check_after(fmt::format("x{}", k), wait_);
     }
   }
-  void check_behind(const std::string& name, size_t place) const {
+  void check_after(const std::string& name, size_t place) const {
     for (size_t at : places(body_, name)) CHECK_MESSAGE(at > place, (name + " in\n" + body_));
   }
-  /// Results are stored after the wait; the front of a product stores its operand, which is y0
+  /// Results are stored after the wait; the prologue of a product stores its operand
   /// there.
   void check_stores() const {
     const size_t product = only_place(body_, "run");
@@ -138,13 +138,13 @@ class EarlyText {
   Overlap overlap_;
   Graph group_;
   std::string body_;
-  size_t visible_ = 0, wait_ = 0;
+  size_t fence_ = 0, wait_ = 0;
 };
 
 }  // namespace
 
 TEST_CASE("attention that reads its caches early") {
-  for (const GroupText& text : kOpaqueGroups) {
+  for (const GroupText& text : kClosedGroups) {
     const Graph group = make_group(text, DType::bf16, 64);
     const Op& op = group[group.outputs[0]];
     if (op.kind != OpKind::decode_attention) continue;
@@ -161,9 +161,9 @@ TEST_CASE("attention that reads its caches early") {
         early.check_order();
         early.check_reads({"start_early"});
         // The constructor is given the queries' address.
-        early.check_reads_behind(input_of(group, op.operands[0]));
-        early.check_behind("run", early.wait());
-        early.check_behind("y0", early.wait());
+        early.check_reads_after(input_of(group, op.operands[0]));
+        early.check_after("run", early.wait());
+        early.check_after("y0", early.wait());
       }
   }
 }
@@ -175,15 +175,15 @@ TEST_CASE("products that make their operands early") {
     ValueId product;
     for (uint32_t i = 0; i < group.size(); ++i)
       if (op_class(group.ops()[i]) == OpClass::anchor) product = {i};
-    const std::vector<bool> front = gemv_prologue(group, product);
-    if (llvm::any_of(group.outputs, [&](ValueId id) { return front[id.index]; })) continue;
+    const std::vector<bool> prologue = gemv_prologue(group, product);
+    if (llvm::any_of(group.outputs, [&](ValueId id) { return prologue[id.index]; })) continue;
     ++groups;
     CAPTURE(std::string(text.name));
-    std::vector<uint32_t> all(group.inputs.size()), of_front;
+    std::vector<uint32_t> all(group.inputs.size()), of_prologue;
     std::iota(all.begin(), all.end(), 0u);
     for (uint32_t k : all)
-      if (front[group.inputs[k].index]) of_front.push_back(k);
-    for (const std::vector<uint32_t>& inputs : {of_front, all})
+      if (prologue[group.inputs[k].index]) of_prologue.push_back(k);
+    for (const std::vector<uint32_t>& inputs : {of_prologue, all})
       for (const bool triggers_after_wait : {false, true}) {
         const EarlyText early(text, {.waits = true,
                                      .triggers_after_wait = triggers_after_wait,
@@ -191,7 +191,7 @@ TEST_CASE("products that make their operands early") {
                                      .early_caches = {}});
         early.check_order();
         early.check_reads({"load", "load_chunk", "take", "run"});
-        early.check_reads_behind(input_of(group, group[product].operands[1]));
+        early.check_reads_after(input_of(group, group[product].operands[1]));
         early.check_stores();
       }
   }

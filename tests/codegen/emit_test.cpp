@@ -160,7 +160,7 @@ TEST_CASE("attention's blocks: clusters of its splits, from many heads on none")
 TEST_CASE("equal groups give equal kernels, whatever their values are called") {
   const std::string hostile = "x\n}; __global__ void evil() {} /* \\ */ // \"%s\" ?\?/";
   for (const std::vector<GroupText>* list :
-       {&kRowGroups, &kFixedGroups, &kPartGroups, &kOpaqueGroups, &kGemvGroups, &kColumnGroups,
+       {&kRowGroups, &kFixedGroups, &kPartGroups, &kClosedGroups, &kGemvGroups, &kColumnGroups,
         &kScanViews})
     for (const GroupText& text : *list) {
       const Kernel kernel = emit(text, DType::bf16);

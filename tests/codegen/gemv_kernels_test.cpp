@@ -25,17 +25,17 @@ const std::vector<std::vector<int64_t>> kTokens = {{0, 0, 0, 0, 1}, {0, 0, 0, 0,
 /// A form of its own for the group's product.
 TunedForms other_form(const DeviceDescription& device, const GroupText& group, DType dtype,
                       int64_t width, size_t turn) {
-  TunedForms rings;
+  TunedForms forms;
   const Graph graph = make_group(group, dtype, width);
   for (const Op& op : graph.ops()) {
     if (op.kind != OpKind::gemv) continue;
     const GemvProduct product = gemv_product(graph, op, group_symbols());
-    const auto forms = gemv_form_candidates(product, device);
-    REQUIRE(forms.size() > 1);
-    rings["gemv"][product.key()] = to_form(forms[1 + turn % (forms.size() - 1)]);
+    const auto candidates = gemv_form_candidates(product, device);
+    REQUIRE(candidates.size() > 1);
+    forms["gemv"][product.key()] = to_form(candidates[1 + turn % (candidates.size() - 1)]);
   }
-  REQUIRE(rings.size() == 1);
-  return rings;
+  REQUIRE(forms.size() == 1);
+  return forms;
 }
 
 /// -2 .. 2, in a pattern of no short period.
@@ -57,7 +57,7 @@ TEST_CASE("gemvs with and without neighbours, of every element type") {
   run_trials(trials, kTokens);
 }
 
-TEST_CASE("gemvs of rows of one chunk, of whole pieces and of broken ones") {
+TEST_CASE("gemvs of rows of one chunk, of whole stages and of broken ones") {
   Trials trials;
   size_t turn = 0;
   for (const GroupText& group : kGemvGroups)
@@ -66,9 +66,9 @@ TEST_CASE("gemvs of rows of one chunk, of whole pieces and of broken ones") {
   run_trials(trials, {kTokens[0], kTokens[2]});
 }
 
-// Rings filled by copies that the CPU plays: pieces are sent for and taken in the same order, in as
+// Pipelines filled by copies that the CPU plays: stages are issued and consumed in the same order, in as
 // many places as the launch's shared memory has.
-TEST_CASE("rings hold what was sent for") {
+TEST_CASE("a pipeline delivers the stages that were issued") {
   Trials trials;
   trials.played = {.bulk_copy = true};
   size_t turn = 0;
@@ -88,7 +88,7 @@ TEST_CASE("rings hold what was sent for") {
 TEST_CASE("tiles of several tokens have every product once") {
   Trials trials;
   std::vector<int64_t> widths = {8, 136, 2056, 4360}, multiprocessors = {1, 2};
-  SUBCASE("through rings") { trials.played = {.mma = true, .bulk_copy = true}; }
+  SUBCASE("through pipelines") { trials.played = {.mma = true, .bulk_copy = true}; }
   SUBCASE("from memory") {
     trials.played = {.mma = true};
     widths = {136, 2056};
@@ -116,7 +116,7 @@ TEST_CASE("tiles of several tokens have every product once") {
              });
 }
 
-TEST_CASE("no form of the ring changes a bit") {
+TEST_CASE("no form of the pipeline changes a bit") {
   Trials trials;
   size_t turn = 0;
   for (const GroupText& group : kGemvGroups)

@@ -32,8 +32,8 @@ extern const std::vector<GroupText> kFixedGroups;
 extern const std::vector<GroupText> kColumnGroups;
 /// Groups of several parts.
 extern const std::vector<GroupText> kPartGroups;
-/// One opaque op each, read through views.
-extern const std::vector<GroupText> kOpaqueGroups;
+/// One closed op each, read through views.
+extern const std::vector<GroupText> kClosedGroups;
 /// One gemv each, with a prologue and an epilogue.
 extern const std::vector<GroupText> kGemvGroups;
 /// The choice of tokens from a vocabulary of any size.

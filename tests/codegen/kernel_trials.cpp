@@ -32,9 +32,9 @@ std::string macro_text(const Capabilities& has) {
 }  // namespace
 
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
-                 const DeviceDescription& device, const TunedForms& rings) {
+                 const DeviceDescription& device, const TunedForms& forms) {
   auto kernel = emit_kernel(make_group(group, dtype, width), group.parts(), group_symbols(), device,
-                            {}, rings);
+                            {}, forms);
   REQUIRE_MESSAGE(kernel.has_value(),
                   (std::string(group.name) + ": " + (kernel ? "" : kernel.error().message())));
   kernels.push_back(std::move(*kernel));

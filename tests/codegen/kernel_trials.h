@@ -22,7 +22,7 @@ struct Trials {
   std::vector<std::string> names;  // for messages
 
   void add(const GroupText& group, DType dtype, int64_t width, const DeviceDescription& device,
-           const TunedForms& rings = {});
+           const TunedForms& forms = {});
 };
 
 /// Changes the inputs of a kernel's group, which random_inputs made.

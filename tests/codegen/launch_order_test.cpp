@@ -119,7 +119,7 @@ TEST_CASE("a kernel directly after the writer of its operand reads nothing early
         "h q: waits\n");
 }
 
-TEST_CASE("a front that leaves is made after the wait") {
+TEST_CASE("a prologue with a result is computed after the wait") {
   const std::string ahead = "    %b = exp %y : f16[N, 256]\n    %s = add %x, %x : f16[N, 256]";
   CHECK(norm_and_product(ahead, "%b, %s", "s") ==
         "b: waits\n"
@@ -167,7 +167,7 @@ TEST_CASE("rows appended at other slots than attention's have to be complete") {
         "o: waits, early first last, caches keys1 values1\n");
 }
 
-TEST_CASE("a rounding of the front that leaves is stored after the wait") {
+TEST_CASE("a rounding of the prologue that is a result is stored after the wait") {
   auto module = parse_module(R"(
 module @m {
   symbol N in [1, 8]

@@ -18,10 +18,10 @@ TEST_CASE("emitted kernels compile") {
     std::deque<Kernel> kernels;
     std::vector<KernelSource> sources;
     DeviceDescription device = *find_device(arch);
-    TunedForms rings;
+    TunedForms forms;
     const auto add = [&](const GroupText& text, DType dtype, int64_t width) {
       auto kernel = emit_kernel(make_group(text, dtype, width), text.parts(), group_symbols(),
-                                device, {}, rings);
+                                device, {}, forms);
       REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
       kernels.push_back(std::move(*kernel));
       sources.push_back({kernels.back().name, kernels.back().source});
@@ -34,7 +34,7 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kColumnGroups) add(text, DType::bf16, 4096);
     add(kColumnGroups[2], DType::f32, 100);
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
-    for (const GroupText& text : kOpaqueGroups)
+    for (const GroupText& text : kClosedGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
     // Gemvs take long to compile: one with everything around it for each type, and the plain one.
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kGemvGroups[4], dtype, 1024);
@@ -46,13 +46,13 @@ TEST_CASE("emitted kernels compile") {
       for (const Op& op : graph.ops())
         if (op.kind == OpKind::gemv) {
           const GemvProduct product = gemv_product(graph, op, group_symbols());
-          const auto forms = gemv_form_candidates(product, device);
-          if (!forms.empty()) rings["gemv"][product.key()] = to_form(forms.back());
+          const auto candidates = gemv_form_candidates(product, device);
+          if (!candidates.empty()) forms["gemv"][product.key()] = to_form(candidates.back());
         }
       add(kGemvGroups[0], dtype, 4096);
     }
     add(kSampleGroup, DType::f16, 128256);
-    rings.clear();
+    forms.clear();
     device.max_threads_per_block = 64;
     device.registers_per_block = 0;
     add(kRowGroups[0], DType::f32, 4096);

@@ -1,5 +1,5 @@
 // Groups whose operands begin one element after the beginning of a tensor, so that no vector of a
-// row lies where a vector may. Of opaque ops these are the matrices: the rest must stand in memory
+// row lies where a vector may. Of closed ops these are the matrices: the rest must stand in memory
 // as it is (passes/materialize.h).
 #pragma once
 
@@ -22,7 +22,7 @@ struct OffsetGroup {
 
 /// Pointwise and over rows of `width` elements; DTYPE stands for an element type.
 std::vector<OffsetGroup> offset_groups(int64_t width);
-/// Opaque ops on rows of `width` elements.
+/// Closed ops on rows of `width` elements.
 std::vector<OffsetGroup> offset_closed_groups(int64_t width);
 
 }  // namespace sinter

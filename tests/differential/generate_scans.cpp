@@ -57,8 +57,8 @@ GraphGenerator::Value GraphGenerator::scanned_operand() {
       if (random_.chance(30)) dims.insert(dims.begin(), Dim(2));
   }
   const DType dtype = random_.chance(20) ? DType::i32 : any_float();
-  if (volume_of({dtype, dims}) > kMostElements)  // one row, as long as is affordable
-    dims = {Dim(1), Dim(std::min(extent(dims.back()), kMostElements))};
+  if (volume_of({dtype, dims}) > kMaxElements)  // one row, as long as is affordable
+    dims = {Dim(1), Dim(std::min(extent(dims.back()), kMaxElements))};
   return value_of({dtype, dims});
 }
 

@@ -1,4 +1,4 @@
-// No form of a gemv's ring changes a bit, whatever the number of tokens: of one token the rings
+// No form of a gemv's pipeline changes a bit, whatever the number of tokens: of one token the pipelines
 // stream whole rows, of several of a two-byte type tiles that warps share.
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-// Rows of no whole number of pieces, some of which have no part of a row for the last warps.
+// Rows of no whole number of stages, some of which have no split of a row for the last warps.
 constexpr std::string_view kModule = R"(module @mlp {
   symbol N in [1, 8]
   weight %up : T[4616, 2312] = { %i = iota {axis = 0} : i32[4616, 2312]
@@ -60,7 +60,7 @@ std::vector<std::vector<std::byte>> run_all(const Model& model, DType dtype) {
   return results;
 }
 
-TEST_CASE("no form of a ring changes a bit") {
+TEST_CASE("no form of a pipeline changes a bit") {
   const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     CAPTURE(to_string(dtype));
@@ -76,15 +76,15 @@ TEST_CASE("no form of a ring changes a bit") {
     const DeviceDescription device = value(find_device(usual.compiled.program->target));
     size_t most = 1;
     for (size_t i = 1; i < most || i == 1; ++i) {
-      TunedForms rings;
+      TunedForms recorded;
       for (const GemvProduct& product : products) {
         const auto forms = gemv_form_candidates(product, device);
-        if (forms.empty()) return;  // a device without rings
+        if (forms.empty()) return;  // a device without pipelines
         most = std::max(most, forms.size());
-        rings["gemv"][product.key()] = to_form(forms[i % forms.size()]);
+        recorded["gemv"][product.key()] = to_form(forms[i % forms.size()]);
       }
       CAPTURE(i);
-      backend->add_forms(rings);
+      backend->add_forms(recorded);
       const ReadyModel other = value(make_ready(model, {}, *backend));
       CHECK(run_all(*other.model, dtype) == expected);
     }

@@ -20,10 +20,10 @@ TEST_CASE("the numbers of gemv's forms have ranges") {
   CHECK(message(form(16, 16384, 8)).empty());
   CHECK(message(form(4, 5120, 3)) == at + "/warps: expected 8 or 16, got 4" + hint);
   CHECK(message(form(32, 5120, 3)) == at + "/warps: expected 8 or 16, got 32" + hint);
-  const std::string pieces = at + "/stage_bytes: expected a multiple of 512, at most 16384, got ";
-  CHECK(message(form(8, 5000, 3)) == pieces + "5000" + hint);
-  CHECK(message(form(8, 0, 3)) == pieces + "0" + hint);
-  CHECK(message(form(8, 16896, 3)) == pieces + "16896" + hint);
+  const std::string stages = at + "/stage_bytes: expected a multiple of 512, at most 16384, got ";
+  CHECK(message(form(8, 5000, 3)) == stages + "5000" + hint);
+  CHECK(message(form(8, 0, 3)) == stages + "0" + hint);
+  CHECK(message(form(8, 16896, 3)) == stages + "16896" + hint);
   CHECK(message(form(8, 5120, 1)) == at + "/stages: expected 2 to 8, got 1" + hint);
   CHECK(message(form(8, 5120, 9)) == at + "/stages: expected 2 to 8, got 9" + hint);
   CHECK(message({{"warps", 8}, {"stages", 3}}) == at + ": has no \"stage_bytes\"" + hint);
@@ -33,7 +33,7 @@ TEST_CASE("the numbers of gemv's forms have ranges") {
 }
 
 TEST_CASE("a record names families that have forms") {
-  for (const char* family : {"row", "rings"}) {
+  for (const char* family : {"row", "rows"}) {
     const Status status = check_forms({{family, {}}}, "r.json");
     REQUIRE_FALSE(status.has_value());
     CHECK(status.error().message() == std::string("r.json:/forms/") + family +

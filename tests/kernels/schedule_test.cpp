@@ -163,7 +163,7 @@ TEST_CASE("a device of few threads makes each simulate several lanes, or takes n
   CHECK_FALSE(schedule_rows(rows_of(1, 1, 1), {}, device).has_value());
 }
 
-TEST_CASE("a gemv's shared memory holds sums, operand and rings on every device") {
+TEST_CASE("a gemv's shared memory holds sums, operand and stages on every device") {
   for (const char* name : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"}) {
     CAPTURE(name);
     const DeviceDescription device = *find_device(name);
@@ -175,16 +175,16 @@ TEST_CASE("a gemv's shared memory holds sums, operand and rings on every device"
           CHECK(config->blocks >= std::min(rows, device.multiprocessors));
           CHECK(config->blocks <= rows);
           const int64_t sums = ceil_div(rows, config->blocks) * splits * tokens * 4;
-          const bool rings = device.has.bulk_copy;
-          const int64_t ring = rings ? 64 * 1024 : 0;
-          CHECK(sums + config->operand_bytes + ring <= config->shared_bytes);
+          const bool pipelined = device.has.bulk_copy;
+          const int64_t pipelines = pipelined ? 64 * 1024 : 0;
+          CHECK(sums + config->operand_bytes + pipelines <= config->shared_bytes);
           CHECK(config->shared_bytes < device.max_shared_bytes);
           CHECK(config->stage_length % 256 == 0);
         }
   }
 }
 
-TEST_CASE("the memory that a gemv wants holds a piece of every row that a warp reads at once") {
+TEST_CASE("the memory that a gemv wants holds a stage of every row that a warp reads together") {
   const DeviceDescription device = *find_device("sm_90a");
   for (int64_t length : {8, 64, 264, 2560, 4096, 11008, 16384})
     for (int64_t bytes : {2, 4})
@@ -220,15 +220,15 @@ TEST_CASE("the memory that a gemv wants holds a piece of every row that a warp r
         }
 }
 
-TEST_CASE("a gemv's pieces divide a part of a row well") {
-  const auto piece = [](DType dtype, int64_t length, int64_t splits) {
-    return schedule_gemv({dtype, 4096, length, splits, 1}, 1, *find_device("sm_90a"))->piece;
+TEST_CASE("the stages of a gemv divide a split of a row well") {
+  const auto stage_length = [](DType dtype, int64_t length, int64_t splits) {
+    return schedule_gemv({dtype, 4096, length, splits, 1}, 1, *find_device("sm_90a"))->stage_length;
   };
-  CHECK(piece(DType::f16, 4096, 1) == 1024);
-  CHECK(piece(DType::f32, 4096, 1) == 512);
-  CHECK(piece(DType::f16, 8, 1) == 256);
-  CHECK(piece(DType::f16, 2560, 1) == 1280);  // two, not two and a half
-  CHECK(piece(DType::f16, 9216, 4) == 768);   // of a part of 2304, 9 steps: three of three
+  CHECK(stage_length(DType::f16, 4096, 1) == 1024);
+  CHECK(stage_length(DType::f32, 4096, 1) == 512);
+  CHECK(stage_length(DType::f16, 8, 1) == 256);
+  CHECK(stage_length(DType::f16, 2560, 1) == 1280);  // two, not two and a half
+  CHECK(stage_length(DType::f16, 9216, 4) == 768);   // of a split of 2304, 9 steps: three of three
 }
 
 TEST_CASE("units whose sums do not fit have no gemv") {
@@ -243,7 +243,7 @@ const GemvProduct kProducts[] = {{DType::f16, 12288, 4096, 1, 8}, {DType::bf16, 
                                  {DType::f16, 2560, 10240, 8, 8}, {DType::bf16, 128256, 2048, 1, 8},
                                  {DType::f32, 4096, 4096, 16, 1}, {DType::f32, 64, 64, 1, 8}};
 
-TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of them fit") {
+TEST_CASE("forms worth measuring: the schedule's own first, all of them fit") {
   const DeviceDescription device = *find_device("sm_90a");
   for (const GemvProduct& product : kProducts) {
     CAPTURE(product.key());
@@ -253,7 +253,7 @@ TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of the
     const auto named = schedule_gemv(product, 1, device, &forms[0]);
     REQUIRE(named.has_value());
     CHECK(named->warps == usual->warps);
-    CHECK(named->piece == usual->piece);
+    CHECK(named->stage_length == usual->stage_length);
     CHECK(named->stages == usual->stages);
     CHECK(named->pipeline_bytes == usual->pipeline_bytes);
     CHECK(named->token_bytes == usual->token_bytes);
@@ -273,8 +273,8 @@ TEST_CASE("forms of a ring worth measuring: the schedule's own first, all of the
 
 TEST_CASE("a form that the row, the warps, the memory or the device have no room for is none") {
   const DeviceDescription device = *find_device("sm_90a");
-  const auto fits = [&](const GemvProduct& product, GemvForm ring, const char* arch = "sm_90a") {
-    return schedule_gemv(product, 1, *find_device(arch), &ring).has_value();
+  const auto fits = [&](const GemvProduct& product, GemvForm form, const char* arch = "sm_90a") {
+    return schedule_gemv(product, 1, *find_device(arch), &form).has_value();
   };
   const GemvProduct whole{DType::bf16, 4096, 4096, 1, 8}, parts{DType::bf16, 4096, 4096, 16, 8};
   CHECK(fits(whole, {16, 2048, 6}));

@@ -196,7 +196,7 @@ TEST_CASE("products of operands that begin at the second element of a tensor") {
     }
 }
 
-TEST_CASE("opaque ops whose operands all begin at the second element of a tensor") {
+TEST_CASE("closed ops whose operands all begin at the second element of a tensor") {
   check_plans(module_of(R"(module @m {
   entry @f(%q.all: f16[97], %k.all: f16[257], %range.all: i32[4], %t.all: f32[4])
       -> (%attended, %token) {

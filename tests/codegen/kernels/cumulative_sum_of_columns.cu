@@ -15,8 +15,8 @@ struct Config {
 
 extern "C" __global__ void __launch_bounds__(1024)
 cumulative_sum_625927f6(const f16* x0, f16* y0, long long n0) {
-  let_next_launch();
-  wait_for_inputs();
+  pdl_trigger();
+  pdl_wait();
   __shared__ ColumnShared<Config> shared;
   scan_columns<Config>(x0, y0, {1, n0, 24, n0 * 24, 24}, shared);
 }

@@ -14,8 +14,8 @@ struct Config {
 
 extern "C" __global__ void __launch_bounds__(512)
 cumulative_sum_28c802d4(const float* x0, float* y0) {
-  let_next_launch();
-  wait_for_inputs();
+  pdl_trigger();
+  pdl_wait();
   __shared__ ScanShared<Config> shared;
   scan_long_rows<Config>(x0, 1048576, y0, 1048576, shared);
 }
