@@ -14,7 +14,7 @@
 
 #ifdef __CUDACC_RTC__
 #define SINTER_DEVICE __device__ __forceinline__
-#else
+#elif !defined(SINTER_DEVICE)
 #define SINTER_DEVICE __attribute__((always_inline)) inline
 #endif
 

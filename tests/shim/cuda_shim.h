@@ -19,6 +19,9 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 #define __grid_constant__
+// Functions of the library stay functions: kernel text is compiled without optimization, and a copy
+// at every call, each with sanitizers' checks of its own, takes the compiler three times as long.
+#define SINTER_DEVICE inline
 
 // The module's own pointer to its runner; set once, before the first launch.
 static const sinter_shim::Calls* sinter_shim_calls;
