@@ -67,9 +67,10 @@ Result<CudaApi> open_cuda() {
   return api;
 }
 
-// The names of architectures with features of their own have an "a" after them.
+// The architecture that kernels are compiled for, which is also the name of a device description.
+// Compute capability 9.0 has instructions of its own ("a"); on later ones kernels use none of these.
 std::string arch_name(int major, int minor) {
-  return fmt::format("sm_{}{}{}", major, minor, major >= 9 && major < 12 ? "a" : "");
+  return fmt::format("sm_{}{}{}", major, minor, major == 9 ? "a" : "");
 }
 
 }  // namespace

@@ -87,9 +87,9 @@ TEST_CASE("running sums of few long rows, by blocks and by clusters of them") {
   add(trials, scan_group("1048576", 0, 0), DType::f16);
   add(trials, scan_group("1, 1048575", 1, 3), DType::i32);
   trials.special_values = false;
-  CHECK(has_text(trials, "kWarps = 16, kGroups = 4, kThreads = 512, kParts = 1"));
-  CHECK(has_text(trials, "kWarps = 16, kGroups = 4, kThreads = 512, kParts = 8"));
-  CHECK(has_text(trials, "kWarps = 16, kGroups = 2, kThreads = 512, kParts = 1"));
+  CHECK(has_text(trials, "kWarps = 16, kGroups = 4, kThreads = 512, kSegments = 1"));
+  CHECK(has_text(trials, "kWarps = 16, kGroups = 4, kThreads = 512, kSegments = 8"));
+  CHECK(has_text(trials, "kWarps = 16, kGroups = 2, kThreads = 512, kSegments = 1"));
   run_trials(trials, {{0, 0, 0, 0}}, widen_integers);
 }
 

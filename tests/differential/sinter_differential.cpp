@@ -104,9 +104,9 @@ std::string_view around(const Graph& group, bool (*is_wanted)(const Graph&, cons
     if (!wanted && computes(op)) (prologue[i] ? has_prologue : has_epilogue) = true;
   }
   if (!found) return "";
-  return has_prologue && has_epilogue ? "between"
-         : has_prologue               ? "behind_others"
-         : has_epilogue               ? "before_others"
+  return has_prologue && has_epilogue ? "with_both"
+         : has_prologue               ? "with_prologue"
+         : has_epilogue               ? "with_epilogue"
                                       : "alone";
 }
 

@@ -2,8 +2,10 @@
 // that cannot run a kernel says so when the plan is loaded.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdlib>
 
+#include "device/device.h"
 #include "ir/text.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/cuda/launch.h"
@@ -87,6 +89,19 @@ FakeLaunch launched(const std::shared_ptr<Program>& program, const CudaDevicePtr
   const auto launches = driver().take_launches();
   REQUIRE(launches.size() == 1);
   return launches[0];
+}
+
+TEST_CASE("the architecture of a GPU is the name of a device description") {
+  const std::array<const char*, 3> kGpus[] = {{"8", "0", "sm_80"},   {"8", "6", "sm_86"},
+                                              {"8", "9", "sm_89"},   {"9", "0", "sm_90a"},
+                                              {"10", "0", "sm_100"}, {"12", "0", "sm_120"}};
+  for (const auto& [major, minor, name] : kGpus) {
+    setenv("SINTER_FAKE_MINOR", minor, 1);
+    const std::string arch = device("SINTER_FAKE_MAJOR", major)->arch();
+    unsetenv("SINTER_FAKE_MINOR");
+    CHECK(arch == name);
+    CHECK(find_device(arch).has_value());
+  }
 }
 
 TEST_CASE("a plan's clusters and dynamic shared memory reach the driver") {

@@ -8,8 +8,9 @@
 // graph puts all of it into one stream, in the order of the capture. Kernels compute nothing, but
 // for those of fake_driver.h.
 //
-// SINTER_FAKE_DEVICES devices are there (default 1), of compute capability SINTER_FAKE_MAJOR.9 and
-// with SINTER_FAKE_SHARED bytes of shared memory a block (default 9 and 227 KiB);
+// SINTER_FAKE_DEVICES devices are there (default 1), of compute capability
+// SINTER_FAKE_MAJOR.SINTER_FAKE_MINOR and with SINTER_FAKE_SHARED bytes of shared memory a block
+// (default 9.9 and 227 KiB);
 // SINTER_FAKE_BROKEN is the number of one whose context cannot be made.
 //
 // One file: all entry points work on the same handles, streams and failures.
@@ -209,9 +210,10 @@ int cuDeviceGetName(char* name, int size, int device) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  constexpr int kMaxSharedMemoryPerBlockOptin = 97, kMajor = 75;
+  constexpr int kMaxSharedMemoryPerBlockOptin = 97, kMajor = 75, kMinor = 76;
   *value = attribute == kMaxSharedMemoryPerBlockOptin ? number("SINTER_FAKE_SHARED", kMaxShared)
            : attribute == kMajor                      ? number("SINTER_FAKE_MAJOR", 9)
+           : attribute == kMinor                      ? number("SINTER_FAKE_MINOR", 9)
                                                       : 9;
   return 0;
 }

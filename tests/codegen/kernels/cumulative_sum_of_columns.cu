@@ -14,7 +14,7 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(1024)
-cumulative_sum_625927f6(const f16* x0, f16* y0, long long n0) {
+cumulative_sum_dec30772(const f16* x0, f16* y0, long long n0) {
   pdl_trigger();
   pdl_wait();
   __shared__ ColumnShared<Config> shared;

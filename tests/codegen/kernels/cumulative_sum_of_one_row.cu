@@ -9,11 +9,11 @@ struct Config {
   using Element = float;
   static constexpr bool kReverse = false, kExclusive = false;
   static constexpr bool kAligned = true;
-  static constexpr int kLanes = 32, kWarps = 16, kGroups = 2, kThreads = 512, kParts = 8;
+  static constexpr int kLanes = 32, kWarps = 16, kGroups = 2, kThreads = 512, kSegments = 8;
 };
 
 extern "C" __global__ void __launch_bounds__(512)
-cumulative_sum_28c802d4(const float* x0, float* y0) {
+cumulative_sum_25d9d709(const float* x0, float* y0) {
   pdl_trigger();
   pdl_wait();
   __shared__ ScanShared<Config> shared;

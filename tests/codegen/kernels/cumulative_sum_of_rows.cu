@@ -10,10 +10,10 @@ struct Config {
   using Element = bf16;
   static constexpr bool kReverse = false, kExclusive = false;
   static constexpr bool kAligned = true;
-  static constexpr int kLanes = 32, kWarps = 1, kGroups = 4, kThreads = 128, kParts = 1;
+  static constexpr int kLanes = 32, kWarps = 1, kGroups = 4, kThreads = 128, kSegments = 1;
 };
 
 extern "C" __global__ void __launch_bounds__(128, 6)
-cumulative_sum_ca1b7cc5(const bf16* __restrict__ x0, bf16* __restrict__ y0, long long n0) {
+cumulative_sum_36262c20(const bf16* __restrict__ x0, bf16* __restrict__ y0, long long n0) {
   scan_rows<Config>(x0, 4096, y0, n0, 4096);
 }

@@ -22,7 +22,7 @@ SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, const bf16* x0,
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-decode_attention_b96d741c(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+decode_attention_c6080847(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   pdl_trigger();
   pdl_wait();
   __shared__ AttentionShared<Config> shared;

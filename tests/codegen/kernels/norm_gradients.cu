@@ -12,7 +12,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-sub_mul_reduce_sum_mul_reduce_sum_6542c9b2(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const bf16* __restrict__ x3, bf16* __restrict__ y0, bf16* __restrict__ y1) {
+sub_mul_reduce_sum_mul_reduce_sum_50e68f53(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const bf16* __restrict__ x3, bf16* __restrict__ y0, bf16* __restrict__ y1) {
   __shared__ float shared[512];
   __shared__ float totals[1024];
   const int side = threadIdx.x % 8, run = threadIdx.x / 8;
@@ -22,7 +22,7 @@ sub_mul_reduce_sum_mul_reduce_sum_6542c9b2(const bf16* __restrict__ x0, const bf
   const int i = static_cast<int>(8 * (tile * 8 + side));
   const bool live = i < 4096;
   enter_cluster();
-  for (int part = rank; part < 8; part += blocks) {
+  for (int segment = rank; segment < 8; segment += blocks) {
     ColumnRun<Sum, 4> run0;
     ColumnRun<Sum, 4> run1;
     if (live) {
@@ -30,7 +30,7 @@ sub_mul_reduce_sum_mul_reduce_sum_6542c9b2(const bf16* __restrict__ x0, const bf
       for (int own = 0; own < 4; ++own) {
         ColumnLane<Sum> lane0;
         ColumnLane<Sum> lane1;
-        for (long long first = 8ll * ((part * 32 + run) * 4 + own), end = hidden(16384ll); first < end; first += 8192) {
+        for (long long first = 8ll * ((segment * 32 + run) * 4 + own), end = hidden(16384ll); first < end; first += 8192) {
 #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const long long row = first + k;
@@ -52,20 +52,20 @@ sub_mul_reduce_sum_mul_reduce_sum_6542c9b2(const bf16* __restrict__ x0, const bf
         run1.add(own, lane1);
       }
     }
-    if (part == rank) wait_for_cluster();
-    hand_over<Sum, 8, 32, 8>(run0.total, shared, totals + part * 64);
-    hand_over<Sum, 8, 32, 8>(run1.total, shared, totals + 512 + part * 64);
+    if (segment == rank) wait_for_cluster();
+    hand_over<Sum, 8, 32, 8>(run0.total, shared, totals + segment * 64);
+    hand_over<Sum, 8, 32, 8>(run1.total, shared, totals + 512 + segment * 64);
   }
   __syncthreads();
   arrive_in_cluster();
   wait_for_cluster();
   if (live && run == 0 && rank == 0) {
     float s0[8];
-    join_parts<Sum, 8>(s0, totals + 0 + 8 * side, 64);
+    join_segments<Sum, 8>(s0, totals + 0 + 8 * side, 64);
 #pragma unroll
     for (int e = 0; e < 8; ++e) s0[e] = round_bf16(s0[e]);
     float s1[8];
-    join_parts<Sum, 8>(s1, totals + 512 + 8 * side, 64);
+    join_segments<Sum, 8>(s1, totals + 512 + 8 * side, 64);
 #pragma unroll
     for (int e = 0; e < 8; ++e) s1[e] = round_bf16(s1[e]);
     float v0[8];

@@ -23,23 +23,17 @@ struct Config {
 };
 using Product = Gemv<Config>;
 
-namespace front {
-}
-namespace behind0 {
-}
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_gemv_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_gemv_silu_mul_317d15c3(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   pdl_trigger();
   extern __shared__ __align__(128) unsigned char memory[];
-  Product product(memory, x2, static_cast<int>(n0));
+  const int tokens = static_cast<int>(n0);
+  Product product(memory, x2, tokens);
   product.start();
   pdl_wait();
-  if (static_cast<int>(n0) == 0) return;
-  auto* const out0 = y0;
-  {
-  using namespace front;
-  const auto y0 = product.operand();
-  if (static_cast<int>(n0) == 1) {
+  if (tokens == 0) return;
+  const auto operand = product.operand();
+  if (tokens == 1) {
     __shared__ float shared[16];
     const int thread = threadIdx.x;
     const long long row = 0;
@@ -72,9 +66,9 @@ rms_norm_gemv_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, 
         const float v5 = round_bf16(v4);
         o0[e] = math::mul(v5, k1[j][e]);
       }
-      store_chunk(y0 + row * 4096 + i, o0);
+      store_chunk(operand + row * 4096 + i, o0);
     }
-  } else if (static_cast<int>(n0) > 1) {
+  } else if (tokens > 1) {
     __shared__ float shared[128];
     const int thread = threadIdx.x % 64;
     const long long own_row = 0 * 8ll + threadIdx.x / 64;
@@ -109,40 +103,22 @@ rms_norm_gemv_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, 
         const float v5 = round_bf16(v4);
         o0[e] = math::mul(v5, v6[e]);
       }
-      if (live) store_chunk(y0 + row * 4096 + i, o0);
+      if (live) store_chunk(operand + row * 4096 + i, o0);
     }
   }
   __syncthreads();
-  }
-  {
-  const int thread = threadIdx.x, items = product.rows() * static_cast<int>(n0);
-  const int item = thread < items ? thread : 0;
-  const long long row = item / product.rows();
-  const int place = product.row(item % product.rows());
-  using namespace behind0;
-  const bool mine = place < 11008;
-  const int i = mine ? place : 0;
-  auto* const y0 = out0;
-  constexpr int e = 0;
-  const auto x3 = product.run();
-  if (thread < items && mine) {
-    const float v0 = load(x3 + row * 22016 + i + e);
-    const float v1 = round_bf16(v0);
-    const float v2 = math::sigmoid(v1);
-    const float v3 = math::mul(v1, v2);
-    const float v4 = round_bf16(v3);
-    const float v5 = load(x3 + row * 22016 + i + e + 11008);
-    const float v6 = round_bf16(v5);
-    store(y0 + row * 11008 + i + e, math::mul(v4, v6));
-  }
-  for (int item = thread + 512; item < items; item += 512) {
+  const int thread = threadIdx.x, items = product.rows() * tokens;
+  const auto x3 = product.sums();
+  const auto compute = [&](int item, bool has_item, bool is_first) {
     const long long row = item / product.rows();
-    const int place = product.row(item % product.rows());
-    if (place < 11008) {
-      using namespace behind0;
-      const int i = place;
-      auto* const y0 = out0;
-      constexpr int e = 0;
+    const int matrix_row = product.row(item % product.rows());
+    const bool has_result = matrix_row < 11008;
+    const int i = has_result ? matrix_row : 0;
+    constexpr int e = 0;
+    if (is_first) {
+      product.run();
+    }
+    if (has_item && has_result) {
       const float v0 = load(x3 + row * 22016 + i + e);
       const float v1 = round_bf16(v0);
       const float v2 = math::sigmoid(v1);
@@ -152,6 +128,7 @@ rms_norm_gemv_silu_mul_b92880c8(const bf16* x0, const bf16* x1, const bf16* x2, 
       const float v6 = round_bf16(v5);
       store(y0 + row * 11008 + i + e, math::mul(v4, v6));
     }
-  }
-  }
+  };
+  compute(thread < items ? thread : 0, thread < items, true);
+  for (int item = thread + 512; item < items; item += 512) compute(item, true, false);
 }

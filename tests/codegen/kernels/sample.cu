@@ -7,7 +7,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(512, 2)
-sample_cdcc12e8(const bf16* x0, const float* x1, const int* x2, const float* x3, const int* x4, const int* x5, int* y0, long long n0) {
+sample_f2349aaf(const bf16* x0, const float* x1, const int* x2, const float* x3, const int* x4, const int* x5, int* y0, long long n0) {
   pdl_trigger();
   pdl_wait();
   __shared__ SampleShared shared;
