@@ -13,7 +13,7 @@ namespace sinter {
 /// kernels before them by themselves (kernels/common/launch.cuh), from 3 on they say so: launches
 /// overlap; from 4 on they say what they read before they wait; from 5 on launches say from how
 /// many items on they have no clusters, and items are a cluster's.
-inline constexpr int64_t kPlanMajor = 5;
+inline constexpr int64_t kPlanMajor = 6;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;
 /// symbols, weights, states and kernels' groups as text IR; buffers, steps and launch shapes. The

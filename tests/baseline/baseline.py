@@ -10,8 +10,8 @@ its kernels. A kernel's key is a digest of what it computes: its IR, its symbols
 device. Under the key stand a digest of its machine code (section .text of the cubin), registers,
 shared memory and constants. Kernels' names are left out everywhere: they hold a hash of the text.
 
-`--renames FILE` of `compare` gives lines `OLD NEW` (whole words) that are applied to the old record's
-plans; `record --keep-plans` stores the plans that it needs.
+`--renames FILE` of `compare` gives names (whole words) that are applied to the old record's plans, as
+rows "| `OLD` | `NEW` |" of Markdown tables (docs/renames.md); `record --keep-plans` stores the plans that it needs.
 
 Machine code needs NVRTC. Compiled kernels come from the program's cache, so that a second record
 takes minutes where the first takes half an hour on two cores.
@@ -158,7 +158,7 @@ def compare(arguments):
     old, new = (json.loads(pathlib.Path(path).read_text()) for path in (arguments.old, arguments.new))
     renames = []
     if arguments.renames:
-        renames = [line.split() for line in pathlib.Path(arguments.renames).read_text().splitlines() if line.strip()]
+        renames = re.findall(r"^\| `([\w.]+)` \| `([\w.]+)` \|$", pathlib.Path(arguments.renames).read_text(), re.MULTILINE)
     differ = []
     for name in sorted(old["cases"].keys() | new["cases"].keys()):
         a, b = old["cases"].get(name), new["cases"].get(name)
