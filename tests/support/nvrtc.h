@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/cuda/nvrtc.h"
+#include <cstdlib>
+
+#include "kernels/library.h"
+#include "runtime/cuda/kernel_compiler.h"
 
 namespace sinter {
 
@@ -15,6 +18,15 @@ inline const NvrtcFile* nvrtc_or_skip() {
   if (found) return &*found;
   MESSAGE("skipped: " << found.error().message());
   return nullptr;
+}
+
+/// Compiles kernels with the library's headers. What has compiled stays in the folder that
+/// SINTER_SHIM_CACHE names, under all that it depends on, and is not compiled again.
+inline Status compile_or_find(const NvrtcFile& nvrtc, llvm::ArrayRef<KernelSource> sources,
+                              const std::string& arch) {
+  const char* kept = std::getenv("SINTER_SHIM_CACHE");
+  SINTER_TRY(compile_cached(nvrtc, KernelCache(kept ? kept : ""), sources, kernel_library(), arch));
+  return {};
 }
 
 }  // namespace sinter
