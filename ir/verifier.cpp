@@ -24,9 +24,8 @@
 //   V15  every version of a state has at most one writer
 //   V16  what reads a version that has a writer, through views too, stands before the writer and is
 //        not the writer; no output is such a version
-//   V17  the matrix of a gemv in an entry is a weight or an input as it stands in memory: its
-//   kernel
-//        reads it before the kernels ahead of it are done
+//   V17  an operand of role `stream` in an entry is a weight or an input as it stands in memory: a
+//        kernel reads it before earlier kernels are complete
 #include "ir/verifier.h"
 
 #include "ir/verify_graph.h"

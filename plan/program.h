@@ -107,8 +107,8 @@ struct Kernel {
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
 
-/// False where a device sums in an order of its own, so that the host's bits differ: a gemv of
-/// several tokens of a two-byte type goes through tensor cores.
+/// False where a device sums in an order of its own, so that the host's bits differ: tensor
+/// cores multiply the matrices of several tokens of a two-byte type.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
 
 /// One entry point for one range of its symbols.

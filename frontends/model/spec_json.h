@@ -9,10 +9,13 @@
 //     "kv_heads": 32,                default: heads
 //     "head_dim": 128,               default: hidden / heads
 //     "norm": "rms_norm",          or layer_norm (weight and bias), rms_norm_wide,
-//     rms_norm_plus_one "norm_eps": 1e-05, "norm_place": "before",      default; after, branch,
-//     both (NormPlace) "residual": "sequential",    default; or parallel "shared_norm": false,
-//     default; parallel branches after one norm "qk_norm": "none",           default; head,
-//     projection (QkNorm) "rope": {                    null: a learned table of positions
+//                                  rms_norm_plus_one
+//     "norm_eps": 1e-05,
+//     "norm_place": "before",      default; after, branch, both (NormPlace)
+//     "residual": "sequential",    default; or parallel
+//     "shared_norm": false,        default; parallel branches after one norm
+//     "qk_norm": "none",           default; head, projection (QkNorm)
+//     "rope": {                    null: a learned table of positions
 //       "theta": 10000,
 //       "rotary": 128,             leading elements of a head that turn; default: head_dim
 //       "pairing": "half",         default; or interleaved

@@ -1,5 +1,5 @@
-// Which rows of a gemv's matrix one block must have, so that what follows the product can
-// be computed from the block's own sums p:
+// Which rows of a product's matrix one block must compute together, so that the epilogue needs no
+// sums p but the block's own:
 //
 //   silu(p[j]) * p[F + j]                            rows j and F + j
 //   rope: p[80h + i] cos - p[80h + 10 + i] sin       rows 80h + i and 80h + 10 + i, i < 10
@@ -18,8 +18,8 @@ namespace sinter {
 
 struct ColocatedRows {
   int64_t stride = 1, units = 1;
-  /// Ops whose elements are computed beside sums: element j (of a token, row-major) beside that of
-  /// row first + j.
+  /// Ops of the epilogue with `width` elements a token: element j (row-major) is computed by the
+  /// thread that has the sum of row first + j.
   struct Section {
     int64_t first, width;
     llvm::SmallVector<ValueId, 4> members;  // ascending
@@ -27,13 +27,13 @@ struct ColocatedRows {
   llvm::SmallVector<Section, 3> sections;  // by first row and width
 };
 
-/// The op that no such deal serves, and the value that it would read in another block.
+/// Rows cannot be dealt so: `reader` would read a sum of `root` that another block has.
 struct NotColocated {
   ValueId reader, root;
 };
 
-/// How rows are dealt so that the ops `members` (ascending), computed after `anchor`, read sums of
-/// their own block. Every member's dims begin with the product's tokens.
+/// How rows are dealt so that the epilogue `members` (ascending) of `anchor` reads sums of its own
+/// block alone. Every member's dims begin with the product's tokens.
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts);
