@@ -115,8 +115,7 @@ class EarlyText {
   void check_after(const std::string& name, size_t place) const {
     for (size_t at : places(body_, name)) CHECK_MESSAGE(at > place, (name + " in\n" + body_));
   }
-  /// Results are stored after the wait; the prologue of a product stores its operand
-  /// there.
+  /// Results are stored after the wait, the operand that a prologue computes before it.
   void check_stores() const {
     const size_t product = only_place(body_, "run");
     size_t results = 0;
@@ -126,8 +125,8 @@ class EarlyText {
         if (at > product) {
           CHECK_MESSAGE(at > wait_, body_);
         } else {
-          CHECK_MESSAGE(body_.compare(at + store.size(), 4, "(y0 ") == 0, body_);
-          CHECK_MESSAGE(at > only_place(body_, "operand"), body_);
+          CHECK_MESSAGE(body_.compare(at + store.size(), 9, "(operand ") == 0, body_);
+          CHECK_MESSAGE(at > body_.find("product.operand()"), body_);
         }
       }
     CHECK(results > 0);
