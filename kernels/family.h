@@ -100,8 +100,8 @@ struct KernelFamily {
   bool (*claims)(llvm::ArrayRef<const OpFacts*>) = nullptr;
   /// Kind call: the anchor of the call that computes exactly these members.
   std::optional<ValueId> (*call_of)(const FusionProblem&, Members) = nullptr;
-  /// Ops of the family that may join the kernel of an anchor with the same operands: other results
-  /// of the same computation.
+  /// Ops of the family that may join an anchor's kernel if all their operands are operands of the
+  /// anchor: other results of the same computation.
   llvm::ArrayRef<OpKind> companions = {};
   /// What a launch costs is a notable part of its kernels' time: launches of them overlap, whatever
   /// the size of their values.

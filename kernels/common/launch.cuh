@@ -31,8 +31,8 @@
 // of C's own wait, after an acquire fence; what B writes it may not:
 //
 //   kernel A  |T|-- writes x --|
-//   kernel B    |launch|wait ..|T|-------------- work --------------|
-//   kernel C                     |launch|fence|-- reads x --|wait ..|-- work --|
+//   kernel B    |launch|wait ..|T|--------------- work ---------------|
+//   kernel C                     |launch|T|fence|-- reads x --|wait ..|-- work --|
 //
 // Kernel C still waits, in all its threads, before it writes and before it ends: what follows
 // relies on that, as above.
