@@ -11,12 +11,12 @@ namespace sinter {
 /// what the names mean and which numbers fit (Tuning in kernels/family.h).
 struct TunedForm {
   std::map<std::string, int64_t> numbers;
-  double seconds = 0;  // of a whole token, measured by the tuner; 0: not measured
+  double seconds = 0;  // of a decode step, measured by the tuner; 0: not measured
 
   friend bool operator==(const TunedForm&, const TunedForm&) = default;
 };
 
-/// "piece_bytes 2048, stages 4, warps 16"
+/// "stage_bytes 2048, stages 4, warps 16"
 std::string to_string(const TunedForm& form);
 
 /// By kernel family, then by what the form is chosen for (Tuning::key).

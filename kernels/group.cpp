@@ -4,7 +4,7 @@
 
 namespace sinter {
 
-bool GroupShape::closed() const { return !anchor && family->form != KernelFamily::Form::rows; }
+bool GroupShape::closed() const { return !anchor && family->kind != KernelFamily::Kind::rows; }
 
 std::optional<Verdict> needs_no_result(const GroupView& group) {
   const FusionProblem& problem = group.problem;

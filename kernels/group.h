@@ -19,7 +19,7 @@ struct GroupShape {
   std::optional<ValueId> anchor;
   llvm::SmallVector<ValueId, 1>
       companions;          // other results of the same kernel, beside the anchor's
-  int64_t max_blocks = 0;  // anchored: independent parts of the result
+  int64_t max_blocks = 0;  // anchored: among which the result can be divided
 
   bool closed() const;  // neighbours cannot join
 };

@@ -32,7 +32,7 @@ std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
   for (uint32_t kernel : {x, y})
     for (uint32_t part : parts_[kernel])
       if (const GroupShape& own = state_.groups.shape(part);
-          own.lone || own.columns || own.family->form != KernelFamily::Form::rows)
+          own.lone || own.columns || own.family->kind != KernelFamily::Kind::rows)
         return std::nullopt;
   if (!share_a_value(a, b) || dag_.depends(x, y)) return std::nullopt;
   const Members in_x = dag_.members(x), in_y = dag_.members(y);

@@ -19,7 +19,7 @@ bool any_columns(llvm::ArrayRef<const OpFacts*> facts) {
 extern const KernelFamily column_family;
 constinit const KernelFamily column_family{
     .name = "column",
-    .form = KernelFamily::Form::rows,
+    .kind = KernelFamily::Kind::rows,
     .anchors = {},
     .make = emit_columns,
     .cost = column_cost,

@@ -2,10 +2,12 @@
 // sums p but the block's own:
 //
 //   silu(p[j]) * p[F + j]                            rows j and F + j
-//   rope: p[80h + i] cos - p[80h + 10 + i] sin       rows 80h + i and 80h + 10 + i, i < 10
+//   rope of heads of 80 elements, of which 20 turn:
+//   p[80h + i] cos - p[80h + 10 + i] sin             rows 80h + i and 80h + 10 + i, i < 10
 //
-// Rows are dealt in classes, a class to one block. With a stride and so many units, class c has the
-// rows  c / stride * stride * units + c % stride + u * stride,  u < units.
+// A class is `units` rows at distance `stride`, all in one block; a block has many classes. Class c
+// has the rows  c / stride * stride * units + c % stride + u * stride,  its units u < units
+// (integer division).
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -24,21 +26,21 @@ struct ColocatedRows {
     int64_t first, width;
     llvm::SmallVector<ValueId, 4> members;  // ascending
   };
-  llvm::SmallVector<Section, 3> sections;  // by first row and width
+  llvm::SmallVector<Section, 3> sections;  // sorted by first row, then by width
 };
 
-/// Rows cannot be dealt so: `reader` would read a sum of `root` that another block has.
+/// There are no such classes: `reader` would read a sum of `root` that another block has.
 struct NotColocated {
   ValueId reader, root;
 };
 
-/// How rows are dealt so that the epilogue `members` (ascending) of `anchor` reads sums of its own
-/// block alone. Every member's dims begin with the product's tokens.
+/// The classes of rows with which the epilogue `members` (ascending) of `anchor` reads only sums of
+/// its own block. Every member's dims begin with the product's tokens.
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts);
-/// The same for the outputs of a graph, each computed through all that stands between it and the
-/// sums, which are the graph's input `sums`. Members and readers are the graph's outputs.
+/// The same for a graph whose input `sums` are the sums. Only its outputs are checked, each
+/// together with all ops between the sums and it. Members and readers are outputs of the graph.
 std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
                                                          llvm::ArrayRef<Symbol> symbols);
 

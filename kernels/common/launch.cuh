@@ -4,34 +4,35 @@
 //   pdl_trigger();
 //   pdl_wait();
 //
-//   kernel A  |trigger|wait|-- work --|
-//   kernel B        |launch |trigger|wait .....|-- work --|
-//   kernel C                      |launch |wait .............|-- work --|
+//   kernel A  |T|------ work ------|
+//   kernel B    |launch|T|wait ....|------ work ------|
+//   kernel C             |launch|T|wait ..............|------ work ------|
 //
-// The trigger lets the next kernel launch as soon as every block of this one runs or has ended, so
-// that blocks which wait never take the place of blocks that they wait for. The wait returns when
-// all earlier kernels are complete, and their writes are visible.
+// T is the trigger; A's wait returns at once, since nothing runs before it. The next kernel may
+// begin when every block of this one has triggered or ended. All blocks of this kernel then have
+// their place on the device, so that waiting blocks of the next one cannot keep them out. The wait
+// returns when all earlier kernels are complete, and their writes are visible.
 //
 // Nothing else orders such kernels in a stream. Before the wait a kernel may touch only memory that
 // no kernel of the plan writes, such as weights, or what was complete when it began (see below).
-// The compiler must not move a load ahead of the wait either. NVRTC 13.0 does so with loads of
-// memory that it takes for constant (ld.global.nc, which it makes of __ldg and of reads through
-// __restrict__ parameters). So these kernels have no __restrict__ parameters, and the library has
-// no such loads.
+// The compiler must not move a load ahead of the wait either. NVRTC 13.0 moves loads of memory that
+// it takes for constant (ld.global.nc): it generates them for __ldg, and for reads through
+// __restrict__ parameters. So these kernels have no __restrict__ parameters, and call no __ldg.
 //
-// After the wait ALL earlier kernels are complete, not only the one directly before: that one is
-// complete only if its own wait has returned, so the kernel before it was complete, and so on to
-// the first. Hence a kernel may also overwrite memory that any earlier kernel reads. What has no
-// wait (other kernels, the library's products, copies) is launched without overlap: it begins when
-// all before it is complete, and what follows waits for its end.
+// After the wait ALL earlier kernels are complete, not only the one directly before. C's wait
+// returns when B is complete. B ends only after its own wait has returned, which is when A is
+// complete; and so on back to the first kernel. Hence after its wait a kernel may also overwrite
+// memory that an earlier kernel reads. Steps without a wait (other kernels, products of cuBLASLt,
+// copies) are launched without overlap: each begins when all steps before it are complete, and the
+// steps after it begin when it is complete.
 //
-// Trigger after wait (Overlap::triggers_after_wait): a kernel may trigger when its own wait has
-// returned. All kernels before it are then complete when the next one begins, so the next one may
-// read what they wrote before its own wait, after an acquire fence:
+// Trigger after wait (Overlap::triggers_after_wait): kernel B may trigger when its own wait has
+// returned. All kernels before B are then complete when C begins. So C may read what A wrote ahead
+// of C's own wait, after an acquire fence; what B writes it may not:
 //
-//   kernel A  |-- writes x --|
-//   kernel B     |wait .......|trigger|-- work --|
-//   kernel C                        |launch |fence|-- reads x --|wait .|-- work --|
+//   kernel A  |T|-- writes x --|
+//   kernel B    |launch|wait ..|T|--------------- work ---------------|
+//   kernel C                     |launch|T|fence|-- reads x --|wait ..|-- work --|
 //
 // Kernel C still waits, in all its threads, before it writes and before it ends: what follows
 // relies on that, as above.
@@ -41,7 +42,7 @@
 
 namespace sinter {
 
-// Lets the next kernel launch; it has a wait of its own.
+// Allows the next kernel to begin, which must have a wait of its own.
 SINTER_DEVICE void pdl_trigger() {
 #if SINTER_HAS_PDL
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -56,8 +57,8 @@ SINTER_DEVICE void pdl_wait() {
 #endif
 }
 
-// What was complete when the kernel began is visible after it: no first-level cache has older
-// copies.
+// Before reads ahead of the wait: after this fence the kernel sees all writes that were complete
+// when it began, and no older copies in a first-level cache.
 SINTER_DEVICE void acquire_fence() {
 #if SINTER_HAS_PDL
   asm volatile("fence.acq_rel.gpu;" ::: "memory");

@@ -35,7 +35,7 @@ EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol>) {
 extern const KernelFamily decode_attention_family;
 constinit const KernelFamily decode_attention_family{
     .name = "decode_attention",
-    .form = KernelFamily::Form::anchored,
+    .kind = KernelFamily::Kind::anchored,
     .anchors = kAnchors,
     .make = emit_decode_attention,
     .cost = streaming_cost,

@@ -48,7 +48,7 @@ SINTER_DEVICE constexpr int attention_neighbours(int lanes) { return 32 / lanes;
 /// token of Llama-3.2-1B after 8,192: 970 us with 4 heads a block, 912 with 2, in as many more
 /// blocks: what a multiprocessor computes takes longer than reading the keys twice. In as many
 /// blocks, 12 splits, 995 and 885: so large clusters do not all run at a time, see
-/// expand_attention.cpp.)
+/// choose.cpp.)
 SINTER_DEVICE constexpr long long attention_tile(long long group) { return group % 2 == 0 ? 2 : 1; }
 
 /// The keys of one token: low .. low + count - 1, count >= 0. `window` 0: none.

@@ -30,7 +30,7 @@ std::optional<ValueId> call_of(const FusionProblem& problem, Members members) {
 extern const KernelFamily gemm_family;
 constinit const KernelFamily gemm_family{
     .name = "gemm",
-    .form = KernelFamily::Form::call,
+    .kind = KernelFamily::Kind::call,
     .anchors = kAnchors,
     .make = lower_gemm,
     .cost = streaming_cost,

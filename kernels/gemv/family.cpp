@@ -52,7 +52,7 @@ EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
 extern const KernelFamily gemv_family;
 constinit const KernelFamily gemv_family{
     .name = "gemv",
-    .form = KernelFamily::Form::anchored,
+    .kind = KernelFamily::Kind::anchored,
     .anchors = kAnchors,
     .make = emit_gemv,
     .cost = gemv_cost,

@@ -2,8 +2,9 @@
 // and the order in which a warp loads.
 //
 // Where the device has bulk copies, each warp has a multistage pipeline in shared memory. A stage
-// holds a run of elements of one row, or of each row of a tile. issue() starts the copy of the next
-// stage, wait() returns the oldest stage that is not consumed; both follow the same order.
+// is a buffer, filled with a run of elements of one row, or of each row of a tile. issue() starts
+// the copy of the next run. wait(), not to be confused with pdl_wait(), waits for the oldest run
+// that is not consumed and returns it. Both follow the same order of runs.
 #pragma once
 
 #include "kernels/common/bulk_copies.cuh"
@@ -14,17 +15,17 @@
 namespace sinter {
 
 // Config, the constants of a kernel:
-//   Element             of the matrix and the operand
+//   Element             element type of the matrix and the operand
 //   kLength             elements of a row (K), a multiple of 8
-//   kRows               of the matrix
-//   kUnits, kStride     rows of a class, and the distance between them
-//   kSplits             split-K: warps that share a row, a power of two
+//   kRows               rows of the matrix
+//   kUnits, kStride     rows of a class, and the distance between them (colocation.h)
+//   kSplits             splits of a row (split-K), one for a warp; a power of two
 //   kTokens             the largest number of tokens
-//   kStageLength        elements of a stage, a multiple of 256
+//   kStageLength        elements of a stage for one token, a multiple of 256
 //   kStages             the largest number of stages of a warp
-//   kBlocks             of the grid, at most one for each class
-//   kWarps              of a block: kTileWarps or half of them
-//   kOperandBytes       of shared memory, the most that the operand may take
+//   kBlocks             blocks of the grid, at most one for each class
+//   kWarps              warps of a block: kTileWarps (16) or half of them
+//   kOperandBytes       bytes of shared memory that the operand may take at most
 //   kDirect             the operand is copied from memory, not computed by a prologue
 
 template <typename Config>
@@ -34,13 +35,17 @@ class GemvPipeline {
   static constexpr int kClasses = Config::kRows / Config::kUnits;
   static constexpr int kChunks = Config::kLength / 8;
   static constexpr int kSplitLength = 8 * static_cast<int>(split_chunks(kChunks, Config::kSplits));
-  static constexpr int kGroups = Config::kWarps / Config::kSplits;  // of warps that share a row
-  static constexpr int kShares = kTileWarps / Config::kWarps;       // of a tile, that a warp takes
-  // Tiles that a warp multiplies with the same operand registers: two, or one where a block has no
-  // more; the halves of tile_sums_ alternate within a group. (The sums of four do not fit into the
-  // registers: one H200, a token of 8 sequences of Llama-2-7B 5.65 ms, with two 5.39.)
+  // Groups of warps; each group takes a row, each of its warps a split.
+  static constexpr int kGroups = Config::kWarps / Config::kSplits;
+  // The runs of a tile are dealt to kTileWarps shares: how many of these a warp takes.
+  static constexpr int kShares = kTileWarps / Config::kWarps;
+  // The largest number of rows of a block.
   static constexpr int kBlockRows =
-      (kClasses + Config::kBlocks - 1) / Config::kBlocks * Config::kUnits;  // the most
+      (kClasses + Config::kBlocks - 1) / Config::kBlocks * Config::kUnits;
+  // Tiles that a warp multiplies with the same operand registers: two, or one where no block has
+  // more than one tile. One half of tile_sums_ belongs to each. (With four, the sums do not fit
+  // into the registers: one H200, a decode step of 8 sequences of Llama-2-7B takes 5.65 ms, with
+  // two 5.39.)
   static constexpr int kTileGroup = kBlockRows > kTileRows ? 2 : 1;
   static constexpr bool kPipelined =
 #if SINTER_HAS_BULK_COPY
@@ -49,11 +54,12 @@ class GemvPipeline {
       false;
 #endif
 
-  // Quarters of the stages, rounded up, whose copies start() issues. (One H200, a token of
-  // GPT-NeoX-2.8B: 1.75 ms; with a quarter more of either 1.76, with all quarters 1.81.)
+  // How many quarters of the stages start() fills (rounded up to stages): 3 if the operand is
+  // copied, 2 if a prologue computes it. (One H200, a token of GPT-NeoX-2.8B: 1.75 ms; with one
+  // quarter more in either case 1.76, with all stages 1.81.)
   static constexpr int kFirstQuarters = Config::kDirect ? 3 : 2;
 
-  // Whether the operand of so many tokens is in shared memory.
+  // Whether the operand, of this number of tokens, is in shared memory.
   static SINTER_DEVICE constexpr bool shared_operand(int tokens) {
     return !Config::kDirect ||
            tokens * Config::kLength * static_cast<int>(sizeof(T)) <= Config::kOperandBytes;
@@ -64,7 +70,7 @@ class GemvPipeline {
 #else
       false;
 #endif
-  // Tokens that one reading serves.
+  // The number of tokens for which the code of `tokens` tokens is instantiated.
   static SINTER_DEVICE constexpr int rounded(int tokens) {
     return tokens == 1 ? 1 : kMaxGemvTokens;
   }
@@ -78,7 +84,7 @@ class GemvPipeline {
     lane_ = static_cast<int>(threadIdx.x) % 32;
     const int group = warp_ / Config::kSplits;
     rows_ = count_ * Config::kUnits;
-    // Without tokens nothing is loaded: a copy in flight would outlive the block.
+    // With no tokens no copy is issued: nobody would wait for it, and it would outlive the block.
     mine_ = group < rows_ && tokens > 0 ? (rows_ - group + kGroups - 1) / kGroups : 0;
     begin_ = kSplitLength * (warp_ % Config::kSplits);
     if (begin_ > Config::kLength) begin_ = Config::kLength;
@@ -108,9 +114,9 @@ class GemvPipeline {
 #endif
   }
 
-  // Issues the copies of the first stages. The others follow in fill(), when the prologue has
-  // loaded its inputs: earlier they would delay these loads. Reads the matrix alone, so that it may
-  // stand before the kernel's wait.
+  // Issues the copies of the first stages. fill() issues the others when the operand, or what the
+  // prologue computes it from, has been loaded: issued earlier, they would delay these loads.
+  // start() reads the matrix alone, so that it may stand before the kernel's pdl_wait().
   SINTER_DEVICE void start() {
 #if SINTER_HAS_BULK_COPY
     if (lane_ == 0) {
@@ -121,16 +127,17 @@ class GemvPipeline {
     issue_until((kFirstQuarters * stages_ + 3) / 4);
 #endif
   }
-  // Issues the copies of all stages that are not under way. All threads of a warp call it; a second
-  // call does nothing.
+  // Issues the copies of the stages that start() left. All threads of a warp call it; a second call
+  // does nothing.
   SINTER_DEVICE void fill() {
 #if SINTER_HAS_BULK_COPY
     issue_until(stages_);
 #endif
   }
 
-  // The number of rows of the block, and the matrix row of the i-th. Rows of one unit follow one
-  // another, so that neighbouring threads write neighbouring results.
+  // The number of rows of the block, and the matrix row of the i-th. The order is unit by unit: the
+  // first row of each of the block's classes, then the second of each, and so on. So neighbouring
+  // threads write neighbouring results.
   SINTER_DEVICE int rows() const { return rows_; }
   SINTER_DEVICE int row(int i) const {
     if constexpr (Config::kUnits == 1) return first_ + i;
@@ -144,18 +151,18 @@ class GemvPipeline {
   static SINTER_DEVICE int classes_before(unsigned block) {
     return static_cast<int>(static_cast<math::u64>(kClasses) * block / Config::kBlocks);
   }
-  // The matrix row that is the block's `own`-th where a class's rows follow one another.
+  // The matrix row of the block's `own`-th if its rows are numbered class by class.
   SINTER_DEVICE int row_of_block(int own) const {
     return gemv_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
-  // Element `begin` of this warp's split of its k-th row.
+  // The address of element `begin` of this warp's split of its k-th row.
   SINTER_DEVICE const T* place(int k, int begin) const {
     const int row = row_of_block(warp_ / Config::kSplits + k * kGroups);
     return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + begin;
   }
 
 #if SINTER_HAS_BULK_COPY
-  // Issues copies until `stages` have been issued.
+  // Issues copies until `stages` of them in total have been issued.
   SINTER_DEVICE void issue_until(int stages) {
     for (; issued_ < stages; ++issued_) {
       if (tiles_)
@@ -164,10 +171,14 @@ class GemvPipeline {
         issue();
     }
   }
-  // What the next copy loads. Without tiles: for each `rows_at_once_` rows from `first` on, for
-  // each stage from element `begin` of the split on, each `row`. With tiles: for each group of
-  // tiles from row `first` on, for each share (`row`) of the warp, for each `stage` of the row,
-  // each `tile`.
+  // What the next copy loads: the variables of nested loops, the outermost first.
+  //   without tiles   first   rows of the warp, rows_at_once_ of them together
+  //                   begin   runs of the split, by their first element
+  //                   row     rows of those read together
+  //   with tiles      first   rows of the block, kTileGroup tiles of them together
+  //                   row     shares of the warp
+  //                   stage   runs of kTileStageLength elements, by number
+  //                   tile    tiles of those read together
   struct Cursor {
     int first = 0, row = 0, begin = 0, stage = 0, tile = 0;
   };
@@ -177,17 +188,16 @@ class GemvPipeline {
     next_.stage += kTileWarps;
     settle();
   }
-  // Moves on to the next share, or group, if this one has no more stages.
+  // Moves on to the next share, or to the next tiles, if this one has no more runs.
   SINTER_DEVICE void settle() {
-    if (warp_ * kTileStageLength >= Config::kLength)
-      next_.first = rows_;  // no stage is this warp's
+    if (warp_ * kTileStageLength >= Config::kLength) next_.first = rows_;  // the warp has no runs
     while (next_.stage * kTileStageLength >= Config::kLength && next_.first < rows_) {
       next_.row = (next_.row + 1) % kShares;
       next_.stage = warp_ + next_.row * Config::kWarps;
       if (next_.row == 0) next_.first += kTileGroup * kTileRows;
     }
   }
-  // Issues the copy of the next stage of a tile: a lane copies a row.
+  // Issues the copies of the next run of a tile: each lane that of one row.
   SINTER_DEVICE void issue_tile() {
     if (next_.first >= rows_) return;
     const int left = Config::kLength - next_.stage * kTileStageLength;
@@ -221,7 +231,7 @@ class GemvPipeline {
     else
       from_ = place(next_.first + next_.row, next_.begin);
   }
-  // Issues the copy of the next stage of a row.
+  // Issues the copy of the next run of a row.
   SINTER_DEVICE void issue() {
     if (next_.first >= mine_ || length_ == 0) return;
     if (lane_ == 0) {
@@ -251,7 +261,7 @@ class GemvPipeline {
   int rows_, mine_;                  // matrix rows of the block, of this warp
   int begin_, length_;               // this warp's split of a row, in elements
   int rows_at_once_, stage_length_;  // rows that a warp reads together, elements of a stage
-  int splits_;                       // sums of a row that are added at the end
+  int splits_;                       // sums of a row and token: its splits, or 1 with tiles
   bool tiles_;
   float *sums_, *tile_sums_;
   T* operand_;
@@ -260,11 +270,11 @@ class GemvPipeline {
   SharedAddress barriers_;   // one for each stage
   int stages_, stage_bytes_;
   Cursor next_;         // what the next copy loads
-  const T* from_;       // its address, without tiles
+  const T* from_;       // the address of that, without tiles
   int next_stage_ = 0;  // the stage that it fills
-  int issued_ = 0;      // copies before the first is consumed
+  int issued_ = 0;      // copies that start() and fill() issued
   int stage_ = 0;       // the stage that is consumed next
-  unsigned phase_ = 0;  // of its barrier
+  unsigned phase_ = 0;  // of that stage's barrier
 #endif
 };
 

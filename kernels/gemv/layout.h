@@ -12,8 +12,9 @@ constexpr int kGemvStages = 4;  // of a warp's pipeline, unless a form says othe
 constexpr int kMinGemvStages = 2, kMaxGemvStages = 8;
 constexpr int kTileRows = 16, kTileTokens = 8;  // of a product of tensor cores
 constexpr int kTileStageLength = 128;           // elements of each row of a tile in a stage
-// The stages of a tile are dealt to so many warps, whatever the block has: a block of fewer warps
-// gives each the shares of several, so that the order of sums stays the same.
+// The runs of a tile, of kTileStageLength elements of each row, are dealt to this number of shares,
+// whatever the warps of the block: with fewer warps each takes several shares, so that the order of
+// sums stays the same.
 constexpr int kTileWarps = 16;
 constexpr int kGemvAlignment = 128;  // bytes
 

@@ -17,7 +17,7 @@ bool any(llvm::ArrayRef<const OpFacts*>) { return true; }  // the last family th
 extern const KernelFamily pointwise_family;
 constinit const KernelFamily pointwise_family{
     .name = "pointwise",
-    .form = KernelFamily::Form::rows,
+    .kind = KernelFamily::Kind::rows,
     .anchors = {},
     .make = emit_elements,
     .cost = row_cost,

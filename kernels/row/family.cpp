@@ -19,7 +19,7 @@ bool any_reduces(llvm::ArrayRef<const OpFacts*> facts) {
 extern const KernelFamily row_family;
 constinit const KernelFamily row_family{
     .name = "row",
-    .form = KernelFamily::Form::rows,
+    .kind = KernelFamily::Kind::rows,
     .anchors = {},
     .make = emit_rows,
     .cost = row_cost,

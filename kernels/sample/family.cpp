@@ -16,7 +16,7 @@ constexpr OpKind kAnchors[] = {OpKind::sample};
 extern const KernelFamily sample_family;
 constinit const KernelFamily sample_family{
     .name = "sample",
-    .form = KernelFamily::Form::anchored,
+    .kind = KernelFamily::Kind::anchored,
     .anchors = kAnchors,
     .make = emit_sample,
     .cost = streaming_cost,

@@ -16,7 +16,7 @@ constexpr OpKind kAnchors[] = {OpKind::cumulative_sum};
 extern const KernelFamily scan_family;
 constinit const KernelFamily scan_family{
     .name = "scan",
-    .form = KernelFamily::Form::anchored,
+    .kind = KernelFamily::Kind::anchored,
     .anchors = kAnchors,
     .make = emit_scan,
     .cost = streaming_cost,

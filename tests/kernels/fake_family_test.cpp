@@ -31,7 +31,7 @@ const KernelFamily& known(std::string_view name) {
 KernelFamily fake_family() {
   const KernelFamily& model = known("decode_attention");
   return {.name = "fake",
-          .form = KernelFamily::Form::anchored,
+          .kind = KernelFamily::Kind::anchored,
           .anchors = kAnchors,
           .make = model.make,
           .cost = model.cost,

@@ -74,7 +74,7 @@ TEST_CASE("what is safe") {
     entry.buffers.push_back(std::move(copy));
     expect_safe(p);
   }
-  SUBCASE("nothing triggers late for what no kernel reads early") {
+  SUBCASE("nothing triggers after its wait for what no kernel reads early") {
     Program p = overlapping_program();
     append(p).triggers_after_wait = false;
     attend(p) = add(p) = {true, false, {}, {}};

@@ -186,7 +186,7 @@ Program early_read_of_copy(size_t after) {
 
 TEST_CASE("what a copy writes is read early only after a kernel that triggers after its wait") {
   const Status held =
-      check(early_read_of_copy(0));  // after %a, ahead of the append, which triggers late
+      check(early_read_of_copy(0));  // after %a, ahead of the append, which triggers after its wait
   if (!held) FAIL(held.error().message());
   expect_refused(early_read_of_copy(1),
                  {"step 3 (%o)", "reads %copied before it waits, while step 2 may still write it"});
