@@ -1,5 +1,7 @@
 #include "ir/contraction.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include "ir/index_map.h"
 #include "ir/infer.h"
 #include "ir/op_roles.h"
@@ -59,8 +61,10 @@ std::optional<IndexExpr> place(const Graph& graph, ValueId operand, const Einsum
   return offset;
 }
 
-/// Joins neighbouring axes of one role that step together in every operand.
+/// Brings the axes of a role together, in their order, and joins those that step together in every
+/// operand. Dense operands in the order of gemm_order so have one summed axis.
 void join(llvm::SmallVector<Axis, 8>& axes) {
+  llvm::stable_sort(axes, [](const Axis& x, const Axis& y) { return x.role < y.role; });
   for (size_t i = 0; i + 1 < axes.size();) {
     Axis &outer = axes[i], &inner = axes[i + 1];
     const bool together = outer.role == inner.role && outer.a == inner.a * inner.extent &&

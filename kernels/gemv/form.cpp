@@ -1,5 +1,7 @@
 #include "kernels/gemv/form.h"
 
+#include <algorithm>
+
 #include "ir/sym_expr.h"
 #include "kernels/family.h"
 #include "kernels/gemv/layout.h"
@@ -18,7 +20,7 @@ GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol
           .rows = matrix.dims[0].constant(),
           .length = matrix.dims[1].constant(),
           .splits = op.attrs.get<int64_t>(AttrName::splits),
-          .tokens = SymExpr(op.type.dims[0]).upper_bound(symbols)};
+          .tokens = std::max<int64_t>(1, SymExpr(op.type.dims[0]).upper_bound(symbols))};
 }
 
 TunedForm to_form(const GemvForm& form) {

@@ -31,7 +31,7 @@ struct GemvProduct {
   DType dtype = DType::f32;  // of the matrix
   int64_t rows = 0, length = 0;
   int64_t splits = 1;  // split-K of a row
-  int64_t tokens = 1;  // the largest number
+  int64_t tokens = 1;  // the largest number; 1 of a product without tokens
 
   /// "bf16[12288, 4096] splits=2 tokens=8"
   std::string key() const;

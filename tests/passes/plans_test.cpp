@@ -1,9 +1,12 @@
 // Whole plans, fused against unfused against the evaluator, where sizes or values are awkward.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <sstream>
 
 #include "ir/text.h"
@@ -144,6 +147,78 @@ TEST_CASE("sizes of zero, for every op") {
   for (int64_t tokens : {0, 1, 5}) {
     CAPTURE(tokens);
     check_plans(module, {tokens, 8, 0});
+  }
+}
+
+TEST_CASE("sizes that are never more than zero, one or a few, for every op") {
+  std::stringstream text;
+  text << std::ifstream(SINTER_TESTS_DIR "/ir/every_op.sir").rdbuf();
+  for (const int64_t high : {0, 1, 8})
+    for (const int64_t low : {int64_t{0}, high}) {
+      CAPTURE(low);
+      CAPTURE(high);
+      Module module = module_of(text.str());
+      module.symbols[0].low = low;
+      module.symbols[0].high = high;
+      std::erase_if(module.entries, [](const Entry& entry) { return entry.name == "leaf"; });
+      Graph& graph = module.entries[0].graph;
+      graph.outputs.erase(graph.outputs.begin() + 1);  // as above
+      remove_dead_ops(graph);
+      check_plans(module, {high, 8, 0});
+    }
+}
+
+TEST_CASE("products of no rows and of no columns") {
+  for (const auto& [rows, length, width] :
+       {std::array{0, 8, 8}, {0, 8, 1}, {1, 8, 1}, {8, 8, 0}, {0, 0, 8}, {1, 1, 1}, {9, 0, 1}}) {
+    CAPTURE(rows);
+    CAPTURE(length);
+    CAPTURE(width);
+    check_plans(module_of(fmt::format(R"(module @m {{
+  weight %w : f32[{2}, {1}] = file {{tensor = "w"}}
+  weight %b : f32[{2}] = file {{tensor = "b"}}
+  entry @f(%x: f32[{0}, {1}]) -> (%y, %z) {{
+    %n = softmax %x : f32[{0}, {1}]
+    %p = linear %n, %w, %b : f32[{0}, {2}]
+    %y = silu %p : f32[{0}, {2}]
+    %z = linear %x, %w : f32[{0}, {2}]
+  }}
+}})",
+                                      rows, length, width)),
+                {});
+  }
+}
+
+// Axes of one role that stand apart, in every order: operands are copied until they join.
+TEST_CASE("einsums with several summed axes, one of them a symbol") {
+  const std::map<char, int64_t> extents = {{'a', 3}, {'b', 4}, {'c', 5}, {'x', 7}};
+  for (const char symbol : {'a', 'b', 'c', 'x', ' '}) {
+    const auto dims = [&](const std::string& letters) {
+      std::string text;
+      for (const char letter : letters)
+        text += (text.empty() ? "" : ", ") +
+                (letter == symbol ? "N" : std::to_string(extents.at(letter)));
+      return text;
+    };
+    std::string a = "abc";
+    do {
+      std::string b = "acx";
+      do {
+        for (const std::string result : {"bx", "xb"}) {
+          const std::string spec = fmt::format("{},{}->{}", a, b, result);
+          CAPTURE(spec);
+          CAPTURE(symbol);
+          check_plans(module_of(fmt::format(R"(module @m {{
+  symbol N in [0, 8]
+  entry @f(%a: f32[{}], %b: f32[{}]) -> (%y) {{
+    %y = einsum %a, %b {{spec = "{}"}} : f32[{}]
+  }}
+}})",
+                                            dims(a), dims(b), spec, dims(result))),
+                      {symbol == ' ' ? 0 : extents.at(symbol)});
+        }
+      } while (std::next_permutation(b.begin(), b.end()));
+    } while (std::next_permutation(a.begin(), a.end()));
   }
 }
 
