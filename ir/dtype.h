@@ -1,6 +1,7 @@
 // Element types: the table dtypes.def as an enumeration, its rows, and all counting of bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -66,10 +67,12 @@ int64_t storage_bytes(DType dtype, int64_t elements);
 constexpr double average_bytes(DType dtype) {
   return static_cast<double>(dtype_info(dtype).bits) / 8;
 }
-/// The most elements whose bytes are a number of 63 bits.
+/// The most bytes of a value, far above any device's memory: sums of the bytes of all values of a
+/// module stay below 2^63.
+inline constexpr int64_t kMaxValueBytes = int64_t{1} << 48;
+/// The most elements of a value; at most one a byte.
 constexpr int64_t max_elements(DType dtype) {
-  const int64_t bytes = dtype_info(dtype).bits / 8;
-  return bytes == 0 ? INT64_MAX : INT64_MAX / bytes;
+  return kMaxValueBytes / std::max(1, static_cast<int>(dtype_info(dtype).bits) / 8);
 }
 
 }  // namespace sinter

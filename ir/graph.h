@@ -103,6 +103,9 @@ struct State {
 struct Entry {
   std::string name;  // prefill, decode, ...
   Graph graph;
+  /// What results of a run are called: names of the outputs before any pass replaced them. Set by
+  /// canonicalize; empty: the outputs' own.
+  std::vector<std::string> output_names = {};
 };
 
 /// Weights, state and the entry points that share them. Leaves `weight` and `state` of an entry's

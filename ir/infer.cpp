@@ -25,7 +25,7 @@
 //   C18  attention: the shapes that ops.def lists; kv_heads divides heads; scale finite;
 //        softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
-//   C20  the number of elements fits 63 bits for all values of the symbols
+//   C20  the result has at most 2^48 bytes and elements for all values of the symbols
 //   C21  decode_attention, sample: the shapes and bounds that ops.def and the families' order.h
 //   list
 // Those from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
@@ -94,7 +94,7 @@ Result<TensorType> infer_type(OpKind kind, llvm::ArrayRef<TensorType> operands,
   SINTER_TRY(check_counts(op));
   SINTER_LET(type, kInferenceRules[static_cast<size_t>(kind)](op));
   if (volume(type.dims).upper_bound(symbols) > max_elements(type.dtype))
-    return op.reject(20, fmt::format("{} has more than 2^63 bytes", op.show(type)));
+    return op.reject(20, fmt::format("{} has more than 2^48 bytes", op.show(type)));
   return type;
 }
 

@@ -9,7 +9,7 @@
 //   V5   an op has as many operands as ops.def says
 //   V6   an op has its required attributes and none but these and its optional ones (their types
 //        hold by construction)
-//   V7   types and shapes: at most 8 axes, symbols that exist; elements and bytes stay below 2^63
+//   V7   types and shapes: at most 8 axes, symbols that exist; at most 2^48 elements and bytes
 //        for all values of the symbols
 //   V8   an op's type is the inferred one (constraints C1.. of infer.cpp)
 //   V9   a leaf `weight` or `state` has the name and the type of one of the module's and stands

@@ -251,7 +251,7 @@ Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef
     if (__builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) ||
         elements > max_elements(type.dtype))
       return broken(7,
-                    fmt::format("{} is {}, more than 2^63 bytes where its symbols are largest",
+                    fmt::format("{} is {}, more than 2^48 bytes where its symbols are largest",
                                 what, to_string(type, symbols)),
                     place, "make it smaller, or narrow the symbols' ranges");
   }

@@ -81,6 +81,7 @@ class EntryLowering {
         kernels_(kernels),
         buffer_of_(entry.graph.size(), -1) {
     plan_.name = entry.name;
+    plan_.output_names = entry.output_names;
   }
 
   Result<EntryPlan> run() {
@@ -96,9 +97,10 @@ class EntryLowering {
         SINTER_TRY(add_kernel(group, steps[i], order[i]));
       }
     }
+    const bool unnamed = plan_.output_names.empty();
     for (ValueId id : graph_.outputs) {
       plan_.outputs.push_back(buffer(id));
-      plan_.output_names.push_back(graph_[id].name);
+      if (unnamed) plan_.output_names.push_back(graph_[id].name);
       Buffer& output = plan_.buffers[plan_.outputs.back()];
       output.last_step = static_cast<uint32_t>(plan_.steps.size());
     }

@@ -1,5 +1,7 @@
 #include "driver/run/run.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include "driver/generate/decoder.h"
 #include "frontends/files/safetensors.h"
 
@@ -18,8 +20,11 @@ Status check_keep(const EntryPlan& entry, const std::vector<std::string>& keep) 
 
 std::vector<NamedHostTensor> name_results(const EntryPlan& entry, RunResult&& result) {
   std::vector<NamedHostTensor> named;
+  // An output that the entry lists twice is one result.
   for (size_t i = 0; i < result.outputs.size(); ++i)
-    named.push_back({entry.output_names[i], std::move(result.outputs[i])});
+    if (const std::string& name = entry.output_names[i];
+        llvm::none_of(named, [&](const NamedHostTensor& one) { return one.name == name; }))
+      named.push_back({name, std::move(result.outputs[i])});
   for (auto& [name, tensor] : result.kept) named.push_back({name, std::move(tensor)});
   return named;
 }

@@ -102,17 +102,17 @@ TEST_CASE("bad axis") {
       "expected a value of attribute axis, got '1.5'"));
 }
 
-TEST_CASE("dims whose product passes 2^63") {
+TEST_CASE("dims whose product passes 2^48 bytes") {
   CHECK(contains(refused(with_ops("%a = broadcast %x : f32[4294967296, 4294967296, N, 4]"), "3:1"),
-                 "2^63"));
-  CHECK(contains(refused("module @m {\nstate %s : f16[4611686018427387904] }", "2:7"), "2^63"));
+                 "2^48"));
+  CHECK(contains(refused("module @m {\nstate %s : f16[4611686018427387904] }", "2:7"), "2^48"));
   CHECK(contains(refused("module @m {\nstate %s : f16[9223372036854775808] }", "2:16"),
                  "is not between"));
   CHECK(
       contains(refused("module @m {\nstate %s : f16[-1] }", "2:16"), "an extent of -1 is below 0"));
   CHECK(
       contains(refused("module @m { symbol N in [1, 2147483648]\nstate %s : f16[N, N, 2] }", "2:7"),
-               "2^63"));
+               "2^48"));
 }
 
 TEST_CASE("100,000 nested parentheses") {

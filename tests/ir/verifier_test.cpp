@@ -206,9 +206,11 @@ TEST_CASE("V7 types and shapes") {
     return s.module;
   };
   const Symbol largest = host_symbol("L", 0, int64_t{1} << 31);
-  holds(with({DType::f16, {(int64_t{1} << 62) - 1}}));
-  breaks(with({DType::f16, {int64_t{1} << 62}}), 7, "state %s", "2^63");
-  breaks(with({DType::i1, {0, int64_t{1} << 62, 2}}), 7, "state %s", "2^63");
+  holds(with({DType::f16, {int64_t{1} << 47}}));
+  breaks(with({DType::f16, {(int64_t{1} << 47) + 1}}), 7, "state %s", "2^48");
+  breaks(with({DType::i1, {0, int64_t{1} << 48, 2}}), 7, "state %s", "2^48");
+  breaks(with({DType::i1, {INT64_MAX}}), 7, "state %s", "2^48");
+  breaks(with({DType::f32, {INT64_MAX / 4, 0}}), 7, "state %s", "2^48");
   Module symbolic = with({DType::f16, {SymbolId{2}, SymbolId{2}}});
   symbolic.symbols.push_back(largest);
   breaks(symbolic, 7, "state %s", "f16[L, L]");
