@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/verify/report.h"
@@ -49,9 +50,8 @@ void add_verify(CLI::App& program, Action& action) {
           "--reference", options->reference,
           "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
       ->type_name("FILE");
-  command.add_option("--seed", options->seed, "of random tokens, where there is no reference");
-  command.add_option("--steps", options->steps, "of decoding after the first call")
-      ->check(CLI::PositiveNumber)
+  add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
+  add_integer(command, "--steps", options->steps, "of decoding after the first call", kPositive)
       ->capture_default_str();
   command.add_flag("--teacher-forced", options->forced,
                    "decode seeded tokens instead of the likeliest");

@@ -37,8 +37,9 @@ void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 
-/// "K=16", of --symbol.
-Result<std::pair<std::string, int64_t>> parse_size(const std::string& text);
+/// "K=16" each, of --symbol; a name that is given twice is an error.
+Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
+    const std::vector<std::string>& texts);
 
 /// The options' meaning; usage errors.
 Result<BuildRequest> to_request(const CommandOptions& options);
