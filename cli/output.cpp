@@ -118,6 +118,7 @@ void set_up_streams() {
 
 void set_up_signals() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   // Started where interrupts are ignored (nohup, a script's background), it ignores them too.
   if (std::signal(SIGINT, [](int) { ::_exit(kInterrupted); }) == SIG_IGN)
     std::signal(SIGINT, SIG_IGN);
