@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <llvm/ADT/STLExtras.h>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "cli/integer_options.h"

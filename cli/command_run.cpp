@@ -21,6 +21,15 @@ Status run_command(const RunCommand& options) {
   if (options.tokens.empty() == options.inputs.empty())
     return fail("give either --tokens or --inputs", "sinter run",
                 "--tokens 1,2,3 runs a language model", ExitCode::usage);
+  // The model's own decoder or encoder runs on tokens: it knows entries and sizes.
+  for (const auto& [given, option] : {std::pair(!options.phase.empty(), "--phase"),
+                                      std::pair(!options.symbols.empty(), "--symbol")})
+    if (given && options.inputs.empty())
+      return fail("only a run on --inputs takes it", option, "leave it out, or give --inputs",
+                  ExitCode::usage);
+  if (options.more > 0 && options.tokens.empty())
+    return fail("tokens are added to tokens, not to inputs", "-n", "give --tokens",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   request.load.context = text_tokens(options.tokens.size(), options.more);

@@ -17,6 +17,9 @@ struct VerifyCommand : CommandOptions {
 };
 
 Status verify_command(const VerifyCommand& options) {
+  if (options.no_fuse)
+    return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
@@ -26,7 +29,7 @@ Status verify_command(const VerifyCommand& options) {
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
   verify.target = request.compile.target;
-  verify.numerics = request.compile.fusion.numerics;
+  verify.fusion = request.compile.fusion;
   verify.seed = options.seed;
   verify.random_weights = request.load.random_weights;
   SINTER_LET(report, verify_model(options.model, verify));

@@ -164,6 +164,9 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   if (!numerics)
     return fail(fmt::format("no such mode: \"{}\"", printable(options.numerics)), "--numerics",
                 "give strict or fast", ExitCode::usage);
+  if (options.archs.size() > 1 && !options.several_archs)
+    return fail(fmt::format("{} devices", options.archs.size()), "--arch",
+                "give one; `sinter compile` takes several", ExitCode::usage);
   if (!options.archs.empty()) request.compile.target = options.archs.front();
   if (!options.phase.empty()) request.compile.entries = {options.phase};
   FusionOptions& fusion = request.compile.fusion;
@@ -193,6 +196,11 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
                          static_cast<double>(total) / kGigabyte));
   };
   SINTER_LET(opened, Backend::open(backend));
+  if (!opened->on_gpu() && (options.own_products || !options.record.empty()))
+    return fail(fmt::format("only a GPU's matrix products can be chosen, and the device is {}: {}",
+                            opened->name(), opened->why()),
+                options.own_products ? "--own-products" : "--record", "leave it out",
+                ExitCode::device);
   detail(fmt::format("device {}: {}", opened->name(), opened->why()));
   return std::move(opened);
 }

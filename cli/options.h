@@ -19,6 +19,7 @@ struct CommandOptions {
   std::string record;
   bool own_products = false;
   std::vector<std::string> archs = {"sm_90a"};
+  bool several_archs = false;  // compile's: more than one may be given
   std::string numerics = "strict";
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"

@@ -131,7 +131,7 @@ TEST_CASE("a file of token ids is read as strictly, and is bad input") {
 TEST_CASE("a size is a whole number and given once") {
   for (const char* command : {"run", "bench", "profile"}) {
     std::vector<std::string> with = {command, kGpt2, "--symbol", "Z=2", "--symbol", "Z=4"};
-    if (command == std::string("run")) with.insert(with.end(), {"--tokens", "1"});
+    if (command == std::string("run")) with.insert(with.end(), {"--inputs", "none"});
     check_usage(with, "--symbol: Z is given twice, as 2 and as 4");
     with[5] = "Y=010";
     check_usage(with, "--symbol Y: \"010\" has a leading zero");
