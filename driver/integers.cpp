@@ -12,7 +12,7 @@ constexpr const char* kListHint = "write decimal numbers with commas between, e.
 
 /// Why `text` is no number of the range; empty: it is `value`.
 template <typename T>
-std::string read(std::string_view text, IntegerRange<T> range, T& value) {
+std::string read_number(std::string_view text, IntegerRange<T> range, T& value) {
   const bool negative = text.starts_with('-') && range.least < T{};
   const std::string_view digits = text.substr(negative ? 1 : 0);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -35,7 +35,7 @@ template <typename T>
 Result<T> parse_integer(std::string_view text, const std::string& where, IntegerRange<T> range,
                         ExitCode code) {
   T value = 0;
-  const std::string wrong = read(text, range, value);
+  const std::string wrong = read_number(text, range, value);
   if (wrong.empty()) return value;
   return fail(fmt::format("\"{}\" {}", printable(text, 40), wrong), where,
               "write one decimal number, e.g. 16", code);
@@ -57,7 +57,7 @@ Result<std::vector<T>> parse_integers(std::string_view text, const std::string& 
                   kListHint, code);
     T value = 0;
     const std::string_view item = text.substr(at, end - at);
-    if (const std::string wrong = read(item, range, value); !wrong.empty())
+    if (const std::string wrong = read_number(item, range, value); !wrong.empty())
       return fail(fmt::format("item {} at byte {}, \"{}\", {}", values.size() + 1, at + 1,
                               printable(item, 40), wrong),
                   where, kListHint, code);

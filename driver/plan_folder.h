@@ -14,7 +14,8 @@
 
 namespace sinter {
 
-/// May a plan be written to `folder`? It must be absent, empty or hold a plan and nothing else.
+/// May a plan be written to `folder`? It must be absent, empty or hold a plan and nothing else, in
+/// `ir` and `kernels` neither.
 Status check_plan_folder(const std::string& folder);
 
 /// Writes a folder beside `folder` and then gives it that name, so that `folder` is always a whole

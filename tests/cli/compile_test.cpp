@@ -1,6 +1,9 @@
 // The folder of a plan: what it holds, that it is deterministic, and what it never replaces.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -112,6 +115,22 @@ TEST_CASE("a folder that is no plan is left alone") {
   CHECK(compile_to(module, target, place.path() + "/cache").code == 0);  // empty: taken
   write_whole(target + "/notes.txt", "mine");
   refused("notes.txt");  // a plan, but not only
+  fs::remove(target + "/notes.txt");
+  for (const char* name : {"kernels/mine.cu", "kernels/mine.sm_90a.cubin", "kernels/notes.txt",
+                           "ir/notes.txt", "ir/mine.sir", "ir/mine/notes", "kernels/mine/a.cu"}) {
+    const fs::path path = fs::path(target) / name;
+    const bool below = fs::create_directory(path.parent_path());
+    write_whole(path.string(), "mine");
+    refused(below ? path.parent_path().lexically_relative(target).string() : name);
+    if (below)
+      fs::remove_all(path.parent_path());
+    else
+      fs::remove(path);
+  }
+  fs::create_symlink(module, target + "/ir/00-link.sir");
+  refused("ir/00-link.sir");
+  fs::remove(target + "/ir/00-link.sir");
+  CHECK(compile_to(module, target, place.path() + "/cache").code == 0);
 }
 
 TEST_CASE("a link to a plan's folder stays a link") {
