@@ -104,7 +104,9 @@ Status write_plan_folder(const std::string& folder, const Built& built,
         SINTER_TRY(write_file(root / "kernels" / fmt::format("{}.{}.cubin", kernel.name, c.arch),
                               c.cubins[k]));
   }
-  return put_in_place(made, target);
+  SINTER_TRY(put_in_place(made, target));
+  remove_leftovers(target);
+  return {};
 }
 
 }  // namespace sinter

@@ -20,7 +20,7 @@ Status check_plan_folder(const std::string& folder);
 
 /// Writes a folder beside `folder` and then gives it that name, so that `folder` is always a whole
 /// plan: the old one or the new one. Nothing is synced to disk: a plan can be made again, and its
-/// reader checks it.
+/// reader checks it. Then removes what killed processes left beside `folder`.
 Status write_plan_folder(const std::string& folder, const Built& built,
                          llvm::ArrayRef<MachineCode> code);
 

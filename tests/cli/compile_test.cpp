@@ -133,6 +133,51 @@ TEST_CASE("a folder that is no plan is left alone") {
   CHECK(compile_to(module, target, place.path() + "/cache").code == 0);
 }
 
+TEST_CASE("folders of compilations that were killed are collected") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir", target = place.path() + "/plan";
+  write_whole(module, kModule);
+  // A process that has ended, and one that lives.
+  const std::string gone = run_shell("sh -c 'echo -n $$'").out;
+  const std::string alive = std::to_string(::getpid());
+  const auto folder = [&](const std::string& name) {
+    fs::create_directories(place.path() + "/" + name + "/kernels");
+    write_whole(place.path() + "/" + name + "/kernels/a.cu", "text");
+    return place.path() + "/" + name;
+  };
+  const std::vector<std::string> left = {folder("plan." + gone + ".0.tmp"),
+                                         folder("plan." + gone + ".12.tmp")};
+  std::vector<std::string> kept = {folder("plan." + alive + ".0.tmp"),
+                                   folder("plan." + gone + ".tmp"),
+                                   folder("plan." + gone + ".x.tmp"),
+                                   folder("plan.0" + gone + ".0.tmp"),
+                                   folder("plan." + gone + ".0.tmp.old"),
+                                   folder("plan2." + gone + ".0.tmp"),
+                                   folder("plan.v1." + gone + ".0.tmp"),
+                                   folder("my.plan." + gone + ".0.tmp"),
+                                   folder("plan.0.0.tmp"),
+                                   folder("plan.-1.0.tmp")};
+  write_whole(place.path() + "/plan." + gone + ".1.tmp", "a file");
+  fs::create_directory_symlink(folder("elsewhere"), place.path() + "/plan." + gone + ".2.tmp");
+  kept.insert(kept.end(),
+              {place.path() + "/plan." + gone + ".1.tmp", place.path() + "/plan." + gone + ".2.tmp",
+               place.path() + "/elsewhere/kernels/a.cu"});
+  if (::geteuid() == 0) {
+    kept.push_back(folder("plan." + gone + ".3.tmp"));
+    REQUIRE(::chown(kept.back().c_str(), 1, 1) == 0);  // another user's
+  }
+  // One that a process elsewhere holds.
+  kept.push_back(folder("plan." + gone + ".4.tmp"));
+  const int held = ::open(kept.back().c_str(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(::flock(held, LOCK_EX) == 0);
+  const ProgramRun run = compile_to(module, target, place.path() + "/cache");
+  ::close(held);
+  CAPTURE(run.err);
+  CHECK(run.code == 0);
+  for (const std::string& path : left) CHECK_MESSAGE(!fs::exists(path), path);
+  for (const std::string& path : kept) CHECK_MESSAGE(fs::exists(fs::symlink_status(path)), path);
+}
+
 TEST_CASE("a link to a plan's folder stays a link") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir";
