@@ -41,8 +41,8 @@ class InterruptsHeld {
 /// that no file takes its number and receives what is printed. Using it fails still.
 void set_up_streams();
 
-/// Ctrl-C ends the program with exit code 130. A closed pipe and a file that reaches the limit of its
-/// size (ulimit -f) end nothing: the write fails, and what was begun is cleaned up.
+/// Ctrl-C ends the program with exit code 130. A closed pipe and a file that reaches the limit of
+/// its size (ulimit -f) end nothing: the write fails, and what was begun is cleaned up.
 void set_up_signals();
 
 }  // namespace sinter
