@@ -1,6 +1,9 @@
+#include <llvm/ADT/STLExtras.h>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/bench/report.h"
@@ -10,7 +13,7 @@ namespace sinter {
 namespace {
 
 struct BenchCommand : CommandOptions {
-  std::vector<int64_t> prompts;
+  std::vector<IntegerList<int64_t>> prompts;
   int64_t context = 0;  // 0: not given
   std::vector<std::string> symbols;
   std::string save_record;
@@ -26,12 +29,11 @@ Result<BenchOptions> bench_options(const BenchCommand& options) {
   SINTER_LET(request, to_request(options));
   bench.load = request.load;
   bench.compile = request.compile;
-  if (!options.prompts.empty()) bench.prompts = options.prompts;
+  if (!options.prompts.empty()) bench.prompts.emplace();
+  for (const auto& prompts : options.prompts) llvm::append_range(*bench.prompts, prompts);
   if (options.context > 0) bench.context = options.context;
-  for (const std::string& text : options.symbols) {
-    SINTER_LET(symbol, parse_size(text));
-    bench.symbols.push_back(std::move(symbol));
-  }
+  SINTER_LET(symbols, parse_sizes(options.symbols));
+  bench.symbols = std::move(symbols);
   bench.on_stage = [](const std::string& text) { progress(text); };
   return bench;
 }
@@ -56,30 +58,24 @@ void add_bench(CLI::App& program, Action& action) {
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   add_model(command, *options);
-  command
-      .add_option("-p", options->prompts,
-                  "tokens of a prefill, several with commas; 0: none; usually 512,2048")
-      ->type_name("N")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("-n", bench.tokens, "tokens that a sample decodes; 0: no decoding")
-      ->check(CLI::NonNegativeNumber)
+  add_integer_lists(command, "-p", options->prompts,
+                    "tokens of a prefill, several with commas; 0: none; usually 512,2048",
+                    kNotNegative)
+      ->type_name("N");
+  add_integer(command, "-n", bench.tokens, "tokens that a sample decodes; 0: no decoding",
+              kNotNegative)
       ->capture_default_str();
-  command.add_option("-d", options->context, "tokens in the cache before them; usually 1024")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--batch", bench.batch, "sequences")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  add_integer(command, "-d", options->context, "tokens in the cache before them; usually 1024",
+              kPositive);
+  add_integer(command, "--batch", bench.batch, "sequences", kPositive)->capture_default_str();
   command
       .add_option("--symbol", options->symbols,
                   "a module's size; repeatable; others are at their least")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--repeat", bench.repeat, "samples of each plan")
-      ->check(CLI::PositiveNumber)
+  add_integer(command, "--repeat", bench.repeat, "samples of each plan", kPositive)
       ->capture_default_str();
-  command.add_option("--seed", bench.seed, "of tokens and inputs")->capture_default_str();
+  add_integer(command, "--seed", bench.seed, "of tokens and inputs")->capture_default_str();
   command.add_flag("--kernels", bench.kernels,
                    "say where a token of the fused plan goes, as `profile` does (needs CUPTI)");
   command.add_flag(

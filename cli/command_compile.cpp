@@ -77,6 +77,7 @@ void add_compile(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand(
       "compile", "makes the fused plan: a folder of plan, CUDA text and ledger");
   auto options = std::make_shared<CompileCommand>();
+  options->several_archs = true;
   add_model(command, *options);
   command
       .add_option("-o,--output", options->output, "the plan's folder; default: NAME.sinter here")

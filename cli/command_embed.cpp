@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/embed/embed.h"
@@ -11,7 +12,8 @@ namespace sinter {
 namespace {
 
 struct EmbedCommand : CommandOptions {
-  std::vector<std::string> texts, tokens;
+  std::vector<std::string> texts;
+  std::vector<IntegerList<int32_t>> tokens;
   std::string pooling;
   bool normalize = false;
 };
@@ -19,11 +21,7 @@ struct EmbedCommand : CommandOptions {
 Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options) {
   if (options.texts.empty() == options.tokens.empty())
     return fail("give either --text or --tokens", "sinter embed", {}, ExitCode::usage);
-  std::vector<std::vector<int32_t>> texts;
-  for (const std::string& list : options.tokens) {
-    SINTER_LET(ids, parse_tokens(list, "--tokens"));
-    texts.push_back(std::move(ids));
-  }
+  std::vector<std::vector<int32_t>> texts = options.tokens;
   for (const std::string& text : options.texts) {
     SINTER_LET(ids, tokenize(options.model, text));
     texts.push_back(std::move(ids));
@@ -67,9 +65,8 @@ void add_embed(CLI::App& program, Action& action) {
       .add_option("--text", options->texts,
                   "a text, for the model's own tokenizer; repeat for several")
       ->allow_extra_args(false);
-  command.add_option("--tokens", options->tokens, "ids of a text; repeat for several")
-      ->type_name("1,2,3")
-      ->allow_extra_args(false);
+  add_integer_lists(command, "--tokens", options->tokens, "ids of a text; repeat for several",
+                    kTokenIds);
   command
       .add_option("--pooling", options->pooling,
                   "how tokens become one vector; default: as modules.json says, else mean")

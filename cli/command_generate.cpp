@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/generate/chat.h"
@@ -13,7 +14,8 @@ namespace sinter {
 namespace {
 
 struct GenerateCommand : CommandOptions {
-  std::vector<std::string> tokens, prompts;
+  std::vector<IntegerList<int32_t>> tokens;
+  std::vector<std::string> prompts;
   int64_t count = 64;
   bool greedy = false, ignore_eos = false, chat = false;
   std::string chat_template;
@@ -82,10 +84,7 @@ Result<Prompts> prompts_of(const GenerateCommand& options,
   if (chat && options.prompts.empty())
     return fail("a chat takes texts", "--tokens", "give --prompt", ExitCode::usage);
   Prompts prompts;
-  for (const std::string& text : options.tokens) {
-    SINTER_LET(ids, parse_tokens(text, "--tokens"));
-    prompts.ids.push_back(std::move(ids));
-  }
+  prompts.ids = options.tokens;
   if (options.prompts.empty()) return prompts;
   if (options.system) SINTER_TRY(check_utf8(*options.system, "--system"));
   for (const std::string& text : options.prompts) SINTER_TRY(check_utf8(text, "--prompt"));
@@ -199,10 +198,8 @@ void add_generate(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("generate", "continue a text");
   auto options = std::make_shared<GenerateCommand>();
   add_model(command, *options);
-  command
-      .add_option("--tokens", options->tokens, "ids of a prompt; repeat for a batch of sequences")
-      ->type_name("1,2,3")
-      ->allow_extra_args(false);
+  add_integer_lists(command, "--tokens", options->tokens,
+                    "ids of a prompt; repeat for a batch of sequences", kTokenIds);
   command
       .add_option("--prompt", options->prompts,
                   "a text, for the model's own tokenizer; repeat for a batch")
@@ -215,15 +212,15 @@ void add_generate(CLI::App& program, Action& action) {
                   "the template, where the model's folder does not tell: " + chat_template_names())
       ->type_name("NAME");
   command.add_option("--system", options->system, "system message of a chat")->type_name("TEXT");
-  command.add_option("-n", options->count, "tokens to add")->capture_default_str();
+  add_integer(command, "-n", options->count, "tokens to add")->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
   command.add_option("--temperature", options->temperature,
                      "above 0: draw, from softmax(logits / T)");
-  command.add_option("--top-k", options->top_k, "draw from the K likeliest")
-      ->check(CLI::NonNegativeNumber);
+  add_integer(command, "--top-k", options->top_k, "draw from the K likeliest",
+              IntegerRange<int32_t>{.least = 0});
   command.add_option("--top-p", options->top_p,
                      "draw from the likeliest whose probabilities reach P");
-  command.add_option("--seed", options->seed, "of the draws")->capture_default_str();
+  add_integer(command, "--seed", options->seed, "of the draws")->capture_default_str();
   command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token");
   add_streaming(command, *options);
   add_compiling(command, *options);

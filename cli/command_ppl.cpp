@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/generate/perplexity.h"
@@ -61,10 +62,8 @@ void add_ppl(CLI::App& program, Action& action) {
       ->type_name("FILE");
   command.add_option("--text", options->text, "file with the text, for the model's own tokenizer")
       ->type_name("FILE");
-  command
-      .add_option("--window", options->window,
-                  "tokens that a prediction sees at most; default: the model's positions")
-      ->check(CLI::PositiveNumber);
+  add_integer(command, "--window", options->window,
+              "tokens that a prediction sees at most; default: the model's positions", kPositive);
   command.add_flag("--recompute", options->recompute,
                    "compute every prediction anew from the window before it");
   add_streaming(command, *options);

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/profile/report.h"
@@ -27,10 +28,8 @@ Result<ProfileOptions> profile_options(const ProfileCommand& options) {
   profiling.tuned = options.tune;
   profiling.count = options.count;
   profiling.seed = options.seed;
-  for (const std::string& text : options.symbols) {
-    SINTER_LET(symbol, parse_size(text));
-    profiling.symbols.push_back(std::move(symbol));
-  }
+  SINTER_LET(symbols, parse_sizes(options.symbols));
+  profiling.symbols = std::move(symbols);
   return profiling;
 }
 
@@ -61,19 +60,17 @@ void add_profile(CLI::App& program, Action& action) {
       .add_option("--phase", options->phase,
                   "a language model's decode (the default) or prefill, or a module's entry")
       ->type_name("NAME");
-  command
-      .add_option("-d", options->context,
-                  "tokens in the cache before; decode: 1024 or what fits, prefill: 0")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("-p", options->prompt, "tokens of a prefill; 512 or what fits")
-      ->check(CLI::PositiveNumber);
-  command.add_option("-n", options->count, "tokens or calls that are measured")
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}))
+  add_integer(command, "-d", options->context,
+              "tokens in the cache before; decode: 1024 or what fits, prefill: 0", kNotNegative);
+  add_integer(command, "-p", options->prompt, "tokens of a prefill; 512 or what fits", kPositive);
+  add_integer(command, "-n", options->count, "tokens or calls that are measured",
+              IntegerRange<int64_t>{1, 1000})
       ->capture_default_str();
-  command.add_option("--batch", options->batch, "sequences that a language model decodes")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+  add_integer(command, "--batch", options->batch, "sequences that a language model decodes",
+              IntegerRange<int64_t>{1, 1024})
       ->capture_default_str();
-  command.add_option("--seed", options->seed, "of random tokens or inputs")->capture_default_str();
+  add_integer(command, "--seed", options->seed, "of random tokens or inputs")
+      ->capture_default_str();
   command.add_option("--symbol", options->symbols, "a module's size; repeatable")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/run/report.h"
@@ -20,16 +21,23 @@ Status run_command(const RunCommand& options) {
   if (options.tokens.empty() == options.inputs.empty())
     return fail("give either --tokens or --inputs", "sinter run",
                 "--tokens 1,2,3 runs a language model", ExitCode::usage);
+  // The model's own decoder or encoder runs on tokens: it knows entries and sizes.
+  for (const auto& [given, option] : {std::pair(!options.phase.empty(), "--phase"),
+                                      std::pair(!options.symbols.empty(), "--symbol")})
+    if (given && options.inputs.empty())
+      return fail("only a run on --inputs takes it", option, "leave it out, or give --inputs",
+                  ExitCode::usage);
+  if (options.more > 0 && options.tokens.empty())
+    return fail("tokens are added to tokens, not to inputs", "-n", "give --tokens",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   request.load.context = text_tokens(options.tokens.size(), options.more);
   SINTER_LET(model, load_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
   RunOptions run{backend, options.keep, request.compile, {}};
-  for (const std::string& text : options.symbols) {
-    SINTER_LET(symbol, parse_size(text));
-    run.symbols.push_back(symbol);
-  }
+  SINTER_LET(symbols, parse_sizes(options.symbols));
+  run.symbols = std::move(symbols);
   TokenRun result;
   if (options.inputs.empty()) {
     SINTER_LET(tokens, run_tokens(model, options.tokens, options.more, run));
@@ -52,10 +60,8 @@ void add_run(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("run", "one forward pass");
   auto options = std::make_shared<RunCommand>();
   add_model(command, *options);
-  command.add_option("--tokens", options->tokens, "token ids of one sequence")
-      ->delimiter(',')
-      ->type_name("1,2,3");
-  command.add_option("-n", options->more, "greedy tokens to add")->check(CLI::NonNegativeNumber);
+  add_integers(command, "--tokens", options->tokens, "token ids of one sequence", kTokenIds);
+  add_integer(command, "-n", options->more, "greedy tokens to add", kNotNegative);
   command
       .add_option("--inputs", options->inputs,
                   "safetensors with a tensor for every input of the entry")

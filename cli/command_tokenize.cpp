@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/text.h"
@@ -13,7 +14,8 @@ namespace {
 
 struct TokenizeCommand {
   std::string model, file;
-  std::optional<std::string> text, decode;
+  std::optional<std::string> text;
+  std::optional<IntegerList<int32_t>> decode;
   bool no_special = false, json = false;
 };
 
@@ -72,7 +74,7 @@ Status print_table(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) 
 }
 
 Status print_decoded(const Tokenizer& tokenizer, const TokenizeCommand& options) {
-  SINTER_LET(ids, parse_tokens(*options.decode, "--decode"));
+  const IntegerList<int32_t>& ids = *options.decode;
   auto text = tokenizer.decode(ids, options.no_special);
   if (!text) {
     text.error().where = "--decode";
@@ -110,8 +112,7 @@ void add_tokenize(CLI::App& program, Action& action) {
       ->required();
   command.add_option("--text", options->text, "a text")->type_name("TEXT");
   command.add_option("--file", options->file, "a file with the text")->type_name("FILE");
-  command.add_option("--decode", options->decode, "ids, to be turned into text")
-      ->type_name("1,2,3");
+  add_integers(command, "--decode", options->decode, "ids, to be turned into text", kTokenIds);
   command.add_flag(
       "--no-special-tokens", options->no_special,
       "add none around the text, show none when decoding; those that a text spells are recognized");

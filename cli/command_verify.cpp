@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/verify/report.h"
@@ -16,6 +17,9 @@ struct VerifyCommand : CommandOptions {
 };
 
 Status verify_command(const VerifyCommand& options) {
+  if (options.no_fuse)
+    return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
@@ -25,7 +29,7 @@ Status verify_command(const VerifyCommand& options) {
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
   verify.target = request.compile.target;
-  verify.numerics = request.compile.fusion.numerics;
+  verify.fusion = request.compile.fusion;
   verify.seed = options.seed;
   verify.random_weights = request.load.random_weights;
   SINTER_LET(report, verify_model(options.model, verify));
@@ -49,9 +53,8 @@ void add_verify(CLI::App& program, Action& action) {
           "--reference", options->reference,
           "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
       ->type_name("FILE");
-  command.add_option("--seed", options->seed, "of random tokens, where there is no reference");
-  command.add_option("--steps", options->steps, "of decoding after the first call")
-      ->check(CLI::PositiveNumber)
+  add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
+  add_integer(command, "--steps", options->steps, "of decoding after the first call", kPositive)
       ->capture_default_str();
   command.add_flag("--teacher-forced", options->forced,
                    "decode seeded tokens instead of the likeliest");

@@ -83,6 +83,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  set_up_streams();
   set_up_signals();
   try {
     return run(argc, argv);

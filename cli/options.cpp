@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 
+#include "cli/integer_options.h"
 #include "cli/output.h"
 
 namespace sinter {
@@ -34,9 +34,8 @@ void add_model(CLI::App& command, CommandOptions& options) {
       .add_option("--dtype", options.dtype,
                   "compute in fp32, fp16 or bf16; default: the model's own")
       ->type_name("TYPE");
-  command
-      .add_option("--random-weights", options.random_weights,
-                  "stand-in weights made from a seed; the model's own stay unread")
+  add_integer(command, "--random-weights", options.random_weights,
+              "stand-in weights made from a seed; the model's own stay unread")
       ->type_name("SEED");
 }
 
@@ -61,9 +60,9 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
   command.add_option("--forbid", options.forbidden, "two values that must not; repeatable")
       ->type_name("A,B")
       ->allow_extra_args(false);
-  command.add_option("--stop-after", options.stop_after, "make the first K fusions only")
-      ->check(CLI::NonNegativeNumber)
-      ->option_text("K");
+  add_integer(command, "--stop-after", options.stop_after, "make the first K fusions only",
+              kNotNegative)
+      ->type_name("K");
 }
 
 void add_phase(CLI::App& command, CommandOptions& options) {
@@ -103,40 +102,47 @@ void add_verbosity(CLI::App& command) {
       "-q,--quiet", [] { verbosity = Verbosity::quiet; }, "errors and results only");
 }
 
-Result<std::pair<std::string, int64_t>> parse_size(const std::string& text) {
-  const size_t equals = text.find('=');
-  const char* end = text.data() + text.size();
-  int64_t value = 0;
-  if (equals != std::string::npos && equals > 0) {
-    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, value);
-    if (error == std::errc() && rest == end && value >= 0)
-      return std::pair(text.substr(0, equals), value);
+Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
+    const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol",
+                  "write for example K=16", ExitCode::usage);
+    const std::string name = text.substr(0, equals);
+    SINTER_LET(value, parse_integer<int64_t>(std::string_view(text).substr(equals + 1),
+                                             fmt::format("--symbol {}", name), kNotNegative));
+    for (const auto& [other, size] : sizes)
+      if (other == name)
+        return fail(fmt::format("{} is given twice, as {} and as {}", printable(name), size, value),
+                    "--symbol", "give each size once", ExitCode::usage);
+    sizes.emplace_back(name, value);
   }
-  return fail(fmt::format("\"{}\" is not NAME=VALUE", printable(text)), "--symbol",
-              "write for example K=16", ExitCode::usage);
+  return sizes;
 }
 
 namespace {
 
 /// "sink=4,window=1020"
-Result<StreamingCache> parse_streaming(std::string_view text) {
-  std::optional<int64_t> sink, window;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view item = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    for (auto [name, value] : {std::pair("sink=", &sink), {"window=", &window}}) {
-      if (!item.starts_with(name)) continue;
-      const std::string_view digits = item.substr(std::string_view(name).size());
-      int64_t number = 0;
-      const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-      if (error == std::errc() && end == digits.end() && number >= 0 && number <= kLargestSize)
-        *value = number;
-    }
-  }
-  if (!sink || !window || *window < 1)
+Result<StreamingCache> parse_streaming(const std::string& text) {
+  const auto refused = [&] {
     return fail(fmt::format("\"{}\" is no streaming cache", printable(text)), "--kv",
                 "write for example sink=4,window=1020", ExitCode::usage);
+  };
+  const std::string_view all = text;
+  const size_t comma = all.find(',');
+  if (comma == all.npos) return refused();
+  std::optional<int64_t> sink, window;
+  for (const std::string_view item : {all.substr(0, comma), all.substr(comma + 1)}) {
+    const size_t equals = std::min(item.find('='), item.size());
+    const std::string_view name = item.substr(0, equals);
+    std::optional<int64_t>* size = name == "sink" ? &sink : name == "window" ? &window : nullptr;
+    if (!size || *size || equals == item.size()) return refused();
+    SINTER_LET(value, parse_integer<int64_t>(item.substr(equals + 1), fmt::format("--kv {}", name),
+                                             {name == "window" ? 1 : 0, kLargestSize}));
+    *size = value;
+  }
   return StreamingCache{*sink, *window};
 }
 
@@ -158,6 +164,9 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   if (!numerics)
     return fail(fmt::format("no such mode: \"{}\"", printable(options.numerics)), "--numerics",
                 "give strict or fast", ExitCode::usage);
+  if (options.archs.size() > 1 && !options.several_archs)
+    return fail(fmt::format("{} devices", options.archs.size()), "--arch",
+                "give one; `sinter compile` takes several", ExitCode::usage);
   if (!options.archs.empty()) request.compile.target = options.archs.front();
   if (!options.phase.empty()) request.compile.entries = {options.phase};
   FusionOptions& fusion = request.compile.fusion;
@@ -187,6 +196,11 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
                          static_cast<double>(total) / kGigabyte));
   };
   SINTER_LET(opened, Backend::open(backend));
+  if (!opened->on_gpu() && (options.own_products || !options.record.empty()))
+    return fail(fmt::format("only a GPU's matrix products can be chosen, and the device is {}: {}",
+                            opened->name(), opened->why()),
+                options.own_products ? "--own-products" : "--record", "leave it out",
+                ExitCode::device);
   detail(fmt::format("device {}: {}", opened->name(), opened->why()));
   return std::move(opened);
 }

@@ -19,6 +19,7 @@ struct CommandOptions {
   std::string record;
   bool own_products = false;
   std::vector<std::string> archs = {"sm_90a"};
+  bool several_archs = false;  // compile's: more than one may be given
   std::string numerics = "strict";
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"
@@ -37,8 +38,9 @@ void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 
-/// "K=16", of --symbol.
-Result<std::pair<std::string, int64_t>> parse_size(const std::string& text);
+/// "K=16" each, of --symbol; a name that is given twice is an error.
+Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
+    const std::vector<std::string>& texts);
 
 /// The options' meaning; usage errors.
 Result<BuildRequest> to_request(const CommandOptions& options);

@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,10 +16,17 @@ constexpr int kInterrupted = 130;
 
 bool progress_shown = false;
 bool reader_gone = false;
-int write_error = 0;
+int write_error = 0;  // the first that writing to stdout gave; 0: none
+
+/// To stderr. There is nowhere to report a failure to: a stderr that is closed or full takes
+/// nothing and changes neither what the program does nor its exit code.
+void write_message(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
 
 void clear_progress() {
-  if (progress_shown) std::fputs("\r\033[K", stderr);
+  if (progress_shown) write_message("\r\033[K");
   progress_shown = false;
 }
 
@@ -26,7 +34,20 @@ void print_message(std::string_view prefix_color, std::string_view text) {
   clear_progress();
   const char* no_color = std::getenv("NO_COLOR");
   const bool color = !prefix_color.empty() && ::isatty(STDERR_FILENO) && !(no_color && *no_color);
-  fmt::print(stderr, "{}sinter:{} {}\n", color ? prefix_color : "", color ? "\033[0m" : "", text);
+  write_message(
+      fmt::format("{}sinter:{} {}\n", color ? prefix_color : "", color ? "\033[0m" : "", text));
+}
+
+/// Keeps why a write to stdout failed. After the first failure nothing more is written.
+void keep_failure() {
+  if (errno == EPIPE)
+    reader_gone = true;
+  else
+    write_error = errno;
+}
+
+void flush_stdout() {
+  if (!reader_gone && !write_error && std::fflush(stdout) != 0) keep_failure();
 }
 
 sigset_t interrupts() {
@@ -42,24 +63,19 @@ sigset_t interrupts() {
 void print_result(std::string_view text) {
   if (text.empty() || reader_gone || write_error) return;
   clear_progress();
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
-  if (errno == EPIPE)
-    reader_gone = true;
-  else
-    write_error = errno;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) keep_failure();
 }
 
 void print_now(std::string_view text) {
   print_result(text);
-  if (!reader_gone) std::fflush(stdout);
+  flush_stdout();
 }
 
 Status flush_results() {
-  if (!reader_gone && !write_error && std::fflush(stdout) != 0 && errno != EPIPE)
-    write_error = errno;
+  flush_stdout();
   if (write_error)
     return fail(fmt::format("cannot write: {}", std::generic_category().message(write_error)),
-                "standard output", "check the space on the disk");
+                "standard output", "check where it leads and the space there");
   return {};
 }
 
@@ -76,8 +92,7 @@ void print_error(const Error& error) { print_message("\033[31m", error.message()
 void progress(std::string_view text) {
   if (verbosity == Verbosity::quiet || !::isatty(STDERR_FILENO)) return;
   clear_progress();
-  fmt::print(stderr, "{} ...", text);
-  std::fflush(stderr);
+  write_message(fmt::format("{} ...", text));
   progress_shown = true;
 }
 
@@ -91,8 +106,19 @@ InterruptsHeld::~InterruptsHeld() {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+void set_up_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest free number is this one. Opened for the other direction, it fails with EBADF when
+    // it is used, as the closed one would.
+    const int opened = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened < 0) ::_exit(static_cast<int>(ExitCode::internal_error));
+  }
+}
+
 void set_up_signals() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   // Started where interrupts are ignored (nohup, a script's background), it ignores them too.
   if (std::signal(SIGINT, [](int) { ::_exit(kInterrupted); }) == SIG_IGN)
     std::signal(SIGINT, SIG_IGN);

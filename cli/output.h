@@ -1,4 +1,4 @@
-// Where words go: results to stdout, everything else to stderr.
+// Where words go: results to stdout, everything else to stderr. No other source writes to either.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ enum class Verbosity { quiet, normal, verbose };
 inline Verbosity verbosity = Verbosity::normal;
 
 /// To stdout. When the reader has gone away, what it did not want is dropped and the program goes
-/// on; other failures of writing are reported by flush_results.
+/// on; any other failure of writing is kept, and flush_results reports it.
 void print_result(std::string_view text);
 /// The same, shown at once: for text that grows.
 void print_now(std::string_view text);
-/// The last thing a command does.
+/// The last thing a command does. Fails with exit code 4 when a part of the result was not written.
 Status flush_results();
 
 /// "sinter: TEXT" to stderr, unless -q.
@@ -37,7 +37,12 @@ class InterruptsHeld {
   InterruptsHeld& operator=(const InterruptsHeld&) = delete;
 };
 
-/// Ctrl-C ends the program with exit code 130; a closed pipe ends nothing.
+/// Before any file is opened: one of the descriptors 0 to 2 that is closed is put on /dev/null, so
+/// that no file takes its number and receives what is printed. Using it fails still.
+void set_up_streams();
+
+/// Ctrl-C ends the program with exit code 130. A closed pipe and a file that reaches the limit of
+/// its size (ulimit -f) end nothing: the write fails, and what was begun is cleaned up.
 void set_up_signals();
 
 }  // namespace sinter

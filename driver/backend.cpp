@@ -1,7 +1,6 @@
 #include "driver/backend.h"
 
-#include <charconv>
-
+#include "driver/integers.h"
 #include "frontends/files/bounded_file.h"
 #include "kernels/check_forms.h"
 #include "kernels/library.h"
@@ -88,10 +87,9 @@ std::optional<int> parse_ordinal(std::string_view device) {
   if (device == "cuda") return 0;
   if (!device.starts_with("cuda:")) return std::nullopt;
   device.remove_prefix(5);
-  int ordinal = 0;
-  const auto [end, error] = std::from_chars(device.begin(), device.end(), ordinal);
-  if (error != std::errc() || end != device.end() || ordinal < 0) return std::nullopt;
-  return ordinal;
+  const auto ordinal = parse_integer<int32_t>(device, "--device", {.least = 0});
+  if (!ordinal) return std::nullopt;
+  return *ordinal;
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "driver/explain/ledger_report.h"
-#include "frontends/files/bounded_file.h"
+#include "driver/plan_folder_content.h"
+#include "driver/temporary_folder.h"
 #include "plan/plan_file.h"
 
 namespace sinter {
@@ -19,51 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kParts[] = {"plan.json", "fusion.json", "ir", "kernels"};
-
 std::string errno_text() { return std::generic_category().message(errno); }
-
-tl::unexpected<Error> cannot_write(const fs::path& path, const std::string& why) {
-  return fail(fmt::format("cannot write: {}", why), path.string(),
-              "check the space on the disk and the folder's permissions");
-}
-
-/// Whatever its version: a plan.json that a Sinter wrote.
-bool is_plan(const fs::path& path) {
-  constexpr uint64_t kMaxPlanBytes = uint64_t{1} << 30;
-  const auto text = read_small_file(path.string(), kMaxPlanBytes);
-  if (!text) return false;
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  return json.is_object() && json.contains("format") && json["format"].is_object() &&
-         json["format"].contains("major") && json.contains("sinter");
-}
-
-/// A folder that is removed unless it was kept.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> beside(const fs::path& target) {
-    constexpr int attempts = 1000;  // names left behind by processes that had this one's number
-    for (int attempt = 0; attempt < attempts; ++attempt) {
-      fs::path path = target;
-      path += fmt::format(".{}.{}.tmp", ::getpid(), attempt);
-      if (::mkdir(path.c_str(), 0777) == 0) return TemporaryFolder(std::move(path));
-      if (errno != EEXIST) break;
-    }
-    return cannot_write(target, errno_text());
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-  void keep() { path_.clear(); }
-
- private:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
 
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -115,19 +71,12 @@ Status check_plan_folder(const std::string& folder) {
   const std::string hint = "give another folder with -o, or move this one away";
   if (status.type() != fs::file_type::directory)
     return fail("this is no folder", printable(folder, 4096), hint);
-  std::string foreign;
-  bool empty = true;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    empty = false;
-    const std::string name = it->path().filename().string();
-    if (llvm::find(kParts, name) == std::end(kParts) && (foreign.empty() || name < foreign))
-      foreign = name;
-  }
-  if (error) return fail(fmt::format("cannot read: {}", error.message()), printable(folder, 4096));
-  if (!foreign.empty())
+  SINTER_LET(foreign, foreign_file(path));
+  const bool plan = holds_plan(path);
+  if (!foreign.empty() && (plan || !foreign.starts_with("kernels/")))
     return fail(fmt::format("the folder holds {}, which is no part of a plan", printable(foreign)),
                 printable(folder, 4096), hint);
-  if (!empty && !is_plan(path / "plan.json"))
+  if (!plan && !fs::is_empty(path, error))
     return fail("the folder holds no plan.json of Sinter and is not empty", printable(folder, 4096),
                 hint);
   return {};
@@ -155,7 +104,9 @@ Status write_plan_folder(const std::string& folder, const Built& built,
         SINTER_TRY(write_file(root / "kernels" / fmt::format("{}.{}.cubin", kernel.name, c.arch),
                               c.cubins[k]));
   }
-  return put_in_place(made, target);
+  SINTER_TRY(put_in_place(made, target));
+  remove_leftovers(target);
+  return {};
 }
 
 }  // namespace sinter

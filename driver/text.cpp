@@ -3,9 +3,9 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
+#include "driver/integers.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/tokenizer/unicode.h"
@@ -19,28 +19,9 @@ constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer.mod
 
 }  // namespace
 
-Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where) {
-  std::vector<int32_t> tokens;
-  constexpr std::string_view kSeparators = ", \t\r\n";
-  for (size_t at = text.find_first_not_of(kSeparators); at != text.npos;
-       at = text.find_first_not_of(kSeparators, at)) {
-    const size_t end = std::min(text.find_first_of(kSeparators, at), text.size());
-    int32_t id = 0;
-    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
-    if (error != std::errc() || rest != text.data() + end || id < 0)
-      return fail(fmt::format("\"{}\" is no token id", printable(text.substr(at, end - at), 40)),
-                  where, "write ids with commas between, e.g. 1,2,3");
-    tokens.push_back(id);
-    at = end;
-  }
-  if (tokens.empty())
-    return fail("no token ids", where, "write ids with commas between, e.g. 1,2,3");
-  return tokens;
-}
-
 Result<std::vector<int32_t>> read_tokens(const std::string& path) {
   SINTER_LET(text, read_small_file(path, kMaxTextBytes));
-  return parse_tokens(text, path);
+  return parse_integers<int32_t>(text, path, {.least = 0}, ExitCode::bad_input);
 }
 
 Status check_utf8(std::string_view text, const std::string& where) {

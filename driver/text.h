@@ -5,9 +5,7 @@
 
 namespace sinter {
 
-/// "1,2 3" as ids; an error names `where`.
-Result<std::vector<int32_t>> parse_tokens(std::string_view text, const std::string& where);
-/// A file of ids, separated by commas or white space.
+/// A file of ids, at least one, separated by commas or white space (integers.h).
 Result<std::vector<int32_t>> read_tokens(const std::string& path);
 /// A text file; an error names the byte that is not UTF-8.
 Result<std::string> read_text(const std::string& path);

@@ -18,9 +18,9 @@ struct Plans {
   /// Values that both plans store in buffers of an entry, in its order.
   std::vector<std::string> common_values(std::string_view entry) const;
 };
-/// `numerics`: of the fused plan; the unfused one's are strict.
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Numerics numerics,
-                         Backend& backend);
+/// `fusion`: of the fused plan; the unfused one shares its numerics alone.
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target,
+                         const FusionOptions& fusion, Backend& backend);
 
 /// Adds one call's comparison to the report; the first difference is named in the entry's order.
 Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused,

@@ -35,16 +35,18 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
   return common;
 }
 
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target, Numerics numerics,
-                         Backend& backend) {
+Result<Plans> make_plans(const LoadedModel& model, const std::string& target,
+                         const FusionOptions& fusion, Backend& backend) {
   SINTER_TRY(require_weights(model));
   SINTER_LET(module, freeze(model.module, {}));
   CompileOptions options;
   options.target = target;
   options = options_for(std::move(options), backend);
-  options.fusion.numerics = numerics;
+  options.fusion = fusion;
   SINTER_LET(fused, compile(module, options));
+  options.fusion = {};
   options.fusion.enabled = false;
+  options.fusion.numerics = fusion.numerics;
   SINTER_LET(unfused, compile(module, options));
   SINTER_LET(models, backend.load({fused.program, unfused.program}, model.tensors.get()));
   return Plans{std::move(module), models[0], models[1]};

@@ -171,7 +171,7 @@ bool VerifyReport::passed() const {
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
   VerifyReport report;
   std::optional<ReferenceFile> reference;
-  if (!options.reference.empty() && options.numerics == Numerics::fast)
+  if (!options.reference.empty() && options.fusion.numerics == Numerics::fast)
     return fail("fast numerics are compared with float64, not with a reference", options.reference,
                 "drop --reference, or check strict numerics", ExitCode::usage);
   if (!options.reference.empty()) {
@@ -189,7 +189,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     if (reference)
       load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
     SINTER_LET(model, load_model(path, load));
-    SINTER_LET(plans, make_plans(model, options.target, options.numerics, *options.backend));
+    SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
     one.dtype = dtype;
     for (const EntryPlan& entry : plans.fused->program().entries)
@@ -197,7 +197,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     for (const EntryPlan& entry : plans.unfused->program().entries)
       one.unfused_launches += entry.steps.size();
     const ReferenceFile* file = reference ? &*reference : nullptr;
-    if (options.numerics == Numerics::fast) {
+    if (options.fusion.numerics == Numerics::fast) {
       SINTER_TRY(verify_fast(plans, model, options, one));
     } else if (model.spec) {
       const auto tokens =

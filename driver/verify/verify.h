@@ -5,6 +5,7 @@
 #include "driver/backend.h"
 #include "driver/verify/error_bound.h"
 #include "frontends/load_model.h"
+#include "passes/fusion_options.h"
 #include "runtime/compare.h"
 
 namespace sinter {
@@ -18,8 +19,9 @@ struct VerifyOptions {
   std::optional<uint64_t> random_weights;
   int64_t steps = 16;   // of decoding after the first call
   bool forced = false;  // decode seeded tokens, not the likeliest
-  /// fast: the bounds alone are checked, over 16 seeds; no reference, and at most 4 steps.
-  Numerics numerics = Numerics::strict;
+  /// Of the fused plan. Fast numerics: the bounds alone are checked, over 16 seeds; no reference,
+  /// and at most 4 steps.
+  FusionOptions fusion;
 };
 
 /// One value against another.

@@ -1,6 +1,9 @@
 // The folder of a plan: what it holds, that it is deterministic, and what it never replaces.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -112,6 +115,67 @@ TEST_CASE("a folder that is no plan is left alone") {
   CHECK(compile_to(module, target, place.path() + "/cache").code == 0);  // empty: taken
   write_whole(target + "/notes.txt", "mine");
   refused("notes.txt");  // a plan, but not only
+  fs::remove(target + "/notes.txt");
+  for (const char* name : {"kernels/mine.cu", "kernels/mine.sm_90a.cubin", "kernels/notes.txt",
+                           "ir/notes.txt", "ir/mine.sir", "ir/mine/notes", "kernels/mine/a.cu"}) {
+    const fs::path path = fs::path(target) / name;
+    const bool below = fs::create_directory(path.parent_path());
+    write_whole(path.string(), "mine");
+    refused(below ? path.parent_path().lexically_relative(target).string() : name);
+    if (below)
+      fs::remove_all(path.parent_path());
+    else
+      fs::remove(path);
+  }
+  fs::create_symlink(module, target + "/ir/00-link.sir");
+  refused("ir/00-link.sir");
+  fs::remove(target + "/ir/00-link.sir");
+  CHECK(compile_to(module, target, place.path() + "/cache").code == 0);
+}
+
+TEST_CASE("folders of compilations that were killed are collected") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir", target = place.path() + "/plan";
+  write_whole(module, kModule);
+  // A process that has ended, and one that lives.
+  const std::string gone = run_shell("sh -c 'echo -n $$'").out;
+  const std::string alive = std::to_string(::getpid());
+  const auto folder = [&](const std::string& name) {
+    fs::create_directories(place.path() + "/" + name + "/kernels");
+    write_whole(place.path() + "/" + name + "/kernels/a.cu", "text");
+    return place.path() + "/" + name;
+  };
+  const std::vector<std::string> left = {folder("plan." + gone + ".0.tmp"),
+                                         folder("plan." + gone + ".12.tmp")};
+  std::vector<std::string> kept = {folder("plan." + alive + ".0.tmp"),
+                                   folder("plan." + gone + ".tmp"),
+                                   folder("plan." + gone + ".x.tmp"),
+                                   folder("plan.0" + gone + ".0.tmp"),
+                                   folder("plan." + gone + ".0.tmp.old"),
+                                   folder("plan2." + gone + ".0.tmp"),
+                                   folder("plan.v1." + gone + ".0.tmp"),
+                                   folder("my.plan." + gone + ".0.tmp"),
+                                   folder("plan.0.0.tmp"),
+                                   folder("plan.-1.0.tmp")};
+  write_whole(place.path() + "/plan." + gone + ".1.tmp", "a file");
+  fs::create_directory_symlink(folder("elsewhere"), place.path() + "/plan." + gone + ".2.tmp");
+  kept.insert(kept.end(),
+              {place.path() + "/plan." + gone + ".1.tmp", place.path() + "/plan." + gone + ".2.tmp",
+               place.path() + "/elsewhere/kernels/a.cu"});
+  if (::geteuid() == 0) {
+    kept.push_back(folder("plan." + gone + ".3.tmp"));
+    REQUIRE(::chown(kept.back().c_str(), 1, 1) == 0);  // another user's
+  }
+  // One that a process elsewhere holds.
+  kept.push_back(folder("plan." + gone + ".4.tmp"));
+  const int held = ::open(kept.back().c_str(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(::flock(held, LOCK_EX) == 0);
+  const ProgramRun run = compile_to(module, target, place.path() + "/cache");
+  ::close(held);
+  CAPTURE(run.err);
+  CHECK(run.code == 0);
+  for (const std::string& path : left) CHECK_MESSAGE(!fs::exists(path), path);
+  for (const std::string& path : kept) CHECK_MESSAGE(fs::exists(fs::symlink_status(path)), path);
 }
 
 TEST_CASE("a link to a plan's folder stays a link") {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "runtime/temporary_directory.h"
@@ -43,6 +44,15 @@ ProgramRun spawn(const std::vector<std::string>& command,
           read_whole(err)};
 }
 
+/// The first group of every match.
+std::vector<std::string> matches(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it)
+    found.push_back((*it)[1]);
+  return found;
+}
+
 }  // namespace
 
 ProgramRun run_program(const std::vector<std::string>& arguments,
@@ -54,6 +64,30 @@ ProgramRun run_program(const std::vector<std::string>& arguments,
 
 ProgramRun run_shell(const std::string& line) {
   return spawn({"/bin/bash", "-c", line}, {"SINTER=" SINTER_PROGRAM});
+}
+
+std::vector<std::string> options_of(const std::string& command) {
+  const std::string help = run_shell("\"$SINTER\" " + command + " --help").out;
+  std::vector<std::string> options;
+  for (const std::string& names : matches(help, "\n  (-[-a-z]+(?:,-[-a-z]+)*)"))
+    if (names != "-h,--help") options.push_back(names.substr(names.rfind(',') + 1));
+  return options;
+}
+
+std::vector<std::string> all_commands() {
+  const auto below = [](const std::string& command) {
+    const std::string help = run_shell("\"$SINTER\" " + command + " --help").out;
+    const size_t list = help.find("Subcommands:\n");
+    if (list == std::string::npos) return std::vector<std::string>();
+    return matches(help.substr(list, help.find("\n\n", list) - list), "\n  ([a-z]+)");
+  };
+  std::vector<std::string> commands;
+  for (const std::string& command : below("")) {
+    const std::vector<std::string> parts = below(command);
+    if (parts.empty()) commands.push_back(command);
+    for (const std::string& part : parts) commands.push_back(command + " " + part);
+  }
+  return commands;
 }
 
 std::string read_whole(const std::string& path) {

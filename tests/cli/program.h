@@ -19,6 +19,12 @@ ProgramRun run_program(const std::vector<std::string>& arguments,
 /// A shell line in which "$SINTER" is the program; for pipes and signals.
 ProgramRun run_shell(const std::string& line);
 
+/// The options that `sinter COMMAND --help` names, each by its longest name; -h is left out.
+/// COMMAND may be two words.
+std::vector<std::string> options_of(const std::string& command);
+/// Every command, "cache status" as two words.
+std::vector<std::string> all_commands();
+
 std::string read_whole(const std::string& path);
 void write_whole(const std::string& path, const std::string& text);
 

@@ -92,7 +92,8 @@ TEST_CASE("tokenize says what is wrong in one line") {
   check_error({"tokenize", kTiny, "--text", "a\xff"}, 4, "--text: byte 1 is 0xff");
   check_error({"tokenize", kTiny, "--file", text}, 4, text + ": byte 3 is 0xff");
   check_error({"tokenize", kTiny, "--file", folder.path() + "/none"}, 4, "none: cannot open");
-  check_error({"tokenize", kTiny, "--decode", "1,x"}, 4, "--decode: \"x\" is no token id");
+  check_error({"tokenize", kTiny, "--decode", "1,x"}, 2,
+              "--decode: item 2 at byte 3, \"x\", is no decimal number");
   check_error({"tokenize", kTiny, "--decode", "1024"}, 4,
               "--decode: the id 1024 is not in the tokenizer's vocabulary of 1024");
   check_error({"tokenize", folder.path(), "--text", "a"}, 4, "the model has no tokenizer");

@@ -16,7 +16,7 @@ namespace {
 VerifyOptions fast() {
   VerifyOptions options;
   options.backend = cpu();
-  options.numerics = Numerics::fast;
+  options.fusion.numerics = Numerics::fast;
   return options;
 }
 

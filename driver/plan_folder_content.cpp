@@ -1,0 +1,75 @@
+#include "driver/plan_folder_content.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "frontends/files/bounded_file.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whatever its version: a plan.json that a Sinter wrote, or null.
+nlohmann::json read_plan_json(const fs::path& folder) {
+  constexpr uint64_t kMaxPlanBytes = uint64_t{1} << 30;
+  const auto text = read_small_file((folder / "plan.json").string(), kMaxPlanBytes);
+  if (!text) return nullptr;
+  nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  const bool written = json.is_object() && json.contains("format") && json["format"].is_object() &&
+                       json["format"].contains("major") && json.contains("sinter");
+  return written ? json : nlohmann::json();
+}
+
+/// Paths of the CUDA texts that a plan names, without ".cu".
+std::set<std::string> kernel_stems(const nlohmann::json& plan) {
+  std::set<std::string> stems;
+  if (!plan.is_object() || !plan.contains("kernels") || !plan["kernels"].is_array()) return stems;
+  for (const nlohmann::json& kernel : plan["kernels"]) {
+    if (!kernel.is_object() || !kernel.contains("file") || !kernel["file"].is_string()) continue;
+    const std::string file = kernel["file"];
+    if (file.ends_with(".cu")) stems.insert(file.substr(0, file.size() - 3));
+  }
+  return stems;
+}
+
+/// `path`: relative to the plan's folder.
+bool is_part(const std::string& path, bool is_file, bool is_folder,
+             const std::set<std::string>& kernels) {
+  if (path == "ir" || path == "kernels") return is_folder;
+  if (path == "plan.json" || path == "fusion.json") return true;  // plan.json is judged by itself
+  static const std::regex dump("ir/[0-9]{2,}-[a-z0-9_]+\\.sir");
+  static const std::regex code("(kernels/[^/.]+)\\.(cu|[a-z0-9_]+\\.cubin)");
+  if (!is_file) return false;
+  if (std::regex_match(path, dump)) return true;
+  std::smatch match;
+  return std::regex_match(path, match, code) && kernels.contains(match[1]);
+}
+
+}  // namespace
+
+Result<std::string> foreign_file(const fs::path& folder) {
+  const std::set<std::string> kernels = kernel_stems(read_plan_json(folder));
+  std::string foreign;
+  std::error_code error;
+  // Links are not followed: one in place of a part is foreign.
+  fs::recursive_directory_iterator it(folder, error), end;
+  for (; !error && it != end; it.increment(error)) {
+    const std::string path = it->path().lexically_relative(folder).string();
+    const fs::file_type type = it->symlink_status(error).type();
+    if (error) break;
+    if (is_part(path, type == fs::file_type::regular, type == fs::file_type::directory, kernels))
+      continue;
+    if (type == fs::file_type::directory) it.disable_recursion_pending();
+    if (foreign.empty() || path < foreign) foreign = path;
+  }
+  if (error)
+    return fail(fmt::format("cannot read: {}", error.message()), printable(folder.string(), 4096));
+  return foreign;
+}
+
+bool holds_plan(const fs::path& folder) { return !read_plan_json(folder).is_null(); }
+
+}  // namespace sinter

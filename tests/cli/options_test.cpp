@@ -1,0 +1,248 @@
+// What each option of each command changes. An option that changes nothing has no place in a
+// command: this test takes the options from the program's own help and finds a row for each.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <regex>
+
+#include "cli/program.h"
+#include "runtime/temporary_directory.h"
+
+namespace sinter {
+namespace {
+
+enum class Change {
+  result,   // what is printed, the messages or a file
+  refused,  // the text given is refused by what reads it: the option reaches it
+  // Not tried here:
+  same_bits,  // which kernels run; by the promise of strict numerics no result shows it
+  unread,     // weights stay unread, which plans do not show
+  elsewhere,  // tried by the command's own test, or of effect with other models alone
+  uniform,    // every command takes -v and -q; this one has no messages
+  gpu,        // a GPU has to be there before the option is of effect
+};
+
+struct Row {
+  const char* commands;  // separated by blanks
+  const char* option;
+  const char* arguments;  // the option with a value
+  Change change;
+  const char* base = "";  // what stands beside it, in both runs
+};
+
+// FOLDER stands for a folder of each run's own. Options of building a plan are tried with values
+// that no model has where results cannot show them.
+constexpr Row kRows[] = {
+    // Every model.
+    {"inspect compile explain run verify ppl embed", "--dtype", "--dtype fp16", Change::result},
+    {"generate", "--dtype", "--dtype zzz", Change::refused},
+    {"run verify generate ppl embed", "--random-weights", "--random-weights 3", Change::result},
+    {"inspect compile explain", "--random-weights", "--random-weights 3", Change::unread},
+    {"tokenize inspect explain run verify generate ppl embed devices", "--json", "--json",
+     Change::result},
+    // Building a plan.
+    {"inspect compile explain", "--arch", "--arch sm_80", Change::result},
+    {"run verify generate ppl embed", "--arch", "--arch sm_1", Change::refused},
+    {"compile explain verify", "--numerics", "--numerics fast", Change::result},
+    {"run generate ppl embed", "--numerics", "--numerics quick", Change::refused},
+    {"compile explain", "--no-fuse", "--no-fuse", Change::result},
+    {"verify", "--no-fuse", "--no-fuse", Change::refused},
+    {"run generate ppl embed", "--no-fuse", "--no-fuse", Change::same_bits},
+    {"compile explain run verify generate ppl embed", "--require", "--require zzz1,zzz2",
+     Change::refused},
+    {"compile explain run verify generate ppl embed", "--forbid", "--forbid zzz1,zzz2",
+     Change::refused},
+    {"compile explain verify", "--stop-after", "--stop-after 0", Change::result},
+    {"run generate ppl embed", "--stop-after", "--stop-after 0", Change::same_bits},
+    {"compile explain", "--phase", "--phase decode", Change::result},
+    {"run", "--phase", "--phase zzz", Change::refused},
+    // Running it.
+    {"run verify generate ppl embed", "--device", "--device zzz", Change::refused},
+    {"run verify generate ppl embed", "--own-products", "--own-products", Change::refused},
+    {"run verify generate ppl embed", "--record", "--record zzz", Change::refused},
+    // Of one command or two.
+    {"compile opt", "--output", "--output FOLDER/other", Change::result},
+    {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
+    {"explain", "--html", "--html FOLDER/html", Change::result},
+    {"explain", "--dot", "--dot FOLDER/dot", Change::result},
+    {"opt", "--pass", "--pass fold", Change::refused},
+    {"run", "--tokens", "--tokens 1,2", Change::result},
+    {"run", "-n", "-n 2", Change::result},
+    {"run", "--inputs", "--inputs zzz", Change::refused},
+    {"run", "--out", "--out FOLDER/out", Change::result},
+    {"run", "--keep", "--keep l0.res1", Change::result},
+    {"run", "--symbol", "--symbol zzz=1", Change::refused},
+    {"verify", "--reference", "--reference zzz", Change::refused},
+    {"verify", "--seed", "--seed 2", Change::result},
+    {"verify", "--steps", "--steps 3", Change::result},
+    {"verify", "--teacher-forced", "--teacher-forced", Change::result},
+    {"generate", "--tokens", "--tokens 5", Change::result},
+    {"generate", "--prompt", "--prompt b", Change::refused},
+    {"generate", "--chat", "--chat", Change::refused},
+    {"generate", "--chat-template", "--chat-template chatml", Change::refused},
+    {"generate", "--system", "--system a", Change::refused},
+    {"generate", "-n", "-n 3", Change::result},
+    {"generate", "--greedy", "--greedy --temperature 1", Change::refused},
+    {"generate", "--temperature", "--temperature 50", Change::result},
+    {"generate", "--top-k", "--top-k 1", Change::result, "--temperature 50"},
+    {"generate", "--top-p", "--top-p 0.001", Change::result, "--temperature 50"},
+    {"generate", "--seed", "--seed 2", Change::result, "--temperature 50"},
+    {"generate", "--ignore-eos", "--ignore-eos", Change::elsewhere},
+    {"generate ppl", "--kv", "--kv sink=0,window=0", Change::refused},
+    {"ppl", "--tokens", "--tokens zzz", Change::refused},
+    {"ppl", "--text", "--text zzz", Change::refused},
+    {"ppl", "--window", "--window 2", Change::result},
+    {"ppl", "--recompute", "--recompute", Change::elsewhere},
+    {"embed", "--text", "--text b", Change::refused},
+    {"tokenize", "--text", "--text b", Change::result},
+    {"embed", "--tokens", "--tokens 5", Change::result},
+    {"embed", "--pooling", "--pooling cls", Change::result},
+    {"embed", "--normalize", "--normalize", Change::result},
+    {"tokenize", "--file", "--file zzz", Change::refused},
+    {"tokenize", "--decode", "--decode 5", Change::refused},
+    {"tokenize", "--no-special-tokens", "--no-special-tokens", Change::result},
+    // Messages.
+    {"explain verify run ppl embed generate compile", "--verbose", "--verbose", Change::result},
+    {"compile generate", "--quiet", "--quiet", Change::result},
+    {"explain verify run ppl embed", "--quiet", "--quiet", Change::elsewhere},
+    {"inspect tokenize devices cache_status cache_clear", "--verbose", "--verbose",
+     Change::uniform},
+    {"inspect tokenize devices cache_status cache_clear", "--quiet", "--quiet", Change::uniform},
+    // Commands that measure need a GPU before they do anything.
+    {"bench profile", "--dtype", "", Change::gpu},
+    {"bench profile", "--random-weights", "", Change::gpu},
+    {"bench profile", "--arch", "--arch sm_80,sm_90a", Change::refused},
+    {"bench profile", "--numerics", "--numerics quick", Change::refused},
+    {"bench", "--no-fuse", "--no-fuse", Change::refused},
+    {"profile", "--no-fuse", "", Change::gpu},
+    {"bench profile", "--require", "--require zzz1", Change::refused},
+    {"bench profile", "--forbid", "--forbid zzz1", Change::refused},
+    {"bench profile", "--stop-after", "", Change::gpu},
+    {"bench profile", "--device", "--device zzz", Change::refused},
+    {"bench profile", "--own-products", "--own-products", Change::refused},
+    {"bench profile", "--record", "--record zzz", Change::refused},
+    {"bench profile", "--json", "", Change::gpu},
+    {"bench profile", "--verbose", "", Change::gpu},
+    {"bench profile", "--quiet", "", Change::gpu},
+    {"bench profile", "--batch", "", Change::gpu},
+    {"bench profile", "--seed", "", Change::gpu},
+    {"bench profile", "--symbol", "--symbol Z", Change::refused},
+    {"bench profile", "--tune", "", Change::gpu},
+    {"bench profile", "-p", "", Change::gpu},
+    {"bench profile", "-n", "", Change::gpu},
+    {"bench profile", "-d", "", Change::gpu},
+    {"bench", "--repeat", "", Change::gpu},
+    {"bench", "--kernels", "", Change::gpu},
+    {"bench", "--save-record", "", Change::gpu},
+    {"profile", "--phase", "", Change::gpu},
+    {"profile", "--trace", "", Change::gpu},
+};
+
+const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
+const std::string kBert = SINTER_TESTS_DIR "/golden/bert_post_ln";
+
+/// What stands before the options; FOLDER as in rows.
+const std::map<std::string, std::string> kCommands = {
+    {"inspect", "inspect " + kGpt2},
+    {"compile", "compile " + kGpt2 + " -o FOLDER/plan"},
+    {"explain", "explain " + kGpt2},
+    {"opt", "opt " + kGpt2},
+    {"run", "run " + kGpt2 + " --device cpu --tokens 1,2,3"},
+    {"verify", "verify " + kGpt2 + " --device cpu --dtype fp32 --steps 2"},
+    {"generate", "generate " + kGpt2 + " --device cpu --tokens 1,2 -n 8"},
+    {"ppl", "ppl " + kGpt2 + " --device cpu --tokens FOLDER/tokens"},
+    {"embed", "embed " + kBert + " --device cpu --tokens 1,2"},
+    {"tokenize", "tokenize " SINTER_SAMPLES_DIR "/tiny-llama --text a"},
+    {"bench", "bench " + kGpt2 + " --device cpu"},
+    {"profile", "profile " + kGpt2 + " --device cpu"},
+    {"devices", "devices"},
+    {"cache_status", "cache status"},
+    {"cache_clear", "cache clear"}};
+
+const Row* row_of(const std::string& command, const std::string& option) {
+  for (const Row& row : kRows)
+    if (option == row.option &&
+        fmt::format(" {} ", row.commands).find(" " + command + " ") != std::string::npos)
+      return &row;
+  return nullptr;
+}
+
+std::string with_underscore(std::string command) {
+  std::replace(command.begin(), command.end(), ' ', '_');
+  return command;
+}
+
+struct Outcome {
+  int code;
+  std::string out, err;
+  std::vector<std::pair<std::string, std::string>> files;
+};
+
+/// An option that may stand once takes the place of the one in the command's own line.
+std::string line_of(const std::string& command, const std::string& option,
+                    const std::string& arguments) {
+  std::string line = kCommands.at(command);
+  if (!arguments.empty() && (option != "--tokens" || command == "run"))
+    line = std::regex_replace(
+        line, std::regex(" " + (option == "--output" ? "-o" : option) + " [^ ]+"), "");
+  return line + " " + arguments;
+}
+
+Outcome outcome_of(std::string line) {
+  const TemporaryDirectory folder;
+  write_whole(folder.path() + "/tokens", "1,2,3,4,5,6");
+  line = std::regex_replace(line, std::regex("FOLDER"), folder.path());
+  const ProgramRun run = run_shell("CUDA_VISIBLE_DEVICES=-1 \"$SINTER\" " + line);
+  const auto plain = [&](const std::string& text) {  // without paths of this run and times
+    const std::string no_path = std::regex_replace(text, std::regex(folder.path()), "FOLDER");
+    return std::regex_replace(no_path, std::regex("[0-9.]+ (s|ms|tokens/s)\\b"), "TIME");
+  };
+  return {run.code, plain(run.out), plain(run.err), folder_contents(folder.path())};
+}
+
+TEST_CASE("every option of every command has a row, and every row an option") {
+  size_t options = 0, rows = 0;
+  for (const std::string& command : all_commands()) {
+    REQUIRE_MESSAGE(kCommands.contains(with_underscore(command)), command);
+    for (const std::string& option : options_of(command)) {
+      CAPTURE(command);
+      CAPTURE(option);
+      ++options;
+      CHECK(row_of(with_underscore(command), option) != nullptr);
+    }
+  }
+  for (const Row& row : kRows)
+    rows += 1 + static_cast<size_t>(
+                    std::count(row.commands, row.commands + std::strlen(row.commands), ' '));
+  CHECK(rows == options);
+}
+
+TEST_CASE("an option changes a result, or what it says is refused") {
+  for (const auto& [command, line] : kCommands) {
+    for (const Row& row : kRows) {
+      if (row_of(command, row.option) != &row) continue;
+      if (row.change != Change::result && row.change != Change::refused) continue;
+      const std::string before = fmt::format("{} {}", line_of(command, row.option, ""), row.base);
+      const std::string after =
+          fmt::format("{} {}", line_of(command, row.option, row.arguments), row.base);
+      CAPTURE(after);
+      const Outcome with = outcome_of(after);
+      CAPTURE(with.err);
+      if (row.change == Change::refused) {
+        CHECK((with.code == 2 || with.code == 4 || with.code == 5));
+        CHECK(with.err.find("needs a GPU") == std::string::npos);
+        CHECK(outcome_of(before).err != with.err);
+        continue;
+      }
+      CHECK(with.code == 0);
+      const Outcome without = outcome_of(before);
+      CHECK((with.out != without.out || with.err != without.err || with.files != without.files));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinter

@@ -1,0 +1,2 @@
+// A result that bypasses cli/output.h.
+void print() { std::cout << "result"; }
