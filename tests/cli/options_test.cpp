@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <regex>
 
@@ -19,7 +20,6 @@ enum class Change {
   refused,  // the text given is refused by what reads it: the option reaches it
   // Not tried here:
   same_bits,  // which kernels run; by the promise of strict numerics no result shows it
-  unread,     // weights stay unread, which plans do not show
   elsewhere,  // tried by the command's own test, or of effect with other models alone
   uniform,    // every command takes -v and -q; this one has no messages
   gpu,        // a GPU has to be there before the option is of effect
@@ -30,17 +30,20 @@ struct Row {
   const char* option;
   const char* arguments;  // the option with a value
   Change change;
-  const char* base = "";  // what stands beside it, in both runs
+  const char* base = "";   // what stands beside it, in both runs
+  const char* model = "";  // takes the place of gpt2
 };
 
-// FOLDER stands for a folder of each run's own. Options of building a plan are tried with values
+// FOLDER stands for a folder of each run's own; FOLDER/broken is a model whose weights are no
+// safetensors. Options of building a plan are tried with values
 // that no model has where results cannot show them.
 constexpr Row kRows[] = {
     // Every model.
     {"inspect compile explain run verify ppl embed", "--dtype", "--dtype fp16", Change::result},
     {"generate", "--dtype", "--dtype zzz", Change::refused},
     {"run verify generate ppl embed", "--random-weights", "--random-weights 3", Change::result},
-    {"inspect compile explain", "--random-weights", "--random-weights 3", Change::unread},
+    {"inspect compile explain", "--random-weights", "--random-weights 3", Change::result, "",
+     "FOLDER/broken"},
     {"tokenize inspect explain run verify generate ppl embed devices", "--json", "--json",
      Change::result},
     // Building a plan.
@@ -194,6 +197,9 @@ std::string line_of(const std::string& command, const std::string& option,
 Outcome outcome_of(std::string line) {
   const TemporaryDirectory folder;
   write_whole(folder.path() + "/tokens", "1,2,3,4,5,6");
+  std::filesystem::create_directory(folder.path() + "/broken");
+  write_whole(folder.path() + "/broken/config.json", read_whole(kGpt2 + "/config.json"));
+  write_whole(folder.path() + "/broken/model.safetensors", "no safetensors");
   line = std::regex_replace(line, std::regex("FOLDER"), folder.path());
   const ProgramRun run = run_shell("CUDA_VISIBLE_DEVICES=-1 \"$SINTER\" " + line);
   const auto plain = [&](const std::string& text) {  // without paths of this run and times
@@ -225,9 +231,11 @@ TEST_CASE("an option changes a result, or what it says is refused") {
     for (const Row& row : kRows) {
       if (row_of(command, row.option) != &row) continue;
       if (row.change != Change::result && row.change != Change::refused) continue;
-      const std::string before = fmt::format("{} {}", line_of(command, row.option, ""), row.base);
-      const std::string after =
-          fmt::format("{} {}", line_of(command, row.option, row.arguments), row.base);
+      const auto line_with = [&](const char* arguments) {
+        const std::string line = line_of(command, row.option, arguments) + " " + row.base;
+        return *row.model ? std::regex_replace(line, std::regex(kGpt2), row.model) : line;
+      };
+      const std::string before = line_with(""), after = line_with(row.arguments);
       CAPTURE(after);
       const Outcome with = outcome_of(after);
       CAPTURE(with.err);
