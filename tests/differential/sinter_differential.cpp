@@ -360,7 +360,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   // Children that are killed leave files behind; all go with this folder.
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   setenv("TMPDIR", folder.path().c_str(), 1);
   if (options.shim() || options.every_fault)
     if (const Status ready = KernelShim::prepare(); !ready) {

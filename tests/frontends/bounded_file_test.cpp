@@ -28,7 +28,7 @@ Status try_read(const BoundedFile& file, uint64_t offset, size_t count) {
 }  // namespace
 
 TEST_CASE("bounded_file: ranges are read where they are") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   auto file = BoundedFile::open(folder.write("a.txt", "0123456789"));
   REQUIRE(file);
   CHECK(file->size() == 10);
@@ -38,7 +38,7 @@ TEST_CASE("bounded_file: ranges are read where they are") {
 }
 
 TEST_CASE("bounded_file: a range that leaves the file is refused with both sizes") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   auto file = BoundedFile::open(folder.write("a.txt", "0123456789"));
   REQUIRE(file);
   check_error(try_read(*file, 7, 4), {"a.txt", "7+4", "10 bytes"});
@@ -47,7 +47,7 @@ TEST_CASE("bounded_file: a range that leaves the file is refused with both sizes
 }
 
 TEST_CASE("bounded_file: symbolic links are followed to files only") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.write("blob", "abc");
   REQUIRE(::symlink("blob", folder.path("link").c_str()) == 0);
   auto file = BoundedFile::open(folder.path("link"));
@@ -63,7 +63,7 @@ TEST_CASE("bounded_file: symbolic links are followed to files only") {
 }
 
 TEST_CASE("bounded_file: folders, FIFOs, sockets and devices are refused without blocking") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   check_error(BoundedFile::open(folder.path()), {folder.path(), "a folder"});
   REQUIRE(::mkfifo(folder.path("fifo").c_str(), 0600) == 0);
   check_error(BoundedFile::open(folder.path("fifo")), {"fifo", "a FIFO"});
@@ -81,14 +81,14 @@ TEST_CASE("bounded_file: folders, FIFOs, sockets and devices are refused without
 }
 
 TEST_CASE("bounded_file: a missing file and a path with a zero byte") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.write("a", "x");
   check_error(BoundedFile::open(folder.path("b")), {folder.path("b"), "cannot open"});
   check_error(BoundedFile::open(folder.path("a") + std::string("\0b", 2)), {"zero byte"});
 }
 
 TEST_CASE("bounded_file: a file that shrinks, grows or is rewritten is an error") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string path = folder.write("a.bin", std::string(100, 'x'));
   auto shrunk = BoundedFile::open(path);
   REQUIRE(shrunk);
@@ -109,7 +109,7 @@ TEST_CASE("bounded_file: a file that shrinks, grows or is rewritten is an error"
 }
 
 TEST_CASE("bounded_file: an open file stays readable when another takes its name") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   auto file = BoundedFile::open(folder.write("a", "old"));
   REQUIRE(file);
   std::filesystem::rename(folder.write("b", "new!"), folder.path("a"));
@@ -117,7 +117,7 @@ TEST_CASE("bounded_file: an open file stays readable when another takes its name
 }
 
 TEST_CASE("bounded_file: what stands in a model's place is named") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const auto refusal = [&](std::string_view bytes) {
     auto file = BoundedFile::open(folder.write("model", bytes));
     REQUIRE(file);
@@ -136,7 +136,7 @@ TEST_CASE("bounded_file: what stands in a model's place is named") {
 }
 
 TEST_CASE("atomic_file: nothing is left without a commit, everything is there after it") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string path = folder.write("out", "before");
   {
     auto file = AtomicFile::create(path);
@@ -156,7 +156,7 @@ TEST_CASE("atomic_file: nothing is left without a commit, everything is there af
 }
 
 TEST_CASE("atomic_file: a link keeps leading to its file; devices and bad folders are refused") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.write("target", "before");
   REQUIRE(::symlink("target", folder.path("link").c_str()) == 0);
   auto file = AtomicFile::create(folder.path("link"));

@@ -10,7 +10,7 @@ namespace {
 
 std::string prompt(const std::string& name, const std::optional<std::string>& system,
                    std::string_view user) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto format = read_chat_format(folder.path(), name);
   REQUIRE_MESSAGE(format, format.error().message());
   return format->prompt(system, user);
@@ -57,7 +57,7 @@ TEST_CASE("chat templates: zephyr, with the model's own end token") {
   CHECK(prompt("zephyr", {}, "Hi") == "<|user|>\nHi</s>\n<|assistant|>\n");
   CHECK(prompt("zephyr", "Be brief.", "Hi") ==
         "<|system|>\nBe brief.</s>\n<|user|>\nHi</s>\n<|assistant|>\n");
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const char* eos :
        {R"("<|endoftext|>")", R"({"content": "<|endoftext|>", "lstrip": false})"}) {
     folder.write("tokenizer_config.json", fmt::format(R"({{"eos_token": {}}})", eos));
@@ -171,7 +171,7 @@ TEST_CASE("chat templates: a system message of the template's own") {
 }
 
 TEST_CASE("chat templates: where a folder keeps them") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   check_error(read_chat_format(folder.path(), ""),
               {folder.path(), "neither", "--chat-template NAME: chatml, llama2"});
   check_error(read_chat_format(folder.path(), "vicuna"),

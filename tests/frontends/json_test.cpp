@@ -150,7 +150,7 @@ TEST_CASE("json: a visitor gets events in order, its failure gets the place") {
 }
 
 TEST_CASE("json: files are read with a limit; impostors are named") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   auto document = read_json(folder.write("config.json", R"({"a": 1})"));
   REQUIRE(document);
   CHECK(*document->view()["a"].integer() == 1);

@@ -36,7 +36,7 @@ struct Checkpoint {
   }
 };
 
-class Files : public TemporaryFolder {
+class Files : public ScratchFolder {
  public:
   Result<Llama2cFile> open(const Checkpoint& checkpoint) const {
     return Llama2cFile::open(write("model.bin", checkpoint.bytes()));

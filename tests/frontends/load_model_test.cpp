@@ -32,14 +32,14 @@ std::string read_text(const fs::path& path) {
 }
 
 /// A folder that lives as long as its test.
-class TemporaryFolder {
+class ScratchFolder {
  public:
-  TemporaryFolder() {
+  ScratchFolder() {
     static int count = 0;
     path_ = fs::temp_directory_path() / fmt::format("sinter-load-{}-{}", getpid(), count++);
     fs::create_directories(path_);
   }
-  ~TemporaryFolder() { fs::remove_all(path_); }
+  ~ScratchFolder() { fs::remove_all(path_); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(path_ / name, std::ios::binary) << text;
   }
@@ -50,15 +50,15 @@ class TemporaryFolder {
 };
 
 /// A golden model with another config.
-TemporaryFolder golden_with(const std::string& name, const std::string& key,
-                            const std::string& value) {
-  TemporaryFolder folder;
+ScratchFolder golden_with(const std::string& name, const std::string& key,
+                          const std::string& value) {
+  ScratchFolder folder;
   folder.write("config.json", testing::with(read_text(kGolden / name / "config.json"), key, value));
   fs::copy(kGolden / name / "model.safetensors", folder.path());
   return folder;
 }
 
-std::string load_error(const TemporaryFolder& folder, const std::string& file = "") {
+std::string load_error(const ScratchFolder& folder, const std::string& file = "") {
   std::string message = message_of(load_model((folder.path() / file).string()));
   const std::string path = folder.path().string();
   for (size_t at = message.find(path); at != std::string::npos; at = message.find(path))
@@ -138,7 +138,7 @@ TEST_CASE("options: element type and stand-in weights") {
 }
 
 TEST_CASE("a folder with a config alone has no weights") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.write("config.json", read_text(kGolden / "gpt2" / "config.json"));
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
@@ -148,8 +148,7 @@ TEST_CASE("a folder with a config alone has no weights") {
 }
 
 TEST_CASE("a checkpoint without an output projection is tied") {
-  const TemporaryFolder folder =
-      golden_with("llama3_gqa_scaled_rope", "tie_word_embeddings", "null");
+  const ScratchFolder folder = golden_with("llama3_gqa_scaled_rope", "tie_word_embeddings", "null");
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->tied);
@@ -170,7 +169,7 @@ std::string read_table(const LoadedModel& model) {
 }
 
 TEST_CASE("a tied model's output projection must be the embedding table, once weights are read") {
-  const TemporaryFolder folder = golden_with("llama", "tie_word_embeddings", "true");
+  const ScratchFolder folder = golden_with("llama", "tie_word_embeddings", "true");
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->tied);
@@ -180,7 +179,7 @@ TEST_CASE("a tied model's output projection must be the embedding table, once we
         file +
             ": tensor lm_head.weight differs from model.embed_tokens.weight, but the config "
             "says that they are one; say tie_word_embeddings: false, or remove lm_head.weight");
-  const TemporaryFolder apart = golden_with("llama", "tie_word_embeddings", "false");
+  const ScratchFolder apart = golden_with("llama", "tie_word_embeddings", "false");
   CHECK(read_table(*load_model(apart.path().string())) == "no error");
 }
 
@@ -210,9 +209,9 @@ TEST_CASE("weights that do not fit the config") {
 /// A checkpoint of the config, with tensors of zeros, whose names are what `rename` makes of the
 /// usual ones; further tensors have the names `extra`.
 template <typename Rename>
-TemporaryFolder renamed(const std::string& config, Rename rename,
-                        const std::vector<std::string>& extra = {}) {
-  TemporaryFolder folder;
+ScratchFolder renamed(const std::string& config, Rename rename,
+                      const std::vector<std::string>& extra = {}) {
+  ScratchFolder folder;
   folder.write("config.json", config);
   auto model = load_model(folder.path().string());
   REQUIRE_MESSAGE(model, message_of(model));
@@ -238,7 +237,7 @@ TemporaryFolder renamed(const std::string& config, Rename rename,
 }
 
 template <typename Rename>
-TemporaryFolder renamed_llama(Rename rename) {
+ScratchFolder renamed_llama(Rename rename) {
   return renamed(testing::llama_config(), rename);
 }
 
@@ -303,7 +302,7 @@ TEST_CASE("gemma3 inside a multimodal model keeps an output projection of its ow
   "hidden_size": 12, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
   "num_hidden_layers": 1, "intermediate_size": 20, "max_position_embeddings": 20, "sliding_window": 4},
   "vision_config": {}})";
-  const TemporaryFolder folder = renamed(gemma, [](const std::string& name) {
+  const ScratchFolder folder = renamed(gemma, [](const std::string& name) {
     return name.starts_with("lm_head") ? "language_model." + name
                                        : replaced(name, "model.", "language_model.model.");
   });
@@ -316,7 +315,7 @@ TEST_CASE("gemma3 inside a multimodal model keeps an output projection of its ow
 
 TEST_CASE("settings for generating text that are not applied are named") {
   const auto unapplied = [](const std::string& generation) {
-    TemporaryFolder folder;
+    ScratchFolder folder;
     folder.write("config.json", testing::llama_config());
     folder.write("generation_config.json", generation);
     auto model = load_model(folder.path().string());
@@ -330,7 +329,7 @@ TEST_CASE("settings for generating text that are not applied are named") {
                       "forced_bos_token_id": 0})") ==
         std::vector<std::string>{"forced_bos_token_id 0", "min_length 2", "repetition_penalty 1.05",
                                  "suppress_tokens"});
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.write("config.json", testing::llama_config());
   folder.write("generation_config.json", "[]");
   CHECK(load_error(folder) ==
@@ -363,7 +362,7 @@ TEST_CASE("a text of the long kind asks for the factors that belong to it") {
 
 TEST_CASE("buffers are ignored, other tensors refused") {
   const auto add = [](const std::string& name) {
-    TemporaryFolder folder = renamed_llama([](std::string same) { return same; });
+    ScratchFolder folder = renamed_llama([](std::string same) { return same; });
     const std::string path = (folder.path() / "model.safetensors").string();
     auto file = SafetensorsFile::open(path);
     std::vector<LoadedTensor> data;
@@ -384,7 +383,7 @@ TEST_CASE("buffers are ignored, other tensors refused") {
 }
 
 TEST_CASE("a module in text form") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const LoadedModel model = *load_model((kGolden / "llama").string());
   folder.write("llama.sir", print_module(model.module));
   auto loaded = load_model((folder.path() / "llama.sir").string());
@@ -399,7 +398,7 @@ TEST_CASE("a module in text form") {
 }
 
 TEST_CASE("llama2.c files") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   // dim, hidden_dim, layers, heads, kv_heads, vocabulary, positions; then zeros for the weights:
   // table, norms, q k v o, ffn norm, w1 w2 w3, final norm, two tables of frequencies.
   const int32_t header[] = {8, 12, 2, 2, 1, 20, 16};
@@ -419,7 +418,7 @@ TEST_CASE("llama2.c files") {
 }
 
 TEST_CASE("what is no model") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   CHECK(load_error(folder) ==
         "DIR/: the folder has no config.json; give the folder of a Hugging Face model");
   CHECK(load_error(folder, "nothing") ==

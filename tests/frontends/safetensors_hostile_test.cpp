@@ -20,7 +20,7 @@ class Hostile {
   }
 
  private:
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 std::string with_length(uint64_t length, std::string_view rest) {

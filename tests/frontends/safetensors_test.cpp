@@ -18,7 +18,7 @@ std::span<const std::byte> raw(const std::array<T, n>& values) {
 }  // namespace
 
 TEST_CASE("safetensors: what is written is read back") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::array<float, 6> matrix{1, 2, 3, 4, 5, 6};
   const std::array<uint16_t, 3> halves{0x3C00, 0x0001, 0xFBFF};
   const std::array<int64_t, 2> ids{-5, 1LL << 40};
@@ -54,7 +54,7 @@ TEST_CASE("safetensors: what is written is read back") {
 }
 
 TEST_CASE("safetensors: writing does not depend on the order of its input; data is aligned") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::array<float, 1> f{1};
   const std::array<uint16_t, 1> h{2};
   const std::array<int64_t, 1> i{3};
@@ -72,7 +72,7 @@ TEST_CASE("safetensors: writing does not depend on the order of its input; data 
 }
 
 TEST_CASE("safetensors: a writer's bad names leave no file") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::array<float, 1> f{1};
   const NamedTensor good{"a", FileDType::F32, {1}, raw(f)};
   NamedTensor bad = good;
@@ -85,7 +85,7 @@ TEST_CASE("safetensors: a writer's bad names leave no file") {
 }
 
 TEST_CASE("safetensors: an unsupported element type is an error only when it is asked for") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   auto file = SafetensorsFile::open(folder.write(
       "m.safetensors", safetensors_bytes("{" + entry("d", "F64", "[1]", "0", "8") + "," +
                                              entry("f", "F32", "[1]", "8", "12") + "," +
@@ -103,7 +103,7 @@ TEST_CASE("safetensors: an unsupported element type is an error only when it is 
 }
 
 TEST_CASE("safetensors: metadata and padding are accepted, an empty file too") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const auto opens = [&](std::string_view header, size_t data) {
     auto file = SafetensorsFile::open(folder.write("m", safetensors_bytes(header, data)));
     if (!file) MESSAGE(file.error().message());
@@ -118,7 +118,7 @@ TEST_CASE("safetensors: metadata and padding are accepted, an empty file too") {
 }
 
 TEST_CASE("safetensors: truth values other than 0 and 1 are refused") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   auto file = SafetensorsFile::open(
       folder.write("m", safetensors_bytes("{" + entry("b", "BOOL", "[3]", "0", "3") + "}", 3)));
   REQUIRE(file);
@@ -127,7 +127,7 @@ TEST_CASE("safetensors: truth values other than 0 and 1 are refused") {
 }
 
 TEST_CASE("safetensors: a file that shrinks after it was opened") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string path =
       folder.write("m", safetensors_bytes("{" + entry("b", "F32", "[100]", "0", "400") + "}", 400));
   auto file = SafetensorsFile::open(path);
@@ -151,7 +151,7 @@ TEST_CASE("safetensors: I64 becomes i32 where it fits") {
 }
 
 TEST_CASE("safetensors: an I64 tensor is a source of i32") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   std::vector<int64_t> values(20'000);  // more than are read at once
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i) - 7;
   values.front() = INT32_MIN;
@@ -188,7 +188,7 @@ TEST_CASE("safetensors: an I64 tensor is a source of i32") {
 }
 
 TEST_CASE("safetensors: an I64 tensor in a file that shrinks") {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string path =
       folder.write("m", safetensors_bytes("{" + entry("b", "I64", "[100]", "0", "800") + "}", 800));
   auto file = SafetensorsFile::open(path);

@@ -32,7 +32,7 @@ std::string index(std::string_view map) {
 
 constexpr const char* index_file = "model.safetensors.index.json";
 
-class Model : public TemporaryFolder {
+class Model : public ScratchFolder {
  public:
   Result<std::unique_ptr<TensorSource>> open(std::string_view map) const {
     write(index_file, index(map));

@@ -8,22 +8,22 @@
 
 namespace sinter {
 
-TemporaryFolder::TemporaryFolder() {
+ScratchFolder::ScratchFolder() {
   std::string pattern = (std::filesystem::temp_directory_path() / "sinter_test_XXXXXX").string();
   REQUIRE(::mkdtemp(pattern.data()) != nullptr);
   folder_ = pattern;
 }
 
-TemporaryFolder::~TemporaryFolder() {
+ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
 
-std::string TemporaryFolder::path(std::string_view name) const {
+std::string ScratchFolder::path(std::string_view name) const {
   return name.empty() ? folder_.string() : (folder_ / name).string();
 }
 
-std::string TemporaryFolder::write(std::string_view name, std::string_view bytes) const {
+std::string ScratchFolder::write(std::string_view name, std::string_view bytes) const {
   std::ofstream(path(name), std::ios::binary) << bytes;
   return path(name);
 }

@@ -14,11 +14,11 @@
 namespace sinter {
 
 /// An empty folder for one test, removed with everything in it.
-class TemporaryFolder {
+class ScratchFolder {
  public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
 
   std::string path(std::string_view name = {}) const;
   /// Writes a file of these bytes; gives its path.

@@ -20,8 +20,7 @@ std::string golden(const std::string& name) {
 
 /// Opens a file of these bytes; whatever opens must give ids of its own vocabulary, and text.
 /// True if it opens.
-bool open_or_error(const TemporaryFolder& folder, const std::string& name,
-                   const std::string& bytes) {
+bool open_or_error(const ScratchFolder& folder, const std::string& name, const std::string& bytes) {
   const std::string path = folder.write(name, bytes);
   const auto tokenizer = Tokenizer::open(path);
   if (!tokenizer) {
@@ -66,7 +65,7 @@ constexpr Golden goldens[] = {
 };
 
 TEST_CASE("a file that is cut short") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const Golden& row : goldens) {
     const std::string bytes = bytes_of(golden(row.folder) + "/" + row.file);
     CAPTURE(row.folder);
@@ -79,7 +78,7 @@ TEST_CASE("a file that is cut short") {
 }
 
 TEST_CASE("flipped bits") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const Golden& row : goldens) {
     const std::string bytes = bytes_of(golden(row.folder) + "/" + row.file);
     CAPTURE(row.folder);
@@ -95,7 +94,7 @@ TEST_CASE("flipped bits") {
 }
 
 TEST_CASE("a character map of garbage") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   json file = json::parse(bytes_of(golden("unigram_t5/tokenizer.json")));
   json& map = file["normalizer"]["normalizers"][0]["precompiled_charsmap"];
   const std::string encoded = map;
@@ -113,7 +112,7 @@ TEST_CASE("a character map of garbage") {
 void check_refused(const std::string& pointer, const json& value,
                    std::initializer_list<std::string_view> parts,
                    const std::string& base = "bytelevel_gpt2") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   json file = json::parse(bytes_of(golden(base + "/tokenizer.json")));
   file[json::json_pointer(pointer)] = value;
   CAPTURE(pointer);
@@ -160,7 +159,7 @@ TEST_CASE("too many components") {
 }
 
 TEST_CASE("a regular expression without end") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   json file = json::parse(bytes_of(golden("bytelevel_gpt2/tokenizer.json")));
   file["pre_tokenizer"] = {{"type", "Split"},
                            {"pattern", {{"Regex", "(a+)+[bc]"}}},
@@ -185,7 +184,7 @@ TEST_CASE("long texts of one character") {
 }
 
 TEST_CASE("a SentencePiece model that falls back to bytes has all of them") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::string bytes = bytes_of(golden("sentencepiece_bpe/tokenizer.model"));
   const size_t at = bytes.find("<0x4A>");
   REQUIRE(at != bytes.npos);
@@ -195,7 +194,7 @@ TEST_CASE("a SentencePiece model that falls back to bytes has all of them") {
 }
 
 TEST_CASE("what is no tokenizer") {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   check_error(Tokenizer::open(folder.path()), {folder.path(), "tokenizer.json"});
   check_error(Tokenizer::open(folder.path("none.json")), {"none.json"});
   check_error(Tokenizer::open(folder.write("tokenizer.txt", "x")), {"tokenizer.txt"});

@@ -25,7 +25,7 @@ json changed(const json& variant) {
 }
 
 TEST_CASE("every component, as the reference library") {
-  const TemporaryFolder temporary;
+  const ScratchFolder temporary;
   const json golden = json::parse(bytes_of(folder + "variants.json"));
   CHECK(golden["variants"].size() > 90);
   for (const json& variant : golden["variants"]) {
@@ -48,7 +48,7 @@ TEST_CASE("every component, as the reference library") {
 }
 
 TEST_CASE("models that do not say their type") {
-  const TemporaryFolder temporary;
+  const ScratchFolder temporary;
   for (const char* base : {"bytelevel_gpt2", "wordpiece_bert", "unigram_t5"}) {
     CAPTURE(base);
     json file = json::parse(bytes_of(folder + base + "/tokenizer.json"));

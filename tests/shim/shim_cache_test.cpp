@@ -73,7 +73,7 @@ std::map<std::string, std::string> files_of(const fs::path& folder) {
 }
 
 struct KeptText {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   fs::path path = folder.path() / "kept";
   Variable kept{"SINTER_SHIM_CACHE", path.string()};
 };

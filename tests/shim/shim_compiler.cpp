@@ -15,13 +15,13 @@ extern char** environ;
 
 namespace sinter {
 
-TemporaryFolder::TemporaryFolder() {
+ScratchFolder::ScratchFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "sinter-shim-XXXXXX").string();
   SINTER_CHECK(mkdtemp(name.data()), "cannot make a folder like {}", name);
   path_ = name;
 }
 
-TemporaryFolder::~TemporaryFolder() {
+ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
 }

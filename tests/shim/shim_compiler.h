@@ -11,12 +11,12 @@
 namespace sinter {
 
 /// A folder that is removed with its contents.
-class TemporaryFolder {
+class ScratchFolder {
  public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
+  ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder();
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -23,7 +23,7 @@ class HeaderFolder {
 
  private:
   Status fill(llvm::ArrayRef<EmbeddedHeader> headers);
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::string text_;
 };
 
@@ -80,7 +80,7 @@ Result<std::string> translation_unit(const std::map<std::string, std::string_vie
 /// Compiles a unit into the library `binary`, or takes it from the folder that SINTER_SHIM_CACHE
 /// names, where one process finds what another has compiled.
 Status make_library(const std::string& unit, const HeaderFolder& headers,
-                    const TemporaryFolder& folder, const std::string& binary) {
+                    const ScratchFolder& folder, const std::string& binary) {
   const char* kept = std::getenv("SINTER_SHIM_CACHE");
   const KernelCache cache(kept ? kept : "");
   const CacheKey key = CacheKey::of({compiler_identity(), headers.text(), unit});
@@ -117,7 +117,7 @@ Result<ShimModule> ShimModule::compile(llvm::ArrayRef<ShimSource> kernels,
   }
   SINTER_LET(header_folder, HeaderFolder::find(headers));
   SINTER_LET(unit, translation_unit(by_name));
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string binary = (folder.path() / "kernels.so").string();
   SINTER_TRY(make_library(prefix + unit, *header_folder, folder, binary));
 
