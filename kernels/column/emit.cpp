@@ -199,8 +199,8 @@ class ColumnKernel {
     for (size_t n = 0; n < form_.reductions.size(); ++n) {
       const std::string name = fmt::format("s{}", n);
       sums +=
-          fmt::format("float {}[8];\njoin_segments<{}, {}>({}, totals + {} + 8 * side, {});\n", name,
-                      combine(n), config_.segments, name,
+          fmt::format("float {}[8];\njoin_segments<{}, {}>({}, totals + {} + 8 * side, {});\n",
+                      name, combine(n), config_.segments, name,
                       static_cast<int64_t>(n) * config_.segments * config_.tile(), config_.tile());
       const std::string element = name + "[e]", rounded = rounded_code(element, op(n).type.dtype);
       if (rounded != element)

@@ -68,7 +68,8 @@ Result<CudaApi> open_cuda() {
 }
 
 // The architecture that kernels are compiled for, which is also the name of a device description.
-// Compute capability 9.0 has instructions of its own ("a"); on later ones kernels use none of these.
+// Compute capability 9.0 has instructions of its own ("a"); on later ones kernels use none of
+// these.
 std::string arch_name(int major, int minor) {
   return fmt::format("sm_{}{}{}", major, minor, major == 9 ? "a" : "");
 }

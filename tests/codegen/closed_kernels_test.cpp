@@ -14,7 +14,7 @@ namespace {
 class ClosedOpInputs {
  public:
   ClosedOpInputs(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
-               std::vector<HostTensor>& inputs)
+                 std::vector<HostTensor>& inputs)
       : group_(kernel.group),
         op_(group_[group_.outputs[0]]),
         values_(symbol_values),

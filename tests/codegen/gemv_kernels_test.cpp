@@ -66,8 +66,8 @@ TEST_CASE("gemvs of rows of one chunk, of whole stages and of broken ones") {
   run_trials(trials, {kTokens[0], kTokens[2]});
 }
 
-// Pipelines filled by copies that the CPU plays: stages are issued and consumed in the same order, in as
-// many places as the launch's shared memory has.
+// Pipelines filled by copies that the CPU plays: stages are issued and consumed in the same order,
+// in as many places as the launch's shared memory has.
 TEST_CASE("a pipeline delivers the stages that were issued") {
   Trials trials;
   trials.played = {.bulk_copy = true};

@@ -1,5 +1,5 @@
-// No form of a gemv's pipeline changes a bit, whatever the number of tokens: of one token the pipelines
-// stream whole rows, of several of a two-byte type tiles that warps share.
+// No form of a gemv's pipeline changes a bit, whatever the number of tokens: of one token the
+// pipelines stream whole rows, of several of a two-byte type tiles that warps share.
 #include <doctest/doctest.h>
 
 #include "driver/small_models.h"
