@@ -21,7 +21,7 @@ struct KernelBody {
   bool waits = false;       // the text has the wait in it
   std::vector<uint32_t> early_inputs;  // of Overlap's, those that the text reads before the wait
   Launch launch;
-  int64_t resident_blocks = 1;  // a multiprocessor must hold so many at a time
+  int64_t resident_blocks = 1;  // that a multiprocessor must have room for at a time
 };
 
 /// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with

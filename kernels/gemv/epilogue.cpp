@@ -79,7 +79,7 @@ Result<GemvEpilogue::Section> GemvEpilogue::section(const ColocatedRows::Section
   for (size_t k = 0; k < rows.members.size(); ++k)
     form.output_names.push_back(
         fmt::format("y{}", llvm::find(group_.outputs, rows.members[k]) - group_.outputs.begin()));
-  form.table_name = fmt::format("section{}_table", rows.first);
+  form.table_name = fmt::format("section{}_{}_table", rows.first, rows.width);
   LoopSpace space(form, symbols_, parameters);
   ValueEmitter values(form, space);
   CodeScope row;
