@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 
 namespace {
@@ -14,7 +15,7 @@ MODEL is a Hugging Face folder, a llama2.c .bin, a spec .json or a module .sir.
 Results go to stdout, everything else to stderr.
 
 Exit codes: 0 done, 1 internal error, 2 usage, 3 a check or a required fusion failed,
-4 bad or unsupported input, 5 device or driver, 130 interrupted.
+4 bad or unsupported input, 5 device or driver, 6 out of memory, 130 interrupted, 143 terminated.
 
 Examples:
   sinter inspect samples/llama-2-7b.json
@@ -85,8 +86,11 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   set_up_streams();
   set_up_signals();
+  set_up_memory();
   try {
     return run(argc, argv);
+  } catch (const std::bad_alloc& error) {
+    end_without_memory(error);
   } catch (const std::exception& error) {
     print_error({error.what(), "", "", ExitCode::internal_error});
     return exit_with(ExitCode::internal_error);

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 namespace sinter {
 namespace {
@@ -17,6 +19,19 @@ constexpr int kInterrupted = 130;
 bool progress_shown = false;
 bool reader_gone = false;
 int write_error = 0;  // the first that writing to stdout gave; 0: none
+std::string held;     // of a result for a terminal: the first bytes of a character that is not whole
+
+/// How many bytes at the end of `text` begin a UTF-8 sequence whose rest is missing: 0 to 3.
+size_t cut_off_bytes(std::string_view text) {
+  for (size_t count = 1; count <= std::min<size_t>(3, text.size()); ++count) {
+    const unsigned char byte = static_cast<unsigned char>(text[text.size() - count]);
+    if (byte < 0x80) return 0;
+    if (byte < 0xC0) continue;
+    const size_t length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return length > count ? count : 0;
+  }
+  return 0;
+}
 
 /// To stderr. There is nowhere to report a failure to: a stderr that is closed or full takes
 /// nothing and changes neither what the program does nor its exit code.
@@ -34,8 +49,8 @@ void print_message(std::string_view prefix_color, std::string_view text) {
   clear_progress();
   const char* no_color = std::getenv("NO_COLOR");
   const bool color = !prefix_color.empty() && ::isatty(STDERR_FILENO) && !(no_color && *no_color);
-  write_message(
-      fmt::format("{}sinter:{} {}\n", color ? prefix_color : "", color ? "\033[0m" : "", text));
+  write_message(fmt::format("{}sinter:{} {}\n", color ? prefix_color : "", color ? "\033[0m" : "",
+                            escape_controls(text)));
 }
 
 /// Keeps why a write to stdout failed. After the first failure nothing more is written.
@@ -44,6 +59,13 @@ void keep_failure() {
     reader_gone = true;
   else
     write_error = errno;
+}
+
+/// To stdout as it is.
+void write_bytes(std::string_view text) {
+  if (text.empty() || reader_gone || write_error) return;
+  clear_progress();
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) keep_failure();
 }
 
 void flush_stdout() {
@@ -61,9 +83,12 @@ sigset_t interrupts() {
 }  // namespace
 
 void print_result(std::string_view text) {
-  if (text.empty() || reader_gone || write_error) return;
-  clear_progress();
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) keep_failure();
+  static const bool terminal = ::isatty(STDOUT_FILENO);
+  if (!terminal) return write_bytes(text);
+  held += text;
+  const size_t whole = held.size() - cut_off_bytes(held);
+  write_bytes(escape_controls(std::string_view(held).substr(0, whole)));
+  held.erase(0, whole);
 }
 
 void print_now(std::string_view text) {
@@ -72,6 +97,7 @@ void print_now(std::string_view text) {
 }
 
 Status flush_results() {
+  write_bytes(escape_controls(std::exchange(held, {})));
   flush_stdout();
   if (write_error)
     return fail(fmt::format("cannot write: {}", std::generic_category().message(write_error)),
@@ -92,7 +118,7 @@ void print_error(const Error& error) { print_message("\033[31m", error.message()
 void progress(std::string_view text) {
   if (verbosity == Verbosity::quiet || !::isatty(STDERR_FILENO)) return;
   clear_progress();
-  write_message(fmt::format("{} ...", text));
+  write_message(fmt::format("{} ...", escape_controls(text)));
   progress_shown = true;
 }
 

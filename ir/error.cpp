@@ -1,12 +1,13 @@
 #include "ir/error.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 namespace sinter {
 namespace {
 
-/// Length of the UTF-8 sequence at text[i], or 0 if it is not well formed.
+/// Length of the UTF-8 sequence at text[i]; 0 if it is not well formed, or cut off by the end.
 size_t utf8_length(std::string_view text, size_t i) {
   const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char lead = byte(i);
@@ -25,26 +26,50 @@ size_t utf8_length(std::string_view text, size_t i) {
   return length;
 }
 
+/// The character at text[i], whose sequence has `length` bytes.
+char32_t code_point(std::string_view text, size_t i, size_t length) {
+  constexpr unsigned char kLeadBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t c = static_cast<unsigned char>(text[i]) & kLeadBits[length];
+  for (size_t k = 1; k < length; ++k) c = c << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3F);
+  return c;
+}
+
+bool obeyed_or_hidden(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/// Appends the character at text[i], escaped if a terminal would obey or hide it, and returns how
+/// many bytes it has.
+size_t append_escaped(std::string& out, std::string_view text, size_t i) {
+  const size_t length = utf8_length(text, i);
+  const std::string_view bytes = text.substr(i, std::max<size_t>(length, 1));
+  if (length > 0 && !obeyed_or_hidden(code_point(text, i, length)))
+    out += bytes;
+  else
+    for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return bytes.size();
+}
+
 }  // namespace
+
+std::string escape_controls(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '\n' || text[i] == '\t')
+      out += text[i++];
+    else
+      i += append_escaped(out, text, i);
+  }
+  return out;
+}
 
 std::string printable(std::string_view text, size_t limit) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     if (out.size() >= limit) return out + "...";
-    const unsigned char c = static_cast<unsigned char>(text[i]);
-    const size_t length = utf8_length(text, i);
-    const bool c1_control =
-        length == 2 && c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (length == 0 || c < 0x20 || c == 0x7F || c1_control) {
-      const size_t bytes = c1_control ? 2 : 1;
-      for (size_t k = 0; k < bytes; ++k)
-        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i + k]));
-      i += bytes;
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out.append(text.substr(i, length));
-      i += length;
-    }
+    if (text[i] == '"' || text[i] == '\\') out += '\\';
+    i += append_escaped(out, text, i);
   }
   return out;
 }
@@ -54,21 +79,14 @@ std::string Error::message() const {
   if (!where.empty()) line += where + ": ";
   line += what;
   if (!hint.empty()) line += "; " + hint;
-  std::string escaped;
-  for (char c : line) {
-    if (c == '\n' || c == '\t')
-      escaped += ' ';
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
-      escaped += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      escaped += c;
-  }
-  return escaped;
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = ' ';
+  return escape_controls(line);
 }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
   std::fprintf(stderr, "sinter: internal error: %s:%d: check failed: %s%s%s\n", file, line,
-               condition, message.empty() ? "" : ": ", message.c_str());
+               condition, message.empty() ? "" : ": ", escape_controls(message).c_str());
   std::fprintf(stderr, "this is a bug of the compiler; please report it with the model's config\n");
   std::exit(static_cast<int>(ExitCode::internal_error));
 }

@@ -17,6 +17,7 @@ enum class ExitCode : int {
   check_failed = 3,
   bad_input = 4,
   device = 5,
+  out_of_memory = 6,
 };
 
 /// What went wrong, where, and what to do next. `what` starts in lower case and shows both values
@@ -28,7 +29,7 @@ struct Error {
   std::string hint;
   ExitCode code = ExitCode::bad_input;
 
-  /// One line: "where: what; hint", control characters escaped.
+  /// One line: "where: what; hint", escaped as by escape_controls.
   std::string message() const;
 };
 
@@ -41,8 +42,14 @@ inline tl::unexpected<Error> fail(std::string what, std::string where = {}, std:
   return tl::make_unexpected(Error{std::move(what), std::move(where), std::move(hint), code});
 }
 
-/// `text` with control characters, quotes, backslashes and bytes that are not UTF-8 escaped, cut to
-/// `limit` bytes: safe to print whatever file it came from.
+/// `text` with everything escaped that a terminal would obey or hide: control characters but newline
+/// and tab (U+0000 to U+001F, U+007F to U+009F), separators of lines and paragraphs, controls of the
+/// direction of text (U+202A to U+202E, U+2066 to U+2069 and the marks U+061C, U+200E, U+200F), and
+/// bytes that are not UTF-8. Each byte of them is written \xHH.
+std::string escape_controls(std::string_view text);
+
+/// A name as a part of a message or a table: like escape_controls, and newlines, tabs, quotes and
+/// backslashes are escaped too; cut to `limit` bytes.
 std::string printable(std::string_view text, size_t limit = 200);
 
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,

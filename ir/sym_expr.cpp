@@ -146,7 +146,7 @@ SymExpr volume(DimsRef dims) {
   return product;
 }
 
-SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols) {
+SymExpr storage_bytes(const TensorType& type) {
   DimsRef rows = type.dims;
   SymExpr bytes;
   const bool packed = dtype_info(type.dtype).bits % 8 != 0;
@@ -156,12 +156,7 @@ SymExpr storage_bytes(const TensorType& type, llvm::ArrayRef<Symbol> symbols) {
   } else {
     bytes = whole_bytes(type.dtype);
   }
-  for (Dim dim : rows) {
-    const bool on_device =
-        !dim.is_constant() && symbols[dim.symbol().index].where == Symbol::Where::device;
-    bytes = bytes * (on_device ? SymExpr(symbols[dim.symbol().index].high) : SymExpr(dim));
-  }
-  return bytes;
+  return bytes * volume(rows);
 }
 
 llvm::SmallVector<SymExpr, 4> row_major_strides(DimsRef dims) {

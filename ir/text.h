@@ -4,7 +4,7 @@
 //   module @llama {
 //     symbol N in [1, 4096]
 //     symbol K in [8, 4096] step 8
-//     symbol L in [1, 64] device
+//     symbol L in [1, 64] at_most N
 //     weight %embed.weight : f16[32000, 4096] = file {tensor = "model.embed_tokens.weight"}
 //     weight %l0.qk.weight : f16[8192, 4096] = {
 //       %q = file {tensor = "q"} : f16[4096, 4096]

@@ -190,8 +190,11 @@ Status Parser::symbol() {
       return cursor_.error("a constant stands after at_most", name.at, "name an earlier symbol");
     symbol.at_most = bound.symbol();
   }
-  SINTER_LET(device, cursor_.accept("device"));
-  if (device) symbol.where = Symbol::Where::device;
+  if (cursor_.at("device"))
+    return cursor_.error(
+        fmt::format("symbol {} is marked `device`: no plan can have sizes that only the device knows",
+                    symbol.name),
+        name.at, "leave `device` out: the host gives every symbol its value");
   cursor_.declare_symbol(name.text, id);
   symbol_positions_.push_back(name.at);
   module_.symbols.push_back(std::move(symbol));

@@ -129,7 +129,6 @@ void Printer::symbol(const Symbol& symbol) {
   put("  symbol {} in [{}, {}]", symbol.name, symbol.low, symbol.high);
   if (symbol.multiple != 1) put(" step {}", symbol.multiple);
   if (symbol.at_most) put(" at_most {}", symbols_[symbol.at_most->index].name);
-  if (symbol.where == Symbol::Where::device) out_ += " device";
   out_ += '\n';
 }
 

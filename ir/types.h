@@ -20,15 +20,11 @@ struct SymbolId {
 
 /// A size that is known when a step is launched, not when it is compiled.
 struct Symbol {
-  enum class Where : uint8_t { host, device };
-
   std::string name;
   int64_t low = 1;                       // smallest value, >= 0
   int64_t high = 1;                      // largest value
   int64_t multiple = 1;                  // every value is divisible by this
   std::optional<SymbolId> at_most = {};  // an earlier symbol that is never smaller
-  /// host: may size launches and GEMMs. device: only `high` may; the value lives in device memory.
-  Where where = Where::host;
 };
 
 /// One extent of a tensor: a constant >= 0 or a symbol.

@@ -97,7 +97,7 @@ Status check_buffer(const Program& program, const EntryPlan& entry, const Buffer
       fmt::format("entry {}, buffer %{}", printable(entry.name), printable(buffer.value));
   SINTER_TRY(check_type(buffer.type, symbols, where));
   SINTER_TRY(check_expr(buffer.size_bytes, symbols, "the size", where));
-  const SymExpr needed = storage_bytes(buffer.type, symbols);
+  const SymExpr needed = storage_bytes(buffer.type);
   const bool in_arena = buffer.place == Buffer::Place::arena;
   if (in_arena ? !never_less(buffer.size_bytes, needed, symbols) : buffer.size_bytes != needed)
     return violation(fmt::format("{} bytes for a value of type {}, which has {}",

@@ -88,10 +88,6 @@ Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::stri
       if (symbol.index >= symbols.size())
         return violation(fmt::format("{} uses symbol {} of {}", what, symbol.index, symbols.size()),
                          std::string(where));
-      if (symbols[symbol.index].where != Symbol::Where::host)
-        return violation(fmt::format("{} uses {}, whose value the host does not know", what,
-                                     printable(symbols[symbol.index].name)),
-                         std::string(where));
     }
   return {};
 }
@@ -102,7 +98,7 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
       return violation(
           fmt::format("a type uses symbol {} of {}", dim.symbol().index, symbols.size()),
           std::string(where));
-  return check_expr(storage_bytes(type, symbols), symbols, "the size of a type", where);
+  return check_expr(storage_bytes(type), symbols, "the size of a type", where);
 }
 
 }  // namespace checker

@@ -231,7 +231,7 @@ class PlanReader {
     else
       return node["place"].mismatch("arena, input, weight or state");
     if (out.place == Buffer::Place::state) SINTER_TRY(read(node["version"], out.version));
-    out.size_bytes = storage_bytes(out.type, program_.symbols);
+    out.size_bytes = storage_bytes(out.type);
     return read(node["index"], out.index);
   }
 

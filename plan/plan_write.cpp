@@ -81,9 +81,6 @@ class PlanWriter {
  private:
   std::set<std::string> features() const {
     std::set<std::string> features;
-    if (llvm::any_of(program_.symbols,
-                     [](const Symbol& s) { return s.where == Symbol::Where::device; }))
-      features.insert("device_symbols");
     if (!program_.states.empty()) features.insert("states");
     for (const EntryPlan& entry : program_.entries)
       for (const Step& step : entry.steps)

@@ -13,16 +13,16 @@ namespace {
 SymExpr smaller(const SymExpr& a, const SymExpr& b) { return a.covers(b) ? b : a; }
 
 // Bytes of `root` that reads through `id`, a chain of views over it, can reach.
-SymExpr reached_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
+SymExpr reached_bytes(const Graph& graph, ValueId id) {
   const Op& op = graph[id];
-  const SymExpr own = storage_bytes(op.type, symbols);
+  const SymExpr own = storage_bytes(op.type);
   if (op_class(op) != OpClass::view) return own;
   // A broadcast repeats elements, so that only what its operand reaches counts.
-  return smaller(reached_bytes(graph, op.operands[0], symbols), own);
+  return smaller(reached_bytes(graph, op.operands[0]), own);
 }
 
 // Bytes of group input `id` that the group's ops read.
-SymExpr read_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
+SymExpr read_bytes(const Graph& graph, ValueId id) {
   SymExpr total = 0;
   for (const Op& op : graph.ops()) {
     if (op_class(op) == OpClass::view) continue;
@@ -34,14 +34,14 @@ SymExpr read_bytes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbol
       const OperandRole role = operand_role(op.kind, i);
       if (role == OperandRole::state) continue;
       if (role == OperandRole::table)
-        total += storage_bytes(op.type, symbols);
+        total += storage_bytes(op.type);
       else
-        total += reached_bytes(graph, operand, symbols);
+        total += reached_bytes(graph, operand);
     }
   }
   for (ValueId output : graph.outputs)
-    if (root_of(graph, output) == id) total += reached_bytes(graph, output, symbols);
-  return smaller(total, storage_bytes(graph[id].type, symbols));
+    if (root_of(graph, output) == id) total += reached_bytes(graph, output);
+  return smaller(total, storage_bytes(graph[id].type));
 }
 
 }  // namespace
@@ -72,16 +72,16 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
   return nullptr;
 }
 
-SymExpr read_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+SymExpr read_bytes(const Kernel& kernel) {
   SymExpr total = 0;
-  for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input, symbols);
+  for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input);
   return total;
 }
 
-SymExpr written_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+SymExpr written_bytes(const Kernel& kernel) {
   SymExpr total = 0;
   for (ValueId output : kernel.group.outputs)
-    total += storage_bytes(written_type(kernel.group, kernel.group[output]), symbols);
+    total += storage_bytes(written_type(kernel.group, kernel.group[output]));
   return total;
 }
 

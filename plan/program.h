@@ -135,7 +135,7 @@ struct Program {
 };
 
 /// Bytes that a launch of the kernel reads and writes, as in StepBytes.
-SymExpr read_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
-SymExpr written_bytes(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
+SymExpr read_bytes(const Kernel& kernel);
+SymExpr written_bytes(const Kernel& kernel);
 
 }  // namespace sinter

@@ -55,12 +55,11 @@ StepBytes bytes_moved(const Program& program, const EntryPlan& entry, const Step
       step,
       [&](const KernelStep& run) {
         const Kernel& kernel = program.kernels[run.kernel];
-        return StepBytes{read_bytes(kernel, program.symbols),
-                         written_bytes(kernel, program.symbols)};
+        return StepBytes{read_bytes(kernel), written_bytes(kernel)};
       },
       [&](const GemmStep& gemm) { return gemm_bytes(entry, gemm); },
       [&](const CopyStep& copy) {
-        const SymExpr bytes = storage_bytes(entry.buffers[copy.from].type, program.symbols);
+        const SymExpr bytes = storage_bytes(entry.buffers[copy.from].type);
         return StepBytes{bytes, bytes};
       });
 }

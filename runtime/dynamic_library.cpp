@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "runtime/library_imports.h"
+
 namespace sinter {
 
 std::optional<DynamicLibrary> DynamicLibrary::open(llvm::ArrayRef<std::string> paths) {
@@ -16,6 +18,10 @@ void* DynamicLibrary::find(const char* name) {
   void* symbol = dlsym(handle_, name);
   if (symbol == nullptr && missing_.empty()) missing_ = name;
   return symbol;
+}
+
+void DynamicLibrary::replace(const char* name, void* replacement) const {
+  replace_import(handle_, name, replacement);
 }
 
 Status DynamicLibrary::require_all(std::string_view title, std::string hint,

@@ -26,6 +26,8 @@ class DynamicLibrary {
   void bind(Function& function, const char* name) {
     function = reinterpret_cast<Function>(find(name));
   }
+  /// Makes the library call `replacement` for its import `name` (library_imports.h).
+  void replace(const char* name, void* replacement) const;
   /// "TITLE has no NAME", exit code 5, for the first name that bind() did not find.
   Status require_all(std::string_view title, std::string hint, std::string where = {}) const;
 

@@ -107,10 +107,6 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   Kernel kernel;
   kernel.group = canonical_names(group);
   kernel.symbols = symbols_of(kernel.group);
-  for (SymbolId symbol : kernel.symbols)
-    if (symbols[symbol.index].where == Symbol::Where::device)
-      return fail("the size of a kernel's values is known on the device only", {},
-                  "give the symbol a value on the host", ExitCode::internal_error);
   for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
       kernel.appends.push_back(k);

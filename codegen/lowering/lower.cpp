@@ -148,7 +148,7 @@ class EntryLowering {
     Buffer buffer;
     buffer.value = op.name;
     buffer.type = op.type;
-    buffer.size_bytes = storage_bytes(op.type, module_.symbols);
+    buffer.size_bytes = storage_bytes(op.type);
     buffer.first_step = buffer.last_step = static_cast<uint32_t>(plan_.steps.size());
     if (op.kind == OpKind::input) {
       buffer.place = Buffer::Place::input;

@@ -12,6 +12,38 @@
 
 namespace sinter {
 
+namespace {
+
+constexpr int kAttempts = 1000;  // names left behind by processes that had this one's number
+
+/// Calls `take(name)` with temporary names until it succeeds or fails otherwise than by EEXIST; the
+/// name, or "" with errno.
+template <typename Take>
+std::string take_temporary_name(const std::string& target, const Take& take) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string name = fmt::format("{}.{}.{}.tmp", target, ::getpid(), attempt);
+    if (take(name)) return name;
+    if (errno != EEXIST) break;
+  }
+  return {};
+}
+
+/// Where a file without a name can be given one: its link in /proc.
+std::string link_to(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
+
+int open_without_name(const std::string& target) {
+  const std::string folder = std::filesystem::path(target).parent_path().string();
+  const int descriptor =
+      ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (descriptor < 0) return -1;
+  struct stat info;
+  if (::stat(link_to(descriptor).c_str(), &info) == 0) return descriptor;
+  ::close(descriptor);  // no /proc here
+  return -1;
+}
+
+}  // namespace
+
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (path.find('\0') != std::string::npos) return fail("the path holds a zero byte", path);
   std::string target = path;
@@ -23,13 +55,14 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
     target = std::filesystem::canonical(path, error).string();
     if (error) return fail(fmt::format("cannot write: {}", error.message()), path);
   }
-  constexpr int attempts = 1000;  // names left behind by processes that had this one's number
-  for (int attempt = 0; attempt < attempts; ++attempt) {
-    std::string temporary = fmt::format("{}.{}.{}.tmp", target, ::getpid(), attempt);
-    int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) return AtomicFile(target, std::move(temporary), descriptor);
-    if (errno != EEXIST) break;
-  }
+  if (const int descriptor = open_without_name(target); descriptor >= 0)
+    return AtomicFile(target, {}, descriptor);
+  int descriptor = -1;
+  std::string temporary = take_temporary_name(target, [&](const std::string& name) {
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return descriptor >= 0;
+  });
+  if (descriptor >= 0) return AtomicFile(target, std::move(temporary), descriptor);
   return fail(fmt::format("cannot write: {}", std::generic_category().message(errno)), path,
               "check that the folder exists and may be written to");
 }
@@ -42,7 +75,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 tl::unexpected<Error> AtomicFile::failed(std::string_view act) const {
@@ -61,9 +94,26 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+Status AtomicFile::give_name() {
+  const std::string link = link_to(fd_);
+  if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
+  if (errno != EEXIST) return failed("name the finished file");
+  // A link replaces no file; a rename does.
+  temporary_ = take_temporary_name(path_, [&](const std::string& name) {
+    return ::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  });
+  if (temporary_.empty()) return failed("name the finished file");
+  return rename_temporary();
+}
+
+Status AtomicFile::rename_temporary() {
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("rename the finished file");
+  return {};
+}
+
 Status AtomicFile::commit() {
   if (::fsync(fd_) != 0) return failed("sync the file");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return failed("rename the finished file");
+  SINTER_TRY(temporary_.empty() ? give_name() : rename_temporary());
   ::close(std::exchange(fd_, -1));
   // The name is on disk only once the folder is. The file is whole either way, so that a file
   // system which cannot sync folders is no failure.

@@ -9,8 +9,9 @@
 
 namespace sinter {
 
-/// Bytes go to a temporary file beside `path`; commit() syncs it and gives it its name. Without a
-/// commit nothing remains. An existing regular file is replaced (through a symbolic link, the file
+/// Bytes go to a file without a name in the folder of `path`; commit() syncs it and gives it its name.
+/// Without a commit nothing remains, even if the process is killed. Where the file system has no files
+/// without names, `path.PID.N.tmp` is written and renamed, and a kill leaves it. An existing regular file is replaced (through a symbolic link, the file
 /// that the link leads to); anything else at `path` is refused.
 class AtomicFile {
  public:
@@ -27,9 +28,11 @@ class AtomicFile {
   AtomicFile(std::string path, std::string temporary, int descriptor)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(descriptor) {}
   tl::unexpected<Error> failed(std::string_view act) const;
+  Status give_name();
+  Status rename_temporary();
 
   std::string path_;
-  std::string temporary_;
+  std::string temporary_;  // empty: the file has no name yet
   int fd_ = -1;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontends/tokenizer/text_growth.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
@@ -79,6 +80,7 @@ Result<std::string> replace_all(std::string_view text, const TextPattern& patter
   for (const TextRange& match : found) {
     result += text.substr(done, match.begin - done);
     result += content;
+    SINTER_TRY(check_growth(text.size(), result.size()));
     done = match.end;
   }
   result += text.substr(done);

@@ -36,7 +36,7 @@ class TextPattern {
   std::optional<Regex> regex_;
 };
 
-/// `text` with every match of `pattern` replaced.
+/// `text` with every match of `pattern` replaced; an error if it grows too much (text_growth.h).
 Result<std::string> replace_all(std::string_view text, const TextPattern& pattern,
                                 std::string_view content);
 

@@ -1,6 +1,7 @@
 #include "frontends/tokenizer/decoder.h"
 
 #include "frontends/tokenizer/component.h"
+#include "frontends/tokenizer/text_growth.h"
 
 namespace sinter {
 namespace {
@@ -23,6 +24,7 @@ class SpacedStage final : public DecoderStage {
 
 DecoderChain::DecoderChain(const DecoderChain& other) {
   for (const DecoderStagePtr& stage : other.stages_) stages_.push_back(stage->clone());
+  taken_ = other.taken_;
 }
 
 Status DecoderChain::feed(size_t stage, std::string_view part, bool ends, std::string& text) {
@@ -31,14 +33,19 @@ Status DecoderChain::feed(size_t stage, std::string_view part, bool ends, std::s
     return {};
   }
   return stages_[stage]->take(part, ends, [&](std::string_view given, bool given_ends) {
-    return feed(stage + 1, given, given_ends, text);
+    return pass_on(stage, given, given_ends, text);
   });
+}
+
+Status DecoderChain::pass_on(size_t stage, std::string_view part, bool ends, std::string& text) {
+  SINTER_TRY(check_growth(taken_, part.size()));
+  return feed(stage + 1, part, ends, text);
 }
 
 Status DecoderChain::finish(std::string& text) {
   for (size_t stage = 0; stage < stages_.size(); ++stage)
     SINTER_TRY(stages_[stage]->finish(
-        [&](std::string_view part, bool ends) { return feed(stage + 1, part, ends, text); }));
+        [&](std::string_view part, bool ends) { return pass_on(stage, part, ends, text); }));
   return {};
 }
 

@@ -39,14 +39,20 @@ class DecoderChain {
   DecoderChain& operator=(DecoderChain&&) = default;
 
   /// Takes a token; appends what is certain now to `text`.
-  Status push(std::string_view token, std::string& text) { return feed(0, token, true, text); }
+  Status push(std::string_view token, std::string& text) {
+    taken_ += token.size();
+    return feed(0, token, true, text);
+  }
   /// Appends the rest.
   Status finish(std::string& text);
 
  private:
   Status feed(size_t stage, std::string_view part, bool ends, std::string& text);
+  /// What `stage` gives, to the next one. Refuses a part that is too long (text_growth.h).
+  Status pass_on(size_t stage, std::string_view part, bool ends, std::string& text);
 
   std::vector<DecoderStagePtr> stages_;
+  size_t taken_ = 0;  // bytes of all tokens so far
 };
 
 /// The "decoder" of a tokenizer.json; null puts spaces between tokens.

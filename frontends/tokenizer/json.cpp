@@ -8,6 +8,7 @@
 #include "frontends/tokenizer/normalizer.h"
 #include "frontends/tokenizer/post_processor.h"
 #include "frontends/tokenizer/pre_tokenizer.h"
+#include "frontends/tokenizer/text_growth.h"
 #include "frontends/tokenizer/word_cache.h"
 
 namespace sinter {
@@ -77,7 +78,10 @@ class JsonTokenizer final : public TokenizerFormat {
  private:
   Result<NormalizedText> normalize(std::string_view text, bool starts_input) const {
     NormalizedText normalized{std::string(text), starts_input};
-    for (const Normalizer& stage : normalizers_) SINTER_TRY(stage(normalized));
+    for (const Normalizer& stage : normalizers_) {
+      SINTER_TRY(stage(normalized));
+      SINTER_TRY(check_growth(text.size(), normalized.text.size()));
+    }
     return normalized;
   }
 

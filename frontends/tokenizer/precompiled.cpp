@@ -6,6 +6,7 @@
 
 #include "frontends/tokenizer/character_map.h"
 #include "frontends/tokenizer/normalizer.h"
+#include "frontends/tokenizer/text_growth.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
@@ -14,7 +15,7 @@ namespace {
 // As in the reference: longer graphemes are looked up character by character.
 constexpr size_t longest_grapheme = 5;  // bytes
 
-void normalize(const CharacterMap& map, NormalizedText& text) {
+Status normalize(const CharacterMap& map, NormalizedText& text) {
   std::string result;
   const std::string_view all = text.text;
   const auto replace = [&](std::string_view part) {
@@ -31,10 +32,12 @@ void normalize(const CharacterMap& map, NormalizedText& text) {
         if (!replace(all.substr(at, bytes))) result += all.substr(at, bytes);
       }
     }
+    SINTER_TRY(check_growth(all.size(), result.size()));
     if (result.empty()) text.starts_input = false;
     at = end;
   }
   text.text = std::move(result);
+  return {};
 }
 
 }  // namespace
@@ -52,10 +55,7 @@ Result<Normalizer> read_precompiled(const JsonView& view) {
   auto map = CharacterMap::create(std::string_view(blob.data(), blob.size()));
   if (!map) return place.fail(map.error().what, "download the tokenizer again");
   return [shared = std::make_shared<const CharacterMap>(std::move(*map))](
-             NormalizedText& text) -> Status {
-    normalize(*shared, text);
-    return {};
-  };
+             NormalizedText& text) -> Status { return normalize(*shared, text); };
 }
 
 }  // namespace sinter

@@ -54,7 +54,7 @@ class SentencePieceTokenizer final : public TokenizerFormat {
   Result<std::vector<int32_t>> encode(std::string_view text, bool add_special) const override {
     std::vector<int32_t> ids;
     if (add_special && bos_) ids.push_back(*bos_);
-    const std::string normalized = normalizer_.normalize(text);
+    SINTER_LET(normalized, normalizer_.normalize(text));
     size_t begin = 0;
     bool after_unknown = false;
     for (const PathPiece& piece : segmenter_->segment(normalized)) {

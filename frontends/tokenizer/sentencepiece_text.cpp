@@ -1,5 +1,6 @@
 #include "frontends/tokenizer/sentencepiece_text.h"
 
+#include "frontends/tokenizer/text_growth.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
@@ -110,7 +111,8 @@ SentencePieceNormalizer::Step SentencePieceNormalizer::step(std::string_view tex
   return {text.substr(0, bytes), bytes};
 }
 
-std::string SentencePieceNormalizer::normalize(std::string_view text) const {
+Result<std::string> SentencePieceNormalizer::normalize(std::string_view text) const {
+  const size_t given = text.size();
   while (trims_ && !text.empty()) {
     const Step first = step(text);
     if (first.text != " ") break;
@@ -125,6 +127,7 @@ std::string SentencePieceNormalizer::normalize(std::string_view text) const {
     while (after_space && next.text.starts_with(' ')) next.text.remove_prefix(1);
     if (!next.text.empty()) {
       append_marked(normalized, next.text);
+      SINTER_TRY(check_growth(given, normalized.size()));
       after_space = trims_ && next.text.ends_with(' ');
     }
     text.remove_prefix(next.bytes);

@@ -17,7 +17,7 @@ class SentencePieceNormalizer {
   /// `user_defined` are the pieces that stand in a text as they are.
   static Result<SentencePieceNormalizer> create(const SentencePieceModel& model, Trie user_defined);
 
-  std::string normalize(std::string_view text) const;
+  Result<std::string> normalize(std::string_view text) const;
 
  private:
   struct Step {

@@ -78,7 +78,7 @@ std::optional<Verdict> admits_gemv_prologue(const GroupView& group) {
   const Graph& graph = group.problem.graph();
   const TensorType& x = graph[graph[*group.shape.anchor].operands[0]].type;
   const llvm::ArrayRef<Symbol> symbols = group.problem.symbols();
-  const int64_t most = storage_bytes(x, symbols).upper_bound(symbols),
+  const int64_t most = storage_bytes(x).upper_bound(symbols),
                 limit = gemv_operand_limit(group.problem.device());
   if (most <= limit) return std::nullopt;
   return refuse(Reason::profit_configuration,

@@ -18,7 +18,7 @@ bool is_conversion(const Graph& group, const Op& op) {
 
 bool is_gemv_operand(const Graph& graph, ValueId x, llvm::ArrayRef<Symbol> symbols) {
   return is_dense(graph, x) ||
-         storage_bytes(graph[x].type, symbols).upper_bound(symbols) <= kMaxGatheredBytes;
+         storage_bytes(graph[x].type).upper_bound(symbols) <= kMaxGatheredBytes;
 }
 
 bool has_direct_operand(const Graph& group, ValueId anchor) {

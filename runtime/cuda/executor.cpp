@@ -127,7 +127,7 @@ Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const C
       if (!dim.is_constant())
         SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index],
                                       symbol_values[dim.symbol().index]));
-    const auto bytes = storage_bytes(state.type, program.symbols).evaluate(symbol_values);
+    const auto bytes = storage_bytes(state.type).evaluate(symbol_values);
     if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
     SINTER_LET(memory, CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes),
                                             "state " + printable(state.name)));
@@ -249,7 +249,7 @@ Status CudaSession::enqueue(const CudaCall& call, const CopyStep& copy,
                             const CudaStream& stream) const {
   // An output may lie outside the arena, in as many bytes as its value has.
   const TensorType& type = call.entry->buffers[copy.from].type;
-  const auto bytes = storage_bytes(type, model_->program().symbols).evaluate(call.symbol_values);
+  const auto bytes = storage_bytes(type).evaluate(call.symbol_values);
   if (!bytes) return fail("the size of a copy exceeds 63 bits");
   return stream.copy_on_device(call.addresses[copy.to], call.addresses[copy.from],
                                static_cast<size_t>(*bytes));

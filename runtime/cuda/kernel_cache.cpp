@@ -170,16 +170,36 @@ std::optional<std::string> KernelCache::find(const CacheKey& key) const {
 bool KernelCache::store(const CacheKey& key, std::string_view value) const {
   if (directory_.empty() || value.size() > kMaximumBytes) return false;
   if (!make_directory(directory_) || !trusted_directory(directory_)) return false;
-  const std::string entry = entry_path(key);
-  std::string temporary = entry + ".XXXXXX" + std::string(kTemporarySuffix);
+  const std::string entry = entry_path(key) + std::string(kEntrySuffix);
+  const Header header = header_of(key, value);
+  const auto write_entry = [&](int file) {
+    return write_all(file, reinterpret_cast<const char*>(&header), sizeof header) &&
+           write_all(file, value.data(), value.size()) && fsync(file) == 0;
+  };
+  // A file without a name: a process that is killed leaves nothing.
+  if (const File file{open(directory_.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600)};
+      file.descriptor >= 0) {
+    if (!write_entry(file.descriptor)) return false;
+    const std::string link = fmt::format("/proc/self/fd/{}", file.descriptor);
+    const auto give_name = [&](const std::string& name) {
+      return linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (give_name(entry)) return true;
+    if (errno == EEXIST) {  // a damaged entry is replaced, and one that was stored just now
+      const std::string temporary = fmt::format("{}.{}.{}{}", entry_path(key), getpid(),
+                                                file.descriptor, kTemporarySuffix);
+      unlink(temporary.c_str());  // of a process that had this one's number
+      return give_name(temporary) && rename(temporary.c_str(), entry.c_str()) == 0;
+    }
+    if (errno != ENOENT) return false;
+  }
+  // No such files here, or no /proc to name them by.
+  std::string temporary = entry_path(key) + ".XXXXXX" + std::string(kTemporarySuffix);
   const File file{
       mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC)};
   if (file.descriptor < 0) return false;
-  const Header header = header_of(key, value);
   const bool stored =
-      write_all(file.descriptor, reinterpret_cast<const char*>(&header), sizeof header) &&
-      write_all(file.descriptor, value.data(), value.size()) && fsync(file.descriptor) == 0 &&
-      rename(temporary.c_str(), (entry + std::string(kEntrySuffix)).c_str()) == 0;
+      write_entry(file.descriptor) && rename(temporary.c_str(), entry.c_str()) == 0;
   if (!stored) unlink(temporary.c_str());
   return stored;
 }

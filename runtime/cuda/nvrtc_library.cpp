@@ -1,6 +1,7 @@
 #include "runtime/cuda/nvrtc_library.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -52,6 +53,16 @@ std::vector<std::string> search_directories() {
   return directories;
 }
 
+// NVRTC installs handlers of SIGINT and SIGTERM while it compiles. They call exit() in whatever thread
+// the signal finds, and afterwards the signals, and SIGXFSZ, have their default actions, whatever the
+// program had chosen. So its calls come here: they say what it expects of a program that handles no
+// signal, and change nothing.
+sighandler_t keep_handler(int, sighandler_t) { return SIG_DFL; }
+
+int keep_action(int signal, const struct sigaction*, struct sigaction* current) {
+  return current != nullptr ? ::sigaction(signal, nullptr, current) : 0;
+}
+
 constexpr const char* kHint = "install a complete CUDA toolkit, 12 or newer";
 
 Result<NvrtcApi> load(const std::string& path) {
@@ -71,6 +82,8 @@ Result<NvrtcApi> load(const std::string& path) {
   library->bind(api.log, "nvrtcGetProgramLog");
   library->bind(api.error_string, "nvrtcGetErrorString");
   SINTER_TRY(library->require_all("NVRTC", kHint, path));
+  library->replace("signal", reinterpret_cast<void*>(&keep_handler));
+  library->replace("sigaction", reinterpret_cast<void*>(&keep_action));
   return api;
 }
 

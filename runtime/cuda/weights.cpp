@@ -13,7 +13,7 @@ constexpr size_t kMaxStagingBytes = size_t{16} << 20;  // of each of two buffers
 constexpr unsigned kMaxWorkers = 16;
 
 size_t weight_bytes(const Weight& weight) {
-  return static_cast<size_t>(storage_bytes(weight.type, {}).constant());
+  return static_cast<size_t>(storage_bytes(weight.type).constant());
 }
 
 std::vector<std::string> described_weights(const Program& program) {

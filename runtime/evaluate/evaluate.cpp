@@ -140,8 +140,10 @@ Result<std::vector<HostTensor>> evaluate(const Graph& graph, llvm::ArrayRef<Symb
     if (llvm::any_of(graph.ops(), is_composite))
       return Evaluation(decompose_all(graph, symbols), symbol_values, options).run(inputs);
     return Evaluation(graph, symbol_values, options).run(inputs);
-  } catch (const std::bad_alloc&) {
-    return fail("no memory to evaluate the graph", {}, "use smaller sizes");
+  } catch (const std::bad_alloc& error) {
+    return fail(fmt::format("no memory to evaluate the graph: {}", error.what()), {},
+                "use smaller sizes",
+                ExitCode::out_of_memory);
   }
 }
 

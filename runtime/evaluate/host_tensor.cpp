@@ -23,7 +23,7 @@ Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims) {
   const auto refuse = [&] {
     const TensorType type{dtype, Dims(tensor.dims.begin(), tensor.dims.end())};
     return fail(fmt::format("no memory for a tensor {}", to_string(type, {})), {},
-                "use smaller sizes");
+                "use smaller sizes", ExitCode::out_of_memory);
   };
   if (overflow || elements > max_elements(dtype)) return refuse();
   try {

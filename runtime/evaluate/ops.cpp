@@ -13,7 +13,8 @@ Result<NewValue> allocate(llvm::ArrayRef<int64_t> dims, Storage storage) {
   if (llvm::is_contained(dims, 0)) bytes = 0;
   std::byte* memory = overflow ? nullptr : new (std::nothrow) std::byte[static_cast<size_t>(bytes)];
   if (memory == nullptr)
-    return fail(fmt::format("no memory for a value of {} bytes", bytes), {}, "use smaller sizes");
+    return fail(fmt::format("no memory for a value of {} bytes", bytes), {}, "use smaller sizes",
+                ExitCode::out_of_memory);
   return NewValue{HostView{storage, memory, Extents(dims), dense_strides(dims),
                            std::shared_ptr<const std::byte[]>(memory)},
                   memory};

@@ -55,7 +55,7 @@ class Run {
         static_cast<size_t>(*arena_bytes), std::align_val_t(kArenaAlignment), std::nothrow)));
     if (!arena_)
       return fail(fmt::format("no memory for an arena of {} bytes", *arena_bytes), {},
-                  "use smaller inputs", ExitCode::device);
+                  "use smaller inputs", ExitCode::out_of_memory);
     if (call_.options.poison_freed)
       std::memset(arena_.get(), kPoison, static_cast<size_t>(*arena_bytes));
     for (const Buffer& buffer : entry_.buffers) {

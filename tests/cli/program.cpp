@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <pty.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,37 +13,56 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
 
+/// Starts a command with stdin on /dev/null and its output in files "out" and "err" of `files`, unless
+/// `terminal` is a descriptor for stdout.
+pid_t start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+            const std::string& files, int terminal = -1) {
+  const std::string out = files + "/out", err = files + "/err";
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child > 0) return child;
+  const auto redirect = [](const char* path, int flags, int descriptor) {
+    const int opened = ::open(path, flags, 0600);
+    if (opened < 0 || ::dup2(opened, descriptor) < 0) ::_exit(127);
+  };
+  redirect("/dev/null", O_RDONLY, 0);
+  if (terminal < 0)
+    redirect(out.c_str(), O_WRONLY | O_CREAT, 1);
+  else
+    ::dup2(terminal, 1);
+  redirect(err.c_str(), O_WRONLY | O_CREAT, 2);
+  std::vector<char*> argv;
+  for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  for (const std::string& variable : environment) ::putenv(const_cast<char*>(variable.c_str()));
+  ::execv(argv[0], argv.data());
+  ::_exit(127);
+}
+
+int exit_code(pid_t process) {
+  int status = 0;
+  REQUIRE(::waitpid(process, &status, 0) == process);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 ProgramRun spawn(const std::vector<std::string>& command,
                  const std::vector<std::string>& environment) {
   const TemporaryDirectory files;
-  const std::string out = files.path() + "/out", err = files.path() + "/err";
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    const auto redirect = [](const char* path, int flags, int descriptor) {
-      const int opened = ::open(path, flags, 0600);
-      if (opened < 0 || ::dup2(opened, descriptor) < 0) ::_exit(127);
-    };
-    redirect("/dev/null", O_RDONLY, 0);
-    redirect(out.c_str(), O_WRONLY | O_CREAT, 1);
-    redirect(err.c_str(), O_WRONLY | O_CREAT, 2);
-    std::vector<char*> argv;
-    for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    for (const std::string& variable : environment) ::putenv(const_cast<char*>(variable.c_str()));
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_whole(out),
-          read_whole(err)};
+  const int code = exit_code(start(command, environment, files.path()));
+  return {code, read_whole(files.path() + "/out"), read_whole(files.path() + "/err")};
+}
+
+std::vector<std::string> with_program(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {SINTER_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
 }
 
 /// The first group of every match.
@@ -57,9 +78,39 @@ std::vector<std::string> matches(const std::string& text, const char* pattern) {
 
 ProgramRun run_program(const std::vector<std::string>& arguments,
                        const std::vector<std::string>& environment) {
-  std::vector<std::string> command = {SINTER_PROGRAM};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return spawn(command, environment);
+  return spawn(with_program(arguments), environment);
+}
+
+RunningProgram::RunningProgram(const std::vector<std::string>& arguments,
+                               const std::vector<std::string>& environment)
+    : process_(start(with_program(arguments), environment, files_.path())) {}
+
+RunningProgram::~RunningProgram() {
+  if (process_ < 0) return;
+  ::kill(process_, SIGKILL);
+  ::waitpid(process_, nullptr, 0);
+}
+
+void RunningProgram::send(int signal) { ::kill(process_, signal); }
+
+ProgramRun RunningProgram::wait() {
+  const int code = exit_code(std::exchange(process_, -1));
+  return {code, read_whole(files_.path() + "/out"), read_whole(files_.path() + "/err")};
+}
+
+ProgramRun run_on_terminal(const std::vector<std::string>& arguments) {
+  const TemporaryDirectory files;
+  int near = -1, far = -1;
+  const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+  REQUIRE(::openpty(&near, &far, nullptr, nullptr, &size) == 0);
+  const pid_t process = start(with_program(arguments), {}, files.path(), far);
+  ::close(far);
+  std::string out;
+  char buffer[4096];
+  for (ssize_t got; (got = ::read(near, buffer, sizeof buffer)) > 0;)  // EIO: no writer is left
+    out.append(buffer, static_cast<size_t>(got));
+  ::close(near);
+  return {exit_code(process), out, read_whole(files.path() + "/err")};
 }
 
 ProgramRun run_shell(const std::string& line) {

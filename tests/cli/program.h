@@ -1,8 +1,12 @@
 // Runs the built `sinter` in a process of its own.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
+
+#include "runtime/temporary_directory.h"
 
 namespace sinter {
 
@@ -15,6 +19,27 @@ struct ProgramRun {
 /// terminal.
 ProgramRun run_program(const std::vector<std::string>& arguments,
                        const std::vector<std::string>& environment = {});
+
+/// A program that runs beside the test, in a process group of its own. What still runs when this object
+/// goes is killed.
+class RunningProgram {
+ public:
+  explicit RunningProgram(const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& environment = {});
+  ~RunningProgram();
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  void send(int signal);
+  ProgramRun wait();
+
+ private:
+  TemporaryDirectory files_;
+  pid_t process_ = -1;
+};
+
+/// The same with stdout on a terminal, 80 columns wide; `out` is what the terminal got.
+ProgramRun run_on_terminal(const std::vector<std::string>& arguments);
 
 /// A shell line in which "$SINTER" is the program; for pipes and signals.
 ProgramRun run_shell(const std::string& line);

@@ -163,7 +163,7 @@ TEST_CASE("a checkpoint without an output projection is tied") {
 std::string read_table(const LoadedModel& model) {
   const char* name = "model.embed_tokens.weight";
   const TensorType type = *model.tensors->find(name);
-  std::vector<std::byte> out(static_cast<size_t>(storage_bytes(type, {}).upper_bound({})));
+  std::vector<std::byte> out(static_cast<size_t>(storage_bytes(type).upper_bound({})));
   const Status read = model.tensors->read(name, out);
   return message_of(read);
 }
@@ -226,7 +226,7 @@ ScratchFolder renamed(const std::string& config, Rename rename,
                          {}};
       for (Dim dim : op.type.dims) tensor.dims.push_back(dim.constant());
       tensor.bytes =
-          std::span(zeros).first(static_cast<size_t>(storage_bytes(op.type, {}).upper_bound({})));
+          std::span(zeros).first(static_cast<size_t>(storage_bytes(op.type).upper_bound({})));
       tensors.push_back(std::move(tensor));
     }
   for (const std::string& name : extra)

@@ -239,5 +239,47 @@ TEST_CASE("a stream shows an id that is not there as U+FFFD and goes on") {
   }
 }
 
+/// A tokenizer of single characters with these components beside its model.
+json small_tokenizer(const json& components) {
+  json tokenizer = {{"version", "1.0"},
+                    {"model",
+                     {{"type", "BPE"},
+                      {"vocab", {{"a", 0}, {"b", 1}, {"<unk>", 2}}},
+                      {"merges", json::array()},
+                      {"unk_token", "<unk>"}}}};
+  tokenizer.update(components);
+  return tokenizer;
+}
+
+TEST_CASE("rules that multiply a text are stopped") {
+  const ScratchFolder folder;
+  const json replace = {{"type", "Replace"},
+                        {"pattern", {{"String", "a"}}},
+                        {"content", std::string(4096, 'a')}};
+  const json thrice = json::array({replace, replace, replace});
+  const auto open = [&](const char* name, const json& components) {
+    auto tokenizer = Tokenizer::open(folder.write(name, small_tokenizer(components).dump()));
+    REQUIRE_MESSAGE(tokenizer, tokenizer.error().message());
+    return std::move(*tokenizer);
+  };
+  const std::initializer_list<std::string_view> message = {
+      "the tokenizer's rules make more than 1048576 bytes of a text of"};
+
+  const auto normalizing =
+      open("n.json", {{"normalizer", {{"type", "Sequence"}, {"normalizers", thrice}}}});
+  check_error(normalizing.encode("a", true), message);
+  CHECK(normalizing.encode("b", true).value() == std::vector<int32_t>{1});
+  // A single rule that makes much of a text which is long already.
+  const auto once = open("o.json", {{"normalizer", replace}});
+  CHECK(once.encode("a", true).value().size() == 4096);
+  check_error(once.encode(std::string(100'000, 'a'), true),
+              {"the tokenizer's rules make more than 6400000 bytes of a text of 100000"});
+
+  const auto decoding =
+      open("d.json", {{"decoder", {{"type", "Sequence"}, {"decoders", thrice}}}});
+  check_error(decoding.decode(std::vector<int32_t>{0}, false), message);
+  CHECK(decoding.decode(std::vector<int32_t>{1}, false).value() == "b");
+}
+
 }  // namespace
 }  // namespace sinter

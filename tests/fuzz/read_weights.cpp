@@ -63,7 +63,7 @@ Outcome read_safetensors(std::string_view bytes) {
     (void)to_i32(*loaded);
     const std::optional<TensorType> type = file->find(tensor.name);
     if (!type) continue;
-    std::vector<std::byte> out(static_cast<size_t>(storage_bytes(*type, {}).upper_bound({})));
+    std::vector<std::byte> out(static_cast<size_t>(storage_bytes(*type).upper_bound({})));
     if (auto filled = file->read(tensor.name, out); !filled)
       return refused(std::move(filled.error()));
     read += fmt::format("{:x}\n", hash_of(text_of(out)));

@@ -153,6 +153,8 @@ TEST_CASE("symbols") {
   CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most N }", "2:28"), "no symbol 'N'"));
   CHECK(contains(refused("module @m {\nsymbol N in [1, 4] at_most 4 }", "2:8"),
                  "a constant stands after at_most"));
+  CHECK(contains(refused("module @m {\nsymbol N in [1, 4] device }", "2:8"),
+                 "symbol N is marked `device`: no plan can have sizes that only the device knows"));
   CHECK(contains(refused("module @m {\nsymbol %N in [1, 4] }", "2:8"),
                  "expected a symbol's name, got %N"));
 }

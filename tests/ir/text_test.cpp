@@ -49,7 +49,7 @@ TEST_CASE("the module with every op has every op") {
 TEST_CASE("a module keeps all that the text says") {
   const Module module = parsed(R"(
 module @m {
-  symbol N in [0, 64] step 8 device
+  symbol N in [0, 64] step 8
   symbol M in [1, 4] at_most N
   weight %w : f16[4] = file {tensor = "t"}
   state %s : f16[N, 4]
@@ -64,8 +64,6 @@ module @m {
   CHECK(module.symbols[0].high == 64);
   CHECK(module.symbols[0].low == 0);
   CHECK(module.symbols[0].multiple == 8);
-  CHECK((module.symbols[0].where == Symbol::Where::device));
-  CHECK((module.symbols[1].where == Symbol::Where::host));
   CHECK_FALSE(module.symbols[0].at_most.has_value());
   CHECK((module.symbols[1].at_most == SymbolId{0}));
   const Weight& weight = module.weights.at(0);

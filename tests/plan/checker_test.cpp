@@ -279,10 +279,6 @@ TEST_CASE("tables") {
     expect_violation([](Program&, EntryPlan& e) { std::swap(e.inputs[0], e.inputs[1]); },
                      {"input 0 is buffer 1"});
   }
-  SUBCASE("a size of the arena in a device symbol") {
-    expect_violation([](Program& p, EntryPlan&) { p.symbols[0].where = Symbol::Where::device; },
-                     {"N, whose value the host does not know"});
-  }
   SUBCASE("an unknown symbol") {
     expect_violation([](Program&, EntryPlan& e) { e.arena_bytes += SymExpr(Dim(SymbolId{7})); },
                      {"uses symbol 7 of 2"});

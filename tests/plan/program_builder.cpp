@@ -32,7 +32,7 @@ uint32_t ProgramBuilder::add(std::string name, TensorType type, Buffer::Place pl
                              uint32_t index) {
   Buffer buffer;
   buffer.value = std::move(name);
-  buffer.size_bytes = storage_bytes(type, program.symbols);
+  buffer.size_bytes = storage_bytes(type);
   buffer.type = std::move(type);
   buffer.place = place;
   buffer.index = index;
@@ -166,7 +166,7 @@ CopyStep& copy_step(EntryPlan& entry, size_t index) { return step_of<CopyStep>(e
 Program copying_program() {
   ProgramBuilder p;
   const TensorType tokens{DType::f32, {p.symbol("N", 1, 64), 64}};
-  const SymExpr bytes = storage_bytes(tokens, p.program.symbols);
+  const SymExpr bytes = storage_bytes(tokens);
   const uint32_t x = p.input("x", tokens), a = p.arena("a", tokens, 0);
   const uint32_t b = p.arena("b", tokens, bytes), y = p.arena("y", tokens, bytes + bytes);
   p.kernel("neg", {x}, {a},

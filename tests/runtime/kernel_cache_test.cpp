@@ -196,8 +196,9 @@ TEST_CASE("a writer killed half-way leaves a miss that the next writer fills") {
     return cache.store(kKey, value);
   });
   REQUIRE(WIFSIGNALED(status));
-  REQUIRE(files_in(cache.directory()).size() == 1);
-  CHECK(files_in(cache.directory())[0].extension() == ".tmp");
+  // Where the file system has no files without names, one with the name of no entry.
+  REQUIRE(files_in(cache.directory()).size() <= 1);
+  for (const auto& file : files_in(cache.directory())) CHECK(file.extension() == ".tmp");
   CHECK_FALSE(cache.find(kKey));
   CHECK(cache.store(kKey, value));
   CHECK(cache.find(kKey) == value);

@@ -3,9 +3,14 @@
 #include "runtime/cuda/nvrtc.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "runtime/temporary_directory.h"
@@ -131,6 +136,50 @@ TEST_CASE("many kernels in threads equal the same kernels one by one, in order" 
   for (size_t i = 0; i < sources.size(); ++i)
     CHECK(compile_kernel(*nvrtc, sources[i], {}, "sm_90a")->bytes == (*together)[i].bytes);
   CHECK(compile_kernels(*nvrtc, {}, {}, "sm_90a")->empty());
+}
+
+std::atomic<int> signals_seen = 0;
+
+TEST_CASE("a program's own signal handlers run while kernels compile, and stay" *
+          doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
+  constexpr int kSignals[] = {SIGINT, SIGTERM, SIGXFSZ, SIGSEGV, SIGABRT};
+  struct sigaction own = {}, before[std::size(kSignals)];
+  own.sa_handler = [](int) { ++signals_seen; };
+  own.sa_flags = SA_RESTART;
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &own, &before[i]);
+
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("extern \"C\" __global__ void k{0}(float* x) {{ x[{0}] = sinf(x[0]); }}\n", i);
+  const KernelSource source{"many", text};
+  std::atomic<bool> done = false;
+  bool compiled = true;
+  std::thread compiler([&] {
+    for (int i = 0; i < 6; ++i) compiled = compiled && compile_kernel(*nvrtc, source, {}, "sm_90a");
+    done = true;
+  });
+  int sent = 0;
+  while (!done) {
+    for (const int signal : {SIGINT, SIGTERM, SIGXFSZ}) {
+      kill(getpid(), signal);
+      ++sent;
+      while (signals_seen < sent) std::this_thread::yield();  // signals of a kind do not queue
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  compiler.join();
+  CHECK(compiled);
+  CHECK(sent > 30);
+  CHECK(signals_seen == sent);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    struct sigaction now;
+    sigaction(kSignals[i], &before[i], &now);
+    CAPTURE(kSignals[i]);
+    CHECK(now.sa_handler == own.sa_handler);
+    CHECK(now.sa_flags == own.sa_flags);
+  }
 }
 
 }  // namespace

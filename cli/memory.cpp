@@ -1,0 +1,82 @@
+#include "cli/memory.h"
+
+#include <llvm/Support/ErrorHandling.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <exception>
+
+#include "cli/output.h"
+
+namespace sinter {
+namespace {
+
+/// Says how many bytes were asked for. Holds its text, since there may be no memory for another.
+class FailedAllocation : public std::bad_alloc {
+ public:
+  explicit FailedAllocation(size_t bytes) {
+    *fmt::format_to_n(text_.data(), text_.size() - 1, "{} bytes were asked for", bytes).out = 0;
+  }
+  const char* what() const noexcept override { return text_.data(); }
+
+ private:
+  std::array<char, 48> text_;
+};
+
+[[noreturn]] void end(std::string_view what) {
+  print_error({fmt::format("out of memory: {}", what), "", "use smaller sizes, or more memory",
+               ExitCode::out_of_memory});
+  ::_exit(static_cast<int>(ExitCode::out_of_memory));
+}
+
+/// A container of LLVM's found no memory; it allocates by malloc and does not throw.
+[[noreturn]] void end_in_llvm(void*, const char* reason, bool) { end(reason); }
+
+/// An exception that nothing caught: of another thread than the main one.
+[[noreturn]] void end_uncaught() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc& error) {
+    end_without_memory(error);
+  } catch (const std::exception& error) {
+    print_error({error.what(), "", "", ExitCode::internal_error});
+  } catch (...) {
+  }
+  ::_exit(static_cast<int>(ExitCode::internal_error));
+}
+
+}  // namespace
+
+void set_up_memory() {
+  llvm::install_bad_alloc_error_handler(end_in_llvm);
+  std::set_terminate(end_uncaught);
+}
+
+void end_without_memory(const std::bad_alloc& error) { end(error.what()); }
+
+}  // namespace sinter
+
+// A sanitizer has an operator new of its own.
+#ifndef __SANITIZE_ADDRESS__
+
+// The standard's other forms, for arrays and without exceptions, call these two.
+void* operator new(size_t bytes) {
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw sinter::FailedAllocation(bytes);
+}
+
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  const auto multiple = static_cast<size_t>(alignment);
+  const size_t whole = (bytes + multiple - 1) / multiple * multiple;
+  if (whole >= bytes)
+    if (void* memory = std::aligned_alloc(multiple, whole > 0 ? whole : multiple)) return memory;
+  throw sinter::FailedAllocation(bytes);
+}
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+#endif

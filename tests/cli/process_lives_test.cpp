@@ -1,0 +1,182 @@
+// Compilations that are interrupted, terminated, killed, or run two at a time: each leaves a whole plan
+// or none, says by its exit code what happened, and leaves nothing that the next one does not collect.
+// SINTER_TRIES sets how many processes of each kind are ended (6).
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "cli/program.h"
+#include "ir/error.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
+
+int tries() {
+  const char* text = std::getenv("SINTER_TRIES");
+  return text != nullptr ? std::max(1, std::atoi(text)) : 6;
+}
+
+/// A compilation with a kernel cache and a place of its own.
+struct Compilation {
+  TemporaryDirectory folder;
+  std::string plan = folder.path() + "/plan";
+  std::vector<std::string> command = {"compile", kGpt2, "-o", plan};
+  std::vector<std::string> environment = {"SINTER_CACHE_DIR=" + folder.path() + "/cache"};
+
+  ProgramRun run() const { return run_program(command, environment); }
+  /// What lies beside the plan and the cache.
+  std::vector<std::string> others() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder.path()))
+      if (const std::string name = entry.path().filename(); name != "plan" && name != "cache")
+        names.push_back(name);
+    return names;
+  }
+};
+
+/// The plan as it must be, and how long it takes to make with an empty cache.
+struct Whole {
+  std::vector<std::pair<std::string, std::string>> contents;
+  double seconds = 0;
+  Whole() {
+    const Compilation one;
+    const auto begin = Clock::now();
+    const ProgramRun run = one.run();
+    seconds = Seconds(Clock::now() - begin).count();
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    contents = folder_contents(one.plan);
+  }
+};
+
+const Whole& whole() {
+  static const Whole made;
+  return made;
+}
+
+/// Starts the compilation, sends the signal after `share` of the time that it takes, and returns how it
+/// ended. `latency`: seconds from the signal to the end.
+ProgramRun end_early(const Compilation& one, double share, int signal, double& latency) {
+  RunningProgram program(one.command, one.environment);
+  std::this_thread::sleep_for(Seconds(share * whole().seconds));
+  const auto sent = Clock::now();
+  program.send(signal);
+  ProgramRun run = program.wait();
+  latency = Seconds(Clock::now() - sent).count();
+  return run;
+}
+
+/// Nothing that a killed compilation left keeps the next one from its work; it collects it.
+void check_next(const Compilation& one) {
+  const ProgramRun next = one.run();
+  CAPTURE(next.err);
+  CHECK(next.code == 0);
+  CHECK(folder_contents(one.plan) == whole().contents);
+  CHECK(one.others().empty());
+}
+
+TEST_CASE("an interrupt ends a compilation with its exit code, at any moment") {
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    double longest = 0;
+    int interrupted = 0;
+    for (int i = 0; i < tries(); ++i) {
+      const Compilation one;
+      double latency = 0;
+      const ProgramRun run = end_early(one, (i + 0.5) / tries(), signal, latency);
+      longest = std::max(longest, latency);
+      CAPTURE(i);
+      CAPTURE(run.err);
+      if (run.code == 0) {  // it was done before
+        CHECK(folder_contents(one.plan) == whole().contents);
+        continue;
+      }
+      ++interrupted;
+      CHECK(run.code == code);
+      if (fs::exists(one.plan)) CHECK(folder_contents(one.plan) == whole().contents);
+      CHECK(one.others().empty());
+      if (i % 3 == 0) check_next(one);
+    }
+    CHECK(interrupted > 0);
+    MESSAGE("signal " << signal << ": " << interrupted << " of " << tries()
+                      << " ended early, the slowest " << longest << " s after it");
+  }
+}
+
+TEST_CASE("a killed compilation leaves a whole plan or none") {
+  int killed = 0;
+  for (int i = 0; i < tries(); ++i) {
+    const Compilation one;
+    // Every second one replaces a plan.
+    std::vector<std::pair<std::string, std::string>> before;
+    if (i % 2 == 1) {
+      REQUIRE(run_program({"compile", kGpt2, "--no-fuse", "-o", one.plan}, one.environment).code == 0);
+      before = folder_contents(one.plan);
+    }
+    double latency = 0;
+    const ProgramRun run = end_early(one, (i + 0.5) / tries(), SIGKILL, latency);
+    CAPTURE(i);
+    killed += run.code == 128 + SIGKILL;
+    const bool there = fs::exists(one.plan);
+    CHECK((there || before.empty()));
+    if (there) {
+      const auto now = folder_contents(one.plan);
+      CHECK((now == whole().contents || now == before));
+    }
+    check_next(one);
+  }
+  CHECK(killed > 0);
+}
+
+TEST_CASE("a killed command leaves no part of a file") {
+  for (int i = 0; i < tries(); ++i) {
+    const TemporaryDirectory folder;
+    {
+      RunningProgram program({"explain", kGpt2, "--html", folder.path() + "/ledger.html"});
+      std::this_thread::sleep_for(Seconds(0.004 * i));
+      program.send(SIGKILL);
+      program.wait();
+    }
+    const auto files = folder_contents(folder.path());
+    CHECK(files.size() <= 1);
+    for (const auto& [name, text] : files) {
+      CHECK(name == "ledger.html");
+      CHECK(text.ends_with("</html>\n"));
+    }
+  }
+}
+
+TEST_CASE("two compilations to one folder: both succeed, and the plan is whole") {
+  for (int i = 0; i < std::min(tries(), 20); ++i) {
+    const Compilation one;
+    RunningProgram a(one.command, one.environment), b(one.command, one.environment);
+    const ProgramRun first = a.wait(), second = b.wait();
+    CAPTURE(first.err);
+    CAPTURE(second.err);
+    CHECK(first.code == 0);
+    CHECK(second.code == 0);
+    CHECK(folder_contents(one.plan) == whole().contents);
+    CHECK(one.others().empty());
+  }
+}
+
+TEST_CASE("started where interrupts are ignored, it ignores them") {
+  const Compilation one;
+  const ProgramRun run = run_shell(
+      fmt::format("trap '' INT; export {}; \"$SINTER\" compile {} -o {} & sleep 0.05; kill -INT $!; "
+                  "wait $!; echo \"code $?\"",
+                  one.environment[0], kGpt2, one.plan));
+  CHECK(run.out.ends_with("code 0\n"));
+  CHECK(folder_contents(one.plan) == whole().contents);
+}
+
+}  // namespace
+}  // namespace sinter
