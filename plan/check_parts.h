@@ -12,8 +12,6 @@ bool never_less(const SymExpr& a, const SymExpr& b, llvm::ArrayRef<Symbol> symbo
 
 /// A step as messages name it: "entry prefill, step 3 (l0.norm, l0.qkv)".
 std::string place(const EntryPlan& entry, size_t step);
-/// "%l0.qkv [4096*N, 8192*N)": a buffer with its interval in the arena.
-std::string interval(const Buffer& buffer, llvm::ArrayRef<Symbol> symbols);
 /// The violation `what` at `where`.
 tl::unexpected<Error> violation(std::string what, std::string where);
 
@@ -45,7 +43,7 @@ struct LiveRange {
 Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPlan& entry);
 /// What kernels read before they wait is complete when they begin.
 Status check_early_reads(const Program& program, const EntryPlan& entry);
-/// Offsets and overlaps in the arena.
+/// Slots of the arena and the lives of their buffers.
 Status check_arena(const Program& program, const EntryPlan& entry,
                    llvm::ArrayRef<LiveRange> ranges);
 

@@ -69,12 +69,6 @@ std::string place(const EntryPlan& entry, size_t step) {
   return fmt::format("entry {}, step {}{}", printable(entry.name), step, values);
 }
 
-std::string interval(const Buffer& buffer, llvm::ArrayRef<Symbol> symbols) {
-  return fmt::format("%{} [{}, {})", printable(buffer.value),
-                     to_string(buffer.offset_bytes, symbols),
-                     to_string(buffer.offset_bytes + buffer.size_bytes, symbols));
-}
-
 tl::unexpected<Error> violation(std::string what, std::string where) {
   return fail(std::move(what), std::move(where), "compile the model again", ExitCode::check_failed);
 }

@@ -213,7 +213,7 @@ class PlanReader {
     out.type = std::move(*parsed);
     SINTER_LET(place, node["place"].string());
     if (place == "arena") {
-      SINTER_TRY(expr(node["offset"], out.offset_bytes));
+      SINTER_TRY(read(node["slot"], out.slot));
       SINTER_TRY(expr(node["bytes"], out.size_bytes));
       std::vector<uint32_t> steps;
       SINTER_TRY(read(node["steps"], steps));
@@ -295,7 +295,6 @@ class PlanReader {
 
   Status entry(const Node& node, EntryPlan& out) const {
     SINTER_TRY(read(node["name"], out.name));
-    SINTER_TRY(expr(node["arena_bytes"], out.arena_bytes));
     SINTER_TRY(read(node["inputs"], out.inputs));
     SINTER_TRY(read(node["outputs"], out.outputs));
     SINTER_TRY(read(node["output_names"], out.output_names));

@@ -131,7 +131,7 @@ class PlanWriter {
     switch (buffer.place) {
       case Buffer::Place::arena:
         json["place"] = "arena";
-        json["offset"] = text(buffer.offset_bytes);
+        json["slot"] = buffer.slot;
         json["bytes"] = text(buffer.size_bytes);
         json["steps"] = {buffer.first_step, buffer.last_step};
         return json;
@@ -197,7 +197,6 @@ class PlanWriter {
   Json entry(const EntryPlan& entry) const {
     Json json;
     json["name"] = entry.name;
-    json["arena_bytes"] = text(entry.arena_bytes);
     json["inputs"] = entry.inputs;
     json["outputs"] = entry.outputs;
     json["output_names"] = entry.output_names;

@@ -13,11 +13,10 @@
 
 namespace sinter {
 
-/// Storage of one value. Sizes and offsets are polynomials of the host symbols, valid for all their
-/// values.
+/// Storage of one value. Its size is a polynomial of the symbols, valid for all their values.
 struct Buffer {
   enum class Place : uint8_t {
-    arena,   // `offset` bytes into the entry's arena
+    arena,   // slot `slot` of the entry's arena
     input,   // parameter `index` of the entry
     weight,  // Program::weights[index]
     state,   // Program::states[index]
@@ -29,7 +28,7 @@ struct Buffer {
   // State only: how many appends of this entry come before the value. Every version has a buffer of
   // its own; all are the same memory.
   uint32_t version = 0;
-  SymExpr offset_bytes;  // arena only; a multiple of kArenaAlignment for all symbol values
+  uint32_t slot = 0;  // arena only, less than the number of buffers
   SymExpr size_bytes;
   // Steps between which an arena buffer holds its value: written by step `first`, last read by step
   // `last` (the number of steps for an output of the entry).
@@ -118,8 +117,19 @@ struct EntryPlan {
   std::vector<uint32_t> inputs, outputs;  // buffers, in the entry's order
   std::vector<std::string> output_names;
   std::vector<Step> steps;
-  SymExpr arena_bytes;
 };
+
+/// Where the buffers of an entry lie in its arena for one set of symbol values. Buffers that live at
+/// different times may have the same slot. Slots follow one another in the order of their numbers;
+/// each is as large as the largest of its buffers, rounded up to a multiple of kArenaAlignment.
+struct ArenaLayout {
+  std::vector<int64_t> offsets;  // bytes, one for each buffer; 0 for one outside the arena
+  int64_t bytes = 0;             // of the arena
+};
+
+/// Nothing where a size is negative or exceeds 63 bits, or where a slot's number is too large.
+std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
+                                        llvm::ArrayRef<int64_t> symbol_values);
 
 struct Program {
   std::string name;

@@ -1,64 +1,46 @@
 #include "codegen/lowering/arena.h"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 
 #include "ir/fault.h"
 
 namespace sinter {
 namespace {
 
-struct Slot {
-  SymExpr size;
-  std::vector<uint32_t> buffers;
-};
-
-bool lives_meet(const Buffer& a, const Buffer& b) {
-  return a.first_step <= b.last_step && b.first_step <= a.last_step;
-}
-
-/// Every coefficient rounded up, so that all values of the expression are aligned.
-SymExpr aligned(const SymExpr& size) {
-  SymExpr result;
-  for (const SymExpr::Term& term : size.terms()) {
-    SymExpr product((term.coefficient + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment);
-    for (SymbolId symbol : term.symbols) product = product * SymExpr(Dim(symbol));
-    result += product;
+/// The lives of a slot's buffers, which do not meet.
+class Lives {
+ public:
+  bool free(const Buffer& buffer) const {
+    const auto later = ends_.lower_bound({buffer.first_step, 0});
+    return later == ends_.end() || later->second > buffer.last_step;
   }
-  return result;
-}
+  void take(const Buffer& buffer) { ends_.emplace(buffer.last_step, buffer.first_step); }
+
+ private:
+  std::set<std::pair<uint32_t, uint32_t>> ends_;  // last and first step
+};
 
 }  // namespace
 
-SymExpr plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols) {
-  std::vector<uint32_t> order;
+void plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols) {
+  std::vector<std::pair<int64_t, uint32_t>> order;  // most bytes, buffer
   for (uint32_t i = 0; i < buffers.size(); ++i)
-    if (buffers[i].place == Buffer::Place::arena) order.push_back(i);
+    if (buffers[i].place == Buffer::Place::arena)
+      order.emplace_back(buffers[i].size_bytes.upper_bound(symbols), i);
   // Large buffers first: later, smaller ones fit into their slots.
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
-    return buffers[x].size_bytes.upper_bound(symbols) > buffers[y].size_bytes.upper_bound(symbols);
-  });
-  std::vector<Slot> slots;
-  for (uint32_t i : order) {
-    const SymExpr size = aligned(buffers[i].size_bytes);
-    const auto free = [&](const Slot& slot) {
-      const bool covers = slot.size.covers(size) || size.covers(slot.size);
-      return covers &&
-             (fault(Fault::overlapping_buffers) || llvm::none_of(slot.buffers, [&](uint32_t j) {
-                return lives_meet(buffers[i], buffers[j]);
-              }));
-    };
-    auto slot = std::find_if(slots.begin(), slots.end(), free);
-    if (slot == slots.end()) slot = slots.insert(slots.end(), Slot{size, {}});
-    if (!slot->size.covers(size)) slot->size = size;
-    slot->buffers.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& x, const auto& y) { return x.first > y.first; });
+  std::vector<Lives> slots;
+  for (const auto& [bytes, i] : order) {
+    Buffer& buffer = buffers[i];
+    const auto slot = std::find_if(slots.begin(), slots.end(), [&](const Lives& lives) {
+      return fault(Fault::overlapping_buffers) || lives.free(buffer);
+    });
+    buffer.slot = static_cast<uint32_t>(slot - slots.begin());
+    if (slot == slots.end()) slots.emplace_back();
+    slots[buffer.slot].take(buffer);
   }
-  SymExpr offset;
-  for (const Slot& slot : slots) {
-    for (uint32_t i : slot.buffers) buffers[i].offset_bytes = offset;
-    offset += slot.size;
-  }
-  return offset;
 }
 
 }  // namespace sinter

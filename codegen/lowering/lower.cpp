@@ -104,7 +104,7 @@ class EntryLowering {
       Buffer& output = plan_.buffers[plan_.outputs.back()];
       output.last_step = static_cast<uint32_t>(plan_.steps.size());
     }
-    plan_.arena_bytes = plan_arena(plan_.buffers, module_.symbols);
+    plan_arena(plan_.buffers, module_.symbols);
     return std::move(plan_);
   }
 

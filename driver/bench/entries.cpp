@@ -42,9 +42,9 @@ Result<std::vector<int64_t>> sizes_of(const BenchPlans& plans, const BenchOption
 Result<int64_t> count_sets(const BenchPlans& plans, const EntryPlan& fused,
                            const EntryPlan& unfused, llvm::ArrayRef<HostTensor> inputs,
                            llvm::ArrayRef<int64_t> sizes) {
-  const auto a = fused.arena_bytes.evaluate(sizes), b = unfused.arena_bytes.evaluate(sizes);
+  const auto a = arena_layout(fused, sizes), b = arena_layout(unfused, sizes);
   if (!a || !b) return fail("the arena's size exceeds 63 bits", "entry " + printable(fused.name));
-  size_t bytes = static_cast<size_t>(std::min(*a, *b));
+  size_t bytes = static_cast<size_t>(std::min(a->bytes, b->bytes));
   for (const HostTensor& input : inputs) bytes += input.bytes.size();
   for (const State& state : plans.frozen.states)
     bytes += static_cast<size_t>(

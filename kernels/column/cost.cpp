@@ -13,13 +13,18 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
   const Graph& graph = fusion.graph();
   const ColumnSpace& space = *group.shape.columns;
   ColumnProblem problem{.outer = volume(space.outer()), .width = volume(space.inner())};
-  problem.reductions = 0;
+  problem.reductions = problem.operand_bytes = 0;
+  llvm::SmallVector<ValueId, 4> operands;
   for (ValueId member : members) {
     for (const Read& read : fusion.facts(member).reads) {
       const TensorType& type = graph[read.root].type;
-      if (!llvm::is_contained(members, read.root) && volume(type.dims) == volume(space.dims))
-        problem.element_bytes =
-            std::max<int64_t>(problem.element_bytes, dtype_info(type.dtype).bits / 8);
+      if (llvm::is_contained(members, read.root) || volume(type.dims) != volume(space.dims) ||
+          llvm::is_contained(operands, read.root))
+        continue;
+      operands.push_back(read.root);
+      const int64_t bytes = dtype_info(type.dtype).bits / 8;
+      problem.element_bytes = std::max(problem.element_bytes, bytes);
+      problem.operand_bytes += bytes;
     }
     const Op& op = graph[member];
     if (op_class(op) != OpClass::reduce) continue;

@@ -34,13 +34,6 @@
 namespace sinter {
 namespace {
 
-// Threads that a multiprocessor holds at least. Asked for so many, and no more, the compiler issues
-// a thread's 8 rows of loads ahead of their sums (80 registers for one operand of two bytes, 128
-// for several: 96 and 64 KiB under way); left to itself it saves registers for full
-// multiprocessors, and issues few.
-constexpr int64_t kResidentThreads = 768;
-constexpr int64_t kResidentThreadsOfSeveral = 512;
-
 class ColumnKernel {
  public:
   ColumnKernel(const ColumnForm& form, llvm::ArrayRef<Symbol> symbols,
@@ -246,14 +239,13 @@ Result<KernelBody> emit_columns(const EmitContext& context) {
                               .width = volume(form.space.inner()),
                               .lanes = form.lanes,
                               .element_bytes = bits / 8,
+                              .operand_bytes = all_bits / 8,
                               .reductions = static_cast<int64_t>(form.reductions.size())};
   const auto config = schedule_columns(problem, symbols, device);
   if (!config)
     return fail("no configuration of a column kernel fits the device", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  const int64_t resident =
-      form.reductions.size() == 1 && all_bits <= 16 ? kResidentThreads : kResidentThreadsOfSeveral;
-  return ColumnKernel(form, symbols, parameters, *config, resident).emit();
+  return ColumnKernel(form, symbols, parameters, *config, resident_threads(problem)).emit();
 }
 
 }  // namespace sinter

@@ -14,7 +14,7 @@ constexpr int64_t kMaxThreads = 1024;
 // Several sums of 8 columns, and what is pending of them, need more than the 64 registers of
 // threads of full blocks.
 constexpr int64_t kMaxThreadsOfSeveral = 512;
-constexpr double kWantedThreads = 768;  // a multiprocessor
+constexpr int64_t kResidentThreads = 768, kResidentThreadsOfSeveral = 512;
 constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
 constexpr int64_t kMaxSegments = 8;  // of a portable cluster
 
@@ -23,6 +23,11 @@ int64_t power_of_two_from(int64_t n) {
 }
 
 }  // namespace
+
+int64_t resident_threads(const ColumnProblem& problem) {
+  return problem.reductions == 1 && problem.operand_bytes <= 4 ? kResidentThreads
+                                                               : kResidentThreadsOfSeveral;
+}
 
 double column_tiles(const ColumnProblem& problem, const ColumnConfig& config,
                     llvm::ArrayRef<Symbol> symbols) {
@@ -49,11 +54,12 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
   config.chunks = std::max(std::min(all_chunks, usual / config.runs), config.chunks);
   config.chunks = std::max(config.chunks, 32 / config.runs);
 
-  const double wanted = kWantedThreads * static_cast<double>(device.multiprocessors);
+  const bool at_once = resident_threads(problem) == kResidentThreads;
+  const double wanted = static_cast<double>(kResidentThreads * device.multiprocessors);
   const auto too_few = [&] {
-    return column_tiles(problem, config, symbols) * static_cast<double>(config.segments) *
-               static_cast<double>(config.threads()) <
-           wanted;
+    const double threads = column_tiles(problem, config, symbols) *
+                           static_cast<double>(config.segments * config.threads());
+    return at_once ? 2 * threads <= wanted : threads < wanted;
   };
   const auto lanes_left = [&] { return 2 * config.runs * config.segments <= problem.lanes; };
   while (device.has.clusters && too_few() && lanes_left() && config.segments < kMaxSegments)

@@ -148,13 +148,20 @@ Result<HostTensor> CudaSession::state(size_t index) const {
   return std::move(tensor);
 }
 
+namespace {
+
+Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> symbol_values) {
+  if (auto layout = arena_layout(entry, symbol_values)) return std::move(*layout);
+  return fail("the arena's size exceeds 63 bits", "entry " + printable(entry.name));
+}
+
+}  // namespace
+
 Result<size_t> CudaSession::arena_bytes(std::string_view entry,
                                         llvm::ArrayRef<int64_t> symbol_values) const {
   SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
-  const auto bytes = plan->arena_bytes.evaluate(symbol_values);
-  if (!bytes || *bytes < 0)
-    return fail("the arena's size exceeds 63 bits", "entry " + printable(entry));
-  return static_cast<size_t>(*bytes);
+  SINTER_LET(layout, layout_of(*plan, symbol_values));
+  return static_cast<size_t>(layout.bytes);
 }
 
 Result<CudaCall> CudaSession::place(std::string_view entry_name,
@@ -163,26 +170,22 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
                                     llvm::ArrayRef<CudaAddress> outputs) const {
   CudaCall call;
   SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
-  SINTER_LET(arena_size, arena_bytes(entry_name, symbol_values));
+  SINTER_LET(layout, layout_of(*entry, symbol_values));
   SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(),
                entry_name);
   call.entry = entry;
   call.symbol_values.assign(symbol_values.begin(), symbol_values.end());
-  call.arena_bytes = arena_size;
-  for (const Buffer& buffer : entry->buffers) {
+  call.arena_bytes = static_cast<size_t>(layout.bytes);
+  for (size_t i = 0; i < entry->buffers.size(); ++i) {
+    const Buffer& buffer = entry->buffers[i];
     const auto bytes = buffer.size_bytes.evaluate(symbol_values);
     if (!bytes) return fail("a buffer's size exceeds 63 bits", "%" + printable(buffer.value));
     call.bytes.push_back(static_cast<size_t>(*bytes));
     CudaAddress address = 0;
     switch (buffer.place) {
-      case Buffer::Place::arena: {
-        const auto offset = buffer.offset_bytes.evaluate(symbol_values);
-        SINTER_CHECK(offset && *offset >= 0 &&
-                         static_cast<size_t>(*offset) + call.bytes.back() <= arena_size,
-                     "%{} leaves the arena", buffer.value);
-        address = arena + static_cast<CudaAddress>(*offset);
+      case Buffer::Place::arena:
+        address = arena + static_cast<CudaAddress>(layout.offsets[i]);
         break;
-      }
       case Buffer::Place::input:
         address = inputs[buffer.index];
         break;

@@ -49,29 +49,23 @@ class Run {
   };
 
   Status place_buffers() {
-    const std::optional<int64_t> arena_bytes = entry_.arena_bytes.evaluate(call_.symbol_values);
-    if (!arena_bytes || *arena_bytes < 0) return fail("the arena's size exceeds 63 bits");
+    const std::optional<ArenaLayout> arena = arena_layout(entry_, call_.symbol_values);
+    if (!arena) return fail("the arena's size exceeds 63 bits");
     arena_.reset(static_cast<std::byte*>(::operator new(
-        static_cast<size_t>(*arena_bytes), std::align_val_t(kArenaAlignment), std::nothrow)));
+        static_cast<size_t>(arena->bytes), std::align_val_t(kArenaAlignment), std::nothrow)));
     if (!arena_)
-      return fail(fmt::format("no memory for an arena of {} bytes", *arena_bytes), {},
+      return fail(fmt::format("no memory for an arena of {} bytes", arena->bytes), {},
                   "use smaller inputs", ExitCode::out_of_memory);
     if (call_.options.poison_freed)
-      std::memset(arena_.get(), kPoison, static_cast<size_t>(*arena_bytes));
-    for (const Buffer& buffer : entry_.buffers) {
+      std::memset(arena_.get(), kPoison, static_cast<size_t>(arena->bytes));
+    for (size_t i = 0; i < entry_.buffers.size(); ++i) {
+      const Buffer& buffer = entry_.buffers[i];
       Memory& memory = memory_.emplace_back();
       switch (buffer.place) {
-        case Buffer::Place::arena: {
-          const auto offset = buffer.offset_bytes.evaluate(call_.symbol_values);
-          const auto bytes = buffer.size_bytes.evaluate(call_.symbol_values);
-          if (!offset || !bytes || *offset < 0 || *bytes < 0 || *offset > *arena_bytes - *bytes)
-            return fail(fmt::format("%{} leaves the arena of {} bytes", printable(buffer.value),
-                                    *arena_bytes),
-                        {}, {}, ExitCode::internal_error);
-          memory.data = arena_.get() + *offset;
-          memory.bytes = *bytes;
+        case Buffer::Place::arena:
+          memory.data = arena_.get() + arena->offsets[i];
+          memory.bytes = *buffer.size_bytes.evaluate(call_.symbol_values);
           break;
-        }
         case Buffer::Place::input:
           memory.tensor = call_.inputs[buffer.index];
           break;

@@ -19,17 +19,39 @@ TEST_CASE("the blocks of a cluster share a tile where tiles are few") {
   const auto few = split({.outer = 1, .width = 4096, .lanes = 1024}, device);
   CHECK(few.chunks == 8);
   CHECK(few.runs == 32);
-  CHECK(few.lanes == 4);
-  CHECK(few.segments == 8);
+  CHECK(few.lanes == 8);
+  CHECK(few.segments == 4);
   CHECK(split({.outer = 1, .width = 262144, .lanes = 1024}, device).segments == 1);
   CHECK(split({.outer = 64, .width = 4096, .lanes = 1024}, device).segments == 1);
+}
+
+TEST_CASE("a grid of one narrow sum has the most threads that run at once") {
+  const DeviceDescription& device = *find_device("sm_90a");
+  for (const int64_t bytes : {2, 4})
+    for (const int64_t width : {1024, 4096, 8192, 16384})
+      for (const int64_t reductions : {1, 2}) {
+        const ColumnProblem problem{.outer = 1,
+                                    .width = width,
+                                    .lanes = 1024,
+                                    .element_bytes = bytes,
+                                    .operand_bytes = bytes,
+                                    .reductions = reductions};
+        const auto config = split(problem, device);
+        const double threads =
+            column_tiles(problem, config, {}) *
+            static_cast<double>(config.segments * config.threads());
+        const double resident = 768.0 * device.multiprocessors;
+        CHECK(resident_threads(problem) == (reductions == 1 ? 768 : 512));
+        if (reductions == 1) CHECK(threads <= resident);
+        CHECK(2 * threads > resident);
+      }
 }
 
 TEST_CASE("a device without clusters has wider blocks, and then narrower tiles") {
   const DeviceDescription& device = *find_device("sm_80");
   const auto wide = split({.outer = 1, .width = 8192, .lanes = 1024}, device);
   CHECK(wide.segments == 1);
-  CHECK(wide.threads() == 1024);
+  CHECK(wide.threads() == 512);
   CHECK(split({.outer = 1, .width = 1024, .lanes = 1024}, device).chunks == 2);
 }
 

@@ -47,9 +47,9 @@ uint32_t ProgramBuilder::input(std::string name, TensorType type) {
   return id;
 }
 
-uint32_t ProgramBuilder::arena(std::string name, TensorType type, SymExpr offset) {
+uint32_t ProgramBuilder::arena(std::string name, TensorType type, uint32_t slot) {
   const uint32_t id = add(std::move(name), std::move(type), Buffer::Place::arena, 0);
-  entry().buffers[id].offset_bytes = std::move(offset);
+  entry().buffers[id].slot = slot;
   return id;
 }
 
@@ -132,11 +132,6 @@ Program ProgramBuilder::finish() {
       if (plan.buffers[id].place == Buffer::Place::arena) write(id, i);
   }
   for (uint32_t id : plan.outputs) read(id, plan.steps.size());
-  for (const Buffer& buffer : plan.buffers)
-    if (buffer.place == Buffer::Place::arena) {
-      const SymExpr end = buffer.offset_bytes + buffer.size_bytes;
-      if (!plan.arena_bytes.covers(end)) plan.arena_bytes = end;
-    }
   return program;
 }
 
@@ -166,9 +161,8 @@ CopyStep& copy_step(EntryPlan& entry, size_t index) { return step_of<CopyStep>(e
 Program copying_program() {
   ProgramBuilder p;
   const TensorType tokens{DType::f32, {p.symbol("N", 1, 64), 64}};
-  const SymExpr bytes = storage_bytes(tokens);
   const uint32_t x = p.input("x", tokens), a = p.arena("a", tokens, 0);
-  const uint32_t b = p.arena("b", tokens, bytes), y = p.arena("y", tokens, bytes + bytes);
+  const uint32_t b = p.arena("b", tokens, 1), y = p.arena("y", tokens, 2);
   p.kernel("neg", {x}, {a},
            [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
   p.copy(a, b);
@@ -183,7 +177,6 @@ Program sample_program() {
   ProgramBuilder p;
   const Dim n = p.symbol("N", 1, 64), rows = p.symbol("R", 8, 128);
   const TensorType tokens{DType::f32, {n, 64}}, ids{DType::i32, {n}};
-  const SymExpr slot_bytes = SymExpr(256) * SymExpr(n);
   const uint32_t w = p.weight("w", {DType::f32, {64, 64}}, [](Builder& b) {
     return b.op(OpKind::file, {},
                 Attributes()
@@ -204,10 +197,10 @@ Program sample_program() {
   const uint32_t x = p.input("x", tokens), slot = p.input("slot", ids);
   const uint32_t wb = p.weight_buffer(w), bb = p.weight_buffer(bias);
   const uint32_t k0 = p.state_buffer(cache, 0, "k0"), k1 = p.state_buffer(cache, 1, "k1");
-  const uint32_t a = p.arena("a", tokens, 0), b = p.arena("b", tokens, slot_bytes);
+  const uint32_t a = p.arena("a", tokens, 0), b = p.arena("b", tokens, 1);
   const uint32_t c = p.arena("c", tokens, 0);
-  const uint32_t d = p.arena("d", tokens, slot_bytes + slot_bytes);
-  const uint32_t y = p.arena("y", tokens, slot_bytes);
+  const uint32_t d = p.arena("d", tokens, 2);
+  const uint32_t y = p.arena("y", tokens, 1);
   p.kernel("neg", {x}, {a},
            [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
   p.kernel("exp", {a}, {b},
@@ -236,9 +229,8 @@ Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count, int64
   const uint32_t slots = p.input("slots", {DType::i32, {slot_count}});
   const uint32_t k0 = p.state_buffer(keys, 0, "k0"), k1 = p.state_buffer(keys, 1, "k1");
   const uint32_t v0 = p.state_buffer(values, 0, "v0"), v1 = p.state_buffer(values, 1, "v1");
-  const SymExpr bytes = SymExpr(256) * SymExpr(tokens);
-  const uint32_t a = p.arena("a", queries, 0), o = p.arena("o", queries, bytes);
-  const uint32_t y = p.arena("y", queries, bytes + bytes);
+  const uint32_t a = p.arena("a", queries, 0), o = p.arena("o", queries, 1);
+  const uint32_t y = p.arena("y", queries, 2);
   p.kernel("neg", {x}, {a},
            [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
   p.kernel("append", {k0, v0, k, slots}, {k1, v1}, [](Builder& g, std::vector<ValueId> in) {

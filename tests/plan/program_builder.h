@@ -9,8 +9,8 @@
 
 namespace sinter::test {
 
-/// One entry, "forward". Arena offsets are given; live ranges and the arena's size follow from the
-/// steps when the program is finished.
+/// One entry, "forward". Slots of the arena are given; live ranges follow from the steps when the
+/// program is finished.
 class ProgramBuilder {
  public:
   ProgramBuilder();
@@ -21,7 +21,7 @@ class ProgramBuilder {
   uint32_t state(std::string name, TensorType type);
 
   uint32_t input(std::string name, TensorType type);
-  uint32_t arena(std::string name, TensorType type, SymExpr offset);
+  uint32_t arena(std::string name, TensorType type, uint32_t slot);
   /// A buffer on weight `index`.
   uint32_t weight_buffer(uint32_t index);
   /// A buffer on version `version` of state `index`.
@@ -38,7 +38,7 @@ class ProgramBuilder {
   /// The bytes of buffer `from` to buffer `to`.
   CopyStep& copy(uint32_t from, uint32_t to);
 
-  /// Live ranges and the arena's size.
+  /// Live ranges.
   Program finish();
 
   Program program;

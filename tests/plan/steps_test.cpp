@@ -130,11 +130,11 @@ TEST_CASE("copies: what the checker refuses") {
     expect_refused(p, {where, "writes %x, which is no buffer of the arena"});
   }
   SUBCASE("over what it reads") {
-    entry.buffers[to].offset_bytes = 0;
+    entry.buffers[to].slot = entry.buffers[from].slot;
     expect_refused(p, {where, "overlaps %b"});
   }
   SUBCASE("over what a later step reads") {
-    entry.buffers[entry.outputs[0]].offset_bytes = entry.buffers[to].offset_bytes;
+    entry.buffers[entry.outputs[0]].slot = entry.buffers[to].slot;
     expect_refused(p, {"step 2 (%y)", "%b [256*N, 512*N), live from step 1 to 2, overlaps %y"});
   }
   SUBCASE("what it reads is planned for too short a life") {
@@ -151,7 +151,7 @@ TEST_CASE("copies: what the checker refuses") {
     Buffer& taken = forward.buffers.back();
     taken.value = "taken";
     taken.place = Buffer::Place::arena;
-    taken.offset_bytes = SymExpr(768) * SymExpr(Dim(SymbolId{0}));
+    taken.slot = 3;
     const auto id = static_cast<uint32_t>(forward.buffers.size() - 1);
     forward.steps.insert(forward.steps.begin() + 4, Step{CopyStep{before, id}, {"taken"}});
     expect_refused(states, {"step 4 (%taken)", "%k0 is read in version 0 of state cache"});
@@ -177,10 +177,9 @@ Program early_read_of_copy(size_t after) {
     }
   Buffer& buffer = entry.buffers.back();
   buffer.value = "copied";
-  buffer.offset_bytes = entry.arena_bytes;
+  buffer.slot = static_cast<uint32_t>(copied);
   buffer.first_step = static_cast<uint32_t>(after + 1);
   buffer.last_step = 3;
-  entry.arena_bytes += buffer.size_bytes;
   return p;
 }
 

@@ -54,7 +54,6 @@ std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch,
   entry.outputs = {1};
   entry.output_names = {"y"};
   entry.steps.push_back({KernelStep{0, {0}, {1}}, {"y"}});
-  entry.arena_bytes = 256;
   program->entries.push_back(entry);
   return program;
 }

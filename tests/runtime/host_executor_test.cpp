@@ -148,7 +148,7 @@ TEST_CASE("errors of a plan show") {
   const auto want = expected(reference, reference.session.states()[0]);
   CallOptions options;
   SUBCASE("two live values in one space") {
-    buffer("d").offset_bytes = 0;
+    buffer("d").slot = buffer("c").slot;
     CHECK_FALSE(check(program));
   }
   SUBCASE("a life that ends too soon, with poison") {
