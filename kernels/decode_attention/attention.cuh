@@ -143,6 +143,7 @@ struct AttentionInputs {
   long long q_stride;
   CacheRows<T> cache;
   const int *first, *last;
+  long long rows = 0;  // of the cache; only where `first` and `last` may name others
 };
 
 // How a kernel was launched. What a block does without clusters is called, not inlined: inlined, it
@@ -164,8 +165,9 @@ struct WithoutClusters {
 //
 // start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read
 // the caches before it waits, all but the rows that are being appended, calls start_early()
-// instead; the other rows are read in run(). Between the two stands the wait.
-template <typename Config, typename T, typename Launched>
+// instead; the other rows are read in run(). Between the two stands the wait. `checked`: `first`
+// and `last` may name rows that the cache does not have.
+template <typename Config, typename T, typename Launched, bool checked = false>
 class DecodeAttention {
   using Sizes = AttentionSizes<Config>;
   static constexpr int blocks = Launched::blocks(Sizes::splits);
@@ -218,8 +220,8 @@ class DecodeAttention {
 
  private:
   SINTER_DEVICE void begin(int split) {
-    const AttentionRange range =
-        attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
+    AttentionRange range = attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
+    if constexpr (checked) range = rows_of_cache(range, in_.rows);
     stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
     if (stream_.active()) stream_.load(in_.cache);
   }
