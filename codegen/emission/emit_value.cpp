@@ -145,9 +145,15 @@ const KeptValue* ValueEmitter::kept_here(const std::string& key, const CodeScope
   return at != kept_->end() && at->second.first == pass_ ? &at->second : nullptr;
 }
 
+/// Where a value of `level` stands. Beside a late input it stands no further out than the loads
+/// that it may depend on.
+CodeScope& ValueEmitter::home(Level level) {
+  return current_->place(late_.valid() ? std::max(level, Level::chunk) : level);
+}
+
 std::string ValueEmitter::define(const std::string& key, DType dtype, Level level,
                                  const std::string& code) {
-  CodeScope& scope = current_->place(level);
+  CodeScope& scope = home(level);
   std::string name;
   if (const KeptValue* kept = kept_here(key, scope, level, dtype)) {
     name = kept_element(*kept);
@@ -292,7 +298,7 @@ IndexExpr ValueEmitter::loaded_row(const std::string& id, Dim extent, Level leve
 }
 
 ValueEmitter::CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level level) {
-  CodeScope& scope = current_->place(level);
+  CodeScope& scope = home(level);
   const std::string rows = space_.size_code(SymExpr(extent));
   const std::string key = fmt::format("{} of {}", id, rows);
   if (!scope.find(key)) {

@@ -73,6 +73,7 @@ class ValueEmitter {
 
  private:
   std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
+  CodeScope& home(Level level);
   std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
   std::string kept_element(const KeptValue& kept);
   std::string new_chunk(DType dtype, CodeScope& chunk);
