@@ -16,13 +16,16 @@ std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) 
   return std::nullopt;
 }
 
+int64_t least(Dim dim, llvm::ArrayRef<Symbol> symbols) {
+  return dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].low;
+}
+
 /// a <= b for all values of the symbols.
 bool at_most(Dim a, Dim b, llvm::ArrayRef<Symbol> symbols) {
   if (a == b) return true;
   if (!a.is_constant() && !b.is_constant() && symbols[a.symbol().index].at_most == b.symbol())
     return true;
-  const int64_t least = b.is_constant() ? b.constant() : symbols[b.symbol().index].low;
-  return SymExpr(a).upper_bound(symbols) <= least;
+  return SymExpr(a).upper_bound(symbols) <= least(b, symbols);
 }
 
 }  // namespace
@@ -42,14 +45,22 @@ std::vector<RowNumbers> row_numbers(const Graph& graph) {
   return found;
 }
 
-bool are_known(const Graph& graph, const RowNumbers& numbers, llvm::ArrayRef<Symbol> symbols) {
-  const Op& op = graph[root_of(graph, numbers.values)];
-  if (op.kind == OpKind::iota)
-    return at_most(op.type.dims[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))],
-                   numbers.rows, symbols);
-  if (op.kind != OpKind::constant) return false;
-  const double number = op.attrs.get<double>(AttrName::value);
-  return number >= 0 && at_most(Dim(static_cast<int64_t>(number) + 1), numbers.rows, symbols);
+bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols) {
+  const Op& op = graph[root_of(graph, id)];
+  const auto names_row = [&](double number) {
+    return number >= 0 && number < least(rows, symbols);
+  };
+  switch (op.kind) {
+    case OpKind::iota:
+      return at_most(op.type.dims[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))], rows,
+                     symbols);
+    case OpKind::constant:
+      return names_row(op.attrs.get<double>(AttrName::value));
+    case OpKind::literal:
+      return llvm::all_of(op.attrs.get<std::vector<double>>(AttrName::values), names_row);
+    default:
+      return false;
+  }
 }
 
 bool are_given(const Graph& graph, const RowNumbers& numbers) {
@@ -60,7 +71,7 @@ std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symb
   std::vector<RowNumbers> found = row_numbers(graph);
   std::erase_if(found, [&](const RowNumbers& numbers) {
     return !is_checked(graph[numbers.op]) || are_given(graph, numbers) ||
-           are_known(graph, numbers, symbols);
+           are_known(graph, numbers.values, numbers.rows, symbols);
   });
   return found;
 }

@@ -12,10 +12,10 @@ namespace {
 
 class RowChecks {
  public:
-  RowChecks(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), builder_(result_, symbols), copies_(from.size()) {
+  RowChecks(const Graph& from, const Module& module)
+      : from_(from), module_(module), builder_(result_, module.symbols), copies_(from.size()) {
     for (const RowNumbers& numbers : row_numbers(from))
-      if (!are_given(from, numbers) && !are_known(from, numbers, symbols))
+      if (!are_given(from, numbers) && !known(numbers))
         unsure_[numbers.op].push_back(numbers.values);
   }
 
@@ -39,6 +39,14 @@ class RowChecks {
   }
 
  private:
+  bool known(const RowNumbers& numbers) const {
+    const Op& root = from_[root_of(from_, numbers.values)];
+    if (root.kind != OpKind::weight)
+      return are_known(from_, numbers.values, numbers.rows, module_.symbols);
+    const Graph& init = module_.find_weight(root.name)->init;
+    return are_known(init, init.outputs[0], numbers.rows, module_.symbols);
+  }
+
   /// A value of its own with the numbers, which stays as it is until the call ends: no view or
   /// generator, and no state, whose next version takes its place.
   ValueId in_memory(ValueId id) {
@@ -55,6 +63,7 @@ class RowChecks {
   }
 
   const Graph& from_;
+  const Module& module_;
   Graph result_;
   Builder builder_;
   std::vector<ValueId> copies_;
@@ -67,7 +76,7 @@ class RowChecks {
 bool check_rows(Module& module) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    RowChecks checks(entry.graph, module.symbols);
+    RowChecks checks(entry.graph, module);
     if (!checks.finds_any()) continue;
     entry.graph = checks.run();
     changed = true;

@@ -42,9 +42,9 @@ class RowWalk {
     for (const RowNumbers& numbers : row_numbers(group)) {
       const bool checked = is_checked(group[numbers.op]);
       if (!numbers.address && !checked) continue;
-      if (are_known(group, numbers, program_.symbols)) continue;
+      if (are_known(group, numbers.values, numbers.rows, program_.symbols)) continue;
       const std::optional<uint32_t> buffer = buffer_of(step, group, numbers.values);
-      if (buffer && entry_.buffers[*buffer].place == Buffer::Place::input) continue;
+      if (buffer && is_given_or_known(entry_.buffers[*buffer], numbers.rows)) continue;
       if (!checked)
         return bad(group, numbers, "row numbers that nothing has checked, and is not checked");
       if (!buffer || llvm::none_of(entry_.row_checks, [&](const RowCheck& check) {
@@ -54,6 +54,14 @@ class RowWalk {
         return bad(group, numbers, "row numbers that nothing looks at after the call");
     }
     return {};
+  }
+
+  /// An input of the entry, or a weight whose function says which rows it names.
+  bool is_given_or_known(const Buffer& buffer, Dim rows) const {
+    if (buffer.place == Buffer::Place::input) return true;
+    if (buffer.place != Buffer::Place::weight) return false;
+    const Graph& init = program_.weights[buffer.index].init;
+    return init.outputs.size() == 1 && are_known(init, init.outputs[0], rows, program_.symbols);
   }
 
   /// Where the values stand that a group's value reads through views; nullopt: nowhere.

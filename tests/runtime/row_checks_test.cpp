@@ -27,6 +27,7 @@ module @computed {
     %f = cast %i {dtype = f32} : f32[10, 16]
     return %f
   }
+  weight %large : f32[12, 2] = constant {value = 2}
   weight %numbers : i32[4] = literal {values = [3, 7, 2, 11]}
   state %keys : f32[R, 16]
   state %values : f32[R, 16]
@@ -250,6 +251,9 @@ TEST_CASE("plans whose row numbers are inputs or known have no checks and unchan
         "%y = embedding %table, %i : f32[N, 16]",
         "%i = iota {axis = 0} : i32[N]\n%y = embedding %table, %i : f32[N, 16]",
         "%i = constant {value = 9} : i32[N]\n%y = embedding %table, %i : f32[N, 16]",
+        "%i = literal {values = [3, 9, 0]} : i32[3]\n%y = embedding %table, %i : f32[3, 16]",
+        "%i = slice %numbers {axis = 0, begin = 0, size = 3} : i32[3]\n%s = embedding %large, %i : "
+        "f32[3, 2]\n%y = exp %s : f32[3, 2]",
         "%i = iota {axis = 0} : i32[10]\n%y = embedding %table, %i : f32[10, 16]",
         "%k = kv_append %keys, %x, %n : f32[R, 16]\n%y = exp %k : f32[R, 16]"}) {
     CAPTURE(ops);
