@@ -143,7 +143,6 @@ struct AttentionInputs {
   long long q_stride;
   CacheRows<T> cache;
   const int *first, *last;
-  long long rows = 0;  // of the cache; only where `first` and `last` may name others
 };
 
 // How a kernel was launched. What a block does without clusters is called, not inlined: inlined, it
@@ -160,22 +159,33 @@ struct WithoutClusters {
   static SINTER_DEVICE constexpr int blocks(int) { return 1; }
 };
 
+// Which rows of a range a token sees: all, or those that a cache of `rows` has.
+struct AllRows {
+  static SINTER_DEVICE AttentionRange seen(AttentionRange range) { return range; }
+};
+struct RowsOfCache {
+  long long rows;
+  SINTER_DEVICE AttentionRange seen(AttentionRange range) const {
+    return rows_of_cache(range, rows);
+  }
+};
+
 // Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without
 // clusters. A block's threads: `lanes` lanes for each stream.
 //
 // start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read
 // the caches before it waits, all but the rows that are being appended, calls start_early()
-// instead; the other rows are read in run(). Between the two stands the wait. `checked`: `first`
-// and `last` may name rows that the cache does not have.
-template <typename Config, typename T, typename Launched, bool checked = false>
-class DecodeAttention {
+// instead; the other rows are read in run(). Between the two stands the wait.
+template <typename Config, typename T, typename Launched, typename Rows = AllRows>
+class DecodeAttention : Rows {
   using Sizes = AttentionSizes<Config>;
   static constexpr int blocks = Launched::blocks(Sizes::splits);
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
-  SINTER_DEVICE DecodeAttention(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
-      : in_(in), shared_(shared) {
+  SINTER_DEVICE DecodeAttention(const AttentionInputs<T>& in, AttentionShared<Config>& shared,
+                                Rows rows = {})
+      : Rows(rows), in_(in), shared_(shared) {
     const int rest = blockIdx.x / blocks % all_tiles, kv_head = rest / Sizes::tiles;
     rank_ = blockIdx.x % blocks;
     token_ = blockIdx.x / (blocks * all_tiles);
@@ -220,8 +230,8 @@ class DecodeAttention {
 
  private:
   SINTER_DEVICE void begin(int split) {
-    AttentionRange range = attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
-    if constexpr (checked) range = rows_of_cache(range, in_.rows);
+    const AttentionRange range =
+        Rows::seen(attention_range(in_.first[token_], in_.last[token_], Config::kWindow));
     stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
     if (stream_.active()) stream_.load(in_.cache);
   }

@@ -75,14 +75,17 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
                           wait_text(context.overlap))
             : "attention.start();\n";
   const Dim rows = context.group[op.operands[1]].type.dims[0];
+  const std::string rows_type = is_checked(op) ? ", RowsOfCache" : "";
   const std::string of_rows =
-      is_checked(op) ? ", " + size_code(SymExpr(rows), context.parameters, false) : "";
+      is_checked(op)
+          ? fmt::format(", RowsOfCache{{{}}}", size_code(SymExpr(rows), context.parameters, false))
+          : "";
   const auto attend = [&](std::string_view launched) {
     return fmt::format(
-        "DecodeAttention<Config, {}, {}{}> attention({{{}, {{{}, {}}}, {}, {}{}}}, shared);\n"
+        "DecodeAttention<Config, {}, {}{}> attention({{{}, {{{}, {}}}, {}, {}}}, shared{});\n"
         "{}attention.run(y0);\n",
-        memory_type(op.type.dtype), launched, is_checked(op) ? ", true" : "", q, keys, values,
-        first, last, of_rows, start);
+        memory_type(op.type.dtype), launched, rows_type, q, keys, values, first, last, of_rows,
+        start);
   };
   body.globals +=
       fmt::format("SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
