@@ -39,9 +39,10 @@ class RowChecks {
   }
 
  private:
+  /// Of an op that the module's text has checked, the numbers in weights are looked at too.
   bool known(const RowNumbers& numbers) const {
     const Op& root = from_[root_of(from_, numbers.values)];
-    if (root.kind != OpKind::weight)
+    if (root.kind != OpKind::weight || is_checked(from_[numbers.op]))
       return are_known(from_, numbers.values, numbers.rows, module_.symbols);
     const Graph& init = module_.find_weight(root.name)->init;
     return are_known(init, init.outputs[0], numbers.rows, module_.symbols);

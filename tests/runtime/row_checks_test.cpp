@@ -244,6 +244,20 @@ TEST_CASE("numbers in a weight, a state and a generator are looked at too") {
   CHECK(said_of(iota, {0, 1, 2}) == outside("e", "i", 10, 10, 10));
 }
 
+TEST_CASE("an op that the text has checked") {
+  // Inputs are checked before the call all the same; numbers in memory are looked at, though known.
+  CHECK(said_of(module_of("%y = embedding %table, %n {checked = 1} : f32[N, 16]", "%y"),
+                {0, 10, 2}) ==
+        "entry main: %n[1] is 10, outside the 0 .. 9 that it points into; check the inputs");
+  for (const char* ops :
+       {"%i = slice %numbers {axis = 0, begin = 0, size = 3} : i32[3]\n"
+        "%s = embedding %large, %i {checked = 1} : f32[3, 2]\n%y = exp %s : f32[3, 2]",
+        "%i = iota {axis = 0} : i32[10]\n%y = embedding %table, %i {checked = 1} : f32[10, 16]",
+        "%d = add %n, %n : i32[N]\n%i = copy %d : i32[N]\n"
+        "%y = embedding %table, %i {checked = 1} : f32[N, 16]"})
+    CHECK(said_of(module_of(ops, "%y"), {0, 1, 2}) == "fine");
+}
+
 TEST_CASE("plans whose row numbers are inputs or known have no checks and unchanged ops") {
   for (const char* ops :
        {"%y = embedding %table, %n : f32[N, 16]",
