@@ -32,7 +32,8 @@ namespace sinter {
   X(spec, std::string)    /* einsum, "nkgd,tkd->kgnt" */                                         \
   X(tensor, std::string)  /* name of a tensor in the model's files */                            \
   X(reverse, int64_t)     /* 1: a cumulative sum runs from the end; absent: 0 */                 \
-  X(exclusive, int64_t)   /* 1: a cumulative sum leaves its own element out; absent: 0 */
+  X(exclusive, int64_t)   /* 1: a cumulative sum leaves its own element out; absent: 0 */        \
+  X(checked, int64_t)     /* 1: row numbers that name no row are allowed (ops.def); absent: 0 */
 
 enum class AttrName : uint8_t {
 #define X(name, type) name,

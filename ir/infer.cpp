@@ -2,7 +2,7 @@
 // stands in infer_*.cpp.
 //
 // Constraints, by number; the number stands in the error. A number is listed once.
-//   C1   operand count, and attributes that are required and known
+//   C1   operand count, and attributes that are required and known; checked is 0 or 1
 //   C2   elementwise: dims broadcast (NumPy)
 //   C3   elementwise: operands of one element type that the op's domain allows
 //   C4   reshape: the number of elements stays, for all values of the symbols
@@ -51,6 +51,9 @@ Status check_counts(const Inference& op) {
   for (const auto& [name, value] : op.attrs)
     if (!llvm::is_contained(info.required, name) && !llvm::is_contained(info.optional, name))
       return op.reject(1, fmt::format("has no attribute {}", to_string(name)));
+  if (op.attrs.has(AttrName::checked))
+    if (const auto value = op.attrs.get<int64_t>(AttrName::checked); value != 0 && value != 1)
+      return op.reject(1, fmt::format("checked is {}, must be 0 or 1", value));
   return {};
 }
 

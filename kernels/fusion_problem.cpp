@@ -4,6 +4,7 @@
 
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 #include "kernels/registry.h"
 
 namespace sinter {
@@ -37,6 +38,8 @@ FusionProblem::FusionProblem(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
       users_(graph.size()),
       is_output_(graph.size(), false) {
   for (ValueId id : graph.outputs) is_output_[root_of(graph, id).index] = true;
+  for (const RowNumbers& numbers : numbers_to_check(graph, symbols))
+    is_output_[numbers.values.index] = true;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (!computes(graph.ops()[i])) continue;
     facts_[i] = op_facts(graph, {i}, symbols);

@@ -2,6 +2,7 @@
 
 #include "ir/verifier.h"
 #include "passes/canonicalize.h"
+#include "passes/check_rows.h"
 #include "passes/choose_kernels.h"
 #include "passes/expand_attention.h"
 #include "passes/materialize.h"
@@ -14,6 +15,7 @@ constexpr Pass kPipeline[] = {
     {"canonicalize", canonicalize},     {"merge_linears", merge_linears},
     {"choose_kernels", choose_kernels}, {"expand_attention", expand_attention},
     {"materialize", materialize},       {"cleanup", canonicalize},
+    {"check_rows", check_rows},
 };
 
 }  // namespace

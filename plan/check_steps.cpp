@@ -26,6 +26,7 @@ class StepWalk {
       SINTER_TRY(reads_and_writes(step_facts(program_, step)));
     }
     for (uint32_t output : entry_.outputs) SINTER_TRY(read(output));
+    for (const RowCheck& check : entry_.row_checks) SINTER_TRY(read(check.buffer));
     return std::move(ranges_);
   }
 

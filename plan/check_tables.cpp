@@ -195,6 +195,11 @@ Status check_buffers(const Program& program, const EntryPlan& entry) {
     if (id >= entry.buffers.size())
       return violation(fmt::format("an output is buffer {} of {}", id, entry.buffers.size()),
                        where);
+  for (const RowCheck& check : entry.row_checks)
+    if (check.buffer >= entry.buffers.size())
+      return violation(
+          fmt::format("row numbers are buffer {} of {}", check.buffer, entry.buffers.size()),
+          where);
   if (entry.output_names.size() != entry.outputs.size())
     return violation(
         fmt::format("{} names for {} outputs", entry.output_names.size(), entry.outputs.size()),

@@ -107,6 +107,7 @@ Status check(const Program& program) {
     SINTER_TRY(checker::check_buffers(program, entry));
     SINTER_LET(ranges, checker::check_steps(program, entry));
     SINTER_TRY(checker::check_early_reads(program, entry));
+    SINTER_TRY(checker::check_row_numbers(program, entry));
     SINTER_TRY(checker::check_arena(program, entry, ranges));
   }
   return {};

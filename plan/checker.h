@@ -8,9 +8,10 @@ namespace sinter {
 /// Checks, for all values of the symbols: every buffer lies in its arena; no two arena buffers that
 /// are live at the same step overlap; every read comes after the step that writes the value and
 /// before its space is given to another; a state is read in the version the IR says; what a kernel
-/// reads before it waits for the kernels ahead is complete when it begins; kernel arguments have
-/// the types of the group's inputs and outputs; GEMM operands stay inside their buffers. Reports
-/// the first violation with the names of the values.
+/// reads before it waits for the kernels ahead is complete when it begins; row numbers are checked
+/// before a kernel addresses memory by them, or by the kernel itself; kernel arguments have the
+/// types of the group's inputs and outputs; GEMM operands stay inside their buffers. Reports the
+/// first violation with the names of the values.
 Status check(const Program& program);
 
 }  // namespace sinter

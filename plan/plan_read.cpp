@@ -293,11 +293,21 @@ class PlanReader {
     return read(node["outputs"], run.outputs);
   }
 
+  Status row_check(const Node& node, RowCheck& out) const {
+    SINTER_TRY(read(node["buffer"], out.buffer));
+    SINTER_TRY(expr(node["rows"], out.rows));
+    return read(node["op"], out.op);
+  }
+
   Status entry(const Node& node, EntryPlan& out) const {
     SINTER_TRY(read(node["name"], out.name));
     SINTER_TRY(read(node["inputs"], out.inputs));
     SINTER_TRY(read(node["outputs"], out.outputs));
     SINTER_TRY(read(node["output_names"], out.output_names));
+    if (node["row_checks"].present()) {
+      SINTER_LET(checks, node["row_checks"].items());
+      for (const Node& item : checks) SINTER_TRY(row_check(item, out.row_checks.emplace_back()));
+    }
     SINTER_LET(buffers, node["buffers"].items());
     for (const Node& item : buffers) SINTER_TRY(buffer(item, out.buffers.emplace_back()));
     SINTER_LET(steps, node["steps"].items());

@@ -6,7 +6,7 @@
 namespace sinter::plan_text {
 
 /// Features that this library can read; a plan lists those that it needs.
-inline constexpr std::string_view kFeatures[] = {"copy", "gemm", "gemm_epilogue",
+inline constexpr std::string_view kFeatures[] = {"copy", "gemm", "gemm_epilogue", "row_checks",
                                                  "states"};
 
 /// Reads what to_string(SymExpr) writes: "4096*N*H - 32".

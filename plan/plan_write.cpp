@@ -82,7 +82,8 @@ class PlanWriter {
   std::set<std::string> features() const {
     std::set<std::string> features;
     if (!program_.states.empty()) features.insert("states");
-    for (const EntryPlan& entry : program_.entries)
+    for (const EntryPlan& entry : program_.entries) {
+      if (!entry.row_checks.empty()) features.insert("row_checks");
       for (const Step& step : entry.steps)
         visit(
             step, [](const KernelStep&) {},
@@ -91,6 +92,7 @@ class PlanWriter {
               if (needs_fast_numerics(gemm)) features.insert("gemm_epilogue");
             },
             [&](const CopyStep&) { features.insert("copy"); });
+    }
     return features;
   }
 
@@ -200,6 +202,9 @@ class PlanWriter {
     json["inputs"] = entry.inputs;
     json["outputs"] = entry.outputs;
     json["output_names"] = entry.output_names;
+    for (const RowCheck& check : entry.row_checks)
+      json["row_checks"].push_back(
+          {{"buffer", check.buffer}, {"rows", text(check.rows)}, {"op", check.op}});
     json["buffers"] = Json::array();
     for (const Buffer& b : entry.buffers) json["buffers"].push_back(buffer(b));
     json["steps"] = Json::array();

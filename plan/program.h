@@ -110,12 +110,21 @@ struct Kernel {
 /// cores multiply the matrices of several tokens of a two-byte type.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
 
+/// Row numbers that a call computes and that may name no row: after the call they are looked at,
+/// and one outside 0 .. rows - 1 is an error.
+struct RowCheck {
+  uint32_t buffer = 0;  // of i32; keeps its value until the call ends
+  SymExpr rows;
+  std::string op;  // that uses them
+};
+
 /// One entry point for one range of its symbols.
 struct EntryPlan {
   std::string name;
   std::vector<Buffer> buffers;
   std::vector<uint32_t> inputs, outputs;  // buffers, in the entry's order
   std::vector<std::string> output_names;
+  std::vector<RowCheck> row_checks;
   std::vector<Step> steps;
 };
 

@@ -7,6 +7,21 @@
 
 namespace sinter {
 
+namespace {
+
+/// Values of %`name` that are numbers of `rows` rows.
+Status check_range(llvm::ArrayRef<int32_t> values, int64_t rows, std::string_view name,
+                   std::string where, std::string hint) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] < 0 || values[i] >= rows)
+      return fail(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into",
+                              printable(name), i, values[i], rows - 1),
+                  std::move(where), std::move(hint));
+  return {};
+}
+
+}  // namespace
+
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs) {
@@ -32,15 +47,21 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (rows[i] == INT64_MAX) continue;
-    const auto* values = inputs[i]->data<int32_t>();
-    for (int64_t k = 0; k < inputs[i]->volume(); ++k)
-      if (values[k] < 0 || values[k] >= rows[i])
-        return fail(
-            fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into",
-                        printable(entry.buffers[entry.inputs[i]].value), k, values[k], rows[i] - 1),
-            "entry " + printable(entry.name), "check the inputs");
+    SINTER_TRY(check_range(inputs[i]->elements<int32_t>(), rows[i],
+                           entry.buffers[entry.inputs[i]].value, "entry " + printable(entry.name),
+                           "check the inputs"));
   }
   return {};
+}
+
+Status check_computed_rows(const EntryPlan& entry, size_t index,
+                           llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<int32_t> values) {
+  const RowCheck& check = entry.row_checks[index];
+  const std::optional<int64_t> rows = check.rows.evaluate(symbol_values);
+  if (!rows) return fail("a number of rows exceeds 63 bits", "entry " + printable(entry.name));
+  return check_range(values, *rows, entry.buffers[check.buffer].value,
+                     fmt::format("entry {}, %{}", printable(entry.name), printable(check.op)),
+                     "the module computes it: check the module and the inputs");
 }
 
 }  // namespace sinter

@@ -2,18 +2,22 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_value.h"
 #include "ir/fault.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 
 /// The place in memory of the element of an output at `coords` of the stored value.
-IndexExpr ValueEmitter::address(const Task& task, const IndexMap& coords) {
+ValueEmitter::Place ValueEmitter::place(const Task& task, const IndexMap& coords) {
   const Op& op = form_.graph[task.value];
-  if (op.kind != OpKind::kv_append) return linearize(op.type.dims, coords);
+  if (op.kind != OpKind::kv_append) return {linearize(op.type.dims, coords), {}};
   // The row of the state is loaded; the rest of the coordinates are the value's.
-  const std::string slot = value(op.operands[2], {coords[0]});
+  const Level level = space_.level(coords[0]);
+  const Dim rows = op.type.dims[0];
+  CheckedRow slot{{}, value(op.operands[2], {coords[0]})};
+  if (is_checked(op)) slot = checked_row(slot.row, rows, level);
   IndexMap place = coords;
-  place[0] = loaded_row(slot, op.type.dims[0], space_.level(coords[0]));
-  return linearize(op.type.dims, place);
+  place[0] = loaded_row(slot.row, rows, level);
+  return {linearize(op.type.dims, place), slot.inside};
 }
 
 void ValueEmitter::store(const Task& task, const std::string& guard) {
@@ -21,9 +25,11 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const TensorType& type = form_.graph[stored].type;
   const IndexMap coords = space_.identity(type.dims);
   const std::string element = before_rounding(stored, coords);
-  const IndexExpr at = address(task, coords);
+  const auto [at, inside] = place(task, coords);
   const std::string name = form_.output_name(task.output);
-  const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
+  const std::string both =
+      guard.empty() || inside.empty() ? guard + inside : guard + " && " + inside;
+  const std::string condition = both.empty() ? "" : fmt::format("if ({}) ", both);
   if (fault(Fault::missing_output_write)) return;
   if (current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
     std::string chunk = element.ends_with("[e]") ? element.substr(0, element.size() - 3) : "";

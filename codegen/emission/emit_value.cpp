@@ -4,6 +4,7 @@
 
 #include "codegen/emission/emit_scalar.h"
 #include "ir/fault.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 namespace {
@@ -144,9 +145,15 @@ const KeptValue* ValueEmitter::kept_here(const std::string& key, const CodeScope
   return at != kept_->end() && at->second.first == pass_ ? &at->second : nullptr;
 }
 
+/// Where a value of `level` stands. Beside a late input it stands no further out than the loads
+/// that it may depend on.
+CodeScope& ValueEmitter::home(Level level) {
+  return current_->place(late_.valid() ? std::max(level, Level::chunk) : level);
+}
+
 std::string ValueEmitter::define(const std::string& key, DType dtype, Level level,
                                  const std::string& code) {
-  CodeScope& scope = current_->place(level);
+  CodeScope& scope = home(level);
   std::string name;
   if (const KeptValue* kept = kept_here(key, scope, level, dtype)) {
     name = kept_element(*kept);
@@ -222,7 +229,9 @@ std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const 
   return define(key, op.type.dtype, space_.level(coords), code);
 }
 
-std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key) {
+/// `condition`: of the load, false: zeros; empty: always.
+std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key,
+                               const std::string& condition) {
   const TensorType& type = form_.graph[id].type;
   const IndexExpr at = linearize(type.dims, coords);
   const Level level = space_.level(coords);
@@ -236,14 +245,16 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
     chunk.names[key] = name + "[e]";
     if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
       early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
-    chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true),
-               tail_ ? ", valid" : "");
+    std::string valid = tail_ ? ", valid" : "";
+    if (!condition.empty()) valid = fmt::format(", {} ? {} : 0", condition, tail_ ? "valid" : "8");
+    chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true), valid);
     return name + "[e]";
   }
   loads_single_ |= level == Level::element;
   const bool early = late_.valid() && id != late_ && space_.fixed(at);
-  return define(key, type.dtype, early ? Level::chunk : level,
-                fmt::format("load(x{} + {})", input, space_.code(at)));
+  std::string code = fmt::format("load(x{} + {})", input, space_.code(at));
+  if (!condition.empty()) code = fmt::format("{} ? {} : 0", condition, code);
+  return define(key, type.dtype, early ? Level::chunk : level, code);
 }
 
 std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::string& key) {
@@ -286,7 +297,40 @@ IndexExpr ValueEmitter::loaded_row(const std::string& id, Dim extent, Level leve
   return IndexExpr::variable(number);
 }
 
+ValueEmitter::CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level level) {
+  CodeScope& scope = home(level);
+  const std::string rows = space_.size_code(SymExpr(extent));
+  const std::string key = fmt::format("{} of {}", id, rows);
+  if (!scope.find(key)) {
+    const std::string inside = fresh();
+    scope.line("const bool {} = 0 <= {} && {} < {};", inside, id, id, rows);
+    scope.names[key] = inside;
+    const std::string row = fresh();
+    scope.line("const int {} = {} ? {} : 0;", row, inside, id);
+    scope.names["row of " + inside] = row;
+  }
+  const std::string inside = *scope.find(key);
+  return {inside, *scope.find("row of " + inside)};
+}
+
+/// Zero where the row is not there: a load has that condition, what is computed is chosen by it.
+std::string ValueEmitter::checked_gather(const Op& op, const IndexMap& coords) {
+  const Level level = space_.level(coords[0]);
+  ValueId table = op.operands[0];
+  const Dim rows = form_.graph[table].type.dims[0];
+  const CheckedRow row = checked_row(value(op.operands[1], {coords[0]}), rows, level);
+  IndexMap at{loaded_row(row.row, rows, level), coords[1]};
+  for (; op_class(form_.graph[table]) == OpClass::view; table = form_.graph[table].operands[0])
+    at = through_view(form_.graph, table, at, space_.extents());
+  if (form_.graph[table].kind != OpKind::input)
+    return fmt::format("({} ? {} : 0)", row.inside, value(table, at));
+  const std::string key = key_of(table, at);
+  const std::string known = find(table, key, space_.level(at));
+  return known.empty() ? load(table, at, key, row.inside) : known;
+}
+
 std::string ValueEmitter::gather(const Op& op, const IndexMap& coords) {
+  if (is_checked(op)) return checked_gather(op, coords);
   const std::string id = value(op.operands[1], {coords[0]});
   const Dim rows = form_.graph[op.operands[0]].type.dims[0];
   return value(op.operands[0], {loaded_row(id, rows, space_.level(coords[0])), coords[1]});

@@ -73,19 +73,32 @@ class ValueEmitter {
 
  private:
   std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
+  CodeScope& home(Level level);
   std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
   std::string kept_element(const KeptValue& kept);
   std::string new_chunk(DType dtype, CodeScope& chunk);
-  std::string load(ValueId id, const IndexMap& coords, const std::string& key);
+  std::string load(ValueId id, const IndexMap& coords, const std::string& key,
+                   const std::string& condition = {});
   std::string table(ValueId id, const IndexMap& coords, const std::string& key);
   std::string reduction(ValueId id, const IndexMap& coords);
   std::string gather(const Op& op, const IndexMap& coords);
+  std::string checked_gather(const Op& op, const IndexMap& coords);
   llvm::SmallVector<std::string, 3> operands_of(const Op& op, const IndexMap& coords);
   std::string key_of(ValueId id, const IndexMap& coords) const;
   std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
   std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
   IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
-  IndexExpr address(const Task& task, const IndexMap& coords);
+  /// A row number that may name none: whether it does, and a row that is there if any is.
+  struct CheckedRow {
+    std::string inside, row;
+  };
+  CheckedRow checked_row(const std::string& id, Dim extent, Level level);
+  /// Where an element is stored, and when (empty: always).
+  struct Place {
+    IndexExpr at;
+    std::string inside;
+  };
+  Place place(const Task& task, const IndexMap& coords);
 
   std::string find(ValueId id, const std::string& key, Level level);
   bool is_remade(const Op& op) const;

@@ -1,10 +1,15 @@
 #include "codegen/lowering/extract.h"
 
+#include "ir/row_numbers.h"
+
 namespace sinter {
 
-std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& grouping) {
+std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& grouping,
+                                       llvm::ArrayRef<Symbol> symbols) {
   std::vector<uint8_t> leave(graph.size(), 0);
   for (ValueId id : graph.outputs) leave[root_of(graph, id).index] = 1;
+  for (const RowNumbers& numbers : numbers_to_check(graph, symbols))
+    leave[numbers.values.index] = 1;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     if (op_class(op) == OpClass::append) leave[i] = 1;

@@ -11,8 +11,10 @@ struct ExtractedGroup {
   llvm::SmallVector<ValueId, 4> outputs;  // the members whose values leave the group
 };
 
-/// By value: 1 if another group reads it, or it is an output of the graph, or an append.
-std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& grouping);
+/// By value: 1 if another group reads it, or it is an output of the graph, or an append, or holds
+/// row numbers that are to be checked.
+std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& grouping,
+                                       llvm::ArrayRef<Symbol> symbols);
 
 /// Group number `group` of the grouping; `leaves` from values_that_leave.
 ExtractedGroup extract_group(const Graph& graph, const Grouping& grouping, uint32_t group,

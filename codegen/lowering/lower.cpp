@@ -11,6 +11,7 @@
 #include "codegen/lowering/inner_roundings.h"
 #include "codegen/lowering/launch_order.h"
 #include "ir/fault.h"
+#include "ir/row_numbers.h"
 #include "ir/text.h"
 #include "kernels/registry.h"
 
@@ -104,6 +105,8 @@ class EntryLowering {
       Buffer& output = plan_.buffers[plan_.outputs.back()];
       output.last_step = static_cast<uint32_t>(plan_.steps.size());
     }
+    for (const RowNumbers& numbers : numbers_to_check(graph_, module_.symbols))
+      add_row_check(numbers);
     plan_arena(plan_.buffers, module_.symbols);
     return std::move(plan_);
   }
@@ -117,6 +120,17 @@ class EntryLowering {
     return order;
   }
 
+  /// Once for each value and number of rows.
+  void add_row_check(const RowNumbers& numbers) {
+    const RowCheck check{buffer(numbers.values), SymExpr(numbers.rows), graph_[numbers.op].name};
+    const auto same = [&](const RowCheck& other) {
+      return other.buffer == check.buffer && other.rows == check.rows;
+    };
+    if (llvm::any_of(plan_.row_checks, same)) return;
+    plan_.buffers[check.buffer].last_step = static_cast<uint32_t>(plan_.steps.size());
+    plan_.row_checks.push_back(check);
+  }
+
   /// What makes the step of a group that no kernel computes; null: a kernel does.
   LowerStep* own_step(const Group& group) const {
     for (ValueId member : group.members)
@@ -127,7 +141,7 @@ class EntryLowering {
 
   /// Of each group, what its kernel computes.
   std::vector<ExtractedGroup> extract(llvm::ArrayRef<uint32_t> groups) const {
-    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_);
+    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_, module_.symbols);
     std::vector<ExtractedGroup> extracted(groups.size());
     for (size_t i = 0; i < groups.size(); ++i) {
       const Group& group = grouping_.groups[groups[i]];

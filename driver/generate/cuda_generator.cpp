@@ -2,12 +2,14 @@
 //
 // A step reads its inputs (tokens, pos, slot, ...) from one block of device memory and writes the
 // next step's to another, so that no step waits for a copy; the copies of the tokens to the host
-// run beside the steps that follow, and the host waits for those of one step alone. Two graphs take
+// run beside the steps that follow, and the host waits for those of one step alone. With the tokens
+// come row numbers that a step has computed and that are to be checked. Two graphs take
 // turns, with blocks of their own: the host records the second, and reads the tokens of the one,
 // while the other runs. The steps that remain at the end have a graph of their own.
 #include "driver/generate/cuda_generator.h"
 
 #include "runtime/cuda/executor.h"
+#include "runtime/input_ranges.h"
 
 namespace sinter {
 namespace {
@@ -38,6 +40,7 @@ class CudaGenerator final : public RecordedGenerator {
     SINTER_TRY(record_next());
     const Arrival& arrival = arrivals_[block_of(taken_ - 2)];
     SINTER_TRY(arrival.done.wait());
+    SINTER_TRY(check_rows(arrival));
     const auto* ids = reinterpret_cast<const int32_t*>(arrival.tokens.data());
     return std::vector<int32_t>(ids, ids + tokens_.size());
   }
@@ -52,6 +55,11 @@ class CudaGenerator final : public RecordedGenerator {
 
  private:
   static constexpr int64_t kBlocks = 2 * kGraphSteps;
+  static constexpr const char* kStepEntries[] = {"decode", "sample"};
+  struct Arrival {  // of a step's tokens and row numbers, by its block
+    PinnedMemory tokens, rows;
+    CudaEvent done;
+  };
 
   const CudaSession& session() const { return static_cast<const CudaSession&>(*state_.session); }
   int64_t steps() const { return most_ - 1; }
@@ -84,6 +92,7 @@ class CudaGenerator final : public RecordedGenerator {
                  for (const auto& [decode, sample] : calls) {
                    SINTER_TRY(session().enqueue(decode, stream()));
                    SINTER_TRY(session().enqueue(sample, stream()));
+                   SINTER_TRY(enqueue_rows(step, {&decode, &sample}));
                    SINTER_TRY(enqueue_copy(step++));
                  }
                  SINTER_TRY(copied_.record(copies_));
@@ -101,6 +110,40 @@ class CudaGenerator final : public RecordedGenerator {
     SINTER_TRY(copies_.copy_to_host({arrival.tokens.data(), arrival.tokens.bytes()},
                                     address("tokens", step + 1)));
     return arrival.done.record_at_launch(copies_);
+  }
+
+  /// The row numbers of a step that are to be checked. The next step overwrites them, so that it
+  /// waits for these copies.
+  Status enqueue_rows(int64_t step, llvm::ArrayRef<const CudaCall*> calls) const {
+    const PinnedMemory& rows = arrivals_[block_of(step)].rows;
+    size_t at = 0;
+    for (const CudaCall* call : calls)
+      for (const RowCheck& check : call->entry->row_checks) {
+        const size_t bytes = row_check_bytes(*call->entry, check);
+        SINTER_TRY(stream().copy_to_host({rows.data() + at, bytes}, call->addresses[check.buffer]));
+        at += bytes;
+      }
+    return {};
+  }
+
+  Status check_rows(const Arrival& arrival) const {
+    const auto* values = reinterpret_cast<const int32_t*>(arrival.rows.data());
+    for (const char* name : kStepEntries) {
+      const EntryPlan& entry = *model_->program().find_entry(name);
+      for (size_t i = 0; i < entry.row_checks.size(); ++i) {
+        const size_t count = row_check_bytes(entry, entry.row_checks[i]) / sizeof(int32_t);
+        SINTER_TRY(check_computed_rows(entry, i, state_.symbol_values, {values, count}));
+        values += count;
+      }
+    }
+    return {};
+  }
+
+  size_t row_check_bytes(const EntryPlan& entry, const RowCheck& check) const {
+    size_t bytes = sizeof(int32_t);
+    for (int64_t extent : concrete_dims(entry.buffers[check.buffer].type, state_.symbol_values))
+      bytes *= static_cast<size_t>(extent);
+    return bytes;
   }
 
   struct Recorded {
@@ -133,11 +176,19 @@ class CudaGenerator final : public RecordedGenerator {
       SINTER_LET(made, CudaEvent::create(device));
       *event = std::move(made);
     }
+    size_t row_bytes = 0;
+    for (const char* name : kStepEntries) {
+      const EntryPlan& entry = *model_->program().find_entry(name);
+      for (const RowCheck& check : entry.row_checks) row_bytes += row_check_bytes(entry, check);
+    }
     for (Arrival& arrival : arrivals_) {
       SINTER_LET(done, CudaEvent::create(device));
       arrival.done = std::move(done);
       SINTER_LET(pinned, PinnedMemory::allocate(device, tokens_.size() * sizeof(int32_t)));
       arrival.tokens = std::move(pinned);
+      if (row_bytes == 0) continue;
+      SINTER_LET(rows, PinnedMemory::allocate(device, row_bytes));
+      arrival.rows = std::move(rows);
     }
     SINTER_TRY(upload());
     static_cast<CudaSession&>(*state_.session).free_arena();  // the prompts' may be large
@@ -194,10 +245,6 @@ class CudaGenerator final : public RecordedGenerator {
   CudaMemory blocks_, arena_;
   CudaStream copies_;
   CudaEvent chosen_, copied_;
-  struct Arrival {  // of a step's tokens, by its block
-    PinnedMemory tokens;
-    CudaEvent done;
-  };
   Arrival arrivals_[kBlocks];
   Recorded graphs_[2], rest_;
 };

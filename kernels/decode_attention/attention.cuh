@@ -159,21 +159,33 @@ struct WithoutClusters {
   static SINTER_DEVICE constexpr int blocks(int) { return 1; }
 };
 
+// Which rows of a range a token sees: all, or those that a cache of `rows` has.
+struct AllRows {
+  static SINTER_DEVICE AttentionRange seen(AttentionRange range) { return range; }
+};
+struct RowsOfCache {
+  long long rows;
+  SINTER_DEVICE AttentionRange seen(AttentionRange range) const {
+    return rows_of_cache(range, rows);
+  }
+};
+
 // Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without
 // clusters. A block's threads: `lanes` lanes for each stream.
 //
 // start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read
 // the caches before it waits, all but the rows that are being appended, calls start_early()
 // instead; the other rows are read in run(). Between the two stands the wait.
-template <typename Config, typename T, typename Launched>
-class DecodeAttention {
+template <typename Config, typename T, typename Launched, typename Rows = AllRows>
+class DecodeAttention : Rows {
   using Sizes = AttentionSizes<Config>;
   static constexpr int blocks = Launched::blocks(Sizes::splits);
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
-  SINTER_DEVICE DecodeAttention(const AttentionInputs<T>& in, AttentionShared<Config>& shared)
-      : in_(in), shared_(shared) {
+  SINTER_DEVICE DecodeAttention(const AttentionInputs<T>& in, AttentionShared<Config>& shared,
+                                Rows rows = {})
+      : Rows(rows), in_(in), shared_(shared) {
     const int rest = blockIdx.x / blocks % all_tiles, kv_head = rest / Sizes::tiles;
     rank_ = blockIdx.x % blocks;
     token_ = blockIdx.x / (blocks * all_tiles);
@@ -219,7 +231,7 @@ class DecodeAttention {
  private:
   SINTER_DEVICE void begin(int split) {
     const AttentionRange range =
-        attention_range(in_.first[token_], in_.last[token_], Config::kWindow);
+        Rows::seen(attention_range(in_.first[token_], in_.last[token_], Config::kWindow));
     stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
     if (stream_.active()) stream_.load(in_.cache);
   }

@@ -10,6 +10,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
+#include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 
 namespace sinter {
@@ -73,11 +74,18 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
                           size_code(SymExpr(op.type.dims[0]), context.parameters),
                           wait_text(context.overlap))
             : "attention.start();\n";
+  const Dim rows = context.group[op.operands[1]].type.dims[0];
+  const std::string rows_type = is_checked(op) ? ", RowsOfCache" : "";
+  const std::string of_rows =
+      is_checked(op)
+          ? fmt::format(", RowsOfCache{{{}}}", size_code(SymExpr(rows), context.parameters, false))
+          : "";
   const auto attend = [&](std::string_view launched) {
     return fmt::format(
-        "DecodeAttention<Config, {}, {}> attention({{{}, {{{}, {}}}, {}, {}}}, shared);\n"
+        "DecodeAttention<Config, {}, {}{}> attention({{{}, {{{}, {}}}, {}, {}}}, shared{});\n"
         "{}attention.run(y0);\n",
-        memory_type(op.type.dtype), launched, q, keys, values, first, last, start);
+        memory_type(op.type.dtype), launched, rows_type, q, keys, values, first, last, of_rows,
+        start);
   };
   body.globals +=
       fmt::format("SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",

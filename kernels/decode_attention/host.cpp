@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 #include "runtime/evaluate/ops.h"
 
@@ -124,11 +125,13 @@ class DecodeAttention {
     const int64_t rows = call_.operands[1].dims[0], heads = kv_heads_ * group_;
     std::byte* out = value.out;
     for (int64_t n = 0; n < call_.dims[0]; ++n) {
-      if (first_[n] <= last_[n] && (first_[n] < 0 || last_[n] >= rows))
+      const bool checked = is_checked(call_.op);
+      if (!checked && first_[n] <= last_[n] && (first_[n] < 0 || last_[n] >= rows))
         return call_.error(
             fmt::format("token {} sees rows {} .. {} of 0 .. {}", n, first_[n], last_[n], rows - 1),
             "check the inputs");
-      const AttentionRange all = attention_range(first_[n], last_[n], window_);
+      AttentionRange all = attention_range(first_[n], last_[n], window_);
+      if (checked) all = rows_of_cache(all, rows);
       for (int64_t head = 0; head < heads; ++head) {
         Partial<T> joined = attend(q_ + (n * heads + head) * width_, head / group_, all);
         for (T& element : joined.values) element /= joined.weights;

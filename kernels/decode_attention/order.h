@@ -1,7 +1,8 @@
 // Attention of few tokens over a long cache, cut into splits and streams: the order of operations
 // of decode_attention, the same text on host and device.
 //
-// A token sees the keys low .. low + count - 1; one that sees none gets NaN. Split s takes
+// A token sees the keys low .. low + count - 1, of a checked op those that are rows of the cache;
+// one that sees none gets NaN. Split s takes
 // ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its
 // keys are cut into blocks of kAttentionBlock; block b belongs to stream b mod attention_streams. A
 // stream keeps the largest score m, the sum l of exp(score - m) and per element the sum of the
@@ -60,6 +61,12 @@ SINTER_DEVICE AttentionRange attention_range(int first, int last, long long wind
   if (window > 0 && last - low >= window) low = last - window + 1;
   const long long count = last - low + 1;
   return {low, count > 0 ? count : 0};
+}
+/// Those of the keys that are rows of a cache of `rows`.
+SINTER_DEVICE AttentionRange rows_of_cache(AttentionRange keys, long long rows) {
+  const long long low = keys.low > 0 ? keys.low : 0, end = keys.low + keys.count;
+  const long long count = (end < rows ? end : rows) - low;
+  return count > 0 ? AttentionRange{low, count} : AttentionRange{0, 0};
 }
 /// The keys of split `s`.
 SINTER_DEVICE AttentionRange attention_split(AttentionRange all, int splits, int s) {

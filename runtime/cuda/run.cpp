@@ -35,7 +35,15 @@ class CudaRun {
       SINTER_LET(tensor, copy_out(output));
       result_.outputs.push_back(std::move(tensor));
     }
+    std::vector<HostTensor> numbers;
+    for (const RowCheck& check : entry_.row_checks) {
+      SINTER_LET(tensor, copy_out(check.buffer));
+      numbers.push_back(std::move(tensor));
+    }
     SINTER_TRY(stream_.synchronize("entry " + printable(entry_.name)));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      SINTER_TRY(
+          check_computed_rows(entry_, i, call_.symbol_values, numbers[i].elements<int32_t>()));
     return std::move(result_);
   }
 

@@ -23,6 +23,10 @@ struct HostTensor {
   const T* data() const {
     return reinterpret_cast<const T*>(bytes.data());
   }
+  template <typename T>
+  llvm::ArrayRef<T> elements() const {
+    return {data<T>(), static_cast<size_t>(volume())};
+  }
 };
 
 /// An uninitialized tensor; a failure if the byte count overflows or memory is refused.

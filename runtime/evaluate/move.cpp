@@ -1,4 +1,7 @@
 // Data movement.
+#include <algorithm>
+
+#include "ir/row_numbers.h"
 #include "runtime/evaluate/ops.h"
 
 namespace sinter {
@@ -11,14 +14,16 @@ HostView row_view(const HostView& view, int64_t index) {
                   Extents(llvm::drop_begin(view.strides)), nullptr};
 }
 
-/// Operand `operand` as indices of rows, each checked to be one of 0 .. rows-1.
+bool is_row(int32_t index, int64_t rows) { return index >= 0 && index < rows; }
+
+/// Operand `operand` as indices of rows, each one of 0 .. rows-1 unless the op is checked.
 Result<llvm::ArrayRef<int32_t>> row_indices(const OpCall& call, size_t operand, int64_t rows,
                                             std::string_view what, std::vector<int32_t>& scratch) {
   const HostView& view = call.operands[operand];
   const llvm::ArrayRef<int32_t> indices(dense_elements(view, scratch),
                                         static_cast<size_t>(view.volume()));
   for (size_t i = 0; i < indices.size(); ++i)
-    if (indices[i] < 0 || indices[i] >= rows)
+    if (!is_row(indices[i], rows) && !is_checked(call.op))
       return call.error(
           fmt::format("{} {} at position {} is not one of the {} rows", what, indices[i], i, rows),
           "check the inputs");
@@ -58,10 +63,15 @@ Result<HostView> evaluate_embedding(const OpCall& call) {
   SINTER_LET(ids, row_indices(call, 1, table.dims[0], "id", scratch));
   SINTER_LET(value, allocate(call.dims, call.storage));
   const int64_t width = table.dims[1];
-  for (size_t i = 0; i < ids.size(); ++i)
-    HostReader(row_view(table, ids[i]))
-        .copy_next(width, call.storage,
-                   value.out + static_cast<int64_t>(i) * width * whole_bytes(call.storage));
+  const int64_t row_bytes = width * whole_bytes(call.storage);
+  std::byte* out = value.out;
+  for (int32_t id : ids) {
+    if (is_row(id, table.dims[0]))
+      HostReader(row_view(table, id)).copy_next(width, call.storage, out);
+    else
+      std::fill_n(out, row_bytes, std::byte{0});
+    out += row_bytes;
+  }
   return value.view;
 }
 
@@ -73,8 +83,11 @@ Result<HostView> evaluate_kv_append(const OpCall& call) {
   HostReader rows(call.operands[1]);
   int64_t width = 1;
   for (int64_t extent : llvm::drop_begin(call.dims)) width *= extent;
+  const int64_t row_bytes = width * whole_bytes(call.storage);
+  std::vector<std::byte> dropped(static_cast<size_t>(row_bytes));
   for (int32_t slot : slots)
-    rows.copy_next(width, call.storage, value.out + slot * width * whole_bytes(call.storage));
+    rows.copy_next(width, call.storage,
+                   is_row(slot, call.dims[0]) ? value.out + slot * row_bytes : dropped.data());
   return value.view;
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ir/decompose.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 namespace {
@@ -40,7 +41,7 @@ HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols
   for (uint32_t i : kernel.appends) {
     const Op& append = graph[graph.outputs[i]];
     const auto next = static_cast<uint32_t>(outputs.size());
-    host.appends.push_back({i, next, next + 1});
+    host.appends.push_back({i, next, next + 1, is_checked(append)});
     outputs.push_back(append.operands[1]);
     outputs.push_back(append.operands[2]);
   }
@@ -49,14 +50,17 @@ HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols
   return host;
 }
 
-Status write_rows(const HostTensor& rows, const HostTensor& slots, HostTensor& state) {
+Status write_rows(const HostTensor& rows, const HostTensor& slots, bool checked,
+                  HostTensor& state) {
   const int64_t count = slots.volume();
   const int64_t capacity = state.dims.empty() ? 0 : state.dims[0];
   if (count == 0 || rows.bytes.empty()) return {};
   const size_t row_bytes = rows.bytes.size() / static_cast<size_t>(count);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t slot = slots.data<int32_t>()[i];
-    if (slot < 0 || slot >= capacity)
+    const bool inside = slot >= 0 && slot < capacity;
+    if (!inside && checked) continue;
+    if (!inside)
       return fail(fmt::format("slot {} of token {} in a state of {} rows", slot, i, capacity), {},
                   "give slots below the state's number of rows");
     std::memcpy(state.bytes.data() + static_cast<size_t>(slot) * row_bytes,

@@ -11,9 +11,10 @@ namespace sinter {
 /// instead of copied.
 struct HostKernel {
   struct Append {
-    uint32_t output = 0;  // of the kernel
-    uint32_t rows = 0;    // graph output: the new rows
-    uint32_t slots = 0;   // graph output: where they go
+    uint32_t output = 0;   // of the kernel
+    uint32_t rows = 0;     // graph output: the new rows
+    uint32_t slots = 0;    // graph output: where they go
+    bool checked = false;  // slots that name no row are passed over
   };
   Graph graph;  // primitives; outputs: those of the kernel that are no appends, then the appends'
   std::vector<uint32_t> results;  // kernel output of each leading graph output
@@ -22,7 +23,8 @@ struct HostKernel {
 
 HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
 
-/// state[slots[n], ...] = rows[n, ...]; a slot outside the state is an error.
-Status write_rows(const HostTensor& rows, const HostTensor& slots, HostTensor& state);
+/// state[slots[n], ...] = rows[n, ...]; a slot outside the state is an error, or `checked` and
+/// passed over.
+Status write_rows(const HostTensor& rows, const HostTensor& slots, bool checked, HostTensor& state);
 
 }  // namespace sinter

@@ -5,6 +5,7 @@
 
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/host/gemm.h"
+#include "runtime/input_ranges.h"
 
 namespace sinter {
 namespace {
@@ -23,6 +24,7 @@ class Run {
 
   Result<RunResult> run() {
     SINTER_TRY(check_call_inputs(call_.program, entry_, call_.symbol_values, call_.inputs));
+    SINTER_TRY(check_input_ranges(call_.program, entry_, call_.symbol_values, call_.inputs));
     SINTER_TRY(place_buffers());
     SINTER_TRY(prepare_kept());
     std::optional<FreedBuffers> freed;
@@ -32,6 +34,10 @@ class Run {
       if (freed)
         for (uint32_t id : freed->take(i))
           std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
+    }
+    for (size_t i = 0; i < entry_.row_checks.size(); ++i) {
+      SINTER_LET(numbers, copy_out(entry_.row_checks[i].buffer));
+      SINTER_TRY(check_computed_rows(entry_, i, call_.symbol_values, numbers.elements<int32_t>()));
     }
     for (uint32_t output : entry_.outputs) {
       SINTER_LET(tensor, copy_out(output));
@@ -163,7 +169,7 @@ class Run {
     }
     for (const HostKernel::Append& append : kernel.appends) {
       const uint32_t id = step.outputs[append.output];
-      SINTER_TRY(write_rows(results[append.rows], results[append.slots],
+      SINTER_TRY(write_rows(results[append.rows], results[append.slots], append.checked,
                             call_.states[entry_.buffers[id].index]));
     }
     return {};

@@ -52,6 +52,10 @@ graph(%qkv: DTYPE[N, 77], %kv: DTYPE[2400, 38], %first: i32[N], %last: i32[N]) -
 graph(%q: DTYPE[N, 20], %k: DTYPE[2400, 10], %v: DTYPE[2400, 7], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.5, splits = 1} : DTYPE[N, 14]
 })"},
+    {"checked_rows", 0, R"(
+graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, splits = 2, checked = 1} : DTYPE[N, 64]
+})"},
     {"rounds_of_128_keys", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[2400, 128], %v: DTYPE[2400, 128], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.125, splits = 1} : DTYPE[N, 256]

@@ -36,6 +36,9 @@ extern const std::vector<GroupText> kPartGroups;
 extern const std::vector<GroupText> kClosedGroups;
 /// One gemv each, with a prologue and an epilogue.
 extern const std::vector<GroupText> kGemvGroups;
+/// Checked ops; the row numbers are the first input of i32, or the sum or difference of it and the
+/// next one.
+extern const std::vector<GroupText> kCheckedGroups;
 /// The choice of tokens from a vocabulary of any size.
 extern const GroupText kSampleGroup;
 

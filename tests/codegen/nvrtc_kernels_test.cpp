@@ -30,6 +30,7 @@ TEST_CASE("emitted kernels compile") {
       add(text, DType::bf16, 129);
     }
     for (const GroupText& text : kFixedGroups) add(text, DType::bf16, 0);
+    for (const GroupText& text : kCheckedGroups) add(text, DType::f16, 0);
     for (const GroupText& text : kColumnGroups) add(text, DType::bf16, 4096);
     add(kColumnGroups[2], DType::f32, 100);
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);

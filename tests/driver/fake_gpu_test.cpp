@@ -192,6 +192,60 @@ TEST_CASE("calls of a session in memory that grows and is used again give the ho
   }
 }
 
+/// The model with another position in its decode step: row pos + 1 of a table of 12.
+std::shared_ptr<const Program> computing_program() {
+  std::string text(kModel);
+  const auto replace = [&](std::string_view from, std::string_view to, size_t after) {
+    const size_t at = text.find(from, after);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+  };
+  replace("%p = embedding %table, %pos : f32[B, 32]",
+          "%one = constant {value = 1.0} : i32[]\n    %next = add %pos, %one : i32[B]\n"
+          "    %p = embedding %few, %next : f32[B, 32]",
+          text.find("@decode"));
+  replace("  state %keys", "  weight %few : f32[12, 32] = constant {value = 0.5}\n  state %keys",
+          0);
+  return value(compile(value(freeze(value(parse_module(text, "few.sir")), {})), {})).program;
+}
+
+TEST_CASE("a row number that a decode step computes, and that names no row, ends a generation") {
+  const auto few = computing_program();
+  driver();
+  const size_t before = driver().handles();
+  const auto generate = [&](std::shared_ptr<const Model> model, int64_t most, Tokens& tokens) {
+    auto generator = value(Generator::create(std::move(model), {{3, 4, 5, 6}}, most,
+                                             {.temperature = 1.5f, .top_k = 20, .seed = 4}));
+    for (int64_t step = 0; step < most; ++step) {
+      const auto next = generator->next();
+      if (!next) return next.error().message();
+      tokens.push_back((*next)[0]);
+    }
+    return std::string("fine");
+  };
+  const auto on_host = std::make_shared<HostModel>(value(HostModel::load(few, nullptr)));
+  {
+    const std::shared_ptr<const Model> on_gpu = value(load_on_fake(few, nullptr));
+    // The prompt has positions 0 .. 3; a decode step at position p reads row p + 1, the last is 11.
+    // So seven steps can be made, which choose the tokens 2 .. 8.
+    for (const int64_t most : {8, 9, 12, 30}) {
+      CAPTURE(most);
+      Tokens host, gpu;
+      const std::string said = generate(on_host, most, host);
+      CHECK(generate(on_gpu, most, gpu) == said);
+      CHECK(said == (most == 8 ? "fine"
+                               : "entry decode, %p: %next[0] is 12, outside the 0 .. 11 that it "
+                                 "points into; the module computes it: check the module and the "
+                                 "inputs"));
+      // The host computes a step when the token before it is asked for.
+      REQUIRE(host.size() == (most == 8 ? 8 : 7));
+      REQUIRE(gpu.size() == 8);
+      CHECK(Tokens(gpu.begin(), gpu.begin() + static_cast<ptrdiff_t>(host.size())) == host);
+    }
+  }
+  CHECK(driver().handles() == before);
+}
+
 /// Loads and generates all; the error, or none.
 Status generate_all() {
   SINTER_LET(model, load_on_fake(program(), nullptr));

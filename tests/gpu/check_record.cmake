@@ -1,5 +1,5 @@
-# The suite's record of a pass (`run`, --record), on a machine without a device: a tree with one model
-# and one module, and programs that only end with the exit code that the suite expects.
+# The suite's record of a pass (`run`, --record), on a machine without a device: a tree with one model,
+# one module of each kind, and programs that only end with the exit code that the suite expects.
 #
 # Run: cmake -DRUN=<tests/gpu/run> -DWORK=<scratch> -P check_record.cmake
 cmake_policy(VERSION 3.25)
@@ -12,6 +12,7 @@ file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${tree}/tests/gpu ${tree}/bench)
 file(COPY ${RUN} DESTINATION ${tree}/tests/gpu)
 file(WRITE ${tree}/tests/gpu/modules/sums.sir "")
+file(WRITE ${tree}/tests/gpu/outside/rows.sir "")
 file(WRITE ${tree}/tests/golden/gpt2/config.json "")
 file(WRITE ${tree}/tests/golden/gpt2/reference.safetensors "")
 
@@ -20,7 +21,7 @@ function(program path body)
   file(WRITE ${path} "#!/bin/sh\n${body}\n")
   file(CHMOD ${path} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endfunction()
-program(${build}/bin/sinter "exit 0")
+program(${build}/bin/sinter "case \"$*\" in *gpu/outside/*) exit 4 ;; esac")
 foreach(name test_repeat_gpu test_scalar_math_gpu sinter_differential_gpu sinter_gpu_faults)
   program(${build}/tests/gpu/${name} "exit 0")
 endforeach()
@@ -29,7 +30,7 @@ program(${build}/tests/test_gemm_gpu "if [ \"$1\" = --machine ]; then echo '${ma
 program(${WORK}/tools/nvidia-smi "echo 580.65.06")
 # Finds the planted faults and nothing else.
 program(${WORK}/tools/compute-sanitizer
-        "case \"$*\" in *sinter_gpu_faults\\ sound) ;; *sinter_gpu_faults*) exit 9 ;; esac")
+        "case \"$*\" in *sinter_gpu_faults\\ sound) ;; *sinter_gpu_faults*) exit 9 ;; *gpu/outside/*) exit 4 ;; esac")
 
 # suite(CODE arguments...): runs the suite, which ends with this code; sets `output` and `errors`.
 function(suite code)

@@ -73,6 +73,11 @@ TEST_CASE("C1 operand count and attributes") {
   rejects(1, OpKind::reduce_sum, {f32({2})});
   rejects(1, OpKind::neg, {f32({2})}, axes({0}));
   rejects(1, OpKind::input, {});
+  for (int64_t checked : {0, 1})
+    gives(OpKind::embedding, {f32({5, 8}), i32({kN})}, with(AttrName::checked, checked),
+          f32({kN, 8}));
+  rejects(1, OpKind::embedding, {f32({5, 8}), i32({kN})}, with(AttrName::checked, int64_t{2}));
+  rejects(1, OpKind::neg, {f32({2})}, with(AttrName::checked, int64_t{1}));
 }
 
 TEST_CASE("C2 elementwise shapes broadcast") {

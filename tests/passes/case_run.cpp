@@ -131,8 +131,8 @@ class CaseRun {
     const Group& group = grouping.groups[index];
     if (op_class(graph()[group.members[0]]) == OpClass::contraction)
       return "call: " + names(group.members);
-    const auto extracted =
-        extract_group(graph(), grouping, index, values_that_leave(graph(), grouping));
+    const auto extracted = extract_group(
+        graph(), grouping, index, values_that_leave(graph(), grouping, compiled_->module.symbols));
     std::vector<std::string> parts;
     for (const Group& part :
          group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts))
@@ -163,8 +163,8 @@ class CaseRun {
 
   std::string count_reductions(uint32_t group) const {
     const Grouping& grouping = fusion().grouping;
-    const auto extracted =
-        extract_group(graph(), grouping, group, values_that_leave(graph(), grouping));
+    const auto extracted = extract_group(
+        graph(), grouping, group, values_that_leave(graph(), grouping, compiled_->module.symbols));
     const Graph primitives = decompose_all(extracted.graph, compiled_->module.symbols);
     return fmt::format("{}", llvm::count_if(primitives.ops(), [](const Op& op) {
                          return op_class(op) == OpClass::reduce;

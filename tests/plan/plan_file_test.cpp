@@ -134,6 +134,43 @@ TEST_CASE("copies: what the reader refuses") {
   refused(R"("copy": {"from": 2, "to": 1})", {"step 1 (%b)", "%b is read before any step writes"});
 }
 
+TEST_CASE("row numbers to check survive, and a plan that has some says so") {
+  const std::string text = write_plan(test::gathering_program());
+  CHECK(text.find("\"requires\": [\"row_checks\"]") != std::string::npos);
+  const Result<Program> program = read_plan(text);
+  if (!program) FAIL(program.error().message());
+  CHECK(write_plan(*program) == text);
+  const std::vector<RowCheck>& checks = program->entries[0].row_checks;
+  REQUIRE(checks.size() == 1);
+  CHECK(program->entries[0].buffers[checks[0].buffer].value == "i");
+  CHECK(checks[0].rows.is(32));
+  CHECK(checks[0].op == "y");
+  CHECK(write_plan(sample_program()).find("row_checks") == std::string::npos);
+}
+
+TEST_CASE("row numbers to check: what the reader refuses") {
+  const std::string text = write_plan(test::gathering_program());
+  const auto refused = [&](std::string_view from, std::string_view to,
+                           const std::vector<std::string>& parts) {
+    expect_refused(replaced(text, from, to), parts);
+  };
+  const std::string check = R"("row_checks": [{"buffer": 2, "rows": "32", "op": "y"}])";
+  SUBCASE("none") {
+    refused(check, R"("row_checks": [])", {"step 1 (%y)", "nothing looks at after the call"});
+  }
+  SUBCASE("no list") { refused(check, R"("row_checks": 1)", {"/entries/0/row_checks"}); }
+  SUBCASE("no buffer") {
+    refused(check, R"("row_checks": [{"buffer": 9, "rows": "32", "op": "y"}])",
+            {"row numbers are buffer 9 of 4"});
+  }
+  SUBCASE("no number of rows") {
+    refused(check, R"("row_checks": [{"buffer": 2, "op": "y"}])", {"/entries/0/row_checks/0/rows"});
+  }
+  SUBCASE("a kernel that is not checked") {
+    refused("{checked = 1}", "", {"step 1 (%y)", "that nothing has checked, and is not checked"});
+  }
+}
+
 TEST_CASE("how kernels overlap survives") {
   const Program before = test::overlapping_program();
   const Result<Program> after = read_plan(write_plan(before));
@@ -229,7 +266,8 @@ TEST_CASE("what the reader refuses") {
 }
 
 TEST_CASE("every prefix and every changed byte is an error or a safe plan") {
-  for (const Program& program : {sample_program(), test::copying_program()}) {
+  for (const Program& program :
+       {sample_program(), test::copying_program(), test::gathering_program()}) {
     const std::string text = write_plan(program);
     for (size_t i = 0; i + 1 < text.size(); i += 7) {  // without its last line break it is whole
       std::string changed = text;

@@ -132,6 +132,7 @@ Program ProgramBuilder::finish() {
       if (plan.buffers[id].place == Buffer::Place::arena) write(id, i);
   }
   for (uint32_t id : plan.outputs) read(id, plan.steps.size());
+  for (const RowCheck& check : plan.row_checks) read(check.buffer, plan.steps.size());
   return program;
 }
 
@@ -268,6 +269,24 @@ Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count, int64
 }
 
 }  // namespace
+
+Program gathering_program() {
+  ProgramBuilder p;
+  const Dim n = p.symbol("N", 1, 64);
+  const uint32_t numbers = p.input("n", {DType::i32, {n}});
+  const uint32_t table = p.input("table", {DType::f32, {32, 16}});
+  const uint32_t i = p.arena("i", {DType::i32, {n}}, 0);
+  const uint32_t y = p.arena("y", {DType::f32, {n, 16}}, SymExpr(kArenaAlignment) * SymExpr(n));
+  p.kernel("add", {numbers}, {i},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.add(in[0], in[0])}; });
+  p.kernel("gather", {table, i}, {y}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{
+        g.op(OpKind::embedding, in, Attributes().set(AttrName::checked, int64_t{1}))};
+  });
+  p.output(y);
+  p.entry().row_checks.push_back({i, 32, "y"});
+  return p.finish();
+}
 
 Program overlapping_program() {
   ProgramBuilder p;

@@ -57,6 +57,9 @@ CopyStep& copy_step(EntryPlan& entry, size_t index);
 /// rows of 64. `c` takes the space of `a`, `y` that of `b`.
 Program sample_program();
 
+/// i = n + n; y = the rows i of a table of 32 rows of 16, checked, with N numbers.
+Program gathering_program();
+
 /// a = -x; b = a, by a copy; y = b + a, with N rows of 64.
 Program copying_program();
 

@@ -217,5 +217,61 @@ TEST_CASE("decode_attention: a token that sees rows outside of the cache is an e
   CHECK(message(-1, 2).find("token 0 sees rows -1 .. 2 of 0 .. 2") != std::string::npos);
 }
 
+/// What a checked op has for a token that sees the rows first .. last, against one that is not for
+/// the rows low .. high, which are those of them that are there.
+struct Seen {
+  double first, last, low, high;
+};
+constexpr Seen kWithoutWindow[] = {{-3, 2, 0, 2},        {1, 9, 1, 4},
+                                   {-1, 5, 0, 4},        {INT32_MIN, INT32_MAX, 0, 4},
+                                   {2, 3, 2, 3},         {-9, -1, 1, 0},
+                                   {5, 9, 1, 0},         {3, 2, 1, 0},
+                                   {0, INT32_MIN, 1, 0}, {INT32_MAX, INT32_MAX, 1, 0}};
+/// Of the last three.
+constexpr Seen kWithWindow[] = {
+    {-3, 1, 0, 1}, {0, 5, 3, 4},         {INT32_MIN, 6, 4, 4},        {0, 7, 1, 0},
+    {-9, 0, 0, 0}, {0, INT32_MAX, 1, 0}, {INT32_MIN, INT32_MIN, 1, 0}};
+
+TEST_CASE("a checked attention sees those rows of its range that are there") {
+  const HostTensor q = random_tensor(DType::f32, {1, 8}, -1, 1, 1),
+                   k = random_tensor(DType::f32, {5, 8}, -1, 1, 2),
+                   v = random_tensor(DType::f32, {5, 8}, -1, 1, 3),
+                   scores = random_tensor(DType::f32, {2, 1, 5}, -1, 1, 4);
+  const auto attend = [&](double first, double last, std::string_view more) {
+    return values_of(evaluated(
+        module_of("%q: f32[1, 8], %k: f32[5, 8], %v: f32[5, 8], %first: i32[1], %last: i32[1]",
+                  fmt::format("%y = decode_attention %q, %k, %v, %first, %last {{heads = 2, "
+                              "kv_heads = 2, scale = 0.5, splits = 2{}}} : f32[1, 8]",
+                              more)),
+        {q, k, v, tensor(DType::i32, {1}, {first}), tensor(DType::i32, {1}, {last})}));
+  };
+  const auto probabilities = [&](double first, double last, std::string_view more) {
+    return values_of(evaluated(
+        module_of("%s: f32[2, 1, 5], %first: i32[1], %last: i32[1]",
+                  fmt::format("%y = attention_softmax %s, %first, %last {{dtype = f32, scale = "
+                              "0.5{}}} : f32[2, 1, 5]",
+                              more)),
+        {scores, tensor(DType::i32, {1}, {first}), tensor(DType::i32, {1}, {last})}));
+  };
+  const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
+    REQUIRE(a.size() == b.size());
+    for (size_t i = 0; i < a.size(); ++i)
+      CHECK((a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))));
+  };
+  const auto check_all = [&](llvm::ArrayRef<Seen> all, std::string_view more) {
+    for (const Seen& seen : all) {
+      CAPTURE(seen.first);
+      CAPTURE(seen.last);
+      same(attend(seen.first, seen.last, fmt::format("{}, checked = 1", more)),
+           attend(seen.low, seen.high, ""));
+      same(probabilities(seen.first, seen.last, fmt::format("{}, checked = 1", more)),
+           probabilities(seen.low, seen.high, ""));
+      CHECK(std::isnan(attend(seen.low, seen.high, "")[0]) == (seen.low > seen.high));
+    }
+  };
+  check_all(kWithoutWindow, "");
+  check_all(kWithWindow, ", window = 3");
+}
+
 }  // namespace
 }  // namespace sinter

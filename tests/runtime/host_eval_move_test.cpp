@@ -109,6 +109,33 @@ TEST_CASE("kv_append gives the whole new state and leaves the old one") {
               .find("slot") != std::string::npos);
 }
 
+constexpr double kNoRows[] = {-1, 3, 4, INT32_MAX, INT32_MIN};
+
+TEST_CASE("a checked embedding gives zeros for numbers that name no row") {
+  const Module module =
+      module_of("%t: bf16[3, 4], %i: i32[3]", "%y = embedding %t, %i {checked = 1} : bf16[3, 4]");
+  for (double number : kNoRows)
+    CHECK(values_of(evaluated(module, {tensor(DType::bf16, {3, 4}, counted(12, 1)),
+                                       tensor(DType::i32, {3}, {2, number, 0})})) ==
+          V{9, 10, 11, 12, 0, 0, 0, 0, 1, 2, 3, 4});
+  const Module empty =
+      module_of("%t: f32[M, 2], %i: i32[N]", "%y = embedding %t, %i {checked = 1} : f32[N, 2]");
+  CHECK(values_of(evaluated(
+            empty, {tensor(DType::f32, {0, 2}, {}), tensor(DType::i32, {2}, {0, -1})}, {2, 0})) ==
+        V(4, 0));
+}
+
+TEST_CASE("a checked kv_append drops rows whose slot names none") {
+  const Module module = module_of("%v: f16[N, 2], %slot: i32[N]",
+                                  "%y = kv_append %s, %v, %slot {checked = 1} : f16[3, 2]", "%y",
+                                  "  state %s : f16[3, 2]");
+  const HostTensor state = tensor(DType::f16, {3, 2}, counted(6));
+  const HostTensor value = tensor(DType::f16, {3, 2}, {-1, -2, -3, -4, -5, -6});
+  for (double number : kNoRows)
+    CHECK(values_of(evaluated(module, {value, tensor(DType::i32, {3}, {2, number, 0}), state},
+                              {3, 0})) == V{-5, -6, 2, 3, -1, -2});
+}
+
 /// One tensor of f16 [2, 3] called "w".
 class OneTensor : public TensorSource {
  public:

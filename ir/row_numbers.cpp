@@ -1,0 +1,79 @@
+#include "ir/row_numbers.h"
+
+#include "ir/op_roles.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+namespace {
+
+/// Rows that the operand's values name; nullopt: they name none.
+std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {
+  const OperandRole role = operand_role(op.kind, operand);
+  if (role.is_address()) return graph[op.operands[role.rows_of]].type.dims[0];
+  const ValueId row = operand_with(op, OperandRole::row);
+  const bool position = role == OperandRole::first || role == OperandRole::last;
+  if (position && row.valid()) return graph[row].type.dims.back();
+  return std::nullopt;
+}
+
+int64_t least(Dim dim, llvm::ArrayRef<Symbol> symbols) {
+  return dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].low;
+}
+
+/// a <= b for all values of the symbols.
+bool at_most(Dim a, Dim b, llvm::ArrayRef<Symbol> symbols) {
+  if (a == b) return true;
+  if (!a.is_constant() && !b.is_constant() && symbols[a.symbol().index].at_most == b.symbol())
+    return true;
+  return SymExpr(a).upper_bound(symbols) <= least(b, symbols);
+}
+
+}  // namespace
+
+bool is_checked(const Op& op) {
+  return op.attrs.has(AttrName::checked) && op.attrs.get<int64_t>(AttrName::checked) != 0;
+}
+
+std::vector<RowNumbers> row_numbers(const Graph& graph) {
+  std::vector<RowNumbers> found;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      if (const std::optional<Dim> rows = named_rows(graph, op, k))
+        found.push_back({{i}, op.operands[k], *rows, operand_role(op.kind, k).is_address()});
+  }
+  return found;
+}
+
+bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols) {
+  const Op& op = graph[root_of(graph, id)];
+  const auto names_row = [&](double number) {
+    return number >= 0 && number < least(rows, symbols);
+  };
+  switch (op.kind) {
+    case OpKind::iota:
+      return at_most(op.type.dims[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))], rows,
+                     symbols);
+    case OpKind::constant:
+      return names_row(op.attrs.get<double>(AttrName::value));
+    case OpKind::literal:
+      return llvm::all_of(op.attrs.get<std::vector<double>>(AttrName::values), names_row);
+    default:
+      return false;
+  }
+}
+
+bool are_given(const Graph& graph, const RowNumbers& numbers) {
+  return graph[root_of(graph, numbers.values)].kind == OpKind::input;
+}
+
+std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {
+  std::vector<RowNumbers> found = row_numbers(graph);
+  std::erase_if(found, [&](const RowNumbers& numbers) {
+    return !is_checked(graph[numbers.op]) || are_given(graph, numbers) ||
+           are_known(graph, numbers.values, numbers.rows, symbols);
+  });
+  return found;
+}
+
+}  // namespace sinter

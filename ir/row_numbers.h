@@ -1,0 +1,34 @@
+// Operands whose values name rows of another operand: the roles id, slot, first and last of
+// ops.def.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// The op allows numbers that name no row (attribute `checked`).
+bool is_checked(const Op& op);
+
+struct RowNumbers {
+  ValueId op;
+  ValueId values;  // the operand
+  Dim rows;        // 0 .. rows - 1 name rows
+  bool address;    // false: they are only compared
+};
+
+/// Of all ops of the graph, in order.
+std::vector<RowNumbers> row_numbers(const Graph& graph);
+
+/// The values of `id` come from a generator, perhaps through views, and are numbers of `rows` rows
+/// for all values of the symbols.
+bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols);
+
+/// The values come from an `input`, perhaps through views. Those of an entry are checked before the
+/// call.
+bool are_given(const Graph& graph, const RowNumbers& numbers);
+
+/// What is to be looked at after each call of an entry: the numbers of checked ops that are neither
+/// known nor given in this graph. They are values that stand in memory, not views of one.
+std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

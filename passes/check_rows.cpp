@@ -1,0 +1,88 @@
+#include "passes/check_rows.h"
+
+#include <map>
+
+#include "ir/builder.h"
+#include "ir/grouping.h"
+#include "ir/op_roles.h"
+#include "ir/row_numbers.h"
+
+namespace sinter {
+namespace {
+
+class RowChecks {
+ public:
+  RowChecks(const Graph& from, const Module& module)
+      : from_(from), module_(module), builder_(result_, module.symbols), copies_(from.size()) {
+    for (const RowNumbers& numbers : row_numbers(from))
+      if (!are_given(from, numbers) && !known(numbers))
+        unsure_[numbers.op].push_back(numbers.values);
+  }
+
+  bool finds_any() const { return !unsure_.empty(); }
+
+  Graph run() {
+    for (uint32_t i = 0; i < from_.size(); ++i) {
+      Op op = from_.ops()[i];
+      const auto unsure = unsure_.find(ValueId{i});
+      for (ValueId& operand : op.operands)
+        operand = unsure != unsure_.end() && llvm::is_contained(unsure->second, operand)
+                      ? in_memory(operand)
+                      : copies_[operand.index];
+      if (unsure != unsure_.end()) op.attrs.set(AttrName::checked, int64_t{1});
+      copies_[i] = result_.add(std::move(op));
+    }
+    for (ValueId id : from_.inputs) result_.inputs.push_back(copies_[id.index]);
+    for (ValueId id : from_.outputs) result_.outputs.push_back(copies_[id.index]);
+    make_names_unique(result_);
+    return std::move(result_);
+  }
+
+ private:
+  /// Of an op that the module's text has checked, the numbers in weights are looked at too.
+  bool known(const RowNumbers& numbers) const {
+    const Op& root = from_[root_of(from_, numbers.values)];
+    if (root.kind != OpKind::weight || is_checked(from_[numbers.op]))
+      return are_known(from_, numbers.values, numbers.rows, module_.symbols);
+    const Graph& init = module_.find_weight(root.name)->init;
+    return are_known(init, init.outputs[0], numbers.rows, module_.symbols);
+  }
+
+  /// A value of its own with the numbers, which stays as it is until the call ends: no view or
+  /// generator, and no state, whose next version takes its place.
+  ValueId in_memory(ValueId id) {
+    const Op& op = from_[id];
+    const ValueId moved = copies_[id.index];
+    if (op.kind == OpKind::weight || (computes(op) && !writes_state(op))) return moved;
+    const auto [at, is_new] = in_memory_.try_emplace(id, moved);
+    // A state keeps its name; others give theirs to the copy.
+    const bool keeps_name = is_state_version(op);
+    if (is_new && !keeps_name) result_[moved].name += ".view";
+    if (is_new)
+      at->second = builder_.op(OpKind::copy, {moved}, {}, keeps_name ? op.name + ".rows" : op.name);
+    return at->second;
+  }
+
+  const Graph& from_;
+  const Module& module_;
+  Graph result_;
+  Builder builder_;
+  std::vector<ValueId> copies_;
+  std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;  // by op
+  std::map<ValueId, ValueId> in_memory_;
+};
+
+}  // namespace
+
+bool check_rows(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    RowChecks checks(entry.graph, module);
+    if (!checks.finds_any()) continue;
+    entry.graph = checks.run();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sinter

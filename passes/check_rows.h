@@ -1,0 +1,20 @@
+// Row numbers that the module computes may name rows that are not there.
+//
+//   %i = add %n, %n                         %i = add %n, %n
+//   %v = slice %i {...}                 =>  %v = slice %i {...}
+//   %y = embedding %t, %v                   %c = copy %v
+//                                           %y = embedding %t, %c {checked = 1}
+//
+// Afterwards every op with row numbers that are neither an entry's input nor known to be in range
+// is `checked` (ops.def says what that means), and these numbers are a value in memory, which the
+// runtime looks at after the call. Runs last: canonicalize would not keep the copies.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// True if something changed.
+bool check_rows(Module& module);
+
+}  // namespace sinter
