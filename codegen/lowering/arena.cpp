@@ -1,45 +1,50 @@
 #include "codegen/lowering/arena.h"
 
 #include <algorithm>
+#include <queue>
 #include <set>
 
 #include "ir/fault.h"
 
 namespace sinter {
-namespace {
-
-/// The lives of a slot's buffers, which do not meet.
-class Lives {
- public:
-  bool free(const Buffer& buffer) const {
-    const auto later = ends_.lower_bound({buffer.first_step, 0});
-    return later == ends_.end() || later->second > buffer.last_step;
-  }
-  void take(const Buffer& buffer) { ends_.emplace(buffer.last_step, buffer.first_step); }
-
- private:
-  std::set<std::pair<uint32_t, uint32_t>> ends_;  // last and first step
-};
-
-}  // namespace
 
 void plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols) {
-  std::vector<std::pair<int64_t, uint32_t>> order;  // most bytes, buffer
+  struct Wanted {
+    uint32_t buffer;
+    int64_t bytes;  // for the largest values of the symbols
+  };
+  std::vector<Wanted> wanted;
   for (uint32_t i = 0; i < buffers.size(); ++i)
     if (buffers[i].place == Buffer::Place::arena)
-      order.emplace_back(buffers[i].size_bytes.upper_bound(symbols), i);
-  // Large buffers first: later, smaller ones fit into their slots.
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& x, const auto& y) { return x.first > y.first; });
-  std::vector<Lives> slots;
-  for (const auto& [bytes, i] : order) {
-    Buffer& buffer = buffers[i];
-    const auto slot = std::find_if(slots.begin(), slots.end(), [&](const Lives& lives) {
-      return fault(Fault::overlapping_buffers) || lives.free(buffer);
-    });
-    buffer.slot = static_cast<uint32_t>(slot - slots.begin());
-    if (slot == slots.end()) slots.emplace_back();
-    slots[buffer.slot].take(buffer);
+      wanted.push_back({i, buffers[i].size_bytes.upper_bound(symbols)});
+  // In the order in which they are written; of a step's results the largest first.
+  std::stable_sort(wanted.begin(), wanted.end(), [&](const Wanted& x, const Wanted& y) {
+    const uint32_t a = buffers[x.buffer].first_step, b = buffers[y.buffer].first_step;
+    return a != b ? a < b : x.bytes > y.bytes;
+  });
+
+  std::vector<int64_t> bytes;                   // of each slot
+  std::set<std::pair<int64_t, uint32_t>> free;  // bytes and number of the slots that hold nothing
+  using End = std::pair<uint32_t, uint32_t>;    // the last step of what a slot holds, and the slot
+  std::priority_queue<End, std::vector<End>, std::greater<>> taken;
+  for (const Wanted& next : wanted) {
+    Buffer& buffer = buffers[next.buffer];
+    while (!taken.empty() &&
+           (taken.top().first < buffer.first_step || fault(Fault::overlapping_buffers))) {
+      free.emplace(bytes[taken.top().second], taken.top().second);
+      taken.pop();
+    }
+    // The smallest slot that is large enough, else the largest, which grows.
+    auto slot = free.lower_bound({next.bytes, 0});
+    if (slot == free.end() && !free.empty()) --slot;
+    if (slot == free.end()) {
+      slot = free.emplace(next.bytes, static_cast<uint32_t>(bytes.size())).first;
+      bytes.push_back(next.bytes);
+    }
+    buffer.slot = slot->second;
+    free.erase(slot);
+    bytes[buffer.slot] = std::max(bytes[buffer.slot], next.bytes);
+    taken.emplace(buffer.last_step, buffer.slot);
   }
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("arena") {
   }
   SUBCASE("an output of a step over its input") {
     expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "b")].slot = 0; },
-                     {"%a, live from step 0 to 1, and %b, live from step 1 to 3, share slot 0"});
+                     {"%a, live from step 0 to 1, and %b, live from step 1 to 2, share slot 0"});
   }
   SUBCASE("a slot that is not there") {
     expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "d")].slot = 1u << 31; },
