@@ -1,6 +1,8 @@
 // Buffers of the arena lie inside it and share bytes only at different times.
 #include <llvm/ADT/STLExtras.h>
 
+#include <set>
+
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -34,10 +36,65 @@ Status check_range(const EntryPlan& entry, const Buffer& buffer, const LiveRange
   return {};
 }
 
-bool apart(const Buffer& a, const Buffer& b, llvm::ArrayRef<Symbol> symbols) {
-  return never_less(b.offset_bytes, a.offset_bytes + a.size_bytes, symbols) ||
-         never_less(a.offset_bytes, b.offset_bytes + b.size_bytes, symbols);
-}
+/// The live buffers in the order in which they lie. If each ends before the next one begins, for
+/// all symbol values, then no two of them overlap, since none has fewer than 0 bytes.
+class LiveBuffers {
+ public:
+  LiveBuffers(const EntryPlan& entry, llvm::ArrayRef<LiveRange> ranges,
+              llvm::ArrayRef<Symbol> symbols)
+      : entry_(entry), ranges_(ranges), symbols_(symbols) {
+    // The order is that at one choice of values, where no value is 0: what is apart for all values
+    // lies in the same order at each.
+    for (const Symbol& symbol : symbols) {
+      values_.push_back(std::max<int64_t>(symbol.high, 1));
+      if (symbol.at_most) values_.back() = std::min(values_.back(), values_[symbol.at_most->index]);
+    }
+  }
+
+  /// Forgets the buffers that are read before `step` for the last time.
+  void advance(int64_t step) {
+    for (; !by_end_.empty() && by_end_.begin()->first < step; by_end_.erase(by_end_.begin()))
+      by_place_.erase(key(by_end_.begin()->second));
+  }
+
+  /// Adds a buffer; if it may overlap a live one, returns that one.
+  std::optional<uint32_t> add(uint32_t id) {
+    const auto at = by_place_.insert(key(id)).first;
+    by_end_.insert({ranges_[id].last, id});
+    if (at != by_place_.begin() && !before(std::prev(at)->id, id)) return std::prev(at)->id;
+    if (std::next(at) != by_place_.end() && !before(id, std::next(at)->id))
+      return std::next(at)->id;
+    return std::nullopt;
+  }
+
+ private:
+  struct Key {
+    int64_t begin, end;
+    uint32_t id;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  Key key(uint32_t id) const {
+    const Buffer& buffer = entry_.buffers[id];
+    const auto at = [&](const SymExpr& offset) {
+      return offset.evaluate(values_).value_or(INT64_MAX);
+    };
+    return {at(buffer.offset_bytes), at(buffer.offset_bytes + buffer.size_bytes), id};
+  }
+
+  /// `a` ends before `b` begins.
+  bool before(uint32_t a, uint32_t b) const {
+    const Buffer& first = entry_.buffers[a];
+    return never_less(entry_.buffers[b].offset_bytes, first.offset_bytes + first.size_bytes,
+                      symbols_);
+  }
+
+  const EntryPlan& entry_;
+  llvm::ArrayRef<LiveRange> ranges_;
+  llvm::ArrayRef<Symbol> symbols_;
+  llvm::SmallVector<int64_t> values_;
+  std::set<Key> by_place_;
+  std::set<std::pair<int64_t, uint32_t>> by_end_;  // the last step that reads it, buffer
+};
 
 }  // namespace
 
@@ -64,18 +121,16 @@ Status check_arena(const Program& program, const EntryPlan& entry,
   // Only buffers that are still live when one is written can overlap it.
   llvm::stable_sort(order,
                     [&](uint32_t a, uint32_t b) { return ranges[a].written < ranges[b].written; });
-  std::vector<uint32_t> live;
+  LiveBuffers live(entry, ranges, symbols);
   for (uint32_t id : order) {
-    llvm::erase_if(live, [&](uint32_t old) { return ranges[old].last < ranges[id].written; });
-    for (uint32_t old : live)
-      if (!apart(entry.buffers[old], entry.buffers[id], symbols))
-        return violation(
-            fmt::format("{}, live from step {} to {}, overlaps {}, live from step {} to {}",
-                        interval(entry.buffers[old], symbols), ranges[old].written,
-                        ranges[old].last, interval(entry.buffers[id], symbols), ranges[id].written,
-                        ranges[id].last),
-            place(entry, static_cast<size_t>(ranges[id].written)));
-    live.push_back(id);
+    live.advance(ranges[id].written);
+    if (const auto old = live.add(id))
+      return violation(
+          fmt::format("{}, live from step {} to {}, overlaps {}, live from step {} to {}",
+                      interval(entry.buffers[*old], symbols), ranges[*old].written,
+                      ranges[*old].last, interval(entry.buffers[id], symbols), ranges[id].written,
+                      ranges[id].last),
+          place(entry, static_cast<size_t>(ranges[id].written)));
   }
   return {};
 }

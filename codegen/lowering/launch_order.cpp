@@ -2,6 +2,9 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
+#include <set>
+
 #include "ir/contraction.h"
 #include "ir/op_roles.h"
 #include "kernels/registry.h"
@@ -41,6 +44,7 @@ class LaunchOrder {
       const Graph& group = steps_[i].graph;
       if (group.size() == 0 || !overlaps_launches(group, symbols_)) continue;
       order_[i].waits = true;
+      if (is_never_empty(group, symbols_)) can_trigger_.push_back(static_cast<int64_t>(i));
       const Wish wish = wish_of(steps_[i]);
       if (wish.overlap.reads_early() &&
           trigger_between(wish.last_writer, static_cast<int64_t>(i))) {
@@ -62,12 +66,12 @@ class LaunchOrder {
   /// begins: a step between them triggers after its wait. It is the first that can, so that the
   /// kernels directly before `reader` still trigger early.
   bool trigger_between(int64_t writer, int64_t reader) {
-    for (int64_t i = writer + 1; i < reader; ++i)
-      if (order_[i].triggers_after_wait) return true;
-    for (int64_t i = writer + 1; i < reader; ++i)
-      if (order_[i].waits && is_never_empty(steps_[i].graph, symbols_))
-        return order_[i].triggers_after_wait = true;
-    return false;
+    const auto trigger = triggers_.upper_bound(writer);
+    if (trigger != triggers_.end() && *trigger < reader) return true;
+    const auto first = std::upper_bound(can_trigger_.begin(), can_trigger_.end(), writer);
+    if (first == can_trigger_.end() || *first >= reader) return false;
+    triggers_.insert(*first);
+    return order_[*first].triggers_after_wait = true;
   }
 
   /// What the family of the step's kernel wishes.
@@ -137,6 +141,8 @@ class LaunchOrder {
   llvm::ArrayRef<Symbol> symbols_;
   std::vector<int64_t> made_by_;  // by value: the step, -1: none
   std::vector<Overlap> order_;
+  std::vector<int64_t> can_trigger_;  // steps that wait and are launched for all symbol values
+  std::set<int64_t> triggers_;        // those that trigger after their wait
 };
 
 }  // namespace
