@@ -120,10 +120,10 @@ void QuotientDag::for_each_neighbour(const PathQuestion& q, ValueId op, const Ed
     return low <= position && position <= high;
   };
   for (ValueId other : edges[op.index])
-    if (on_the_way(other) && visit(other)) return;
+    if (on_the_way(other) && visit(other, Tie::edge)) return;
   if (q.through_groups && q.outside(own))
     for (ValueId other : members_[own])
-      if (visit(other)) return;
+      if (visit(other, Tie::group)) return;
 }
 
 // Both searches go breadth first over states (op, has the path been outside?), and find the same
@@ -153,7 +153,7 @@ std::optional<QuotientDag::Path> QuotientDag::search_forward(const PathQuestion&
       std::reverse(path.begin(), path.end());
       return path;
     }
-    for_each_neighbour(q, state.op, op_successors_, [&](ValueId op) {
+    for_each_neighbour(q, state.op, op_successors_, [&](ValueId op, Tie) {
       visit(op, state.outside || q.outside(find(op)), static_cast<int64_t>(i));
       return budget == 0 || --budget == 0;
     });
@@ -170,23 +170,27 @@ std::optional<QuotientDag::Path> QuotientDag::search_backward(const PathQuestion
   };
   ++epoch_;
   std::vector<State> states;
-  const auto visit = [&](ValueId op, bool outside, uint32_t distance) {
+  const auto visit = [&](ValueId op, bool outside, const Onward& onward) {
     const uint32_t state = 2 * op.index + outside;
-    if (visited_[state] == epoch_) return;
-    visited_[state] = epoch_;
-    distance_[state] = distance;
-    states.push_back({op, outside});
+    if (visited_[state] != epoch_) {
+      visited_[state] = epoch_;
+      onward_[state] = onward;
+      states.push_back({op, outside});
+    } else {
+      onward_[state] = std::min(onward_[state], onward);
+    }
   };
-  for (ValueId op : q.to) visit(op, true, 0);
+  for (ValueId op : q.to) visit(op, true, {0, Tie::edge, op});
   for (size_t i = 0; i < states.size(); ++i) {
     const State state = states[i];
-    const uint32_t distance = distance_[2 * state.op.index + state.outside];
-    if (!state.outside && llvm::is_contained(q.from, state.op)) return follow(q, distance);
+    const uint32_t edges = onward_[2 * state.op.index + state.outside].edges;
+    if (!state.outside && llvm::is_contained(q.from, state.op)) return follow(q, edges);
     const bool enters = q.outside(find(state.op));
     if (enters && !state.outside) continue;
-    for_each_neighbour(q, state.op, op_predecessors_, [&](ValueId op) {
-      if (enters) visit(op, false, distance + 1);
-      visit(op, state.outside, distance + 1);
+    for_each_neighbour(q, state.op, op_predecessors_, [&](ValueId op, Tie tie) {
+      const Onward onward{edges + 1, tie, state.op};
+      if (enters) visit(op, false, onward);
+      visit(op, state.outside, onward);
       return budget == 0 || --budget == 0;
     });
     if (budget == 0) return std::nullopt;
@@ -194,28 +198,22 @@ std::optional<QuotientDag::Path> QuotientDag::search_backward(const PathQuestion
   return Path();
 }
 
-QuotientDag::Path QuotientDag::follow(const PathQuestion& q, uint32_t distance) const {
-  bool outside = false;
-  const auto leads_on = [&](ValueId op, bool was_outside) {
-    const uint32_t state = 2 * op.index + was_outside;
-    return visited_[state] == epoch_ && distance_[state] == distance;
-  };
-  Path path{*llvm::find_if(q.from, [&](ValueId op) { return leads_on(op, false); })};
-  while (distance-- > 0)
-    for_each_neighbour(q, path.back(), op_successors_, [&](ValueId op) {
-      const bool is_outside = outside || q.outside(find(op));
-      if (!leads_on(op, is_outside)) return false;
-      outside = is_outside;
-      path.push_back(op);
-      return true;
-    });
+QuotientDag::Path QuotientDag::follow(const PathQuestion& q, uint32_t edges) const {
+  const auto* first = llvm::find_if(q.from, [&](ValueId op) {
+    return visited_[2 * op.index] == epoch_ && onward_[2 * op.index].edges == edges;
+  });
+  Path path{*first};
+  for (bool outside = false; edges > 0; --edges) {
+    path.push_back(onward_[2 * path.back().index + outside].next);
+    outside |= q.outside(find(path.back()));
+  }
   return path;
 }
 
 QuotientDag::Path QuotientDag::search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to,
                                       bool through_groups) const {
   visited_.resize(2 * op_successors_.size(), 0);
-  distance_.resize(2 * op_successors_.size(), 0);
+  onward_.resize(2 * op_successors_.size());
   const PathQuestion question{from, to, find(from[0]), find(to[0]), through_groups};
   for (size_t budget = 64;; budget *= 2) {
     if (auto path = search_backward(question, budget)) return std::move(*path);

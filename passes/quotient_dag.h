@@ -53,8 +53,17 @@ class QuotientDag {
   // Empty: there is no such path. nullopt: it takes more edges than the budget.
   std::optional<Path> search_forward(const PathQuestion& question, size_t budget) const;
   std::optional<Path> search_backward(const PathQuestion& question, size_t budget) const;
-  /// The path of so many edges, when search_backward has found the distances.
-  Path follow(const PathQuestion& question, uint32_t distance) const;
+  /// The path of so many edges, when search_backward has found the ways from all states on it.
+  Path follow(const PathQuestion& question, uint32_t edges) const;
+  /// How an op follows another on a path.
+  enum class Tie : uint8_t { edge, group };
+  /// The way from a state to the path's end; of two the better one is less.
+  struct Onward {
+    uint32_t edges;
+    Tie tie;
+    ValueId next;
+    friend auto operator<=>(const Onward&, const Onward&) = default;
+  };
   /// The ops to which the edges lead from `op` on the question's paths, in order, until `visit`
   /// returns true.
   template <typename Visit>
@@ -66,7 +75,7 @@ class QuotientDag {
   std::vector<llvm::SmallVector<ValueId, 4>> members_;
   std::vector<uint32_t> position_;
   mutable std::vector<uint32_t> mark_, visited_;  // the epoch of the last visit; by group, by state
-  mutable std::vector<uint32_t> distance_;        // by state: edges from there to the path's end
+  mutable std::vector<Onward> onward_;            // by state, of those visited backward
   mutable uint32_t epoch_ = 0;
 };
 
