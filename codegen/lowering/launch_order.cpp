@@ -1,5 +1,6 @@
 #include "codegen/lowering/launch_order.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
@@ -130,10 +131,18 @@ class LaunchOrder {
   /// The step after which all of a cache is complete but the rows of the call's tokens, whose
   /// numbers are all that `last` holds.
   int64_t writer_of_rows(ValueId cache, ValueId last) const {
-    while (writes_state(graph_[cache]) &&
-           root_of(graph_, operand_with(graph_[cache], OperandRole::slot)) == last)
-      cache = operand_with(graph_[cache], OperandRole::state);
-    return made_by_[cache.index];
+    const auto appends_these = [&](ValueId version) {
+      return writes_state(graph_[version]) &&
+             root_of(graph_, operand_with(graph_[version], OperandRole::slot)) == last;
+    };
+    llvm::SmallVector<ValueId, 4> versions;
+    for (; appends_these(cache) && !before_rows_.contains({cache.index, last.index});
+         cache = operand_with(graph_[cache], OperandRole::state))
+      versions.push_back(cache);
+    const auto known = before_rows_.find({cache.index, last.index});
+    const ValueId before = known == before_rows_.end() ? cache : known->second;
+    for (ValueId version : versions) before_rows_[{version.index, last.index}] = before;
+    return made_by_[before.index];
   }
 
   const Graph& graph_;
@@ -143,6 +152,8 @@ class LaunchOrder {
   std::vector<Overlap> order_;
   std::vector<int64_t> can_trigger_;  // steps that wait and are launched for all symbol values
   std::set<int64_t> triggers_;        // those that trigger after their wait
+  /// By version of a state and `last`: the latest version without appends of those rows.
+  mutable llvm::DenseMap<std::pair<uint32_t, uint32_t>, ValueId> before_rows_;
 };
 
 }  // namespace
