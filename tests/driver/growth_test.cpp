@@ -49,7 +49,7 @@ Cost measured(Run run) {
 }
 
 void check_growth(const Cost& small, const Cost& large) {
-  const auto check = [](const char* what, size_t at_once, size_t at_four_times) {
+  const auto check = [](const std::string& what, size_t at_once, size_t at_four_times) {
     CAPTURE(what);
     CAPTURE(at_once);
     CAPTURE(at_four_times);
@@ -73,7 +73,7 @@ Cost cost_of(const Shape& shape, int n, Numerics numerics) {
 TEST_CASE("growth: modules in which something is repeated") {
   for (const Shape& shape : kShapes)
     for (Numerics numerics : {Numerics::strict, Numerics::fast}) {
-      CAPTURE(shape.name);
+      CAPTURE(std::string(shape.name));
       CAPTURE(to_string(numerics));
       cost_of(shape, 8, numerics);  // tables that are made once
       check_growth(cost_of(shape, 300, numerics), cost_of(shape, 1200, numerics));
