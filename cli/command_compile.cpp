@@ -48,6 +48,7 @@ Result<std::vector<MachineCode>> all_machine_code(const Program& program,
 
 Status compile_model(const CompileCommand& options) {
   SINTER_LET(request, to_request(options));
+  request.for_folder = true;
   const std::string folder =
       options.output.empty() ? default_folder(options.model) : options.output;
   SINTER_TRY(check_plan_folder(folder));

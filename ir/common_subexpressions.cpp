@@ -32,11 +32,25 @@ bool same(const Op& a, const Op& b) {
                     });
 }
 
+// Hashes of the attributes' types; equal by same_value gives equal hashes.
+llvm::hash_code hash_of(int64_t x) { return llvm::hash_value(x); }
+llvm::hash_code hash_of(double x) { return llvm::hash_value(std::bit_cast<uint64_t>(x)); }
+llvm::hash_code hash_of(DType x) { return llvm::hash_value(x); }
+llvm::hash_code hash_of(Dim x) { return llvm::hash_value(x.hash()); }
+llvm::hash_code hash_of(const std::string& x) { return llvm::hash_value(x); }
+template <typename List>
+llvm::hash_code hash_of(const List& list) {
+  llvm::hash_code code = llvm::hash_value(list.size());
+  for (const auto& x : list) code = llvm::hash_combine(code, hash_of(x));
+  return code;
+}
+
 uint64_t hash(const Op& op) {
-  llvm::hash_code code = llvm::hash_combine(static_cast<uint8_t>(op.kind), op.operands.size());
+  llvm::hash_code code = llvm::hash_combine(op.kind, op.operands.size(), hash_of(op.type.dims));
   for (ValueId operand : op.operands) code = llvm::hash_combine(code, operand.index);
-  if (const AttrValue* value = op.attrs.find(AttrName::value))
-    code = llvm::hash_combine(code, std::bit_cast<uint64_t>(std::get<double>(*value)));
+  for (const auto& [name, value] : op.attrs)
+    code =
+        llvm::hash_combine(code, name, std::visit([](const auto& x) { return hash_of(x); }, value));
   return code;
 }
 

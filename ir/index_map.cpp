@@ -57,6 +57,11 @@ IndexExpr IndexExpr::from_atom(Atom atom) {
   return e;
 }
 
+bool IndexExpr::is_variable(uint32_t number) const {
+  return terms_.size() == 1 && terms_[0].atom.kind == Atom::Kind::variable &&
+         terms_[0].atom.variable == number && terms_[0].coefficient.is(1) && constant_.is(0);
+}
+
 bool IndexExpr::is_affine() const {
   return llvm::all_of(terms_, [](const Term& t) { return t.atom.kind == Atom::Kind::variable; });
 }

@@ -31,6 +31,7 @@ class IndexExpr {
 
   llvm::ArrayRef<Term> terms() const { return terms_; }
   const SymExpr& constant() const { return constant_; }
+  bool is_variable(uint32_t number) const;
   /// No quotients or remainders.
   bool is_affine() const;
   /// Coefficient of a loop variable (0 if absent).
@@ -54,12 +55,13 @@ class IndexExpr {
   void add_term(const Term& term);
   void recombine();
 
-  llvm::SmallVector<Term, 4> terms_;  // canonical order, no zero coefficients
+  llvm::SmallVector<Term, 1> terms_;  // canonical order, no zero coefficients
   SymExpr constant_;
 };
 
-/// One expression per axis of a value.
-using IndexMap = llvm::SmallVector<IndexExpr, 4>;
+/// One expression per axis of a value. Without room of its own for any: maps of all reads of a
+/// graph are kept, and an expression is large.
+using IndexMap = llvm::SmallVector<IndexExpr, 0>;
 
 /// Variables 0 .. rank-1, one per axis.
 IndexMap identity_map(size_t rank);

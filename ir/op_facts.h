@@ -27,7 +27,7 @@ struct Read {
   Dims space;           // extents of the loop variables: the op's dims, or a reduction's operand
   bool loaded = false;  // the place depends on another operand's value: coords is not valid
   /// Only elements of all these parts read; even of them some may not.
-  llvm::SmallVector<LoopRange, 2> only = {};
+  llvm::SmallVector<LoopRange, 0> only = {};
 };
 
 struct OpFacts {
@@ -36,7 +36,7 @@ struct OpFacts {
   Dims dims;
   /// Without repetition. Of a contraction or an anchor one for each operand, in order: of role
   /// `row` by coordinates, the others as loaded.
-  llvm::SmallVector<Read, 4> reads;
+  llvm::SmallVector<Read, 0> reads;
   bool reduces = false;
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.

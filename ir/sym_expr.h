@@ -50,7 +50,7 @@ class SymExpr {
  private:
   void add_term(const Monomial& symbols, int64_t coefficient);
 
-  llvm::SmallVector<Term, 2> terms_;
+  llvm::SmallVector<Term, 1> terms_;  // most have one; a module has many expressions
   bool overflowed_ = false;
 };
 

@@ -46,7 +46,8 @@ bool is_identifier(std::string_view name) {
 
 Checked check_symbol(const Symbol& symbol, size_t index, Place place) {
   const std::string name = printable(symbol.name);
-  SINTER_TRY(check_text(symbol.name, "a symbol's name", place));
+  SINTER_TRY(check_text(
+      symbol.name, [] { return "a symbol's name"; }, place));
   if (!is_identifier(symbol.name))
     return broken(2, fmt::format("symbol \"{}\" is not named by an identifier", name), place,
                   "use letters, digits, '_' and '.', a letter first");
@@ -72,7 +73,8 @@ class UniqueNames {
  public:
   explicit UniqueNames(std::string_view what) : what_(what) {}
   Checked add(std::string_view name, Place place) {
-    SINTER_TRY(check_text(name, fmt::format("the name of one of the {}", what_), place));
+    SINTER_TRY(check_text(
+        name, [&] { return fmt::format("the name of one of the {}", what_); }, place));
     if (!seen_.try_emplace(name).second)
       return broken(3, fmt::format("two {} are named \"{}\"", what_, printable(name)), place,
                     "rename one of them");
@@ -85,29 +87,30 @@ class UniqueNames {
 };
 
 Checked check_weight(const Weight& weight, Place place, llvm::ArrayRef<Symbol> symbols) {
-  const std::string name = fmt::format("weight %{}", printable(weight.name));
+  const auto name = [&] { return "weight %" + printable(weight.name); };
   SINTER_TRY(check_type(weight.type, name, symbols, place));
   for (Dim dim : weight.type.dims)
     if (!dim.is_constant())
-      return broken(13, fmt::format("{} is {}", name, to_string(weight.type, symbols)), place,
+      return broken(13, fmt::format("{} is {}", name(), to_string(weight.type, symbols)), place,
                     "a weight is computed when the model is loaded; make its dims constants");
   SINTER_TRY(
       check_graph(weight.init, GraphContext{GraphRole::weight_function, place, symbols, nullptr}));
   if (weight.init.outputs.size() != 1)
     return broken(
-        11, fmt::format("the function of {} has {} outputs", name, weight.init.outputs.size()),
+        11, fmt::format("the function of {} has {} outputs", name(), weight.init.outputs.size()),
         place, "give it one output");
   const Op& result = weight.init[weight.init.outputs[0]];
   if (result.type != weight.type)
     return broken(11,
-                  fmt::format("{} is {}, but its function gives {}", name,
+                  fmt::format("{} is {}, but its function gives {}", name(),
                               to_string(weight.type, symbols), to_string(result.type, symbols)),
                   place, "make the types equal, with a cast or a reshape if need be");
   return {};
 }
 
 Checked check_module(const Module& module) {
-  SINTER_TRY(check_text(module.name, "the module's name", Place{}));
+  SINTER_TRY(check_text(
+      module.name, [] { return "the module's name"; }, Place{}));
   UniqueNames symbol_names("symbols"), leaf_names("weights and states"), entry_names("entries");
   for (uint32_t i = 0; i < module.symbols.size(); ++i) {
     const Place place{Place::Part::symbol, i, {}};
@@ -126,8 +129,8 @@ Checked check_module(const Module& module) {
     const State& state = module.states[i];
     const Place place{Place::Part::state, i, {}};
     SINTER_TRY(leaf_names.add(state.name, place));
-    SINTER_TRY(check_type(state.type, fmt::format("state %{}", printable(state.name)),
-                          module.symbols, place));
+    SINTER_TRY(check_type(
+        state.type, [&] { return "state %" + printable(state.name); }, module.symbols, place));
     leaves[state.name] = ModuleLeaf{OpKind::state, &state.type};
   }
   for (uint32_t i = 0; i < module.entries.size(); ++i) {

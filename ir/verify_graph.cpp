@@ -28,6 +28,9 @@ class GraphVerifier {
   std::string name(ValueId id) const {
     return fmt::format("%{} ({})", printable(graph_[id].name), op_info(graph_[id].kind).name);
   }
+  std::string attribute_name(ValueId id, AttrName attr) const {
+    return fmt::format("attribute {} of {}", to_string(attr), name(id));
+  }
   std::string show(const TensorType& type) const { return to_string(type, context_.symbols); }
   bool holds(ValueId id) const { return id.index < graph_.size(); }
 
@@ -87,8 +90,10 @@ Checked GraphVerifier::interface() const {
 
 Checked GraphVerifier::unique_name(ValueId id) {
   const Op& op = graph_[id];
-  SINTER_TRY(check_text(
-      op.name, fmt::format("the name of op {} ({})", id.index, op_info(op.kind).name), at(id)));
+  const auto what = [&] {
+    return fmt::format("the name of op {} ({})", id.index, op_info(op.kind).name);
+  };
+  SINTER_TRY(check_text(op.name, what, at(id)));
   const auto [first, fresh] = names_.try_emplace(op.name, id);
   if (!fresh)
     return broken(3,
@@ -120,26 +125,29 @@ Checked GraphVerifier::attributes(ValueId id) const {
     if (!op.attrs.has(required))
       return broken(6, fmt::format("{} lacks its attribute {}", name(id), to_string(required)),
                     at(id), fmt::format("add {{{} = ...}}", to_string(required)));
-  for (const auto& [attr, value] : op.attrs) {
+  for (const auto& [attribute, value] : op.attrs) {
+    const AttrName attr = attribute;
     if (!llvm::is_contained(info.required, attr) && !llvm::is_contained(info.optional, attr))
       return broken(6, fmt::format("{} has no attribute {}", name(id), to_string(attr)), at(id),
                     "remove it");
     if (const auto* text = std::get_if<std::string>(&value))
-      SINTER_TRY(
-          check_text(*text, fmt::format("attribute {} of {}", to_string(attr), name(id)), at(id)));
+      SINTER_TRY(check_text(
+          *text, [&] { return attribute_name(id, attr); }, at(id)));
   }
   return {};
 }
 
 Checked GraphVerifier::shapes(ValueId id) const {
   const Op& op = graph_[id];
-  SINTER_TRY(check_type(op.type, name(id), context_.symbols, at(id)));
-  for (const auto& [attr, value] : op.attrs) {
+  SINTER_TRY(check_type(
+      op.type, [&] { return name(id); }, context_.symbols, at(id)));
+  for (const auto& [attribute, value] : op.attrs) {
+    const AttrName attr = attribute;
     TensorType type{DType::i1, {}};
     if (const auto* dims = std::get_if<Dims>(&value)) type.dims = *dims;
     if (const auto* dim = std::get_if<Dim>(&value)) type.dims = {*dim};
-    SINTER_TRY(check_type(type, fmt::format("attribute {} of {}", to_string(attr), name(id)),
-                          context_.symbols, at(id)));
+    SINTER_TRY(check_type(
+        type, [&] { return attribute_name(id, attr); }, context_.symbols, at(id)));
   }
   return {};
 }
@@ -222,27 +230,27 @@ Checked GraphVerifier::run() {
 
 }  // namespace
 
-Checked check_text(std::string_view text, std::string_view what, Place place) {
+Checked check_text(std::string_view text, What what, Place place) {
   if (text.empty() || text.size() > kMaxNameBytes)
-    return broken(2, fmt::format("{} has {} bytes: \"{}\"", what, text.size(), printable(text, 40)),
+    return broken(2,
+                  fmt::format("{} has {} bytes: \"{}\"", what(), text.size(), printable(text, 40)),
                   place, fmt::format("use 1 to {} bytes", kMaxNameBytes));
   const auto* begin = reinterpret_cast<const llvm::UTF8*>(text.data());
   if (!llvm::isLegalUTF8String(&begin, begin + text.size()))
-    return broken(2, fmt::format("{} is not UTF-8: \"{}\"", what, printable(text)), place,
+    return broken(2, fmt::format("{} is not UTF-8: \"{}\"", what(), printable(text)), place,
                   "rename it in UTF-8");
   return {};
 }
 
-Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef<Symbol> symbols,
-                   Place place) {
+Checked check_type(const TensorType& type, What what, llvm::ArrayRef<Symbol> symbols, Place place) {
   if (type.rank() > kMaxAxes)
     return broken(
-        7, fmt::format("{} has {} axes, at most {} are allowed", what, type.rank(), kMaxAxes),
+        7, fmt::format("{} has {} axes, at most {} are allowed", what(), type.rank(), kMaxAxes),
         place, "merge axes");
   for (Dim dim : type.dims)
     if (!dim.is_constant() && dim.symbol().index >= symbols.size())
       return broken(
-          7, fmt::format("{} uses symbol {} of {}", what, dim.symbol().index, symbols.size()),
+          7, fmt::format("{} uses symbol {} of {}", what(), dim.symbol().index, symbols.size()),
           place, "declare the symbol");
   // An extent of 0 counts as 1, so that strides do not overflow either.
   int64_t elements = 1;
@@ -252,7 +260,7 @@ Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef
         elements > max_elements(type.dtype))
       return broken(7,
                     fmt::format("{} is {}, more than 2^48 bytes where its symbols are largest",
-                                what, to_string(type, symbols)),
+                                what(), to_string(type, symbols)),
                     place, "make it smaller, or narrow the symbols' ranges");
   }
   return {};

@@ -1,6 +1,7 @@
 // The invariants of one graph; part of the verifier.
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/StringMap.h>
 
 #include "ir/verifier.h"
@@ -32,11 +33,13 @@ inline tl::unexpected<Violation> broken(int invariant, std::string what, Place p
       place});
 }
 
+/// What an error is about; asked only where there is one.
+using What = llvm::function_ref<std::string()>;
+
 /// V2: 1 to 4096 bytes of UTF-8. `what` says whose name or string it is.
-Checked check_text(std::string_view text, std::string_view what, Place place);
+Checked check_text(std::string_view text, What what, Place place);
 /// V7. `what` says whose type it is.
-Checked check_type(const TensorType& type, std::string_view what, llvm::ArrayRef<Symbol> symbols,
-                   Place place);
+Checked check_type(const TensorType& type, What what, llvm::ArrayRef<Symbol> symbols, Place place);
 
 Checked check_graph(const Graph& graph, const GraphContext& context);
 /// V14 to V16, on a graph whose ids are valid.

@@ -128,12 +128,17 @@ class Canonicalizer {
 
 /// Literals of an entry become weights: code generation has no tables in kernels.
 bool hoist_literals(Module& module, Graph& graph) {
+  if (llvm::none_of(graph.ops(), [](const Op& op) { return op.kind == OpKind::literal; }))
+    return false;
+  llvm::StringSet<> taken;
+  for (const Weight& weight : module.weights) taken.insert(weight.name);
+  for (const State& state : module.states) taken.insert(state.name);
   bool changed = false;
   for (Op& op : graph.mutable_ops()) {
     if (op.kind != OpKind::literal) continue;
     Weight weight{op.name, op.type, {}};
     weight.init.outputs.push_back(weight.init.add(op));
-    while (module.find_weight(weight.name) || module.find_state(weight.name)) weight.name += "_";
+    while (!taken.insert(weight.name).second) weight.name += "_";
     op = Op{OpKind::weight, op.type, {}, {}, weight.name};
     module.weights.push_back(std::move(weight));
     changed = true;

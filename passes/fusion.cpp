@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "kernels/family.h"
+#include "kernels/traffic.h"
 #include "passes/horizontal.h"
 #include "passes/judge.h"
 
@@ -41,15 +43,28 @@ std::vector<Candidate> candidates(const FusionProblem& problem) {
   return once;
 }
 
+/// True if no kernel can hold the pointers of both groups: the judge would refuse them, now and
+/// when they have grown. A library call holds none.
+bool too_large_together(const FusionState& state, ValueId a, ValueId b) {
+  size_t held = 0;
+  for (ValueId op : {a, b}) {
+    const uint32_t group = state.groups.find(op);
+    if (state.groups.shape(group).family->kind == KernelFamily::Kind::call) return false;
+    held += pointers(state.problem, state.groups.members(group));
+  }
+  return held > kMaxPointers;
+}
+
 /// Asks all candidates, those first that stand first, until nothing changes; what is refused. A
 /// refusal may fall when neighbours have merged: candidates of the merged groups are asked again
-/// before what follows them, the others when all have been asked.
+/// before what follows them, the others when all have been asked. Groups that are too large
+/// together are asked about once, at the end, for the reason.
 std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate> candidates,
                                    std::vector<LedgerEntry>& ledger) {
   llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t, 4>> of_op;
   for (uint32_t i = 0; i < candidates.size(); ++i)
     for (ValueId op : {candidates[i].a, candidates[i].b}) of_op[op.index].push_back(i);
-  std::map<uint32_t, Verdict> refused;  // of candidates
+  std::map<uint32_t, std::optional<Verdict>> refused;  // of candidates; absent: too large together
   std::set<uint32_t> open;
   for (uint32_t i = 0; i < candidates.size(); ++i) open.insert(i);
   for (bool changed = false; !open.empty();) {
@@ -58,7 +73,11 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
     refused.erase(i);
     const auto [a, b, gain] = candidates[i];
     Groups& groups = state.groups;
-    if (groups.find(a) != groups.find(b)) {
+    if (groups.find(a) == groups.find(b)) {
+      // They share a kernel already.
+    } else if (too_large_together(state, a, b)) {
+      refused[i] = std::nullopt;
+    } else {
       ++state.statistics.judged;
       Decision decision = judge(state, a, b);
       if (decision.accepted()) {
@@ -68,18 +87,27 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
         changed = true;
         for (ValueId member : groups.members(groups.find(a)))
           for (uint32_t k : of_op[member.index])
-            if (refused.contains(k)) open.insert(k);
+            if (const auto at = refused.find(k); at != refused.end() && at->second) open.insert(k);
       } else {
         refused[i] = std::move(decision.verdict);
       }
     }
     if (!open.empty() || !changed) continue;
-    for (const auto& [k, verdict] : refused) open.insert(k);
+    for (const auto& [k, verdict] : refused)
+      if (verdict) open.insert(k);
     changed = false;
   }
   std::vector<LedgerEntry> entries;
-  for (auto& [i, verdict] : refused)
-    entries.push_back({candidates[i].a, candidates[i].b, std::move(verdict)});
+  for (auto& [i, verdict] : refused) {
+    const auto [a, b, gain] = candidates[i];
+    if (!verdict) {
+      ++state.statistics.judged;
+      verdict = judge(state, a, b).verdict;
+      SINTER_CHECK(!verdict->accepted(), "a kernel of {} and {} is too large",
+                   state.problem.name(a), state.problem.name(b));
+    }
+    entries.push_back({a, b, std::move(*verdict)});
+  }
   return entries;
 }
 

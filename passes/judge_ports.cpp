@@ -17,14 +17,19 @@ ReadPlace place_of(const FusionProblem& problem, const GroupShape& shape, const 
     return ReadPlace::elsewhere;
   for (uint32_t i = 0; i < shape.rows; ++i) {
     const bool repeated = dims[i].is(1) && read.coords[i] == IndexExpr();
-    if (!(read.coords[i] == IndexExpr::variable(i)) && !repeated) return ReadPlace::elsewhere;
+    if (!read.coords[i].is_variable(i) && !repeated) return ReadPlace::elsewhere;
   }
   const DimsRef inner = dims.drop_front(shape.rows);
-  if (volume(inner).is(1)) return ReadPlace::own_element;  // one value a row: every thread has it
+  // One value a row: every thread has it.
+  if (llvm::all_of(inner, [](Dim dim) { return dim.is(1); })) return ReadPlace::own_element;
+  const DimsRef space = DimsRef(read.space).drop_front(shape.rows);
+  uint32_t equal = 0;  // axes of which the thread reads its own place
+  while (equal < inner.size() && read.coords[shape.rows + equal].is_variable(shape.rows + equal))
+    ++equal;
+  if (inner == space && equal == inner.size()) return ReadPlace::own_element;
   IndexMap own;
   for (uint32_t i = shape.rows; i < read.space.size(); ++i) own.push_back(IndexExpr::variable(i));
   const IndexMap there(read.coords.begin() + shape.rows, read.coords.end());
-  const DimsRef space = DimsRef(read.space).drop_front(shape.rows);
   const bool same =
       volume(inner) == volume(space) && linearize(inner, there) == linearize(space, own);
   return same ? ReadPlace::own_element : ReadPlace::own_row;

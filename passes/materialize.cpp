@@ -1,5 +1,7 @@
 #include "passes/materialize.h"
 
+#include <llvm/ADT/DenseMap.h>
+
 #include "ir/builder.h"
 #include "ir/contraction.h"
 #include "ir/grouping.h"
@@ -124,8 +126,8 @@ class Materializer {
   ValueId output(ValueId id) {
     const Op& op = result_[id];
     if (computes(op) && !writes_state(op)) return id;
-    for (const auto& [value, copy] : outputs_)
-      if (value == id) return copy;
+    ValueId& copy = outputs_[id.index];
+    if (copy.valid()) return copy;
     changed_ = true;
     // A view gives its name to the copy; leaves and states keep theirs.
     std::string name = op.name + ".out";
@@ -133,9 +135,7 @@ class Materializer {
       name = op.name;
       result_[id].name += ".view";
     }
-    const ValueId copy = builder_.op(OpKind::copy, {id}, {}, name);
-    outputs_.push_back({id, copy});
-    return copy;
+    return copy = builder_.op(OpKind::copy, {id}, {}, name);
   }
 
   const Graph& from_;
@@ -143,7 +143,7 @@ class Materializer {
   Graph result_;
   Builder builder_;
   std::vector<ValueId> copies_;
-  llvm::SmallVector<std::pair<ValueId, ValueId>, 4> outputs_;
+  llvm::DenseMap<uint32_t, ValueId> outputs_;  // copies, by value
   bool changed_ = false;
 };
 

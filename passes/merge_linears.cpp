@@ -8,7 +8,10 @@
 namespace sinter {
 namespace {
 
-/// "l0.q", "l0.k", "l0.v" -> "l0.qkv"; "l0.mlp.gate", "l0.mlp.up" -> "l0.mlp.gate_up".
+constexpr size_t kMaxJoinedName = 1024;  // bytes; names of values have at most 4096
+
+/// "l0.q", "l0.k", "l0.v" -> "l0.qkv"; "l0.mlp.gate", "l0.mlp.up" -> "l0.mlp.gate_up". Where that
+/// is too long, of "a", "b", "c": "a_and_2_more".
 std::string joined_name(llvm::ArrayRef<std::string> names) {
   const size_t dot = names[0].rfind('.');
   const std::string stem = dot == std::string::npos ? "" : names[0].substr(0, dot + 1);
@@ -18,7 +21,10 @@ std::string joined_name(llvm::ArrayRef<std::string> names) {
     parts.push_back(name.starts_with(stem) ? name.substr(stem.size()) : name);
     letters &= parts.back().size() == 1;
   }
-  return stem + fmt::format("{}", fmt::join(parts, letters ? "" : "_"));
+  const std::string joined = stem + fmt::format("{}", fmt::join(parts, letters ? "" : "_"));
+  return joined.size() <= kMaxJoinedName
+             ? joined
+             : fmt::format("{}_and_{}_more", names[0], names.size() - 1);
 }
 
 /// Weights that some entry reads in another way than as a parameter of one linear.
@@ -60,6 +66,8 @@ struct Merge {
 class Merger {
  public:
   explicit Merger(Module& module) : module_(module), others_(weights_read_otherwise(module)) {
+    for (uint32_t i = 0; i < module.weights.size(); ++i) weight_index_[module.weights[i].name] = i;
+    for (const State& state : module.states) state_names_.insert(state.name);
     for (const Entry& entry : module.entries) {
       merges_.push_back(find(entry.graph));
       for (const Merge& merge : merges_.back())
@@ -91,16 +99,20 @@ class Merger {
   std::vector<Merge> find(const Graph& graph) const {
     std::vector<Merge> merges;
     const auto users = graph.users();
+    const auto most = static_cast<size_t>(op_info(OpKind::concat).max_operands);
     for (uint32_t i = 0; i < graph.size(); ++i) {
-      Merge merge;
+      llvm::SmallVector<ValueId, 4> linears;
       for (ValueId user : users[i])
         if (mergeable(graph, {i}, user) &&
-            (merge.linears.empty() ||
-             graph[merge.linears[0]].operands.size() == graph[user].operands.size()))
-          merge.linears.push_back(user);
-      if (merge.linears.size() < 2) continue;
-      merge.key = fmt::format("{}", fmt::join(parts(graph, merge), "\n"));
-      merges.push_back(std::move(merge));
+            (linears.empty() || graph[linears[0]].operands.size() == graph[user].operands.size()))
+          linears.push_back(user);
+      for (llvm::ArrayRef<ValueId> rest = linears; rest.size() >= 2;) {
+        Merge merge;
+        merge.linears = llvm::SmallVector<ValueId, 4>(rest.take_front(most));
+        merge.key = fmt::format("{}", fmt::join(parts(graph, merge), "\n"));
+        rest = rest.drop_front(merge.linears.size());
+        merges.push_back(std::move(merge));
+      }
     }
     return merges;
   }
@@ -142,20 +154,23 @@ class Merger {
       Weight merged{name, {}, {}};
       llvm::SmallVector<ValueId, 4> copies;
       for (ValueId id : merge.linears)
-        copies.push_back(
-            inline_weight(merged.init, *module_.find_weight(graph[graph[id].operands[slot]].name)));
+        copies.push_back(inline_weight(merged.init, weight(graph[graph[id].operands[slot]].name)));
       Builder builder(merged.init, module_.symbols);
       merged.init.outputs.push_back(
           builder.op(OpKind::concat, copies, Attributes().set(AttrName::axis, int64_t{0}), name));
       merged.type = merged.init[merged.init.outputs[0]].type;
+      weight_index_[name] = static_cast<uint32_t>(module_.weights.size());
       module_.weights.push_back(std::move(merged));
       known = name;
     }
-    return b.leaf(OpKind::weight, module_.find_weight(known)->type, known);
+    return b.leaf(OpKind::weight, weight(known).type, known);
   }
 
+  const Weight& weight(const std::string& name) const {
+    return module_.weights[weight_index_.lookup(name)];
+  }
   bool taken(const std::string& name) const {
-    return module_.find_weight(name) || module_.find_state(name);
+    return weight_index_.contains(name) || state_names_.contains(name);
   }
 
   void rewrite(Graph& graph, llvm::ArrayRef<Merge> merges) {
@@ -199,7 +214,8 @@ class Merger {
   }
 
   Module& module_;
-  llvm::StringSet<> others_;
+  llvm::StringSet<> others_, state_names_;
+  llvm::StringMap<uint32_t> weight_index_;
   llvm::StringMap<std::string> company_;  // by weight: the key of its merges; empty: they differ
   llvm::StringMap<std::string> merged_names_;
   std::vector<std::vector<Merge>> merges_;  // by entry

@@ -1,4 +1,5 @@
-// Linears that read the same value become one with concatenated weights; their results are slices.
+// Linears that read the same value become one with concatenated weights, at most as many as a
+// concat has operands; their results are slices.
 //
 //   %q = linear %x, %wq                  %qkv = linear %x, %wqkv
 //   %k = linear %x, %wk            =>    %q   = slice %qkv {axis = 1, begin = 0, size = 64}

@@ -1,6 +1,7 @@
 // The graph's ops contracted into groups, kept in a topological order under merging.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "ir/grouping.h"
@@ -38,19 +39,43 @@ class QuotientDag {
   using Edges = std::vector<llvm::SmallVector<ValueId, 2>>;  // of ops, ascending
   enum class Reach : uint8_t { nothing, target, unknown };
 
-  /// Collects (and marks with the epoch) the groups between the positions of `from` and `to` that
-  /// the edges lead to from `from`. target: one of them leads to `to`; unknown: more edges than the
-  /// budget. `found` null: returns at the first way to `to`.
-  Reach reach(uint32_t from, uint32_t to, const Edges& edges, size_t budget,
-              std::vector<uint32_t>* found) const;
-  std::vector<ValueId> search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to,
-                              bool through_groups) const;
+  /// Whether the edges lead from `from` to `to`; `direct`: an edge between the two counts too.
+  /// unknown: it takes more edges than the budget.
+  Reach reach(uint32_t from, uint32_t to, const Edges& edges, bool direct, size_t budget) const;
+  bool path(uint32_t a, uint32_t b, bool direct) const;
+  /// The groups between the positions of `from` and `to` that the edges lead to from `from`.
+  std::vector<uint32_t> between(uint32_t from, uint32_t to, const Edges& edges) const;
+
+  /// From where to where a witness leads (quotient_dag.cpp).
+  struct PathQuestion;
+  using Path = std::vector<ValueId>;
+  Path search(llvm::ArrayRef<ValueId> from, llvm::ArrayRef<ValueId> to, bool through_groups) const;
+  // Empty: there is no such path. nullopt: it takes more edges than the budget.
+  std::optional<Path> search_forward(const PathQuestion& question, size_t budget) const;
+  std::optional<Path> search_backward(const PathQuestion& question, size_t budget) const;
+  /// The path of so many edges, when search_backward has found the ways from all states on it.
+  Path follow(const PathQuestion& question, uint32_t edges) const;
+  /// How an op follows another on a path.
+  enum class Tie : uint8_t { edge, group };
+  /// The way from a state to the path's end; of two the better one is less.
+  struct Onward {
+    uint32_t edges;
+    Tie tie;
+    ValueId next;
+    friend auto operator<=>(const Onward&, const Onward&) = default;
+  };
+  /// The ops to which the edges lead from `op` on the question's paths, in order, until `visit`
+  /// returns true.
+  template <typename Visit>
+  void for_each_neighbour(const PathQuestion& question, ValueId op, const Edges& edges,
+                          Visit visit) const;
 
   Edges op_successors_, op_predecessors_;
   mutable std::vector<uint32_t> parent_;
   std::vector<llvm::SmallVector<ValueId, 4>> members_;
   std::vector<uint32_t> position_;
   mutable std::vector<uint32_t> mark_, visited_;  // the epoch of the last visit; by group, by state
+  mutable std::vector<Onward> onward_;            // by state, of those visited backward
   mutable uint32_t epoch_ = 0;
 };
 

@@ -84,6 +84,7 @@ class EarlyReads {
   /// An append and the buffer that names its rows; -1: a value that is in no buffer.
   struct Append {
     int64_t step, slots;
+    int64_t other;  // the last earlier step that appends by another buffer; -1: there is none
   };
 
   int64_t now() const { return static_cast<int64_t>(step_); }
@@ -110,8 +111,16 @@ class EarlyReads {
       const Graph& group = step.kernel->group;
       const Op& append = group[group.outputs[k]];
       const auto slots = input_of(group, operand_with(append, OperandRole::slot));
-      appends_[buffer.index].push_back({now(), slots ? int64_t{step.reads[*slots]} : -1});
+      note_append(buffer.index, slots ? int64_t{step.reads[*slots]} : -1);
     }
+  }
+
+  void note_append(uint32_t state, int64_t slots) {
+    auto& appends = appends_[state];
+    int64_t other = -1;
+    if (!appends.empty())
+      other = appends.back().slots == slots ? appends.back().other : appends.back().step;
+    appends.push_back({now(), slots, other});
   }
 
   /// The last step that wrote a buffer; -1: none of this call.
@@ -129,10 +138,10 @@ class EarlyReads {
     const Buffer& buffer = entry_.buffers[step.reads[input]];
     if (buffer.place != Buffer::Place::state) return writer(step.reads[input]);
     const CacheReader reader = *cache_reader(step.kernel->group, input);
-    for (const Append& append : llvm::reverse(appends_[buffer.index]))
-      if (!reader.knows_rows || append.slots != int64_t{step.reads[*reader.last]})
-        return append.step;
-    return -1;
+    const auto& appends = appends_[buffer.index];
+    if (appends.empty()) return -1;
+    const bool own = reader.knows_rows && appends.back().slots == int64_t{step.reads[*reader.last]};
+    return own ? appends.back().other : appends.back().step;
   }
 
   Status complete(uint32_t id, int64_t writer) const {

@@ -1,6 +1,10 @@
 #include "codegen/lowering/launch_order.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <set>
 
 #include "ir/contraction.h"
 #include "ir/op_roles.h"
@@ -41,6 +45,7 @@ class LaunchOrder {
       const Graph& group = steps_[i].graph;
       if (group.size() == 0 || !overlaps_launches(group, symbols_)) continue;
       order_[i].waits = true;
+      if (is_never_empty(group, symbols_)) can_trigger_.push_back(static_cast<int64_t>(i));
       const Wish wish = wish_of(steps_[i]);
       if (wish.overlap.reads_early() &&
           trigger_between(wish.last_writer, static_cast<int64_t>(i))) {
@@ -62,12 +67,12 @@ class LaunchOrder {
   /// begins: a step between them triggers after its wait. It is the first that can, so that the
   /// kernels directly before `reader` still trigger early.
   bool trigger_between(int64_t writer, int64_t reader) {
-    for (int64_t i = writer + 1; i < reader; ++i)
-      if (order_[i].triggers_after_wait) return true;
-    for (int64_t i = writer + 1; i < reader; ++i)
-      if (order_[i].waits && is_never_empty(steps_[i].graph, symbols_))
-        return order_[i].triggers_after_wait = true;
-    return false;
+    const auto trigger = triggers_.upper_bound(writer);
+    if (trigger != triggers_.end() && *trigger < reader) return true;
+    const auto first = std::upper_bound(can_trigger_.begin(), can_trigger_.end(), writer);
+    if (first == can_trigger_.end() || *first >= reader) return false;
+    triggers_.insert(*first);
+    return order_[*first].triggers_after_wait = true;
   }
 
   /// What the family of the step's kernel wishes.
@@ -126,10 +131,18 @@ class LaunchOrder {
   /// The step after which all of a cache is complete but the rows of the call's tokens, whose
   /// numbers are all that `last` holds.
   int64_t writer_of_rows(ValueId cache, ValueId last) const {
-    while (writes_state(graph_[cache]) &&
-           root_of(graph_, operand_with(graph_[cache], OperandRole::slot)) == last)
-      cache = operand_with(graph_[cache], OperandRole::state);
-    return made_by_[cache.index];
+    const auto appends_these = [&](ValueId version) {
+      return writes_state(graph_[version]) &&
+             root_of(graph_, operand_with(graph_[version], OperandRole::slot)) == last;
+    };
+    llvm::SmallVector<ValueId, 4> versions;
+    for (; appends_these(cache) && !before_rows_.contains({cache.index, last.index});
+         cache = operand_with(graph_[cache], OperandRole::state))
+      versions.push_back(cache);
+    const auto known = before_rows_.find({cache.index, last.index});
+    const ValueId before = known == before_rows_.end() ? cache : known->second;
+    for (ValueId version : versions) before_rows_[{version.index, last.index}] = before;
+    return made_by_[before.index];
   }
 
   const Graph& graph_;
@@ -137,6 +150,10 @@ class LaunchOrder {
   llvm::ArrayRef<Symbol> symbols_;
   std::vector<int64_t> made_by_;  // by value: the step, -1: none
   std::vector<Overlap> order_;
+  std::vector<int64_t> can_trigger_;  // steps that wait and are launched for all symbol values
+  std::set<int64_t> triggers_;        // those that trigger after their wait
+  /// By version of a state and `last`: the latest version without appends of those rows.
+  mutable llvm::DenseMap<std::pair<uint32_t, uint32_t>, ValueId> before_rows_;
 };
 
 }  // namespace

@@ -37,9 +37,11 @@ class KernelTable {
     SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap, forms_));
     at->second = static_cast<uint32_t>(program_.kernels.size());
     // Different groups may still decompose into the same kernel.
-    for (uint32_t i = 0; i < program_.kernels.size(); ++i)
-      if (is_same(program_.kernels[i], kernel)) at->second = i;
-    if (at->second == program_.kernels.size()) program_.kernels.push_back(std::move(kernel));
+    llvm::SmallVector<uint32_t, 1>& namesakes = by_name_[kernel.name];
+    for (uint32_t i : namesakes)
+      if (is_same(program_.kernels[i], kernel)) return at->second = i;
+    namesakes.push_back(at->second);
+    program_.kernels.push_back(std::move(kernel));
     return at->second;
   }
 
@@ -56,7 +58,8 @@ class KernelTable {
   Program& program_;
   const DeviceDescription& device_;
   const TunedForms& forms_;
-  llvm::StringMap<uint32_t> known_;
+  llvm::StringMap<uint32_t> known_;  // by what is asked for
+  llvm::StringMap<llvm::SmallVector<uint32_t, 1>> by_name_;
 };
 
 /// The group's parts, or itself as the only one.
@@ -83,6 +86,8 @@ class EntryLowering {
         buffer_of_(entry.graph.size(), -1) {
     plan_.name = entry.name;
     plan_.output_names = entry.output_names;
+    for (uint32_t i = 0; i < module.weights.size(); ++i) leaf_index_[module.weights[i].name] = i;
+    for (uint32_t i = 0; i < module.states.size(); ++i) leaf_index_[module.states[i].name] = i;
   }
 
   Result<EntryPlan> run() {
@@ -166,13 +171,14 @@ class EntryLowering {
     buffer.first_step = buffer.last_step = static_cast<uint32_t>(plan_.steps.size());
     if (op.kind == OpKind::input) {
       buffer.place = Buffer::Place::input;
-      buffer.index = static_cast<uint32_t>(llvm::find(graph_.inputs, id) - graph_.inputs.begin());
+      buffer.index =
+          static_cast<uint32_t>(plan_.inputs.size());  // run() begins with them, in order
     } else if (op.kind == OpKind::weight) {
       buffer.place = Buffer::Place::weight;
-      buffer.index = static_cast<uint32_t>(module_.find_weight(op.name) - module_.weights.data());
+      buffer.index = leaf_index_.lookup(op.name);
     } else if (op.kind == OpKind::state) {
       buffer.place = Buffer::Place::state;
-      buffer.index = static_cast<uint32_t>(module_.find_state(op.name) - module_.states.data());
+      buffer.index = leaf_index_.lookup(op.name);
     } else if (op.kind == OpKind::kv_append) {
       const Buffer& old = plan_.buffers[this->buffer(op.operands[0])];
       buffer.place = Buffer::Place::state;
@@ -225,6 +231,7 @@ class EntryLowering {
   KernelTable& kernels_;
   EntryPlan plan_;
   std::vector<int64_t> buffer_of_;
+  llvm::StringMap<uint32_t> leaf_index_;  // of weights and states, which have different names
 };
 
 }  // namespace

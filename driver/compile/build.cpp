@@ -22,6 +22,14 @@ class Stages {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// The plan with a kernel for each op; what else the compilation leaves is not kept.
+Result<std::shared_ptr<const Program>> unfused_plan(const Module& frozen, CompileOptions options) {
+  options.fusion = {};
+  options.fusion.enabled = false;
+  SINTER_LET(compiled, compile(frozen, options));
+  return std::move(compiled.program);
+}
+
 }  // namespace
 
 Result<Built> build(const BuildRequest& request) {
@@ -30,18 +38,17 @@ Result<Built> build(const BuildRequest& request) {
   SINTER_LET(model, load_model(request.path, request.load));
   built.spec = std::move(model.spec);
   stages.done("load");
-  built.dumps.push_back({"input", print_module(model.module)});
-  SINTER_LET(frozen, freeze(std::move(model.module), request.compile.entries,
-                            [&](std::string_view pass, const Module& module) {
-                              built.dumps.push_back({std::string(pass), print_module(module)});
-                            }));
+  const auto dump = [&](std::string_view pass, const Module& module) {
+    if (request.for_folder) built.dumps.push_back({std::string(pass), print_module(module)});
+  };
+  dump("input", model.module);
+  SINTER_LET(frozen, freeze(std::move(model.module), request.compile.entries, dump));
   stages.done("passes");
-  CompileOptions unfused = request.compile;
-  unfused.fusion = {};
-  unfused.fusion.enabled = false;
-  SINTER_LET(apart, compile(frozen, unfused));
-  built.unfused = apart.program;
-  stages.done("unfused plan");
+  if (request.for_folder) {
+    SINTER_LET(unfused, unfused_plan(frozen, request.compile));
+    built.unfused = std::move(unfused);
+    stages.done("unfused plan");
+  }
   SINTER_LET(compiled, compile(std::move(frozen), request.compile));
   built.compiled = std::move(compiled);
   stages.done("fused plan");

@@ -10,6 +10,7 @@ struct BuildRequest {
   std::string path;  // the model
   LoadOptions load;
   CompileOptions compile;
+  bool for_folder = false;  // makes also what a plan's folder and its summary show
 };
 
 /// The module as a pass left it, as text.
@@ -21,8 +22,8 @@ struct PassDump {
 struct Built {
   std::optional<ModelSpec> spec;
   Compiled compiled;
-  std::vector<PassDump> dumps;  // "input", then every pass
-  /// The same frozen module with a kernel per op, what `before` means in reports.
+  std::vector<PassDump> dumps;  // for a folder: "input", then every pass
+  /// For a folder: the same frozen module with a kernel per op, what `before` means in reports.
   std::shared_ptr<const Program> unfused;
   std::vector<std::pair<std::string, double>> seconds;  // by stage, in order
 };

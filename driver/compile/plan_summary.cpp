@@ -1,5 +1,7 @@
 #include "driver/compile/plan_summary.h"
 
+#include <llvm/ADT/DenseMap.h>
+
 #include <algorithm>
 #include <set>
 
@@ -118,19 +120,26 @@ std::string kernel_table(const Program& program) {
   header.push_back("first launch computes");
   TextTable table("l" + std::string(program.entries.size(), 'r') + "l");
   table.add(header);
+  struct Launches {
+    std::vector<size_t> of_entry;
+    std::string first;  // what the first one computes
+  };
+  llvm::DenseMap<const Kernel*, Launches> launches;
+  for (size_t e = 0; e < program.entries.size(); ++e)
+    for (const Step& step : program.entries[e].steps) {
+      const Kernel* kernel = step_facts(program, step).kernel;
+      if (!kernel) continue;
+      Launches& own = launches[kernel];
+      own.of_entry.resize(program.entries.size());
+      if (own.first.empty()) own.first = printable(fmt::format("{}", fmt::join(step.values, " ")));
+      ++own.of_entry[e];
+    }
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::string> row = {kernel.name};
-    std::string first;
-    for (const EntryPlan& entry : program.entries) {
-      size_t launches = 0;
-      for (const Step& step : entry.steps) {
-        if (step_facts(program, step).kernel != &kernel) continue;
-        if (first.empty()) first = printable(fmt::format("{}", fmt::join(step.values, " ")));
-        ++launches;
-      }
-      row.push_back(launches ? fmt::format("{}×", launches) : "–");
-    }
-    row.push_back(first);
+    Launches& own = launches[&kernel];
+    own.of_entry.resize(program.entries.size());
+    for (size_t count : own.of_entry) row.push_back(count ? fmt::format("{}×", count) : "–");
+    row.push_back(own.first);
     table.add(row);
   }
   return table.str();

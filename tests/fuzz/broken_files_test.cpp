@@ -13,11 +13,13 @@
 #include <filesystem>
 #include <set>
 
-#include "fuzz/allocations.h"
 #include "fuzz/reading.h"
+#include "support/allocations.h"
 
 namespace sinter::fuzz {
 namespace {
+
+using test::allocations_are_counted, test::peak_bytes, test::reset_peak;
 
 constexpr size_t kSampled = 4000;          // variants of a file in a plain run
 constexpr double kMaxSeconds = 1;          // of processor time, for one file

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "ir/text.h"
+#include "passes/pipeline.h"
 #include "passes/plan_runs.h"
 #include "support/result.h"
 
@@ -41,6 +42,39 @@ TEST_CASE("a residual that lives across 32 layers") {
                 "f32[N, 16]\n" +
                 ops + "    %out = add %res, %" + last + " : f32[N, 16]\n  }\n}\n");
   check_plans(module, {5});
+}
+
+/// Products of one value, each with a weight of two rows.
+Module module_of_linears(int count, const std::string& prefix) {
+  std::string weights, ops, outputs;
+  for (int i = 0; i < count; ++i) {
+    weights += fmt::format("  weight %w{0} : f32[2, 8] = file {{tensor = \"w{0}\"}}\n", i);
+    ops += fmt::format("    %{0}{1} = linear %x, %w{1} : f32[N, 2]\n", prefix, i);
+    outputs += fmt::format("{}%{}{}", i == 0 ? "" : ", ", prefix, i);
+  }
+  return module_of("module @m {\n  symbol N in [1, 64]\n" + weights +
+                   "  entry @f(%x: f32[N, 8]) -> (" + outputs + ") {\n" + ops + "  }\n}\n");
+}
+
+std::vector<std::string> names_of_linears(Module module) {
+  run_passes(module);
+  std::vector<std::string> names;
+  for (const Op& op : module.entries[0].graph.ops())
+    if (op.kind == OpKind::linear) names.push_back(op.name);
+  return names;
+}
+
+TEST_CASE("more products of one value than a concat has operands") {
+  const Module module = module_of_linears(130, "p");
+  CHECK(names_of_linears(module).size() == 3);
+  check_plans(module, {33});
+}
+
+TEST_CASE("merged products with long names") {
+  const std::string long_name(500, 'p');
+  const Module module = module_of_linears(3, long_name);
+  CHECK(names_of_linears(module) == std::vector<std::string>{long_name + "0_and_2_more"});
+  check_plans(module, {33});
 }
 
 TEST_CASE("a view chain that keeps a buffer alive") {

@@ -1,5 +1,5 @@
 // Stands before glibc's allocator: every function of it that gives or takes memory is here.
-#include "fuzz/allocations.h"
+#include "support/allocations.h"
 
 #include <malloc.h>
 
@@ -7,11 +7,12 @@
 #include <cerrno>
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
-namespace sinter::fuzz {
+namespace sinter::test {
 bool allocations_are_counted() { return false; }
 void reset_peak() {}
 size_t peak_bytes() { return 0; }
-}  // namespace sinter::fuzz
+size_t allocations() { return 0; }
+}  // namespace sinter::test
 #else
 
 extern "C" {
@@ -24,11 +25,12 @@ void __libc_free(void*);
 
 namespace {
 
-std::atomic<size_t> held{0}, most{0};
+std::atomic<size_t> held{0}, most{0}, count{0};
 size_t start = 0;
 
 void* gained(void* memory) {
   if (!memory) return memory;
+  ++count;
   const size_t now = held.fetch_add(malloc_usable_size(memory)) + malloc_usable_size(memory);
   size_t seen = most.load();
   while (now > seen && !most.compare_exchange_weak(seen, now)) {
@@ -65,9 +67,13 @@ int posix_memalign(void** result, size_t alignment, size_t size) {
 }
 }
 
-namespace sinter::fuzz {
+namespace sinter::test {
 bool allocations_are_counted() { return true; }
-void reset_peak() { most = start = held; }
+void reset_peak() {
+  most = start = held;
+  count = 0;
+}
 size_t peak_bytes() { return most - start; }
-}  // namespace sinter::fuzz
+size_t allocations() { return count; }
+}  // namespace sinter::test
 #endif
