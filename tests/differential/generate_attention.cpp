@@ -55,7 +55,7 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
                    columns({main_dtype_, {Dim(rows), Dim(kv_heads * shape.value_width)}})};
   const Value slot = slots(rows_, rows);
   if (!slot) return std::nullopt;
-  made.operands.push_back(input({DType::i32, {rows_}}));
+  made.operands.push_back(random_.chance(80) ? input({DType::i32, {rows_}}) : ids(rows_, rows));
   made.operands.push_back(*slot);
   made.attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
   made.attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
@@ -81,6 +81,36 @@ void GraphGenerator::sample() {
   const TensorType real{DType::f32, {rows_}}, integer{DType::i32, {rows_}};
   op(OpKind::sample, {logits, value_of(real), value_of(integer), value_of(real), value_of(integer),
                       value_of(integer)});
+}
+
+/// A product as the passes write it: few tokens, rows of whole chunks.
+void GraphGenerator::gemv() {
+  const Dim tokens = most(rows_) <= kFewTokens ? rows_ : Dim(mostly({1, 3, 8}, 1, kFewTokens));
+  const int64_t inner = 8 * mostly({1, 4, 8}, 1, 24), width = mostly({8, 17, 40}, 1, 70);
+  const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
+  llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {tokens, Dim(inner)}}),
+                                         random_.chance(80) ? weight(matrix) : input(matrix)};
+  if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
+  Attributes attrs;
+  attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
+  if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
+  op(OpKind::gemv, operands, std::move(attrs));
+}
+
+/// Probabilities of keys, as the passes write them between the products of an attention.
+void GraphGenerator::attention_softmax() {
+  const Dim keys = random_.chance(25) ? any_symbol() : Dim(mostly({8, 17, 64}, 1, 100));
+  Dims dims{rows_, keys};
+  for (int64_t more = random_.between(0, 2); more > 0; --more)
+    dims.insert(dims.begin(), Dim(mostly({1, 2}, 1, 3)));
+  const TensorType scores{DType::f32, dims}, numbers{DType::i32, {rows_}};
+  if (volume_of(scores) > kMaxElements) return;
+  Attributes attrs;
+  attrs.set(AttrName::dtype, any_float()).set(AttrName::scale, random_.pick(std::array{1.0, 0.25}));
+  if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
+  if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
+  op(OpKind::attention_softmax, {value_of(scores), value_of(numbers), value_of(numbers)},
+     std::move(attrs));
 }
 
 }  // namespace sinter

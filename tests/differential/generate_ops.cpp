@@ -1,6 +1,7 @@
 // One random op at a time. A proposal that breaks a constraint of the op is dropped.
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "differential/graph_generator.h"
 
@@ -69,7 +70,7 @@ void GraphGenerator::logical() {
 void GraphGenerator::select() {
   const Value condition = pick([](const TensorType& t) { return t.dtype == DType::i1; });
   if (!condition) return comparison();
-  const TensorType wanted{main_dtype_, graph_[*condition].type.dims};
+  const TensorType wanted{any_dtype(), graph_[*condition].type.dims};
   const ValueId a = random_.chance(60) ? value_of(wanted) : pick_float();
   const ValueId b =
       random_.chance(50) ? constant(graph_[a].type.dtype, {}) : value_of(graph_[a].type);
@@ -187,7 +188,7 @@ void GraphGenerator::slice(ValueId x) {
   if (dims[axis].is_constant()) {
     const int64_t extent = dims[axis].constant();
     const int64_t size =
-        extent > 0 && !random_.chance(2) ? mostly({1, (extent + 1) / 2}, 1, extent) : 0;
+        extent > 0 && !random_.chance(5) ? mostly({1, (extent + 1) / 2}, 1, extent) : 0;
     taken = Dim(size);
     begin = mostly({0, extent - size}, 0, extent - size);
   } else if (dims[axis] == rows_ && random_.chance(50)) {
@@ -207,7 +208,9 @@ void GraphGenerator::broadcast(ValueId x) {
 }
 
 void GraphGenerator::concat() {
-  const ValueId first = pick_float();
+  const Value any =
+      random_.chance(15) ? pick([](const TensorType& t) { return t.rank() >= 1; }) : std::nullopt;
+  const ValueId first = any ? *any : pick_float();
   const TensorType type = graph_[first].type;
   const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
   llvm::SmallVector<ValueId, 4> operands{first};
@@ -229,10 +232,23 @@ void GraphGenerator::copy() {
   if (const Value x = pick([](const TensorType&) { return true; })) op(OpKind::copy, {*x});
 }
 
+/// A number that a text may have; one of eight is not ordinary.
+double GraphGenerator::any_number() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  // Near the ends of the types' ranges, beyond them, and what is no number.
+  if (random_.chance(12))
+    return random_.pick(std::array{1e38, -1e38, 3.4028235e38, -3.5e38, 1e300, 65519.0, 65520.0,
+                                   -65520.0, 1e-40, 1e-300, 2147483647.0, -2147483648.0, kInfinity,
+                                   kInfinity, -kInfinity, -kInfinity, kNan, kNan});
+  return random_.pick(
+      std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
+}
+
 ValueId GraphGenerator::constant(DType dtype, Dims dims) {
-  double value =
-      random_.pick(std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
-  if (dtype == DType::i32) value = static_cast<double>(random_.between(-3, 20));
+  double value = any_number();
+  if (dtype == DType::i32 && !random_.chance(8))
+    value = static_cast<double>(random_.between(-3, 20));
   if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
   return must(OpKind::constant, {},
               Attributes()
@@ -243,39 +259,66 @@ ValueId GraphGenerator::constant(DType dtype, Dims dims) {
 
 void GraphGenerator::generator() {
   const Dims dims{random_.chance(50) ? rows_ : any_dim(), any_dim()};
-  if (random_.chance(60)) {
+  if (random_.chance(70)) {
     op(OpKind::iota, {},
        Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
-  } else if (random_.chance(50)) {
-    const int64_t count = random_.between(1, 12);
-    std::vector<double> values;
-    for (int64_t i = 0; i < count; ++i)
-      values.push_back(static_cast<double>(random_.between(-8, 8)) / 4);
-    op(OpKind::literal, {},
-       Attributes()
-           .set(AttrName::dims, Dims{Dim(count)})
-           .set(AttrName::dtype, any_float())
-           .set(AttrName::values, values));
   } else {
-    constant(any_float(), dims);
+    constant(any_dtype(), dims);
+  }
+}
+
+void GraphGenerator::literal() {
+  const int64_t count = random_.chance(4) ? 0 : random_.between(1, 12);
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(random_.chance(60) ? static_cast<double>(random_.between(-8, 8)) / 4
+                                        : any_number());
+  op(OpKind::literal, {},
+     Attributes()
+         .set(AttrName::dims, Dims{Dim(count)})
+         .set(AttrName::dtype, any_dtype())
+         .set(AttrName::values, values));
+}
+
+/// A value with many readers of all kinds, some of which are added up again.
+void GraphGenerator::fan_out() {
+  using enum OpKind;
+  const ValueId x = pick_float();
+  const TensorType type = graph_[x].type;
+  Value sum;
+  for (int64_t readers = random_.between(kManyReaders, kManyReaders + 10); readers > 0; --readers) {
+    Value y;
+    switch (random_.below(8)) {
+      case 0:
+        y = op(random_.pick(std::array{reduce_sum, reduce_max}), {x}, last_axis(x));
+        break;
+      case 1:
+        view_of(x);
+        break;
+      case 2:
+        y = op(OpKind::cast, {x}, Attributes().set(AttrName::dtype, any_float()));
+        break;
+      case 3:
+        y = op(random_.pick(std::array{add, sub, mul, maximum}), {x, value_of(type)});
+        break;
+      case 4:
+        y = op(random_.pick(std::array{less, equal}), {x, this->constant(type.dtype, {})});
+        break;
+      default:
+        y = op(random_.pick(std::array{neg, abs, tanh, sigmoid, silu, relu, sin}), {x});
+    }
+    if (!y || graph_[*y].type != type || !random_.chance(60)) continue;
+    sum = sum ? op(add, {*sum, *y}) : y;
+    if (!sum) return;
   }
 }
 
 void GraphGenerator::embedding() {
-  const ValueId table = value_of({main_dtype_, {Dim(mostly({3, 16}, 1, 20)), any_dim()}});
-  const ValueId ids = input({DType::i32, {rows_}});
-  op(OpKind::embedding, {table, ids});
-}
-
-// Row numbers for an append or an attention: an input, or 0, 1, 2, ... where the state is as long.
-GraphGenerator::Value GraphGenerator::slots(Dim count, int64_t rows) {
-  const int64_t most =
-      count.is_constant() ? count.constant() : result_.module.symbols[count.symbol().index].high;
-  if (most > rows) return std::nullopt;
-  if (random_.chance(15))
-    return op(OpKind::iota, {},
-              Attributes().set(AttrName::dims, Dims{count}).set(AttrName::axis, int64_t{0}));
-  return input({DType::i32, {count}});
+  // A table without rows has no row number: it is only read where there is nothing to read.
+  const int64_t rows = random_.chance(3) ? 0 : mostly({3, 16}, 1, 20);
+  const Dim count = rows == 0 ? Dim(0) : random_.chance(80) ? rows_ : any_dim();
+  const ValueId table = value_of({any_dtype(), {Dim(rows), any_dim()}});
+  op(OpKind::embedding, {table, ids(count, rows)});
 }
 
 GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
@@ -289,7 +332,9 @@ GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, 
 }
 
 void GraphGenerator::append() {
-  const ValueId value = pick_float();
+  const Value any =
+      random_.chance(15) ? pick([](const TensorType& t) { return t.rank() >= 1; }) : std::nullopt;
+  const ValueId value = any ? *any : pick_float();
   if (llvm::is_contained(versions_, root_of(graph_, value))) return;
   TensorType type = graph_[value].type;
   if (type.dims.empty()) return;
@@ -337,10 +382,59 @@ void GraphGenerator::old_and_new() {
 }
 
 void GraphGenerator::linear() {
+  if (random_.chance(4)) {  // nothing to add, or nothing to compute
+    const bool inner = random_.chance(50);
+    project(value_of({main_dtype_, {rows_, Dim(inner ? 0 : 8)}}), inner ? 8 : 0);
+    return;
+  }
   project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : mostly({5, 16, 40}, 1, 40));
 }
 
+/// Letters that are batch axes, summed and free ones in any number and order, of any extents.
+void GraphGenerator::any_einsum() {
+  const auto wanted = [](const TensorType& t) {
+    return is_float(t.dtype) && t.rank() >= 1 && t.rank() <= 5;
+  };
+  Value a = random_.chance(50) ? pick(wanted) : std::nullopt;
+  if (!a) {
+    TensorType type{any_float(), {}};
+    for (int64_t axes = random_.between(1, 4); axes > 0; --axes)
+      type.dims.push_back(random_.chance(35)   ? any_symbol()
+                          : random_.chance(50) ? Dim(mostly({2, 3, 8}, 0, 9))
+                                               : any_dim());
+    if (volume_of(type) > kMaxElements) return;
+    a = value_of(type);
+  }
+  const TensorType type = graph_[*a].type;
+  std::string a_letters, b_letters, result;
+  TensorType other{type.dtype, {}};
+  for (size_t axis = 0; axis < type.rank(); ++axis) {
+    const char letter = static_cast<char>('a' + axis);
+    const int64_t kind = random_.below(5);  // 0 .. 2: summed, 3: batch, 4: free
+    a_letters += letter;
+    if (kind < 4) b_letters += letter, other.dims.push_back(type.dims[axis]);
+    if (kind >= 3) result += letter;
+  }
+  for (int64_t axes = random_.between(0, 2); axes > 0; --axes) {
+    const char letter = static_cast<char>('z' - axes);
+    b_letters += letter, result += letter;
+    other.dims.push_back(random_.chance(25) ? any_symbol() : Dim(mostly({2, 3, 5}, 0, 8)));
+  }
+  for (size_t i = b_letters.size(); i > 1; --i) {
+    const auto j = static_cast<size_t>(random_.below(static_cast<int64_t>(i)));
+    std::swap(b_letters[i - 1], b_letters[j]), std::swap(other.dims[i - 1], other.dims[j]);
+  }
+  for (size_t i = result.size(); i > 1; --i)
+    std::swap(result[i - 1], result[static_cast<size_t>(random_.below(static_cast<int64_t>(i)))]);
+  if (volume_of(other) > kMaxElements) return;
+  Attributes attrs;
+  attrs.set(AttrName::spec, a_letters + "," + b_letters + "->" + result);
+  if (random_.chance(30)) attrs.set(AttrName::dtype, any_float());
+  op(OpKind::einsum, {*a, value_of(other)}, std::move(attrs));
+}
+
 void GraphGenerator::einsum() {
+  if (random_.chance(60)) return any_einsum();
   static constexpr std::string_view kSpecs[] = {
       "ij,jk->ik",      "ij,kj->ik",      "ji,jk->ik",   "ij,jk->ki", "bij,bjk->bik",
       "bij,bkj->bik",   "ij,ij->i",       "i,j->ij",     "ij,j->i",   "bij,jk->bik",
