@@ -156,8 +156,10 @@ class AttentionErrors {
         most = std::max(most, size);
       }
       // A probability that is too small for the element type loses 2^-25 at most (f16).
-      const double lost = static_cast<double>(last - first + 1) * 0x1p-25 * most;
-      const double bound = relative * magnitude + lost;
+      const auto keys = static_cast<double>(last - first + 1);
+      double bound = relative * magnitude + keys * 0x1p-25 * most;
+      // The values may be added before the division by the sum of their weights, each at most 1.
+      if (keys * most > kRange) bound = kInfinity;
       errors.push_back(first > last ? 0 : bound < kInfinity ? bound : kInfinity);
     }
   }

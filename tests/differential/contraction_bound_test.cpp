@@ -168,6 +168,15 @@ TEST_CASE("attention is within its bound, and other attention is not") {
     later[3] = i32_tensor({0, 3, 5});
     CHECK(right.check(attention(0.5, later).evaluated()) != "");
   }
+  // Two values of 3e38 are added before they are divided by the sum of their weights.
+  const std::vector<float> same(4, 1);
+  std::vector<HostTensor> large = {
+      tensor(DType::f32, {1, 4}, same), tensor(DType::f32, {2, 2}, same),
+      tensor(DType::f32, {2, 2}, {3e38f, 1, 3e38f, 1}), i32_tensor({0}), i32_tensor({1})};
+  Contraction overflowing = attention(0.5, large);
+  CHECK(overflowing.check(tensor(DType::f32, {1, 4}, {kInfinity, kInfinity, 1, 1})) == "");
+  CHECK(overflowing.elements.unbounded == 2);
+  CHECK(overflowing.elements.compared == 2);
 }
 
 }  // namespace sinter

@@ -58,7 +58,7 @@ Case generate(uint64_t seed) {
   Random random(seed);
   fill_symbols(result, random);
   GraphGenerator generator(result, random.next());
-  generator.grow(static_cast<size_t>(random.between(12, 48)));
+  generator.grow(static_cast<size_t>(random.between(14, 50)));
   generator.choose_outputs();
   return result;
 }
@@ -83,15 +83,15 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::view, 16},          {&GraphGenerator::concat, 4},
       {&GraphGenerator::copy, 2},           {&GraphGenerator::generator, 4},
       {&GraphGenerator::embedding, 5},      {&GraphGenerator::append, 4},
-      {&GraphGenerator::linear, 4},         {&GraphGenerator::einsum, 8},
+      {&GraphGenerator::linear, 4},         {&GraphGenerator::einsum, 11},
       {&GraphGenerator::attention, 3},      {&GraphGenerator::decode_attention, 1},
       {&GraphGenerator::sample, 1},         {&GraphGenerator::rope, 2},
       {&GraphGenerator::pre_norm_block, 3}, {&GraphGenerator::post_norm_block, 2},
       {&GraphGenerator::primitive_norm, 2}, {&GraphGenerator::primitive_softmax, 2},
       {&GraphGenerator::logits, 1},         {&GraphGenerator::old_and_new, 3},
-      {&GraphGenerator::linear_chain, 9},   {&GraphGenerator::running_sum, 10},
+      {&GraphGenerator::linear_chain, 10},  {&GraphGenerator::running_sum, 10},
       {&GraphGenerator::gemv, 1},           {&GraphGenerator::attention_softmax, 1},
-      {&GraphGenerator::fan_out, 2},        {&GraphGenerator::literal, 3},
+      {&GraphGenerator::fan_out, 2},        {&GraphGenerator::literal, 5},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;
@@ -185,8 +185,8 @@ ValueId GraphGenerator::input(TensorType type) {
 }
 
 ValueId GraphGenerator::weight(TensorType type) {
-  // Half of the weights are made when they are loaded: a cast, or the transpose of the file's
-  // tensor.
+  // Half of the weights are made when they are loaded: a cast, the transpose of the file's tensor,
+  // a sum.
   Weight made{name("w"), type, {}};
   Builder init(made.init, result_.module.symbols);
   TensorType stored = type;
@@ -199,6 +199,7 @@ ValueId GraphGenerator::weight(TensorType type) {
                               .set(AttrName::dtype, stored.dtype)
                               .set(AttrName::tensor, made.name));
   if (transposed) value = init.transpose(value, {1, 0});
+  if (random_.chance(10)) value = init.add(init.constant(1.0, stored.dtype), value);
   made.init.outputs.push_back(init.cast(value, type.dtype));
   const ValueId id = builder_.leaf(OpKind::weight, std::move(type), made.name);
   result_.module.weights.push_back(std::move(made));

@@ -48,14 +48,15 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
              random_.chance(25)};
   }
   const int64_t kv_heads = shape.kv_heads, heads = kv_heads * shape.group, width = shape.width;
-  const int64_t rows = std::min(shape.rows, max_rows);
+  const Dim rows = any_rows(std::min(shape.rows, max_rows));
+  if (extent(rows) > 300) return std::nullopt;
   Attended made{.operands = {}, .attrs = {}, .splits = shape.splits};
   made.operands = {columns({main_dtype_, {rows_, Dim(heads * width)}}),
-                   columns({main_dtype_, {Dim(rows), Dim(kv_heads * width)}}),
-                   columns({main_dtype_, {Dim(rows), Dim(kv_heads * shape.value_width)}})};
+                   columns({main_dtype_, {rows, Dim(kv_heads * width)}}),
+                   columns({main_dtype_, {rows, Dim(kv_heads * shape.value_width)}})};
   const Value slot = slots(rows_, rows);
   if (!slot) return std::nullopt;
-  made.operands.push_back(random_.chance(80) ? input({DType::i32, {rows_}}) : ids(rows_, rows));
+  made.operands.push_back(random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, rows));
   made.operands.push_back(*slot);
   made.attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
   made.attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));

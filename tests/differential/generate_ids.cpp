@@ -17,11 +17,19 @@ ValueId GraphGenerator::integer(double value) {
                   .set(AttrName::value, value));
 }
 
-/// [count] numbers of rows of a value that has that many; each may occur often.
-ValueId GraphGenerator::ids(Dim count, int64_t rows) {
-  if (rows == 0 || random_.chance(50)) return input({DType::i32, {count}});
-  const ValueId x = any_integers(count, rows);
-  return random_.chance(kIdsOutsidePercent) ? x : clamped(x, rows);
+/// Rows of a table or a cache: sometimes a symbol that is not 0.
+Dim GraphGenerator::any_rows(int64_t usual) {
+  const Dim rows = random_.chance(50) ? Dim(kLong) : Dim(kKeys);
+  return random_.chance(12) && extent(rows) > 0 ? rows : Dim(usual);
+}
+
+/// [count] numbers of rows of a value that has that many; each may occur often. nullopt where there
+/// is none.
+GraphGenerator::Value GraphGenerator::ids(Dim count, Dim rows) {
+  if (extent(rows) == 0 && extent(count) > 0) return std::nullopt;
+  if (!rows.is_constant() || rows.is(0) || random_.chance(50)) return input({DType::i32, {count}});
+  const ValueId x = any_integers(count, rows.constant());
+  return random_.chance(kIdsOutsidePercent) ? x : clamped(x, rows.constant());
 }
 
 /// [count] integers that a graph may take for row numbers: chosen tokens, truth values, positions,
@@ -60,7 +68,7 @@ ValueId GraphGenerator::any_integers(Dim count, int64_t rows) {
     case 5: {  // a table of row numbers
       const int64_t length = mostly({3, 8}, 1, 12);
       const ValueId table = value_of({DType::i32, {Dim(length), Dim(1)}});
-      const ValueId entries = must(embedding, {table, ids(count, length)});
+      const ValueId entries = must(embedding, {table, *ids(count, Dim(length))});
       return must(reshape, {entries}, Attributes().set(AttrName::dims, type.dims));
     }
     default:
@@ -78,10 +86,12 @@ ValueId GraphGenerator::clamped(ValueId x, int64_t rows) {
 
 /// [count] different rows of a state or a cache, from a first one on, or in any order; nullopt
 /// where there are too few.
-GraphGenerator::Value GraphGenerator::slots(Dim count, int64_t rows) {
+GraphGenerator::Value GraphGenerator::slots(Dim count, Dim all) {
   using enum OpKind;
-  if (most(count) > rows) return std::nullopt;
-  if (random_.chance(60)) return this->input({DType::i32, {count}});
+  if (extent(count) > extent(all)) return std::nullopt;
+  if (!all.is_constant() || most(count) > all.constant() || random_.chance(60))
+    return this->input({DType::i32, {count}});
+  const int64_t rows = all.constant();
   const Dims dims{count};
   ValueId counted =
       must(iota, {}, Attributes().set(AttrName::dims, dims).set(AttrName::axis, int64_t{0}));

@@ -232,12 +232,12 @@ void GraphGenerator::copy() {
   if (const Value x = pick([](const TensorType&) { return true; })) op(OpKind::copy, {*x});
 }
 
-/// A number that a text may have; one of eight is not ordinary.
-double GraphGenerator::any_number() {
+/// A number that a text may have; of a hundred as many as that are not ordinary.
+double GraphGenerator::any_number(int unusual) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   // Near the ends of the types' ranges, beyond them, and what is no number.
-  if (random_.chance(12))
+  if (random_.chance(unusual))
     return random_.pick(std::array{1e38, -1e38, 3.4028235e38, -3.5e38, 1e300, 65519.0, 65520.0,
                                    -65520.0, 1e-40, 1e-300, 2147483647.0, -2147483648.0, kInfinity,
                                    kInfinity, -kInfinity, -kInfinity, kNan, kNan});
@@ -246,7 +246,7 @@ double GraphGenerator::any_number() {
 }
 
 ValueId GraphGenerator::constant(DType dtype, Dims dims) {
-  double value = any_number();
+  double value = any_number(12);
   if (dtype == DType::i32 && !random_.chance(8))
     value = static_cast<double>(random_.between(-3, 20));
   if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
@@ -272,7 +272,7 @@ void GraphGenerator::literal() {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i)
     values.push_back(random_.chance(60) ? static_cast<double>(random_.between(-8, 8)) / 4
-                                        : any_number());
+                                        : any_number(40));
   op(OpKind::literal, {},
      Attributes()
          .set(AttrName::dims, Dims{Dim(count)})
@@ -317,8 +317,10 @@ void GraphGenerator::embedding() {
   // A table without rows has no row number: it is only read where there is nothing to read.
   const int64_t rows = random_.chance(3) ? 0 : mostly({3, 16}, 1, 20);
   const Dim count = rows == 0 ? Dim(0) : random_.chance(80) ? rows_ : any_dim();
-  const ValueId table = value_of({any_dtype(), {Dim(rows), any_dim()}});
-  op(OpKind::embedding, {table, ids(count, rows)});
+  const TensorType type{any_dtype(), {rows == 0 ? Dim(0) : any_rows(rows), any_dim()}};
+  if (volume_of(type) > kMaxElements) return;
+  if (const Value numbers = ids(count, type.dims[0]))
+    op(OpKind::embedding, {value_of(type), *numbers});
 }
 
 GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
@@ -340,7 +342,7 @@ void GraphGenerator::append() {
   if (type.dims.empty()) return;
   const Dim count = type.dims.front();
   for (Dim dim : DimsRef(type.dims).drop_front())
-    if (!dim.is_constant()) return;
+    if (!dim.is_constant() && !random_.chance(30)) return;
   std::optional<ValueId> version;
   for (ValueId candidate : versions_) {
     TensorType rows = graph_[candidate].type;
@@ -348,9 +350,9 @@ void GraphGenerator::append() {
     rows.dims[0] = count;
     if (rows == type && random_.chance(60)) version = candidate;
   }
-  type.dims[0] = version ? graph_[*version].type.dims[0] : Dim(mostly({12, 16}, 12, 20));
+  type.dims[0] = version ? graph_[*version].type.dims[0] : any_rows(mostly({12, 16}, 12, 20));
   if (volume_of(type) > kMaxElements) return;
-  const Value slot = slots(count, type.dims[0].constant());
+  const Value slot = slots(count, type.dims[0]);
   if (slot) append_to(version ? *version : state(type), value, *slot);
 }
 
@@ -359,10 +361,12 @@ void GraphGenerator::append() {
 void GraphGenerator::old_and_new() {
   using enum OpKind;
   const ValueId value = pick_rows();
-  const int64_t rows = mostly({12, 16}, 12, 16);
-  const Value slot = slots(rows_, rows);
+  const TensorType type{main_dtype_,
+                        {any_rows(mostly({12, 16}, 12, 16)), graph_[value].type.dims[1]}};
+  if (volume_of(type) > kMaxElements) return;
+  const Value slot = slots(rows_, type.dims[0]);
   if (!slot) return;
-  const ValueId old_version = this->state({main_dtype_, {Dim(rows), graph_[value].type.dims[1]}});
+  const ValueId old_version = this->state(type);
   const auto read = [&](ValueId version) {
     const ValueId x =
         random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
@@ -387,7 +391,22 @@ void GraphGenerator::linear() {
     project(value_of({main_dtype_, {rows_, Dim(inner ? 0 : 8)}}), inner ? 8 : 0);
     return;
   }
+  if (random_.chance(25)) return any_linear();
   project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : mostly({5, 16, 40}, 1, 40));
+}
+
+/// Rows of any rank and float type, and a matrix that may be computed.
+void GraphGenerator::any_linear() {
+  const Value x = pick([](const TensorType& t) {
+    return is_float(t.dtype) && t.rank() >= 1 && t.dims.back().is_constant();
+  });
+  if (!x) return;
+  const DType dtype = graph_[*x].type.dtype;
+  const Dim width(random_.pick(widths_)), inner = graph_[*x].type.dims.back();
+  if (volume_of({dtype, {width, inner}}) > kMaxElements) return;
+  llvm::SmallVector<ValueId, 3> operands{*x, value_of({dtype, {width, inner}})};
+  if (random_.chance(40)) operands.push_back(value_of({dtype, {width}}));
+  op(OpKind::linear, operands);
 }
 
 /// Letters that are batch axes, summed and free ones in any number and order, of any extents.

@@ -88,13 +88,14 @@ class GraphGenerator {
   void copy();
   void generator();
   void literal();
-  double any_number();
+  double any_number(int unusual);
   ValueId constant(DType dtype, Dims dims);
   void fan_out();
   void embedding();
   void append();
   void old_and_new();
   void linear();
+  void any_linear();
   void einsum();
   void any_einsum();
   void rope();
@@ -103,10 +104,11 @@ class GraphGenerator {
   // Row numbers (generate_ids.cpp).
   int64_t most(Dim dim) const;  // of any values of the symbols
   ValueId integer(double value);
-  ValueId ids(Dim count, int64_t rows);
+  Dim any_rows(int64_t usual);
+  Value ids(Dim count, Dim rows);
   ValueId any_integers(Dim count, int64_t rows);
   ValueId clamped(ValueId x, int64_t rows);
-  Value slots(Dim count, int64_t rows);
+  Value slots(Dim count, Dim rows);
 
   // Reductions over any axes and what surrounds them (generate_columns.cpp).
   Value reduced_operand();
