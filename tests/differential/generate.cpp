@@ -69,7 +69,9 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
   const int64_t count = random_.between(1, 3);
   for (int64_t i = 0; i < count; ++i) widths_.push_back(any_extent());
   if (random_.chance(15)) widths_.push_back(random_.pick(kLongExtents));
-  rows_ = random_.chance(75) ? Dim(kTokens) : Dim(mostly({1, 3, 8}, 1, 8));
+  rows_ = random_.chance(75)  ? Dim(kTokens)
+          : random_.chance(8) ? Dim(0)
+                              : Dim(mostly({1, 3, 8}, 1, 8));
   strange_names_ = random_.chance(5);
 }
 
