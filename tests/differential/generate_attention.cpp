@@ -84,20 +84,6 @@ void GraphGenerator::sample() {
                       value_of(integer)});
 }
 
-/// A product as the passes write it: few tokens, rows of whole chunks.
-void GraphGenerator::gemv() {
-  const Dim tokens = most(rows_) <= kFewTokens ? rows_ : Dim(mostly({1, 3, 8}, 1, kFewTokens));
-  const int64_t inner = 8 * mostly({1, 4, 8}, 1, 24), width = mostly({8, 17, 40}, 1, 70);
-  const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
-  llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {tokens, Dim(inner)}}),
-                                         random_.chance(80) ? weight(matrix) : input(matrix)};
-  if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
-  Attributes attrs;
-  attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
-  if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
-  op(OpKind::gemv, operands, std::move(attrs));
-}
-
 /// Probabilities of keys, as the passes write them between the products of an attention.
 void GraphGenerator::attention_softmax() {
   const Dim keys = random_.chance(25) ? any_symbol() : Dim(mostly({8, 17, 64}, 1, 100));

@@ -1,4 +1,5 @@
-// Row numbers: inputs, which data fills with valid ones, and values that the graph computes.
+// Row numbers: inputs, which data fills with valid ones, and values that the graph computes; and
+// the ops that read and write rows by them.
 #include <array>
 
 #include "differential/graph_generator.h"
@@ -36,7 +37,7 @@ GraphGenerator::Value GraphGenerator::ids(Dim count, Dim rows) {
 /// arithmetic, entries of a table.
 ValueId GraphGenerator::any_integers(Dim count, int64_t rows) {
   using enum OpKind;
-  const TensorType type{DType::i32, {count}}, truth{DType::i1, {count}}, real{DType::f32, {count}};
+  const TensorType type{DType::i32, {count}}, real{DType::f32, {count}};
   const auto counted = [&] {
     return must(iota, {},
                 Attributes().set(AttrName::dims, type.dims).set(AttrName::axis, int64_t{0}));
@@ -116,6 +117,78 @@ GraphGenerator::Value GraphGenerator::slots(Dim count, Dim all) {
     default:  // after a length that is an input
       return must(add, {counted, clamped(value_of({DType::i32, {Dim(1)}}), free + 1)});
   }
+}
+
+void GraphGenerator::embedding() {
+  // A table without rows has no row number: it is only read where there is nothing to read.
+  const int64_t rows = random_.chance(3) ? 0 : mostly({3, 16}, 1, 20);
+  const Dim count = rows == 0 ? Dim(0) : random_.chance(80) ? rows_ : any_dim();
+  const TensorType type{any_dtype(), {rows == 0 ? Dim(0) : any_rows(rows), any_dim()}};
+  if (volume_of(type) > kMaxElements) return;
+  if (const Value numbers = ids(count, type.dims[0]))
+    op(OpKind::embedding, {value_of(type), *numbers});
+}
+
+GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
+  const Value next = op(OpKind::kv_append, {version, value, slot});
+  if (!next) return next;
+  overwritten_.resize(graph_.size(), false);
+  overwritten_[version.index] = true;
+  for (ValueId& newest : versions_)
+    if (newest == version) newest = *next;
+  return next;
+}
+
+void GraphGenerator::append() {
+  const Value any =
+      random_.chance(15) ? pick([](const TensorType& t) { return t.rank() >= 1; }) : std::nullopt;
+  const ValueId value = any ? *any : pick_float();
+  if (llvm::is_contained(versions_, root_of(graph_, value))) return;
+  TensorType type = graph_[value].type;
+  if (type.dims.empty()) return;
+  const Dim count = type.dims.front();
+  for (Dim dim : DimsRef(type.dims).drop_front())
+    if (!dim.is_constant() && !random_.chance(30)) return;
+  std::optional<ValueId> version;
+  for (ValueId candidate : versions_) {
+    TensorType rows = graph_[candidate].type;
+    if (rows.rank() == 0) continue;
+    rows.dims[0] = count;
+    if (rows == type && random_.chance(60)) version = candidate;
+  }
+  type.dims[0] = version ? graph_[*version].type.dims[0] : any_rows(mostly({12, 16}, 12, 20));
+  if (volume_of(type) > kMaxElements) return;
+  const Value slot = slots(count, type.dims[0]);
+  if (slot) append_to(version ? *version : state(type), value, *slot);
+}
+
+// Reads a state before and after a write and brings both together, so that fusing the reads would
+// move one of them across the write.
+void GraphGenerator::old_and_new() {
+  using enum OpKind;
+  const ValueId value = pick_rows();
+  const TensorType type{main_dtype_,
+                        {any_rows(mostly({12, 16}, 12, 16)), graph_[value].type.dims[1]}};
+  if (volume_of(type) > kMaxElements) return;
+  const Value slot = slots(rows_, type.dims[0]);
+  if (!slot) return;
+  const ValueId old_version = this->state(type);
+  const auto read = [&](ValueId version) {
+    const ValueId x =
+        random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
+    if (random_.chance(50)) return must(mul, {x, x});
+    return must(
+        sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
+  };
+  const ValueId before = read(old_version);
+  Value newest = append_to(old_version, value, *slot);
+  if (!newest) return;
+  const ValueId after = read(*newest);
+  if (random_.chance(30)) {
+    newest = append_to(*newest, must(neg, {value}), *slot);
+    must(add, {after, read(*newest)});
+  }
+  must(add, {before, after});
 }
 
 }  // namespace sinter

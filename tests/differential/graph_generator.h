@@ -91,17 +91,16 @@ class GraphGenerator {
   double any_number(int unusual);
   ValueId constant(DType dtype, Dims dims);
   void fan_out();
-  void embedding();
-  void append();
-  void old_and_new();
+  void rope();
+
+  // Products (generate_products.cpp).
   void linear();
   void any_linear();
   void einsum();
   void any_einsum();
-  void rope();
-  Value append_to(ValueId version, ValueId value, ValueId slot);
+  void gemv();
 
-  // Row numbers (generate_ids.cpp).
+  // Row numbers, and what reads and writes rows by them (generate_ids.cpp).
   int64_t most(Dim dim) const;  // of any values of the symbols
   ValueId integer(double value);
   Dim any_rows(int64_t usual);
@@ -109,6 +108,10 @@ class GraphGenerator {
   ValueId any_integers(Dim count, int64_t rows);
   ValueId clamped(ValueId x, int64_t rows);
   Value slots(Dim count, Dim rows);
+  void embedding();
+  Value append_to(ValueId version, ValueId value, ValueId slot);
+  void append();
+  void old_and_new();
 
   // Reductions over any axes and what surrounds them (generate_columns.cpp).
   Value reduced_operand();
@@ -137,7 +140,6 @@ class GraphGenerator {
   void attention();
   void decode_attention();
   void sample();
-  void gemv();
   void attention_softmax();
 
   // Parts of transformers (generate_blocks.cpp).

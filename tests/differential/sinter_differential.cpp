@@ -274,7 +274,10 @@ int run_seeds(const Options& options) {
     shrink_and_print(seed, what, options);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  const auto found = [&](std::string_view what) { return tallied[std::string(what)]; };
+  const auto found = [&](std::string_view what) {
+    const auto at = tallied.find(std::string(what));
+    return at == tallied.end() ? Occurrences() : at->second;
+  };
   fmt::print(
       "{} graphs, {} failed, {:.1f} s; {} compared with the module itself, of {} of them {} "
       "contractions with float64: {} elements, and {} without a bound\n",
