@@ -90,14 +90,15 @@ void GraphGenerator::attention_softmax() {
   Dims dims{rows_, keys};
   for (int64_t more = random_.between(0, 2); more > 0; --more)
     dims.insert(dims.begin(), Dim(mostly({1, 2}, 1, 3)));
-  const TensorType scores{DType::f32, dims}, numbers{DType::i32, {rows_}};
+  const TensorType scores{DType::f32, dims};
   if (volume_of(scores) > kMaxElements) return;
   Attributes attrs;
   attrs.set(AttrName::dtype, any_float()).set(AttrName::scale, random_.pick(std::array{1.0, 0.25}));
   if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
   if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
-  op(OpKind::attention_softmax, {value_of(scores), value_of(numbers), value_of(numbers)},
-     std::move(attrs));
+  const Value first = ids(rows_, keys), last = ids(rows_, keys);
+  if (first && last)
+    op(OpKind::attention_softmax, {value_of(scores), *first, *last}, std::move(attrs));
 }
 
 }  // namespace sinter

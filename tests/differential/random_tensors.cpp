@@ -82,8 +82,11 @@ Rows DataMaker::rows_read_by(ValueId input) const {
   for (const Op& op : graph_.ops())
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const OperandRole role = operand_role(op.kind, i);
-      if (op.operands[i] != input || !role.is_address()) continue;
-      limit(graph_[op.operands[role.rows_of]].type.dims[0]);
+      const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
+      if (op.operands[i] != input || !(role.is_address() || position)) continue;
+      // Positions that address nothing are those along the rows that they are compared with.
+      limit(role.is_address() ? graph_[op.operands[role.rows_of]].type.dims.front()
+                              : graph_[operand_with(op, OperandRole::row)].type.dims.back());
       rows.distinct = rows.distinct || role.kind == OperandRole::slot;
       if (role.kind == OperandRole::first) rows.at_most = operand_with(op, OperandRole::last);
     }
