@@ -6,6 +6,7 @@
 #include "ir/contraction.h"
 #include "ir/grouping.h"
 #include "ir/index_map.h"
+#include "ir/infer.h"
 #include "ir/op_roles.h"
 #include "kernels/registry.h"
 
@@ -98,27 +99,27 @@ class Materializer {
     return fixed;
   }
 
-  /// The einsum with its result's axes in the order batch, free in a, free in b; `axes` leads back.
+  /// The einsum with its result's axes in the order batch, free in a, free in b, each in the order
+  /// of gemm_order, so that they join as those of copied operands do; `axes` leads back.
   Op reordered(const Op& op, std::vector<int64_t>& axes) const {
     const std::string spec = op.attrs.get<std::string>(AttrName::spec);
     const size_t arrow = spec.find("->");
-    const std::string terms = spec.substr(0, arrow), letters = spec.substr(arrow + 2);
-    const size_t comma = terms.find(',');
-    const std::string a = terms.substr(0, comma), b = terms.substr(comma + 1);
+    const EinsumSpec parsed = *parse_einsum(spec);
     Op product = op;
     product.name += ".product";
     product.type.dims.clear();
+    axes.resize(op.type.rank());
     std::string ordered;
     for (const std::pair<bool, bool>& wanted :
          {std::pair(true, true), {true, false}, {false, true}})
-      for (size_t i = 0; i < letters.size(); ++i)
-        if ((a.find(letters[i]) != std::string::npos) == wanted.first &&
-            (b.find(letters[i]) != std::string::npos) == wanted.second) {
-          ordered += letters[i];
-          product.type.dims.push_back(op.type.dims[i]);
-        }
-    product.attrs.set(AttrName::spec, terms + "->" + ordered);
-    for (char c : letters) axes.push_back(static_cast<int64_t>(ordered.find(c)));
+      for (const EinsumAxis& axis : parsed.axes) {
+        if (axis.result < 0 || (axis.a >= 0) != wanted.first || (axis.b >= 0) != wanted.second)
+          continue;
+        axes[static_cast<size_t>(axis.result)] = static_cast<int64_t>(ordered.size());
+        ordered += axis.letter;
+        product.type.dims.push_back(op.type.dims[static_cast<size_t>(axis.result)]);
+      }
+    product.attrs.set(AttrName::spec, spec.substr(0, arrow) + "->" + ordered);
     return product;
   }
 

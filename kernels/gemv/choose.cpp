@@ -46,7 +46,8 @@ int64_t splits_of(int64_t rows, int64_t chunks) {
 bool is_gemv(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   if (op.kind != OpKind::linear) return false;
   const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
-  return x.rank() == 2 && SymExpr(x.dims[0]).upper_bound(symbols) <= kMaxGemvTokens &&
+  const int64_t tokens = SymExpr(x.dims[0]).upper_bound(symbols);
+  return x.rank() == 2 && tokens > 0 && tokens <= kMaxGemvTokens &&
          w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
          w.dims[0].constant() > 0 && w.dims[0].constant() <= kMaxExtent &&
          w.dims[1].constant() <= kMaxExtent &&

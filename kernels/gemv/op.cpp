@@ -17,8 +17,8 @@ Result<TensorType> infer_gemv(const Inference& op) {
     return op.reject(16, fmt::format("x {}, w {}: a gemv has rows of a multiple of 8 elements",
                                      op.show(x), op.show(w)));
   const int64_t tokens = SymExpr(x.dims[0]).upper_bound(op.symbols);
-  if (tokens > kMaxGemvTokens)
-    return op.reject(16, fmt::format("{} tokens, a gemv has at most {}", tokens, kMaxGemvTokens));
+  if (tokens < 1 || tokens > kMaxGemvTokens)
+    return op.reject(16, fmt::format("{} tokens, a gemv has 1 to {}", tokens, kMaxGemvTokens));
   if (!op.attrs.has(AttrName::dtype)) return result;
   result.dtype = op.attrs.get<DType>(AttrName::dtype);
   if (result.dtype != x.dtype && result.dtype != DType::f32)

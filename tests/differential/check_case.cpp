@@ -1,7 +1,7 @@
 #include "differential/check_case.h"
 
+#include "differential/source_module.h"
 #include "runtime/compare.h"
-#include "runtime/evaluate/evaluate.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/run.h"
 
@@ -41,17 +41,15 @@ Status compare(std::string_view what, const HostTensor& expected, const HostTens
 struct Runner {
   HostModel model;
   HostSession session;
-  std::vector<HostTensor> states_before;
   RunResult result;
 
   static Result<Runner> load(const Compiled& compiled, const Case& test, const CaseData& data) {
     const CaseFiles files(data);
     SINTER_LET(model, HostModel::load(compiled.program, &files));
     SINTER_LET(session, HostSession::create(model, test.symbol_values));
-    return Runner{std::move(model), std::move(session), {}, {}};
+    return Runner{std::move(model), std::move(session), {}};
   }
   Status call(const Case& test, const CaseData& data, std::vector<std::string> keep = {}) {
-    states_before.assign(session.states().begin(), session.states().end());
     CallOptions options;
     options.poison_freed = true;
     options.keep = std::move(keep);
@@ -96,90 +94,51 @@ std::vector<CheckedCase::Launch> launches(const Program& program, const HostMode
   return result_launches;
 }
 
-bool has_contraction(const Graph& graph) {
-  return llvm::any_of(graph.ops(),
-                      [](const Op& op) { return op_class(op) == OpClass::contraction; });
-}
+/// The module that was generated, beside a plan that shows what its contractions gave.
+class SourceComparison {
+ public:
+  static Result<SourceComparison> create(const Case& test, const CaseData& data) {
+    ObservedModule observed = observe_contractions(test.module);
+    SourceModule source(test, data, observed.contractions);
+    if (observed.contractions.empty()) return SourceComparison(std::move(source), {}, 0);
+    SINTER_LET(frozen, freeze(std::move(observed.module), {}));
+    CompileOptions separate;
+    separate.fusion.enabled = false;
+    SINTER_LET(compiled, compile(std::move(frozen), separate));
+    SINTER_LET(runner, Runner::load(compiled, test, data));
+    return SourceComparison(std::move(source), std::move(runner), observed.contractions.size());
+  }
 
-/// The entry with weights and states as inputs, and the last version of every state as a result
-/// after the entry's own.
-struct Source {
-  Graph graph;
-  std::vector<std::string> states;  // of the results that are added
+  /// `runner` has made a call on this data.
+  Status call(const Case& test, const CaseData& data, const Runner& runner, const Program& program,
+              SourceCheck& check) {
+    llvm::ArrayRef<HostTensor> contractions;
+    if (observed_) {
+      SINTER_TRY(observed_->call(test, data));
+      contractions = llvm::ArrayRef(observed_->result.outputs).take_back(contractions_);
+    }
+    SINTER_LET(expected, source_.call(data.inputs, contractions, check.elements));
+    check.contractions += static_cast<int64_t>(contractions.size());
+    const Graph& entry = test.module.entries[0].graph;
+    for (size_t i = 0; i < expected.size(); ++i)
+      SINTER_TRY(compare(
+          fmt::format("output {} (%{}), evaluated and fused", i, entry[entry.outputs[i]].name),
+          expected[i], runner.result.outputs[i]));
+    // A state that nothing needs is not in the plan.
+    for (size_t i = 0; i < program.states.size(); ++i)
+      SINTER_TRY(compare(fmt::format("state %{}, evaluated and fused", program.states[i].name),
+                         source_.states().at(program.states[i].name), runner.session.states()[i]));
+    return {};
+  }
+
+ private:
+  SourceComparison(SourceModule source, std::optional<Runner> observed, size_t contractions)
+      : source_(std::move(source)), observed_(std::move(observed)), contractions_(contractions) {}
+
+  SourceModule source_;
+  std::optional<Runner> observed_;  // of a module that has contractions
+  size_t contractions_;
 };
-Source make_source(const Graph& entry) {
-  Source source{entry, {}};
-  std::vector<std::string> state_of(entry.size());
-  std::map<std::string, ValueId> newest;
-  for (uint32_t i = 0; i < entry.size(); ++i) {
-    Op& op = source.graph[ValueId{i}];
-    if (op.kind == OpKind::state) state_of[i] = op.name;
-    if (op.kind == OpKind::kv_append) state_of[i] = state_of[op.operands[0].index];
-    if (!state_of[i].empty()) newest[state_of[i]] = ValueId{i};
-    if (op.kind != OpKind::weight && op.kind != OpKind::state) continue;
-    op.kind = OpKind::input;
-    source.graph.inputs.push_back(ValueId{i});
-  }
-  for (const auto& [state, version] : newest) {
-    source.states.push_back(state);
-    source.graph.outputs.push_back(version);
-  }
-  return source;
-}
-
-template <typename List>
-size_t index_of(const List& list, std::string_view name) {
-  for (size_t i = 0; i < list.size(); ++i)
-    if (list[i].name == name) return i;
-  SINTER_CHECK(false, "{}", name);
-}
-
-/// The last call of `runner` against the evaluation of the module as it was written.
-Status check_source(const Case& test, const CaseData& data, const CaseData& files_data,
-                    const Runner& runner, const Program& program) {
-  const Graph& entry = test.module.entries[0].graph;
-  const Source source = make_source(entry);
-  const CaseFiles files(files_data);
-  EvalOptions options;
-  options.source = &files;
-  std::vector<HostTensor> tensors = data.inputs;
-  for (ValueId input : llvm::ArrayRef(source.graph.inputs).drop_front(entry.inputs.size())) {
-    const Op& leaf = entry[input];
-    if (leaf.kind == OpKind::weight) {
-      const Weight& weight = test.module.weights[index_of(test.module.weights, leaf.name)];
-      SINTER_LET(value,
-                 evaluate(weight.init, test.module.symbols, test.symbol_values, {}, options));
-      tensors.push_back(std::move(value[0]));
-      continue;
-    }
-    // A state that nothing needs is not in the plan; it is zero for ever.
-    HostTensor zeros;
-    const auto state =
-        llvm::find_if(program.states, [&](const State& s) { return s.name == leaf.name; });
-    if (state == program.states.end()) {
-      SINTER_LET(made, make_tensor(leaf.type.dtype, concrete_dims(leaf.type, test.symbol_values)));
-      std::fill(made.bytes.begin(), made.bytes.end(), std::byte{0});
-      tensors.push_back(std::move(made));
-    } else {
-      tensors.push_back(runner.states_before[state - program.states.begin()]);
-    }
-  }
-  SINTER_LET(expected, evaluate(source.graph, test.module.symbols, test.symbol_values,
-                                addresses_of(tensors)));
-  for (size_t i = 0; i < entry.outputs.size(); ++i)
-    SINTER_TRY(compare(
-        fmt::format("output {} (%{}), evaluated and fused", i, entry[entry.outputs[i]].name),
-        expected[i], runner.result.outputs[i]));
-  for (size_t i = 0; i < source.states.size(); ++i) {
-    const auto state =
-        llvm::find_if(program.states, [&](const State& s) { return s.name == source.states[i]; });
-    if (state == program.states.end()) continue;
-    SINTER_TRY(compare(fmt::format("state %{}, evaluated and fused", source.states[i]),
-                       expected[entry.outputs.size() + i],
-                       runner.session.states()[state - program.states.begin()]));
-  }
-  return {};
-}
 
 Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numerics numerics) {
   const Planted planted(fault);
@@ -209,11 +168,14 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
   }
   SINTER_LET(reference, Runner::load(*unfused, test, data[0]));
   SINTER_LET(runner, Runner::load(*fused, test, data[0]));
-  CheckedCase checked{fused->program,
-                      test.symbol_values,
-                      {},
-                      strict && !has_contraction(test.module.entries[0].graph),
-                      {}};
+  std::optional<SourceComparison> source;
+  if (strict) {
+    auto made = SourceComparison::create(test, data[0]);
+    if (!made) return stage("plan with contractions as results", std::move(made.error()));
+    source.emplace(std::move(*made));
+  }
+  CheckedCase checked{fused->program, test.symbol_values, {}, {}, {}};
+  if (source) checked.source.emplace();
   for (const Fusion& fusion : fused->fusions)
     for (const LedgerEntry& entry : fusion.ledger)
       checked.verdicts.emplace_back(reason_id(entry.verdict.reason));
@@ -235,8 +197,9 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
       SINTER_TRY(compare(
           fmt::format("call {}, state %{}, unfused and fused", call, program.states[i].name),
           reference.session.states()[i], runner.session.states()[i]));
-    if (checked.compared_with_source)
-      SINTER_TRY(check_source(test, data[call], data[0], runner, program));
+    if (source)
+      if (Status same = source->call(test, data[call], runner, program, *checked.source); !same)
+        return stage(fmt::format("call {}", call), std::move(same.error()));
   }
   if (keep_launches) checked.launches = launches(program, runner.model, data.back(), runner.result);
   return checked;

@@ -5,12 +5,19 @@
 #include <memory>
 #include <optional>
 
+#include "differential/contraction_bound.h"
 #include "differential/random_tensors.h"
 #include "driver/compile/compile.h"
 #include "ir/fault.h"
 #include "shim/kernel_shim.h"
 
 namespace sinter {
+
+/// What was compared with float64 in all calls.
+struct SourceCheck {
+  int64_t contractions = 0;
+  BoundedElements elements;
+};
 
 /// A case whose plans agree on the host, with what its kernels need to be run from their text.
 struct CheckedCase {
@@ -22,17 +29,16 @@ struct CheckedCase {
     std::vector<HostTensor> inputs;
   };
   std::vector<Launch> launches;
-  bool compared_with_source = false;
+  std::optional<SourceCheck> source;  // none in fast numerics
   std::vector<std::string> verdicts;  // reason ids of the fused plan's ledger
 };
 
 /// Compiles a case with and without fusion and runs both plans on the host in two calls, so that
 /// the second finds states that the first left; all outputs and states must be equal bit for bit.
-/// So must, where the module has no contraction, the evaluation of the module itself: contractions
-/// may add in another order once the passes merged them. Where `fault` is given (test builds with
-/// planted faults only), it is on while the fused plan is made. `fast`: the fused plan has fast
-/// numerics; it is run, and nothing compared. With `keep_launches` the inputs of
-/// every kernel are kept.
+/// So must the evaluation of the module itself (source_module.h), whose contractions are compared
+/// with float64. Where `fault` is given (test builds with planted faults only), it is on while the
+/// fused plan is made. `fast`: the fused plan has fast numerics; it is run, and nothing compared.
+/// With `keep_launches` the inputs of every kernel are kept.
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault = {},
                                 Numerics numerics = Numerics::strict);

@@ -20,10 +20,13 @@ constexpr int64_t kUsualLong = 300;
 constexpr std::string_view kStrangeNames[] = {"threadIdx", "}; int x", "float", "\"quoted\"",
                                               "a\\b",      "// note",  "main",  "été"};
 
-int64_t long_extent(const Symbol& symbol, Random& random) {
-  if (random.chance(20)) return symbol.low;
-  const int64_t most = random.chance(10) ? kMaxElements : kUsualLong;
-  return random.between(symbol.low, std::min(symbol.high, most));
+/// One of the ends of the symbol's range, 1, or any value up to `usual`.
+int64_t any_value(const Symbol& symbol, int64_t usual, Random& random) {
+  if (random.chance(15)) return symbol.low;
+  if (random.chance(15) && symbol.high <= usual) return symbol.high;
+  if (random.chance(5) && symbol.low <= 1 && symbol.multiple == 1) return 1;
+  const int64_t m = symbol.multiple;
+  return m * random.between((symbol.low + m - 1) / m, std::min(symbol.high, usual) / m);
 }
 
 void fill_symbols(Case& result, Random& random) {
@@ -33,15 +36,18 @@ void fill_symbols(Case& result, Random& random) {
     made.low = low, made.high = high, made.multiple = multiple;
     return made;
   };
-  const int64_t low = random.chance(25) ? 0 : 1;
-  const int64_t most = random.chance(30) ? kFewTokens : 12;
-  result.module.symbols = {symbol("N", low, most, 1), symbol("K", 0, 64, 8),
-                           symbol("M", 0, most, 1),
-                           symbol("L", random.chance(10) ? 0 : 1, random.pick(kLongBounds), 1)};
-  result.module.symbols[2].at_most = kTokens;
-  const int64_t tokens = random.chance(20) ? low : random.between(1, most);
-  result.symbol_values = {tokens, random.chance(10) ? 0 : 8 * random.between(1, 8),
-                          random.between(0, tokens), long_extent(result.module.symbols[3], random)};
+  const int64_t low = random.chance(35) ? 0 : 1;
+  const int64_t most = random.chance(40) ? kFewTokens : 12;
+  std::vector<Symbol>& symbols = result.module.symbols;
+  symbols = {symbol("N", low, most, 1), symbol("K", random.chance(70) ? 0 : 8, 64, 8),
+             symbol("M", 0, most, 1),
+             symbol("L", random.chance(20) ? 0 : 1, random.pick(kLongBounds), 1)};
+  symbols[kSomeTokens.index].at_most = kTokens;
+  for (const Symbol& each : symbols)
+    result.symbol_values.push_back(
+        any_value(each, random.chance(10) ? kMaxElements : kUsualLong, random));
+  int64_t& some = result.symbol_values[kSomeTokens.index];
+  some = std::min(some, result.symbol_values[kTokens.index]);
 }
 
 }  // namespace
@@ -52,7 +58,7 @@ Case generate(uint64_t seed) {
   Random random(seed);
   fill_symbols(result, random);
   GraphGenerator generator(result, random.next());
-  generator.grow(static_cast<size_t>(random.between(10, 36)));
+  generator.grow(static_cast<size_t>(random.between(14, 50)));
   generator.choose_outputs();
   return result;
 }
@@ -63,27 +69,31 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
   const int64_t count = random_.between(1, 3);
   for (int64_t i = 0; i < count; ++i) widths_.push_back(any_extent());
   if (random_.chance(15)) widths_.push_back(random_.pick(kLongExtents));
-  rows_ = random_.chance(75) ? Dim(kTokens) : Dim(mostly({1, 3, 8}, 1, 8));
+  rows_ = random_.chance(75)  ? Dim(kTokens)
+          : random_.chance(8) ? Dim(0)
+                              : Dim(mostly({1, 3, 8}, 1, 8));
   strange_names_ = random_.chance(5);
 }
 
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
       {&GraphGenerator::elementwise, 22},   {&GraphGenerator::comparison, 3},
-      {&GraphGenerator::logical, 3},        {&GraphGenerator::select, 4},
+      {&GraphGenerator::logical, 4},        {&GraphGenerator::select, 4},
       {&GraphGenerator::cast, 7},           {&GraphGenerator::activation, 6},
       {&GraphGenerator::norm, 5},           {&GraphGenerator::softmax, 3},
-      {&GraphGenerator::reduction, 6},      {&GraphGenerator::axes_reduction, 12},
+      {&GraphGenerator::reduction, 6},      {&GraphGenerator::axes_reduction, 14},
       {&GraphGenerator::view, 16},          {&GraphGenerator::concat, 4},
-      {&GraphGenerator::copy, 2},           {&GraphGenerator::generator, 3},
-      {&GraphGenerator::embedding, 2},      {&GraphGenerator::append, 4},
-      {&GraphGenerator::linear, 4},         {&GraphGenerator::einsum, 4},
+      {&GraphGenerator::copy, 2},           {&GraphGenerator::generator, 4},
+      {&GraphGenerator::embedding, 5},      {&GraphGenerator::append, 4},
+      {&GraphGenerator::linear, 4},         {&GraphGenerator::einsum, 11},
       {&GraphGenerator::attention, 3},      {&GraphGenerator::decode_attention, 1},
       {&GraphGenerator::sample, 1},         {&GraphGenerator::rope, 2},
       {&GraphGenerator::pre_norm_block, 3}, {&GraphGenerator::post_norm_block, 2},
       {&GraphGenerator::primitive_norm, 2}, {&GraphGenerator::primitive_softmax, 2},
       {&GraphGenerator::logits, 1},         {&GraphGenerator::old_and_new, 3},
-      {&GraphGenerator::linear_chain, 8},   {&GraphGenerator::running_sum, 10},
+      {&GraphGenerator::linear_chain, 10},  {&GraphGenerator::running_sum, 10},
+      {&GraphGenerator::gemv, 1},           {&GraphGenerator::attention_softmax, 1},
+      {&GraphGenerator::fan_out, 2},        {&GraphGenerator::literal, 5},
   };
   int total = 0;
   for (const auto& [make, weight] : kMakers) total += weight;
@@ -177,8 +187,8 @@ ValueId GraphGenerator::input(TensorType type) {
 }
 
 ValueId GraphGenerator::weight(TensorType type) {
-  // Half of the weights are made when they are loaded: a cast, or the transpose of the file's
-  // tensor.
+  // Half of the weights are made when they are loaded: a cast, the transpose of the file's tensor,
+  // a sum.
   Weight made{name("w"), type, {}};
   Builder init(made.init, result_.module.symbols);
   TensorType stored = type;
@@ -191,6 +201,7 @@ ValueId GraphGenerator::weight(TensorType type) {
                               .set(AttrName::dtype, stored.dtype)
                               .set(AttrName::tensor, made.name));
   if (transposed) value = init.transpose(value, {1, 0});
+  if (random_.chance(10)) value = init.add(init.constant(1.0, stored.dtype), value);
   made.init.outputs.push_back(init.cast(value, type.dtype));
   const ValueId id = builder_.leaf(OpKind::weight, std::move(type), made.name);
   result_.module.weights.push_back(std::move(made));
@@ -231,12 +242,13 @@ ValueId GraphGenerator::apart(ValueId id) {
 }
 
 Dim GraphGenerator::any_dim() {
-  if (random_.chance(3)) return Dim(0);
-  if (random_.chance(8)) return Dim(kKeys);
-  if (random_.chance(5)) return Dim(kTokens);
-  if (random_.chance(2)) return Dim(kSomeTokens);
-  if (random_.chance(1)) return Dim(kLong);
+  if (random_.chance(5)) return Dim(0);
+  if (random_.chance(15)) return any_symbol();
   return Dim(random_.chance(80) ? random_.pick(widths_) : any_extent());
+}
+
+Dim GraphGenerator::any_symbol() {
+  return Dim(random_.pick(std::array{kKeys, kKeys, kKeys, kTokens, kTokens, kSomeTokens, kLong}));
 }
 
 int64_t GraphGenerator::any_extent() {
@@ -251,6 +263,11 @@ int64_t GraphGenerator::mostly(std::initializer_list<int64_t> usual, int64_t low
 DType GraphGenerator::any_float() {
   return random_.chance(85) ? main_dtype_
                             : random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
+}
+
+DType GraphGenerator::any_dtype() {
+  return random_.chance(88) ? any_float()
+                            : random_.pick(std::array{DType::i32, DType::i32, DType::i1});
 }
 
 std::string GraphGenerator::name(std::string_view role) {

@@ -48,14 +48,15 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
              random_.chance(25)};
   }
   const int64_t kv_heads = shape.kv_heads, heads = kv_heads * shape.group, width = shape.width;
-  const int64_t rows = std::min(shape.rows, max_rows);
+  const Dim rows = any_rows(std::min(shape.rows, max_rows));
+  if (extent(rows) > 300) return std::nullopt;
   Attended made{.operands = {}, .attrs = {}, .splits = shape.splits};
   made.operands = {columns({main_dtype_, {rows_, Dim(heads * width)}}),
-                   columns({main_dtype_, {Dim(rows), Dim(kv_heads * width)}}),
-                   columns({main_dtype_, {Dim(rows), Dim(kv_heads * shape.value_width)}})};
+                   columns({main_dtype_, {rows, Dim(kv_heads * width)}}),
+                   columns({main_dtype_, {rows, Dim(kv_heads * shape.value_width)}})};
   const Value slot = slots(rows_, rows);
   if (!slot) return std::nullopt;
-  made.operands.push_back(input({DType::i32, {rows_}}));
+  made.operands.push_back(random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, rows));
   made.operands.push_back(*slot);
   made.attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
   made.attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
@@ -81,6 +82,23 @@ void GraphGenerator::sample() {
   const TensorType real{DType::f32, {rows_}}, integer{DType::i32, {rows_}};
   op(OpKind::sample, {logits, value_of(real), value_of(integer), value_of(real), value_of(integer),
                       value_of(integer)});
+}
+
+/// Probabilities of keys, as the passes write them between the products of an attention.
+void GraphGenerator::attention_softmax() {
+  const Dim keys = random_.chance(25) ? any_symbol() : Dim(mostly({8, 17, 64}, 1, 100));
+  Dims dims{rows_, keys};
+  for (int64_t more = random_.between(0, 2); more > 0; --more)
+    dims.insert(dims.begin(), Dim(mostly({1, 2}, 1, 3)));
+  const TensorType scores{DType::f32, dims};
+  if (volume_of(scores) > kMaxElements) return;
+  Attributes attrs;
+  attrs.set(AttrName::dtype, any_float()).set(AttrName::scale, random_.pick(std::array{1.0, 0.25}));
+  if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
+  if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
+  const Value first = ids(rows_, keys), last = ids(rows_, keys);
+  if (first && last)
+    op(OpKind::attention_softmax, {value_of(scores), *first, *last}, std::move(attrs));
 }
 
 }  // namespace sinter

@@ -117,9 +117,9 @@ ValueId GraphGenerator::attend(ValueId x) {
   const ValueId v = project(x, kv_heads * width);
   if (random_.chance(60)) q = rotate(q, heads), k = rotate(k, kv_heads);
   const TensorType cache{main_dtype_, {Dim(rows), Dim(kv_heads * width)}};
-  const Value slot = slots(rows_, rows);
-  const ValueId first = input({DType::i32, {rows_}});
+  const Value slot = slots(rows_, Dim(rows));
   if (!slot) return v;
+  const ValueId first = random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, Dim(rows));
   const Value keys = append_to(state(cache), k, *slot), values = append_to(state(cache), v, *slot);
   Attributes attrs;
   attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
@@ -182,8 +182,9 @@ void GraphGenerator::primitive_softmax() {
 // A table that is both embedding and, transposed, the last projection.
 void GraphGenerator::logits() {
   const Dim width(random_.pick(widths_));
-  const ValueId table = weight({main_dtype_, {Dim(mostly({3, 16}, 2, 20)), width}});
-  const ValueId x = must(OpKind::embedding, {table, input({DType::i32, {rows_}})});
+  const int64_t rows = mostly({3, 16}, 2, 20);
+  const ValueId table = weight({main_dtype_, {Dim(rows), width}});
+  const ValueId x = must(OpKind::embedding, {table, *ids(rows_, Dim(rows))});
   must(OpKind::linear, {normalize(x), table});
 }
 

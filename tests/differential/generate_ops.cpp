@@ -1,6 +1,6 @@
 // One random op at a time. A proposal that breaks a constraint of the op is dropped.
 #include <array>
-#include <cmath>
+#include <limits>
 
 #include "differential/graph_generator.h"
 
@@ -69,7 +69,7 @@ void GraphGenerator::logical() {
 void GraphGenerator::select() {
   const Value condition = pick([](const TensorType& t) { return t.dtype == DType::i1; });
   if (!condition) return comparison();
-  const TensorType wanted{main_dtype_, graph_[*condition].type.dims};
+  const TensorType wanted{any_dtype(), graph_[*condition].type.dims};
   const ValueId a = random_.chance(60) ? value_of(wanted) : pick_float();
   const ValueId b =
       random_.chance(50) ? constant(graph_[a].type.dtype, {}) : value_of(graph_[a].type);
@@ -187,7 +187,7 @@ void GraphGenerator::slice(ValueId x) {
   if (dims[axis].is_constant()) {
     const int64_t extent = dims[axis].constant();
     const int64_t size =
-        extent > 0 && !random_.chance(2) ? mostly({1, (extent + 1) / 2}, 1, extent) : 0;
+        extent > 0 && !random_.chance(5) ? mostly({1, (extent + 1) / 2}, 1, extent) : 0;
     taken = Dim(size);
     begin = mostly({0, extent - size}, 0, extent - size);
   } else if (dims[axis] == rows_ && random_.chance(50)) {
@@ -207,7 +207,9 @@ void GraphGenerator::broadcast(ValueId x) {
 }
 
 void GraphGenerator::concat() {
-  const ValueId first = pick_float();
+  const Value any =
+      random_.chance(15) ? pick([](const TensorType& t) { return t.rank() >= 1; }) : std::nullopt;
+  const ValueId first = any ? *any : pick_float();
   const TensorType type = graph_[first].type;
   const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
   llvm::SmallVector<ValueId, 4> operands{first};
@@ -229,10 +231,23 @@ void GraphGenerator::copy() {
   if (const Value x = pick([](const TensorType&) { return true; })) op(OpKind::copy, {*x});
 }
 
+/// A number that a text may have; of a hundred as many as that are not ordinary.
+double GraphGenerator::any_number(int unusual) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  // Near the ends of the types' ranges, beyond them, and what is no number.
+  if (random_.chance(unusual))
+    return random_.pick(std::array{1e38, -1e38, 3.4028235e38, -3.5e38, 1e300, 65519.0, 65520.0,
+                                   -65520.0, 1e-40, 1e-300, 2147483647.0, -2147483648.0, kInfinity,
+                                   kInfinity, -kInfinity, -kInfinity, kNan, kNan});
+  return random_.pick(
+      std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
+}
+
 ValueId GraphGenerator::constant(DType dtype, Dims dims) {
-  double value =
-      random_.pick(std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
-  if (dtype == DType::i32) value = static_cast<double>(random_.between(-3, 20));
+  double value = any_number(12);
+  if (dtype == DType::i32 && !random_.chance(8))
+    value = static_cast<double>(random_.between(-3, 20));
   if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
   return must(OpKind::constant, {},
               Attributes()
@@ -243,123 +258,58 @@ ValueId GraphGenerator::constant(DType dtype, Dims dims) {
 
 void GraphGenerator::generator() {
   const Dims dims{random_.chance(50) ? rows_ : any_dim(), any_dim()};
-  if (random_.chance(60)) {
+  if (random_.chance(70)) {
     op(OpKind::iota, {},
        Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
-  } else if (random_.chance(50)) {
-    const int64_t count = random_.between(1, 12);
-    std::vector<double> values;
-    for (int64_t i = 0; i < count; ++i)
-      values.push_back(static_cast<double>(random_.between(-8, 8)) / 4);
-    op(OpKind::literal, {},
-       Attributes()
-           .set(AttrName::dims, Dims{Dim(count)})
-           .set(AttrName::dtype, any_float())
-           .set(AttrName::values, values));
   } else {
-    constant(any_float(), dims);
+    constant(any_dtype(), dims);
   }
 }
 
-void GraphGenerator::embedding() {
-  const ValueId table = value_of({main_dtype_, {Dim(mostly({3, 16}, 1, 20)), any_dim()}});
-  const ValueId ids = input({DType::i32, {rows_}});
-  op(OpKind::embedding, {table, ids});
+void GraphGenerator::literal() {
+  const int64_t count = random_.chance(4) ? 0 : random_.between(1, 12);
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(random_.chance(60) ? static_cast<double>(random_.between(-8, 8)) / 4
+                                        : any_number(40));
+  op(OpKind::literal, {},
+     Attributes()
+         .set(AttrName::dims, Dims{Dim(count)})
+         .set(AttrName::dtype, any_dtype())
+         .set(AttrName::values, values));
 }
 
-// Row numbers for an append or an attention: an input, or 0, 1, 2, ... where the state is as long.
-GraphGenerator::Value GraphGenerator::slots(Dim count, int64_t rows) {
-  const int64_t most =
-      count.is_constant() ? count.constant() : result_.module.symbols[count.symbol().index].high;
-  if (most > rows) return std::nullopt;
-  if (random_.chance(15))
-    return op(OpKind::iota, {},
-              Attributes().set(AttrName::dims, Dims{count}).set(AttrName::axis, int64_t{0}));
-  return input({DType::i32, {count}});
-}
-
-GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
-  const Value next = op(OpKind::kv_append, {version, value, slot});
-  if (!next) return next;
-  overwritten_.resize(graph_.size(), false);
-  overwritten_[version.index] = true;
-  for (ValueId& newest : versions_)
-    if (newest == version) newest = *next;
-  return next;
-}
-
-void GraphGenerator::append() {
-  const ValueId value = pick_float();
-  if (llvm::is_contained(versions_, root_of(graph_, value))) return;
-  TensorType type = graph_[value].type;
-  if (type.dims.empty()) return;
-  const Dim count = type.dims.front();
-  for (Dim dim : DimsRef(type.dims).drop_front())
-    if (!dim.is_constant()) return;
-  std::optional<ValueId> version;
-  for (ValueId candidate : versions_) {
-    TensorType rows = graph_[candidate].type;
-    if (rows.rank() == 0) continue;
-    rows.dims[0] = count;
-    if (rows == type && random_.chance(60)) version = candidate;
-  }
-  type.dims[0] = version ? graph_[*version].type.dims[0] : Dim(mostly({12, 16}, 12, 20));
-  if (volume_of(type) > kMaxElements) return;
-  const Value slot = slots(count, type.dims[0].constant());
-  if (slot) append_to(version ? *version : state(type), value, *slot);
-}
-
-// Reads a state before and after a write and brings both together, so that fusing the reads would
-// move one of them across the write.
-void GraphGenerator::old_and_new() {
+/// A value with many readers of all kinds, some of which are added up again.
+void GraphGenerator::fan_out() {
   using enum OpKind;
-  const ValueId value = pick_rows();
-  const int64_t rows = mostly({12, 16}, 12, 16);
-  const Value slot = slots(rows_, rows);
-  if (!slot) return;
-  const ValueId old_version = this->state({main_dtype_, {Dim(rows), graph_[value].type.dims[1]}});
-  const auto read = [&](ValueId version) {
-    const ValueId x =
-        random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
-    if (random_.chance(50)) return must(mul, {x, x});
-    return must(
-        sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
-  };
-  const ValueId before = read(old_version);
-  Value newest = append_to(old_version, value, *slot);
-  if (!newest) return;
-  const ValueId after = read(*newest);
-  if (random_.chance(30)) {
-    newest = append_to(*newest, must(neg, {value}), *slot);
-    must(add, {after, read(*newest)});
+  const ValueId x = pick_float();
+  const TensorType type = graph_[x].type;
+  Value sum;
+  for (int64_t readers = random_.between(kManyReaders, kManyReaders + 10); readers > 0; --readers) {
+    Value y;
+    switch (random_.below(8)) {
+      case 0:
+        y = op(random_.pick(std::array{reduce_sum, reduce_max}), {x}, last_axis(x));
+        break;
+      case 1:
+        view_of(x);
+        break;
+      case 2:
+        y = op(OpKind::cast, {x}, Attributes().set(AttrName::dtype, any_float()));
+        break;
+      case 3:
+        y = op(random_.pick(std::array{add, sub, mul, maximum}), {x, value_of(type)});
+        break;
+      case 4:
+        y = op(random_.pick(std::array{less, equal}), {x, this->constant(type.dtype, {})});
+        break;
+      default:
+        y = op(random_.pick(std::array{neg, abs, tanh, sigmoid, silu, relu, sin}), {x});
+    }
+    if (!y || graph_[*y].type != type || !random_.chance(60)) continue;
+    sum = sum ? op(add, {*sum, *y}) : y;
+    if (!sum) return;
   }
-  must(add, {before, after});
-}
-
-void GraphGenerator::linear() {
-  project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : mostly({5, 16, 40}, 1, 40));
-}
-
-void GraphGenerator::einsum() {
-  static constexpr std::string_view kSpecs[] = {
-      "ij,jk->ik",      "ij,kj->ik",      "ji,jk->ik",   "ij,jk->ki", "bij,bjk->bik",
-      "bij,bkj->bik",   "ij,ij->i",       "i,j->ij",     "ij,j->i",   "bij,jk->bik",
-      "nkgd,tkd->kgnt", "kgnt,tkd->nkgd", "ijk,ijk->jik"};
-  const std::string spec(random_.pick(kSpecs));
-  const size_t comma = spec.find(','), arrow = spec.find("->");
-  const Value a = pick([&](const TensorType& t) { return is_float(t.dtype) && t.rank() == comma; });
-  if (!a) return;
-  const TensorType type = graph_[*a].type;
-  TensorType other{type.dtype, {}};
-  for (size_t i = comma + 1; i < arrow; ++i) {
-    const size_t shared = spec.find(spec[i]);
-    other.dims.push_back(shared < comma ? type.dims[shared] : any_dim());
-  }
-  if (volume_of(other) > kMaxElements) return;
-  Attributes attrs;
-  attrs.set(AttrName::spec, spec);
-  if (random_.chance(30)) attrs.set(AttrName::dtype, any_float());
-  op(OpKind::einsum, {*a, value_of(other)}, std::move(attrs));
 }
 
 void GraphGenerator::rope() {

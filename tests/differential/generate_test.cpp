@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-constexpr uint64_t kSeeds = 400;
+constexpr uint64_t kSeeds = 1000;
 
 }  // namespace
 
@@ -43,51 +43,6 @@ TEST_CASE("a seed gives the same module and data again") {
     for (size_t i = 0; i < x->inputs.size(); ++i) CHECK(x->inputs[i].bytes == y->inputs[i].bytes);
   }
   CHECK(print_module(generate(1).module) != print_module(generate(2).module));
-}
-
-TEST_CASE("every op, element type, and kind of result occurs") {
-  std::map<OpKind, int> ops;
-  std::map<DType, int> dtypes;
-  int of_few_tokens = 0, of_many_tokens = 0;
-  int repeated = 0, inputs_returned = 0, returned_and_used = 0, symbolic = 0, empty = 0,
-      versions = 0;
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const Case test = generate(seed);
-    const Graph& graph = test.module.entries[0].graph;
-    const auto users = graph.users();
-    for (const Op& op : graph.ops()) {
-      ++ops[op.kind];
-      ++dtypes[op.type.dtype];
-      if (op.kind == OpKind::attention)
-        ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
-      for (Dim dim : op.type.dims) symbolic += !dim.is_constant(), empty += dim.is(0);
-      versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
-    }
-    std::map<ValueId, int> results;
-    for (ValueId output : graph.outputs) {
-      repeated += results[output]++ == 1;
-      inputs_returned += graph[output].kind == OpKind::input;
-      returned_and_used += !users[output.index].empty();
-    }
-  }
-  for (size_t kind = 0; kind <= static_cast<size_t>(OpKind::cumulative_sum); ++kind) {
-    const auto op = static_cast<OpKind>(kind);
-    // `file` stands in weight functions only, attention_softmax and gemv in graphs after the
-    // passes.
-    if (op == OpKind::file || op == OpKind::attention_softmax || op == OpKind::gemv) continue;
-    CHECK_MESSAGE(ops[op] > 0, op_info(op).name);
-  }
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})
-    CHECK(dtypes[dtype] > 100);
-  // At most 8 tokens where the number is a constant, 8 or 12 where it is a symbol.
-  CHECK(of_few_tokens > 10);
-  CHECK(of_many_tokens > 10);
-  CHECK(repeated > 5);
-  CHECK(inputs_returned > 5);
-  CHECK(returned_and_used > 50);
-  CHECK(symbolic > 1000);
-  CHECK(empty > 20);
-  CHECK(versions > 3);
 }
 
 TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {

@@ -16,6 +16,13 @@ inline constexpr int64_t kMaxElements = 4096;
 /// Passes treat so many tokens as a decoding step.
 inline constexpr int64_t kFewTokens = 8;
 
+/// Readers of a value that has many.
+inline constexpr int64_t kManyReaders = 20;
+
+/// Computed row numbers of 100 that are not kept inside of what they point into. What an op does
+/// with a row number outside is not defined yet.
+inline constexpr int kIdsOutsidePercent = 0;
+
 /// Tokens of a call; a multiple of 8; never more than the tokens; what may be very many, so that
 /// kernels are chosen for long rows or high columns, and is seldom more than some hundreds.
 inline constexpr SymbolId kTokens{0}, kKeys{1}, kSomeTokens{2}, kLong{3};
@@ -55,7 +62,10 @@ class GraphGenerator {
   int64_t mostly(std::initializer_list<int64_t> usual, int64_t low, int64_t high);
   int64_t any_extent();
   Dim any_dim();
+  Dim any_symbol();
   DType any_float();
+  /// A float type mostly, else i32 or i1.
+  DType any_dtype();
   std::string name(std::string_view role);
 
   // One random op each (generate_ops.cpp); they may decline.
@@ -77,15 +87,31 @@ class GraphGenerator {
   void concat();
   void copy();
   void generator();
+  void literal();
+  double any_number(int unusual);
   ValueId constant(DType dtype, Dims dims);
+  void fan_out();
+  void rope();
+
+  // Products (generate_products.cpp).
+  void linear();
+  void any_linear();
+  void einsum();
+  void any_einsum();
+  void gemv();
+
+  // Row numbers, and what reads and writes rows by them (generate_ids.cpp).
+  int64_t most(Dim dim) const;  // of any values of the symbols
+  ValueId integer(double value);
+  Dim any_rows(int64_t usual);
+  Value ids(Dim count, Dim rows);
+  ValueId any_integers(Dim count, int64_t rows);
+  ValueId clamped(ValueId x, int64_t rows);
+  Value slots(Dim count, Dim rows);
   void embedding();
+  Value append_to(ValueId version, ValueId value, ValueId slot);
   void append();
   void old_and_new();
-  void linear();
-  void einsum();
-  void rope();
-  Value slots(Dim count, int64_t rows);
-  Value append_to(ValueId version, ValueId value, ValueId slot);
 
   // Reductions over any axes and what surrounds them (generate_columns.cpp).
   Value reduced_operand();
@@ -114,6 +140,7 @@ class GraphGenerator {
   void attention();
   void decode_attention();
   void sample();
+  void attention_softmax();
 
   // Parts of transformers (generate_blocks.cpp).
   ValueId project(ValueId x, int64_t width);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "differential/random.h"
+#include "ir/op_roles.h"
 #include "ir/scalar_math.h"
 
 namespace sinter {
@@ -78,15 +79,17 @@ Rows DataMaker::rows_read_by(ValueId input) const {
         extent.is_constant() ? extent.constant() : test_.symbol_values[extent.symbol().index];
     rows.limit = rows.limit < 0 ? n : std::min(rows.limit, n);
   };
-  for (const Op& op : graph_.ops()) {
-    const auto reads = [&](size_t operand) { return op.operands[operand] == input; };
-    const auto extent = [&](size_t operand) { return graph_[op.operands[operand]].type.dims[0]; };
-    if (op.kind == OpKind::embedding && reads(1)) limit(extent(0));
-    if (op.kind == OpKind::kv_append && reads(2)) limit(extent(0)), rows.distinct = true;
-    const bool attends = op.kind == OpKind::attention || op.kind == OpKind::decode_attention;
-    if (attends && (reads(3) || reads(4))) limit(extent(1));
-    if (attends && reads(3)) rows.at_most = op.operands[4];
-  }
+  for (const Op& op : graph_.ops())
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const OperandRole role = operand_role(op.kind, i);
+      const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
+      if (op.operands[i] != input || !(role.is_address() || position)) continue;
+      // Positions that address nothing are those along the rows that they are compared with.
+      limit(role.is_address() ? graph_[op.operands[role.rows_of]].type.dims.front()
+                              : graph_[operand_with(op, OperandRole::row)].type.dims.back());
+      rows.distinct = rows.distinct || role.kind == OperandRole::slot;
+      if (role.kind == OperandRole::first) rows.at_most = operand_with(op, OperandRole::last);
+    }
   return rows;
 }
 

@@ -149,7 +149,8 @@ class Shrinker {
   }
 
   bool accept(std::optional<Case> smaller) {
-    if (!smaller || tries_ <= 0 || graph_of(*smaller).outputs.empty() || !verify(smaller->module))
+    if (!smaller || tries_ <= 0 || graph_of(*smaller).outputs.empty() || !verify(smaller->module) ||
+        !check_symbol_values(smaller->module.symbols, smaller->symbol_values))
       return false;
     --tries_;
     if (!fails_(*smaller)) return false;

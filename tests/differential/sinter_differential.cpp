@@ -1,4 +1,5 @@
-// sinter_differential: random graphs, fused against unfused, host and kernel text, bit for bit.
+// sinter_differential: random graphs, fused against unfused, host and kernel text, bit for bit; and
+// against the graphs as they were generated (source_module.h), their contractions with float64.
 //
 //   sinter_differential --seed 0 --count 2000 --mode shim     seeds 0 .. 1999
 //   sinter_differential --seed 17 --print                     the module of a seed
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -37,6 +39,12 @@ constexpr std::string_view kProgram = "sinter_differential_faults";
 #else
 constexpr std::string_view kProgram = "sinter_differential";
 #endif
+// Lines of the tally that the summary names.
+constexpr std::string_view kComparedModules = "compared with the module itself";
+constexpr std::string_view kContractions = "contractions compared with float64";
+constexpr std::string_view kComparedElements = "elements of contractions within their bounds";
+constexpr std::string_view kUnboundedElements = "elements of contractions without a bound";
+
 constexpr uint64_t kSeedsPerChild = 25;      // of one child: their kernels are compiled together
 constexpr uint64_t kFaultSeedsPerChild = 4;  // where the first seed that fails is the last
 constexpr int kShrinkSeconds = 20;           // for one run of a smaller case
@@ -120,23 +128,30 @@ std::string_view scan_form(const Kernel& kernel) {
   return calls("scan_rows<") ? "warp" : "";
 }
 
-/// Which ops and kernels a case has, what was decided of them, how it was checked: "note" lines
-/// that the parent adds up.
+/// Which ops and kernels a case has, what was decided of them, how it was checked: lines "number
+/// what" that the parent adds up.
 std::string tally(const Case& test, const CheckedCase& checked) {
   std::string text;
-  for (const Op& op : test.module.entries[0].graph.ops())
-    text += fmt::format("op {}\n", op_info(op.kind).name);
-  text += fmt::format("kernels {}\n", checked.fused->kernels.size());
-  for (const std::string& verdict : checked.verdicts) text += fmt::format("verdict {}\n", verdict);
-  const auto add = [&](std::string_view what, std::string_view kind) {
-    if (!kind.empty()) text += fmt::format("{} {}\n", what, kind);
+  const auto add = [&](int64_t number, std::string_view what, std::string_view kind = {}) {
+    text += fmt::format("{} {}{}{}\n", number, what, kind.empty() ? "" : " ", kind);
+  };
+  for (const Op& op : test.module.entries[0].graph.ops()) add(1, "op", op_info(op.kind).name);
+  add(static_cast<int64_t>(checked.fused->kernels.size()), "kernels");
+  for (const std::string& verdict : checked.verdicts) add(1, "verdict", verdict);
+  const auto add_form = [&](std::string_view what, std::string_view kind) {
+    if (!kind.empty()) add(1, what, kind);
   };
   for (const Kernel& kernel : checked.fused->kernels) {
-    add("gemv", around(kernel.group, is_gemv));
-    add("column", around(kernel.group, is_column_reduction));
-    add("scan", scan_form(kernel));
+    add_form("gemv", around(kernel.group, is_gemv));
+    add_form("column", around(kernel.group, is_column_reduction));
+    add_form("scan", scan_form(kernel));
   }
-  if (checked.compared_with_source) text += "source\n";
+  if (!checked.source) return text;
+  add(1, kComparedModules);
+  if (checked.source->contractions == 0) return text;
+  add(checked.source->contractions, kContractions);
+  add(checked.source->elements.compared, kComparedElements);
+  add(checked.source->elements.unbounded, kUnboundedElements);
   return text;
 }
 
@@ -177,10 +192,20 @@ std::string flags(const Options& options) {
                      options.fault.empty() ? "" : " --fault " + options.fault);
 }
 
-/// Writes the smallest case found that still fails, and says how to run it.
-void shrink_and_print(uint64_t seed, const Options& options) {
+/// A failure's first words, without numbers: what a smaller case must fail with too.
+std::string kind_of(const std::string& what) {
+  constexpr size_t kLetters = 20;
+  std::string kind;
+  for (char c : what)
+    if (std::isalpha(static_cast<unsigned char>(c)) && kind.size() < kLetters) kind += c;
+  return kind;
+}
+
+/// Writes the smallest case found that still fails in that way, and says how to run it.
+void shrink_and_print(uint64_t seed, const std::string& failure, const Options& options) {
   const Case smallest = shrink(generate(seed), options.shrink_tries, [&](const Case& test) {
-    return !run_in_child([&] { return check_one(test, seed, options); }, kShrinkSeconds).empty();
+    const auto run = [&] { return check_one(test, seed, options); };
+    return kind_of(run_in_child(run, kShrinkSeconds)) == kind_of(failure);
   });
   const std::string path = fmt::format("{}/seed-{}.sir", options.out, seed);
   std::ofstream(path, std::ios::binary) << print_module(smallest.module);
@@ -215,14 +240,9 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
   events.note = [&](uint64_t, const std::string& text) {
     std::istringstream lines(text);
     std::map<std::string, uint64_t> counts;
-    for (std::string word, rest; lines >> word;) {
-      if (word == "source")
-        ++counts["compared with the module itself"];
-      else if (lines >> rest && word == "kernels")
-        counts[word] += std::stoull(rest);
-      else
-        ++counts[word + " " + rest];
-    }
+    uint64_t number = 0;
+    for (std::string what; lines >> number && std::getline(lines >> std::ws, what);)
+      counts[what] += number;
     for (const auto& [what, count] : counts) tallied[what].add(count);
   };
   events.progress = [&](uint64_t done) {
@@ -251,14 +271,23 @@ int run_seeds(const Options& options) {
   for (const auto& [seed, what] : failed) {
     if (options.no_shrink || shrunk++ == kMaxShrunk) break;
     fmt::print("seed {}\n", seed);
-    shrink_and_print(seed, options);
+    shrink_and_print(seed, what, options);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  fmt::print("{} graphs, {} failed, {:.1f} s\n", options.count, failed.size(), seconds.count());
+  const auto found = [&](std::string_view what) {
+    const auto at = tallied.find(std::string(what));
+    return at == tallied.end() ? Occurrences() : at->second;
+  };
+  fmt::print(
+      "{} graphs, {} failed, {:.1f} s; {} compared with the module itself, of {} of them {} "
+      "contractions with float64: {} elements, and {} without a bound\n",
+      options.count, failed.size(), seconds.count(), found(kComparedModules).graphs,
+      found(kContractions).graphs, found(kContractions).count, found(kComparedElements).count,
+      found(kUnboundedElements).count);
   fmt::print("{:>10}  {:>9}\n", "number", "of graphs");
-  for (const auto& [what, found] : tallied)
-    fmt::print("{:>10}  {:>7.1f} %  {}\n", found.count,
-               100.0 * static_cast<double>(found.graphs) / static_cast<double>(options.count),
+  for (const auto& [what, number] : tallied)
+    fmt::print("{:>10}  {:>7.1f} %  {}\n", number.count,
+               100.0 * static_cast<double>(number.graphs) / static_cast<double>(options.count),
                what);
   bool complete = true;
   for (const std::string& need : options.needs)

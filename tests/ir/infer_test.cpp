@@ -263,6 +263,7 @@ TEST_CASE("C16 gemv") {
   rejects(16, OpKind::gemv, {f16({8, 12}), f16({5, 12})}, split(1));
   rejects(16, OpKind::gemv, {f16({8, 0}), f16({5, 0})}, split(1));
   rejects(16, OpKind::gemv, {f16({8, 8}), f16({0, 8})}, split(1));
+  rejects(16, OpKind::gemv, {f16({0, 8}), f16({5, 8})}, split(1));
   rejects(16, OpKind::gemv, {f16({9, 8}), f16({5, 8})}, split(1));
   rejects(16, OpKind::gemv, {f16({kN, 8}), f16({5, 8})}, split(1));
   rejects(16, OpKind::gemv, {f16({8, 8}), f32({5, 8})}, split(1));

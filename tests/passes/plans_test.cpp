@@ -256,6 +256,37 @@ TEST_CASE("einsums with several summed axes, one of them a symbol") {
   }
 }
 
+// Free axes of one operand stand apart in the result, in every order.
+TEST_CASE("einsums with several free axes, one of them a symbol") {
+  const std::map<char, int64_t> extents = {{'a', 3}, {'b', 4}, {'x', 5}, {'y', 2}};
+  for (const char symbol : {'a', 'b', 'x', 'y', ' '}) {
+    const auto dims = [&](const std::string& letters) {
+      std::string text;
+      for (const char letter : letters)
+        text += (text.empty() ? "" : ", ") +
+                (letter == symbol ? "N" : std::to_string(extents.at(letter)));
+      return text;
+    };
+    std::string b = "bxy";
+    do {
+      std::string result = "axy";
+      do {
+        const std::string spec = fmt::format("ab,{}->{}", b, result);
+        CAPTURE(spec);
+        CAPTURE(symbol);
+        check_plans(module_of(fmt::format(R"(module @m {{
+  symbol N in [0, 8]
+  entry @f(%a: f32[{}], %b: f32[{}]) -> (%y) {{
+    %y = einsum %a, %b {{spec = "{}"}} : f32[{}]
+  }}
+}})",
+                                          dims("ab"), dims(b), spec, dims(result))),
+                    {symbol == ' ' ? 0 : extents.at(symbol)});
+      } while (std::next_permutation(result.begin(), result.end()));
+    } while (std::next_permutation(b.begin(), b.end()));
+  }
+}
+
 TEST_CASE("constant sizes of zero") {
   check_plans(module_of(R"(module @m {
   symbol N in [0, 8]

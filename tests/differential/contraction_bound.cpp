@@ -1,0 +1,233 @@
+#include "differential/contraction_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/infer.h"
+#include "runtime/compare.h"
+#include "runtime/evaluate/evaluate.h"
+#include "runtime/evaluate/host_view.h"
+
+namespace sinter {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnit = 0x1p-24;     // unit roundoff of float32
+constexpr double kLeast = 0x1p-149;   // its smallest positive value
+constexpr double kRange = 0x1.fp126;  // sums of at most this much stay finite in float32
+
+/// What n roundings in a row make of 1, at most (Higham, Accuracy and Stability of Numerical
+/// Algorithms, lemma 3.1).
+double gamma(int64_t n) {
+  const double roundings = static_cast<double>(n) * kUnit;
+  return roundings < 0.5 ? roundings / (1 - roundings) : kInfinity;
+}
+
+/// The op alone, in float64; the result is rounded to float32.
+Result<std::vector<double>> evaluate_alone(const Graph& graph, Op op,
+                                           llvm::ArrayRef<const HostTensor*> operands,
+                                           llvm::ArrayRef<Symbol> symbols,
+                                           llvm::ArrayRef<int64_t> symbol_values) {
+  Graph alone;
+  for (ValueId& operand : op.operands) {
+    operand = alone.add(
+        Op{OpKind::input, graph[operand].type, {}, {}, fmt::format("operand{}", alone.size())});
+    alone.inputs.push_back(operand);
+  }
+  alone.outputs.push_back(alone.add(std::move(op)));
+  SINTER_LET(results, evaluate(alone, symbols, symbol_values, operands, {.precise = true}));
+  return to_doubles(results[0]);
+}
+
+/// |x|, and 0 for infinities and NaN.
+Result<HostTensor> magnitudes(const HostTensor& tensor) {
+  SINTER_LET(result, make_tensor(DType::f32, tensor.dims));
+  const std::vector<double> values = to_doubles(tensor);
+  for (size_t i = 0; i < values.size(); ++i)
+    result.data<float>()[i] =
+        std::isfinite(values[i]) ? static_cast<float>(std::abs(values[i])) : 0.0f;
+  return std::move(result);
+}
+
+/// Products that are added for an element of a linear or an einsum.
+Result<int64_t> summed(const Op& op, const HostTensor& a) {
+  if (op.kind == OpKind::linear) return a.dims.back();
+  SINTER_LET(spec, parse_einsum(op.attrs.get<std::string>(AttrName::spec)));
+  int64_t count = 1;
+  for (const EinsumAxis& axis : spec.axes)
+    if (axis.result < 0) count *= a.dims[static_cast<size_t>(axis.a)];
+  return count;
+}
+
+/// A sum of products, in any order, is as far from its value as gamma times the sum of the
+/// products' magnitudes.
+Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
+                                           llvm::ArrayRef<const HostTensor*> operands,
+                                           llvm::ArrayRef<Symbol> symbols,
+                                           llvm::ArrayRef<int64_t> symbol_values) {
+  std::vector<HostTensor> positive;
+  for (const HostTensor* operand : operands) {
+    SINTER_LET(tensor, magnitudes(*operand));
+    positive.push_back(std::move(tensor));
+  }
+  SINTER_LET(errors, evaluate_alone(graph, op, addresses_of(positive), symbols, symbol_values));
+  SINTER_LET(count, summed(op, *operands[0]));
+  // A product, the additions, the bias, and the float32 of both evaluations here.
+  const double relative = gamma(count + 4);
+  for (double& error : errors)
+    error = error <= kRange ? relative * error + static_cast<double>(count) * kLeast : kInfinity;
+  return errors;
+}
+
+/// Scores are sums of products; an error E of the scores makes a factor e^±2E of a probability; the
+/// probabilities may be rounded to the element type; the result is a sum of products again.
+class AttentionErrors {
+ public:
+  AttentionErrors(const Op& op, llvm::ArrayRef<const HostTensor*> operands)
+      : op_(op),
+        q_(to_doubles(*operands[0])),
+        keys_(to_doubles(*operands[1])),
+        values_(to_doubles(*operands[2])),
+        first_(operands[3]->data<int32_t>()),
+        last_(operands[4]->data<int32_t>()),
+        tokens_(operands[0]->dims[0]),
+        rows_(operands[1]->dims[0]),
+        heads_(op.attrs.get<int64_t>(AttrName::heads)),
+        kv_heads_(op.attrs.get<int64_t>(AttrName::kv_heads)),
+        width_(operands[1]->dims[1] / kv_heads_),
+        value_width_(operands[2]->dims[1] / kv_heads_) {}
+
+  std::vector<double> run() const {
+    std::vector<double> errors;
+    for (int64_t token = 0; token < tokens_; ++token)
+      for (int64_t head = 0; head < heads_; ++head) add(token, head, errors);
+    return errors;
+  }
+
+ private:
+  struct Score {
+    double value, error;
+  };
+
+  Score score(int64_t token, int64_t head, int64_t key) const {
+    double sum = 0, magnitude = 0;
+    for (int64_t i = 0; i < width_; ++i) {
+      const double product = q_[(token * heads_ + head) * width_ + i] *
+                             keys_[(key * kv_heads_ + kv_head(head)) * width_ + i];
+      sum += product, magnitude += std::abs(product);
+    }
+    const double scale = op_.attrs.get<double>(AttrName::scale);
+    sum *= scale, magnitude *= std::abs(scale);
+    if (!(magnitude <= kRange)) return {sum, kInfinity};
+    const double error = gamma(width_ + 8) * magnitude + static_cast<double>(width_) * kLeast;
+    if (!op_.attrs.has(AttrName::softcap)) return {sum, error};
+    const double cap = op_.attrs.get<double>(AttrName::softcap);
+    const double capped = std::tanh(sum / cap) * cap;  // its derivative is at most 1
+    return {capped, error + gamma(16) * std::abs(capped)};
+  }
+
+  void add(int64_t token, int64_t head, std::vector<double>& errors) const {
+    const int64_t last = last_[token];
+    int64_t first = first_[token];
+    if (op_.attrs.has(AttrName::window))
+      first = std::max(first, last + 1 - op_.attrs.get<int64_t>(AttrName::window));
+    std::vector<double> scores;
+    double largest = -kInfinity, error = 0;
+    for (int64_t key = first; key <= last; ++key) {
+      const Score one = score(token, head, key);
+      scores.push_back(one.value);
+      largest = std::max(largest, one.value);
+      error = std::max(error, one.error);
+    }
+    double sum = 0;
+    for (double& one : scores) sum += one = std::exp(one - largest);
+    // Arguments of exp down to -104, below which it is 0 in float32, are rounded too.
+    const double relative = std::expm1(4 * error + 512 * kUnit) + gamma(16 * (last - first + 9)) +
+                            4 * tolerance(op_.type.dtype, 1).relative;
+    for (int64_t i = 0; i < value_width_; ++i) {
+      double magnitude = 0, most = 0;
+      // A row that the token does not see may be multiplied too, with its probability 0.
+      for (int64_t key = 0; key < rows_; ++key)
+        most = std::max(most, std::abs(value(key, head, i)) < kInfinity ? 0 : kInfinity);
+      for (int64_t key = first; key <= last; ++key) {
+        const double size = std::abs(value(key, head, i));
+        magnitude += scores[key - first] / sum * size;
+        most = std::max(most, size);
+      }
+      // A probability that is too small for the element type loses 2^-25 at most (f16).
+      const auto keys = static_cast<double>(last - first + 1);
+      double bound = relative * magnitude + keys * 0x1p-25 * most;
+      // The values may be added before the division by the sum of their weights, each at most 1.
+      if (keys * most > kRange) bound = kInfinity;
+      errors.push_back(first > last ? 0 : bound < kInfinity ? bound : kInfinity);
+    }
+  }
+
+  double value(int64_t key, int64_t head, int64_t i) const {
+    return values_[(key * kv_heads_ + kv_head(head)) * value_width_ + i];
+  }
+  int64_t kv_head(int64_t head) const { return head / (heads_ / kv_heads_); }
+
+  const Op& op_;
+  std::vector<double> q_, keys_, values_;
+  const int32_t *first_, *last_;
+  int64_t tokens_, rows_, heads_, kv_heads_, width_, value_width_;
+};
+
+/// The numbers, rounded once to a float type.
+Result<std::vector<double>> rounded(const std::vector<double>& values, DType dtype) {
+  SINTER_LET(tensor, make_tensor(dtype, {static_cast<int64_t>(values.size())}));
+  store_run(values.data(), tensor.volume(), storage_of(dtype), tensor.bytes.data());
+  return to_doubles(tensor);
+}
+
+}  // namespace
+
+Result<BoundedValue> bounded_contraction(const Graph& graph, const Op& op,
+                                         llvm::ArrayRef<const HostTensor*> operands,
+                                         llvm::ArrayRef<Symbol> symbols,
+                                         llvm::ArrayRef<int64_t> symbol_values) {
+  BoundedValue bounded;
+  SINTER_LET(values, evaluate_alone(graph, op, operands, symbols, symbol_values));
+  bounded.values = std::move(values);
+  if (op.kind == OpKind::attention) {
+    bounded.errors = AttentionErrors(op, operands).run();
+  } else {
+    SINTER_LET(errors, product_errors(graph, op, operands, symbols, symbol_values));
+    bounded.errors = std::move(errors);
+  }
+  return bounded;
+}
+
+Status check_bound(std::string_view what, const HostTensor& tensor, const BoundedValue& bounded,
+                   BoundedElements& elements) {
+  const size_t count = bounded.values.size();
+  SINTER_CHECK(tensor.volume() == static_cast<int64_t>(count), "{} elements, {} values",
+               tensor.volume(), count);
+  std::vector<double> low(count), high(count);
+  for (size_t i = 0; i < count; ++i) {
+    low[i] = bounded.values[i] - bounded.errors[i];
+    high[i] = bounded.values[i] + bounded.errors[i];
+  }
+  SINTER_LET(least, rounded(low, tensor.dtype));
+  SINTER_LET(most, rounded(high, tensor.dtype));
+  const std::vector<double> actual = to_doubles(tensor);
+  for (size_t i = 0; i < count; ++i) {
+    if (bounded.errors[i] == kInfinity) {
+      ++elements.unbounded;
+      continue;
+    }
+    ++elements.compared;
+    const bool inside = std::isnan(bounded.values[i])
+                            ? std::isnan(actual[i])
+                            : least[i] <= actual[i] && actual[i] <= most[i];
+    if (!inside)
+      return fail(fmt::format("element {} is {}, float64 gives {}, rounded {} .. {}", i, actual[i],
+                              bounded.values[i], least[i], most[i]),
+                  std::string(what), "", ExitCode::check_failed);
+  }
+  return {};
+}
+
+}  // namespace sinter

@@ -1,0 +1,182 @@
+// The bounds of contractions hold for sums in any order, and are missed by small faults.
+#include "differential/contraction_bound.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "differential/random.h"
+#include "ir/builder.h"
+#include "runtime/compare.h"
+#include "runtime/evaluate/evaluate.h"
+#include "runtime/evaluate/host_view.h"
+
+namespace sinter {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+HostTensor tensor(DType dtype, std::vector<int64_t> dims, const std::vector<float>& values) {
+  auto made = make_tensor(dtype, std::move(dims));
+  REQUIRE(made);
+  REQUIRE(made->volume() == static_cast<int64_t>(values.size()));
+  store_run(values.data(), made->volume(), storage_of(dtype), made->bytes.data());
+  return *made;
+}
+
+HostTensor random_tensor(DType dtype, std::vector<int64_t> dims, Random& random) {
+  int64_t count = 1;
+  for (int64_t extent : dims) count *= extent;
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(random.unit());
+  return tensor(dtype, std::move(dims), values);
+}
+
+/// An op of inputs of these tensors' types.
+struct Contraction {
+  Contraction(OpKind kind, std::vector<HostTensor> values, Attributes attrs = {})
+      : operands(std::move(values)) {
+    Builder builder(graph, {});
+    llvm::SmallVector<ValueId, 5> ids;
+    for (const HostTensor& operand : operands) {
+      TensorType type{operand.dtype, {}};
+      for (int64_t extent : operand.dims) type.dims.push_back(extent);
+      ids.push_back(builder.leaf(OpKind::input, type, fmt::format("x{}", ids.size())));
+    }
+    id = builder.op(kind, ids, std::move(attrs), "y");
+    graph.outputs.push_back(id);
+  }
+
+  HostTensor evaluated() const {
+    auto results = evaluate(graph, {}, {}, addresses_of(operands));
+    REQUIRE(results);
+    return (*results)[0];
+  }
+
+  /// What is wrong with a result; empty: nothing.
+  std::string check(const HostTensor& result) {
+    const auto bounded = bounded_contraction(graph, graph[id], addresses_of(operands), {}, {});
+    REQUIRE(bounded);
+    const Status status = check_bound("y", result, *bounded, elements);
+    return status ? "" : status.error().message();
+  }
+
+  Graph graph;
+  std::vector<HostTensor> operands;
+  ValueId id;
+  BoundedElements elements;
+};
+
+Contraction dot(std::vector<float> a, std::vector<float> b, DType dtype = DType::f32) {
+  const auto n = static_cast<int64_t>(a.size());
+  return Contraction(OpKind::einsum, {tensor(dtype, {n}, a), tensor(dtype, {n}, b)},
+                     Attributes().set(AttrName::spec, std::string("a,a->")));
+}
+
+HostTensor number(float value, DType dtype = DType::f32) { return tensor(dtype, {}, {value}); }
+
+}  // namespace
+
+TEST_CASE("sums in any order are within their bounds, whatever cancels") {
+  Random random(1);
+  for (int round = 0; round < 200; ++round) {
+    const int64_t count = random.between(1, 300);
+    std::vector<float> a, b;
+    for (int64_t i = 0; i < count; ++i) {
+      a.push_back(random.unit() * static_cast<float>(1 << random.below(20)));
+      b.push_back(random.unit());
+    }
+    Contraction product = dot(a, b);
+    float ascending = 0, descending = 0, fused = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      ascending += a[i] * b[i];
+      descending += a[count - 1 - i] * b[count - 1 - i];
+      fused = std::fma(a[i], b[i], fused);
+    }
+    for (float sum : {ascending, descending, fused}) CHECK(product.check(number(sum)) == "");
+    CHECK(product.elements.compared == 3);
+  }
+}
+
+TEST_CASE("a term that is missing, and a sum in a narrow type, are outside of the bounds") {
+  Random random(2);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    Contraction product(OpKind::linear,
+                        {random_tensor(dtype, {2, 40}, random),
+                         random_tensor(dtype, {3, 40}, random), random_tensor(dtype, {3}, random)});
+    const HostTensor right = product.evaluated();
+    CHECK(product.check(right) == "");
+    CHECK(product.elements.compared == 6);
+    CHECK(product.elements.unbounded == 0);
+    std::vector<double> values = to_doubles(right);
+    std::vector<float> wrong(values.begin(), values.end());
+    wrong[4] += std::max(0.01f, std::abs(wrong[4]) / 50);
+    CHECK(product.check(tensor(dtype, {2, 3}, wrong)).find("element 4 is") != std::string::npos);
+  }
+  // 2048 + 1 + 1 is 2048 where every addition is rounded to f16.
+  Contraction sum = dot({2048, 1, 1}, {1, 1, 1}, DType::f16);
+  CHECK(sum.check(number(2050, DType::f16)) == "");
+  CHECK(sum.check(number(2048, DType::f16)) ==
+        "y: element 0 is 2048, float64 gives 2050, rounded 2050 .. 2050");
+}
+
+TEST_CASE("infinities and NaN of operands are those of the result") {
+  CHECK(dot({kInfinity, 1}, {1, 1}).check(number(kInfinity)) == "");
+  CHECK(dot({kInfinity, 1}, {1, 1}).check(number(-kInfinity)) != "");
+  CHECK(dot({kInfinity, 1}, {1, 1}).check(number(kNan)) != "");
+  CHECK(dot({kInfinity, -kInfinity}, {1, 1}).check(number(kNan)) == "");
+  CHECK(dot({kInfinity, 1}, {0, 1}).check(number(kNan)) == "");
+  CHECK(dot({kInfinity, 1}, {0, 1}).check(number(1)) != "");
+  CHECK(dot({kNan, 1}, {1, 1}).check(number(0)) != "");
+  // 65520 is rounded to infinity.
+  CHECK(dot({65504, 16}, {1, 1}, DType::f16).check(number(kInfinity, DType::f16)) == "");
+  CHECK(dot({65504, 15}, {1, 1}, DType::f16).check(number(kInfinity, DType::f16)) != "");
+}
+
+TEST_CASE("sums that may leave the range of float32 have no bound") {
+  Contraction sum = dot({3e38f, 3e38f, -3e38f}, {1, 1, 1});
+  CHECK(sum.check(number(3e38f)) == "");
+  CHECK(sum.check(number(kInfinity)) == "");
+  CHECK(sum.elements.compared == 0);
+  CHECK(sum.elements.unbounded == 2);
+}
+
+TEST_CASE("attention is within its bound, and other attention is not") {
+  Random random(3);
+  const auto attention = [](double scale, std::vector<HostTensor> operands) {
+    return Contraction(OpKind::attention, std::move(operands),
+                       Attributes()
+                           .set(AttrName::heads, int64_t{4})
+                           .set(AttrName::kv_heads, int64_t{2})
+                           .set(AttrName::scale, scale)
+                           .set(AttrName::window, int64_t{5})
+                           .set(AttrName::softcap, 5.0));
+  };
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    const std::vector<HostTensor> operands = {
+        random_tensor(dtype, {3, 32}, random), random_tensor(dtype, {10, 16}, random),
+        random_tensor(dtype, {10, 6}, random), i32_tensor({0, 2, 5}), i32_tensor({9, 4, 4})};
+    Contraction right = attention(0.5, operands);
+    CHECK(right.check(right.evaluated()) == "");
+    CHECK(right.elements.compared == 36);  // the last token sees nothing: NaN
+    CHECK(right.check(attention(0.4, operands).evaluated()) != "");
+    std::vector<HostTensor> later = operands;
+    later[3] = i32_tensor({0, 3, 5});
+    CHECK(right.check(attention(0.5, later).evaluated()) != "");
+  }
+  // Two values of 3e38 are added before they are divided by the sum of their weights.
+  const std::vector<float> same(4, 1);
+  std::vector<HostTensor> large = {
+      tensor(DType::f32, {1, 4}, same), tensor(DType::f32, {2, 2}, same),
+      tensor(DType::f32, {2, 2}, {3e38f, 1, 3e38f, 1}), i32_tensor({0}), i32_tensor({1})};
+  Contraction overflowing = attention(0.5, large);
+  CHECK(overflowing.check(tensor(DType::f32, {1, 4}, {kInfinity, kInfinity, 1, 1})) == "");
+  CHECK(overflowing.elements.unbounded == 2);
+  CHECK(overflowing.elements.compared == 2);
+}
+
+}  // namespace sinter

@@ -1,0 +1,198 @@
+// What the generator's graphs contain, and how often: ops, types, extents, numbers, row numbers.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "differential/graph_generator.h"
+#include "ir/infer.h"
+#include "ir/op_roles.h"
+
+namespace sinter {
+namespace {
+
+constexpr uint64_t kCoverageSeeds = 1000;
+
+}  // namespace
+
+TEST_CASE("every op of the table occurs in many modules") {
+  std::map<OpKind, uint64_t> modules;
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    std::set<OpKind> kinds;
+    for (const Op& op : test.module.entries[0].graph.ops()) kinds.insert(op.kind);
+    for (const Weight& weight : test.module.weights)
+      for (const Op& op : weight.init.ops()) kinds.insert(op.kind);
+    for (OpKind kind : kinds) ++modules[kind];
+  }
+  constexpr OpKind kAll[] = {
+#define SINTER_OP(name, ...) OpKind::name,
+#define SINTER_ELEMENTWISE(name, ...) OpKind::name,
+#include "ir/ops.def"
+  };
+  for (OpKind kind : kAll)
+    CHECK_MESSAGE(modules[kind] >= kCoverageSeeds / 100,
+                  op_info(kind).name << " in " << modules[kind] << " of " << kCoverageSeeds);
+}
+
+TEST_CASE("every element type and kind of result occurs, and values with many readers") {
+  std::map<DType, int> dtypes;
+  int of_few_tokens = 0, of_many_tokens = 0;
+  uint64_t repeated = 0, inputs_returned = 0, returned_and_used = 0, versions = 0, many = 0;
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    const auto users = graph.users();
+    bool has_many = false;
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      const Op& op = graph.ops()[i];
+      ++dtypes[op.type.dtype];
+      if (op.kind == OpKind::attention)
+        ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
+      versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
+      has_many = has_many || users[i].size() >= static_cast<size_t>(kManyReaders);
+    }
+    many += has_many;
+    std::map<ValueId, int> results;
+    bool twice = false;
+    for (ValueId output : graph.outputs) {
+      twice = twice || results[output]++ == 1;
+      inputs_returned += graph[output].kind == OpKind::input;
+      returned_and_used += !users[output.index].empty();
+    }
+    repeated += twice;
+  }
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})
+    CHECK(dtypes[dtype] > 100);
+  // At most 8 tokens where the number is a constant, 8 or 12 where it is a symbol.
+  CHECK(of_few_tokens > 10);
+  CHECK(of_many_tokens > 10);
+  CHECK(repeated >= kCoverageSeeds / 20);
+  CHECK(inputs_returned > 5);
+  CHECK(returned_and_used > 50);
+  CHECK(versions > 3);
+  CHECK(many >= kCoverageSeeds / 20);
+}
+
+TEST_CASE("extents are 0 and 1, and symbols have the ends of their ranges") {
+  uint64_t zero = 0, one = 0, symbolic = 0;
+  std::vector<uint64_t> none(4), single(4), low(4), high(4);
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    bool has_zero = false, has_one = false;
+    for (const Op& op : test.module.entries[0].graph.ops())
+      for (Dim dim : op.type.dims) {
+        has_zero = has_zero || dim.is(0), has_one = has_one || dim.is(1);
+        symbolic += !dim.is_constant();
+      }
+    zero += has_zero, one += has_one;
+    for (size_t i = 0; i < test.module.symbols.size(); ++i) {
+      const int64_t value = test.symbol_values[i];
+      none[i] += value == 0, single[i] += value == 1;
+      low[i] += value == test.module.symbols[i].low,
+          high[i] += value == test.module.symbols[i].high;
+    }
+  }
+  CHECK(zero > kCoverageSeeds / 10);
+  CHECK(one > kCoverageSeeds / 2);
+  CHECK(symbolic > 1000);
+  for (size_t i = 0; i < none.size(); ++i) {
+    CAPTURE(i);
+    CHECK(none[i] > kCoverageSeeds / 100);
+    CHECK(low[i] > kCoverageSeeds / 10);
+    CHECK(high[i] > kCoverageSeeds / 40);
+    if (i != kKeys.index) CHECK(single[i] > kCoverageSeeds / 40);  // a multiple of 8
+  }
+}
+
+TEST_CASE("constants and literals are large, infinite and NaN") {
+  std::map<std::string, uint64_t> modules;
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    std::set<std::string> found;
+    const auto add = [&](std::string_view op, double value) {
+      const bool large = std::isfinite(value) && std::abs(value) >= 1e38;
+      if (large || !std::isfinite(value))
+        found.insert(fmt::format("{} {}", op,
+                                 large               ? "1e38"
+                                 : std::isnan(value) ? "nan"
+                                 : value > 0         ? "inf"
+                                                     : "-inf"));
+    };
+    for (const Op& op : test.module.entries[0].graph.ops()) {
+      if (op.kind == OpKind::constant) add("constant", op.attrs.get<double>(AttrName::value));
+      if (op.kind == OpKind::literal)
+        for (double value : op.attrs.get<std::vector<double>>(AttrName::values))
+          add("literal", value);
+    }
+    for (const std::string& what : found) ++modules[what];
+  }
+  for (const char* value : {"1e38", "inf", "-inf", "nan"}) {
+    CAPTURE(value);
+    CHECK(modules[fmt::format("constant {}", value)] >= kCoverageSeeds / 200);
+    CHECK(modules[fmt::format("literal {}", value)] >= kCoverageSeeds / 200);
+  }
+}
+
+TEST_CASE("row numbers are computed, for tables, states and caches") {
+  std::map<std::string, uint64_t> modules;
+  std::set<OpKind> makers;
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    std::set<std::string> computed;
+    for (const Op& op : graph.ops())
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        if (!operand_role(op.kind, i).is_address()) continue;
+        const Op& rows = graph[root_of(graph, op.operands[i])];
+        if (rows.kind == OpKind::input) continue;
+        computed.insert(fmt::format("{} {}", op_info(op.kind).name, i));
+        makers.insert(rows.kind);
+      }
+    for (const std::string& reader : computed) ++modules[reader];
+  }
+  CHECK(modules["embedding 1"] > kCoverageSeeds / 10);
+  CHECK(modules["kv_append 2"] > kCoverageSeeds / 10);
+  for (const char* reader :
+       {"attention 3", "attention 4", "decode_attention 3", "decode_attention 4"})
+    CHECK_MESSAGE(modules[reader] > 0, reader);
+  for (OpKind kind : {OpKind::iota, OpKind::add, OpKind::sub, OpKind::maximum, OpKind::minimum,
+                      OpKind::cumulative_sum})
+    CHECK_MESSAGE(makers.contains(kind), op_info(kind).name);
+}
+
+TEST_CASE("einsums have several summed axes, and symbolic axes of every role") {
+  uint64_t several = 0, symbolic_sum = 0, symbolic_batch = 0, symbolic_free = 0, empty_sum = 0;
+  uint64_t no_sum = 0, scalars = 0;
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    for (const Op& op : graph.ops()) {
+      if (op.kind != OpKind::einsum) continue;
+      const auto spec = parse_einsum(op.attrs.get<std::string>(AttrName::spec));
+      REQUIRE(spec);
+      int summed = 0;
+      for (const EinsumAxis& axis : spec->axes) {
+        const Dim dim = axis.a >= 0 ? graph[op.operands[0]].type.dims[axis.a]
+                                    : graph[op.operands[1]].type.dims[axis.b];
+        const bool symbol = !dim.is_constant();
+        summed += axis.result < 0;
+        if (axis.result < 0)
+          symbolic_sum += symbol, empty_sum += dim.is(0);
+        else
+          (axis.a >= 0 && axis.b >= 0 ? symbolic_batch : symbolic_free) += symbol;
+      }
+      several += summed >= 2, no_sum += summed == 0, scalars += op.type.rank() == 0;
+    }
+  }
+  CHECK(several > kCoverageSeeds / 20);
+  CHECK(symbolic_sum > kCoverageSeeds / 40);
+  CHECK(symbolic_batch > kCoverageSeeds / 40);
+  CHECK(symbolic_free > kCoverageSeeds / 40);
+  CHECK(empty_sum > 0);
+  CHECK(no_sum > 0);
+  CHECK(scalars > 0);
+}
+
+}  // namespace sinter

@@ -1,0 +1,194 @@
+// Row numbers: inputs, which data fills with valid ones, and values that the graph computes; and
+// the ops that read and write rows by them.
+#include <array>
+
+#include "differential/graph_generator.h"
+
+namespace sinter {
+
+int64_t GraphGenerator::most(Dim dim) const {
+  return dim.is_constant() ? dim.constant() : result_.module.symbols[dim.symbol().index].high;
+}
+
+ValueId GraphGenerator::integer(double value) {
+  return must(OpKind::constant, {},
+              Attributes()
+                  .set(AttrName::dims, Dims())
+                  .set(AttrName::dtype, DType::i32)
+                  .set(AttrName::value, value));
+}
+
+/// Rows of a table or a cache: sometimes a symbol that is not 0.
+Dim GraphGenerator::any_rows(int64_t usual) {
+  const Dim rows = random_.chance(50) ? Dim(kLong) : Dim(kKeys);
+  return random_.chance(12) && extent(rows) > 0 ? rows : Dim(usual);
+}
+
+/// [count] numbers of rows of a value that has that many; each may occur often. nullopt where there
+/// is none.
+GraphGenerator::Value GraphGenerator::ids(Dim count, Dim rows) {
+  if (extent(rows) == 0 && extent(count) > 0) return std::nullopt;
+  if (!rows.is_constant() || rows.is(0) || random_.chance(50)) return input({DType::i32, {count}});
+  const ValueId x = any_integers(count, rows.constant());
+  return random_.chance(kIdsOutsidePercent) ? x : clamped(x, rows.constant());
+}
+
+/// [count] integers that a graph may take for row numbers: chosen tokens, truth values, positions,
+/// arithmetic, entries of a table.
+ValueId GraphGenerator::any_integers(Dim count, int64_t rows) {
+  using enum OpKind;
+  const TensorType type{DType::i32, {count}}, real{DType::f32, {count}};
+  const auto counted = [&] {
+    return must(iota, {},
+                Attributes().set(AttrName::dims, type.dims).set(AttrName::axis, int64_t{0}));
+  };
+  const auto truths = [&] {
+    return must(random_.pick(std::array{less, less_equal, equal}), {value_of(type), integer(3)});
+  };
+  const auto as_integers = Attributes().set(AttrName::dtype, DType::i32);
+  switch (random_.below(7)) {
+    case 0: {  // the likeliest token, or a drawn one
+      const ValueId scores = value_of({any_float(), {count, Dim(rows)}});
+      const ValueId zero = must(constant, {},
+                                Attributes()
+                                    .set(AttrName::dims, real.dims)
+                                    .set(AttrName::dtype, DType::f32)
+                                    .set(AttrName::value, 0.0));
+      return must(sample, {scores, random_.chance(50) ? zero : value_of(real), value_of(type),
+                           value_of(real), value_of(type), value_of(type)});
+    }
+    case 1:
+      return must(cast, {truths()}, as_integers);
+    case 2:  // how many there were before
+      return must(cumulative_sum, {must(cast, {truths()}, as_integers)}, scan_attributes(0));
+    case 3:
+      return must(random_.pick(std::array{add, sub, mul}), {value_of(type), value_of(type)});
+    case 4:
+      return must(random_.pick(std::array{add, sub, mul}),
+                  {counted(), integer(static_cast<double>(random_.between(-2, rows)))});
+    case 5: {  // a table of row numbers
+      const int64_t length = mostly({3, 8}, 1, 12);
+      const ValueId table = value_of({DType::i32, {Dim(length), Dim(1)}});
+      const ValueId entries = must(embedding, {table, *ids(count, Dim(length))});
+      return must(reshape, {entries}, Attributes().set(AttrName::dims, type.dims));
+    }
+    default:
+      return must(where, {truths(), value_of(type), counted()});
+  }
+}
+
+/// Each integer, or the nearest row.
+ValueId GraphGenerator::clamped(ValueId x, int64_t rows) {
+  using enum OpKind;
+  const ValueId low = integer(0), high = integer(static_cast<double>(rows - 1));
+  if (random_.chance(50)) return must(minimum, {must(maximum, {x, low}), high});
+  return must(maximum, {low, must(minimum, {high, x})});
+}
+
+/// [count] different rows of a state or a cache, from a first one on, or in any order; nullopt
+/// where there are too few.
+GraphGenerator::Value GraphGenerator::slots(Dim count, Dim all) {
+  using enum OpKind;
+  if (extent(count) > extent(all)) return std::nullopt;
+  if (!all.is_constant() || most(count) > all.constant() || random_.chance(60))
+    return this->input({DType::i32, {count}});
+  const int64_t rows = all.constant();
+  const Dims dims{count};
+  ValueId counted =
+      must(iota, {}, Attributes().set(AttrName::dims, dims).set(AttrName::axis, int64_t{0}));
+  if (random_.chance(20)) {
+    const ValueId ones = must(constant, {},
+                              Attributes()
+                                  .set(AttrName::dims, dims)
+                                  .set(AttrName::dtype, DType::i32)
+                                  .set(AttrName::value, 1.0));
+    counted =
+        must(cumulative_sum, {ones},
+             Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::exclusive, int64_t{1}));
+  }
+  const int64_t free = rows - most(count);
+  switch (random_.below(4)) {
+    case 0:
+      return counted;
+    case 1:
+      return must(add, {counted, integer(static_cast<double>(random_.between(0, free)))});
+    case 2:
+      return must(sub, {integer(static_cast<double>(rows - 1)), counted});
+    default:  // after a length that is an input
+      return must(add, {counted, clamped(value_of({DType::i32, {Dim(1)}}), free + 1)});
+  }
+}
+
+void GraphGenerator::embedding() {
+  // A table without rows has no row number: it is only read where there is nothing to read.
+  const int64_t rows = random_.chance(3) ? 0 : mostly({3, 16}, 1, 20);
+  const Dim count = rows == 0 ? Dim(0) : random_.chance(80) ? rows_ : any_dim();
+  const TensorType type{any_dtype(), {rows == 0 ? Dim(0) : any_rows(rows), any_dim()}};
+  if (volume_of(type) > kMaxElements) return;
+  if (const Value numbers = ids(count, type.dims[0]))
+    op(OpKind::embedding, {value_of(type), *numbers});
+}
+
+GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
+  const Value next = op(OpKind::kv_append, {version, value, slot});
+  if (!next) return next;
+  overwritten_.resize(graph_.size(), false);
+  overwritten_[version.index] = true;
+  for (ValueId& newest : versions_)
+    if (newest == version) newest = *next;
+  return next;
+}
+
+void GraphGenerator::append() {
+  const Value any =
+      random_.chance(15) ? pick([](const TensorType& t) { return t.rank() >= 1; }) : std::nullopt;
+  const ValueId value = any ? *any : pick_float();
+  if (llvm::is_contained(versions_, root_of(graph_, value))) return;
+  TensorType type = graph_[value].type;
+  if (type.dims.empty()) return;
+  const Dim count = type.dims.front();
+  for (Dim dim : DimsRef(type.dims).drop_front())
+    if (!dim.is_constant() && !random_.chance(30)) return;
+  std::optional<ValueId> version;
+  for (ValueId candidate : versions_) {
+    TensorType rows = graph_[candidate].type;
+    if (rows.rank() == 0) continue;
+    rows.dims[0] = count;
+    if (rows == type && random_.chance(60)) version = candidate;
+  }
+  type.dims[0] = version ? graph_[*version].type.dims[0] : any_rows(mostly({12, 16}, 12, 20));
+  if (volume_of(type) > kMaxElements) return;
+  const Value slot = slots(count, type.dims[0]);
+  if (slot) append_to(version ? *version : state(type), value, *slot);
+}
+
+// Reads a state before and after a write and brings both together, so that fusing the reads would
+// move one of them across the write.
+void GraphGenerator::old_and_new() {
+  using enum OpKind;
+  const ValueId value = pick_rows();
+  const TensorType type{main_dtype_,
+                        {any_rows(mostly({12, 16}, 12, 16)), graph_[value].type.dims[1]}};
+  if (volume_of(type) > kMaxElements) return;
+  const Value slot = slots(rows_, type.dims[0]);
+  if (!slot) return;
+  const ValueId old_version = this->state(type);
+  const auto read = [&](ValueId version) {
+    const ValueId x =
+        random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
+    if (random_.chance(50)) return must(mul, {x, x});
+    return must(
+        sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
+  };
+  const ValueId before = read(old_version);
+  Value newest = append_to(old_version, value, *slot);
+  if (!newest) return;
+  const ValueId after = read(*newest);
+  if (random_.chance(30)) {
+    newest = append_to(*newest, must(neg, {value}), *slot);
+    must(add, {after, read(*newest)});
+  }
+  must(add, {before, after});
+}
+
+}  // namespace sinter

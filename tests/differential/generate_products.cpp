@@ -1,0 +1,112 @@
+// Products: linears, einsums and gemvs of every shape.
+#include <array>
+
+#include "differential/graph_generator.h"
+
+namespace sinter {
+
+void GraphGenerator::linear() {
+  if (random_.chance(4)) {  // nothing to add, or nothing to compute
+    const bool inner = random_.chance(50);
+    project(value_of({main_dtype_, {rows_, Dim(inner ? 0 : 8)}}), inner ? 8 : 0);
+    return;
+  }
+  if (random_.chance(25)) return any_linear();
+  project(pick_rows(), random_.chance(70) ? random_.pick(widths_) : mostly({5, 16, 40}, 1, 40));
+}
+
+/// Rows of any rank and float type, and a matrix that may be computed.
+void GraphGenerator::any_linear() {
+  const Value x = pick([](const TensorType& t) {
+    return is_float(t.dtype) && t.rank() >= 1 && t.dims.back().is_constant();
+  });
+  if (!x) return;
+  const DType dtype = graph_[*x].type.dtype;
+  const Dim width(random_.pick(widths_)), inner = graph_[*x].type.dims.back();
+  if (volume_of({dtype, {width, inner}}) > kMaxElements) return;
+  llvm::SmallVector<ValueId, 3> operands{*x, value_of({dtype, {width, inner}})};
+  if (random_.chance(40)) operands.push_back(value_of({dtype, {width}}));
+  op(OpKind::linear, operands);
+}
+
+/// Letters that are batch axes, summed and free ones in any number and order, of any extents.
+void GraphGenerator::any_einsum() {
+  const auto wanted = [](const TensorType& t) {
+    return is_float(t.dtype) && t.rank() >= 1 && t.rank() <= 5;
+  };
+  Value a = random_.chance(50) ? pick(wanted) : std::nullopt;
+  if (!a) {
+    TensorType type{any_float(), {}};
+    for (int64_t axes = random_.between(1, 4); axes > 0; --axes)
+      type.dims.push_back(random_.chance(35)   ? any_symbol()
+                          : random_.chance(50) ? Dim(mostly({2, 3, 8}, 0, 9))
+                                               : any_dim());
+    if (volume_of(type) > kMaxElements) return;
+    a = value_of(type);
+  }
+  const TensorType type = graph_[*a].type;
+  std::string a_letters, b_letters, result;
+  TensorType other{type.dtype, {}};
+  for (size_t axis = 0; axis < type.rank(); ++axis) {
+    const char letter = static_cast<char>('a' + axis);
+    const int64_t kind = random_.below(5);  // 0 .. 2: summed, 3: batch, 4: free
+    a_letters += letter;
+    if (kind < 4) b_letters += letter, other.dims.push_back(type.dims[axis]);
+    if (kind >= 3) result += letter;
+  }
+  for (int64_t axes = random_.between(0, 2); axes > 0; --axes) {
+    const char letter = static_cast<char>('z' - axes);
+    b_letters += letter, result += letter;
+    other.dims.push_back(random_.chance(25) ? any_symbol() : Dim(mostly({2, 3, 5}, 0, 8)));
+  }
+  for (size_t i = b_letters.size(); i > 1; --i) {
+    const auto j = static_cast<size_t>(random_.below(static_cast<int64_t>(i)));
+    std::swap(b_letters[i - 1], b_letters[j]), std::swap(other.dims[i - 1], other.dims[j]);
+  }
+  for (size_t i = result.size(); i > 1; --i)
+    std::swap(result[i - 1], result[static_cast<size_t>(random_.below(static_cast<int64_t>(i)))]);
+  if (volume_of(other) > kMaxElements) return;
+  Attributes attrs;
+  attrs.set(AttrName::spec, a_letters + "," + b_letters + "->" + result);
+  if (random_.chance(30)) attrs.set(AttrName::dtype, any_float());
+  op(OpKind::einsum, {*a, value_of(other)}, std::move(attrs));
+}
+
+void GraphGenerator::einsum() {
+  if (random_.chance(60)) return any_einsum();
+  static constexpr std::string_view kSpecs[] = {
+      "ij,jk->ik",      "ij,kj->ik",      "ji,jk->ik",   "ij,jk->ki", "bij,bjk->bik",
+      "bij,bkj->bik",   "ij,ij->i",       "i,j->ij",     "ij,j->i",   "bij,jk->bik",
+      "nkgd,tkd->kgnt", "kgnt,tkd->nkgd", "ijk,ijk->jik"};
+  const std::string spec(random_.pick(kSpecs));
+  const size_t comma = spec.find(','), arrow = spec.find("->");
+  const Value a = pick([&](const TensorType& t) { return is_float(t.dtype) && t.rank() == comma; });
+  if (!a) return;
+  const TensorType type = graph_[*a].type;
+  TensorType other{type.dtype, {}};
+  for (size_t i = comma + 1; i < arrow; ++i) {
+    const size_t shared = spec.find(spec[i]);
+    other.dims.push_back(shared < comma ? type.dims[shared] : any_dim());
+  }
+  if (volume_of(other) > kMaxElements) return;
+  Attributes attrs;
+  attrs.set(AttrName::spec, spec);
+  if (random_.chance(30)) attrs.set(AttrName::dtype, any_float());
+  op(OpKind::einsum, {*a, value_of(other)}, std::move(attrs));
+}
+
+/// A product as the passes write it: few tokens, rows of whole chunks.
+void GraphGenerator::gemv() {
+  const Dim tokens = most(rows_) <= kFewTokens ? rows_ : Dim(mostly({1, 3, 8}, 1, kFewTokens));
+  const int64_t inner = 8 * mostly({1, 4, 8}, 1, 24), width = mostly({8, 17, 40}, 1, 70);
+  const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
+  llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {tokens, Dim(inner)}}),
+                                         random_.chance(80) ? weight(matrix) : input(matrix)};
+  if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
+  Attributes attrs;
+  attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
+  if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
+  op(OpKind::gemv, operands, std::move(attrs));
+}
+
+}  // namespace sinter
