@@ -21,6 +21,22 @@ using Seconds = std::chrono::duration<double>;
 
 const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
+/// Three kernels, which take most of a second to compile.
+constexpr const char* kModule = R"(module @lives {
+  symbol N in [1, 64]
+  weight %w : f32[256, 256] = file {tensor = "w"}
+  weight %g : f32[256] = file {tensor = "g"}
+  entry @f(%x: f32[N, 256], %r: f32[N, 256]) -> (%probs) {
+    %sum = add %x, %r : f32[N, 256]
+    %norm = rms_norm %sum, %g {eps = 0x1p-10} : f32[N, 256]
+    %up = linear %norm, %w : f32[N, 256]
+    %act = gelu_tanh %up : f32[N, 256]
+    %down = linear %act, %w : f32[N, 256]
+    %probs = softmax %down : f32[N, 256]
+  }
+}
+)";
+
 int tries() {
   const char* text = std::getenv("SINTER_TRIES");
   return text != nullptr ? std::max(1, std::atoi(text)) : 6;
@@ -29,16 +45,18 @@ int tries() {
 /// A compilation with a kernel cache and a place of its own.
 struct Compilation {
   TemporaryDirectory folder;
-  std::string plan = folder.path() + "/plan";
-  std::vector<std::string> command = {"compile", kGpt2, "-o", plan};
+  std::string module = folder.path() + "/module.sir", plan = folder.path() + "/plan";
+  std::vector<std::string> command = {"compile", module, "-o", plan};
   std::vector<std::string> environment = {"SINTER_CACHE_DIR=" + folder.path() + "/cache"};
 
+  Compilation() { write_whole(module, kModule); }
+
   ProgramRun run() const { return run_program(command, environment); }
-  /// What lies beside the plan and the cache.
+  /// What lies beside the module, the plan and the cache.
   std::vector<std::string> others() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder.path()))
-      if (const std::string name = entry.path().filename(); name != "plan" && name != "cache")
+      if (const std::string name = entry.path().filename(); name != "module.sir" && name != "plan" && name != "cache")
         names.push_back(name);
     return names;
   }
@@ -118,7 +136,7 @@ TEST_CASE("a killed compilation leaves a whole plan or none") {
     // Every second one replaces a plan.
     std::vector<std::pair<std::string, std::string>> before;
     if (i % 2 == 1) {
-      REQUIRE(run_program({"compile", kGpt2, "--no-fuse", "-o", one.plan}, one.environment).code == 0);
+      REQUIRE(run_program({"compile", one.module, "--no-fuse", "-o", one.plan}, one.environment).code == 0);
       before = folder_contents(one.plan);
     }
     double latency = 0;
@@ -171,9 +189,9 @@ TEST_CASE("two compilations to one folder: both succeed, and the plan is whole")
 TEST_CASE("started where interrupts are ignored, it ignores them") {
   const Compilation one;
   const ProgramRun run = run_shell(
-      fmt::format("trap '' INT; export {}; \"$SINTER\" compile {} -o {} & sleep 0.05; kill -INT $!; "
+      fmt::format("trap '' INT; export {}; \"$SINTER\" compile {} -o {} >/dev/null & sleep 0.05; kill -INT $!; "
                   "wait $!; echo \"code $?\"",
-                  one.environment[0], kGpt2, one.plan));
+                  one.environment[0], one.module, one.plan));
   CHECK(run.out.ends_with("code 0\n"));
   CHECK(folder_contents(one.plan) == whole().contents);
 }
