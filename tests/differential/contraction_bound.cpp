@@ -155,9 +155,10 @@ class AttentionErrors {
         magnitude += scores[key - first] / sum * size;
         most = std::max(most, size);
       }
-      // A probability that is too small for the element type loses 2^-25 at most (f16).
+      // A probability that is too small for the element type loses 2^-25 at most (f16), and every
+      // operation on a number that is too small for float32 half of the least one.
       const auto keys = static_cast<double>(last - first + 1);
-      double bound = relative * magnitude + keys * 0x1p-25 * most;
+      double bound = relative * magnitude + keys * 0x1p-25 * most + (4 * keys + 16) * kLeast;
       // The values may be added before the division by the sum of their weights, each at most 1.
       if (keys * most > kRange) bound = kInfinity;
       errors.push_back(first > last ? 0 : bound < kInfinity ? bound : kInfinity);
