@@ -19,7 +19,7 @@ constexpr int kInterrupted = 130;
 bool progress_shown = false;
 bool reader_gone = false;
 int write_error = 0;  // the first that writing to stdout gave; 0: none
-std::string held;     // of a result for a terminal: the first bytes of a character that is not whole
+std::string held;  // of a result for a terminal: the first bytes of a character that is not whole
 
 /// How many bytes at the end of `text` begin a UTF-8 sequence whose rest is missing: 0 to 3.
 size_t cut_off_bytes(std::string_view text) {

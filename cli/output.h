@@ -1,7 +1,7 @@
 // Where words go: results to stdout, everything else to stderr. No other source writes to either.
 // Names and texts come from files that nobody checked. What a terminal would obey or hide in them
-// (escape_controls) is escaped in every message, and in results when stdout is a terminal; files and
-// pipes get a result's exact bytes.
+// (escape_controls) is escaped in every message, and in results when stdout is a terminal; files
+// and pipes get a result's exact bytes.
 #pragma once
 
 #include <string>

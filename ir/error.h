@@ -42,10 +42,10 @@ inline tl::unexpected<Error> fail(std::string what, std::string where = {}, std:
   return tl::make_unexpected(Error{std::move(what), std::move(where), std::move(hint), code});
 }
 
-/// `text` with everything escaped that a terminal would obey or hide: control characters but newline
-/// and tab (U+0000 to U+001F, U+007F to U+009F), separators of lines and paragraphs, controls of the
-/// direction of text (U+202A to U+202E, U+2066 to U+2069 and the marks U+061C, U+200E, U+200F), and
-/// bytes that are not UTF-8. Each byte of them is written \xHH.
+/// `text` with everything escaped that a terminal would obey or hide: control characters but
+/// newline and tab (U+0000 to U+001F, U+007F to U+009F), separators of lines and paragraphs,
+/// controls of the direction of text (U+202A to U+202E, U+2066 to U+2069 and the marks U+061C,
+/// U+200E, U+200F), and bytes that are not UTF-8. Each byte of them is written \xHH.
 std::string escape_controls(std::string_view text);
 
 /// A name as a part of a message or a table: like escape_controls, and newlines, tabs, quotes and

@@ -56,8 +56,8 @@ class SymExpr {
 
 /// Product of the extents (1 for rank 0).
 SymExpr volume(DimsRef dims);
-/// Bytes that a value of this type occupies. Of a type that packs elements into bytes the last extent is a constant that divides into whole
-/// bytes: a row begins at an address.
+/// Bytes that a value of this type occupies. Of a type that packs elements into bytes the last
+/// extent is a constant that divides into whole bytes: a row begins at an address.
 SymExpr storage_bytes(const TensorType& type);
 /// Row-major strides in elements; same length as dims.
 llvm::SmallVector<SymExpr, 4> row_major_strides(DimsRef dims);

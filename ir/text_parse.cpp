@@ -192,8 +192,9 @@ Status Parser::symbol() {
   }
   if (cursor_.at("device"))
     return cursor_.error(
-        fmt::format("symbol {} is marked `device`: no plan can have sizes that only the device knows",
-                    symbol.name),
+        fmt::format(
+            "symbol {} is marked `device`: no plan can have sizes that only the device knows",
+            symbol.name),
         name.at, "leave `device` out: the host gives every symbol its value");
   cursor_.declare_symbol(name.text, id);
   symbol_positions_.push_back(name.at);

@@ -42,8 +42,8 @@ Status check_arena(const Program& program, const EntryPlan& entry,
   for (const Symbol& symbol : program.symbols) highest.push_back(symbol.high);
   if (!arena_layout(entry, highest)) return violation("the arena's size can exceed 63 bits", where);
 
-  // In the order in which they are written, each buffer of a slot follows the last reader of the one
-  // before it.
+  // In the order in which they are written, each buffer of a slot follows the last reader of the
+  // one before it.
   llvm::stable_sort(order,
                     [&](uint32_t a, uint32_t b) { return ranges[a].written < ranges[b].written; });
   llvm::DenseMap<uint32_t, uint32_t> last_in;  // slot → buffer
@@ -52,12 +52,13 @@ Status check_arena(const Program& program, const EntryPlan& entry,
     if (fresh) continue;
     const uint32_t old = std::exchange(before->second, id);
     if (ranges[old].last >= ranges[id].written)
-      return violation(fmt::format("%{}, live from step {} to {}, and %{}, live from step {} to {}, "
-                                   "share slot {} of the arena",
-                                   printable(entry.buffers[old].value), ranges[old].written,
-                                   ranges[old].last, printable(entry.buffers[id].value),
-                                   ranges[id].written, ranges[id].last, entry.buffers[id].slot),
-                       place(entry, static_cast<size_t>(ranges[id].written)));
+      return violation(
+          fmt::format("%{}, live from step {} to {}, and %{}, live from step {} to {}, "
+                      "share slot {} of the arena",
+                      printable(entry.buffers[old].value), ranges[old].written, ranges[old].last,
+                      printable(entry.buffers[id].value), ranges[id].written, ranges[id].last,
+                      entry.buffers[id].slot),
+          place(entry, static_cast<size_t>(ranges[id].written)));
   }
   return {};
 }

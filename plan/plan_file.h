@@ -12,8 +12,8 @@ namespace sinter {
 /// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the
 /// kernels before them by themselves (kernels/common/launch.cuh), from 3 on they say so: launches
 /// overlap; from 4 on they say what they read before they wait; from 5 on launches say from how
-/// many items on they have no clusters, and items are a cluster's; from 7 on a buffer of the arena has
-/// a slot instead of an offset.
+/// many items on they have no clusters, and items are a cluster's; from 7 on a buffer of the arena
+/// has a slot instead of an offset.
 inline constexpr int64_t kPlanMajor = 7;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;

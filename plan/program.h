@@ -128,9 +128,10 @@ struct EntryPlan {
   std::vector<Step> steps;
 };
 
-/// Where the buffers of an entry lie in its arena for one set of symbol values. Buffers that live at
-/// different times may have the same slot. Slots follow one another in the order of their numbers;
-/// each is as large as the largest of its buffers, rounded up to a multiple of kArenaAlignment.
+/// Where the buffers of an entry lie in its arena for one set of symbol values. Buffers that live
+/// at different times may have the same slot. Slots follow one another in the order of their
+/// numbers; each is as large as the largest of its buffers, rounded up to a multiple of
+/// kArenaAlignment.
 struct ArenaLayout {
   std::vector<int64_t> offsets;  // bytes, one for each buffer; 0 for one outside the arena
   int64_t bytes = 0;             // of the arena

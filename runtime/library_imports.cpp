@@ -27,18 +27,31 @@ Tables tables_of(const link_map& library) {
   bool with_addends = false;
   for (const ElfW(Dyn)* entry = library.l_ld; entry->d_tag != DT_NULL; ++entry) {
     const auto address = entry->d_un.d_ptr;
-    if (address < library.l_addr &&
-        (entry->d_tag == DT_SYMTAB || entry->d_tag == DT_STRTAB || entry->d_tag == DT_JMPREL ||
-         entry->d_tag == DT_RELA))
+    if (address < library.l_addr && (entry->d_tag == DT_SYMTAB || entry->d_tag == DT_STRTAB ||
+                                     entry->d_tag == DT_JMPREL || entry->d_tag == DT_RELA))
       return {};
     switch (entry->d_tag) {
-      case DT_SYMTAB: tables.symbols = reinterpret_cast<const ElfW(Sym)*>(address); break;
-      case DT_STRTAB: tables.strings = reinterpret_cast<const char*>(address); break;
-      case DT_JMPREL: tables.calls.first = reinterpret_cast<const ElfW(Rela)*>(address); break;
-      case DT_PLTRELSZ: tables.calls.bytes = entry->d_un.d_val; break;
-      case DT_RELA: tables.data.first = reinterpret_cast<const ElfW(Rela)*>(address); break;
-      case DT_RELASZ: tables.data.bytes = entry->d_un.d_val; break;
-      case DT_PLTREL: with_addends = entry->d_un.d_val == DT_RELA; break;
+      case DT_SYMTAB:
+        tables.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+        break;
+      case DT_STRTAB:
+        tables.strings = reinterpret_cast<const char*>(address);
+        break;
+      case DT_JMPREL:
+        tables.calls.first = reinterpret_cast<const ElfW(Rela)*>(address);
+        break;
+      case DT_PLTRELSZ:
+        tables.calls.bytes = entry->d_un.d_val;
+        break;
+      case DT_RELA:
+        tables.data.first = reinterpret_cast<const ElfW(Rela)*>(address);
+        break;
+      case DT_RELASZ:
+        tables.data.bytes = entry->d_un.d_val;
+        break;
+      case DT_PLTREL:
+        with_addends = entry->d_un.d_val == DT_RELA;
+        break;
     }
   }
   if (!with_addends) tables.calls = {};
@@ -100,8 +113,8 @@ int replace_import(void* handle, const char* name, void* replacement) {
     for (size_t i = 0; i < table.bytes / sizeof(ElfW(Rela)); ++i) {
       const ElfW(Rela)& relocation = table.first[i];
       const ElfW(Sym)& symbol = tables.symbols[ELF64_R_SYM(relocation.r_info)];
-      if (holds_function_address(ELF64_R_TYPE(relocation.r_info)) &&
-          symbol.st_shndx == SHN_UNDEF && std::strcmp(tables.strings + symbol.st_name, name) == 0)
+      if (holds_function_address(ELF64_R_TYPE(relocation.r_info)) && symbol.st_shndx == SHN_UNDEF &&
+          std::strcmp(tables.strings + symbol.st_name, name) == 0)
         written += write_address(library->l_addr + relocation.r_offset, replacement);
     }
   }

@@ -47,8 +47,7 @@ Result<int64_t> count_sets(const BenchPlans& plans, const EntryPlan& fused,
   size_t bytes = static_cast<size_t>(std::min(a->bytes, b->bytes));
   for (const HostTensor& input : inputs) bytes += input.bytes.size();
   for (const State& state : plans.frozen.states)
-    bytes += static_cast<size_t>(
-        storage_bytes(state.type).evaluate(sizes).value_or(0));
+    bytes += static_cast<size_t>(storage_bytes(state.type).evaluate(sizes).value_or(0));
   const size_t wanted = kTimesCache * plans.device()->l2_bytes() / std::max<size_t>(bytes, 1) + 1;
   return std::clamp(static_cast<int64_t>(std::min<size_t>(wanted, kMaxSets)), kMinSets, kMaxSets);
 }

@@ -11,9 +11,7 @@ namespace sinter {
 
 /// What the rules of a file may make of a text of `bytes`: 64 times as much, or 1 MiB if that is
 /// more. The longest normal form (NFKC, NFKD) has 11 times the bytes of its text.
-inline size_t longest_rewritten(size_t bytes) {
-  return std::max(size_t{1} << 20, 64 * bytes);
-}
+inline size_t longest_rewritten(size_t bytes) { return std::max(size_t{1} << 20, 64 * bytes); }
 
 /// Refuses `made` bytes of text that were made of `given` bytes.
 inline Status check_growth(size_t given, size_t made) {

@@ -13,11 +13,11 @@
 // 8 rows of 16 bytes are 128 bytes a thread, so that 320 threads suffice while all have loads under
 // way. They do not always, between loads and sums. A multiprocessor holds 768 threads
 // (resident_threads), and the grid has the most threads that all run at once: the last blocks of a
-// grid that is a little larger would run alone. A tile of 64 columns of two bytes reads 128 bytes of
-// each row, a line of the cache. [16384, 4096] has 64 such tiles and 1024 lanes: with 8 chunks x 32
-// runs of 8 lanes a block, a cluster's 4 blocks share a tile, 256 blocks of 256 threads, 94 % of a
-// copy's speed on an H200; with 8 blocks for a tile 77 %. Devices without clusters take up to 1024
-// threads for a tile, and then tiles as narrow as a sector, 32 bytes.
+// grid that is a little larger would run alone. A tile of 64 columns of two bytes reads 128 bytes
+// of each row, a line of the cache. [16384, 4096] has 64 such tiles and 1024 lanes: with 8 chunks x
+// 32 runs of 8 lanes a block, a cluster's 4 blocks share a tile, 256 blocks of 256 threads, 94 % of
+// a copy's speed on an H200; with 8 blocks for a tile 77 %. Devices without clusters take up to
+// 1024 threads for a tile, and then tiles as narrow as a sector, 32 bytes.
 //
 // Several sums, or wide operands, leave room for 512 threads. Half a grid that fills them is too
 // little, and one that just fills them leaves clusters without a place: there, the grid has 768
@@ -41,10 +41,10 @@ struct ColumnProblem {
   int64_t reductions = 1;
 };
 
-/// Threads that a multiprocessor holds at least. Asked for so many, and no more, the compiler issues
-/// a thread's 8 rows of loads ahead of their sums (80 registers for 768, 128 for 512: 96 and 64 KiB
-/// under way for two bytes an element); left to itself it saves registers for full multiprocessors,
-/// and issues few.
+/// Threads that a multiprocessor holds at least. Asked for so many, and no more, the compiler
+/// issues a thread's 8 rows of loads ahead of their sums (80 registers for 768, 128 for 512: 96 and
+/// 64 KiB under way for two bytes an element); left to itself it saves registers for full
+/// multiprocessors, and issues few.
 int64_t resident_threads(const ColumnProblem& problem);
 
 struct ColumnConfig {

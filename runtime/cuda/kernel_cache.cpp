@@ -186,8 +186,8 @@ bool KernelCache::store(const CacheKey& key, std::string_view value) const {
     };
     if (give_name(entry)) return true;
     if (errno == EEXIST) {  // a damaged entry is replaced, and one that was stored just now
-      const std::string temporary = fmt::format("{}.{}.{}{}", entry_path(key), getpid(),
-                                                file.descriptor, kTemporarySuffix);
+      const std::string temporary =
+          fmt::format("{}.{}.{}{}", entry_path(key), getpid(), file.descriptor, kTemporarySuffix);
       unlink(temporary.c_str());  // of a process that had this one's number
       return give_name(temporary) && rename(temporary.c_str(), entry.c_str()) == 0;
     }
@@ -198,8 +198,7 @@ bool KernelCache::store(const CacheKey& key, std::string_view value) const {
   const File file{
       mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC)};
   if (file.descriptor < 0) return false;
-  const bool stored =
-      write_entry(file.descriptor) && rename(temporary.c_str(), entry.c_str()) == 0;
+  const bool stored = write_entry(file.descriptor) && rename(temporary.c_str(), entry.c_str()) == 0;
   if (!stored) unlink(temporary.c_str());
   return stored;
 }

@@ -53,10 +53,10 @@ std::vector<std::string> search_directories() {
   return directories;
 }
 
-// NVRTC installs handlers of SIGINT and SIGTERM while it compiles. They call exit() in whatever thread
-// the signal finds, and afterwards the signals, and SIGXFSZ, have their default actions, whatever the
-// program had chosen. So its calls come here: they say what it expects of a program that handles no
-// signal, and change nothing.
+// NVRTC installs handlers of SIGINT and SIGTERM while it compiles. They call exit() in whatever
+// thread the signal finds, and afterwards the signals, and SIGXFSZ, have their default actions,
+// whatever the program had chosen. So its calls come here: they say what it expects of a program
+// that handles no signal, and change nothing.
 sighandler_t keep_handler(int, sighandler_t) { return SIG_DFL; }
 
 int keep_action(int signal, const struct sigaction*, struct sigaction* current) {

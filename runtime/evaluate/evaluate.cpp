@@ -142,8 +142,7 @@ Result<std::vector<HostTensor>> evaluate(const Graph& graph, llvm::ArrayRef<Symb
     return Evaluation(graph, symbol_values, options).run(inputs);
   } catch (const std::bad_alloc& error) {
     return fail(fmt::format("no memory to evaluate the graph: {}", error.what()), {},
-                "use smaller sizes",
-                ExitCode::out_of_memory);
+                "use smaller sizes", ExitCode::out_of_memory);
   }
 }
 

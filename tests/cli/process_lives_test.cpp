@@ -1,6 +1,6 @@
-// Compilations that are interrupted, terminated, killed, or run two at a time: each leaves a whole plan
-// or none, says by its exit code what happened, and leaves nothing that the next one does not collect.
-// SINTER_TRIES sets how many processes of each kind are ended (6).
+// Compilations that are interrupted, terminated, killed, or run two at a time: each leaves a whole
+// plan or none, says by its exit code what happened, and leaves nothing that the next one does not
+// collect. SINTER_TRIES sets how many processes of each kind are ended (6).
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -56,7 +56,8 @@ struct Compilation {
   std::vector<std::string> others() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder.path()))
-      if (const std::string name = entry.path().filename(); name != "module.sir" && name != "plan" && name != "cache")
+      if (const std::string name = entry.path().filename();
+          name != "module.sir" && name != "plan" && name != "cache")
         names.push_back(name);
     return names;
   }
@@ -81,8 +82,8 @@ const Whole& whole() {
   return made;
 }
 
-/// Starts the compilation, sends the signal after `share` of the time that it takes, and returns how it
-/// ended. `latency`: seconds from the signal to the end.
+/// Starts the compilation, sends the signal after `share` of the time that it takes, and returns
+/// how it ended. `latency`: seconds from the signal to the end.
 ProgramRun end_early(const Compilation& one, double share, int signal, double& latency) {
   RunningProgram program(one.command, one.environment);
   std::this_thread::sleep_for(Seconds(share * whole().seconds));
@@ -136,7 +137,9 @@ TEST_CASE("a killed compilation leaves a whole plan or none") {
     // Every second one replaces a plan.
     std::vector<std::pair<std::string, std::string>> before;
     if (i % 2 == 1) {
-      REQUIRE(run_program({"compile", one.module, "--no-fuse", "-o", one.plan}, one.environment).code == 0);
+      REQUIRE(
+          run_program({"compile", one.module, "--no-fuse", "-o", one.plan}, one.environment).code ==
+          0);
       before = folder_contents(one.plan);
     }
     double latency = 0;
@@ -188,10 +191,10 @@ TEST_CASE("two compilations to one folder: both succeed, and the plan is whole")
 
 TEST_CASE("started where interrupts are ignored, it ignores them") {
   const Compilation one;
-  const ProgramRun run = run_shell(
-      fmt::format("trap '' INT; export {}; \"$SINTER\" compile {} -o {} >/dev/null & sleep 0.05; kill -INT $!; "
-                  "wait $!; echo \"code $?\"",
-                  one.environment[0], one.module, one.plan));
+  const ProgramRun run = run_shell(fmt::format(
+      "trap '' INT; export {}; \"$SINTER\" compile {} -o {} >/dev/null & sleep 0.05; kill -INT $!; "
+      "wait $!; echo \"code $?\"",
+      one.environment[0], one.module, one.plan));
   CHECK(run.out.ends_with("code 0\n"));
   CHECK(folder_contents(one.plan) == whole().contents);
 }

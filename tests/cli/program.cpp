@@ -20,8 +20,8 @@
 namespace sinter {
 namespace {
 
-/// Starts a command with stdin on /dev/null and its output in files "out" and "err" of `files`, unless
-/// `terminal` is a descriptor for stdout.
+/// Starts a command with stdin on /dev/null and its output in files "out" and "err" of `files`,
+/// unless `terminal` is a descriptor for stdout.
 pid_t start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
             const std::string& files, int terminal = -1) {
   const std::string out = files + "/out", err = files + "/err";

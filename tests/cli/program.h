@@ -20,8 +20,8 @@ struct ProgramRun {
 ProgramRun run_program(const std::vector<std::string>& arguments,
                        const std::vector<std::string>& environment = {});
 
-/// A program that runs beside the test, in a process group of its own. What still runs when this object
-/// goes is killed.
+/// A program that runs beside the test, in a process group of its own. What still runs when this
+/// object goes is killed.
 class RunningProgram {
  public:
   explicit RunningProgram(const std::vector<std::string>& arguments,

@@ -56,7 +56,8 @@ TEST_CASE("buffers of random lives and sizes share no byte at any size") {
     for (uint32_t count = 1 + up_to(40); count > 0; --count) {
       const uint32_t first = up_to(30);
       const SymExpr sizes[] = {SymExpr(int64_t{up_to(5000)}), SymExpr(int64_t{2 * up_to(300)}) * n,
-                               SymExpr(int64_t{up_to(300)}) * m, SymExpr(int64_t{up_to(64)}) * n * n,
+                               SymExpr(int64_t{up_to(300)}) * m,
+                               SymExpr(int64_t{up_to(64)}) * n * n,
                                SymExpr(int64_t{up_to(64)}) * n * m + SymExpr(1)};
       entry.buffers.push_back(live(sizes[up_to(4)], first, first + up_to(6)));
     }
@@ -110,7 +111,8 @@ TEST_CASE("the arenas of real models are little larger than what lives at a time
       for (const int64_t size : {1, 5, 100, 128, 1000, 4096}) {
         std::vector<int64_t> values;
         for (const Symbol& symbol : program.symbols)
-          values.push_back(std::clamp(size / symbol.multiple * symbol.multiple, symbol.low, symbol.high));
+          values.push_back(
+              std::clamp(size / symbol.multiple * symbol.multiple, symbol.low, symbol.high));
         const auto layout = arena_layout(entry, values);
         REQUIRE(layout);
         const int64_t live = most_live_bytes(entry, values);

@@ -253,9 +253,8 @@ json small_tokenizer(const json& components) {
 
 TEST_CASE("rules that multiply a text are stopped") {
   const ScratchFolder folder;
-  const json replace = {{"type", "Replace"},
-                        {"pattern", {{"String", "a"}}},
-                        {"content", std::string(4096, 'a')}};
+  const json replace = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(4096, 'a')}};
   const json thrice = json::array({replace, replace, replace});
   const auto open = [&](const char* name, const json& components) {
     auto tokenizer = Tokenizer::open(folder.write(name, small_tokenizer(components).dump()));
@@ -275,8 +274,7 @@ TEST_CASE("rules that multiply a text are stopped") {
   check_error(once.encode(std::string(100'000, 'a'), true),
               {"the tokenizer's rules make more than 6400000 bytes of a text of 100000"});
 
-  const auto decoding =
-      open("d.json", {{"decoder", {{"type", "Sequence"}, {"decoders", thrice}}}});
+  const auto decoding = open("d.json", {{"decoder", {{"type", "Sequence"}, {"decoders", thrice}}}});
   check_error(decoding.decode(std::vector<int32_t>{0}, false), message);
   CHECK(decoding.decode(std::vector<int32_t>{1}, false).value() == "b");
 }

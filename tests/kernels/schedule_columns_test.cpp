@@ -26,7 +26,7 @@ TEST_CASE("the blocks of a cluster share a tile where tiles are few") {
 }
 
 TEST_CASE("a grid of one narrow sum has the most threads that run at once") {
-  const DeviceDescription& device = *find_device("sm_90a");
+  const DeviceDescription device = *find_device("sm_90a");
   for (const int64_t bytes : {2, 4})
     for (const int64_t width : {1024, 4096, 8192, 16384})
       for (const int64_t reductions : {1, 2}) {
@@ -37,9 +37,8 @@ TEST_CASE("a grid of one narrow sum has the most threads that run at once") {
                                     .operand_bytes = bytes,
                                     .reductions = reductions};
         const auto config = split(problem, device);
-        const double threads =
-            column_tiles(problem, config, {}) *
-            static_cast<double>(config.segments * config.threads());
+        const double threads = column_tiles(problem, config, {}) *
+                               static_cast<double>(config.segments * config.threads());
         const double resident = 768.0 * device.multiprocessors;
         CHECK(resident_threads(problem) == (reductions == 1 ? 768 : 512));
         if (reductions == 1) CHECK(threads <= resident);

@@ -56,9 +56,8 @@ TEST_CASE("arena") {
         {"%a", "128*N bytes", "f32[N, 64]", "256*N"});
   }
   SUBCASE("size beyond 63 bits") {
-    expect_violation(
-        [](Program& p, EntryPlan&) { p.symbols[0].high = INT64_MAX / 512; },
-        {"the arena's size can exceed 63 bits"});
+    expect_violation([](Program& p, EntryPlan&) { p.symbols[0].high = INT64_MAX / 512; },
+                     {"the arena's size can exceed 63 bits"});
   }
   SUBCASE("planned life too short") {
     expect_violation([](Program&, EntryPlan& e) { e.buffers[buffer(e, "c")].last_step = 3; },
@@ -260,7 +259,7 @@ TEST_CASE("tables") {
         [](Program&, EntryPlan& e) {
           e.buffers[buffer(e, "d")].size_bytes += SymExpr(Dim(SymbolId{7}));
         },
-                     {"uses symbol 7 of 2"});
+        {"uses symbol 7 of 2"});
   }
 }
 

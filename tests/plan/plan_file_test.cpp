@@ -242,12 +242,12 @@ TEST_CASE("what the reader refuses") {
                    {"/entries/0/inputs/1", "expected an integer"});
   }
   SUBCASE("a number beyond 63 bits") {
-    expect_refused(
-        replaced(text, "\"bytes\": \"256*N\"", "\"bytes\": \"9223372036854775807*N*2\""),
-        {"/entries/0/buffers", "exceeds 63 bits"});
+    expect_refused(replaced(text, "\"bytes\": \"256*N\"", "\"bytes\": \"9223372036854775807*N*2\""),
+                   {"/entries/0/buffers", "exceeds 63 bits"});
   }
   SUBCASE("an unknown symbol") {
-    expect_refused(replaced(text, "\"bytes\": \"256*N\"", "\"bytes\": \"256*Q\""), {"\"Q\" is neither a symbol"});
+    expect_refused(replaced(text, "\"bytes\": \"256*N\"", "\"bytes\": \"256*Q\""),
+                   {"\"Q\" is neither a symbol"});
   }
   SUBCASE("an unknown kernel") {
     expect_refused(replaced(text, "\"kernel\": \"neg\"", "\"kernel\": \"abs\""),

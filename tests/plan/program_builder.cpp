@@ -276,7 +276,7 @@ Program gathering_program() {
   const uint32_t numbers = p.input("n", {DType::i32, {n}});
   const uint32_t table = p.input("table", {DType::f32, {32, 16}});
   const uint32_t i = p.arena("i", {DType::i32, {n}}, 0);
-  const uint32_t y = p.arena("y", {DType::f32, {n, 16}}, SymExpr(kArenaAlignment) * SymExpr(n));
+  const uint32_t y = p.arena("y", {DType::f32, {n, 16}}, 1);
   p.kernel("add", {numbers}, {i},
            [](Builder& g, std::vector<ValueId> in) { return std::vector{g.add(in[0], in[0])}; });
   p.kernel("gather", {table, i}, {y}, [](Builder& g, std::vector<ValueId> in) {

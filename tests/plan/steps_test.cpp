@@ -131,11 +131,13 @@ TEST_CASE("copies: what the checker refuses") {
   }
   SUBCASE("over what it reads") {
     entry.buffers[to].slot = entry.buffers[from].slot;
-    expect_refused(p, {where, "%a, live from step 0 to 2, and %b, live from step 1 to 2, share slot 0"});
+    expect_refused(
+        p, {where, "%a, live from step 0 to 2, and %b, live from step 1 to 2, share slot 0"});
   }
   SUBCASE("over what a later step reads") {
     entry.buffers[entry.outputs[0]].slot = entry.buffers[to].slot;
-    expect_refused(p, {"step 2 (%y)", "%b, live from step 1 to 2, and %y, live from step 2 to 3, share slot 1"});
+    expect_refused(p, {"step 2 (%y)",
+                       "%b, live from step 1 to 2, and %y, live from step 2 to 3, share slot 1"});
   }
   SUBCASE("what it reads is planned for too short a life") {
     test::kernel_step(entry, 2).inputs[1] = to;

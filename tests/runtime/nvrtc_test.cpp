@@ -152,7 +152,8 @@ TEST_CASE("a program's own signal handlers run while kernels compile, and stay" 
 
   std::string text;
   for (int i = 0; i < 40; ++i)
-    text += fmt::format("extern \"C\" __global__ void k{0}(float* x) {{ x[{0}] = sinf(x[0]); }}\n", i);
+    text +=
+        fmt::format("extern \"C\" __global__ void k{0}(float* x) {{ x[{0}] = sinf(x[0]); }}\n", i);
   const KernelSource source{"many", text};
   std::atomic<bool> done = false;
   bool compiled = true;
@@ -176,8 +177,8 @@ TEST_CASE("a program's own signal handlers run while kernels compile, and stay" 
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     struct sigaction now;
     sigaction(kSignals[i], &before[i], &now);
-    CAPTURE(kSignals[i]);
-    CHECK(now.sa_handler == own.sa_handler);
+    CAPTURE(i);
+    CHECK((now.sa_handler == own.sa_handler));
     CHECK(now.sa_flags == own.sa_flags);
   }
 }
