@@ -137,8 +137,12 @@ int64_t GraphGenerator::extent(Dim dim) const {
 
 int64_t GraphGenerator::volume_of(const TensorType& type) const {
   int64_t volume = 1;
-  for (Dim dim : type.dims) volume *= std::min(extent(dim), kMaxElements + 1);
-  return volume;
+  double most_elements = 1;  // where the symbols are largest: a tensor has at most 2^48 bytes
+  for (Dim dim : type.dims) {
+    volume = std::min(volume * std::min(extent(dim), kMaxElements + 1), kMaxElements + 1);
+    most_elements *= static_cast<double>(std::max<int64_t>(most(dim), 1));
+  }
+  return most_elements > 0x1p46 ? kMaxElements + 1 : volume;
 }
 
 GraphGenerator::Value GraphGenerator::pick(const Predicate& wanted) {
