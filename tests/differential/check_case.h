@@ -31,12 +31,14 @@ struct CheckedCase {
   std::vector<Launch> launches;
   std::optional<SourceCheck> source;  // none in fast numerics
   std::vector<std::string> verdicts;  // reason ids of the fused plan's ledger
+  bool ended_outside = false;  // by a row number that the module computes; nothing more compared
 };
 
 /// Compiles a case with and without fusion and runs both plans on the host in two calls, so that
 /// the second finds states that the first left; all outputs and states must be equal bit for bit.
 /// So must the evaluation of the module itself (source_module.h), whose contractions are compared
-/// with float64. Where `fault` is given (test builds with planted faults only), it is on while the
+/// with float64. A call that ends with a row number outside ends so in both plans, and leaves the
+/// same states. Where `fault` is given (test builds with planted faults only), it is on while the
 /// fused plan is made. `fast`: the fused plan has fast numerics; it is run, and nothing compared.
 /// With `keep_launches` the inputs of every kernel are kept.
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,

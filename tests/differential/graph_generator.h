@@ -19,9 +19,8 @@ inline constexpr int64_t kFewTokens = 8;
 /// Readers of a value that has many.
 inline constexpr int64_t kManyReaders = 20;
 
-/// Computed row numbers of 100 that are not kept inside of what they point into. What an op does
-/// with a row number outside is not defined yet.
-inline constexpr int kIdsOutsidePercent = 0;
+/// Computed row numbers of 100 that are not kept inside of what they point into: they end the call.
+inline constexpr int kIdsOutsidePercent = 10;
 
 /// Tokens of a call; a multiple of 8; never more than the tokens; what may be very many, so that
 /// kernels are chosen for long rows or high columns, and is seldom more than some hundreds.

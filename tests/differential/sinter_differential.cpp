@@ -146,8 +146,9 @@ std::string tally(const Case& test, const CheckedCase& checked) {
     add_form("column", around(kernel.group, is_column_reduction));
     add_form("scan", scan_form(kernel));
   }
+  if (checked.ended_outside) add(1, "ended by a row number outside");
   if (!checked.source) return text;
-  add(1, kComparedModules);
+  if (!checked.ended_outside) add(1, kComparedModules);
   if (checked.source->contractions == 0) return text;
   add(checked.source->contractions, kContractions);
   add(checked.source->elements.compared, kComparedElements);
