@@ -103,7 +103,7 @@ int64_t most_live_bytes(const EntryPlan& entry, llvm::ArrayRef<int64_t> values) 
 }
 
 TEST_CASE("the arenas of real models are little larger than what lives at a time") {
-  for (const char* name : {"llama-2-7b", "llama-3.2-1b", "pythia-2.8b"}) {
+  for (const std::string name : {"llama-2-7b", "llama-3.2-1b", "pythia-2.8b"}) {
     const auto built = build({fmt::format(SINTER_SAMPLES_DIR "/{}.json", name), {}, {}});
     REQUIRE(built);
     const Program& program = *built->compiled.program;

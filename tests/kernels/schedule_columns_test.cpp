@@ -41,7 +41,7 @@ TEST_CASE("a grid of one narrow sum has the most threads that run at once") {
                                static_cast<double>(config.segments * config.threads());
         const double resident = 768.0 * device.multiprocessors;
         CHECK(resident_threads(problem) == (reductions == 1 ? 768 : 512));
-        if (reductions == 1) CHECK(threads <= resident);
+        if (reductions == 1) CHECK((threads <= resident || config.segments == 1));
         CHECK(2 * threads > resident);
       }
 }
