@@ -4,6 +4,7 @@
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/op_roles.h"
+#include "ir/verify_graph.h"
 
 namespace sinter {
 namespace {
@@ -112,15 +113,26 @@ std::vector<ValueId> remove_dead_ops(Graph& graph) {
   return renamed;
 }
 
+/// The first bytes of a name that leave room for `more`, whole characters of UTF-8.
+static std::string_view cut_name(std::string_view name, size_t more) {
+  if (name.size() + more <= kMaxNameBytes) return name;
+  size_t end = kMaxNameBytes - more;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return name.substr(0, end);
+}
+
 void make_names_unique(Graph& graph) {
   llvm::StringSet<> taken;
   const auto is_leaf = [](const Op& op) { return op_class(op) == OpClass::leaf; };
   for (const Op& op : graph.ops())
     if (is_leaf(op)) taken.insert(op.name);
   for (Op& op : graph.mutable_ops()) {
-    if (is_leaf(op) || taken.insert(op.name).second) continue;
+    if (is_leaf(op)) continue;
+    op.name = std::string(cut_name(op.name, 0));
+    if (taken.insert(op.name).second) continue;
     for (int number = 2;; ++number) {
-      std::string name = fmt::format("{}_{}", op.name, number);
+      const std::string suffix = fmt::format("_{}", number);
+      std::string name = std::string(cut_name(op.name, suffix.size())) + suffix;
       if (!taken.insert(name).second) continue;
       op.name = std::move(name);
       break;

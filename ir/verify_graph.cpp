@@ -10,7 +10,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxAxes = 8;
 
 class GraphVerifier {

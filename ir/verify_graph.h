@@ -36,6 +36,9 @@ inline tl::unexpected<Violation> broken(int invariant, std::string what, Place p
 /// What an error is about; asked only where there is one.
 using What = llvm::function_ref<std::string()>;
 
+/// Names and strings of a module have at most so many bytes.
+inline constexpr size_t kMaxNameBytes = 4096;
+
 /// V2: 1 to 4096 bytes of UTF-8. `what` says whose name or string it is.
 Checked check_text(std::string_view text, What what, Place place);
 /// V7. `what` says whose type it is.

@@ -287,6 +287,21 @@ TEST_CASE("einsums with several free axes, one of them a symbol") {
   }
 }
 
+TEST_CASE("names as long as names may be, to which passes add") {
+  // An output that is an input, one that is a view, and two values of one name.
+  const std::string a(4096, 'a'), b = std::string(4093, 'b') + "\u20ac";
+  check_plans(module_of(fmt::format(R"(module @m {{
+  entry @f(%{0}: f32[3, 4], %x: f32[4, 3]) -> (%{0}, %"{1}", %y) {{
+    %"{1}" = transpose %x {{axes = [1, 0]}} : f32[3, 4]
+    %s = transpose %{0} {{axes = [1, 0]}} : f32[4, 3]
+    %y = einsum %s, %"{1}" {{spec = "ab,bc->ca"}} : f32[4, 4]
+  }}
+}}
+)",
+                                    a, b)),
+              {});
+}
+
 TEST_CASE("constant sizes of zero") {
   check_plans(module_of(R"(module @m {
   symbol N in [0, 8]
