@@ -65,7 +65,11 @@ TEST_CASE("random graphs: hardly a value is farther off than the bounds") {
     std::ofstream(path) << print_module(generate(seed).module);
     VerifyOptions options = fast();
     options.random_weights = seed;
-    const VerifyReport report = value(verify_model(path, options));
+    const Result<VerifyReport> verified = verify_model(path, options);
+    // Row numbers that the module computes may name no row, which is an error after the call.
+    if (!verified && verified.error().what.find("the module computes it") != std::string::npos)
+      continue;
+    const VerifyReport report = value(verified);
     for (const ErrorBound& bound : report.dtypes[0].bounds) {
       ++values;
       broken += !bound.holds();
