@@ -225,8 +225,8 @@ TEST_CASE("what the reader refuses") {
   const std::string text = write_plan(sample_program());
   SUBCASE("another major version") {
     expect_refused(replaced(text, fmt::format("\"major\": {}", kPlanMajor), "\"major\": 1"),
-                   {"plan format 1, written by sinter 0.1.0", fmt::format("reads format {}", kPlanMajor),
-                    "dir/plan.json#/format/major"});
+                   {"plan format 1, written by sinter 0.1.0",
+                    fmt::format("reads format {}", kPlanMajor), "dir/plan.json#/format/major"});
   }
   SUBCASE("an unknown feature") {
     expect_refused(replaced(text, "\"gemm\"", "\"packed\""), {"needs the feature \"packed\""});
