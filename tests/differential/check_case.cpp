@@ -1,5 +1,6 @@
 #include "differential/check_case.h"
 
+#include "differential/ended_outside.h"
 #include "differential/source_module.h"
 #include "runtime/compare.h"
 #include "runtime/host/executor.h"
@@ -139,11 +140,6 @@ class SourceComparison {
   std::optional<Runner> observed_;  // of a module that has contractions
   size_t contractions_;
 };
-
-/// The call computed a row number that names no row, which is an error after the call.
-bool ended_outside(const Status& ran) {
-  return !ran && ran.error().hint.starts_with("the module computes it");
-}
 
 Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numerics numerics) {
   const Planted planted(fault);
