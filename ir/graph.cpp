@@ -9,6 +9,14 @@
 namespace sinter {
 namespace {
 
+/// The first bytes of a name that leave room for `more`, whole characters of UTF-8.
+std::string_view cut_name(std::string_view name, size_t more) {
+  if (name.size() + more <= kMaxNameBytes) return name;
+  size_t end = kMaxNameBytes - more;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return name.substr(0, end);
+}
+
 const llvm::SmallVector<OpInfo, 0>& op_table() {
   static const llvm::SmallVector<OpInfo, 0> table = {
 #define SINTER_OP(name, op_class, least, most, required, optional, ...) \
@@ -111,14 +119,6 @@ std::vector<ValueId> remove_dead_ops(Graph& graph) {
   for (ValueId& id : graph.inputs) id = renamed[id.index];
   for (ValueId& id : graph.outputs) id = renamed[id.index];
   return renamed;
-}
-
-/// The first bytes of a name that leave room for `more`, whole characters of UTF-8.
-static std::string_view cut_name(std::string_view name, size_t more) {
-  if (name.size() + more <= kMaxNameBytes) return name;
-  size_t end = kMaxNameBytes - more;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return name.substr(0, end);
 }
 
 void make_names_unique(Graph& graph) {
