@@ -81,8 +81,7 @@ TEST_CASE("an argument in an error message harms no terminal") {
                                                {"compile", gpt2, "--keep", name},
                                                {"opt", gpt2, "--pass", name},
                                                {"inspect", name},
-                                               {"inspect", gpt2, "--" + name},
-                                               {name}}) {
+                                               {"inspect", gpt2, "--" + name}}) {
       const ProgramRun run = run_program(command);
       CAPTURE(run.err);
       CHECK(run.code != 0);

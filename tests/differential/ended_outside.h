@@ -6,7 +6,8 @@
 namespace sinter {
 
 /// The call computed a row number that names no row, which is an error after the call.
-inline bool ended_outside(const Status& ran) {
+template <typename T>
+bool ended_outside(const Result<T>& ran) {
   return !ran && ran.error().hint.starts_with("the module computes it");
 }
 

@@ -2,6 +2,7 @@
 // that a broken bound is seen.
 #include <fstream>
 
+#include "differential/ended_outside.h"
 #include "differential/generate.h"
 #include "driver/small_models.h"
 #include "driver/verify/report.h"
@@ -67,8 +68,7 @@ TEST_CASE("random graphs: hardly a value is farther off than the bounds") {
     options.random_weights = seed;
     const Result<VerifyReport> verified = verify_model(path, options);
     // Row numbers that the module computes may name no row, which is an error after the call.
-    if (!verified && verified.error().what.find("the module computes it") != std::string::npos)
-      continue;
+    if (ended_outside(verified)) continue;
     const VerifyReport report = value(verified);
     for (const ErrorBound& bound : report.dtypes[0].bounds) {
       ++values;
