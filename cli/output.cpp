@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,8 +14,6 @@
 
 namespace sinter {
 namespace {
-
-constexpr int kInterrupted = 130;
 
 bool progress_shown = false;
 bool reader_gone = false;
@@ -72,12 +71,27 @@ void flush_stdout() {
   if (!reader_gone && !write_error && std::fflush(stdout) != 0) keep_failure();
 }
 
-sigset_t interrupts() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
+/// What an interrupt finds. Any thread may get the signal, those of libraries too.
+enum class Life : int { running, held, ending };
+std::atomic<Life> life = Life::running;
+std::atomic<int> waiting = 0;  // the signal that came while interrupts were held; 0: none
+static_assert(std::atomic<Life>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+void on_interrupt(int signal) {
+  for (Life found = Life::running; !life.compare_exchange_weak(found, Life::ending);) {
+    if (found == Life::ending) return;
+    if (found == Life::held) {
+      waiting = signal;
+      if (life == Life::held) return;  // else it was released before it could see the signal
+    }
+    found = Life::running;
+  }
+  ::_exit(128 + signal);
+}
+
+/// Started where a signal is ignored (nohup, a script's background), the program ignores it too.
+void end_at(int signal) {
+  if (std::signal(signal, on_interrupt) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 }  // namespace
@@ -123,13 +137,14 @@ void progress(std::string_view text) {
 }
 
 InterruptsHeld::InterruptsHeld() {
-  const sigset_t set = interrupts();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  for (Life found = Life::running; !life.compare_exchange_weak(found, Life::held);
+       found = Life::running)
+    if (found == Life::ending) ::pause();  // another thread ends the program
 }
 
 InterruptsHeld::~InterruptsHeld() {
-  const sigset_t set = interrupts();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  life = Life::running;
+  if (waiting != 0) on_interrupt(waiting);
 }
 
 void set_up_streams() {
@@ -145,9 +160,8 @@ void set_up_streams() {
 void set_up_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // Started where interrupts are ignored (nohup, a script's background), it ignores them too.
-  if (std::signal(SIGINT, [](int) { ::_exit(kInterrupted); }) == SIG_IGN)
-    std::signal(SIGINT, SIG_IGN);
+  end_at(SIGINT);
+  end_at(SIGTERM);
 }
 
 }  // namespace sinter

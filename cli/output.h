@@ -31,7 +31,8 @@ void print_error(const Error& error);
 /// A line on stderr that the next output replaces; on a terminal only, and not with -q.
 void progress(std::string_view text);
 
-/// While it lives, Ctrl-C waits: for the moments when a folder changes its name.
+/// While it lives, Ctrl-C and SIGTERM wait: for the moments when a folder is written and named. One
+/// at a time.
 class InterruptsHeld {
  public:
   InterruptsHeld();
@@ -44,8 +45,9 @@ class InterruptsHeld {
 /// that no file takes its number and receives what is printed. Using it fails still.
 void set_up_streams();
 
-/// Ctrl-C ends the program with exit code 130. A closed pipe and a file that reaches the limit of
-/// its size (ulimit -f) end nothing: the write fails, and what was begun is cleaned up.
+/// Ctrl-C ends the program with exit code 130, SIGTERM with 143. A closed pipe and a file that
+/// reaches the limit of its size (ulimit -f) end nothing: the write fails, and what was begun is
+/// cleaned up.
 void set_up_signals();
 
 }  // namespace sinter
