@@ -223,34 +223,39 @@ TEST_CASE("products of no rows and of no columns") {
   }
 }
 
-// Axes of one role that stand apart, in every order: operands are copied until they join.
-TEST_CASE("einsums with several summed axes, one of them a symbol") {
-  const std::map<char, int64_t> extents = {{'a', 3}, {'b', 4}, {'c', 5}, {'x', 7}};
-  for (const char symbol : {'a', 'b', 'c', 'x', ' '}) {
-    const auto dims = [&](const std::string& letters) {
-      std::string text;
-      for (const char letter : letters)
-        text += (text.empty() ? "" : ", ") +
-                (letter == symbol ? "N" : std::to_string(extents.at(letter)));
-      return text;
-    };
-    std::string a = "abc";
-    do {
-      std::string b = "acx";
-      do {
-        for (const std::string result : {"bx", "xb"}) {
-          const std::string spec = fmt::format("{},{}->{}", a, b, result);
-          CAPTURE(spec);
-          CAPTURE(symbol);
-          check_plans(module_of(fmt::format(R"(module @m {{
+/// An einsum whose axes have these extents by letter; the axis `symbol`, if there is one, is a
+/// symbol.
+void check_einsum(const std::map<char, int64_t>& extents, char symbol, const std::string& a,
+                  const std::string& b, const std::string& result) {
+  const auto dims = [&](const std::string& letters) {
+    std::string text;
+    for (const char letter : letters)
+      text += (text.empty() ? "" : ", ") +
+              (letter == symbol ? "N" : std::to_string(extents.at(letter)));
+    return text;
+  };
+  const std::string spec = fmt::format("{},{}->{}", a, b, result);
+  CAPTURE(spec);
+  CAPTURE(symbol);
+  check_plans(module_of(fmt::format(R"(module @m {{
   symbol N in [0, 8]
   entry @f(%a: f32[{}], %b: f32[{}]) -> (%y) {{
     %y = einsum %a, %b {{spec = "{}"}} : f32[{}]
   }}
 }})",
-                                            dims(a), dims(b), spec, dims(result))),
-                      {symbol == ' ' ? 0 : extents.at(symbol)});
-        }
+                                    dims(a), dims(b), spec, dims(result))),
+              {symbol == ' ' ? 0 : extents.at(symbol)});
+}
+
+// Axes of one role that stand apart, in every order: operands are copied until they join.
+TEST_CASE("einsums with several summed axes, one of them a symbol") {
+  const std::map<char, int64_t> extents = {{'a', 3}, {'b', 4}, {'c', 5}, {'x', 7}};
+  for (const char symbol : {'a', 'b', 'c', 'x', ' '}) {
+    std::string a = "abc";
+    do {
+      std::string b = "acx";
+      do {
+        for (const char* result : {"bx", "xb"}) check_einsum(extents, symbol, a, b, result);
       } while (std::next_permutation(b.begin(), b.end()));
     } while (std::next_permutation(a.begin(), a.end()));
   }
@@ -260,28 +265,11 @@ TEST_CASE("einsums with several summed axes, one of them a symbol") {
 TEST_CASE("einsums with several free axes, one of them a symbol") {
   const std::map<char, int64_t> extents = {{'a', 3}, {'b', 4}, {'x', 5}, {'y', 2}};
   for (const char symbol : {'a', 'b', 'x', 'y', ' '}) {
-    const auto dims = [&](const std::string& letters) {
-      std::string text;
-      for (const char letter : letters)
-        text += (text.empty() ? "" : ", ") +
-                (letter == symbol ? "N" : std::to_string(extents.at(letter)));
-      return text;
-    };
     std::string b = "bxy";
     do {
       std::string result = "axy";
       do {
-        const std::string spec = fmt::format("ab,{}->{}", b, result);
-        CAPTURE(spec);
-        CAPTURE(symbol);
-        check_plans(module_of(fmt::format(R"(module @m {{
-  symbol N in [0, 8]
-  entry @f(%a: f32[{}], %b: f32[{}]) -> (%y) {{
-    %y = einsum %a, %b {{spec = "{}"}} : f32[{}]
-  }}
-}})",
-                                          dims("ab"), dims(b), spec, dims(result))),
-                    {symbol == ' ' ? 0 : extents.at(symbol)});
+        check_einsum(extents, symbol, "ab", b, result);
       } while (std::next_permutation(result.begin(), result.end()));
     } while (std::next_permutation(b.begin(), b.end()));
   }
