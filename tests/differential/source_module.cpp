@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
@@ -52,6 +53,11 @@ SourceModule::SourceModule(const Case& test, const CaseData& data,
       graph_.inputs.push_back(ValueId{i});
     }
   }
+  // What an op computes from a number that names no row is defined if it is checked. A plan whose
+  // results need such an op ends with an error, so only other ops meet such numbers here.
+  for (const RowNumbers& numbers : row_numbers(entry_))
+    if (op_class(entry_[numbers.op]) != OpClass::contraction)
+      graph_[numbers.op].attrs.set(AttrName::checked, int64_t{1});
   for (const auto& [state, version] : newest) {
     state_results_.push_back(state);
     graph_.outputs.push_back(version);
