@@ -186,7 +186,7 @@ std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std:
   const Op& op = form_.graph[id];
   switch (op.kind) {
     case OpKind::input:
-      return load(id, coords, key);
+      return load(id, coords, key, {});
     case OpKind::literal:
       return table(id, coords, key);
     case OpKind::embedding:
@@ -229,31 +229,33 @@ std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const 
   return define(key, op.type.dtype, space_.level(coords), code);
 }
 
-/// `condition`: of the load, false: zeros; empty: always.
 std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key,
-                               const std::string& condition) {
+                               const Condition& condition) {
   const TensorType& type = form_.graph[id].type;
   const IndexExpr at = linearize(type.dims, coords);
-  const Level level = space_.level(coords);
+  // The row of a table of one row is known before its number is.
+  const Level level = std::max(space_.level(coords), condition.level);
   const auto input = llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin();
   CodeScope& chunk = current_->place(Level::chunk);
   if (level == Level::element && chunk.level == Level::chunk && !single_ &&
-      space_.contiguous(at, chunk_alignment(type.dtype))) {
+      condition.level <= Level::chunk && space_.contiguous(at, chunk_alignment(type.dtype))) {
     const KeptValue* kept = kept_here(key, chunk, Level::element, type.dtype);
     const std::string name =
         kept ? fmt::format("k{}[j]", kept->number) : new_chunk(type.dtype, chunk);
     chunk.names[key] = name + "[e]";
-    if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at))
+    if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at) &&
+        condition.text.empty())
       early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
     std::string valid = tail_ ? ", valid" : "";
-    if (!condition.empty()) valid = fmt::format(", {} ? {} : 0", condition, tail_ ? "valid" : "8");
+    if (!condition.text.empty())
+      valid = fmt::format(", {} ? {} : 0", condition.text, tail_ ? "valid" : "8");
     chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true), valid);
     return name + "[e]";
   }
   loads_single_ |= level == Level::element;
-  const bool early = late_.valid() && id != late_ && space_.fixed(at);
+  const bool early = late_.valid() && id != late_ && space_.fixed(at) && condition.text.empty();
   std::string code = fmt::format("load(x{} + {})", input, space_.code(at));
-  if (!condition.empty()) code = fmt::format("{} ? {} : 0", condition, code);
+  if (!condition.text.empty()) code = fmt::format("{} ? {} : 0", condition.text, code);
   return define(key, type.dtype, early ? Level::chunk : level, code);
 }
 
@@ -324,9 +326,11 @@ std::string ValueEmitter::checked_gather(const Op& op, const IndexMap& coords) {
     at = through_view(form_.graph, table, at, space_.extents());
   if (form_.graph[table].kind != OpKind::input)
     return fmt::format("({} ? {} : 0)", row.inside, value(table, at));
-  const std::string key = key_of(table, at);
-  const std::string known = find(table, key, space_.level(at));
-  return known.empty() ? load(table, at, key, row.inside) : known;
+  // Rows of other numbers may have the same place: that of a table's only row.
+  const std::string key =
+      fmt::format("{} by {}", key_of(table, at), key_of(op.operands[1], {coords[0]}));
+  const std::string known = find(table, key, std::max(space_.level(at), level));
+  return known.empty() ? load(table, at, key, {row.inside, level}) : known;
 }
 
 std::string ValueEmitter::gather(const Op& op, const IndexMap& coords) {

@@ -77,8 +77,13 @@ class ValueEmitter {
   std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
   std::string kept_element(const KeptValue& kept);
   std::string new_chunk(DType dtype, CodeScope& chunk);
+  /// Of a load: where it is false, zero is loaded; empty: always true.
+  struct Condition {
+    std::string text;
+    Level level = Level::row;  // of the values in it
+  };
   std::string load(ValueId id, const IndexMap& coords, const std::string& key,
-                   const std::string& condition = {});
+                   const Condition& condition);
   std::string table(ValueId id, const IndexMap& coords, const std::string& key);
   std::string reduction(ValueId id, const IndexMap& coords);
   std::string gather(const Op& op, const IndexMap& coords);

@@ -52,6 +52,17 @@ graph(%table: DTYPE[50, 16], %next: i32[30, 1], %i: i32[N]) -> (%j, %y) {
   %j = copy %flat : i32[N]
   %y = embedding %table, %j {checked = 1} : DTYPE[N, 16]
 })"},
+    {"embeddings_of_the_only_row", 0, R"(
+graph(%t: DTYPE[1, 16], %s: DTYPE[1, 1], %i: i32[N], %j: i32[N]) -> (%y, %z) {
+  %d = embedding %t, %i {checked = 1} : DTYPE[N, 16]
+  %e = embedding %t, %j {checked = 1} : DTYPE[N, 16]
+  %de = sub %d, %e : DTYPE[N, 16]
+  %row = broadcast %t : DTYPE[N, 16]
+  %y = sub %row, %de : DTYPE[N, 16]
+  %f = embedding %s, %i {checked = 1} : DTYPE[N, 1]
+  %g = embedding %s, %j {checked = 1} : DTYPE[N, 1]
+  %z = sub %f, %g : DTYPE[N, 1]
+})"},
     {"embedding_in_a_part_of_a_row", 0, R"(
 graph(%table: DTYPE[50, 16], %x: DTYPE[N, 8], %i: i32[N]) -> (%y) {
   %e = embedding %table, %i {checked = 1} : DTYPE[N, 16]
