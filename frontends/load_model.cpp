@@ -80,7 +80,9 @@ void choose_context(ModelSpec& spec, int64_t context) {
 
 /// Whether the output projection is the embedding table, as config and weights say it together.
 Status settle_tied(HfModel& model, const WeightNames& names,
-                   std::shared_ptr<const TensorSource>& tensors, const std::string& place) {
+                   std::shared_ptr<const TensorSource>& tensors,
+                   std::optional<std::pair<std::string, std::string>>& tied,
+                   const std::string& place) {
   if (model.spec.encoder) return {};
   const std::string head = tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names);
   if (!tensors->find(head)) {
@@ -91,8 +93,8 @@ Status settle_tied(HfModel& model, const WeightNames& names,
                   place, "the upload is incomplete, or tie_word_embeddings is wrong");
     model.spec.tied = true;  // many files leave the key out
   } else if (model.spec.tied) {
-    tensors = compare_tied(tensors, tensor_name({"embed.weight", "embed.weight", 0, {}}, names),
-                           head, place);
+    tied.emplace(tensor_name({"embed.weight", "embed.weight", 0, {}}, names), head);
+    tensors = compare_tied(tensors, tied->first, tied->second, place);
   }
   return {};
 }
@@ -138,6 +140,7 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
              read_hf_config(config, generation ? &*generation : nullptr, model_name(folder)));
 
   std::shared_ptr<const TensorSource> tensors;
+  std::optional<std::pair<std::string, std::string>> tied;
   WeightNames names{std::move(model.map), {}};
   names.prefix = names.map.prefixes.front();
   fs::path weights = folder / "model.safetensors";
@@ -148,11 +151,12 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
     SINTER_LET(prefix, find_prefix(names.map, *tensors, weights.string()));
     names.prefix = prefix;
     adopt_spellings(names.map, *tensors);
-    SINTER_TRY(settle_tied(model, names, tensors, weights.string()));
+    SINTER_TRY(settle_tied(model, names, tensors, tied, weights.string()));
     SINTER_TRY(refuse_unused_tensors(model.spec, names, *tensors, weights.string()));
   }
   SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(tensors), path,
                             weights.string(), options));
+  loaded.tied_tensors = std::move(tied);
   loaded.unapplied = unapplied_settings((generation ? *generation : config).view());
   return std::move(loaded);
 }

@@ -27,6 +27,9 @@ struct LoadedModel {
   /// Settings of the folder for generating text that are not applied and would change the likeliest
   /// text.
   std::vector<std::string> unapplied = {};
+  /// Table and output projection of a tied model whose files hold both: `tensors` compares the two
+  /// when the table is read.
+  std::optional<std::pair<std::string, std::string>> tied_tensors = {};
 };
 
 /// Whether the path is loaded as a module (.sir), which states its own element types.

@@ -69,6 +69,7 @@ class SafetensorsFile final : public TensorSource {
   Status read(std::string_view name, std::span<std::byte> out) const override;
   Error missing(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  std::vector<std::string> files() const override { return {path()}; }
 
  private:
   SafetensorsFile(BoundedFile file, std::vector<FileTensor> tensors, uint64_t data_start)

@@ -100,6 +100,12 @@ std::vector<std::string> ShardedWeights::names() const {
   return names;
 }
 
+std::vector<std::string> ShardedWeights::files() const {
+  std::vector<std::string> files = {index_path_};
+  for (const SafetensorsFile& shard : shards_) files.push_back(shard.path());
+  return files;
+}
+
 Error ShardedWeights::missing(std::string_view name) const {
   if (const SafetensorsFile* shard = shard_of(name)) return shard->missing(name);
   return Error{fmt::format("no tensor named \"{}\" among the {} of {} shards", printable(name),

@@ -20,6 +20,8 @@ class ShardedWeights final : public TensorSource {
   std::optional<TensorType> find(std::string_view name) const override;
   Error missing(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  /// The index, then its shards in the order in which it names them first.
+  std::vector<std::string> files() const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
 
  private:

@@ -19,6 +19,7 @@ class TiedTensors : public TensorSource {
     return source_->find(name);
   }
   std::vector<std::string> names() const override { return source_->names(); }
+  std::vector<std::string> files() const override { return source_->files(); }
   Error missing(std::string_view name) const override { return source_->missing(name); }
   Status read(std::string_view name, std::span<std::byte> out) const override {
     SINTER_TRY(source_->read(name, out));

@@ -174,12 +174,16 @@ TEST_CASE("a tied model's output projection must be the embedding table, once we
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->tied);
   CHECK(!model->module.find_weight("lm_head.weight"));
+  CHECK(model->tied_tensors ==
+        std::pair<std::string, std::string>{"model.embed_tokens.weight", "lm_head.weight"});
   const std::string file = (folder.path() / "model.safetensors").string();
+  CHECK(model->tensors->files() == std::vector{file});
   CHECK(read_table(*model) ==
         file +
             ": tensor lm_head.weight differs from model.embed_tokens.weight, but the config "
             "says that they are one; say tie_word_embeddings: false, or remove lm_head.weight");
   const ScratchFolder apart = golden_with("llama", "tie_word_embeddings", "false");
+  CHECK(!load_model(apart.path().string())->tied_tensors);
   CHECK(read_table(*load_model(apart.path().string())) == "no error");
 }
 
