@@ -32,6 +32,7 @@ Status verify_command(const VerifyCommand& options) {
   verify.fusion = request.compile.fusion;
   verify.seed = options.seed;
   verify.random_weights = request.load.random_weights;
+  verify.weights = request.load.weights;
   SINTER_LET(report, verify_model(options.model, verify));
   print_result(options.json ? verify_json(report) : verify_text(report));
   if (report.passed()) return {};

@@ -28,12 +28,16 @@ Status add_pairs(const std::vector<std::string>& texts, const char* option,
 void add_model(CLI::App& command, CommandOptions& options) {
   command
       .add_option("MODEL", options.model,
-                  "Hugging Face folder, llama2.c .bin, spec .json or module .sir")
+                  "Hugging Face folder, llama2.c .bin, spec .json, module .sir or its folder")
       ->required();
   command
       .add_option("--dtype", options.dtype,
                   "compute in fp32, fp16 or bf16; default: the model's own")
       ->type_name("TYPE");
+  command
+      .add_option("--weights", options.weights,
+                  "safetensors that the model's weights are read from, or their folder")
+      ->type_name("FILE|DIR");
   add_integer(command, "--random-weights", options.random_weights,
               "stand-in weights made from a seed; the model's own stay unread")
       ->type_name("SEED");
@@ -156,6 +160,11 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
     request.load.dtype = dtype;
   }
   request.load.random_weights = options.random_weights;
+  request.load.weights = options.weights;
+  if (options.weights && options.random_weights)
+    return fail(fmt::format("--random-weights {} stands beside it", *options.random_weights),
+                fmt::format("--weights {}", printable(*options.weights)), "give one of the two",
+                ExitCode::usage);
   if (!options.kv.empty()) {
     SINTER_LET(streaming, parse_streaming(options.kv));
     request.load.streaming = streaming;

@@ -15,6 +15,7 @@ struct CommandOptions {
   std::string model;
   std::string dtype;
   std::optional<uint64_t> random_weights;
+  std::optional<std::string> weights;
   std::string device = "auto";
   std::string record;
   bool own_products = false;
@@ -29,7 +30,8 @@ struct CommandOptions {
   bool json = false;
 };
 
-void add_model(CLI::App& command, CommandOptions& options);  // MODEL --dtype --random-weights
+void add_model(CLI::App& command,
+               CommandOptions& options);  // MODEL --dtype --weights --random-weights
 void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after
 void add_phase(CLI::App& command, CommandOptions& options);

@@ -8,7 +8,7 @@ Status require_weights(const LoadedModel& model) {
   });
   if (needs_files && !model.tensors)
     return fail("the model has no weights", model.origin,
-                "give --random-weights SEED to run it with stand-ins");
+                "give them with --weights FILE, or stand-ins with --random-weights SEED");
   return {};
 }
 

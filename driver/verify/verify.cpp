@@ -186,6 +186,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     LoadOptions load;
     load.dtype = dtype;
     load.random_weights = options.random_weights;
+    load.weights = options.weights;
     if (reference)
       load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
     SINTER_LET(model, load_model(path, load));

@@ -17,8 +17,9 @@ struct VerifyOptions {
   std::string target = "sm_90a";
   uint64_t seed = 1;  // of tokens and inputs where there is no reference
   std::optional<uint64_t> random_weights;
-  int64_t steps = 16;   // of decoding after the first call
-  bool forced = false;  // decode seeded tokens, not the likeliest
+  std::optional<std::string> weights;  // LoadOptions::weights
+  int64_t steps = 16;                  // of decoding after the first call
+  bool forced = false;                 // decode seeded tokens, not the likeliest
   /// Of the fused plan. Fast numerics: the bounds alone are checked, over 16 seeds; no reference,
   /// and at most 4 steps.
   FusionOptions fusion;

@@ -37,7 +37,11 @@ class ShardedWeights final : public TensorSource {
   std::vector<Entry> entries_;  // by name
 };
 
-/// The weights in `folder`: model.safetensors, else the shards of model.safetensors.index.json.
-Result<std::unique_ptr<TensorSource>> open_weights(const std::string& folder);
+/// Whether open_weights() finds a file in the folder.
+bool has_weights(const std::string& folder);
+
+/// `path` is a safetensors file, or a folder with model.safetensors or, if that is not there, the
+/// shards of model.safetensors.index.json.
+Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path);
 
 }  // namespace sinter

@@ -37,7 +37,8 @@ class TiedTensors : public TensorSource {
     return fail(fmt::format("tensor {} differs from {}, but the config says that they are one",
                             printable(head_), printable(table_)),
                 place_,
-                fmt::format("say tie_word_embeddings: false, or remove {}", printable(head_)));
+                fmt::format("say tie_word_embeddings: false (in a spec, tied: false), or remove {}",
+                            printable(head_)));
   }
 
   std::shared_ptr<const TensorSource> source_;

@@ -151,8 +151,8 @@ TEST_CASE("shards: folders without weights say what to do") {
               {m.path(), "neither model.safetensors nor", "--random-weights"});
   m.write("pytorch_model.bin", "x");
   check_error(open_weights(m.path()), {m.path(), "only pytorch_model.bin", "convert"});
-  check_error(open_weights(m.path("none")), {m.path("none"), "no such folder"});
-  check_error(open_weights(m.write("file", "x")), {"file", "expected a model folder"});
+  check_error(open_weights(m.path("none")), {m.path("none"), "no such file or folder"});
+  check_error(open_weights(m.write("file", "x")), {"file", "at least 8 bytes"});
 }
 
 }  // namespace sinter
