@@ -9,6 +9,8 @@
 namespace sinter {
 namespace {
 
+constexpr int64_t kMostCalls = int64_t{1} << 30;
+
 Status add_pairs(const std::vector<std::string>& texts, const char* option,
                  std::vector<std::pair<std::string, std::string>>& pairs) {
   for (const std::string& text : texts) {
@@ -74,6 +76,22 @@ void add_phase(CLI::App& command, CommandOptions& options) {
       ->type_name("prefill|decode");
 }
 
+void add_inputs(CLI::App& command, InputOptions& options) {
+  command
+      .add_option("--inputs", options.file,
+                  "safetensors with a tensor ENTRY.NAME or NAME for every input of the entries")
+      ->type_name("FILE");
+  add_integer(command, "--random-inputs", options.random,
+              "inputs made from a seed, others in each call")
+      ->type_name("SEED");
+  command.add_option("--symbol", options.symbols, "a size that no input tells")
+      ->type_name("NAME=VALUE");
+  add_integer(command, "--calls", options.calls,
+              "how many times the entries are called; states keep their values between calls",
+              IntegerRange<int64_t>{1, kMostCalls})
+      ->default_str("1");
+}
+
 void add_device(CLI::App& command, CommandOptions& options) {
   command.add_option("--device", options.device, "where to run")
       ->type_name("auto|cpu|cuda[:N]")
@@ -124,6 +142,20 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     sizes.emplace_back(name, value);
   }
   return sizes;
+}
+
+Result<CallsOptions> to_calls(const InputOptions& options) {
+  CallsOptions calls;
+  calls.inputs = options.file;
+  calls.seed = options.random;
+  calls.repeat = options.calls.value_or(1);
+  SINTER_LET(symbols, parse_sizes(options.symbols));
+  calls.symbols = std::move(symbols);
+  if (!options.file.empty() && options.random)
+    return fail(fmt::format("--random-inputs {} stands beside it", *options.random),
+                fmt::format("--inputs {}", printable(options.file)), "give one of the two",
+                ExitCode::usage);
+  return calls;
 }
 
 namespace {

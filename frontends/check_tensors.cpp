@@ -35,9 +35,9 @@ Status refuse_unused(const Module& module, const TensorSource& source, const std
     names += fmt::format("{}{}", i == 0 ? "" : ", ", printable(unused[i]));
   if (unused.size() > kNamedTensors)
     names += fmt::format(" and {} more", unused.size() - kNamedTensors);
-  return fail(fmt::format("no weight of the module reads {} of the tensors: {}", unused.size(),
-                          names),
-              place, "give the weights that belong to the module, and no others");
+  return fail(
+      fmt::format("no weight of the module reads {} of the tensors: {}", unused.size(), names),
+      place, "give the weights that belong to the module, and no others");
 }
 
 }  // namespace

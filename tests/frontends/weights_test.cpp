@@ -104,11 +104,11 @@ TEST_CASE("weights that do not fit a module are named with both types and the fi
         "w: tensor b is f32[3], weight %b needs it as f16[3]; give the weights that belong to the "
         "module");
   write_zeros(folder.path("w"), {kB, {"a", FileDType::F32, {2, 1}}});
-  CHECK(module_error(folder, "w").starts_with(
-      "w: tensor a is f32[2, 1], weight %a needs it as f32[2]"));
+  CHECK(module_error(folder, "w")
+            .starts_with("w: tensor a is f32[2, 1], weight %a needs it as f32[2]"));
   write_zeros(folder.path("w"), {kB, {"a", FileDType::F64, {2}}});
-  CHECK(module_error(folder, "w").starts_with(
-      "w: tensor \"a\" has elements of type F64, expected F32"));
+  CHECK(module_error(folder, "w")
+            .starts_with("w: tensor \"a\" has elements of type F64, expected F32"));
   write_zeros(folder.path("w"), {kA, kB, {"c", FileDType::F64, {1}}});
   CHECK(module_error(folder, "w") ==
         "w: no weight of the module reads 1 of the tensors: c; give the weights that belong to "
@@ -116,8 +116,8 @@ TEST_CASE("weights that do not fit a module are named with both types and the fi
   std::vector<Tensor> many = {kA, kB};
   for (const char* name : {"p", "q", "r", "s", "t"}) many.push_back({name, FileDType::F32, {1}});
   write_zeros(folder.path("w"), many);
-  CHECK(module_error(folder, "w").starts_with(
-      "w: no weight of the module reads 5 of the tensors: p, q, r and 2 more;"));
+  CHECK(module_error(folder, "w")
+            .starts_with("w: no weight of the module reads 5 of the tensors: p, q, r and 2 more;"));
   folder.write("w", "no safetensors");
   CHECK(module_error(folder, "w").starts_with("w: "));
   CHECK(module_error(folder, "none") == "none: no such file or folder; check the path");
