@@ -14,6 +14,7 @@ struct VerifyCommand : CommandOptions {
   uint64_t seed = 1;
   int64_t steps = 16;
   bool forced = false;
+  InputOptions inputs;
 };
 
 Status verify_command(const VerifyCommand& options) {
@@ -21,6 +22,7 @@ Status verify_command(const VerifyCommand& options) {
     return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
                 ExitCode::usage);
   SINTER_LET(request, to_request(options));
+  SINTER_LET(calls, to_calls(options.inputs));
   SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
   verify.backend = backend;
@@ -33,6 +35,7 @@ Status verify_command(const VerifyCommand& options) {
   verify.seed = options.seed;
   verify.random_weights = request.load.random_weights;
   verify.weights = request.load.weights;
+  verify.calls = std::move(calls);
   SINTER_LET(report, verify_model(options.model, verify));
   print_result(options.json ? verify_json(report) : verify_text(report));
   if (report.passed()) return {};
@@ -52,9 +55,11 @@ void add_verify(CLI::App& program, Action& action) {
   command
       .add_option(
           "--reference", options->reference,
-          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
+          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known; "
+          "of a module: with outputs, ENTRY.NAME or NAME")
       ->type_name("FILE");
   add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
+  add_inputs(command, options->inputs);
   add_integer(command, "--steps", options->steps, "of decoding after the first call", kPositive)
       ->capture_default_str();
   command.add_flag("--teacher-forced", options->forced,

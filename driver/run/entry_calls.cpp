@@ -76,11 +76,11 @@ Status refuse_unknown_tensors(const SafetensorsFile& file, const Module& module)
       }
   for (const FileTensor& tensor : file.tensors())
     if (!known.contains(tensor.name))
-      return fail(fmt::format("tensor \"{}\" is called like no input and no output of the entries",
-                              printable(tensor.name)),
-                  file.path(),
-                  fmt::format("the module has {}; name tensors ENTRY.VALUE or VALUE",
-                              names_of(module)));
+      return fail(
+          fmt::format("tensor \"{}\" is called like no input and no output of the entries",
+                      printable(tensor.name)),
+          file.path(),
+          fmt::format("the module has {}; name tensors ENTRY.VALUE or VALUE", names_of(module)));
   return {};
 }
 

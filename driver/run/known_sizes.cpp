@@ -35,7 +35,7 @@ Status agree(SymbolId symbol, const State& state, llvm::ArrayRef<const Entry*> e
 }  // namespace
 
 Status KnownSizes::bind(llvm::ArrayRef<std::pair<std::string, int64_t>> values,
-                       const std::string& origin) {
+                        const std::string& origin) {
   for (const auto& [name, value] : values) {
     const int symbol = find_symbol(module_->symbols, name);
     if (symbol < 0)

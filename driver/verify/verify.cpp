@@ -15,7 +15,6 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kRandomTokens = 16;  // of each of two sequences, where there is no reference
-constexpr int64_t kModuleSizes = 19;   // of a module's symbols, as far as their ranges allow
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
 constexpr double kMaxPreciseProducts = 2e10;
 
@@ -43,10 +42,6 @@ bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
   double count = 0;
   for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
   return weight_elements(*plans.fused) * count < kMaxPreciseProducts;
-}
-
-std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols) {
-  return symbol_values_near(symbols, kModuleSizes);
 }
 
 namespace {
@@ -134,26 +129,19 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   return {};
 }
 
-/// Every entry of a module once, on random inputs.
-Status verify_entries(const Plans& plans, const Module& original, const VerifyOptions& options,
-                      DTypeReport& report) {
-  const llvm::ArrayRef<Symbol> symbols = plans.module.symbols;
-  const std::vector<int64_t> values = module_sizes(symbols);
-  for (const Entry& entry : plans.module.entries) {
-    const Graph& graph = original.find_entry(entry.name)->graph;
-    SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
-    std::vector<const HostTensor*> pointers = addresses_of(inputs);
-    const CallOptions run{.poison_freed = true,
-                          .keep = plans.common_values(entry.name),
-                          .check_kernels = options.backend->on_gpu()};
-    SINTER_LET(a, plans.fused->new_session(values));
-    SINTER_LET(b, plans.unfused->new_session(values));
-    SINTER_LET(fused, a->run(entry.name, values, pointers, run));
-    SINTER_LET(unfused, b->run(entry.name, values, pointers, run));
-    SINTER_TRY(compare_runs(entry.name, fused, unfused, report));
-    SINTER_TRY(compare_states(*a, *b, plans.fused->program(), report));
-    if (run.check_kernels) report.host_checked_calls += 2;
-  }
+/// Combinations of options that no kind of model takes.
+Status check_options(const VerifyOptions& options, const std::string& path) {
+  const bool fast = options.fusion.numerics == Numerics::fast;
+  const CallsOptions& calls = options.calls;
+  if (fast && !options.reference.empty())
+    return fail("fast numerics are compared with float64, not with a reference", options.reference,
+                "drop --reference, or check strict numerics", ExitCode::usage);
+  if (calls.given() && !is_module_path(path))
+    return fail("a language model is verified on tokens, not on inputs of its entries", path,
+                "leave out --inputs, --random-inputs, --symbol and --calls", ExitCode::usage);
+  if (fast && (!calls.inputs.empty() || calls.repeat != 1))
+    return fail("fast numerics are checked on random inputs of 16 seeds, a call of each entry",
+                path, "leave out --inputs and --calls, or check strict numerics", ExitCode::usage);
   return {};
 }
 
@@ -171,10 +159,8 @@ bool VerifyReport::passed() const {
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
   VerifyReport report;
   std::optional<ReferenceFile> reference;
-  if (!options.reference.empty() && options.fusion.numerics == Numerics::fast)
-    return fail("fast numerics are compared with float64, not with a reference", options.reference,
-                "drop --reference, or check strict numerics", ExitCode::usage);
-  if (!options.reference.empty()) {
+  SINTER_TRY(check_options(options, path));
+  if (!options.reference.empty() && !is_module_path(path)) {
     SINTER_LET(file, ReferenceFile::open(options.reference));
     reference.emplace(std::move(file));
   }
@@ -208,10 +194,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
                                       options.backend->on_gpu(), one)
                      : verify_decoder(plans, model, file, tokens, options, one));
     } else {
-      if (reference)
-        return fail("reference tensors need a language model, got a module", path,
-                    "drop --reference");
-      SINTER_TRY(verify_entries(plans, model.module, options, one));
+      SINTER_TRY(verify_module(plans, model, options, one));
     }
   }
   return report;
