@@ -193,6 +193,9 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   }
   request.load.random_weights = options.random_weights;
   request.load.weights = options.weights;
+  if (options.weights && options.weights->empty())
+    return fail("the path is empty", "--weights", "give a safetensors file or a folder",
+                ExitCode::usage);
   if (options.weights && options.random_weights)
     return fail(fmt::format("--random-weights {} stands beside it", *options.random_weights),
                 fmt::format("--weights {}", printable(*options.weights)), "give one of the two",

@@ -41,7 +41,9 @@ std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t 
   for (size_t i = symbols.size(); i-- > 0;)
     if (symbols[i].at_most && !is_known(symbols[i].at_most->index)) {
       int64_t& bound = values[symbols[i].at_most->index];
-      bound = std::max(bound, rounded_up(values[i], symbols[symbols[i].at_most->index]));
+      const Symbol& larger = symbols[symbols[i].at_most->index];
+      const int64_t most = larger.high / larger.multiple * larger.multiple;
+      bound = std::max(bound, std::min(rounded_up(values[i], larger), most));
     }
   return values;
 }

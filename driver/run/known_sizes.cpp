@@ -36,10 +36,14 @@ Status agree(SymbolId symbol, const State& state, llvm::ArrayRef<const Entry*> e
 
 Status KnownSizes::bind(llvm::ArrayRef<std::pair<std::string, int64_t>> values,
                         const std::string& origin) {
+  std::string names;
+  for (const Symbol& symbol : module_->symbols)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(symbol.name));
   for (const auto& [name, value] : values) {
     const int symbol = find_symbol(module_->symbols, name);
     if (symbol < 0)
-      return fail(fmt::format("no symbol is called \"{}\"", printable(name)), origin, "",
+      return fail(fmt::format("no symbol is called \"{}\"", printable(name)), origin,
+                  names.empty() ? "all sizes of the module are constants" : "it has " + names,
                   ExitCode::usage);
     known_[static_cast<size_t>(symbol)] = {value, "--symbol"};
   }

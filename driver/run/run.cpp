@@ -27,12 +27,13 @@ Status check_keep(llvm::ArrayRef<const EntryPlan*> entries, const std::vector<st
 
 std::vector<NamedHostTensor> name_results(const EntryPlan& entry, RunResult&& result) {
   std::vector<NamedHostTensor> named;
-  // An output that the entry lists twice is one result.
-  for (size_t i = 0; i < result.outputs.size(); ++i)
-    if (const std::string& name = entry.output_names[i];
-        llvm::none_of(named, [&](const NamedHostTensor& one) { return one.name == name; }))
-      named.push_back({name, std::move(result.outputs[i])});
-  for (auto& [name, tensor] : result.kept) named.push_back({name, std::move(tensor)});
+  // An output that the entry lists twice, or that is kept too, is one result.
+  const auto add = [&](const std::string& name, HostTensor& tensor) {
+    if (llvm::none_of(named, [&](const NamedHostTensor& one) { return one.name == name; }))
+      named.push_back({name, std::move(tensor)});
+  };
+  for (size_t i = 0; i < result.outputs.size(); ++i) add(entry.output_names[i], result.outputs[i]);
+  for (auto& [name, tensor] : result.kept) add(name, tensor);
   return named;
 }
 

@@ -57,9 +57,9 @@ class ModuleCheck {
           SINTER_TRY(add_errors(fmt::format("{} %{}", entry->name, plan.output_names[i]),
                                 fused.outputs[i], unfused.outputs[i], exact[i], errors_));
     }
-    return reference ? compare_outputs(*reference, *entry, plan.output_names, fused.outputs,
-                                       report_)
-                     : Status();
+    return reference
+               ? compare_outputs(*reference, *entry, plan.output_names, fused.outputs, report_)
+               : Status();
   }
 
   /// The output that is farthest from float64, over all calls.
@@ -100,12 +100,13 @@ Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyO
     SINTER_TRY(check.call(i, reference && calls.is_last(i) ? &*reference : nullptr));
   check.report_errors();
   if (reference && report.reference.empty())
-    return fail("the file has no tensor of an output", reference->path(),
-                fmt::format("name them as `sinter run --out` does, for example {}.{}",
-                            printable(calls[0].entry->name),
-                            printable(plans.fused->program()
-                                          .find_entry(calls[0].entry->name)
-                                          ->output_names.front())));
+    return fail(
+        "the file has no tensor of an output", reference->path(),
+        fmt::format(
+            "name them as `sinter run --out` does, for example {}.{}",
+            printable(calls[0].entry->name),
+            printable(
+                plans.fused->program().find_entry(calls[0].entry->name)->output_names.front())));
   return {};
 }
 

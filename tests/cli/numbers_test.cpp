@@ -68,6 +68,7 @@ const std::set<std::string> kNoNumbers = {"--arch",
                                           "--trace",
                                           "--tune",
                                           "--verbose",
+                                          "--weights",
                                           "--why"};
 
 TEST_CASE("every option that takes a whole number reads decimal digits alone") {
