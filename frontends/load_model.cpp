@@ -211,6 +211,8 @@ Result<LoadedModel> load_module(const std::string& path, const std::string& fold
   if (options.dtype)
     return fail("a module has its own element types", origin,
                 "leave out the element type, or write a module of another one", ExitCode::usage);
+  SINTER_LET(file, BoundedFile::open(path));
+  SINTER_TRY(refuse_impostor(file));
   SINTER_LET(text, read_small_file(path, kMaxModuleBytes));
   SINTER_LET(module, parse_module(text, path));
   SINTER_LET(weights, open_weights_of(folder, options));
@@ -253,12 +255,12 @@ std::string context_note(const LoadedModel& model, int64_t context) {
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   if (fs::is_directory(path, error)) return load_folder(path, options);
+  if (is_module_path(path)) return load_module(path, {}, options);
   SINTER_LET(file, BoundedFile::open(path));
   SINTER_TRY(refuse_impostor(file));
   const std::string ending = fs::path(path).extension().string();
   if (ending == ".bin") return load_llama2c(path, options);
   if (ending == ".json") return load_spec(path, options);
-  if (is_module_path(path)) return load_module(path, {}, options);
   return fail(fmt::format("a file that ends in '{}' is no model", printable(ending)), path,
               "give a Hugging Face folder, a llama2.c .bin, a spec .json, or a module .sir or its "
               "folder");
