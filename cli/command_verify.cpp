@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/verify/report.h"
+#include "driver/verify/self_report.h"
 
 namespace sinter {
 namespace {
@@ -14,12 +15,35 @@ struct VerifyCommand : CommandOptions {
   uint64_t seed = 1;
   int64_t steps = 16;
   bool forced = false;
+  bool self = false;
 };
+
+Status outcome(bool passed, const std::string& model) {
+  if (passed) return {};
+  return fail("the plan breaks a promise", model, "the report names the first value that differs",
+              ExitCode::check_failed);
+}
+
+Status verify_self_command(const VerifyCommand& options) {
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(backend, open_backend(options));
+  SelfOptions self;
+  self.backend = backend;
+  self.target = request.compile.target;
+  self.dtype = request.load.dtype;
+  self.random_weights = request.load.random_weights;
+  self.seed = options.seed;
+  self.fusion = request.compile.fusion;
+  SINTER_LET(report, verify_self(options.model, self));
+  print_result(options.json ? self_json(report) : self_text(report));
+  return outcome(report.passed(), options.model);
+}
 
 Status verify_command(const VerifyCommand& options) {
   if (options.no_fuse)
     return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
                 ExitCode::usage);
+  if (options.self) return verify_self_command(options);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
@@ -34,9 +58,7 @@ Status verify_command(const VerifyCommand& options) {
   verify.random_weights = request.load.random_weights;
   SINTER_LET(report, verify_model(options.model, verify));
   print_result(options.json ? verify_json(report) : verify_text(report));
-  if (report.passed()) return {};
-  return fail("the plan breaks a promise", options.model,
-              "the report names the first value that differs", ExitCode::check_failed);
+  return outcome(report.passed(), options.model);
 }
 
 }  // namespace
@@ -48,16 +70,26 @@ void add_verify(CLI::App& program, Action& action) {
                               "float64 and a reference; of fast numerics, bound the error");
   auto options = std::make_shared<VerifyCommand>();
   add_model(command, *options);
-  command
-      .add_option(
-          "--reference", options->reference,
-          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
-      ->type_name("FILE");
+  CLI::Option* reference =
+      command
+          .add_option(
+              "--reference", options->reference,
+              "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
+          ->type_name("FILE");
   add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
-  add_integer(command, "--steps", options->steps, "of decoding after the first call", kPositive)
-      ->capture_default_str();
-  command.add_flag("--teacher-forced", options->forced,
-                   "decode seeded tokens instead of the likeliest");
+  CLI::Option* steps = add_integer(command, "--steps", options->steps,
+                                   "of decoding after the first call", kPositive);
+  steps->capture_default_str();
+  CLI::Option* forced = command.add_flag("--teacher-forced", options->forced,
+                                         "decode seeded tokens instead of the likeliest");
+  command
+      .add_flag(
+          "--self", options->self,
+          "one's own model: predict a bundled text and continue it; perplexity, bits, tokens, "
+          "speed and memory, fused, unfused and in float64")
+      ->excludes(reference)
+      ->excludes(steps)
+      ->excludes(forced);
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

@@ -53,6 +53,8 @@ double absolute_error(double a, double b) {
   return std::isnan(error) ? kInfinity : error;
 }
 
+}  // namespace
+
 double unit_roundoff(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -65,8 +67,6 @@ double unit_roundoff(DType dtype) {
       return 0;
   }
 }
-
-}  // namespace
 
 std::vector<double> to_doubles(const HostTensor& tensor) {
   const int64_t count = tensor.volume();

@@ -39,6 +39,9 @@ struct Accuracy {
 };
 Result<Accuracy> accuracy(const HostTensor& tensor, std::span<const double> reference);
 
+/// Of a float type: the largest relative error of rounding to it; 0 of other types.
+double unit_roundoff(DType dtype);
+
 /// An element x may differ from its reference r by relative * |r| + absolute * s, s the largest
 /// finite |r| of the tensor.
 struct Tolerance {

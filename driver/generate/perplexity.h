@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/ready_model.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 
@@ -22,6 +23,10 @@ struct Perplexity {
   double mean() const { return nll_sum / static_cast<double>(predicted); }
   double value() const;  // exp(mean)
 };
+
+/// The loss of each prediction: -log p of tokens[i] by row i of `logits`, which may have more rows.
+/// Computed in float64, natural logarithms.
+std::vector<double> prediction_losses(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens);
 
 /// `tokens`: at least two.
 Result<Perplexity> perplexity(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens,

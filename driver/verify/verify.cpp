@@ -19,14 +19,14 @@ constexpr int64_t kModuleSizes = 19;   // of a module's symbols, as far as their
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
 constexpr double kMaxPreciseProducts = 2e10;
 
-double weight_elements(const Model& model) {
+}  // namespace
+
+double weight_elements(const Program& program) {
   double elements = 0;
-  for (const Weight& weight : model.program().weights)
+  for (const Weight& weight : program.weights)
     elements += static_cast<double>(volume(weight.type.dims).constant());
   return elements;
 }
-
-}  // namespace
 
 std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed) {
   const auto ids = random_tensor(DType::i32, {count}, seed, {1, 0, vocabulary - 1});
@@ -42,7 +42,7 @@ std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t see
 bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
   double count = 0;
   for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
-  return weight_elements(*plans.fused) * count < kMaxPreciseProducts;
+  return weight_elements(plans.fused->program()) * count < kMaxPreciseProducts;
 }
 
 std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols) {

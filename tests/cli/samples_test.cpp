@@ -1,4 +1,5 @@
-// The modules in samples/: each run line of their comments works and prints what is quoted below it.
+// The modules in samples/: each run line of their comments works and prints what is quoted below
+// it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
