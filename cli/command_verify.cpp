@@ -13,7 +13,7 @@ namespace {
 struct VerifyCommand : CommandOptions {
   std::string reference;
   uint64_t seed = 1;
-  int64_t steps = 16;
+  std::optional<int64_t> steps;
   bool forced = false;
   bool self = false;
 };
@@ -33,6 +33,7 @@ Status verify_self_command(const VerifyCommand& options) {
   self.dtype = request.load.dtype;
   self.random_weights = request.load.random_weights;
   self.seed = options.seed;
+  if (options.steps) self.steps = *options.steps;
   self.fusion = request.compile.fusion;
   SINTER_LET(report, verify_self(options.model, self));
   print_result(options.json ? self_json(report) : self_text(report));
@@ -48,7 +49,7 @@ Status verify_command(const VerifyCommand& options) {
   SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
   verify.backend = backend;
-  verify.steps = options.steps;
+  if (options.steps) verify.steps = *options.steps;
   verify.forced = options.forced;
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
@@ -77,9 +78,8 @@ void add_verify(CLI::App& program, Action& action) {
               "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
           ->type_name("FILE");
   add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
-  CLI::Option* steps = add_integer(command, "--steps", options->steps,
-                                   "of decoding after the first call", kPositive);
-  steps->capture_default_str();
+  add_integer(command, "--steps", options->steps,
+              "of decoding after the first call; default: 16, with --self 32", kPositive);
   CLI::Option* forced = command.add_flag("--teacher-forced", options->forced,
                                          "decode seeded tokens instead of the likeliest");
   command
@@ -88,7 +88,6 @@ void add_verify(CLI::App& program, Action& action) {
           "one's own model: predict a bundled text and continue it; perplexity, bits, tokens, "
           "speed and memory, fused, unfused and in float64")
       ->excludes(reference)
-      ->excludes(steps)
       ->excludes(forced);
   add_compiling(command, *options);
   add_device(command, *options);

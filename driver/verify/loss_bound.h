@@ -8,7 +8,8 @@
 // - Errors of ops that follow one another are independent, so that their variances add up: the
 //   relative error of the logits has the variance V of the chain of ops, from an input to the
 //   logits, whose sum is the largest. Branches beside that chain only dilute it.
-// - A loss, log(sum exp(logits)) - logit of the token, does not change when a number is added to all
+// - A loss, log(sum exp(logits)) - logit of the token, does not change when a number is added to
+// all
 //   logits. So the error that counts is relative to the standard deviation s of a row of logits. A
 //   loss is a difference of two of them and has an error of the variance 2 V s^2; the mean of T
 //   losses has one of 2 V s^2 / T.

@@ -18,15 +18,10 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kRandomText = 512;    // where there is no tokenizer
-constexpr int64_t kCallTokens = 128;           // tokens of one call: their logits are in memory at once
-constexpr int64_t kComparedTokens = 64;   // of the call of which all stored values are compared
+constexpr int64_t kRandomText = 512;     // where there is no tokenizer
+constexpr int64_t kCallTokens = 128;     // tokens of one call: their logits are in memory at once
+constexpr int64_t kComparedTokens = 64;  // of the call of which all stored values are compared
 constexpr int64_t kPromptTokens = 16;
-constexpr int64_t kGeneratedTokens = 32;
-// Multiplications with weights, on the host: of the text by one plan, and in float64. A core does
-// some 1e10 of them a second.
-constexpr double kMaxHostProducts = 1e12;
-constexpr double kMaxFloat64Products = 2e11;
 
 /// Tokens whose products with all weights are at most `products`.
 int64_t affordable_tokens(const Program& program, double products) {
@@ -39,21 +34,21 @@ double mean(llvm::ArrayRef<double> values) {
 
 class SelfCheck {
  public:
-  SelfCheck(const Plans& plans, const ModelSpec& spec, SelfReport& report)
-      : plans_(plans), spec_(spec), report_(report) {}
+  SelfCheck(const Plans& plans, const ModelSpec& spec, const SelfLimits& limits, SelfReport& report)
+      : plans_(plans), spec_(spec), limits_(limits), report_(report) {}
 
   /// How much of the text is used.
   llvm::ArrayRef<int32_t> shortened(llvm::ArrayRef<int32_t> text, bool on_gpu) {
     const auto all = static_cast<int64_t>(text.size());
     const int64_t work =
-        on_gpu ? all : std::max(affordable_tokens(program(), kMaxHostProducts), kPromptTokens);
+        on_gpu ? all : std::max(affordable_tokens(program(), limits_.text_products), kPromptTokens);
     report_.text_tokens = all;
     report_.tokens = std::min({all, spec_.max_positions, work});
     if (report_.tokens < all)
       report_.shortened = report_.tokens == spec_.max_positions
                               ? fmt::format("the model has {} positions", spec_.max_positions)
                               : fmt::format("more would be over {:.0e} multiplications on the CPU",
-                                            kMaxHostProducts);
+                                            limits_.text_products);
     return text.take_front(static_cast<size_t>(report_.tokens));
   }
 
@@ -82,11 +77,10 @@ class SelfCheck {
                           report_.comparison);
   }
 
-  Status generate(llvm::ArrayRef<int32_t> text) {
+  Status generate(llvm::ArrayRef<int32_t> text, int64_t steps) {
     report_.prompt_tokens =
         std::min({kPromptTokens, static_cast<int64_t>(text.size()), (spec_.max_positions + 1) / 2});
-    const int64_t most =
-        std::min(kGeneratedTokens, spec_.max_positions - report_.prompt_tokens + 1);
+    const int64_t most = std::min(steps, spec_.max_positions - report_.prompt_tokens + 1);
     const auto prompt = text.take_front(static_cast<size_t>(report_.prompt_tokens));
     SINTER_TRY(generate_with(plans_.fused, prompt, most, report_.fused));
     return generate_with(plans_.unfused, prompt, most, report_.unfused);
@@ -95,13 +89,13 @@ class SelfCheck {
   /// As many of the text's first tokens in float64 as are worth waiting for.
   Status compare_with_float64(llvm::ArrayRef<int32_t> text) {
     const auto count =
-        std::min(report_.tokens, affordable_tokens(program(), kMaxFloat64Products));
+        std::min(report_.tokens, affordable_tokens(program(), limits_.precise_products));
     report_.not_precise = why_not_precise(count);
     if (!report_.not_precise.empty()) return {};
     const Clock::time_point begin = Clock::now();
     text = text.take_front(static_cast<size_t>(count));
-    const DecoderCall call = pack_sequences("prefill", plans_.module.symbols, {text.vec()}, {0},
-                                            (count + 7) / 8 * 8);
+    const DecoderCall call =
+        pack_sequences("prefill", plans_.module.symbols, {text.vec()}, {0}, (count + 7) / 8 * 8);
     SINTER_LET(model, PreciseModel::create(plans_.module, *plans_.unfused));
     SINTER_LET(outputs, model.run("prefill", call.symbol_values, call.inputs));
     const std::vector<double> losses = prediction_losses(outputs[0], text.drop_front());
@@ -120,14 +114,13 @@ class SelfCheck {
     for (const Weight& weight : program().weights)
       report_.weight_bytes += storage_bytes(weight.type).constant();
     const int64_t piece = std::min(report_.tokens, kCallTokens);
-    const DecoderCall call = pack_sequences(
-        "prefill", program().symbols, {std::vector<int32_t>(static_cast<size_t>(piece), 0)},
-        {report_.tokens - piece}, (report_.tokens + 7) / 8 * 8);
+    const DecoderCall call = pack_sequences("prefill", program().symbols,
+                                            {std::vector<int32_t>(static_cast<size_t>(piece), 0)},
+                                            {report_.tokens - piece}, (report_.tokens + 7) / 8 * 8);
     for (const State& state : program().states)
       report_.state_bytes += storage_bytes(state.type).evaluate(call.symbol_values).value_or(0);
     const auto arena = [&](const Model& model) {
-      const auto layout =
-          arena_layout(*model.program().find_entry("prefill"), call.symbol_values);
+      const auto layout = arena_layout(*model.program().find_entry("prefill"), call.symbol_values);
       return layout ? layout->bytes : 0;
     };
     report_.fused.arena_bytes = arena(*plans_.fused);
@@ -173,22 +166,23 @@ class SelfCheck {
   std::string why_not_precise(int64_t count) const {
     if (count < 2)
       return fmt::format("2 tokens need {:.2g} multiplications, the bound is {:.0e}",
-                         2 * weight_elements(program()), kMaxFloat64Products);
-    // All weights once more, one matrix in float64, and the logits in float32 and in float64.
-    double largest = 0, needed = 12.0 * static_cast<double>(count * spec_.vocabulary);
+                         2 * weight_elements(program()), limits_.precise_products);
+    // All weights once more, one matrix in float64, and the logits as float64 three times.
+    double largest = 0, needed = 24.0 * static_cast<double>(count * spec_.vocabulary);
     for (const Weight& weight : program().weights) {
       largest = std::max(largest, static_cast<double>(volume(weight.type.dims).constant()));
       needed += static_cast<double>(storage_bytes(weight.type).constant());
     }
     needed += 8 * largest;
-    const std::optional<int64_t> available = available_memory();
+    const std::optional<int64_t> available = limits_.memory ? limits_.memory : available_memory();
     if (!available || needed <= static_cast<double>(*available)) return {};
-    return fmt::format("it needs {} of the host's memory, {} are available",
-                       with_unit(needed, "B"), with_unit(static_cast<double>(*available), "B"));
+    return fmt::format("it needs {} of the host's memory, {} are available", with_unit(needed, "B"),
+                       with_unit(static_cast<double>(*available), "B"));
   }
 
   const Plans& plans_;
   const ModelSpec& spec_;
+  const SelfLimits& limits_;
   SelfReport& report_;
 };
 
@@ -201,16 +195,17 @@ bool SelfReport::passed() const {
          (!precise || precise->holds());
 }
 
-double perplexity_of(llvm::ArrayRef<double> losses) { return std::exp(mean(losses)); }
+double SelfRun::mean_loss() const { return mean(losses); }
 
 Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
-                              llvm::ArrayRef<int32_t> text, bool on_gpu) {
+                              llvm::ArrayRef<int32_t> text, const SelfOptions& options,
+                              const SelfLimits& limits) {
   SelfReport report;
   report.dtype = spec.dtype;
   report.device = plans.fused->device();
   report.strict = plans.fused->program().numerics == Numerics::strict;
-  SelfCheck check(plans, spec, report);
-  text = check.shortened(text, on_gpu);
+  SelfCheck check(plans, spec, limits, report);
+  text = check.shortened(text, options.backend->on_gpu());
   if (text.size() < 2)
     return fail(fmt::format("{} and {} positions predict nothing",
                             counted(static_cast<uint64_t>(report.text_tokens), "token"),
@@ -218,7 +213,7 @@ Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
                 plans.module.name, "two tokens are needed");
   SINTER_TRY(check.compare_values(text));
   SINTER_TRY(check.predict(text));
-  SINTER_TRY(check.generate(text));
+  SINTER_TRY(check.generate(text, options.steps));
   SINTER_TRY(check.compare_with_float64(text));
   check.measure_memory();
   return report;
@@ -247,7 +242,7 @@ Result<SelfReport> verify_self(const std::string& path, const SelfOptions& optio
   const Clock::time_point begin = Clock::now();
   SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
   const double plans_s = seconds_since(begin);
-  SINTER_LET(report, check_self(plans, *model.spec, text, options.backend->on_gpu()));
+  SINTER_LET(report, check_self(plans, *model.spec, text, options));
   report.random_text = !tokenizer;
   report.plans_s = plans_s;
   return std::move(report);

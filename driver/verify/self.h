@@ -1,5 +1,5 @@
-// The check to run on one's own model: both plans predict a text and continue its beginning, and are
-// compared with each other, value by value, and with float64.
+// The check to run on one's own model: both plans predict a text and continue its beginning, and
+// are compared with each other, value by value, and with float64.
 #pragma once
 
 #include "driver/verify/parts.h"
@@ -11,18 +11,20 @@ struct SelfOptions {
   std::string target = "sm_90a";
   std::optional<DType> dtype;  // none: the model's own
   std::optional<uint64_t> random_weights;
-  uint64_t seed = 1;  // of the tokens where the model has no tokenizer
+  uint64_t seed = 1;   // of the tokens where the model has no tokenizer
+  int64_t steps = 32;  // tokens to generate, as far as the model's positions allow
   /// Of the fused plan. Fast numerics: the same bits and tokens are not asked for.
   FusionOptions fusion;
 };
 
 /// What one plan did.
 struct SelfRun {
-  std::vector<double> losses;      // of every token of the text but the first
+  std::vector<double> losses;      // of every token of the text but the first; natural logarithms
   double text_s = 0;               // for the text
   std::vector<int32_t> generated;  // greedily, after the text's beginning
   double generated_s = 0;          // for all of them but the first
   int64_t arena_bytes = 0;         // of the largest call of the text
+  double mean_loss() const;
 };
 
 /// The first predictions once more, in float64 without roundings.
@@ -55,15 +57,22 @@ struct SelfReport {
   bool passed() const;
 };
 
+/// How much work is worth waiting for, as multiplications with weights, of which a core of a CPU
+/// does some 1e10 a second.
+struct SelfLimits {
+  double text_products = 1e12;     // of the text by one plan on the CPU; a GPU has no limit
+  double precise_products = 2e11;  // in float64
+  /// Bytes that the host has for float64; none: as many as are available then.
+  std::optional<int64_t> memory;
+};
+
 /// Loads and compiles the language model. Errors: a module or an encoder, a model without weights.
 /// A broken promise is no Error but a report that has not `passed`.
 Result<SelfReport> verify_self(const std::string& path, const SelfOptions& options);
 
-/// The check alone. `text`: at least two tokens of the vocabulary. `on_gpu`: the plans run there.
+/// The check alone. `text`: tokens of the vocabulary. Of `options` are used: backend and steps.
 Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
-                              llvm::ArrayRef<int32_t> text, bool on_gpu);
-
-/// exp of the mean.
-double perplexity_of(llvm::ArrayRef<double> losses);
+                              llvm::ArrayRef<int32_t> text, const SelfOptions& options,
+                              const SelfLimits& limits = {});
 
 }  // namespace sinter

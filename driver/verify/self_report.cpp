@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "driver/text_table.h"
 
@@ -32,8 +31,8 @@ std::string tokens_text(const SelfReport& report) {
 
 std::string comparison_text(const SelfReport& report) {
   const DTypeReport& found = report.comparison;
-  const std::string size = fmt::format("{} values, {} elements, {} calls", found.values,
-                                       found.elements, found.calls);
+  const std::string size =
+      fmt::format("{} values, {} elements, {} calls", found.values, found.elements, found.calls);
   if (found.difference.empty()) return "bit for bit: " + size;
   return (report.strict ? "NO: " : "not promised by fast numerics: ") + found.difference;
 }
@@ -75,13 +74,9 @@ std::string times_text(const SelfReport& report) {
 }
 
 nlohmann::ordered_json run_json(const SelfReport& report, const SelfRun& run) {
-  const double perplexity = perplexity_of(run.losses);
-  return {{"perplexity", perplexity},
-          {"loss", std::log(perplexity)},
-          {"text_tokens_per_s", text_rate(report, run)},
-          {"tokens", run.generated},
-          {"tokens_per_s", generated_rate(run)},
-          {"arena_bytes", run.arena_bytes}};
+  return {{"perplexity", std::exp(run.mean_loss())},     {"loss", run.mean_loss()},
+          {"text_tokens_per_s", text_rate(report, run)}, {"tokens", run.generated},
+          {"tokens_per_s", generated_rate(run)},         {"arena_bytes", run.arena_bytes}};
 }
 
 }  // namespace
@@ -97,7 +92,7 @@ std::string self_text(const SelfReport& report) {
   TextTable runs("lrrr");
   runs.add({"plan", "perplexity", "text tokens/s", "greedy tokens/s"});
   for (const auto& [name, run] : {std::pair("fused", &report.fused), {"unfused", &report.unfused}})
-    runs.add({name, fmt::format("{:.7g}", perplexity_of(run->losses)),
+    runs.add({name, fmt::format("{:.7g}", std::exp(run->mean_loss())),
               fmt::format("{:.4g}", text_rate(report, *run)),
               fmt::format("{:.4g}", generated_rate(*run))});
   return fmt::format("{} on {}\n{}{}\n{}", to_string(report.dtype), report.device, facts.str(2),

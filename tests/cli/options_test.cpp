@@ -81,6 +81,7 @@ constexpr Row kRows[] = {
     {"verify", "--reference", "--reference zzz", Change::refused},
     {"verify", "--seed", "--seed 2", Change::result},
     {"verify", "--steps", "--steps 3", Change::result},
+    {"verify", "--self", "--self", Change::result},
     {"verify", "--teacher-forced", "--teacher-forced", Change::result},
     {"generate", "--tokens", "--tokens 5", Change::result},
     {"generate", "--prompt", "--prompt b", Change::refused},

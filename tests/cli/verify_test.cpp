@@ -97,5 +97,24 @@ TEST_CASE("a type cannot be chosen for a module, and it has no reference") {
           "drop --reference");
 }
 
+TEST_CASE("--self checks a language model, and takes no reference and no forced tokens") {
+  const std::string model = SINTER_SAMPLES_DIR "/small-llama";
+  const ProgramRun text = run_program({"verify", model, "--self", "--device", "cpu"});
+  CHECK_MESSAGE(text.code == 0, text.err);
+  CHECK(text.out.ends_with("verified: every promise holds\n"));
+  const ProgramRun json =
+      run_program({"verify", model, "--self", "--device", "cpu", "--steps", "3", "--json"});
+  const auto report = nlohmann::json::parse(json.out);
+  CHECK(report["passed"] == true);
+  CHECK(report["fused"]["tokens"].size() == 3);
+  CHECK(report["fused"]["tokens"] == report["unfused"]["tokens"]);
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--teacher-forced"}, {"--reference", "f"}, {"--no-fuse"}}) {
+    std::vector<std::string> command = {"verify", model, "--self"};
+    command.insert(command.end(), more.begin(), more.end());
+    CHECK(run_program(command).code == 2);
+  }
+}
+
 }  // namespace
 }  // namespace sinter
