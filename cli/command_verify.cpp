@@ -25,6 +25,10 @@ Status outcome(bool passed, const std::string& model) {
 }
 
 Status verify_self_command(const VerifyCommand& options) {
+  const char* other = options.forced ? "--teacher-forced" : "--reference";
+  if (options.forced || !options.reference.empty())
+    return fail("--self continues its own text with the likeliest tokens", other, "leave it out",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   SelfOptions self;
@@ -71,24 +75,20 @@ void add_verify(CLI::App& program, Action& action) {
                               "float64 and a reference; of fast numerics, bound the error");
   auto options = std::make_shared<VerifyCommand>();
   add_model(command, *options);
-  CLI::Option* reference =
-      command
-          .add_option(
-              "--reference", options->reference,
-              "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
-          ->type_name("FILE");
-  add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
+  command
+      .add_option(
+          "--reference", options->reference,
+          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
+      ->type_name("FILE");
+  add_integer(command, "--seed", options->seed,
+              "of random tokens, where there is no reference and, with --self, no tokenizer");
   add_integer(command, "--steps", options->steps,
               "of decoding after the first call; default: 16, with --self 32", kPositive);
-  CLI::Option* forced = command.add_flag("--teacher-forced", options->forced,
-                                         "decode seeded tokens instead of the likeliest");
-  command
-      .add_flag(
-          "--self", options->self,
-          "one's own model: predict a bundled text and continue it; perplexity, bits, tokens, "
-          "speed and memory, fused, unfused and in float64")
-      ->excludes(reference)
-      ->excludes(forced);
+  command.add_flag("--teacher-forced", options->forced,
+                   "decode seeded tokens instead of the likeliest");
+  command.add_flag("--self", options->self,
+                   "the check for one's own model: predict a bundled text and continue it; bits, "
+                   "tokens, perplexity, speed and memory, fused, unfused and in float64");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

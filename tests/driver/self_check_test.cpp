@@ -1,6 +1,4 @@
 // `verify --self`: what it measures, and that it finds plans which are wrong.
-#include "driver/verify/self.h"
-
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 #include "driver/generate/perplexity.h"
 #include "driver/small_models.h"
 #include "driver/text.h"
+#include "driver/verify/self.h"
 #include "driver/verify/self_report.h"
 #include "driver/verify/self_text.h"
 #include "runtime/temporary_directory.h"
@@ -78,8 +77,7 @@ TEST_CASE("its perplexity and tokens are those of the other commands") {
   measuring.backend = cpu();
   const Perplexity expected = value(perplexity(model, text, measuring));
   CHECK(static_cast<int64_t>(report.fused.losses.size()) == expected.predicted);
-  CHECK(report.unfused.mean_loss() ==
-        doctest::Approx(expected.mean()).epsilon(1e-3));
+  CHECK(report.unfused.mean_loss() == doctest::Approx(expected.mean()).epsilon(1e-3));
   GenerateOptions generating;
   generating.backend = cpu();
   generating.count = 32;
@@ -131,15 +129,18 @@ TEST_CASE("other tokens break the promise of strict numerics alone") {
 TEST_CASE("limits shorten the text and the evaluation in float64, or leave it out with a reason") {
   const SmallModel small = with_epsilon(1e-5);
   const double weights = weight_elements(small.plans.fused->program());
-  const SelfReport text = check(small.plans, small.model, {.text_products = 100.5 * weights, .memory = {}});
+  const SelfReport text =
+      check(small.plans, small.model, {.text_products = 100.5 * weights, .memory = {}});
   CHECK(text.tokens == 100);
   CHECK(text.text_tokens == 200);
   CHECK(contains(text.shortened, "multiplications on the CPU"));
-  const SelfReport few = check(small.plans, small.model, {.precise_products = 40.5 * weights, .memory = {}});
+  const SelfReport few =
+      check(small.plans, small.model, {.precise_products = 40.5 * weights, .memory = {}});
   CHECK(few.precise->predictions == 39);
   CHECK(few.fused.losses.size() == 199);
   CHECK(few.passed());
-  const SelfReport none = check(small.plans, small.model, {.precise_products = weights, .memory = {}});
+  const SelfReport none =
+      check(small.plans, small.model, {.precise_products = weights, .memory = {}});
   CHECK_FALSE(none.precise.has_value());
   CHECK(contains(self_text(none), "not compared: 2 tokens need"));
   const SelfReport memory = check(small.plans, small.model, {.memory = 1000});
@@ -150,9 +151,8 @@ TEST_CASE("limits shorten the text and the evaluation in float64, or leave it ou
 }
 
 TEST_CASE("modules and encoders are refused") {
-  for (const auto& [path, what] :
-       {std::pair(SINTER_SAMPLES_DIR "/glu_mlp.sir", "a module"),
-        {SINTER_TESTS_DIR "/golden/bert_post_ln", "an encoder"}}) {
+  for (const auto& [path, what] : {std::pair(SINTER_SAMPLES_DIR "/glu_mlp.sir", "a module"),
+                                   {SINTER_TESTS_DIR "/golden/bert_post_ln", "an encoder"}}) {
     const auto report = verify_self(path, on_cpu());
     REQUIRE_FALSE(report.has_value());
     CHECK(report.error().code == ExitCode::usage);
