@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-/// Bytes that can be allocated without swapping, within the limit of the process's control group;
+/// Bytes that can be allocated without swapping, within the limit of a container;
 /// nothing where the system does not tell.
 std::optional<int64_t> available_memory();
 

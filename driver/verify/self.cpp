@@ -18,9 +18,10 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kRandomText = 512;     // where there is no tokenizer
-constexpr int64_t kCallTokens = 128;     // tokens of one call: their logits are in memory at once
-constexpr int64_t kComparedTokens = 64;  // of the call of which all stored values are compared
+constexpr int64_t kRandomText = 512;  // where there is no tokenizer
+constexpr int64_t kCallTokens = 128;  // tokens of one call: their logits are in memory at once
+// Calls of which all stored values are compared: a prefill of so many tokens, so many decode steps.
+constexpr size_t kComparedTokens = 64, kComparedSteps = 4;
 constexpr int64_t kPromptTokens = 16;
 
 /// Tokens whose products with all weights are at most `products`.
@@ -52,14 +53,14 @@ class SelfCheck {
     return text.take_front(static_cast<size_t>(report_.tokens));
   }
 
-  /// All values that both plans store, of one call.
+  /// All values that both plans store, of a prefill and of decode steps that continue it.
   Status compare_values(llvm::ArrayRef<int32_t> text) {
-    const auto beginning = text.take_front(std::min<size_t>(text.size(), kComparedTokens));
-    const CallOptions options{.poison_freed = true, .keep = plans_.common_values("prefill")};
-    SINTER_LET(decoders, new_decoders(static_cast<int64_t>(beginning.size())));
-    SINTER_LET(fused, decoders[0].prefill({beginning.vec()}, options));
-    SINTER_LET(unfused, decoders[1].prefill({beginning.vec()}, options));
-    SINTER_TRY(compare_runs("prefill", fused, unfused, report_.comparison));
+    const size_t first = std::min(text.size() - 1, kComparedTokens);
+    const auto steps =
+        text.drop_front(first).take_front(std::min(text.size() - first, kComparedSteps));
+    SINTER_LET(decoders, new_decoders(static_cast<int64_t>(first + steps.size())));
+    SINTER_TRY(compare_call("prefill", text.take_front(first), decoders));
+    for (const int32_t& token : steps) SINTER_TRY(compare_call("decode", {token}, decoders));
     return {};
   }
 
@@ -138,6 +139,14 @@ class SelfCheck {
       decoders.push_back(std::move(decoder));
     }
     return decoders;
+  }
+
+  Status compare_call(std::string_view entry, llvm::ArrayRef<int32_t> tokens,
+                      std::vector<Decoder>& decoders) {
+    const CallOptions options{.poison_freed = true, .keep = plans_.common_values(entry)};
+    SINTER_LET(fused, decoders[0].run(entry, {tokens.vec()}, options, Wanted::all));
+    SINTER_LET(unfused, decoders[1].run(entry, {tokens.vec()}, options, Wanted::all));
+    return compare_runs(entry, fused, unfused, report_.comparison);
   }
 
   static Result<RunResult> predict_piece(Decoder& decoder, llvm::ArrayRef<int32_t> piece,

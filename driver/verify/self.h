@@ -20,7 +20,7 @@ struct SelfOptions {
 /// What one plan did.
 struct SelfRun {
   std::vector<double> losses;      // of every token of the text but the first; natural logarithms
-  double text_s = 0;               // for the text
+  double text_s = 0;               // for the text, its logits copied to the host
   std::vector<int32_t> generated;  // greedily, after the text's beginning
   double generated_s = 0;          // for all of them but the first
   int64_t arena_bytes = 0;         // of the largest call of the text
