@@ -20,7 +20,7 @@ struct VerifyCommand : CommandOptions {
 
 Status outcome(bool passed, const std::string& model) {
   if (passed) return {};
-  return fail("the plan breaks a promise", model, "the report names the first value that differs",
+  return fail("the plan breaks a promise", model, "the report says which one",
               ExitCode::check_failed);
 }
 

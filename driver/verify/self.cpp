@@ -92,7 +92,11 @@ class SelfCheck {
     const auto count =
         std::min(report_.tokens, affordable_tokens(program(), limits_.precise_products));
     report_.not_precise = why_not_precise(count);
-    if (!report_.not_precise.empty()) return {};
+    if (!report_.not_precise.empty()) {
+      if (report_.strict) return {};
+      return fail("fast numerics are compared with float64 alone, and " + report_.not_precise,
+                  plans_.module.name, "check strict numerics, or a smaller model of its kind");
+    }
     const Clock::time_point begin = Clock::now();
     text = text.take_front(static_cast<size_t>(count));
     const DecoderCall call =

@@ -13,7 +13,8 @@ struct SelfOptions {
   std::optional<uint64_t> random_weights;
   uint64_t seed = 1;   // of the tokens where the model has no tokenizer
   int64_t steps = 32;  // tokens to generate, as far as the model's positions allow
-  /// Of the fused plan. Fast numerics: the same bits and tokens are not asked for.
+  /// Of the fused plan. Fast numerics: the same bits and tokens are not asked for, and a model that
+  /// is too large for float64 is an error.
   FusionOptions fusion;
 };
 

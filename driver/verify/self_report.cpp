@@ -73,6 +73,12 @@ std::string times_text(const SelfReport& report) {
   return text;
 }
 
+std::string_view verdict_text(const SelfReport& report) {
+  if (!report.passed()) return "BROKEN: a promise does not hold, see above";
+  if (!report.precise) return "verified: fused and unfused agree; neither is compared with float64";
+  return "verified: every promise holds";
+}
+
 nlohmann::ordered_json run_json(const SelfReport& report, const SelfRun& run) {
   return {{"perplexity", std::exp(run.mean_loss())},     {"loss", run.mean_loss()},
           {"text_tokens_per_s", text_rate(report, run)}, {"tokens", run.generated},
@@ -95,10 +101,8 @@ std::string self_text(const SelfReport& report) {
     runs.add({name, fmt::format("{:.7g}", std::exp(run->mean_loss())),
               fmt::format("{:.4g}", text_rate(report, *run)),
               fmt::format("{:.4g}", generated_rate(*run))});
-  return fmt::format("{} on {}\n{}{}\n{}", to_string(report.dtype), report.device, facts.str(2),
-                     runs.str(2),
-                     report.passed() ? "verified: every promise holds\n"
-                                     : "BROKEN: a promise does not hold, see above\n");
+  return fmt::format("{} on {}\n{}{}\n{}\n", to_string(report.dtype), report.device, facts.str(2),
+                     runs.str(2), verdict_text(report));
 }
 
 std::string self_json(const SelfReport& report) {

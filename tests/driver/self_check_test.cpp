@@ -145,11 +145,28 @@ TEST_CASE("limits shorten the text and the evaluation in float64, or leave it ou
       check(small.plans, small.model, {.precise_products = weights, .memory = {}});
   CHECK_FALSE(none.precise.has_value());
   CHECK(contains(self_text(none), "not compared: 2 tokens need"));
+  CHECK(self_text(none).ends_with("neither is compared with float64\n"));
   const SelfReport memory = check(small.plans, small.model, {.memory = 1000});
   CHECK_FALSE(memory.precise.has_value());
   CHECK(contains(memory.not_precise, "of the host's memory, 1.00 KB are available"));
   CHECK(memory.passed());
   CHECK(nlohmann::json::parse(self_json(memory))["float64"].is_null());
+}
+
+TEST_CASE("fast numerics may have other bits, and are nothing without float64") {
+  SelfOptions options = on_cpu();
+  options.fusion.numerics = Numerics::fast;
+  const SelfReport report = value(verify_self(kTinyLlama, options));
+  CAPTURE(self_text(report));
+  CHECK_FALSE(report.strict);
+  CHECK_FALSE(report.comparison.difference.empty());
+  CHECK(report.passed());
+  const LoadedModel model = value(load_model(kTinyLlama));
+  const Plans plans = value(make_plans(model, "sm_90a", options.fusion, *cpu()));
+  const auto refused = check_self(plans, *model.spec, some_tokens(20, 1), options,
+                                  {.precise_products = 1, .memory = {}});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(contains(refused.error().message(), "2 tokens need"));
 }
 
 TEST_CASE("modules and encoders are refused") {
