@@ -61,7 +61,7 @@ struct SelfReport {
 /// How much work is worth waiting for, as multiplications with weights, of which a core of a CPU
 /// does some 1e10 a second.
 struct SelfLimits {
-  double text_products = 1e12;     // of the text by one plan on the CPU; a GPU has no limit
+  double text_products = 2e11;     // of the text by one plan on the CPU; a GPU has no limit
   double precise_products = 2e11;  // in float64
   /// Bytes that the host has for float64; none: as many as are available then.
   std::optional<int64_t> memory;
