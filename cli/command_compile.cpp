@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/compile/plan_summary.h"
-#include "driver/plan_folder.h"
+#include "driver/plan_folder/write.h"
 #include "driver/text_table.h"
 
 namespace sinter {
@@ -14,6 +14,9 @@ namespace {
 
 struct CompileCommand : CommandOptions {
   std::string output;
+  bool embed = false;
+  bool text_only = false;
+  int64_t context = 0;
 };
 
 /// "./NAME.sinter", NAME the last part of the model's path.
@@ -40,15 +43,41 @@ Result<std::vector<MachineCode>> all_machine_code(const Program& program,
       break;
     }
     note(fmt::format("{} for {}: {} from the cache, {:.2f} s",
-                     counted(code.cubins.size(), "kernel"), arch, code.from_cache, took.count()));
+                     counted(code.kernels.size(), "kernel"), arch, code.from_cache, took.count()));
     all.push_back(std::move(code));
   }
   return all;
 }
 
-Status compile_model(const CompileCommand& options) {
+/// The text of --record, whose forms the kernels get.
+Result<std::string> use_record(const std::string& path, CompileOptions& compile) {
+  if (path.empty()) return std::string();
+  SINTER_LET(record, read_record(path));
+  compile.forms = std::move(record.record.forms);
+  return std::move(record.text);
+}
+
+/// "embed" and "embed=PATH" of --weights.
+void read_embed(CompileCommand& options) {
+  constexpr std::string_view kEmbed = "embed";
+  if (!options.weights || !options.weights->starts_with(kEmbed)) return;
+  const std::string rest = options.weights->substr(kEmbed.size());
+  if (!rest.empty() && rest[0] != '=') return;
+  options.embed = true;
+  options.weights.reset();
+  if (rest.size() > 1) options.weights = rest.substr(1);
+}
+
+Status compile_model(CompileCommand options) {
+  read_embed(options);
+  if (is_plan_folder(options.model))
+    return fail("this is a plan, compiled already", options.model, "give the model",
+                ExitCode::usage);
   SINTER_LET(request, to_request(options));
   request.for_folder = true;
+  request.embed = options.embed;
+  request.load.context = options.context;
+  SINTER_LET(record, use_record(options.record, request.compile));
   const std::string folder =
       options.output.empty() ? default_folder(options.model) : options.output;
   SINTER_TRY(check_plan_folder(folder));
@@ -61,10 +90,20 @@ Status compile_model(const CompileCommand& options) {
     total += seconds;
   }
   note(fmt::format("plan: {:.2f} s", total));
-  SINTER_LET(code, all_machine_code(program, options.archs));
+  const std::vector<std::string> archs =
+      options.archs.empty() ? std::vector{request.compile.target} : options.archs;
+  std::vector<MachineCode> code;
+  if (!options.text_only) {
+    SINTER_LET(compiled, all_machine_code(program, archs));
+    code = std::move(compiled);
+  }
+  SINTER_LET(files, read_model_files(options.model));
   {
-    const InterruptsHeld held;
-    SINTER_TRY(write_plan_folder(folder, built, code));
+    // Weights take long to write: what an interrupt leaves then, the next compilation removes.
+    std::optional<InterruptsHeld> held;
+    if (!options.embed) held.emplace();
+    SINTER_TRY(write_plan_folder(
+        folder, {built, code, files, record, options.random_weights, options.embed}));
   }
   print_result(fmt::format("{}\n\n{}\n{}\n{} → {}\n", model_line(built),
                            summary_table(*built.unfused, program), kernel_table(program),
@@ -83,7 +122,26 @@ void add_compile(CLI::App& program, Action& action) {
   command
       .add_option("-o,--output", options->output, "the plan's folder; default: NAME.sinter here")
       ->type_name("DIR");
+  command.add_flag("--no-machine-code", options->text_only,
+                   "the kernels stay CUDA text, which is compiled where the plan runs on a GPU");
+  add_integer(command, "--context", options->context,
+              "tokens of the longest text that the plan will run; chooses between the two sets of "
+              "frequencies that some models have",
+              kPositive);
+  command.get_option("--weights")
+      ->description(
+          "safetensors that the plan's weights are read from, or their folder; embed or "
+          "embed=PATH: "
+          "copies them into the plan, as a device holds them")
+      ->type_name("PATH|embed");
+  command
+      .add_option(
+          "--record", options->record,
+          "a decision record that the plan carries: algorithms of matrix products on a GPU, "
+          "forms of kernels")
+      ->type_name("FILE");
   add_phase(command, *options);
+  add_streaming(command, *options);
   add_compiling(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return compile_model(*options); }; });

@@ -31,9 +31,10 @@ Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options) 
 
 Status embed_command(const EmbedCommand& options) {
   SINTER_LET(request, to_request(options));
-  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(model, open_model(request.path, request.load));
   SINTER_LET(texts, texts_of(options));
-  SINTER_LET(pooling, find_pooling(request.path));
+  SINTER_LET(files, model_files(request.path));
+  SINTER_LET(pooling, find_pooling(files));
   if (!options.pooling.empty())
     pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;

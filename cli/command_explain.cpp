@@ -17,10 +17,13 @@ struct ExplainCommand : CommandOptions {
 constexpr std::string_view kUsualPhase = "prefill";
 
 /// The entry that --phase names, else prefill, else the first.
-size_t chosen_entry(const Compiled& compiled) {
-  for (size_t i = 0; i < compiled.module.entries.size(); ++i)
-    if (compiled.module.entries[i].name == kUsualPhase) return i;
-  return 0;
+Result<size_t> chosen_entry(const Compiled& compiled, const std::string& phase) {
+  const std::vector<Entry>& entries = compiled.module.entries;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].name == (phase.empty() ? kUsualPhase : phase)) return i;
+  if (phase.empty()) return 0;
+  return fail(fmt::format("no entry point is called \"{}\"", printable(phase)), "--phase", {},
+              ExitCode::usage);
 }
 
 Status explain_model(const ExplainCommand& options) {
@@ -28,7 +31,7 @@ Status explain_model(const ExplainCommand& options) {
   SINTER_LET(built, build(request));
   const Compiled& compiled = built.compiled;
   if (compiled.module.entries.empty()) return fail("the model has no entry point", options.model);
-  const size_t entry = chosen_entry(compiled);
+  SINTER_LET(entry, chosen_entry(compiled, options.phase));
   const std::string& name = compiled.module.entries[entry].name;
   if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled)));
   if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, entry)));

@@ -53,7 +53,8 @@ struct Prompts {
 };
 
 Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& tokenizer) {
-  SINTER_LET(format, read_chat_format(model_folder(options.model), options.chat_template));
+  SINTER_LET(files, model_files(options.model));
+  SINTER_LET(format, read_chat_format(files, options.chat_template));
   if (!format.own_system.empty() && !options.system)
     return fail(
         fmt::format("the chat template adds a system message of its own, \"{}\"",
@@ -137,7 +138,7 @@ Status generate_command(const GenerateCommand& options) {
   for (const auto& prompt : prompts.ids)
     request.load.context =
         std::max(request.load.context, text_tokens(prompt.size(), options.count));
-  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(model, open_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
   if (!model.unapplied.empty())
     note(fmt::format("the folder's settings for generating text are not applied: {}",

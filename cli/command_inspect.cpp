@@ -12,7 +12,7 @@ namespace {
 Status inspect_model(const CommandOptions& options) {
   SINTER_LET(request, to_request(options));
   request.load.context = std::numeric_limits<int64_t>::max();  // of all that the model can take
-  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(model, open_model(request.path, request.load));
   SINTER_LET(inspection, inspect(model, request.compile.target));
   print_result(options.json ? inspection_json(inspection) : inspection_text(inspection));
   return {};
@@ -25,9 +25,10 @@ void add_inspect(CLI::App& program, Action& action) {
       "inspect", "what a model is and what limits its parts on a device; reads no weights");
   auto options = std::make_shared<CommandOptions>();
   add_model(command, *options);
-  command.add_option("--arch", options->archs.front(), "the device")
+  command.add_option("--arch", options->archs, "the device")
       ->type_name("NAME")
-      ->capture_default_str();
+      ->expected(1)
+      ->default_str(CompileOptions().target);
   add_json(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return inspect_model(*options); }; });

@@ -30,7 +30,7 @@ Status ppl_command(const PplCommand& options) {
   SINTER_LET(backend, open_backend(options));
   const auto length = static_cast<int64_t>(ids.size());
   request.load.context = options.window > 0 ? std::min(options.window, length) : length;
-  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(model, open_model(request.path, request.load));
   PerplexityOptions measuring;
   measuring.backend = backend;
   measuring.compile = request.compile;

@@ -41,7 +41,7 @@ Status profile_command(const ProfileCommand& options) {
   SINTER_LET(backend, open_backend(options, options.tune));
   profiling.backend = backend;
   profiling.compile = request.compile;
-  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(model, open_model(request.path, request.load));
   SINTER_LET(profiled, profile(model, profiling));
   // The file comes last: what was printed stands even if it cannot be written.
   print_result(options.json ? profile_json(profiled) : profile_text(profiled));

@@ -13,41 +13,62 @@ namespace {
 struct RunCommand : CommandOptions {
   std::vector<int32_t> tokens;
   int64_t more = 0;
-  std::string inputs, out;
-  std::vector<std::string> keep, symbols;
+  InputOptions inputs;
+  std::string out;
+  std::vector<std::string> keep;
 };
 
-Status run_command(const RunCommand& options) {
-  if (options.tokens.empty() == options.inputs.empty())
-    return fail("give either --tokens or --inputs", "sinter run",
+Status check_run(const RunCommand& options) {
+  const bool on_tokens = !options.tokens.empty();
+  if (on_tokens == options.inputs.given())
+    return fail("give either --tokens, or --inputs or --random-inputs", "sinter run",
                 "--tokens 1,2,3 runs a language model", ExitCode::usage);
   // The model's own decoder or encoder runs on tokens: it knows entries and sizes.
   for (const auto& [given, option] : {std::pair(!options.phase.empty(), "--phase"),
-                                      std::pair(!options.symbols.empty(), "--symbol")})
-    if (given && options.inputs.empty())
-      return fail("only a run on --inputs takes it", option, "leave it out, or give --inputs",
-                  ExitCode::usage);
-  if (options.more > 0 && options.tokens.empty())
+                                      std::pair(!options.inputs.symbols.empty(), "--symbol"),
+                                      std::pair(options.inputs.calls.has_value(), "--calls")})
+    if (given && on_tokens)
+      return fail("only a run on --inputs or --random-inputs takes it", option,
+                  "leave it out, or give inputs", ExitCode::usage);
+  if (options.more > 0 && !on_tokens)
     return fail("tokens are added to tokens, not to inputs", "-n", "give --tokens",
                 ExitCode::usage);
+  return {};
+}
+
+/// "A,B" of --phase; empty if it is not given.
+Result<std::vector<std::string>> parse_entries(const std::string& text) {
+  std::vector<std::string> names;
+  if (text.empty()) return names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    if (comma == begin)
+      return fail(fmt::format("name {} of \"{}\" is empty", names.size() + 1, printable(text)),
+                  "--phase", "write for example prefill,decode", ExitCode::usage);
+    names.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return names;
+}
+
+Status run_command(const RunCommand& options) {
+  SINTER_TRY(check_run(options));
   SINTER_LET(request, to_request(options));
+  SINTER_LET(calls, to_calls(options.inputs));
+  SINTER_LET(entries, parse_entries(options.phase));
+  calls.entries = std::move(entries);
   SINTER_LET(backend, open_backend(options));
   request.load.context = text_tokens(options.tokens.size(), options.more);
-  SINTER_LET(model, load_model(request.path, request.load));
+  SINTER_LET(model, open_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
-  RunOptions run{backend, options.keep, request.compile, {}};
-  SINTER_LET(symbols, parse_sizes(options.symbols));
-  run.symbols = std::move(symbols);
+  const RunOptions run{backend, options.keep, request.compile};
   TokenRun result;
-  if (options.inputs.empty()) {
+  if (options.inputs.given()) {
+    SINTER_LET(values, run_inputs(model, calls, run));
+    result.values = std::move(values);
+  } else {
     SINTER_LET(tokens, run_tokens(model, options.tokens, options.more, run));
     result = std::move(tokens);
-  } else {
-    const std::string entry = !options.phase.empty()         ? options.phase
-                              : model.module.entries.empty() ? ""
-                                                             : model.module.entries[0].name;
-    SINTER_LET(values, run_inputs(model, entry, options.inputs, run));
-    result.values = std::move(values);
   }
   if (!options.out.empty()) SINTER_TRY(write_tensors(options.out, result.values));
   print_result(options.json ? run_json(result) : run_text(result));
@@ -57,22 +78,22 @@ Status run_command(const RunCommand& options) {
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand("run", "one forward pass");
+  CLI::App& command =
+      *program.add_subcommand("run", "one forward pass, or calls of a module's entries");
   auto options = std::make_shared<RunCommand>();
   add_model(command, *options);
   add_integers(command, "--tokens", options->tokens, "token ids of one sequence", kTokenIds);
   add_integer(command, "-n", options->more, "greedy tokens to add", kNotNegative);
-  command
-      .add_option("--inputs", options->inputs,
-                  "safetensors with a tensor for every input of the entry")
-      ->type_name("FILE");
+  add_inputs(command, options->inputs);
   command.add_option("--out", options->out, "write outputs and kept values as safetensors")
       ->type_name("FILE");
   command.add_option("--keep", options->keep, "a value to return beside the outputs")
       ->type_name("NAME");
-  command.add_option("--symbol", options->symbols, "a size that no input tells")
-      ->type_name("NAME=VALUE");
-  add_phase(command, *options);
+  command
+      .add_option("--phase", options->phase,
+                  "entries to call, in this order; default: all of a module, the first of a "
+                  "language model")
+      ->type_name("A,B");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

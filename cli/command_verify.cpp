@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/verify/report.h"
+#include "driver/verify/self_report.h"
 
 namespace sinter {
 namespace {
@@ -12,31 +13,65 @@ namespace {
 struct VerifyCommand : CommandOptions {
   std::string reference;
   uint64_t seed = 1;
-  int64_t steps = 16;
+  std::optional<int64_t> steps;
   bool forced = false;
+  InputOptions inputs;
+  bool self = false;
 };
+
+Status outcome(bool passed, const std::string& model) {
+  if (passed) return {};
+  return fail("the plan breaks a promise", model, "the report says which one",
+              ExitCode::check_failed);
+}
+
+Status verify_self_command(const VerifyCommand& options) {
+  const InputOptions& inputs = options.inputs;
+  for (const auto& [given, option] : {std::pair(options.forced, "--teacher-forced"),
+                                      {!options.reference.empty(), "--reference"},
+                                      {!inputs.file.empty(), "--inputs"},
+                                      {inputs.random.has_value(), "--random-inputs"},
+                                      {!inputs.symbols.empty(), "--symbol"},
+                                      {inputs.calls.has_value(), "--calls"}})
+    if (given)
+      return fail("--self continues its own text with the likeliest tokens", option, "leave it out",
+                  ExitCode::usage);
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(backend, open_backend(options));
+  SelfOptions self;
+  self.backend = backend;
+  self.target = request.compile.target;
+  self.open = request.load;
+  self.seed = options.seed;
+  if (options.steps) self.steps = *options.steps;
+  self.fusion = request.compile.fusion;
+  SINTER_LET(report, verify_self(options.model, self));
+  print_result(options.json ? self_json(report) : self_text(report));
+  return outcome(report.passed(), options.model);
+}
 
 Status verify_command(const VerifyCommand& options) {
   if (options.no_fuse)
     return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
                 ExitCode::usage);
+  if (options.self) return verify_self_command(options);
   SINTER_LET(request, to_request(options));
+  SINTER_LET(calls, to_calls(options.inputs));
   SINTER_LET(backend, open_backend(options));
   VerifyOptions verify;
   verify.backend = backend;
-  verify.steps = options.steps;
+  if (options.steps) verify.steps = *options.steps;
   verify.forced = options.forced;
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
   verify.target = request.compile.target;
   verify.fusion = request.compile.fusion;
   verify.seed = options.seed;
-  verify.random_weights = request.load.random_weights;
+  verify.open = request.load;
+  verify.calls = std::move(calls);
   SINTER_LET(report, verify_model(options.model, verify));
   print_result(options.json ? verify_json(report) : verify_text(report));
-  if (report.passed()) return {};
-  return fail("the plan breaks a promise", options.model,
-              "the report names the first value that differs", ExitCode::check_failed);
+  return outcome(report.passed(), options.model);
 }
 
 }  // namespace
@@ -51,13 +86,19 @@ void add_verify(CLI::App& program, Action& action) {
   command
       .add_option(
           "--reference", options->reference,
-          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known")
+          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known; "
+          "of a module: with outputs, ENTRY.NAME or NAME")
       ->type_name("FILE");
-  add_integer(command, "--seed", options->seed, "of random tokens, where there is no reference");
-  add_integer(command, "--steps", options->steps, "of decoding after the first call", kPositive)
-      ->capture_default_str();
+  add_integer(command, "--seed", options->seed,
+              "of random tokens, where there is no reference and, with --self, no tokenizer");
+  add_inputs(command, options->inputs);
+  add_integer(command, "--steps", options->steps,
+              "of decoding after the first call; default: 16, with --self 32", kPositive);
   command.add_flag("--teacher-forced", options->forced,
                    "decode seeded tokens instead of the likeliest");
+  command.add_flag("--self", options->self,
+                   "the check for one's own model: predict a bundled text and continue it; bits, "
+                   "tokens, perplexity, speed and memory, fused, unfused and in float64");
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

@@ -9,6 +9,8 @@
 namespace sinter {
 namespace {
 
+constexpr int64_t kMostCalls = int64_t{1} << 30;
+
 Status add_pairs(const std::vector<std::string>& texts, const char* option,
                  std::vector<std::pair<std::string, std::string>>& pairs) {
   for (const std::string& text : texts) {
@@ -27,23 +29,32 @@ Status add_pairs(const std::vector<std::string>& texts, const char* option,
 
 void add_model(CLI::App& command, CommandOptions& options) {
   command
-      .add_option("MODEL", options.model,
-                  "Hugging Face folder, llama2.c .bin, spec .json or module .sir")
+      .add_option(
+          "MODEL", options.model,
+          "Hugging Face folder, llama2.c .bin, spec .json, module .sir or its folder, or the "
+          "folder of a compiled plan")
       ->required();
   command
       .add_option("--dtype", options.dtype,
                   "compute in fp32, fp16 or bf16; default: the model's own")
       ->type_name("TYPE");
+  command
+      .add_option("--weights", options.weights,
+                  "safetensors that the model's weights are read from, or their folder")
+      ->type_name("FILE|DIR");
   add_integer(command, "--random-weights", options.random_weights,
               "stand-in weights made from a seed; the model's own stay unread")
       ->type_name("SEED");
+  command.add_flag("--recompile", options.recompile,
+                   "of a plan's folder: compile its module again; no kernel of the folder runs");
 }
 
 void add_compiling(CLI::App& command, CommandOptions& options) {
+  options.compiles = true;
   command
       .add_option("--arch", options.archs, "compile for this device; `sinter devices` lists them")
       ->type_name("NAME")
-      ->default_str(options.archs.front())
+      ->default_str(CompileOptions().target)
       ->allow_extra_args(false)
       ->delimiter(',');
   command
@@ -51,7 +62,7 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
           "--numerics", options.numerics,
           "strict: fused = unfused, bit for bit; fast: fewer roundings, and as close to float64")
       ->type_name("strict|fast")
-      ->capture_default_str();
+      ->default_str("strict");
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
   command
       .add_option("--require", options.required, "two values that must share a kernel; repeatable")
@@ -68,6 +79,22 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
 void add_phase(CLI::App& command, CommandOptions& options) {
   command.add_option("--phase", options.phase, "only this entry of the model")
       ->type_name("prefill|decode");
+}
+
+void add_inputs(CLI::App& command, InputOptions& options) {
+  command
+      .add_option("--inputs", options.file,
+                  "safetensors with a tensor ENTRY.NAME or NAME for every input of the entries")
+      ->type_name("FILE");
+  add_integer(command, "--random-inputs", options.random,
+              "inputs made from a seed, others in each call")
+      ->type_name("SEED");
+  command.add_option("--symbol", options.symbols, "a size that no input tells")
+      ->type_name("NAME=VALUE");
+  add_integer(command, "--calls", options.calls,
+              "how many times the entries are called; states keep their values between calls",
+              IntegerRange<int64_t>{1, kMostCalls})
+      ->default_str("1");
 }
 
 void add_device(CLI::App& command, CommandOptions& options) {
@@ -122,6 +149,20 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
   return sizes;
 }
 
+Result<CallsOptions> to_calls(const InputOptions& options) {
+  CallsOptions calls;
+  calls.inputs = options.file;
+  calls.seed = options.random;
+  calls.repeat = options.calls.value_or(1);
+  SINTER_LET(symbols, parse_sizes(options.symbols));
+  calls.symbols = std::move(symbols);
+  if (!options.file.empty() && options.random)
+    return fail(fmt::format("--random-inputs {} stands beside it", *options.random),
+                fmt::format("--inputs {}", printable(options.file)), "give one of the two",
+                ExitCode::usage);
+  return calls;
+}
+
 namespace {
 
 /// "sink=4,window=1020"
@@ -148,19 +189,44 @@ Result<StreamingCache> parse_streaming(const std::string& text) {
 
 }  // namespace
 
+/// A plan was compiled with options of its own.
+Status refuse_compiling(const CommandOptions& options) {
+  for (const auto& [given, option] : {std::pair(!options.archs.empty(), "--arch"),
+                                      {!options.numerics.empty(), "--numerics"},
+                                      {options.no_fuse, "--no-fuse"},
+                                      {!options.required.empty(), "--require"},
+                                      {!options.forbidden.empty(), "--forbid"},
+                                      {options.stop_after != -1, "--stop-after"}})
+    if (given)
+      return fail("a plan is compiled already", option,
+                  "leave it out, or compile the model with it", ExitCode::usage);
+  return {};
+}
+
 Result<BuildRequest> to_request(const CommandOptions& options) {
+  if (options.compiles && is_plan_folder(options.model)) SINTER_TRY(refuse_compiling(options));
   BuildRequest request;
   request.path = options.model;
+  request.load.recompile = options.recompile;
   if (!options.dtype.empty()) {
     SINTER_LET(dtype, parse_dtype_option(options.dtype));
     request.load.dtype = dtype;
   }
   request.load.random_weights = options.random_weights;
+  request.load.weights = options.weights;
+  if (options.weights && options.weights->empty())
+    return fail("the path is empty", "--weights", "give a safetensors file or a folder",
+                ExitCode::usage);
+  if (options.weights && options.random_weights)
+    return fail(fmt::format("--random-weights {} stands beside it", *options.random_weights),
+                fmt::format("--weights {}", printable(*options.weights)), "give one of the two",
+                ExitCode::usage);
   if (!options.kv.empty()) {
     SINTER_LET(streaming, parse_streaming(options.kv));
     request.load.streaming = streaming;
   }
-  const std::optional<Numerics> numerics = parse_numerics(options.numerics);
+  const std::optional<Numerics> numerics =
+      options.numerics.empty() ? Numerics::strict : parse_numerics(options.numerics);
   if (!numerics)
     return fail(fmt::format("no such mode: \"{}\"", printable(options.numerics)), "--numerics",
                 "give strict or fast", ExitCode::usage);
@@ -181,8 +247,12 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
 Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, bool tune) {
   BackendOptions backend;
   backend.device = options.device;
-  backend.record = options.record;
-  backend.frozen = !options.record.empty() && !tune;
+  SINTER_LET(stored, stored_record(options.model));
+  if (!stored.empty() && !options.record.empty())
+    return fail("the plan has a decision record of its own", "--record",
+                "leave it out, or compile the model with it", ExitCode::usage);
+  backend.record = stored.empty() ? options.record : stored;
+  backend.frozen = !backend.record.empty() && !tune;
   backend.tune = tune;
   backend.own_products = options.own_products;
   backend.progress = [](size_t done, size_t total) {

@@ -3,6 +3,7 @@
 
 #include "driver/backend.h"
 #include "driver/compile/build.h"
+#include "driver/run/entry_calls.h"
 
 namespace CLI {
 class App;
@@ -15,12 +16,15 @@ struct CommandOptions {
   std::string model;
   std::string dtype;
   std::optional<uint64_t> random_weights;
+  bool recompile = false;
+  std::optional<std::string> weights;
   std::string device = "auto";
   std::string record;
   bool own_products = false;
-  std::vector<std::string> archs = {"sm_90a"};
-  bool several_archs = false;  // compile's: more than one may be given
-  std::string numerics = "strict";
+  std::vector<std::string> archs;  // empty: sm_90a
+  bool several_archs = false;      // compile's: more than one may be given
+  bool compiles = false;           // the command has the options of add_compiling
+  std::string numerics;            // empty: strict
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;
@@ -29,10 +33,23 @@ struct CommandOptions {
   bool json = false;
 };
 
-void add_model(CLI::App& command, CommandOptions& options);  // MODEL --dtype --random-weights
+/// What a module's entries are called with, as it stands on the command line.
+struct InputOptions {
+  std::string file;
+  std::optional<uint64_t> random;
+  std::vector<std::string> symbols;  // "K=16"
+  std::optional<int64_t> calls;
+
+  bool given() const { return !file.empty() || random; }
+};
+
+void add_model(CLI::App& command,
+               CommandOptions& options);  // MODEL --dtype --weights --random-weights
 void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after
 void add_phase(CLI::App& command, CommandOptions& options);
+/// --inputs --random-inputs --symbol --calls
+void add_inputs(CLI::App& command, InputOptions& options);
 void add_device(CLI::App& command, CommandOptions& options);
 void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
 void add_json(CLI::App& command, CommandOptions& options);
@@ -41,6 +58,9 @@ void add_verbosity(CLI::App& command);  // -v -q
 /// "K=16" each, of --symbol; a name that is given twice is an error.
 Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     const std::vector<std::string>& texts);
+
+/// Entries are left to the caller.
+Result<CallsOptions> to_calls(const InputOptions& options);
 
 /// The options' meaning; usage errors.
 Result<BuildRequest> to_request(const CommandOptions& options);

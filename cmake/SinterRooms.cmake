@@ -22,4 +22,5 @@ sinter_room(driver sinter_codegen_lowering sinter_passes sinter_frontends sinter
 sinter_program(sinter cli sinter_driver CLI11::CLI11)
 # It reads options and prints text: the optimizer's work would be for CLI11's templates.
 target_compile_options(sinter PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_definitions(sinter_driver PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
 target_compile_definitions(sinter PRIVATE SINTER_VERSION="${PROJECT_VERSION}")

@@ -36,10 +36,8 @@ class CudaBackend final : public Backend {
     SINTER_LET(device, CudaDevice::open(ordinal));
     GemmRecord record;
     if (!options.record.empty()) {
-      SINTER_LET(text, read_small_file(options.record, kMaxRecordBytes));
-      SINTER_LET(parsed, GemmRecord::parse(text, options.record));
-      SINTER_TRY(check_forms(parsed.forms, options.record));
-      record = std::move(parsed);
+      SINTER_LET(file, read_record(options.record));
+      record = std::move(file.record);
     }
     const GemmPolicy policy = options.frozen         ? GemmPolicy::frozen
                               : options.own_products ? GemmPolicy::own
@@ -68,10 +66,14 @@ class CudaBackend final : public Backend {
         weights = std::move(loaded);
       }
       SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(),
-                                        KernelCache::of_user()));
+                                        KernelCache::of_user(), ready_));
       models.push_back(std::move(model));
     }
     return models;
+  }
+  void add_machine_code(MachineCodeByText code) override {
+    gemm_->add_machine_code(code);
+    ready_.merge(std::move(code));
   }
   GemmRecord record() const override { return gemm_->record(); }
   void add_forms(const TunedForms& forms) override { gemm_->add_forms(forms); }
@@ -80,6 +82,7 @@ class CudaBackend final : public Backend {
   CudaDevicePtr device_;
   std::shared_ptr<CudaGemm> gemm_;
   std::function<void(size_t, size_t)> progress_;
+  MachineCodeByText ready_;
 };
 
 /// N of "cuda:N".
@@ -93,6 +96,13 @@ std::optional<int> parse_ordinal(std::string_view device) {
 }
 
 }  // namespace
+
+Result<RecordFile> read_record(const std::string& path) {
+  SINTER_LET(text, read_small_file(path, kMaxRecordBytes));
+  SINTER_LET(record, GemmRecord::parse(text, path));
+  SINTER_TRY(check_forms(record.forms, path));
+  return RecordFile{std::move(text), std::move(record)};
+}
 
 Result<std::shared_ptr<Backend>> Backend::open(const BackendOptions& options) {
   const std::optional<int> ordinal = parse_ordinal(options.device);

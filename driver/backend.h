@@ -7,6 +7,7 @@
 
 #include "ir/tensor_source.h"
 #include "runtime/cuda/gemm_record.h"
+#include "runtime/cuda/kernel_compiler.h"
 #include "runtime/executor.h"
 
 namespace sinter {
@@ -22,7 +23,12 @@ struct BackendOptions {
   std::function<void(size_t done, size_t total)> progress;
 };
 
-class CudaModel;
+/// A decision record and its text. Errors: those of GemmRecord::parse, forms that no family has.
+struct RecordFile {
+  std::string text;
+  GemmRecord record;
+};
+Result<RecordFile> read_record(const std::string& path);
 
 class Backend {
  public:
@@ -41,6 +47,9 @@ class Backend {
   /// shared.
   virtual Result<std::vector<std::shared_ptr<const Model>>> load(
       llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) = 0;
+  /// GPU: machine code for its architecture that later calls of load() and later products take
+  /// instead of compiling.
+  virtual void add_machine_code(MachineCodeByText) {}
   /// The decisions made so far; empty on the CPU.
   virtual GemmRecord record() const { return {}; }
   /// Decisions made elsewhere, to stand in the record.

@@ -3,9 +3,12 @@
 
 #include "driver/backend.h"
 #include "driver/compile/compile.h"
-#include "frontends/load_model.h"
+#include "driver/opened_model.h"
 
 namespace sinter {
+
+/// The plan as the backend's device runs it; a GPU's backend has its machine code then.
+Result<std::shared_ptr<const Program>> plan_for(const StoredPlan& plan, Backend& backend);
 
 struct ReadyModel {
   Compiled compiled;
@@ -15,12 +18,17 @@ struct ReadyModel {
 /// The options with the backend's device for their target, and the forms of its record.
 CompileOptions options_for(CompileOptions options, const Backend& backend);
 
-/// Compiles for the backend's device and loads the weights, which must be there.
-Result<ReadyModel> make_ready(const LoadedModel& model, const CompileOptions& options,
+/// Compiles for the backend's device, or takes the plan that was opened, and loads the weights,
+/// which must be there. A plan has no Compiled::fusions.
+Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,
                               Backend& backend);
 
-/// An error where the model's weights come from files that are not there.
-Status require_weights(const LoadedModel& model);
+/// An error where the model's weights come from files that are not there, or where a language
+/// model's plan lacks entries.
+Status require_runnable(const OpenedModel& model);
+
+/// An error where the kernels are a plan's, whose forms stay as they are.
+Status require_tunable(const OpenedModel& model);
 
 /// An error where the model is no language model or a token is outside its vocabulary.
 Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens);

@@ -7,20 +7,20 @@
 namespace sinter {
 
 struct CompiledModel::Data {
-  LoadedModel model;
+  OpenedModel model;
   RunOptions options;
   Compiled compiled;
 };
 
 Result<CompiledModel> CompiledModel::compile(const std::string& path, const ModelOptions& options) {
-  LoadOptions load;
+  OpenOptions load;
   load.random_weights = options.random_weights;
   if (!options.dtype.empty()) {
     SINTER_LET(dtype, parse_dtype_option(options.dtype));
     load.dtype = dtype;
   }
-  SINTER_LET(model, load_model(path, load));
-  auto data = std::make_shared<Data>();
+  SINTER_LET(model, open_model(path, load));
+  auto data = std::make_shared<Data>(Data{std::move(model), {}, {}});
   BackendOptions on_cpu;
   on_cpu.device = "cpu";
   SINTER_LET(backend, Backend::open(on_cpu));
@@ -28,9 +28,9 @@ Result<CompiledModel> CompiledModel::compile(const std::string& path, const Mode
   data->options.compile.target = options.target;
   data->options.compile.fusion.enabled = options.fuse;
   if (options.fast) data->options.compile.fusion.numerics = Numerics::fast;
-  SINTER_LET(frozen, freeze(model.module, {}));
-  SINTER_LET(compiled, sinter::compile(std::move(frozen), data->options.compile));
-  data->model = std::move(model);
+  SINTER_LET(frozen, frozen_module(data->model));
+  SINTER_LET(compiled, sinter::compile(std::move(frozen),
+                                       compile_options(data->model, data->options.compile)));
   data->compiled = std::move(compiled);
   return CompiledModel(std::move(data));
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "driver/integers.h"
+#include "driver/plan_folder/stored_plan.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/tokenizer/unicode.h"
@@ -41,8 +42,9 @@ Result<std::string> read_text(const std::string& path) {
   return std::move(text);
 }
 
-std::string model_folder(const std::string& model) {
+Result<std::string> model_files(const std::string& model) {
   std::error_code error;
+  if (is_plan_folder(model)) return stored_model_files(model);
   const std::filesystem::path path(model);
   if (std::filesystem::is_directory(path, error)) return model;
   return path.has_parent_path() ? path.parent_path().string() : ".";
@@ -57,11 +59,12 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
   }
   if (!std::filesystem::exists(path, error))
     return fail("no such file or folder", model, "check the path");
-  const std::filesystem::path folder = model_folder(model);
+  SINTER_LET(folder, model_files(model));
   for (std::string_view name : kTokenizerFiles) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
     // A link that leads nowhere is there too, and an error.
-    if (!std::filesystem::exists(std::filesystem::symlink_status(folder / name, error))) continue;
-    SINTER_LET(tokenizer, Tokenizer::open((folder / name).string()));
+    if (!std::filesystem::exists(std::filesystem::symlink_status(file, error))) continue;
+    SINTER_LET(tokenizer, Tokenizer::open(file.string()));
     return std::optional<Tokenizer>(std::move(tokenizer));
   }
   return std::optional<Tokenizer>();

@@ -16,8 +16,9 @@ Result<std::vector<int32_t>> tokenize(const std::string& model, std::string_view
 /// An error that names `where` and the byte, for text that is not UTF-8.
 Status check_utf8(std::string_view text, const std::string& where);
 
-/// The folder that holds a model's files: the model itself, or where its file lies.
-std::string model_folder(const std::string& model);
+/// The folder that holds a model's own files: the model itself, or where its file lies; of a plan's
+/// folder the one in it, whose files are then compared with their hashes.
+Result<std::string> model_files(const std::string& model);
 /// The tokenizer in the model's folder; nothing where there is none. A tokenizer file in place of a
 /// model is that tokenizer.
 Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model);

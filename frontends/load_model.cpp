@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "frontends/check_tensors.h"
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/files/tied_tensors.h"
@@ -17,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kConfigName = "config.json";
+constexpr const char* kModuleName = "model.sir";
 constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxModuleBytes = uint64_t{256} << 20;
 
@@ -35,13 +38,21 @@ std::string model_name(const fs::path& path) {
   return name.empty() || name == "." || name == ".." ? "model" : printable(name);
 }
 
-/// The tensors that the weights of a module are made of.
-RandomTensorSource::Types file_tensors(const Module& module) {
-  RandomTensorSource::Types types;
-  for (const Weight& weight : module.weights)
-    for (const Op& op : weight.init.ops())
-      if (op.kind == OpKind::file) types[op.attrs.get<std::string>(AttrName::tensor)] = op.type;
-  return types;
+/// The weights of a model.
+struct Weights {
+  std::shared_ptr<const TensorSource> tensors;                   // null: there are none
+  std::string place = {};                                        // the first file, for messages
+  std::optional<std::pair<std::string, std::string>> tied = {};  // LoadedModel::tied_tensors
+};
+
+/// Opens the weights of the options, else those in the model's folder. None are opened if stand-ins
+/// take their place. `folder` is empty for a model that is a file.
+Result<Weights> open_weights_of(const std::string& folder, const LoadOptions& options) {
+  if (options.random_weights) return Weights{};
+  if (!options.weights && (folder.empty() || !has_weights(folder))) return Weights{};
+  SINTER_LET(tensors, open_weights(options.weights.value_or(folder)));
+  const std::string place = tensors->files().front();
+  return Weights{std::move(tensors), place};
 }
 
 /// Where "{p}" of a layout is found: the prefix under which the embedding table exists.
@@ -78,29 +89,52 @@ void choose_context(ModelSpec& spec, int64_t context) {
     spec.max_positions = std::min(spec.max_positions, spec.rope->original_max_positions);
 }
 
+std::string head_name(const WeightNames& names) {
+  return tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names);
+}
+
+/// The output projection of a tied model, where the files hold one, must be the embedding table.
+void compare_head(const WeightNames& names, Weights& weights) {
+  const std::string head = head_name(names);
+  if (!weights.tensors->find(head)) return;
+  weights.tied.emplace(tensor_name({"embed.weight", "embed.weight", 0, {}}, names), head);
+  weights.tensors = compare_tied(std::move(weights.tensors), weights.tied->first,
+                                 weights.tied->second, weights.place);
+}
+
 /// Whether the output projection is the embedding table, as config and weights say it together.
-Status settle_tied(HfModel& model, const WeightNames& names,
-                   std::shared_ptr<const TensorSource>& tensors, const std::string& place) {
+Status settle_tied(HfModel& model, const WeightNames& names, const Weights& weights) {
   if (model.spec.encoder) return {};
-  const std::string head = tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names);
-  if (!tensors->find(head)) {
-    if (model.tied_said && !model.spec.tied)
-      return fail(fmt::format("no tensor named \"{}\", and the config says that the output "
-                              "projection is not the embedding table",
-                              head),
-                  place, "the upload is incomplete, or tie_word_embeddings is wrong");
-    model.spec.tied = true;  // many files leave the key out
-  } else if (model.spec.tied) {
-    tensors = compare_tied(tensors, tensor_name({"embed.weight", "embed.weight", 0, {}}, names),
-                           head, place);
-  }
+  const std::string head = head_name(names);
+  if (weights.tensors->find(head)) return {};
+  if (model.tied_said && !model.spec.tied)
+    return fail(fmt::format("no tensor named \"{}\", and the config says that the output "
+                            "projection is not the embedding table",
+                            head),
+                weights.place, "the upload is incomplete, or tie_word_embeddings is wrong");
+  model.spec.tied = true;  // many files leave the key out
   return {};
 }
 
-/// The last step for every kind of model with a spec.
-Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
-                           std::shared_ptr<const TensorSource> tensors, const std::string& path,
-                           const std::string& weights_path, const LoadOptions& options) {
+/// Names of the weights, as far as they do not depend on the files.
+WeightNames usual_names(WeightMap map) {
+  std::string prefix = map.prefixes.empty() ? "" : map.prefixes.front();
+  return {std::move(map), std::move(prefix)};
+}
+
+LoadedModel finished(std::optional<ModelSpec> spec, Module module, Weights weights,
+                     const std::string& path, const LoadOptions& options) {
+  if (options.random_weights)
+    weights.tensors =
+        std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
+  LoadedModel model{std::move(spec), std::move(module), std::move(weights.tensors), path};
+  model.tied_tensors = std::move(weights.tied);
+  return model;
+}
+
+/// The last steps for every kind of model with a spec.
+Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names, Weights weights,
+                           const std::string& path, const LoadOptions& options) {
   if (options.dtype) spec.dtype = *options.dtype;
   choose_context(spec, options.context);
   if (options.streaming) {
@@ -117,17 +151,17 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names,
                   path, "make the window smaller", ExitCode::usage);
     spec.streaming = options.streaming;
   }
-  SINTER_LET(module, build_model(spec, names, tensors.get(), weights_path));
-  if (options.random_weights)
-    tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
-  return LoadedModel{std::move(spec), std::move(module), std::move(tensors), path};
+  if (weights.tensors) {
+    SINTER_TRY(refuse_unused_tensors(spec, names, *weights.tensors, weights.place));
+    if (spec.tied && !spec.encoder) compare_head(names, weights);
+  }
+  SINTER_LET(module, build_model(spec, names, weights.tensors.get(), weights.place));
+  return finished(std::move(spec), std::move(module), std::move(weights), path, options);
 }
 
-Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& options) {
+Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& options) {
   const std::string path = folder.string();
-  if (!stands(folder / "config.json"))
-    return fail("the folder has no config.json", path, "give the folder of a Hugging Face model");
-  SINTER_LET(config, read_json((folder / "config.json").string(), kMaxConfigBytes));
+  SINTER_LET(config, read_json((folder / kConfigName).string(), kMaxConfigBytes));
   std::optional<JsonDocument> generation;
   if (stands(folder / "generation_config.json")) {
     SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMaxConfigBytes));
@@ -137,59 +171,73 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
   SINTER_LET(model,
              read_hf_config(config, generation ? &*generation : nullptr, model_name(folder)));
 
-  std::shared_ptr<const TensorSource> tensors;
-  WeightNames names{std::move(model.map), {}};
-  names.prefix = names.map.prefixes.front();
-  fs::path weights = folder / "model.safetensors";
-  if (!stands(weights)) weights = folder / "model.safetensors.index.json";
-  if (stands(weights) && !options.random_weights) {
-    SINTER_LET(source, open_weights(path));
-    tensors = std::move(source);
-    SINTER_LET(prefix, find_prefix(names.map, *tensors, weights.string()));
+  SINTER_LET(weights, open_weights_of(path, options));
+  WeightNames names = usual_names(std::move(model.map));
+  if (weights.tensors) {
+    SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, weights.place));
     names.prefix = prefix;
-    adopt_spellings(names.map, *tensors);
-    SINTER_TRY(settle_tied(model, names, tensors, weights.string()));
-    SINTER_TRY(refuse_unused_tensors(model.spec, names, *tensors, weights.string()));
+    adopt_spellings(names.map, *weights.tensors);
+    SINTER_TRY(settle_tied(model, names, weights));
   }
-  SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(tensors), path,
-                            weights.string(), options));
+  SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(weights), path, options));
   loaded.unapplied = unapplied_settings((generation ? *generation : config).view());
   return std::move(loaded);
 }
 
 Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& options) {
+  if (options.weights)
+    return fail("a llama2.c file holds its own weights", path, "leave out --weights",
+                ExitCode::usage);
   SINTER_LET(file, Llama2cFile::open(path));
   SINTER_LET(model, llama2c_spec(file.header(), path, model_name(path)));
-  WeightNames names{std::move(model.map), {}};
-  names.prefix = names.map.prefixes.front();
-  std::shared_ptr<const TensorSource> tensors;
-  if (!options.random_weights) tensors = std::make_shared<Llama2cFile>(std::move(file));
-  return finish(std::move(model.spec), names, std::move(tensors), path, path, options);
+  Weights weights;
+  if (!options.random_weights) weights = {std::make_shared<Llama2cFile>(std::move(file)), path};
+  return finish(std::move(model.spec), usual_names(std::move(model.map)), std::move(weights), path,
+                options);
 }
 
 Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& options) {
   SINTER_LET(document, read_json(path, kMaxConfigBytes));
   SINTER_LET(spec, read_spec(document));
-  return finish(std::move(spec), {WeightMap::identity(), {}}, nullptr, path, path, options);
+  SINTER_LET(weights, open_weights_of({}, options));
+  return finish(std::move(spec), usual_names(WeightMap::identity()), std::move(weights), path,
+                options);
 }
 
-Result<LoadedModel> load_module(const std::string& path, const LoadOptions& options) {
+/// `folder`: of model.sir and its weights; empty if `path` is the module's file itself.
+Result<LoadedModel> load_module(const std::string& path, const std::string& folder,
+                                const LoadOptions& options) {
+  const std::string& origin = folder.empty() ? path : folder;
   if (options.dtype)
-    return fail("a module has its own element types", path,
+    return fail("a module has its own element types", origin,
                 "leave out the element type, or write a module of another one", ExitCode::usage);
+  SINTER_LET(file, BoundedFile::open(path));
+  SINTER_TRY(refuse_impostor(file));
   SINTER_LET(text, read_small_file(path, kMaxModuleBytes));
   SINTER_LET(module, parse_module(text, path));
-  std::shared_ptr<const TensorSource> tensors;
-  if (options.random_weights)
-    tensors = std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
-  return LoadedModel{std::nullopt, std::move(module), std::move(tensors), path};
+  SINTER_LET(weights, open_weights_of(folder, options));
+  if (weights.tensors) SINTER_TRY(check_tensors(module, *weights.tensors, weights.place));
+  return finished(std::nullopt, std::move(module), std::move(weights), origin, options);
+}
+
+Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& options) {
+  const bool has_config = stands(folder / kConfigName), has_module = stands(folder / kModuleName);
+  if (has_config && has_module)
+    return fail(fmt::format("the folder has both {} and {}, which describe a model each",
+                            kConfigName, kModuleName),
+                folder.string(), "keep one of them");
+  if (has_module) return load_module((folder / kModuleName).string(), folder.string(), options);
+  if (has_config) return load_huggingface(folder, options);
+  return fail(fmt::format("the folder has neither {} nor {}", kConfigName, kModuleName),
+              folder.string(), "give the folder of a Hugging Face model, or of a module");
 }
 
 }  // namespace
 
 bool is_module_path(const std::string& path) {
   std::error_code error;
-  return fs::path(path).extension() == ".sir" && !fs::is_directory(path, error);
+  if (fs::is_directory(path, error)) return stands(fs::path(path) / kModuleName);
+  return fs::path(path).extension() == ".sir";
 }
 
 int64_t text_tokens(size_t prompt, int64_t more) {
@@ -207,14 +255,15 @@ std::string context_note(const LoadedModel& model, int64_t context) {
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   if (fs::is_directory(path, error)) return load_folder(path, options);
+  if (is_module_path(path)) return load_module(path, {}, options);
   SINTER_LET(file, BoundedFile::open(path));
   SINTER_TRY(refuse_impostor(file));
   const std::string ending = fs::path(path).extension().string();
   if (ending == ".bin") return load_llama2c(path, options);
   if (ending == ".json") return load_spec(path, options);
-  if (is_module_path(path)) return load_module(path, options);
   return fail(fmt::format("a file that ends in '{}' is no model", printable(ending)), path,
-              "give a Hugging Face folder, a llama2.c .bin, a spec .json or a module .sir");
+              "give a Hugging Face folder, a llama2.c .bin, a spec .json, or a module .sir or its "
+              "folder");
 }
 
 }  // namespace sinter

@@ -11,6 +11,9 @@ namespace sinter {
 struct LoadOptions {
   std::optional<DType> dtype;              // compute in this type, whatever the model's own is
   std::optional<uint64_t> random_weights;  // a seed: stand-in weights, the model's own stay unread
+  /// A safetensors file, or a folder with weights (open_weights); its tensors are read in place of
+  /// the model's own. Not together with random_weights.
+  std::optional<std::string> weights = {};
   std::optional<StreamingCache>
       streaming;  // keep keys and values so; language models with rotary positions
   /// Longest text of the run. Decides where a model has two sets of frequencies (longrope): texts
@@ -27,9 +30,13 @@ struct LoadedModel {
   /// Settings of the folder for generating text that are not applied and would change the likeliest
   /// text.
   std::vector<std::string> unapplied = {};
+  /// Table and output projection of a tied model whose files hold both: `tensors` compares the two
+  /// when the table is read.
+  std::optional<std::pair<std::string, std::string>> tied_tensors = {};
 };
 
-/// Whether the path is loaded as a module (.sir), which states its own element types.
+/// Whether the path is loaded as a module, which states its own element types: a .sir file or a
+/// folder with model.sir.
 bool is_module_path(const std::string& path);
 
 /// Tokens that a model is given when a prompt is continued by `more`: the last one drawn is not
@@ -40,9 +47,11 @@ int64_t text_tokens(size_t prompt, int64_t more);
 /// frequencies; empty: nothing.
 std::string context_note(const LoadedModel& model, int64_t context);
 
-/// A Hugging Face folder, a llama2.c file (.bin), a spec (.json) or a module (.sir). Reads headers
-/// only: the types of all tensors that the weights need are checked, no data is read. A folder
-/// without weight files, a spec and a module load with `tensors` null unless a seed is given.
+/// A Hugging Face folder, a llama2.c file (.bin), a spec (.json), a module (.sir), or a folder with
+/// a module model.sir and its weights. Reads headers only: the types of all tensors that the
+/// weights need are checked, and that no tensor is left over; no data is read. A folder without
+/// weight files, a spec and a module load with `tensors` null unless the options give weights or a
+/// seed.
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options = {});
 
 }  // namespace sinter

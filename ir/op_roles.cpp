@@ -10,9 +10,11 @@ using OperandRoles = llvm::SmallVector<OperandRole, 5>;
 /// The column `roles`, in a scope that has its words.
 struct RoleColumn {
   using Role = OperandRole;
-  [[maybe_unused]] static constexpr Role value = Role::value, row = Role::row, matrix = Role::matrix,
-                        stream = Role::stream, bias = Role::bias, table = Role::table,
-                        state = Role::state, update = Role::update, cache = Role::cache;
+  [[maybe_unused]] static constexpr Role value = Role::value, row = Role::row,
+                                         matrix = Role::matrix, stream = Role::stream,
+                                         bias = Role::bias, table = Role::table,
+                                         state = Role::state, update = Role::update,
+                                         cache = Role::cache;
   static Role id(int rows_of) { return {Role::id, rows_of}; }
   static Role slot(int rows_of) { return {Role::slot, rows_of}; }
   static Role first(int rows_of = Role::kNoRows) { return {Role::first, rows_of}; }

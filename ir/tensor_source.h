@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ir/types.h"
@@ -16,6 +17,8 @@ class TensorSource {
   virtual std::optional<TensorType> find(std::string_view name) const = 0;
   /// Names of all tensors, whatever their element type; empty if the source cannot list them.
   virtual std::vector<std::string> names() const { return {}; }
+  /// Paths of the files that it reads, in a fixed order; empty if it reads none.
+  virtual std::vector<std::string> files() const { return {}; }
   /// Why find() has nothing under this name, for the caller to report.
   virtual Error missing(std::string_view name) const {
     return Error{fmt::format("no tensor named \"{}\"", printable(name)), {}, {}};

@@ -29,6 +29,8 @@ Result<Program> read_plan(std::string_view text, const std::string& file = "plan
 std::string kernel_path(const Kernel& kernel);
 /// XXH3 of a text, 32 hexadecimal digits.
 std::string content_hash(std::string_view text);
+/// content_hash() of the kernel's text, which a kernel that was read from a plan may lack.
+std::string text_hash(const Kernel& kernel);
 /// Gives a kernel that was read without source its text, if that is the text of the plan.
 Status attach_source(Kernel& kernel, std::string source);
 

@@ -97,6 +97,10 @@ std::string content_hash(std::string_view text) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+std::string text_hash(const Kernel& kernel) {
+  return kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
+}
+
 Status attach_source(Kernel& kernel, std::string source) {
   const std::string hash = content_hash(source);
   if (hash != kernel.source_hash)

@@ -105,7 +105,7 @@ class PlanWriter {
     Json json;
     json["name"] = kernel.name;
     json["file"] = kernel_path(kernel);
-    json["hash"] = kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
+    json["hash"] = text_hash(kernel);
     json["minimum_arch"] = kernel.minimum_arch;
     json["overlap"] = {{"waits", kernel.overlap.waits},
                        {"triggers_after_wait", kernel.overlap.triggers_after_wait},

@@ -53,19 +53,6 @@ double absolute_error(double a, double b) {
   return std::isnan(error) ? kInfinity : error;
 }
 
-double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return 0x1p-24;
-    case DType::f16:
-      return 0x1p-11;
-    case DType::bf16:
-      return 0x1p-8;
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
 std::vector<double> to_doubles(const HostTensor& tensor) {
@@ -151,6 +138,19 @@ Result<Accuracy> accuracy(const HostTensor& tensor, std::span<const double> refe
   }
   if (!values.empty()) result.rms = std::sqrt(squares / static_cast<double>(values.size()));
   return result;
+}
+
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return 0x1p-24;
+    case DType::f16:
+      return 0x1p-11;
+    case DType::bf16:
+      return 0x1p-8;
+    default:
+      return 0;
+  }
 }
 
 Tolerance tolerance(DType dtype, int64_t reduction_length) {

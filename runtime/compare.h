@@ -39,6 +39,9 @@ struct Accuracy {
 };
 Result<Accuracy> accuracy(const HostTensor& tensor, std::span<const double> reference);
 
+/// The largest relative error of rounding to a float type; 0 for other types.
+double unit_roundoff(DType dtype);
+
 /// An element x may differ from its reference r by relative * |r| + absolute * s, s the largest
 /// finite |r| of the tensor.
 struct Tolerance {

@@ -28,21 +28,30 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
     report.seconds.emplace_back(name, seconds_since(begin));
   };
   Clock::time_point begin = Clock::now();
-  SINTER_LET(model, load_model(path, options.load));
-  SINTER_TRY(require_weights(model));
+  SINTER_LET(model, open_model(path, options.load));
+  SINTER_TRY(require_runnable(model));
+  if (options.tuned) SINTER_TRY(require_tunable(model));
   stage("reading", begin);
   begin = Clock::now();
-  SINTER_LET(frozen, freeze(model.module, {}));
-  CompileOptions compiling = options_for(options.compile, *options.backend);
-  SINTER_LET(fused, compile(frozen, compiling));
-  BenchPlans plans;
+  SINTER_LET(frozen, frozen_module(model));
+  CompileOptions compiling = options_for(compile_options(model, options.compile), *options.backend);
+  Compiled fused;
+  if (model.plan) {
+    SINTER_LET(program, plan_for(*model.plan, *options.backend));
+    fused = {frozen, {}, std::move(program)};
+  } else {
+    SINTER_LET(made, compile(frozen, compiling));
+    fused = std::move(made);
+  }
+  BenchPlans plans{std::move(model), {}, {}, {}, {}, {}, {}, {}, {}};
   plans.options = compiling;
   compiling.fusion = {};
   compiling.fusion.enabled = false;
   SINTER_LET(unfused, compile(frozen, compiling));
   stage("compiling", begin);
   begin = Clock::now();
-  SINTER_LET(models, options.backend->load({fused.program, unfused.program}, model.tensors.get()));
+  SINTER_LET(models,
+             options.backend->load({fused.program, unfused.program}, plans.model.tensors.get()));
   const double loading_s = seconds_since(begin);
   plans.fused = std::dynamic_pointer_cast<const CudaModel>(models[0]);
   plans.unfused = std::dynamic_pointer_cast<const CudaModel>(models[1]);
@@ -52,8 +61,8 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   report.seconds.emplace_back("weights", loading_s - kernels_s);
   plans.frozen = std::move(frozen);
   // An encoder's entry is measured as a module's is.
-  if (model.spec && !model.spec->encoder) plans.spec = model.spec;
-  plans.model = std::move(model);
+  const auto& spec = plans.model.spec;
+  if (spec && !spec->encoder) plans.spec = spec;
   plans.compiled = std::move(fused);
   plans.apart = std::move(unfused);
   plans.apart_options = std::move(compiling);

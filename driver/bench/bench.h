@@ -10,7 +10,7 @@ namespace sinter {
 
 struct BenchOptions {
   std::shared_ptr<Backend> backend;  // of a GPU
-  LoadOptions load;
+  OpenOptions load;
   CompileOptions compile;  // of the fused plan; the unfused one has the same target
   bool tuned =
       false;  // the backend chooses matrix products by timing, and this the forms of kernels

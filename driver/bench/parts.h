@@ -8,7 +8,7 @@ namespace sinter {
 
 /// Both plans of one frozen module with the same weights and decisions.
 struct BenchPlans {
-  LoadedModel model;  // before the passes
+  OpenedModel model;  // before the passes
   Module frozen;
   Compiled compiled;  // the fused plan
   Compiled apart;     // the unfused one

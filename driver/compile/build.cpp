@@ -2,8 +2,10 @@
 
 #include <chrono>
 
+#include "driver/plan_folder/embed_weights.h"
 #include "driver/text_table.h"
 #include "ir/text.h"
+#include "plan/plan_file.h"
 
 namespace sinter {
 namespace {
@@ -33,32 +35,43 @@ Result<std::shared_ptr<const Program>> unfused_plan(const Module& frozen, Compil
 }  // namespace
 
 Result<Built> build(const BuildRequest& request) {
-  Built built;
-  Stages stages(built.seconds);
-  SINTER_LET(model, load_model(request.path, request.load));
-  built.spec = std::move(model.spec);
+  std::vector<std::pair<std::string, double>> seconds;
+  Stages stages(seconds);
+  SINTER_LET(model, open_model(request.path, request.load));
+  Built built{std::move(model), {}, {}, {}, {}, {}, {}};
+  built.options = compile_options(built.model, request.compile);
   stages.done("load");
   const auto dump = [&](std::string_view pass, const Module& module) {
     if (request.for_folder) built.dumps.push_back({std::string(pass), print_module(module)});
   };
-  dump("input", model.module);
-  SINTER_LET(frozen, freeze(std::move(model.module), request.compile.entries, dump));
+  dump("input", built.model.module);
+  SINTER_LET(frozen, frozen_module(built.model, request.compile.entries, dump));
+  if (request.embed) {
+    built.weights = frozen.weights;
+    embed_weights(frozen);
+    dump("embed_weights", frozen);
+  }
   stages.done("passes");
   if (request.for_folder) {
-    SINTER_LET(unfused, unfused_plan(frozen, request.compile));
+    SINTER_LET(unfused, unfused_plan(frozen, built.options));
     built.unfused = std::move(unfused);
     stages.done("unfused plan");
   }
-  SINTER_LET(compiled, compile(std::move(frozen), request.compile));
+  SINTER_LET(compiled, compile(std::move(frozen), built.options));
   built.compiled = std::move(compiled);
+  if (const auto& plan = built.model.plan;
+      plan && write_plan(*built.compiled.program) != plan->text())
+    return fail("this sinter makes another plan of the folder's module", request.path,
+                "compile the model again, or give --recompile");
   stages.done("fused plan");
+  built.seconds = std::move(seconds);
   return built;
 }
 
 std::string model_line(const Built& built) {
   const Program& program = *built.compiled.program;
   std::string text = printable(program.name);
-  if (const auto& spec = built.spec)
+  if (const auto& spec = built.model.spec)
     text += fmt::format(": {}, {} of {}, vocabulary of {}", to_string(spec->dtype),
                         counted(static_cast<uint64_t>(spec->layers), "layer"), spec->hidden,
                         spec->vocabulary);

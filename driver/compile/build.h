@@ -1,16 +1,16 @@
 // From a path to a compiled plan: the part that all commands which compile have in common.
 #pragma once
 
-#include "driver/compile/compile.h"
-#include "frontends/load_model.h"
+#include "driver/opened_model.h"
 
 namespace sinter {
 
 struct BuildRequest {
   std::string path;  // the model
-  LoadOptions load;
-  CompileOptions compile;
+  OpenOptions load;
+  CompileOptions compile;   // of a plan's folder: how it was compiled counts instead
   bool for_folder = false;  // makes also what a plan's folder and its summary show
+  bool embed = false;       // the weights will be in the plan's folder
 };
 
 /// The module as a pass left it, as text.
@@ -20,7 +20,9 @@ struct PassDump {
 };
 
 struct Built {
-  std::optional<ModelSpec> spec;
+  OpenedModel model;
+  CompileOptions options;       // how it was compiled
+  std::vector<Weight> weights;  // of the frozen module; those to embed, before they were files
   Compiled compiled;
   std::vector<PassDump> dumps;  // for a folder: "input", then every pass
   /// For a folder: the same frozen module with a kernel per op, what `before` means in reports.

@@ -6,8 +6,14 @@
 namespace sinter {
 
 struct MachineCode {
+  struct Kernel {
+    std::string name, text_hash;  // content_hash() of its text
+    std::string bytes;
+  };
   std::string arch;
-  std::vector<std::string> cubins;  // by kernel of the program
+  /// Of the program's kernels, in their order, then of Sinter's own kernels for its matrix
+  /// products, which run where the library has no algorithm.
+  std::vector<Kernel> kernels;
   size_t from_cache = 0;
   std::string absent;  // not empty: there is none, because no NVRTC was found
 };

@@ -48,7 +48,7 @@ std::vector<double> pool(const double* rows, size_t length, size_t width, const 
 
 }  // namespace
 
-Result<std::vector<std::vector<double>>> embed(const LoadedModel& model,
+Result<std::vector<std::vector<double>>> embed(const OpenedModel& model,
                                                llvm::ArrayRef<std::vector<int32_t>> texts,
                                                const EmbedOptions& options) {
   SINTER_TRY(check_texts(model, texts, options.pooling));

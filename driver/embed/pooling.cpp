@@ -78,6 +78,23 @@ Status read_lengths(Pooling& pooling, const fs::path& path) {
 
 std::string_view to_string(PoolingKind kind) { return kind == PoolingKind::mean ? "mean" : "cls"; }
 
+std::vector<std::string> pooling_files(const std::string& folder) {
+  constexpr const char* kModules = "modules.json";
+  const fs::path root(folder);
+  std::vector<std::string> files = {kModules};
+  if (!stands(root / kModules)) return files;
+  const auto document = read_json((root / kModules).string());
+  const auto modules = document ? document->view().array() : Result<const JsonValue::Array*>();
+  if (!modules || !*modules) return files;  // its reader says what is wrong
+  for (size_t i = 0; i < (*modules)->size(); ++i) {
+    const auto place = module_folder({}, document->view()[i]["path"]);
+    if (!place) continue;
+    files.push_back((*place / "sentence_bert_config.json").string());
+    if (!place->empty()) files.push_back((*place / "config.json").string());
+  }
+  return files;
+}
+
 Result<Pooling> find_pooling(const std::string& folder) {
   Pooling pooling;
   const fs::path root(folder);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/error.h"
 
@@ -24,5 +25,7 @@ struct Pooling {
 /// By modules.json in the model's folder, and the files that it names; the default where there is
 /// none. A module, a way of pooling or a setting that is not known is an error.
 Result<Pooling> find_pooling(const std::string& folder);
+/// The files that this may read, relative to the folder; they need not be there.
+std::vector<std::string> pooling_files(const std::string& folder);
 
 }  // namespace sinter

@@ -24,18 +24,26 @@ std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols) {
   return symbol_values_near(symbols, 0);
 }
 
-std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted) {
+std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted,
+                                        llvm::ArrayRef<std::optional<int64_t>> known) {
+  const auto is_known = [&](size_t symbol) { return !known.empty() && known[symbol]; };
   std::vector<int64_t> values;
   for (const Symbol& symbol : symbols) {
+    if (is_known(values.size())) {
+      values.push_back(*known[values.size()]);
+      continue;
+    }
     int64_t most = symbol.high;
     if (symbol.at_most) most = std::min(most, values[symbol.at_most->index]);
     most = most / symbol.multiple * symbol.multiple;
     values.push_back(std::max(symbol.low, std::min(rounded_up(wanted, symbol), most)));
   }
   for (size_t i = symbols.size(); i-- > 0;)
-    if (symbols[i].at_most) {
+    if (symbols[i].at_most && !is_known(symbols[i].at_most->index)) {
       int64_t& bound = values[symbols[i].at_most->index];
-      bound = std::max(bound, rounded_up(values[i], symbols[symbols[i].at_most->index]));
+      const Symbol& larger = symbols[symbols[i].at_most->index];
+      const int64_t most = larger.high / larger.multiple * larger.multiple;
+      bound = std::max(bound, std::min(rounded_up(values[i], larger), most));
     }
   return values;
 }

@@ -69,7 +69,9 @@ int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name);
 /// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols
 /// allow.
 std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols);
-/// The same, each the least that is not below `wanted`, or its largest.
-std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted);
+/// The same, each the least that is not below `wanted`, or its largest. `known`, if not empty, has
+/// an item for each symbol; a value in it stays, be it valid or not.
+std::vector<int64_t> symbol_values_near(llvm::ArrayRef<Symbol> symbols, int64_t wanted,
+                                        llvm::ArrayRef<std::optional<int64_t>> known = {});
 
 }  // namespace sinter

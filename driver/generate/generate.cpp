@@ -5,7 +5,7 @@
 #include "runtime/clock.h"
 
 namespace sinter {
-Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                             const GenerateOptions& options) {
   for (const auto& prompt : prompts) {
     SINTER_TRY(check_tokens(model, prompt));

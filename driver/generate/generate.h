@@ -28,7 +28,7 @@ struct Generation {
 };
 
 /// Compiles, loads and generates. `model` was loaded with the streaming cache, if one is wanted.
-Result<Generation> generate(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                             const GenerateOptions& options);
 
 }  // namespace sinter

@@ -22,13 +22,8 @@ double negative_log_likelihood(const double* row, int64_t width, int32_t token) 
 
 /// Adds the rows of `logits`, row i of which predicts tokens[i].
 void add_rows(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens, Perplexity& result) {
-  const std::vector<double> values = to_doubles(logits);
-  const int64_t width = logits.dims.back();
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    result.nll_sum +=
-        negative_log_likelihood(values.data() + static_cast<int64_t>(i) * width, width, tokens[i]);
-    ++result.predicted;
-  }
+  for (double loss : prediction_losses(logits, tokens)) result.nll_sum += loss;
+  result.predicted += static_cast<int64_t>(tokens.size());
 }
 
 Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
@@ -71,9 +66,19 @@ Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const St
 
 }  // namespace
 
+std::vector<double> prediction_losses(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens) {
+  const std::vector<double> values = to_doubles(logits);
+  const int64_t width = logits.dims.back();
+  std::vector<double> losses;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    losses.push_back(
+        negative_log_likelihood(values.data() + static_cast<int64_t>(i) * width, width, tokens[i]));
+  return losses;
+}
+
 double Perplexity::value() const { return std::exp(mean()); }
 
-Result<Perplexity> perplexity(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens,
+Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> tokens,
                               const PerplexityOptions& options) {
   SINTER_TRY(check_tokens(model, tokens));
   if (tokens.size() < 2)

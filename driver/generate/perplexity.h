@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/ready_model.h"
+#include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
 
@@ -23,8 +24,12 @@ struct Perplexity {
   double value() const;  // exp(mean)
 };
 
+/// The loss of each prediction: -log p of tokens[i] by row i of `logits`, which may have more rows.
+/// Computed in float64, natural logarithms.
+std::vector<double> prediction_losses(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens);
+
 /// `tokens`: at least two.
-Result<Perplexity> perplexity(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens,
+Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> tokens,
                               const PerplexityOptions& options);
 
 }  // namespace sinter

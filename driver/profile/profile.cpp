@@ -127,7 +127,7 @@ double Profile::busy_s() const { return recorded.times.kernels - recorded.times.
 
 double Profile::idle_s() const { return std::max(untraced_s - busy_s(), 0.0); }
 
-Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options) {
+Result<Profile> profile(const OpenedModel& model, const ProfileOptions& options) {
   if (!options.backend->on_gpu())
     return fail(fmt::format("a profile needs a GPU, and the device is {}: {}",
                             options.backend->name(), options.backend->why()),
@@ -137,6 +137,7 @@ Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options)
                 ExitCode::usage);
   SINTER_TRY(load_cupti());
   SINTER_TRY(chosen_phase(model, options.phase));
+  if (options.tuned) SINTER_TRY(require_tunable(model));
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   if (options.tuned) SINTER_TRY(tune_decode(model, ready, options));
   return profile(model, ready, options);

@@ -56,7 +56,7 @@ struct Profile {
 
 /// Compiles, loads, runs and measures. Errors: a backend without a GPU, no CUPTI
 /// (ExitCode::device); a phase or sizes that the model does not have.
-Result<Profile> profile(const LoadedModel& model, const ProfileOptions& options);
+Result<Profile> profile(const OpenedModel& model, const ProfileOptions& options);
 /// The same of a model that is compiled and loaded already.
 Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready,
                         const ProfileOptions& options);

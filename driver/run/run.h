@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/ready_model.h"
+#include "driver/run/entry_calls.h"
 
 namespace sinter {
 
@@ -9,8 +10,6 @@ struct RunOptions {
   std::shared_ptr<Backend> backend;
   std::vector<std::string> keep;  // values to return beside the outputs
   CompileOptions compile;
-  /// Values of symbols that no input tensor's shape tells.
-  std::vector<std::pair<std::string, int64_t>> symbols;
 };
 
 struct NamedHostTensor {
@@ -24,13 +23,14 @@ struct TokenRun {
   std::vector<NamedHostTensor> values;
   std::vector<int32_t> tokens;
 };
-Result<TokenRun> run_tokens(const LoadedModel& model, const std::vector<int32_t>& tokens,
+Result<TokenRun> run_tokens(const OpenedModel& model, const std::vector<int32_t>& tokens,
                             int64_t more, const RunOptions& options);
 
-/// Compiles and runs an entry on the tensors of a safetensors file, one for each input by its name.
-/// Symbols take their values from the tensors' shapes; states start as zeros.
-Result<std::vector<NamedHostTensor>> run_inputs(const LoadedModel& model, const std::string& entry,
-                                                const std::string& path, const RunOptions& options);
+/// Compiles the model and calls entries in one session, whose states start as zeros. The results
+/// are those of each entry's last call, named as EntryCalls::result_name says; a value of
+/// RunOptions::keep is one of every called entry that stores it.
+Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
+                                                const CallsOptions& options, const RunOptions& run);
 
 /// Writes tensors as safetensors; the file appears as a whole or not at all.
 Status write_tensors(const std::string& path, llvm::ArrayRef<NamedHostTensor> tensors);

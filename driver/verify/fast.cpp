@@ -116,11 +116,12 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
         ExitCode::bad_input);
   SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
   FastCheck check(plans, precise, run, report);
-  for (uint64_t seed = options.seed; seed < options.seed + kSeeds; ++seed) {
+  const uint64_t first = options.calls.seed.value_or(options.seed);
+  for (uint64_t seed = first; seed - first < kSeeds; ++seed) {
     if (!model.spec) {
-      const std::vector<int64_t> values = module_sizes(plans.module.symbols);
-      for (const Entry& entry : plans.module.entries)
-        SINTER_TRY(check.entry(*model.module.find_entry(entry.name), values, seed));
+      SINTER_LET(calls, module_calls(model, options));
+      for (size_t i = 0; i < calls.count(); ++i)
+        SINTER_TRY(check.entry(*calls[i].entry, calls[i].symbol_values, seed));
       continue;
     }
     const auto tokens = random_tokens(model.spec->vocabulary, 2 * seed);

@@ -4,6 +4,7 @@
 #include "driver/backend.h"
 #include "driver/compile/compile.h"
 #include "driver/generate/decoder.h"
+#include "driver/run/entry_calls.h"
 #include "driver/verify/verify.h"
 #include "frontends/files/safetensors.h"
 #include "runtime/executor.h"
@@ -19,7 +20,7 @@ struct Plans {
   std::vector<std::string> common_values(std::string_view entry) const;
 };
 /// `fusion`: of the fused plan; the unfused one shares its numerics alone.
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target,
+Result<Plans> make_plans(const OpenedModel& model, const std::string& target,
                          const FusionOptions& fusion, Backend& backend);
 
 /// Adds one call's comparison to the report; the first difference is named in the entry's order.
@@ -33,13 +34,28 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
 Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
                        const HostTensor& fused, const HostTensor& unfused, DTypeReport& report);
 
+/// Of all weights together.
+double weight_elements(const Program& program);
 /// Seeded ids of the vocabulary; two sequences of them.
 std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed);
 std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed);
-/// Values for a module's symbols.
-std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols);
 /// Evaluating kernels on the host, and all in float64, is for models of the size of tests.
 bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens);
+
+/// The session of a module's entries that the options ask for.
+Result<EntryCalls> module_calls(const LoadedModel& model, const VerifyOptions& options);
+
+/// All calls of a module's session, fused beside unfused, beside float64 and a reference. Errors: a
+/// reference file that has a tensor of no value, or none of an output.
+Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+                     DTypeReport& report);
+
+/// Compares those outputs of an entry that the file has tensors of (tensor_of), by name. f32 may
+/// differ as the values of a language model may, f16 and bf16 by a few roundings, integers not.
+/// Errors: a tensor of another type or shape.
+Status compare_outputs(const SafetensorsFile& file, const Entry& entry,
+                       llvm::ArrayRef<std::string> names, llvm::ArrayRef<HostTensor> outputs,
+                       DTypeReport& report);
 
 /// Fills report.bounds. Errors: a model that is too large for float64 on the host.
 Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,

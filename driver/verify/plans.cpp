@@ -35,20 +35,28 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
   return common;
 }
 
-Result<Plans> make_plans(const LoadedModel& model, const std::string& target,
+Result<Plans> make_plans(const OpenedModel& model, const std::string& target,
                          const FusionOptions& fusion, Backend& backend) {
-  SINTER_TRY(require_weights(model));
-  SINTER_LET(module, freeze(model.module, {}));
+  SINTER_TRY(require_runnable(model));
+  SINTER_LET(module, frozen_module(model));
   CompileOptions options;
   options.target = target;
-  options = options_for(std::move(options), backend);
   options.fusion = fusion;
-  SINTER_LET(fused, compile(module, options));
+  options = options_for(compile_options(model, options), backend);
+  std::shared_ptr<const Program> fused;
+  if (model.plan) {
+    SINTER_LET(stored, plan_for(*model.plan, backend));
+    fused = std::move(stored);
+  } else {
+    SINTER_LET(compiled, compile(module, options));
+    fused = std::move(compiled.program);
+  }
+  const Numerics numerics = options.fusion.numerics;
   options.fusion = {};
   options.fusion.enabled = false;
-  options.fusion.numerics = fusion.numerics;
+  options.fusion.numerics = numerics;
   SINTER_LET(unfused, compile(module, options));
-  SINTER_LET(models, backend.load({fused.program, unfused.program}, model.tensors.get()));
+  SINTER_LET(models, backend.load({fused, unfused.program}, model.tensors.get()));
   return Plans{std::move(module), models[0], models[1]};
 }
 

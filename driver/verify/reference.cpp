@@ -10,6 +10,13 @@ namespace {
 /// Largest difference that is allowed, as a share of the reference's largest magnitude: float32
 /// sums of a few thousand terms in another order.
 constexpr double kAllowedShare = 1e-4;
+/// The same of 16-bit types, whose values are rounded after every op: so many roundings.
+constexpr double kAllowedRoundings = 8;
+
+/// 0 for integers: they must be equal.
+double allowed_share(DType dtype) {
+  return dtype == DType::f32 ? kAllowedShare : kAllowedRoundings * unit_roundoff(dtype);
+}
 
 Result<std::vector<double>> floats(const SafetensorsFile& file, const std::string& name) {
   SINTER_LET(tensor, file.read_tensor(name));
@@ -45,6 +52,35 @@ Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
     reference.greedy_ = std::move(*expected);
   }
   return reference;
+}
+
+Status compare_outputs(const SafetensorsFile& file, const Entry& entry,
+                       llvm::ArrayRef<std::string> names, llvm::ArrayRef<HostTensor> outputs,
+                       DTypeReport& report) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const FileTensor* tensor = tensor_of(file, entry, names[i]);
+    if (!tensor || llvm::is_contained(names.take_front(i), names[i])) continue;
+    const HostTensor& output = outputs[i];
+    if (to_dtype(tensor->dtype) != output.dtype || tensor->dims != output.dims)
+      return fail(
+          fmt::format("tensor {} is {} [{}], output %{} of entry {} is {} [{}]",
+                      printable(tensor->name), to_string(tensor->dtype),
+                      fmt::join(tensor->dims, ", "), printable(names[i]), printable(entry.name),
+                      to_string(output.dtype), fmt::join(output.dims, ", ")),
+          file.path(), "correct the reference, or give the inputs that it was made with");
+    SINTER_LET(expected, make_tensor(output.dtype, output.dims));
+    SINTER_TRY(file.read(tensor->name, expected.bytes));
+    double largest = 0;
+    for (const double value : to_doubles(expected))
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    SINTER_LET(apart, distance(output, expected));
+    ValueCheck check{fmt::format("{} ({} %{})", printable(tensor->name), printable(entry.name),
+                                 printable(names[i])),
+                     apart.max_abs, apart.max_ulp, allowed_share(output.dtype) * largest, false};
+    check.passed = check.max_abs <= check.allowed;
+    report.reference.push_back(std::move(check));
+  }
+  return {};
 }
 
 Status ReferenceFile::check_values(const HostTensor& value, const std::string& tensor,

@@ -39,8 +39,12 @@ std::string dtype_text(const DTypeReport& report) {
         {"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls",
                                       report.host_checked_calls)});
   if (report.fused_error)
-    facts.add({"against float64", fmt::format("RMS {:.2e}, max {:.2e}", report.fused_error->rms,
-                                              report.fused_error->max)});
+    facts.add(
+        {"against float64",
+         fmt::format("RMS {:.2e}, max {:.2e}{}", report.fused_error->rms, report.fused_error->max,
+                     report.float64_value.empty()
+                         ? ""
+                         : fmt::format(": {}, the farthest", printable(report.float64_value)))});
   if (report.logits_hash != 0)
     facts.add({"logits' hash",
                fmt::format("{:016x} over {} steps", report.logits_hash, report.tokens.size())});
@@ -114,6 +118,7 @@ std::string verify_json(const VerifyReport& report) {
     }
     if (one.fused_error)
       object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
+    if (!one.float64_value.empty()) object["float64"]["value"] = printable(one.float64_value);
     if (one.recorded_match) object["recorded_match"] = *one.recorded_match;
     if (one.tokens_match) object["tokens_match"] = *one.tokens_match;
     dtypes.push_back(std::move(object));

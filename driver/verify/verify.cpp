@@ -15,18 +15,17 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kRandomTokens = 16;  // of each of two sequences, where there is no reference
-constexpr int64_t kModuleSizes = 19;   // of a module's symbols, as far as their ranges allow
 // Multiplications of the prefill in float64, on the host, that are still worth waiting for.
 constexpr double kMaxPreciseProducts = 2e10;
 
-double weight_elements(const Model& model) {
+}  // namespace
+
+double weight_elements(const Program& program) {
   double elements = 0;
-  for (const Weight& weight : model.program().weights)
+  for (const Weight& weight : program.weights)
     elements += static_cast<double>(volume(weight.type.dims).constant());
   return elements;
 }
-
-}  // namespace
 
 std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed) {
   const auto ids = random_tensor(DType::i32, {count}, seed, {1, 0, vocabulary - 1});
@@ -42,11 +41,7 @@ std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t see
 bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
   double count = 0;
   for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
-  return weight_elements(*plans.fused) * count < kMaxPreciseProducts;
-}
-
-std::vector<int64_t> module_sizes(llvm::ArrayRef<Symbol> symbols) {
-  return symbol_values_near(symbols, kModuleSizes);
+  return weight_elements(plans.fused->program()) * count < kMaxPreciseProducts;
 }
 
 namespace {
@@ -134,26 +129,19 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   return {};
 }
 
-/// Every entry of a module once, on random inputs.
-Status verify_entries(const Plans& plans, const Module& original, const VerifyOptions& options,
-                      DTypeReport& report) {
-  const llvm::ArrayRef<Symbol> symbols = plans.module.symbols;
-  const std::vector<int64_t> values = module_sizes(symbols);
-  for (const Entry& entry : plans.module.entries) {
-    const Graph& graph = original.find_entry(entry.name)->graph;
-    SINTER_LET(inputs, random_inputs(graph, symbols, values, options.seed));
-    std::vector<const HostTensor*> pointers = addresses_of(inputs);
-    const CallOptions run{.poison_freed = true,
-                          .keep = plans.common_values(entry.name),
-                          .check_kernels = options.backend->on_gpu()};
-    SINTER_LET(a, plans.fused->new_session(values));
-    SINTER_LET(b, plans.unfused->new_session(values));
-    SINTER_LET(fused, a->run(entry.name, values, pointers, run));
-    SINTER_LET(unfused, b->run(entry.name, values, pointers, run));
-    SINTER_TRY(compare_runs(entry.name, fused, unfused, report));
-    SINTER_TRY(compare_states(*a, *b, plans.fused->program(), report));
-    if (run.check_kernels) report.host_checked_calls += 2;
-  }
+/// Combinations of options that no kind of model takes.
+Status check_options(const VerifyOptions& options, bool module, const std::string& path) {
+  const bool fast = options.fusion.numerics == Numerics::fast;
+  const CallsOptions& calls = options.calls;
+  if (fast && !options.reference.empty())
+    return fail("fast numerics are compared with float64, not with a reference", options.reference,
+                "drop --reference, or check strict numerics", ExitCode::usage);
+  if (calls.given() && !module)
+    return fail("a language model is verified on tokens, not on inputs of its entries", path,
+                "leave out --inputs, --random-inputs, --symbol and --calls", ExitCode::usage);
+  if (fast && (!calls.inputs.empty() || calls.repeat != 1))
+    return fail("fast numerics are checked on random inputs of 16 seeds, a call of each entry",
+                path, "leave out --inputs and --calls, or check strict numerics", ExitCode::usage);
   return {};
 }
 
@@ -171,33 +159,31 @@ bool VerifyReport::passed() const {
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
   VerifyReport report;
   std::optional<ReferenceFile> reference;
-  if (!options.reference.empty() && options.fusion.numerics == Numerics::fast)
-    return fail("fast numerics are compared with float64, not with a reference", options.reference,
-                "drop --reference, or check strict numerics", ExitCode::usage);
-  if (!options.reference.empty()) {
+  SINTER_LET(module, is_module(path));
+  SINTER_TRY(check_options(options, module, path));
+  if (!options.reference.empty() && !module) {
     SINTER_LET(file, ReferenceFile::open(options.reference));
     reference.emplace(std::move(file));
   }
-  // Of a module: its own types, or the one that it will refuse.
+  // Of a module or a plan: its own types, or the one that it will refuse.
   std::vector<std::optional<DType>> dtypes(options.dtypes.begin(), options.dtypes.end());
-  if (dtypes.empty() && is_module_path(path)) dtypes = {std::nullopt};
+  if (dtypes.empty() && (module || is_plan_folder(path))) dtypes = {std::nullopt};
   if (dtypes.empty()) dtypes = {DType::f32, DType::f16, DType::bf16};
   for (const std::optional<DType> dtype : dtypes) {
-    LoadOptions load;
+    OpenOptions load = options.open;
     load.dtype = dtype;
-    load.random_weights = options.random_weights;
     if (reference)
       load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
-    SINTER_LET(model, load_model(path, load));
+    SINTER_LET(model, open_model(path, load));
     SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
-    one.dtype = dtype;
+    one.dtype = model.spec ? std::optional(model.spec->dtype) : dtype;
     for (const EntryPlan& entry : plans.fused->program().entries)
       one.fused_launches += entry.steps.size();
     for (const EntryPlan& entry : plans.unfused->program().entries)
       one.unfused_launches += entry.steps.size();
     const ReferenceFile* file = reference ? &*reference : nullptr;
-    if (options.fusion.numerics == Numerics::fast) {
+    if (plans.fused->program().numerics == Numerics::fast) {
       SINTER_TRY(verify_fast(plans, model, options, one));
     } else if (model.spec) {
       const auto tokens =
@@ -207,10 +193,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
                                       options.backend->on_gpu(), one)
                      : verify_decoder(plans, model, file, tokens, options, one));
     } else {
-      if (reference)
-        return fail("reference tensors need a language model, got a module", path,
-                    "drop --reference");
-      SINTER_TRY(verify_entries(plans, model.module, options, one));
+      SINTER_TRY(verify_module(plans, model, options, one));
     }
   }
   return report;

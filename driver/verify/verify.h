@@ -3,8 +3,9 @@
 #pragma once
 
 #include "driver/backend.h"
+#include "driver/opened_model.h"
+#include "driver/run/entry_calls.h"
 #include "driver/verify/error_bound.h"
-#include "frontends/load_model.h"
 #include "passes/fusion_options.h"
 #include "runtime/compare.h"
 
@@ -13,10 +14,15 @@ namespace sinter {
 struct VerifyOptions {
   std::shared_ptr<Backend> backend;
   std::vector<DType> dtypes;  // empty: f32, f16, bf16, or a module's own
-  std::string reference;      // safetensors, see ReferenceFile; empty: none
+  /// Safetensors; empty: none. Of a language model see ReferenceFile; of a module its outputs, as
+  /// compare_outputs finds them, of each entry's last call.
+  std::string reference;
   std::string target = "sm_90a";
   uint64_t seed = 1;  // of tokens and inputs where there is no reference
-  std::optional<uint64_t> random_weights;
+  OpenOptions open;   // `dtypes` count instead of its type
+  /// Of a module; a language model takes none. All its entries are called. Fast numerics take the
+  /// symbols alone.
+  CallsOptions calls;
   int64_t steps = 16;   // of decoding after the first call
   bool forced = false;  // decode seeded tokens, not the likeliest
   /// Of the fused plan. Fast numerics: the bounds alone are checked, over 16 seeds; no reference,
@@ -39,12 +45,14 @@ struct DTypeReport {
   std::string difference;          // the first node that differs and how; empty: none
   std::vector<ErrorBound> bounds;  // fast numerics: of every float result
   int64_t fused_launches = 0, unfused_launches = 0;
-  /// Of the logits (first output), against float64; absent where that would take too long.
+  /// Of the first output (logits), of a module's farthest one, against float64; absent where that
+  /// would take too long.
   std::optional<Accuracy> fused_error, unfused_error;
+  std::string float64_value;  // of a module: the output that is farthest off, which they are of
   /// GPU: calls in which every kernel without a contraction gave the bits of the host's evaluation.
   int64_t host_checked_calls = 0;
   uint64_t logits_hash = 0;            // of all decoding steps, in order
-  std::vector<ValueCheck> reference;   // f32 only
+  std::vector<ValueCheck> reference;   // of language models: f32 only
   std::vector<int32_t> tokens;         // greedy continuation of the first sequence
   std::optional<bool> tokens_match;    // the reference's
   std::optional<bool> recorded_match;  // GPU: decoding by recorded graphs gave the same tokens

@@ -35,6 +35,7 @@ class Llama2cFile final : public TensorSource {
 
   std::optional<TensorType> find(std::string_view name) const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
+  std::vector<std::string> files() const override { return {file_.path()}; }
 
  private:
   /// One array of the file: all layers' copies of a matrix or vector, layer after layer.

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "frontends/files/atomic_file.h"
 #include "frontends/files/bounded_file.h"
 #include "ir/tensor_source.h"
 
@@ -69,6 +70,7 @@ class SafetensorsFile final : public TensorSource {
   Status read(std::string_view name, std::span<std::byte> out) const override;
   Error missing(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  std::vector<std::string> files() const override { return {path()}; }
 
  private:
   SafetensorsFile(BoundedFile file, std::vector<FileTensor> tensors, uint64_t data_start)
@@ -91,6 +93,33 @@ Result<std::vector<FileTensor>> parse_safetensors_header(std::string_view header
 /// The elements of an I32 or I64 tensor; a failure (without a place) for other types, and for
 /// values outside 32 bits.
 Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor);
+
+/// A tensor in the header of a file that is written.
+struct TensorEntry {
+  std::string name;
+  FileDType dtype = FileDType::F32;
+  std::vector<int64_t> dims;
+};
+
+/// Writes a whole file or none, one tensor after another, so that only one is in memory at a time.
+class SafetensorsWriter {
+ public:
+  /// The file has the tensors in this order.
+  static Result<SafetensorsWriter> create(const std::string& path,
+                                          llvm::ArrayRef<TensorEntry> tensors);
+  /// All bytes of the next tensor.
+  Status write(std::span<const std::byte> bytes);
+  /// Gives the file its name, when all tensors were written.
+  Status commit();
+
+ private:
+  SafetensorsWriter(AtomicFile file, std::vector<uint64_t> sizes)
+      : file_(std::move(file)), sizes_(std::move(sizes)) {}
+
+  AtomicFile file_;
+  std::vector<uint64_t> sizes_;
+  size_t next_ = 0;
+};
 
 /// What write_safetensors() writes; borrows the bytes.
 struct NamedTensor {

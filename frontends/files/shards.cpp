@@ -100,6 +100,12 @@ std::vector<std::string> ShardedWeights::names() const {
   return names;
 }
 
+std::vector<std::string> ShardedWeights::files() const {
+  std::vector<std::string> files = {index_path_};
+  for (const SafetensorsFile& shard : shards_) files.push_back(shard.path());
+  return files;
+}
+
 Error ShardedWeights::missing(std::string_view name) const {
   if (const SafetensorsFile* shard = shard_of(name)) return shard->missing(name);
   return Error{fmt::format("no tensor named \"{}\" among the {} of {} shards", printable(name),
@@ -116,26 +122,28 @@ Status ShardedWeights::read(std::string_view name, std::span<std::byte> out) con
   return shard->read(name, out);
 }
 
-Result<std::unique_ptr<TensorSource>> open_weights(const std::string& folder) {
+bool has_weights(const std::string& folder) {
+  return exists(inside(folder, single_name)) || exists(inside(folder, index_name));
+}
+
+Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error))
-    return fail(exists(folder) ? "expected a model folder, got a file" : "no such folder", folder,
-                "check the path");
-  if (exists(inside(folder, single_name))) {
-    SINTER_LET(file, SafetensorsFile::open(inside(folder, single_name)));
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  if (!is_folder || exists(inside(path, single_name))) {
+    if (!exists(path)) return fail("no such file or folder", path, "check the path");
+    SINTER_LET(file, SafetensorsFile::open(is_folder ? inside(path, single_name) : path));
     return std::make_unique<SafetensorsFile>(std::move(file));
   }
-  if (exists(inside(folder, index_name))) {
-    SINTER_LET(shards, ShardedWeights::open(folder, index_name));
+  if (exists(inside(path, index_name))) {
+    SINTER_LET(shards, ShardedWeights::open(path, index_name));
     return std::make_unique<ShardedWeights>(std::move(shards));
   }
   std::string what = fmt::format("the folder holds neither {} nor {}", single_name, index_name);
   for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
-    if (exists(inside(folder, pickle)))
-      return fail(fmt::format("{}, only {}", what, pickle), folder,
+    if (exists(inside(path, pickle)))
+      return fail(fmt::format("{}, only {}", what, pickle), path,
                   "convert the weights to safetensors, or download that form of the model");
-  return fail(std::move(what), folder,
-              "download the weights, or use --random-weights SEED instead");
+  return fail(std::move(what), path, "download the weights, or use --random-weights SEED instead");
 }
 
 }  // namespace sinter

@@ -20,6 +20,8 @@ class ShardedWeights final : public TensorSource {
   std::optional<TensorType> find(std::string_view name) const override;
   Error missing(std::string_view name) const override;
   std::vector<std::string> names() const override;
+  /// The index, then its shards in the order in which it names them first.
+  std::vector<std::string> files() const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
 
  private:
@@ -35,7 +37,11 @@ class ShardedWeights final : public TensorSource {
   std::vector<Entry> entries_;  // by name
 };
 
-/// The weights in `folder`: model.safetensors, else the shards of model.safetensors.index.json.
-Result<std::unique_ptr<TensorSource>> open_weights(const std::string& folder);
+/// Whether open_weights() finds a file in the folder.
+bool has_weights(const std::string& folder);
+
+/// `path` is a safetensors file, or a folder with model.safetensors or, if that is not there, the
+/// shards of model.safetensors.index.json.
+Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path);
 
 }  // namespace sinter

@@ -19,6 +19,7 @@ class TiedTensors : public TensorSource {
     return source_->find(name);
   }
   std::vector<std::string> names() const override { return source_->names(); }
+  std::vector<std::string> files() const override { return source_->files(); }
   Error missing(std::string_view name) const override { return source_->missing(name); }
   Status read(std::string_view name, std::span<std::byte> out) const override {
     SINTER_TRY(source_->read(name, out));
@@ -36,7 +37,8 @@ class TiedTensors : public TensorSource {
     return fail(fmt::format("tensor {} differs from {}, but the config says that they are one",
                             printable(head_), printable(table_)),
                 place_,
-                fmt::format("say tie_word_embeddings: false, or remove {}", printable(head_)));
+                fmt::format("say tie_word_embeddings: false (in a spec, tied: false), or remove {}",
+                            printable(head_)));
   }
 
   std::shared_ptr<const TensorSource> source_;

@@ -27,14 +27,13 @@ Status check_device(const Program& program, const CudaDevice& device) {
 
 }  // namespace
 
-Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const Program> program,
-                                                         CudaDevicePtr device,
-                                                         std::shared_ptr<CudaGemm> gemm,
-                                                         std::shared_ptr<const CudaWeights> weights,
-                                                         llvm::ArrayRef<EmbeddedHeader> headers,
-                                                         const KernelCache& cache) {
+Result<std::shared_ptr<const CudaModel>> CudaModel::load(
+    std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+    std::shared_ptr<const CudaWeights> weights, llvm::ArrayRef<EmbeddedHeader> headers,
+    const KernelCache& cache, const MachineCodeByText& ready) {
   CudaKernels own(device, headers, cache);
-  return load(std::move(program), std::move(device), std::move(gemm), std::move(weights), own);
+  return load(std::move(program), std::move(device), std::move(gemm), std::move(weights), own,
+              ready);
 }
 
 Result<std::shared_ptr<const CudaModel>> CudaModel::with_program(
@@ -46,12 +45,13 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
                                                          CudaDevicePtr device,
                                                          std::shared_ptr<CudaGemm> gemm,
                                                          std::shared_ptr<const CudaWeights> weights,
-                                                         CudaKernels& known) {
+                                                         CudaKernels& known,
+                                                         const MachineCodeByText& ready) {
   const auto begin = Clock::now();
   SINTER_TRY(check_device(*program, *device));
   std::vector<const Kernel*> wanted;
   for (const Kernel& kernel : program->kernels) wanted.push_back(&kernel);
-  SINTER_TRY(known.add(wanted));
+  SINTER_TRY(known.add(wanted, ready));
   std::vector<std::shared_ptr<const CudaLibrary>> libraries;
   std::vector<CudaApi::Kernel> kernels;
   for (const Kernel* kernel : wanted) {

@@ -14,15 +14,14 @@ namespace sinter {
 /// A program on a device. Sessions share it.
 class CudaModel final : public Model, public std::enable_shared_from_this<CudaModel> {
  public:
-  /// Compiles the kernels for the device's architecture, from the cache where it can, and loads
-  /// them. `gemm` and `weights` live on the same device; `weights` serve the program. A device that
-  /// is too old for a kernel, or has too little shared memory for it, is an error.
-  static Result<std::shared_ptr<const CudaModel>> load(std::shared_ptr<const Program> program,
-                                                       CudaDevicePtr device,
-                                                       std::shared_ptr<CudaGemm> gemm,
-                                                       std::shared_ptr<const CudaWeights> weights,
-                                                       llvm::ArrayRef<EmbeddedHeader> headers,
-                                                       const KernelCache& cache);
+  /// Loads the kernels: takes their machine code from `ready` and compiles the rest for the
+  /// device's architecture, from the cache where it can. `gemm` and `weights` live on the same
+  /// device; `weights` serve the program. A device that is too old for a kernel, or has too little
+  /// shared memory for it, is an error.
+  static Result<std::shared_ptr<const CudaModel>> load(
+      std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+      std::shared_ptr<const CudaWeights> weights, llvm::ArrayRef<EmbeddedHeader> headers,
+      const KernelCache& cache, const MachineCodeByText& ready = {});
 
   /// The same with kernels that are loaded already, one per kernel of the program; `libraries` keep
   /// them.
@@ -55,7 +54,8 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
                                                        CudaDevicePtr device,
                                                        std::shared_ptr<CudaGemm> gemm,
                                                        std::shared_ptr<const CudaWeights> weights,
-                                                       CudaKernels& known);
+                                                       CudaKernels& known,
+                                                       const MachineCodeByText& ready = {});
   static Result<std::shared_ptr<CudaModel>> make(
       std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
       std::shared_ptr<const CudaWeights> weights,

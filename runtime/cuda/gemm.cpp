@@ -1,5 +1,6 @@
 #include "runtime/cuda/gemm.h"
 
+#include "plan/plan_file.h"
 #include "runtime/clock.h"
 #include "runtime/cuda/gemm_tuner.h"
 #include "runtime/cuda/kernel_compiler.h"
@@ -140,14 +141,21 @@ Status CudaGemm::tune(const GemmProblem& problem, Implementation& implementation
   return {};
 }
 
+Result<std::string> CudaGemm::own_machine_code(const StridedGemmKernel& kernel) {
+  if (const auto code = ready_.find(content_hash(kernel.text)); code != ready_.end())
+    return code->second;
+  SINTER_LET(nvrtc, find_nvrtc());
+  const KernelSource source{kernel.name, kernel.text};
+  SINTER_LET(compiled, compile_cached(nvrtc, cache_, source, kernel_library_, device_->arch()));
+  return std::move(compiled.cubins[0].bytes);
+}
+
 Result<CudaApi::Kernel> CudaGemm::own_kernel(const GemmProblem& problem) {
   const StridedGemmKernel kernel = strided_gemm_kernel(problem);
   auto it = own_kernels_.find(kernel.name);
   if (it == own_kernels_.end()) {
-    SINTER_LET(nvrtc, find_nvrtc());
-    const KernelSource source{kernel.name, kernel.text};
-    SINTER_LET(compiled, compile_cached(nvrtc, cache_, source, kernel_library_, device_->arch()));
-    SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[0].bytes, kernel.name));
+    SINTER_LET(code, own_machine_code(kernel));
+    SINTER_LET(library, CudaLibrary::load(device_, code, kernel.name));
     it = own_kernels_.emplace(kernel.name, std::move(library)).first;
   }
   return it->second.kernel(kernel.name);

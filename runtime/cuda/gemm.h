@@ -9,7 +9,7 @@
 #include "device/embedded_header.h"
 #include "runtime/cuda/cublaslt_product.h"
 #include "runtime/cuda/gemm_record.h"
-#include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/kernel_compiler.h"
 #include "runtime/cuda/memory.h"
 
 namespace sinter {
@@ -21,6 +21,8 @@ enum class GemmPolicy : uint8_t {
   own,     // the own kernel: for sanitizers, which do not see all that the library writes
   tune,    // the fastest of the library's proposals and the own kernel, by timing
 };
+
+struct StridedGemmKernel;
 
 /// One for a device, shared by the models on it. One thread at a time, and its work in one stream
 /// at a time: all products work in the same memory.
@@ -53,6 +55,10 @@ class CudaGemm {
     for (const auto& [family, own] : forms)
       for (const auto& [key, form] : own) record_.forms[family][key] = form;
   }
+  /// Machine code of own kernels, to be taken instead of compiling them.
+  void add_machine_code(const MachineCodeByText& ready) {
+    ready_.insert(ready.begin(), ready.end());
+  }
   /// What GemmPolicy::tune has taken so far, the own kernel's compilation included.
   double tuning_seconds() const { return tuning_seconds_; }
 
@@ -69,6 +75,7 @@ class CudaGemm {
   Result<Implementation> implement(const GemmProblem& problem);
   Status decide(const GemmProblem& problem, Implementation& implementation);
   Status tune(const GemmProblem& problem, Implementation& implementation);
+  Result<std::string> own_machine_code(const StridedGemmKernel& kernel);
   Result<CudaApi::Kernel> own_kernel(const GemmProblem& problem);
   Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,
                           const CudaStream& stream) const;
@@ -79,6 +86,7 @@ class CudaGemm {
   std::vector<EmbeddedHeader> kernel_library_;
   GemmPolicy policy_ = GemmPolicy::first;
   KernelCache cache_{std::string()};
+  MachineCodeByText ready_;
   GemmRecord record_;
   double tuning_seconds_ = 0;
   CudaMemory workspace_;

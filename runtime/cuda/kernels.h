@@ -7,7 +7,7 @@
 
 #include "device/embedded_header.h"
 #include "plan/program.h"
-#include "runtime/cuda/kernel_cache.h"
+#include "runtime/cuda/kernel_compiler.h"
 #include "runtime/cuda/memory.h"
 
 namespace sinter {
@@ -23,17 +23,20 @@ class CudaKernels {
   CudaKernels(CudaDevicePtr device, llvm::ArrayRef<EmbeddedHeader> headers, KernelCache cache)
       : device_(std::move(device)), headers_(headers), cache_(std::move(cache)) {}
 
-  /// Compiles for the device's architecture what is not there yet, all at once and from the cache
-  /// where it can, and loads it.
-  Status add(llvm::ArrayRef<const Kernel*> kernels);
+  /// Loads what is not there yet. Machine code is taken from `ready`; the rest is compiled for the
+  /// device's architecture, all at once and from the cache where it can. A kernel without text
+  /// (Kernel::source) that `ready` lacks is an error.
+  Status add(llvm::ArrayRef<const Kernel*> kernels, const MachineCodeByText& ready = {});
   /// A kernel that was added.
-  const Loaded& operator[](const Kernel& kernel) const { return loaded_.at(kernel.source); }
+  const Loaded& operator[](const Kernel& kernel) const;
 
  private:
   CudaDevicePtr device_;
   llvm::ArrayRef<EmbeddedHeader> headers_;
   KernelCache cache_;
-  std::map<std::string, Loaded> loaded_;  // by text
+  Status load(const Kernel& kernel, const std::string& machine_code);
+
+  std::map<std::string, Loaded> loaded_;  // by the hash of the text
 };
 
 }  // namespace sinter

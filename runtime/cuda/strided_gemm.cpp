@@ -16,6 +16,33 @@ std::string_view element_type(DType dtype) {
 
 }  // namespace
 
+std::vector<StridedGemmKernel> strided_gemm_kernels(const Program& program) {
+  std::vector<StridedGemmKernel> kernels;
+  const auto add = [&](const EntryPlan& entry, const GemmStep& gemm) {
+    const auto dtype = [&](int64_t buffer) {
+      return entry.buffers[static_cast<size_t>(buffer)].type.dtype;
+    };
+    GemmProblem problem;
+    problem.a.dtype = dtype(gemm.a.buffer);
+    problem.b.dtype = dtype(gemm.b.buffer);
+    problem.c.dtype = dtype(gemm.c.buffer);
+    if (gemm.bias >= 0) problem.bias = GemmProblem::Bias{.dtype = dtype(gemm.bias)};
+    problem.activation = gemm.activation;
+    // Products of other types are refused when they are prepared.
+    if (!is_float(problem.a.dtype) || !is_float(problem.b.dtype) || !is_float(problem.c.dtype))
+      return;
+    StridedGemmKernel kernel = strided_gemm_kernel(problem);
+    if (llvm::none_of(kernels, [&](const auto& known) { return known.name == kernel.name; }))
+      kernels.push_back(std::move(kernel));
+  };
+  for (const EntryPlan& entry : program.entries)
+    for (const Step& step : entry.steps)
+      visit(
+          step, [](const KernelStep&) {}, [&](const GemmStep& gemm) { add(entry, gemm); },
+          [](const CopyStep&) {});
+  return kernels;
+}
+
 StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem) {
   const DType bias = problem.bias ? problem.bias->dtype : problem.c.dtype;
   StridedGemmKernel kernel;

@@ -15,6 +15,8 @@ struct StridedGemmKernel {
   std::string text;
 };
 StridedGemmKernel strided_gemm_kernel(const GemmProblem& problem);
+/// The kernels that the products of a program may need, each once.
+std::vector<StridedGemmKernel> strided_gemm_kernels(const Program& program);
 
 /// GemmShape of the kernel: m, n, k, then strides of row, column and copy for A, B and C.
 using StridedGemmShape = std::array<long long, 12>;

@@ -1,16 +1,14 @@
 #include "runtime/cuda/weights.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
-#include <thread>
+
+#include "runtime/weight_queue.h"
 
 namespace sinter {
 namespace {
 
 constexpr size_t kMaxStagingBytes = size_t{16} << 20;  // of each of two buffers
-constexpr unsigned kMaxWorkers = 16;
 
 size_t weight_bytes(const Weight& weight) {
   return static_cast<size_t>(storage_bytes(weight.type).constant());
@@ -22,66 +20,6 @@ std::vector<std::string> described_weights(const Program& program) {
     names.push_back(weight.name + ' ' + to_string(weight.type, program.symbols));
   return names;
 }
-
-/// Weights computed ahead by several threads, handed out in order.
-class WeightQueue {
- public:
-  WeightQueue(const Program& program, const TensorSource* source)
-      : program_(program), source_(source) {
-    const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-    workers_ = std::min<unsigned>(
-        {processors, kMaxWorkers, static_cast<unsigned>(program.weights.size())});
-    results_.resize(program.weights.size());
-    for (unsigned i = 0; i < workers_; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~WeightQueue() {
-    {
-      const std::lock_guard lock(mutex_);
-      next_ = results_.size();
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  Result<HostTensor> take(size_t index) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return results_[index].has_value(); });
-    taken_ = index + 1;
-    changed_.notify_all();
-    Result<HostTensor> result = std::move(*results_[index]);
-    results_[index] = Result<HostTensor>(HostTensor{});
-    return result;
-  }
-
- private:
-  void work() {
-    for (;;) {
-      size_t index;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock,
-                      [&] { return next_ >= results_.size() || next_ < taken_ + 2 * workers_; });
-        if (next_ >= results_.size()) return;
-        index = next_++;
-      }
-      Result<HostTensor> tensor = evaluate_weight(program_, index, source_);
-      {
-        const std::lock_guard lock(mutex_);
-        results_[index] = std::move(tensor);
-      }
-      changed_.notify_all();
-    }
-  }
-
-  const Program& program_;
-  const TensorSource* source_;
-  unsigned workers_ = 1;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t next_ = 0, taken_ = 0;
-  std::vector<std::optional<Result<HostTensor>>> results_;
-  std::vector<std::thread> threads_;
-};
 
 /// Copies through two pinned buffers: one is filled while the other is on its way.
 class Uploader {

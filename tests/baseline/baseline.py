@@ -66,15 +66,18 @@ def machine_code(path):
 
 
 def cases():
-    """Path and whether its element type stands in its own text, for every model and module."""
+    """Path, whether it is a module, and the element types to compile it in, for every model and module. A
+    bench case has its type in its name and its text; a sample module is compiled as it is, in its own types."""
     for folder in sorted((ROOT / "tests/golden").iterdir()):
         if (folder / "config.json").exists():
-            yield folder, False
+            yield folder, False, TYPES
     for path in sorted((ROOT / "samples").iterdir()):
         if path.suffix == ".json" or (path / "config.json").exists():
-            yield path, False
+            yield path, False, TYPES
+        elif path.suffix == ".sir":
+            yield path, True, ["own"]
     for path in sorted((ROOT / "bench/cases").glob("*.sir")):
-        yield path, True
+        yield path, True, TYPES
 
 
 def normal_plan(plan, names):
@@ -98,9 +101,10 @@ def compile_case(program, path, is_module, dtype, target, numerics, keep_plans):
         source = path
         command = [program, "compile", "-q", "-o", scratch / "plan", "--arch", target, "--numerics", numerics]
         if is_module:
-            own = path.name.split(".")[-2]
-            source = scratch / path.name
-            source.write_text(re.sub(rf"\b{own}\b", dtype, path.read_text()))
+            if dtype != "own":
+                stated = path.name.split(".")[-2]
+                source = scratch / path.name
+                source.write_text(re.sub(rf"\b{stated}\b", dtype, path.read_text()))
         else:
             command += ["--dtype", TYPES[dtype]]
             if path.suffix == ".json":
@@ -130,7 +134,7 @@ def compile_case(program, path, is_module, dtype, target, numerics, keep_plans):
 def record(arguments):
     program = pathlib.Path(arguments.program).resolve()
     jobs = [(path, is_module, dtype, target, numerics)
-            for path, is_module in cases() for dtype in TYPES for target, numerics in TARGETS
+            for path, is_module, types in cases() for dtype in types for target, numerics in TARGETS
             if arguments.only in str(path)]
     result = {"cases": {}, "kernels": {}}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

@@ -35,7 +35,9 @@ TEST_CASE("bad input: what is no model, given as one") {
     refused("<!DOCTYPE html>\n<html></html>", "web page");
     refused("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "git lfs pull");
   }
-  check_refused({"inspect", folder.path()}, {"config.json"});
+  check_refused({"inspect", folder.path()}, {"model.sir", "git lfs pull"});
+  fs::remove(folder.at("model.sir"));
+  check_refused({"inspect", folder.path()}, {"config.json", "model.sir"});
   REQUIRE(::mkfifo(folder.at("fifo.bin").c_str(), 0600) == 0);
   check_refused({"inspect", folder.at("fifo.bin")}, {"a FIFO"});
   fs::create_directory(folder.at("sub"));

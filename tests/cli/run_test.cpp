@@ -1,47 +1,61 @@
-// `sinter run` of a module: what its results are called.
+// `sinter run` of a module: its entries on given or random inputs, and what results are called.
 #include <doctest/doctest.h>
 
-#include <array>
-#include <cstring>
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <filesystem>
 
 #include "cli/program.h"
+#include "cli/tensors.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
 
-/// A safetensors file with one tensor of type F32.
-std::string file_of(const std::string& name, const std::array<float, 4>& values) {
-  const nlohmann::json header = {
-      {name, {{"dtype", "F32"}, {"shape", {1, 4}}, {"data_offsets", {0, sizeof(values)}}}}};
-  const std::string text = header.dump();
-  const uint64_t length = text.size();
-  std::string file(sizeof(length) + sizeof(values), '\0');
-  std::memcpy(file.data(), &length, sizeof(length));
-  std::memcpy(file.data() + sizeof(length), values.data(), sizeof(values));
-  return file.insert(sizeof(length), text);
-}
+using Floats = std::vector<float>;
 
-/// The float at `place` of the tensor `name` in a safetensors file.
-float element(const std::string& file, const std::string& name, size_t place) {
-  uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof(length));
-  const auto header = nlohmann::json::parse(file.substr(sizeof(length), length));
-  REQUIRE_MESSAGE(header.contains(name), header.dump());
-  float value = 0;
-  std::memcpy(&value,
-              file.data() + sizeof(length) + length +
-                  header[name]["data_offsets"][0].get<size_t>() + place * sizeof(value),
-              sizeof(value));
-  return value;
-}
+/// A folder with files, and the program run in it.
+class Place {
+ public:
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+  void write(const std::string& name, const std::string& text) const {
+    write_whole(path(name), text);
+  }
+  void write(const std::string& name, const std::vector<TestTensor>& tensors) const {
+    write_whole(path(name), tensors_file(tensors));
+  }
+  /// `sinter run NAME OPTIONS`; PLACE in an option stands for the folder.
+  ProgramRun run(const std::string& name, std::vector<std::string> options) const {
+    for (std::string& option : options)
+      if (const size_t at = option.find("PLACE"); at != std::string::npos)
+        option.replace(at, 5, folder_.path());
+    options.insert(options.begin(), {"run", path(name), "--device", "cpu"});
+    return run_program(options);
+  }
+  /// The file that `run` writes with --out.
+  std::string results(const std::string& name, std::vector<std::string> options) const {
+    options.insert(options.end(), {"--out", path("out.safetensors")});
+    const ProgramRun done = run(name, std::move(options));
+    REQUIRE_MESSAGE(done.code == 0, done.err);
+    return read_whole(path("out.safetensors"));
+  }
+  void refused(const std::string& name, const std::vector<std::string>& options, int code,
+               const std::string& part) const {
+    const ProgramRun done = run(name, options);
+    CAPTURE(done.err);
+    CHECK(done.code == code);
+    CHECK(done.out == "");
+    CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
+    CHECK(done.err.find(part) != std::string::npos);
+  }
+
+ private:
+  TemporaryDirectory folder_;
+};
 
 TEST_CASE("results have the names that the module gives its outputs") {
-  const TemporaryDirectory folder;
-  const std::string path = folder.path() + "/";
+  const Place place;
   // %a and %b become one value, %b is an output twice, %x needs a copy, %v is a view.
-  write_whole(path + "m.sir", R"(module @m {
+  place.write("m.sir", R"(module @m {
   symbol N in [1, 8]
   entry @f(%x: f32[N, 4]) -> (%b, %a, %b, %x, %v) {
     %a = neg %x : f32[N, 4]
@@ -50,19 +64,178 @@ TEST_CASE("results have the names that the module gives its outputs") {
   }
 }
 )");
-  write_whole(path + "in.safetensors", file_of("x", {1, 2, 3, 4}));
+  place.write("in", {f32_tensor("x", {1, 4}, {1, 2, 3, 4})});
   for (const char* fuse : {"--quiet", "--no-fuse"}) {
-    const ProgramRun run =
-        run_program({"run", path + "m.sir", "--inputs", path + "in.safetensors", "--out",
-                     path + "out.safetensors", "--device", "cpu", fuse});
-    CAPTURE(run.err);
-    REQUIRE(run.code == 0);
-    const std::string out = read_whole(path + "out.safetensors");
-    CHECK(element(out, "a", 2) == -3);
-    CHECK(element(out, "b", 2) == -3);
-    CHECK(element(out, "x", 2) == 3);
-    CHECK(element(out, "v", 2) == -3);
+    const std::string out = place.results("m.sir", {"--inputs", "PLACE/in", fuse});
+    CHECK(floats_of(out, "a")[2] == -3);
+    CHECK(floats_of(out, "b")[2] == -3);
+    CHECK(floats_of(out, "x")[2] == 3);
+    CHECK(floats_of(out, "v")[2] == -3);
   }
+}
+
+// @put stores a row, @sum adds a value to all rows. R is told by no input.
+constexpr const char* kRows = R"(module @rows {
+  symbol N in [1, 8]
+  symbol R in [2, 16] step 2
+  weight %one : f32[2] = file {tensor = "one"}
+  state %rows : f32[R, 2]
+  entry @put(%x: f32[N, 2], %slot: i32[N]) -> (%rows.next) {
+    %y = add %x, %one : f32[N, 2]
+    %rows.next = kv_append %rows, %y, %slot : f32[R, 2]
+  }
+  entry @sum(%x: f32[R, 2]) -> (%y) {
+    %y = add %rows, %x : f32[R, 2]
+  }
+}
+)";
+
+struct Rows : Place {
+  Rows() {
+    write("m.sir", kRows);
+    write("w", {f32_tensor("one", {2}, {1, 2})});
+    write("put", {f32_tensor("x", {1, 2}, {10, 20}), i32_tensor("slot", {1}, {1})});
+    write("both", {f32_tensor("put.x", {1, 2}, {10, 20}), i32_tensor("slot", {1}, {1}),
+                   f32_tensor("sum.x", {2, 2}, {100, 200, 300, 400})});
+  }
+};
+
+TEST_CASE("entries run in one session, their tensors named ENTRY.NAME or NAME") {
+  const Rows place;
+  const std::string all =
+      place.results("m.sir", {"--weights", "PLACE/w", "--inputs", "PLACE/both"});
+  CHECK(tensor_names(all) == std::vector<std::string>{"put.rows.next", "sum.y"});
+  CHECK(floats_of(all, "put.rows.next") == Floats{0, 0, 11, 22});
+  CHECK(floats_of(all, "sum.y") == Floats{100, 200, 311, 422});
+  // In another order the state is still zero.
+  const std::string turned = place.results(
+      "m.sir", {"--weights", "PLACE/w", "--inputs", "PLACE/both", "--phase", "sum,put"});
+  CHECK(floats_of(turned, "sum.y") == Floats{100, 200, 300, 400});
+  // The last call of each counts.
+  for (const auto& again : {std::vector<std::string>{"--phase", "sum,put,sum"},
+                            {"--phase", "sum,put", "--calls", "2"}}) {
+    std::vector<std::string> options = {"--weights", "PLACE/w", "--inputs", "PLACE/both"};
+    options.insert(options.end(), again.begin(), again.end());
+    CHECK(floats_of(place.results("m.sir", options), "sum.y") == Floats{100, 200, 311, 422});
+  }
+  // One entry alone: its values have no prefix, and its tensors need none.
+  const std::string one = place.results("m.sir", {"--weights", "PLACE/w", "--inputs", "PLACE/put",
+                                                  "--phase", "put", "--symbol", "R=4"});
+  CHECK(tensor_names(one) == std::vector<std::string>{"rows.next"});
+  CHECK(floats_of(one, "rows.next") == Floats{0, 0, 11, 22, 0, 0, 0, 0});
+}
+
+TEST_CASE("a value to keep is one of every entry that stores it") {
+  const Rows place;
+  const std::string out =
+      place.results("m.sir", {"--weights", "PLACE/w", "--inputs", "PLACE/both", "--no-fuse",
+                              "--phase", "put,sum", "--keep", "y"});
+  CHECK(tensor_names(out) == std::vector<std::string>{"put.rows.next", "put.y", "sum.y"});
+  CHECK(floats_of(out, "put.y") == Floats{11, 22});
+  place.refused("m.sir", {"--weights", "PLACE/w", "--inputs", "PLACE/both", "--keep", "zzz"}, 2,
+                "%zzz is not stored by this plan");
+}
+
+TEST_CASE("random inputs repeat with their seed, and differ from call to call") {
+  const Rows place;
+  const auto y = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"--weights", "PLACE/w", "--phase", "sum", "--symbol", "R=2"});
+    return floats_of(place.results("m.sir", options), "y");
+  };
+  const Floats first = y({"--random-inputs", "5"});
+  CHECK(first == y({"--random-inputs", "5"}));
+  CHECK(first != y({"--random-inputs", "6"}));
+  CHECK(first != y({"--random-inputs", "5", "--calls", "2"}));
+  const std::string all = place.results("m.sir", {"--weights", "PLACE/w", "--random-inputs", "5"});
+  CHECK(tensor_names(all) == std::vector<std::string>{"put.rows.next", "sum.y"});
+}
+
+TEST_CASE("a folder with model.sir runs with the weights beside it") {
+  const Rows place;
+  std::filesystem::create_directory(place.path("folder"));
+  place.write("folder/model.sir", kRows);
+  place.refused("folder", {"--inputs", "PLACE/both"}, 4,
+                "the model has no weights; give them with --weights FILE, or stand-ins");
+  place.write("folder/model.safetensors", {f32_tensor("one", {2}, {1, 2})});
+  CHECK(floats_of(place.results("folder", {"--inputs", "PLACE/both"}), "sum.y") ==
+        Floats{100, 200, 311, 422});
+}
+
+TEST_CASE("inputs that do not fit are named") {
+  const Rows place;
+  const auto refused = [&](const std::vector<TestTensor>& tensors, const std::string& part,
+                           const std::vector<std::string>& more = {}) {
+    place.write("in", tensors);
+    std::vector<std::string> options = {"--weights", "PLACE/w", "--inputs", "PLACE/in"};
+    options.insert(options.end(), more.begin(), more.end());
+    place.refused("m.sir", options, 4, part);
+  };
+  const TestTensor x = f32_tensor("put.x", {1, 2}, {1, 2}), slot = i32_tensor("slot", {1}, {0}),
+                   sum = f32_tensor("sum.x", {2, 2}, {1, 2, 3, 4});
+  refused({x, sum}, "in: there is no tensor \"put.slot\" or \"slot\" for input %slot of entry put");
+  refused({x, slot}, "in: there is no tensor \"sum.x\" or \"x\" for input %x of entry sum");
+  refused({f32_tensor("put.x", {2}, {1, 2}), slot, sum},
+          "in: tensor put.x is F32 [2], the input is f32[N, 2]");
+  refused({f32_tensor("put.x", {1, 3}, {1, 2, 3}), slot, sum},
+          "in: tensor put.x is F32 [1, 3], the input is f32[N, 2]");
+  refused({f32_tensor("put.slot", {1}, {0}), x, sum},
+          "in: tensor put.slot is F32 [1], the input is i32[N]");
+  refused({i32_tensor("slot", {2}, {0, 1}), x, sum},
+          "in: symbol N is 1 by tensor put.x and 2 by tensor slot");
+  refused({x, slot, sum}, "in: symbol R is 4 by --symbol and 2 by tensor sum.x",
+          {"--symbol", "R=4"});
+  refused({x, slot, f32_tensor("sum.x", {3, 2}, Floats(6))},
+          "entry put: R is 3, the plan is for 2 to 16 in steps of 2");
+  refused({x, slot, sum, f32_tensor("put.z", {1}, {1})},
+          "in: tensor \"put.z\" is called like no input and no output of the entries; the module "
+          "has put, sum");
+  refused({x, slot, sum, sum}, "in: ");  // twice in one file
+  // An output's name is one that a file of references may have.
+  place.write("in", {x, slot, sum, f32_tensor("sum.y", {1}, {1})});
+  CHECK(place.run("m.sir", {"--weights", "PLACE/w", "--inputs", "PLACE/in"}).code == 0);
+}
+
+TEST_CASE("the size of a state is one for all calls of a session") {
+  const Rows place;
+  place.write("m.sir", R"(module @m {
+  symbol R in [1, 8]
+  state %s : f32[R]
+  entry @a(%x: f32[R]) -> (%y) {
+    %y = add %x, %s : f32[R]
+  }
+  entry @b(%x: f32[R]) -> (%y) {
+    %y = add %x, %s : f32[R]
+  }
+}
+)");
+  place.write("in", {f32_tensor("a.x", {1}, {1}), f32_tensor("b.x", {2}, {1, 2})});
+  place.refused("m.sir", {"--inputs", "PLACE/in"}, 4,
+                "symbol R, a size of state %s, is 1 in entry a (tensor a.x) and 2 in entry b "
+                "(tensor b.x); states keep their size between the calls of a session");
+  for (const char* entry : {"a", "b"})
+    CHECK(place.run("m.sir", {"--inputs", "PLACE/in", "--phase", entry}).code == 0);
+}
+
+TEST_CASE("a command line that says no run is refused") {
+  const Rows place;
+  const auto refused = [&](const std::vector<std::string>& options, const std::string& part) {
+    place.refused("m.sir", options, 2, part);
+  };
+  refused({}, "give either --tokens, or --inputs or --random-inputs");
+  refused({"--tokens", "1", "--random-inputs", "1"}, "give either --tokens");
+  refused({"--inputs", "a", "--random-inputs", "1"}, "--random-inputs 1 stands beside it");
+  refused({"--tokens", "1", "--calls", "2"}, "--calls: only a run on --inputs");
+  refused({"--random-inputs", "1", "--calls", "0"}, "--calls: \"0\" is below 1");
+  refused({"--random-inputs", "1", "--symbol", "N=1", "--symbol", "N=2"},
+          "--symbol: N is given twice, as 1 and as 2");
+  refused({"--random-inputs", "1", "--symbol", "Q=1"}, "no symbol is called \"Q\"; it has N, R");
+  refused({"--random-inputs", "1", "--phase", "put,none"},
+          "no entry point is called \"none\"; the module has put, sum");
+  for (const char* list : {",put", "put,", "put,,sum"})
+    refused({"--random-inputs", "1", "--phase", list}, "is empty; write for example");
+  refused({"--random-inputs", "1", "--weights", ""}, "--weights: the path is empty");
+  refused({"--random-inputs", "1", "--weights", "PLACE/w", "--random-weights", "1"},
+          "--random-weights 1 stands beside it");
 }
 
 }  // namespace

@@ -183,6 +183,25 @@ Result<std::vector<double>> rounded(const std::vector<double>& values, DType dty
   return to_doubles(tensor);
 }
 
+/// First and last row that each token of an attention sees, of those that are there. What a plan
+/// computes does not depend on numbers beyond them, and the evaluation of the op refuses them.
+struct SeenRows {
+  HostTensor first, last;
+  SeenRows(const Op& op, llvm::ArrayRef<const HostTensor*> operands)
+      : first(*operands[3]), last(*operands[4]) {
+    const int64_t rows = operands[1]->dims[0];
+    const AttrValue* window = op.attrs.find(AttrName::window);
+    for (int64_t i = 0; i < first.volume(); ++i) {
+      int32_t &from = first.data<int32_t>()[i], &to = last.data<int32_t>()[i];
+      int64_t least = std::max<int64_t>(from, 0);
+      if (window) least = std::max(least, int64_t{to} - std::get<int64_t>(*window) + 1);
+      to = static_cast<int32_t>(std::min<int64_t>(to, rows - 1));
+      // A token that sees none stays one.
+      from = static_cast<int32_t>(std::min<int64_t>(least, std::max<int64_t>(rows, from)));
+    }
+  }
+};
+
 }  // namespace
 
 Result<BoundedValue> bounded_contraction(const Graph& graph, const Op& op,
@@ -190,10 +209,17 @@ Result<BoundedValue> bounded_contraction(const Graph& graph, const Op& op,
                                          llvm::ArrayRef<Symbol> symbols,
                                          llvm::ArrayRef<int64_t> symbol_values) {
   BoundedValue bounded;
-  SINTER_LET(values, evaluate_alone(graph, op, operands, symbols, symbol_values));
+  llvm::SmallVector<const HostTensor*> used(operands.begin(), operands.end());
+  std::optional<SeenRows> seen;
+  if (op.kind == OpKind::attention) {
+    seen.emplace(op, operands);
+    used[3] = &seen->first;
+    used[4] = &seen->last;
+  }
+  SINTER_LET(values, evaluate_alone(graph, op, used, symbols, symbol_values));
   bounded.values = std::move(values);
   if (op.kind == OpKind::attention) {
-    bounded.errors = AttentionErrors(op, operands).run();
+    bounded.errors = AttentionErrors(op, used).run();
   } else {
     SINTER_LET(errors, product_errors(graph, op, operands, symbols, symbol_values));
     bounded.errors = std::move(errors);

@@ -48,8 +48,8 @@ SourceModule::SourceModule(const Case& test, const CaseData& data,
     if (op.kind == OpKind::state) state_of[i] = op.name;
     if (writes_state(op)) state_of[i] = state_of[operand_with(op, OperandRole::state).index];
     if (!state_of[i].empty()) newest[state_of[i]] = ValueId{i};
-    if (op.kind == OpKind::weight || op.kind == OpKind::state) {
-      op.kind = OpKind::input;
+    if (op.kind == OpKind::weight || op.kind == OpKind::state || is_dead_attention(ValueId{i})) {
+      op = Op{OpKind::input, op.type, {}, {}, op.name};
       graph_.inputs.push_back(ValueId{i});
     }
   }
@@ -69,7 +69,12 @@ SourceModule::SourceModule(const Case& test, const CaseData& data,
   }
 }
 
-/// The value of a weight or a state.
+/// Nothing needs its result: it may see rows that are not there.
+bool SourceModule::is_dead_attention(ValueId id) const {
+  return entry_[id].kind == OpKind::attention && !llvm::is_contained(contractions_, id);
+}
+
+/// The value of a weight or a state; zeros for what is dead.
 Result<HostTensor> SourceModule::leaf(const Op& op) {
   if (op.kind == OpKind::weight) {
     EvalOptions options;
@@ -91,7 +96,7 @@ Result<std::vector<HostTensor>> SourceModule::call(llvm::ArrayRef<HostTensor> in
   std::vector<HostTensor> tensors(inputs.begin(), inputs.end());
   for (ValueId id : llvm::ArrayRef(graph_.inputs).drop_front(inputs.size())) {
     const Op& op = entry_[id];
-    if (op.kind != OpKind::weight && op.kind != OpKind::state) continue;
+    if (op.kind != OpKind::weight && op.kind != OpKind::state && !is_dead_attention(id)) continue;
     SINTER_LET(value, leaf(op));
     tensors.push_back(std::move(value));
   }

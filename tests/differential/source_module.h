@@ -40,6 +40,7 @@ class SourceModule {
 
  private:
   Result<HostTensor> leaf(const Op& op);
+  bool is_dead_attention(ValueId id) const;
 
   const Case& test_;
   const Graph& entry_;

@@ -3,6 +3,7 @@
 // failed.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "driver/compile/compile.h"
@@ -10,7 +11,9 @@
 #include "driver/generate/decoder.h"
 #include "driver/host_kernels.h"
 #include "ir/text.h"
+#include "plan/plan_file.h"
 #include "runtime/host/executor.h"
+#include "runtime/temporary_directory.h"
 #include "support/result.h"
 
 namespace sinter {
@@ -375,6 +378,35 @@ TEST_CASE("a launch of 2^31 - 1 blocks is made, of one more it is an error") {
   CHECK(driver().take_launches().empty());
   REQUIRE(launched(0));
   CHECK(driver().take_launches().empty());
+}
+
+TEST_CASE("machine code that is there is loaded, and nothing is compiled") {
+  driver();
+  const TemporaryDirectory place;
+  const KernelCache cache(place.path() + "/cache");
+  const auto device = value(CudaDevice::open(0));
+  std::shared_ptr<const CudaWeights> weights =
+      value(CudaWeights::load(device, *program(), nullptr));
+  MachineCodeByText code;
+  for (const Kernel& kernel : program()->kernels) code[text_hash(kernel)] = "code";
+  // As a plan is read: without text.
+  Program read = value(read_plan(write_plan(*program())));
+  const auto load = [&](const Program& plan) {
+    return CudaModel::load(std::make_shared<const Program>(plan), device, nullptr, weights, {},
+                           cache, code);
+  };
+  const auto model = load(read);
+  REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message()));
+  CHECK(!std::filesystem::exists(cache.directory()));
+  // One kernel has neither.
+  code.erase(text_hash(read.kernels[1]));
+  const auto refused = load(read);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ExitCode::bad_input);
+  CHECK(refused.error().message() ==
+        fmt::format("kernel {}: there is neither machine code for {} nor CUDA text; compile the "
+                    "model with --arch {}",
+                    read.kernels[1].name, device->arch(), device->arch()));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST_CASE("random graphs: hardly a value is farther off than the bounds") {
   for (uint64_t seed = 3000; seed < 3080; ++seed) {
     std::ofstream(path) << print_module(generate(seed).module);
     VerifyOptions options = fast();
-    options.random_weights = seed;
+    options.open.random_weights = seed;
     const Result<VerifyReport> verified = verify_model(path, options);
     // Row numbers that the module computes may name no row, which is an error after the call.
     if (ended_outside(verified)) continue;

@@ -174,12 +174,17 @@ TEST_CASE("a tied model's output projection must be the embedding table, once we
   REQUIRE_MESSAGE(model, message_of(model));
   CHECK(model->spec->tied);
   CHECK(!model->module.find_weight("lm_head.weight"));
+  CHECK(model->tied_tensors ==
+        std::pair<std::string, std::string>{"model.embed_tokens.weight", "lm_head.weight"});
   const std::string file = (folder.path() / "model.safetensors").string();
+  CHECK(model->tensors->files() == std::vector{file});
   CHECK(read_table(*model) ==
         file +
             ": tensor lm_head.weight differs from model.embed_tokens.weight, but the config "
-            "says that they are one; say tie_word_embeddings: false, or remove lm_head.weight");
+            "says that they are one; say tie_word_embeddings: false (in a spec, tied: false), or "
+            "remove lm_head.weight");
   const ScratchFolder apart = golden_with("llama", "tie_word_embeddings", "false");
+  CHECK(!load_model(apart.path().string())->tied_tensors);
   CHECK(read_table(*load_model(apart.path().string())) == "no error");
 }
 
@@ -420,13 +425,14 @@ TEST_CASE("llama2.c files") {
 TEST_CASE("what is no model") {
   ScratchFolder folder;
   CHECK(load_error(folder) ==
-        "DIR/: the folder has no config.json; give the folder of a Hugging Face model");
+        "DIR/: the folder has neither config.json nor model.sir; give the folder of a Hugging Face "
+        "model, or of a module");
   CHECK(load_error(folder, "nothing") ==
         "DIR/nothing: cannot open: No such file or directory; check the path");
   folder.write("model.txt", "hello");
   CHECK(load_error(folder, "model.txt") ==
         "DIR/model.txt: a file that ends in '.txt' is no model; give a Hugging Face folder, a "
-        "llama2.c .bin, a spec .json or a module .sir");
+        "llama2.c .bin, a spec .json, or a module .sir or its folder");
   folder.write("page.json", "<!DOCTYPE html><html></html>");
   CHECK(load_error(folder, "page.json") ==
         "DIR/page.json: this is a web page, not a model file; download the model again");

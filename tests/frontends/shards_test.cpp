@@ -47,6 +47,7 @@ TEST_CASE("shards: a folder with one file") {
   m.write("model.safetensors", shard({"a", "b"}));
   auto source = open_weights(m.path());
   REQUIRE(source);
+  CHECK((*source)->files() == std::vector{m.path("model.safetensors")});
   float value = 0;
   REQUIRE((*source)->read("b", std::as_writable_bytes(std::span(&value, 1))));
   CHECK(value == 1);
@@ -62,6 +63,8 @@ TEST_CASE("shards: tensors come from the shard that has them") {
   float value = -1;
   const auto out = std::as_writable_bytes(std::span(&value, 1));
   CHECK((*source)->find("c") == TensorType{DType::f32, {1}});
+  CHECK((*source)->files() ==
+        std::vector{m.path(index_file), m.path("one.safetensors"), m.path("two.safetensors")});
   REQUIRE((*source)->read("c", out));
   CHECK(value == 1);
   REQUIRE((*source)->read("a", out));
@@ -148,8 +151,8 @@ TEST_CASE("shards: folders without weights say what to do") {
               {m.path(), "neither model.safetensors nor", "--random-weights"});
   m.write("pytorch_model.bin", "x");
   check_error(open_weights(m.path()), {m.path(), "only pytorch_model.bin", "convert"});
-  check_error(open_weights(m.path("none")), {m.path("none"), "no such folder"});
-  check_error(open_weights(m.write("file", "x")), {"file", "expected a model folder"});
+  check_error(open_weights(m.path("none")), {m.path("none"), "no such file or folder"});
+  check_error(open_weights(m.write("file", "x")), {"file", "at least 8 bytes"});
 }
 
 }  // namespace sinter

@@ -133,6 +133,8 @@ TEST_CASE("broken tokenizer.bin") { break_files("tokenizer_bin"); }
 TEST_CASE("broken tokenizer_config.json") { break_files("tokenizer_config"); }
 TEST_CASE("broken llama2.c checkpoint") { break_files("llama2c"); }
 TEST_CASE("broken text IR") { break_files("sir"); }
+TEST_CASE("broken plan.json") { break_files("plan"); }
+TEST_CASE("broken manifest.json") { break_files("manifest"); }
 
 TEST_CASE("every kind of file is broken here and by a fuzzer") {
   std::set<std::string> names;
@@ -140,7 +142,7 @@ TEST_CASE("every kind of file is broken here and by a fuzzer") {
     CHECK(names.insert(target.name).second);
     CHECK(!target.seeds().empty());
   }
-  CHECK(names.size() == 10);
+  CHECK(names.size() == 12);
 }
 
 /// Inputs on which a fuzzer or a person once found something wrong; a folder for each target.

@@ -70,5 +70,9 @@ std::vector<std::string> tokenizer_bin_seeds();
 
 Outcome read_tokenizer_config(std::string_view bytes);
 std::vector<std::string> tokenizer_config_seeds();
+Outcome read_plan_json(std::string_view bytes);
+std::vector<std::string> plan_seeds();
+Outcome read_manifest_json(std::string_view bytes);
+std::vector<std::string> manifest_seeds();
 
 }  // namespace sinter::fuzz

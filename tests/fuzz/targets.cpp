@@ -35,6 +35,8 @@ constexpr Target kTargets[] = {
     {"tokenizer_config", read_tokenizer_config, tokenizer_config_seeds, whole},
     {"llama2c", read_llama2c, llama2c_seeds, of_llama2c},
     {"sir", read_module_text, module_seeds, whole},
+    {"plan", read_plan_json, plan_seeds, whole},
+    {"manifest", read_manifest_json, manifest_seeds, whole},
 };
 
 }  // namespace

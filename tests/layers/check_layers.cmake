@@ -47,7 +47,7 @@ arrow("runtime/[^/]*\\.cpp$" OWN ${below_runtime} runtime/host/ runtime/cuda/)
 arrow(runtime/ OWN ${below_runtime})
 
 # The driver's folders and the files beside them, one way from top to bottom.
-set(base "driver/(backend|integers|machine|plan_folder_content|temporary_folder|text|text_file|text_table)\\.")
+set(base "driver/(backend|integers|machine|memory_use|plan_folder_content|temporary_folder|text|text_file|text_table)\\.")
 set(below_driver ir/ device/ passes/ plan/ codegen/lowering/ frontends/ runtime/ "${kernels}" "${base}")
 set(model driver/compile/ driver/ready_model\\.)
 arrow("${base}" ${below_driver})

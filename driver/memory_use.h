@@ -1,0 +1,16 @@
+// What memory this process may still take, and what it took.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace sinter {
+
+/// Bytes that can be allocated without swapping, within the limit of a container;
+/// nothing where the system does not tell.
+std::optional<int64_t> available_memory();
+
+/// The most bytes of this process that were in main memory at once.
+int64_t peak_memory();
+
+}  // namespace sinter

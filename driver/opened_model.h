@@ -1,0 +1,42 @@
+// What the argument MODEL of a command names: a model, or the folder of a plan compiled from one.
+#pragma once
+
+#include "driver/plan_folder/stored_plan.h"
+
+namespace sinter {
+
+struct OpenOptions : LoadOptions {
+  /// Of a plan's folder take the module alone and compile it again: nothing of its plan.json, CUDA
+  /// text and machine code is used.
+  bool recompile = false;
+};
+
+/// Of a plan's folder, `module` is the one that was compiled, and `origin` the folder.
+struct OpenedModel : LoadedModel {
+  OpenedModel(LoadedModel model) : LoadedModel(std::move(model)) {}
+
+  std::shared_ptr<const StoredPlan> plan;  // null: the module is to be compiled
+  /// Of a plan's folder: how it was compiled, with the forms of its record.
+  std::optional<CompileOptions> compiled_with;
+  /// The weights' own values are in files (embed_weights.h).
+  bool embedded = false;
+};
+
+/// Reads no weights. A plan was compiled for one element type, cache and context: an error where
+/// the options ask for another.
+Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options = {});
+
+/// A module or a plan of one, not a model with a spec.
+Result<bool> is_module(const std::string& path);
+
+/// How the model is compiled: as it was, of a plan's folder; else as `wanted`.
+CompileOptions compile_options(const OpenedModel& model, const CompileOptions& wanted);
+/// The model's module after all passes: the entries `wanted` (empty: all), of a plan's folder those
+/// that were compiled.
+Result<Module> frozen_module(const OpenedModel& model, llvm::ArrayRef<std::string> wanted = {},
+                             const PassObserver& observer = {});
+
+/// The decision record in a plan's folder; empty where there is none.
+Result<std::string> stored_record(const std::string& path);
+
+}  // namespace sinter

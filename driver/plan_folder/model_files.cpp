@@ -1,0 +1,28 @@
+#include "driver/plan_folder/model_files.h"
+
+#include <filesystem>
+
+#include "driver/embed/pooling.h"
+#include "driver/text.h"
+#include "frontends/files/bounded_file.h"
+
+namespace sinter {
+
+Result<std::vector<ModelFile>> read_model_files(const std::string& model) {
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+  SINTER_LET(folder, model_files(model));
+  std::vector<std::string> names = {"tokenizer.json", "tokenizer.model", "tokenizer.bin",
+                                    "tokenizer_config.json", "chat_template.jinja"};
+  for (std::string& name : pooling_files(folder)) names.push_back(std::move(name));
+  std::vector<ModelFile> files;
+  for (std::string& name : names) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    std::error_code error;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) continue;
+    SINTER_LET(bytes, read_small_file(path.string(), kMaxBytes));
+    files.push_back({std::move(name), std::move(bytes)});
+  }
+  return files;
+}
+
+}  // namespace sinter

@@ -1,0 +1,21 @@
+// The files of a model that travel with its plan: what turns texts into tokens and back, and hidden
+// states into vectors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+struct ModelFile {
+  std::string path;  // relative to the model's folder
+  std::string bytes;
+};
+
+/// Those that the model at `model` has: tokenizer.json, tokenizer.model, tokenizer.bin,
+/// tokenizer_config.json, chat_template.jinja; modules.json and the configs of its modules.
+Result<std::vector<ModelFile>> read_model_files(const std::string& model);
+
+}  // namespace sinter

@@ -1,0 +1,60 @@
+// A plan's folder that somebody else wrote, opened to be run. Nothing of it is believed: each file
+// is compared with its hash in the manifest, plan.json and the module are validated, and the
+// checker proves the plan. Machine code alone cannot be checked: it runs with the user's rights.
+#pragma once
+
+#include "driver/plan_folder/manifest.h"
+#include "runtime/cuda/kernel_compiler.h"
+
+namespace sinter {
+
+class StoredPlan {
+ public:
+  /// Reads manifest, plan and module; no kernel and no weight.
+  static Result<std::shared_ptr<const StoredPlan>> open(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  /// The module that was compiled, before the passes.
+  const Module& module() const { return module_; }
+  /// Its kernels have no text.
+  const std::shared_ptr<const Program>& program() const { return program_; }
+  /// plan.json.
+  const std::string& text() const { return text_; }
+
+  /// What a GPU runs: the program, and machine code for `arch` as far as the folder has some. The
+  /// other kernels have their text, so that they can be compiled; an error where it is not there
+  /// or was written for another kernel library than this program's.
+  struct ForGpu {
+    std::shared_ptr<const Program> program;
+    MachineCodeByText code;
+  };
+  Result<ForGpu> for_gpu(const std::string& arch) const;
+
+ private:
+  StoredPlan() = default;
+
+  std::string folder_, text_;
+  Manifest manifest_;
+  Module module_;
+  std::shared_ptr<const Program> program_;
+};
+
+/// Is this a plan's folder, whole or damaged?
+bool is_plan_folder(const std::string& path);
+Result<Manifest> read_manifest_of(const std::string& folder);
+/// A file of the folder, if it is what the manifest says.
+Result<std::string> read_part(const std::string& folder, const Manifest& manifest,
+                              const std::string& path);
+/// The module of a folder, whose plan stays unread.
+Result<Module> read_stored_module(const std::string& folder, const Manifest& manifest);
+/// The tensors that the weights of a folder's plan are made of: those of `elsewhere`, a file or
+/// folder, instead of the files that the manifest names. Null where the plan has none.
+Result<std::shared_ptr<const TensorSource>> open_stored_weights(
+    const std::string& folder, const Manifest& manifest, const Module& module,
+    const std::optional<std::string>& elsewhere);
+/// A folder in the plan's with the model's own files (tokenizer, chat template, pooling), each of
+/// which was compared with its hash.
+Result<std::string> stored_model_files(const std::string& folder);
+
+}  // namespace sinter

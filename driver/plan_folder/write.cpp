@@ -1,0 +1,188 @@
+#include "driver/plan_folder/write.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "driver/explain/ledger_report.h"
+#include "driver/plan_folder/content.h"
+#include "driver/plan_folder/embed_weights.h"
+#include "driver/plan_folder/fingerprint.h"
+#include "driver/plan_folder/temporary_folder.h"
+#include "plan/plan_file.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string errno_text() { return std::generic_category().message(errno); }
+
+Status write_file(const fs::path& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) return cannot_write(path, errno_text());
+  return {};
+}
+
+/// Gives the finished folder its name; what had the name is left in `made` or gone.
+Status put_in_place(TemporaryFolder& made, const fs::path& target) {
+  // An absent or empty target is replaced by a plain rename, a plan by exchanging the two.
+  if (::rename(made.path().c_str(), target.c_str()) == 0) {
+    made.keep();
+    return {};
+  }
+  if (errno != ENOTEMPTY && errno != EEXIST) return cannot_write(target, errno_text());
+  if (::renameat2(AT_FDCWD, made.path().c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
+    return {};
+  // A file system that cannot exchange: for a moment the plan has another name.
+  SINTER_LET(old, TemporaryFolder::beside(target));
+  if (::rename(target.c_str(), old.path().c_str()) != 0) {
+    return cannot_write(target, errno_text());
+  }
+  if (::rename(made.path().c_str(), target.c_str()) != 0) {
+    const std::string why = errno_text();
+    if (::rename(old.path().c_str(), target.c_str()) == 0) old.keep();
+    return cannot_write(target, why);
+  }
+  made.keep();
+  return {};
+}
+
+/// The folder itself where `folder` is a link to it, without a slash at the end.
+fs::path real_path(const std::string& folder) {
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(folder, error);
+  if (error) path = folder;
+  return path.has_filename() ? path : path.parent_path();
+}
+
+}  // namespace
+
+Status check_plan_folder(const std::string& folder) {
+  const fs::path path = real_path(folder);
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::not_found) return {};
+  const std::string hint = "give another folder with -o, or move this one away";
+  if (status.type() != fs::file_type::directory)
+    return fail("this is no folder", printable(folder, 4096), hint);
+  SINTER_LET(foreign, foreign_file(path));
+  const bool plan = holds_plan(path);
+  if (!foreign.empty() && (plan || !foreign.starts_with("kernels/")))
+    return fail(fmt::format("the folder holds {}, which is no part of a plan", printable(foreign)),
+                printable(folder, 4096), hint);
+  if (!plan && !fs::is_empty(path, error))
+    return fail("the folder holds no plan.json of Sinter and is not empty", printable(folder, 4096),
+                hint);
+  return {};
+}
+
+namespace {
+
+/// Writes the files of a folder and notes their hashes.
+class FolderWriter {
+ public:
+  explicit FolderWriter(fs::path root) : root_(std::move(root)) {}
+
+  Status folder(const char* name) const {
+    if (::mkdir((root_ / name).c_str(), 0777) != 0) return cannot_write(root_ / name, errno_text());
+    return {};
+  }
+  Status file(const std::string& path, std::string_view bytes) {
+    hashes_[path] = content_hash(bytes);
+    std::error_code error;
+    fs::create_directories((root_ / path).parent_path(), error);
+    if (error) return cannot_write(root_ / path, error.message());
+    return write_file(root_ / path, bytes);
+  }
+  const fs::path& root() const { return root_; }
+  const std::map<std::string, std::string>& hashes() const { return hashes_; }
+
+ private:
+  fs::path root_;
+  std::map<std::string, std::string> hashes_;
+};
+
+Status write_kernels(FolderWriter& folder, const Program& program, llvm::ArrayRef<MachineCode> code,
+                     Manifest& manifest) {
+  for (const Kernel& kernel : program.kernels)
+    SINTER_TRY(folder.file(kernel_path(kernel), kernel.source));
+  for (const MachineCode& c : code) {
+    if (!c.absent.empty()) continue;
+    for (const MachineCode::Kernel& kernel : c.kernels) {
+      const std::string path = fmt::format("kernels/{}.{}.cubin", kernel.name, c.arch);
+      SINTER_TRY(folder.file(path, kernel.bytes));
+      manifest.machine_code[c.arch][kernel.text_hash] = path;
+    }
+  }
+  return {};
+}
+
+/// Where the plan's weights are; those to embed are written.
+Result<StoredWeights> store_weights(FolderWriter& folder, const FolderRequest& request) {
+  const LoadedModel& model = request.built.model;
+  if (request.embed) {
+    SINTER_TRY(folder.folder(kWeightFiles));
+    SINTER_LET(embedded, write_embedded(request.built.weights, model.tensors.get(),
+                                        (folder.root() / kWeightFiles).string()));
+    return StoredWeights(std::move(embedded));
+  }
+  if (request.random_weights) return StoredWeights(SeededWeights{*request.random_weights});
+  WeightFiles files;
+  if (model.tensors) files.paths = model.tensors->files();
+  if (files.paths.empty()) return StoredWeights(NoWeights{});
+  for (std::string& path : files.paths) {
+    SINTER_LET(fingerprint, sampled_fingerprint(path));
+    files.fingerprints.push_back(std::move(fingerprint));
+    path = fs::absolute(path).lexically_normal().string();
+  }
+  files.tied = model.tied_tensors;
+  return StoredWeights(std::move(files));
+}
+
+}  // namespace
+
+Status write_plan_folder(const std::string& folder, const FolderRequest& request) {
+  SINTER_TRY(check_plan_folder(folder));
+  const Built& built = request.built;
+  const fs::path target = real_path(folder);
+  SINTER_LET(made, TemporaryFolder::beside(target));
+  FolderWriter writer(made.path());
+  const Program& program = *built.compiled.program;
+  for (const char* part : {"ir", "kernels"}) SINTER_TRY(writer.folder(part));
+  SINTER_TRY(writer.file("plan.json", write_plan(program)));
+  SINTER_TRY(writer.file("fusion.json", ledger_json(built.compiled)));
+  const auto dump_path = [&](size_t i) {
+    return fmt::format("ir/{:02}-{}.sir", i, built.dumps[i].pass);
+  };
+  for (size_t i = 0; i < built.dumps.size(); ++i)
+    SINTER_TRY(writer.file(dump_path(i), built.dumps[i].text));
+  Manifest manifest;
+  SINTER_TRY(write_kernels(writer, program, request.code, manifest));
+  for (const ModelFile& file : request.model_files)
+    SINTER_TRY(writer.file(fmt::format("{}/{}", kModelFiles, file.path), file.bytes));
+  if (!request.record.empty()) SINTER_TRY(writer.file(kRecordFile, request.record));
+  SINTER_LET(weights, store_weights(writer, request));
+  manifest.writer = SINTER_VERSION;
+  manifest.kernel_library = kernel_library_hash();
+  manifest.origin = printable(program.name);
+  manifest.module = dump_path(0);
+  manifest.compile = built.options;
+  manifest.spec = built.model.spec;
+  manifest.unapplied = built.model.unapplied;
+  manifest.weights = std::move(weights);
+  manifest.files = writer.hashes();
+  SINTER_TRY(write_file(writer.root() / kManifestFile, write_manifest(manifest)));
+  SINTER_TRY(put_in_place(made, target));
+  remove_leftovers(target);
+  return {};
+}
+
+}  // namespace sinter

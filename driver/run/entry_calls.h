@@ -1,0 +1,72 @@
+// Calls of a model's entries in one session: which entries, at what sizes, on what inputs.
+#pragma once
+
+#include <optional>
+
+#include "frontends/files/safetensors.h"
+#include "frontends/load_model.h"
+#include "runtime/evaluate/host_tensor.h"
+
+namespace sinter {
+
+struct CallsOptions {
+  /// In the order of the calls; an entry may stand in it several times. Empty: every entry of a
+  /// module in its order, the first entry of a language model.
+  std::vector<std::string> entries;
+  int64_t repeat = 1;            // how many times the list is called
+  std::string inputs;            // safetensors, see EntryCalls; empty: random inputs
+  std::optional<uint64_t> seed;  // of random inputs; 1 if there is none
+  /// Values of symbols. Others take those of the tensors' shapes. One that nothing tells is as
+  /// small as possible beside a file, and near 19 beside random inputs.
+  std::vector<std::pair<std::string, int64_t>> symbols;
+
+  /// Whether one of the options above says something.
+  bool given() const;
+};
+
+/// The calls of one session, their sizes bound and all tensors of the file checked.
+///
+/// An input NAME of an entry ENTRY is the file's tensor `ENTRY.NAME`, else `NAME`. A tensor that is
+/// called like no input and no output of an entry is an error: a file may hold both.
+class EntryCalls {
+ public:
+  struct Call {
+    const Entry* entry;
+    std::vector<int64_t> symbol_values;
+  };
+
+  /// Borrows the model's module. Errors name the file, the tensor, the entry or the symbol.
+  static Result<EntryCalls> open(const LoadedModel& model, const CallsOptions& options);
+
+  /// Calls of the session: the list of entries, as often as it is repeated.
+  size_t count() const { return list_.size() * repeat_; }
+  /// Of one repetition.
+  size_t list_size() const { return list_.size(); }
+  const Call& operator[](size_t number) const { return list_[number % list_.size()]; }
+  /// Whether the list is at its last repetition.
+  bool is_last(size_t number) const { return number + list_.size() >= count(); }
+  /// For Model::new_session: every call has these values for the symbols of states.
+  llvm::ArrayRef<int64_t> session_values() const { return list_.front().symbol_values; }
+  /// One tensor per input. Random inputs differ from call to call.
+  Result<std::vector<HostTensor>> inputs(size_t number) const;
+  /// What a value of an entry is called in a file of results: `ENTRY.NAME` if several entries are
+  /// called, else `NAME`.
+  std::string result_name(const Entry& entry, std::string_view value) const;
+
+ private:
+  explicit EntryCalls(const Module& module) : module_(&module) {}
+
+  const Module* module_;
+  std::vector<Call> list_;
+  size_t repeat_ = 1;
+  std::optional<SafetensorsFile> file_;
+  uint64_t seed_ = 1;
+};
+
+/// The tensor that a file has for a value of an entry: `ENTRY.NAME`, else `NAME`, else null.
+const FileTensor* tensor_of(const SafetensorsFile& file, const Entry& entry, std::string_view name);
+
+/// Fails on a tensor that is called like no input and no output of the module's entries.
+Status refuse_unknown_tensors(const SafetensorsFile& file, const Module& module);
+
+}  // namespace sinter

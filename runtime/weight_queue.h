@@ -1,0 +1,39 @@
+// The weights of a program, computed ahead by several threads and handed out in order: a few are in
+// memory at a time.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "runtime/executor.h"
+
+namespace sinter {
+
+class WeightQueue {
+ public:
+  /// The threads begin at once. `program` and `source` outlive this; `source` must allow reads from
+  /// several threads, and may be null where no weight comes from a file.
+  WeightQueue(const Program& program, const TensorSource* source);
+  /// Waits for the weights that are being computed.
+  ~WeightQueue();
+
+  /// Weight `index`; each is asked for once, in ascending order.
+  Result<HostTensor> take(size_t index);
+
+ private:
+  void work();
+
+  const Program& program_;
+  const TensorSource* source_;
+  unsigned workers_ = 1;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t next_ = 0, taken_ = 0;
+  std::vector<std::optional<Result<HostTensor>>> results_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace sinter

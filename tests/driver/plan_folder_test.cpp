@@ -1,0 +1,375 @@
+// A plan's folder as untrusted input: what is damaged is refused, what was changed on purpose is
+// checked, and nothing crashes.
+//
+// SINTER_TRIES=N tries N variants of each kind; without it a sample, the same in every run.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/program.h"
+#include "driver/plan_folder/write.h"
+#include "driver/run/run.h"
+#include "driver/text.h"
+#include "plan/plan_file.h"
+#include "runtime/temporary_directory.h"
+#include "support/result.h"
+#include "support/run_plan.h"
+
+namespace sinter {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kSampled = 400;
+constexpr double kMaxElements = 1e9;  // with products of two operands: generous
+
+size_t tries() {
+  const char* wanted = std::getenv("SINTER_TRIES");
+  return wanted ? std::strtoull(wanted, nullptr, 10) : kSampled;
+}
+
+MachineCode pretended_code(const Program& program, const std::string& arch) {
+  MachineCode code;
+  code.arch = arch;
+  for (const Kernel& kernel : program.kernels)
+    code.kernels.push_back({kernel.name, content_hash(kernel.source), arch + " " + kernel.name});
+  return code;
+}
+
+/// The model's plan with its weights, CUDA text and machine code that is none.
+void write_plan_of(const std::string& model, const std::string& folder, bool embed = true,
+                   const std::vector<std::string>& archs = {"sm_90a"}) {
+  BuildRequest request;
+  request.path = model;
+  request.for_folder = true;
+  request.embed = embed;
+  const Built built = value(build(request));
+  std::vector<MachineCode> code;
+  for (const std::string& arch : archs)
+    code.push_back(pretended_code(*built.compiled.program, arch));
+  const auto files = value(read_model_files(model));
+  const Status written = write_plan_folder(folder, {built, code, files, "", {}, embed});
+  REQUIRE_MESSAGE(written.has_value(), (written ? "" : written.error().message()));
+}
+
+std::string hash_of(const TokenRun& run) {
+  std::string text = fmt::format("{}", fmt::join(run.tokens, " "));
+  for (const NamedHostTensor& value : run.values)
+    text += content_hash(
+        {reinterpret_cast<const char*>(value.tensor.bytes.data()), value.tensor.bytes.size()});
+  return text;
+}
+
+/// What a run on the CPU gives: tokens and logits of a prefill and three decode steps.
+Result<std::string> run_folder(const std::string& folder) {
+  SINTER_TRY(model_files(folder));
+  SINTER_LET(model, open_model(folder));
+  RunOptions options;
+  BackendOptions on_cpu;
+  on_cpu.device = "cpu";
+  options.backend = value(Backend::open(on_cpu));
+  SINTER_LET(run, run_tokens(model, {1, 2, 3}, 3, options));
+  return hash_of(run);
+}
+
+void check_refusal(const Error& error) {
+  const std::string message = error.message();
+  CAPTURE(message);
+  CHECK(message.find('\n') == std::string::npos);
+  CHECK(!message.empty());
+  CHECK((error.code == ExitCode::bad_input || error.code == ExitCode::usage));
+}
+
+struct Fixture {
+  TemporaryDirectory place;
+  std::string folder = place.path() + "/plan";
+  std::string whole;
+
+  Fixture() {
+    write_plan_of(SINTER_TESTS_DIR "/golden/llama", folder);
+    whole = value(run_folder(folder));
+  }
+};
+
+/// One damage to a file's bytes.
+std::string damaged(const std::string& bytes, const std::string& other, std::mt19937_64& random) {
+  const auto below = [&](size_t end) { return end == 0 ? 0 : random() % end; };
+  std::string result = bytes;
+  switch (below(6)) {
+    case 0:
+      result.resize(below(bytes.size()));
+      break;
+    case 1:
+      result += static_cast<char>(below(256));
+      break;
+    case 2:
+      result = other;
+      break;
+    case 3: {  // a piece moves
+      const size_t from = below(bytes.size()), count = below(64);
+      result.insert(below(bytes.size()), bytes.substr(from, count));
+      break;
+    }
+    default:
+      if (!result.empty()) result[below(bytes.size())] ^= static_cast<char>(1 << below(8));
+  }
+  return result;
+}
+
+TEST_CASE_FIXTURE(Fixture, "a damaged folder is refused, or runs as it did before") {
+  const auto files = folder_contents(folder);
+  std::vector<std::pair<std::string, std::string>> read;
+  for (const char* name :
+       {"manifest.json", "plan.json", "ir/00-input.sir", "weights/model.safetensors"})
+    for (const auto& file : files)
+      if (file.first == name) read.push_back(file);
+  REQUIRE(read.size() == 4);
+  std::mt19937_64 random(1);
+  size_t refused = 0, same = 0;
+  for (size_t i = 0; i < tries(); ++i) {
+    // One of those that a run on the CPU reads, as often as any.
+    const auto& [path, bytes] =
+        random() % 2 == 0 ? files[random() % files.size()] : read[random() % read.size()];
+    const auto& other = files[random() % files.size()].second;
+    CAPTURE(path);
+    CAPTURE(i);
+    const bool removed = random() % 16 == 0;
+    if (removed)
+      fs::remove(folder + "/" + path);
+    else
+      write_whole(folder + "/" + path, damaged(bytes, other, random));
+    const auto outcome = run_folder(folder);
+    if (outcome)
+      CHECK(*outcome == whole);
+    else
+      check_refusal(outcome.error());
+    ++(outcome ? same : refused);
+    write_whole(folder + "/" + path, bytes);
+  }
+  MESSAGE(refused, " refused, ", same, " ran as before");
+  CHECK(refused > 0);
+  CHECK(same > 0);  // ledger, dumps and kernels are not read on the CPU
+  CHECK(value(run_folder(folder)) == whole);
+}
+
+/// Writes a file and makes the manifest's hashes fit.
+void replace_with_hash(const std::string& folder, const std::string& path,
+                       const std::string& bytes) {
+  write_whole(folder + "/" + path, bytes);
+  Json manifest = Json::parse(read_whole(folder + "/manifest.json"));
+  manifest["files"][path] = content_hash(bytes);
+  write_whole(folder + "/manifest.json", with_hash(manifest.dump(2) + "\n"));
+}
+
+/// Every number, string, flag and list of a document.
+void collect(Json& json, std::vector<Json*>& all) {
+  all.push_back(&json);
+  if (json.is_structured())
+    for (auto& item : json) collect(item, all);
+}
+
+void change(Json& json, const std::vector<Json*>& all, std::mt19937_64& random) {
+  static constexpr int64_t kNumbers[] = {0,   1,   -1,   2,         7,         8,
+                                         63,  255, 256,  32,        64,        128,
+                                         512, 513, 4096, 1ll << 31, 1ll << 40, INT64_MAX};
+  const size_t kind = random() % 4;
+  if (json.is_number() && kind < 3) {
+    json = kind == 0 ? Json(kNumbers[random() % std::size(kNumbers)])
+                     : Json(json.get<int64_t>() + (kind == 1 ? 1 : -1));
+  } else if (json.is_array() && !json.empty() && kind < 3) {
+    const auto at = json.begin() + static_cast<int64_t>(random() % json.size());
+    if (kind == 0)
+      json.erase(at);
+    else if (kind == 1)
+      json.insert(at, Json(*at));
+    else
+      std::swap(*at, *json.begin());
+  } else if (json.is_string() && kind < 3) {
+    std::string text = json;
+    // A size in a text of the IR or in an expression.
+    const size_t digit =
+        text.find_first_of("0123456789", text.empty() ? 0 : random() % text.size());
+    if (digit != std::string::npos && kind < 2)
+      text[digit] = static_cast<char>('0' + random() % 10);
+    else if (const Json& other = *all[random() % all.size()]; other.is_string())
+      text = other;
+    json = text;
+  } else {
+    json = Json(*all[random() % all.size()]);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a plan that was changed on purpose is checked before it runs") {
+  const std::string text = read_whole(folder + "/plan.json"),
+                    manifest = read_whole(folder + "/manifest.json");
+  std::mt19937_64 random(2);
+  size_t refused = 0, ran = 0, large = 0;
+  for (size_t i = 0; i < tries(); ++i) {
+    CAPTURE(i);
+    Json plan = Json::parse(text);
+    for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
+      std::vector<Json*> all;
+      collect(plan, all);
+      Json& chosen = *all[random() % all.size()];
+      change(chosen, all, random);
+    }
+    replace_with_hash(folder, "plan.json", plan.dump());
+    const auto opened = StoredPlan::open(folder);
+    if (!opened) {
+      check_refusal(opened.error());
+      ++refused;
+    } else {
+      const bool small = !test::outcome_on_host((*opened)->program(), kMaxElements).empty();
+      ++(small ? ran : large);
+      if (small)
+        if (const auto outcome = run_folder(folder); !outcome) check_refusal(outcome.error());
+    }
+    write_whole(folder + "/manifest.json", manifest);
+  }
+  write_whole(folder + "/plan.json", text);
+  MESSAGE(refused, " refused, ", ran, " ran, ", large, " too large to run here");
+  CHECK(refused > 0);
+  CHECK(ran > 0);
+  CHECK(value(run_folder(folder)) == whole);
+}
+
+TEST_CASE("equal models have equal folders, weights and all") {
+  const TemporaryDirectory place;
+  write_plan_of(SINTER_SAMPLES_DIR "/tiny-llama", place.path() + "/a");
+  write_plan_of(SINTER_SAMPLES_DIR "/tiny-llama", place.path() + "/b");
+  const auto a = folder_contents(place.path() + "/a");
+  CHECK(a == folder_contents(place.path() + "/b"));
+  for (const char* name : {"model/tokenizer.json", "weights/model.safetensors", "manifest.json"})
+    CHECK(llvm::any_of(a, [&](const auto& file) { return file.first == name; }));
+}
+
+struct CodeFixture : Fixture {
+  std::shared_ptr<const StoredPlan> open() { return value(StoredPlan::open(folder)); }
+  std::string refusal(const std::string& arch) {
+    const auto loaded = open()->for_gpu(arch);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().code == ExitCode::bad_input);
+    return loaded.error().message();
+  }
+  void remove_text() {
+    for (const auto& entry : fs::directory_iterator(folder + "/kernels"))
+      if (entry.path().extension() == ".cu") fs::remove(entry.path());
+  }
+};
+
+TEST_CASE_FIXTURE(CodeFixture, "a GPU takes machine code of its architecture, and no text") {
+  remove_text();
+  const auto loaded = value(open()->for_gpu("sm_90a"));
+  REQUIRE(loaded.code.size() == loaded.program->kernels.size());
+  for (const Kernel& kernel : loaded.program->kernels) {
+    CHECK(kernel.source.empty());
+    CHECK(loaded.code.at(text_hash(kernel)) == "sm_90a " + kernel.name);
+  }
+}
+
+TEST_CASE_FIXTURE(CodeFixture, "where machine code is missing, the CUDA text is there to compile") {
+  const auto loaded = value(open()->for_gpu("sm_80"));
+  CHECK(loaded.code.empty());
+  for (const Kernel& kernel : loaded.program->kernels) CHECK(!kernel.source.empty());
+  remove_text();
+  const std::string message = refusal("sm_80");
+  CHECK(message.find("no machine code of") != std::string::npos);
+  CHECK(message.find("--arch sm_80") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(CodeFixture, "code for a compute capability runs on newer ones of its kind") {
+  write_plan_of(SINTER_TESTS_DIR "/golden/llama", folder, true, {"sm_80"});
+  CHECK(!value(open()->for_gpu("sm_86")).code.empty());
+  CHECK(value(open()->for_gpu("sm_90a")).code.empty());
+  write_plan_of(SINTER_TESTS_DIR "/golden/llama", folder, true, {"sm_86"});
+  CHECK(value(open()->for_gpu("sm_80")).code.empty());
+}
+
+TEST_CASE_FIXTURE(CodeFixture, "text for another kernel library is not compiled with this one") {
+  Json manifest = Json::parse(read_whole(folder + "/manifest.json"));
+  CHECK(manifest["kernel_library"] == kernel_library_hash());
+  manifest["kernel_library"] = content_hash("another");
+  write_whole(folder + "/manifest.json", with_hash(manifest.dump(2)));
+  CHECK(value(open()->for_gpu("sm_90a")).code.size() > 0);
+  CHECK(refusal("sm_80").find("the kernel library of another sinter") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(CodeFixture, "damaged machine code and text are refused") {
+  const std::string kernel = open()->program()->kernels[0].name;
+  for (const auto& [path, arch] : {std::pair("kernels/" + kernel + ".sm_90a.cubin", "sm_90a"),
+                                   {"kernels/" + kernel + ".cu", "sm_80"}}) {
+    const std::string whole_file = read_whole(folder + "/" + path);
+    write_whole(folder + "/" + path, whole_file + " ");
+    CHECK(refusal(arch).find("the folder is damaged") != std::string::npos);
+    write_whole(folder + "/" + path, whole_file);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "paths of a manifest stay in the folder") {
+  for (const char* path : {"../plan.json", "/etc/passwd", "ir/../../x", ""}) {
+    CAPTURE(path);
+    Json manifest = Json::parse(read_whole(folder + "/manifest.json"));
+    manifest["files"][path] = content_hash("");
+    const auto read = read_manifest(with_hash(manifest.dump(2)), "manifest.json");
+    REQUIRE_FALSE(read);
+    CHECK(read.error().message().find("is no path in the folder") != std::string::npos);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "a spec that is not the plan's is refused") {
+  Json manifest = Json::parse(read_whole(folder + "/manifest.json"));
+  manifest["spec"]["max_positions"] = manifest["spec"]["max_positions"].get<int64_t>() * 2;
+  write_whole(folder + "/manifest.json", with_hash(manifest.dump(2)));
+  const auto opened = StoredPlan::open(folder);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().message().find("the plan's sizes are") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a manifest of another format names both versions") {
+  Json manifest = Json::parse(read_whole(folder + "/manifest.json"));
+  manifest["format"] = 99;
+  manifest["sinter"] = "7.8.9";
+  const auto read = read_manifest(with_hash(manifest.dump(2)), "manifest.json");
+  REQUIRE_FALSE(read);
+  const std::string message = read.error().message();
+  for (const char* part : {"format 99", "7.8.9", "reads format 1", "compile the model again"})
+    CHECK(message.find(part) != std::string::npos);
+}
+
+TEST_CASE("weights by reference: the files are found again, and others are refused") {
+  const TemporaryDirectory place;
+  const std::string model = place.path() + "/model", folder = place.path() + "/plan";
+  fs::copy(SINTER_TESTS_DIR "/golden/llama", model, fs::copy_options::recursive);
+  write_plan_of(model, folder, false);
+  const std::string whole = value(run_folder(folder));
+  const auto message = [&] {
+    const auto outcome = run_folder(folder);
+    REQUIRE_FALSE(outcome);
+    check_refusal(outcome.error());
+    return outcome.error().message();
+  };
+  fs::remove(model + "/config.json");
+  CHECK(value(run_folder(folder)) == whole);
+  // One bit of one weight.
+  const std::string weights = model + "/model.safetensors", bytes = read_whole(weights);
+  std::string changed = bytes;
+  changed[bytes.size() / 2] ^= 1;
+  write_whole(weights, changed);
+  CHECK(message().find("fingerprint") != std::string::npos);
+  fs::rename(model, place.path() + "/moved");
+  CHECK(message().find("--weights") != std::string::npos);
+  // At another place, by hand.
+  write_whole(place.path() + "/moved/model.safetensors", bytes);
+  OpenOptions elsewhere;
+  elsewhere.weights = place.path() + "/moved";
+  CHECK(value(open_model(folder, elsewhere)).tensors != nullptr);
+  write_whole(place.path() + "/moved/model.safetensors", changed);
+  CHECK_FALSE(open_model(folder, elsewhere));
+}
+
+}  // namespace
+}  // namespace sinter
