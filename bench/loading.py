@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time from the start of the program to the first token: from a model's folder, and from its plan.
 
-    python3 bench/loading.py PROGRAM --spec samples/llama-2-7b.json --work DIR [--json FILE] [--repeat N]
+    python3 bench/loading.py PROGRAM --model llama-2-7b --work DIR [--json FILE] [--repeat N]
 
 Makes the model with random weights as a Hugging Face folder in DIR (transformers, on the GPU), and
 compiles two plans of it: one that refers to the model's weights, and one that has them embedded. Each
@@ -23,10 +23,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "peers"))
 PROMPT = ",".join(str(i) for i in range(1, 17))
 
 
-def make_model(spec: pathlib.Path, folder: pathlib.Path) -> None:
+def make_model(name: str, folder: pathlib.Path) -> None:
     import torch
-    import models  # of bench/peers
-    model = models.make_hf_model(json.loads(spec.read_text()), torch.float16, "cuda:0")
+    import architectures, models  # of bench/peers
+    model = models.make_hf_model(architectures.read_spec(name), torch.float16, "cuda:0")
     model.save_pretrained(folder, max_shard_size="4GB")
 
 
@@ -56,14 +56,14 @@ def first_token(program: str, model: pathlib.Path) -> tuple[float, int, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
-    parser.add_argument("--spec", type=pathlib.Path, required=True)
+    parser.add_argument("--model", required=True, help="a name of samples/*.json")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     program = os.path.abspath(arguments.program)
     folders = {name: arguments.work / name for name in ("model", "plan", "embedded")}
-    make_model(arguments.spec, folders["model"])
+    make_model(arguments.model, folders["model"])
     for name, weights in (("plan", []), ("embedded", ["--weights", "embed"])):
         begin = time.perf_counter()
         subprocess.run([program, "compile", folders["model"], "-o", folders[name], "-q", *weights],

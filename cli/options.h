@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/backend.h"
-#include "driver/compile/build.h"
+#include "driver/build.h"
 #include "driver/run/entry_calls.h"
 
 namespace CLI {

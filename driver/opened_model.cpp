@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "driver/plan_folder/embed_weights.h"
+#include "driver/stored_plan/embed_weights.h"
 #include "frontends/check_tensors.h"
 #include "frontends/files/random_tensors.h"
 #include "kernels/check_forms.h"

@@ -1,7 +1,7 @@
 // What the argument MODEL of a command names: a model, or the folder of a plan compiled from one.
 #pragma once
 
-#include "driver/plan_folder/stored_plan.h"
+#include "driver/stored_plan/stored_plan.h"
 
 namespace sinter {
 

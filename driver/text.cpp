@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "driver/integers.h"
-#include "driver/plan_folder/stored_plan.h"
+#include "driver/stored_plan/stored_plan.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/tokenizer/unicode.h"

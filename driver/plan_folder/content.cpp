@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "driver/plan_folder/manifest.h"
+#include "driver/stored_plan/manifest.h"
 #include "frontends/files/bounded_file.h"
 
 namespace sinter {

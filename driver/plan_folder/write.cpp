@@ -11,9 +11,9 @@
 
 #include "driver/explain/ledger_report.h"
 #include "driver/plan_folder/content.h"
-#include "driver/plan_folder/embed_weights.h"
-#include "driver/plan_folder/fingerprint.h"
-#include "driver/plan_folder/temporary_folder.h"
+#include "driver/stored_plan/embed_weights.h"
+#include "driver/stored_plan/fingerprint.h"
+#include "driver/temporary_folder.h"
 #include "plan/plan_file.h"
 
 namespace sinter {

@@ -13,7 +13,7 @@
 // A function of its arguments alone: equal plans of a model are equal byte for byte.
 #pragma once
 
-#include "driver/compile/build.h"
+#include "driver/build.h"
 #include "driver/compile/machine_code.h"
 #include "driver/plan_folder/model_files.h"
 

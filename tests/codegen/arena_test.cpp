@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-#include "driver/compile/build.h"
+#include "driver/build.h"
 
 namespace sinter {
 namespace {

@@ -1,7 +1,7 @@
 // A plan's folder: plan.json, which is run on the host if the checker lets it pass, and
 // manifest.json, whose hash is made to fit.
 #include "driver/compile/compile.h"
-#include "driver/plan_folder/manifest.h"
+#include "driver/stored_plan/manifest.h"
 #include "fuzz/reading.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"

@@ -1,4 +1,4 @@
-#include "driver/plan_folder/signature.h"
+#include "driver/stored_plan/signature.h"
 
 #include "ir/text.h"
 

@@ -1,4 +1,4 @@
-#include "driver/plan_folder/temporary_folder.h"
+#include "driver/temporary_folder.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
-#include "driver/compile/build.h"
+#include "driver/build.h"
 
 #include <chrono>
 
-#include "driver/plan_folder/embed_weights.h"
+#include "driver/stored_plan/embed_weights.h"
 #include "driver/text_table.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"

@@ -2,7 +2,7 @@
 // loading is one pass over one file after another.
 #pragma once
 
-#include "driver/plan_folder/manifest.h"
+#include "driver/stored_plan/manifest.h"
 
 namespace sinter {
 

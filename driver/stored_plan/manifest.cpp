@@ -1,4 +1,4 @@
-#include "driver/plan_folder/manifest.h"
+#include "driver/stored_plan/manifest.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 // checker proves the plan. Machine code alone cannot be checked: it runs with the user's rights.
 #pragma once
 
-#include "driver/plan_folder/manifest.h"
+#include "driver/stored_plan/manifest.h"
 #include "runtime/cuda/kernel_compiler.h"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-#include "driver/plan_folder/fingerprint.h"
+#include "driver/stored_plan/fingerprint.h"
 
 #include "frontends/files/bounded_file.h"
 #include "plan/plan_file.h"

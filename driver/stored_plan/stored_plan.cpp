@@ -1,9 +1,9 @@
-#include "driver/plan_folder/stored_plan.h"
+#include "driver/stored_plan/stored_plan.h"
 
 #include <filesystem>
 
-#include "driver/plan_folder/fingerprint.h"
-#include "driver/plan_folder/signature.h"
+#include "driver/stored_plan/fingerprint.h"
+#include "driver/stored_plan/signature.h"
 #include "driver/text_table.h"
 #include "frontends/check_tensors.h"
 #include "frontends/files/bounded_file.h"

@@ -1,4 +1,4 @@
-#include "driver/plan_folder/embed_weights.h"
+#include "driver/stored_plan/embed_weights.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
