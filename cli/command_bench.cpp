@@ -58,6 +58,7 @@ void add_bench(CLI::App& program, Action& action) {
   auto options = std::make_shared<BenchCommand>();
   BenchOptions& bench = options->bench;
   add_model(command, *options);
+  add_recompile(command, *options);
   add_integer_lists(command, "-p", options->prompts,
                     "tokens of a prefill, several with commas; 0: none; usually 512,2048",
                     kNotNegative)

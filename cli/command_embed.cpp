@@ -62,6 +62,7 @@ void add_embed(CLI::App& program, Action& action) {
       *program.add_subcommand("embed", "vectors of texts, by an encoder; a line each");
   auto options = std::make_shared<EmbedCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   command
       .add_option("--text", options->texts,
                   "a text, for the model's own tokenizer; repeat for several")

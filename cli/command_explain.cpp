@@ -54,6 +54,7 @@ void add_explain(CLI::App& program, Action& action) {
       *program.add_subcommand("explain", "what was fused, what was refused, and why");
   auto options = std::make_shared<ExplainCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   command.add_option("--why", options->why, "do these two values share a kernel, and why (not)?")
       ->type_name("A B")
       ->expected(2);

@@ -199,6 +199,7 @@ void add_generate(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("generate", "continue a text");
   auto options = std::make_shared<GenerateCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   add_integer_lists(command, "--tokens", options->tokens,
                     "ids of a prompt; repeat for a batch of sequences", kTokenIds);
   command

@@ -25,6 +25,7 @@ void add_inspect(CLI::App& program, Action& action) {
       "inspect", "what a model is and what limits its parts on a device; reads no weights");
   auto options = std::make_shared<CommandOptions>();
   add_model(command, *options);
+  add_recompile(command, *options);
   command.add_option("--arch", options->archs, "the device")
       ->type_name("NAME")
       ->expected(1)

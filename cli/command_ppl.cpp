@@ -56,6 +56,7 @@ void add_ppl(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand("ppl", "perplexity of a text");
   auto options = std::make_shared<PplCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   command
       .add_option("--tokens", options->tokens,
                   "file with the text's token ids, separated by commas or spaces")

@@ -56,6 +56,7 @@ void add_profile(CLI::App& program, Action& action) {
       "profile", "where the time of a token goes on a GPU, kernel by kernel");
   auto options = std::make_shared<ProfileCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   command
       .add_option("--phase", options->phase,
                   "a language model's decode (the default) or prefill, or a module's entry")

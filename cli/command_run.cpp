@@ -82,6 +82,7 @@ void add_run(CLI::App& program, Action& action) {
       *program.add_subcommand("run", "one forward pass, or calls of a module's entries");
   auto options = std::make_shared<RunCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   add_integers(command, "--tokens", options->tokens, "token ids of one sequence", kTokenIds);
   add_integer(command, "-n", options->more, "greedy tokens to add", kNotNegative);
   add_inputs(command, options->inputs);

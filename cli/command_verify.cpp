@@ -83,6 +83,7 @@ void add_verify(CLI::App& program, Action& action) {
                               "float64 and a reference; of fast numerics, bound the error");
   auto options = std::make_shared<VerifyCommand>();
   add_model(command, *options);
+  add_recompile(command, *options);
   command
       .add_option(
           "--reference", options->reference,

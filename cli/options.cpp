@@ -29,10 +29,9 @@ Status add_pairs(const std::vector<std::string>& texts, const char* option,
 
 void add_model(CLI::App& command, CommandOptions& options) {
   command
-      .add_option(
-          "MODEL", options.model,
-          "Hugging Face folder, llama2.c .bin, spec .json, module .sir or its folder, or the "
-          "folder of a compiled plan")
+      .add_option("MODEL", options.model,
+                  "Hugging Face folder, llama2.c .bin, spec .json, module .sir or its folder; "
+                  "except to compile, also the folder of a compiled plan")
       ->required();
   command
       .add_option("--dtype", options.dtype,
@@ -45,6 +44,9 @@ void add_model(CLI::App& command, CommandOptions& options) {
   add_integer(command, "--random-weights", options.random_weights,
               "stand-in weights made from a seed; the model's own stay unread")
       ->type_name("SEED");
+}
+
+void add_recompile(CLI::App& command, CommandOptions& options) {
   command.add_flag("--recompile", options.recompile,
                    "of a plan's folder: compile its module again; no kernel of the folder runs");
 }

@@ -45,6 +45,7 @@ struct InputOptions {
 
 void add_model(CLI::App& command,
                CommandOptions& options);  // MODEL --dtype --weights --random-weights
+void add_recompile(CLI::App& command, CommandOptions& options);
 void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after
 void add_phase(CLI::App& command, CommandOptions& options);

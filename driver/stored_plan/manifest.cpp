@@ -147,6 +147,9 @@ class ManifestReader {
     WeightFiles files;
     SINTER_TRY(read(view["paths"], files.paths));
     SINTER_TRY(read(view["fingerprints"], files.fingerprints));
+    for (size_t i = 0; i < files.fingerprints.size(); ++i)
+      if (!is_hash(files.fingerprints[i]))
+        return view["fingerprints"][i].mismatch("32 hexadecimal digits");
     if (files.paths.empty() || files.paths.size() != files.fingerprints.size())
       return view["fingerprints"].fail(fmt::format("{} fingerprints of {} files",
                                                    files.fingerprints.size(), files.paths.size()));

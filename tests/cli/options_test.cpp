@@ -71,7 +71,6 @@ constexpr Row kRows[] = {
     // A plan's folder.
     {"inspect explain run verify generate ppl embed", "--recompile", "--recompile",
      Change::refused},
-    {"compile", "--recompile", "--recompile", Change::refused},
     {"bench profile", "--recompile", "", Change::gpu},
     {"compile", "--record", "--record zzz", Change::refused},
     {"compile", "--kv", "--kv sink=0,window=0", Change::refused},
