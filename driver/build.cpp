@@ -35,10 +35,10 @@ Result<std::shared_ptr<const Program>> unfused_plan(const Module& frozen, Compil
 }  // namespace
 
 Result<Built> build(const BuildRequest& request) {
-  std::vector<std::pair<std::string, double>> seconds;
-  Stages stages(seconds);
+  Built built;
+  Stages stages(built.seconds);
   SINTER_LET(model, open_model(request.path, request.load));
-  Built built{std::move(model), {}, {}, {}, {}, {}, {}};
+  built.model = std::move(model);
   built.options = compile_options(built.model, request.compile);
   stages.done("load");
   const auto dump = [&](std::string_view pass, const Module& module) {
@@ -64,7 +64,6 @@ Result<Built> build(const BuildRequest& request) {
     return fail("this sinter makes another plan of the folder's module", request.path,
                 "compile the model again, or give --recompile");
   stages.done("fused plan");
-  built.seconds = std::move(seconds);
   return built;
 }
 

@@ -13,6 +13,7 @@ struct OpenOptions : LoadOptions {
 
 /// Of a plan's folder, `module` is the one that was compiled, and `origin` the folder.
 struct OpenedModel : LoadedModel {
+  OpenedModel() = default;
   OpenedModel(LoadedModel model) : LoadedModel(std::move(model)) {}
 
   std::shared_ptr<const StoredPlan> plan;  // null: the module is to be compiled

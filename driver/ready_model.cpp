@@ -1,6 +1,26 @@
 #include "driver/ready_model.h"
 
+#include "runtime/cuda/nvrtc_library.h"
+
 namespace sinter {
+namespace {
+
+/// The program of a plan as the backend runs it.
+Result<std::shared_ptr<const Program>> stored_program(const StoredPlan& plan, Backend& backend) {
+  if (!backend.on_gpu()) return plan.program();
+  const std::string arch = backend.target({});
+  SINTER_LET(loaded, plan.for_gpu(arch));
+  const bool compiles = loaded.program != plan.program();
+  if (const auto nvrtc = find_nvrtc(); compiles && !nvrtc)
+    return fail(fmt::format("the plan has no machine code for {}, and its CUDA text cannot be "
+                            "compiled here: {}",
+                            arch, nvrtc.error().what),
+                plan.folder(), fmt::format("compile the model with --arch {}", arch));
+  backend.add_machine_code(std::move(loaded.code));
+  return std::move(loaded.program);
+}
+
+}  // namespace
 
 Status require_runnable(const OpenedModel& model) {
   if (model.spec && model.compiled_with && !model.compiled_with->entries.empty())
@@ -43,26 +63,19 @@ CompileOptions options_for(CompileOptions options, const Backend& backend) {
   return options;
 }
 
-Result<std::shared_ptr<const Program>> plan_for(const StoredPlan& plan, Backend& backend) {
-  if (!backend.on_gpu()) return plan.program();
-  SINTER_LET(loaded, plan.for_gpu(backend.target({})));
-  backend.add_machine_code(std::move(loaded.code));
-  return std::move(loaded.program);
+Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const CompileOptions& options,
+                          Backend& backend) {
+  if (!model.plan) return compile(std::move(frozen), options);
+  SINTER_LET(program, stored_program(*model.plan, backend));
+  return Compiled{std::move(frozen), {}, std::move(program)};
 }
 
 Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,
                               Backend& backend) {
   SINTER_TRY(require_runnable(model));
-  Compiled compiled;
-  if (model.plan) {
-    SINTER_LET(program, plan_for(*model.plan, backend));
-    compiled = {model.module, {}, std::move(program)};
-  } else {
-    SINTER_LET(frozen, frozen_module(model));
-    SINTER_LET(made,
-               compile(std::move(frozen), options_for(compile_options(model, options), backend)));
-    compiled = std::move(made);
-  }
+  SINTER_LET(frozen, frozen_module(model));
+  SINTER_LET(compiled, plan_for(model, std::move(frozen),
+                                options_for(compile_options(model, options), backend), backend));
   SINTER_LET(models, backend.load({compiled.program}, model.tensors.get()));
   return ReadyModel{std::move(compiled), models[0]};
 }

@@ -7,8 +7,10 @@
 
 namespace sinter {
 
-/// The plan as the backend's device runs it; a GPU's backend has its machine code then.
-Result<std::shared_ptr<const Program>> plan_for(const StoredPlan& plan, Backend& backend);
+/// The plan that the backend's device runs: the stored one, without Compiled::fusions, or that of
+/// `frozen`. A GPU's backend has the machine code of a stored one then.
+Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const CompileOptions& options,
+                          Backend& backend);
 
 struct ReadyModel {
   Compiled compiled;

@@ -35,23 +35,15 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   begin = Clock::now();
   SINTER_LET(frozen, frozen_module(model));
   CompileOptions compiling = options_for(compile_options(model, options.compile), *options.backend);
-  Compiled fused;
-  if (model.plan) {
-    SINTER_LET(program, plan_for(*model.plan, *options.backend));
-    fused = {frozen, {}, std::move(program)};
-  } else {
-    SINTER_LET(made, compile(frozen, compiling));
-    fused = std::move(made);
-  }
-  BenchPlans plans{std::move(model), {}, {}, {}, {}, {}, {}, {}, {}};
+  SINTER_LET(fused, plan_for(model, frozen, compiling, *options.backend));
+  BenchPlans plans;
   plans.options = compiling;
   compiling.fusion = {};
   compiling.fusion.enabled = false;
   SINTER_LET(unfused, compile(frozen, compiling));
   stage("compiling", begin);
   begin = Clock::now();
-  SINTER_LET(models,
-             options.backend->load({fused.program, unfused.program}, plans.model.tensors.get()));
+  SINTER_LET(models, options.backend->load({fused.program, unfused.program}, model.tensors.get()));
   const double loading_s = seconds_since(begin);
   plans.fused = std::dynamic_pointer_cast<const CudaModel>(models[0]);
   plans.unfused = std::dynamic_pointer_cast<const CudaModel>(models[1]);
@@ -61,8 +53,8 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   report.seconds.emplace_back("weights", loading_s - kernels_s);
   plans.frozen = std::move(frozen);
   // An encoder's entry is measured as a module's is.
-  const auto& spec = plans.model.spec;
-  if (spec && !spec->encoder) plans.spec = spec;
+  if (model.spec && !model.spec->encoder) plans.spec = model.spec;
+  plans.model = std::move(model);
   plans.compiled = std::move(fused);
   plans.apart = std::move(unfused);
   plans.apart_options = std::move(compiling);

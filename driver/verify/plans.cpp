@@ -43,20 +43,13 @@ Result<Plans> make_plans(const OpenedModel& model, const std::string& target,
   options.target = target;
   options.fusion = fusion;
   options = options_for(compile_options(model, options), backend);
-  std::shared_ptr<const Program> fused;
-  if (model.plan) {
-    SINTER_LET(stored, plan_for(*model.plan, backend));
-    fused = std::move(stored);
-  } else {
-    SINTER_LET(compiled, compile(module, options));
-    fused = std::move(compiled.program);
-  }
+  SINTER_LET(fused, plan_for(model, module, options, backend));
   const Numerics numerics = options.fusion.numerics;
   options.fusion = {};
   options.fusion.enabled = false;
   options.fusion.numerics = numerics;
   SINTER_LET(unfused, compile(module, options));
-  SINTER_LET(models, backend.load({fused, unfused.program}, model.tensors.get()));
+  SINTER_LET(models, backend.load({fused.program, unfused.program}, model.tensors.get()));
   return Plans{std::move(module), models[0], models[1]};
 }
 
