@@ -196,22 +196,48 @@ TEST_CASE("a plan without weights takes them when it runs") {
   CHECK(run({"run", plan}).out != run({"run", spec, "--random-weights", "3"}).out);
 }
 
-TEST_CASE("a module's plan runs its entries") {
+TEST_CASE("the plans of the sample modules run their entries") {
   const TemporaryDirectory place;
-  const std::string module = SINTER_SAMPLES_DIR "/attention_cache.sir",
-                    plan = place.path() + "/plan";
-  compile_to(module, plan, {"--random-weights", "2"});
-  const auto run = [&](const std::string& model, std::vector<std::string> more) {
-    const std::string out = place.path() + "/out";
-    std::vector<std::string> command = {"run",   model, "--random-inputs", "3",  "--calls", "2",
-                                        "--out", out,   "--device",        "cpu"};
-    command.insert(command.end(), more.begin(), more.end());
-    const std::string table = printed(command);
-    return table + read_whole(out);
-  };
-  CHECK(run(plan, {}) == run(module, {"--random-weights", "2"}));
+  const std::string plan = place.path() + "/plan";
+  size_t modules = 0;
+  for (const auto& file : fs::directory_iterator(SINTER_SAMPLES_DIR)) {
+    if (file.path().extension() != ".sir") continue;
+    const std::string module = file.path().string();
+    CAPTURE(module);
+    fs::remove_all(plan);
+    compile_to(module, plan, {"--random-weights", "2"});
+    const auto run = [&](const std::string& model, std::vector<std::string> more) {
+      const std::string out = place.path() + "/out";
+      std::vector<std::string> command = {"run",   model, "--random-inputs", "3",  "--calls", "2",
+                                          "--out", out,   "--device",        "cpu"};
+      command.insert(command.end(), more.begin(), more.end());
+      const std::string table = printed(command);
+      return table + read_whole(out);
+    };
+    CHECK(run(plan, {}) == run(module, {"--random-weights", "2"}));
+    CHECK(run(plan, {"--recompile"}) == run(plan, {}));
+    ++modules;
+  }
+  CHECK(modules >= 7);
   CHECK(printed({"verify", plan, "--random-inputs", "3", "--calls", "2", "--device", "cpu"})
             .find("verified") != std::string::npos);
+}
+
+TEST_CASE("a plan has the frequencies of the context that it was compiled for") {
+  const TemporaryDirectory place;
+  const std::string model = kGolden + "/phi3_longrope_long", plan = place.path() + "/plan";
+  std::string tokens = "1";
+  for (int i = 2; i <= 40; ++i) tokens += fmt::format(",{}", i);
+  const auto run = [&](const std::string& path) {
+    return sinter({"run", path, "--tokens", tokens, "-n", "4", "--json", "--device", "cpu"});
+  };
+  compile_to(model, plan, {"--context", "50"});
+  CHECK(run(plan).out == run(model).out);
+  CHECK(!run(plan).out.empty());
+  compile_to(model, plan);
+  const ProgramRun longer = run(plan);
+  CHECK(longer.code == 4);
+  CHECK(longer.err.find("positions") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(TinyPlan,
