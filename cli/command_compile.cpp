@@ -58,18 +58,22 @@ Result<std::string> use_record(const std::string& path, CompileOptions& compile)
 }
 
 /// "embed" and "embed=PATH" of --weights.
-void read_embed(CompileCommand& options) {
+Status read_embed(CompileCommand& options) {
   constexpr std::string_view kEmbed = "embed";
-  if (!options.weights || !options.weights->starts_with(kEmbed)) return;
+  if (!options.weights || !options.weights->starts_with(kEmbed)) return {};
   const std::string rest = options.weights->substr(kEmbed.size());
-  if (!rest.empty() && rest[0] != '=') return;
+  if (!rest.empty() && rest[0] != '=') return {};
+  if (rest == "=")
+    return fail("no path stands after \"embed=\"", "--weights",
+                "give one, or embed alone for the model's own weights", ExitCode::usage);
   options.embed = true;
   options.weights.reset();
-  if (rest.size() > 1) options.weights = rest.substr(1);
+  if (!rest.empty()) options.weights = rest.substr(1);
+  return {};
 }
 
 Status compile_model(CompileCommand options) {
-  read_embed(options);
+  SINTER_TRY(read_embed(options));
   if (is_plan_folder(options.model))
     return fail("this is a plan, compiled already", options.model, "give the model",
                 ExitCode::usage);

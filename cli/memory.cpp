@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "cli/output.h"
+#include "ir/allocation_may_fail.h"
 
 namespace sinter {
 namespace {
@@ -24,7 +25,16 @@ class FailedAllocation : public std::bad_alloc {
   std::array<char, 48> text_;
 };
 
+// Given back before the line is printed, which takes a few allocations.
+constexpr size_t kReserve = size_t{256} << 10;
+void* reserve = nullptr;
+
 [[noreturn]] void end(std::string_view what) {
+  static thread_local bool ending = false;
+  if (ending) ::_exit(static_cast<int>(ExitCode::out_of_memory));
+  ending = true;
+  std::free(reserve);
+  reserve = nullptr;
   print_error({fmt::format("out of memory: {}", what), "", "use smaller sizes, or more memory",
                ExitCode::out_of_memory});
   ::_exit(static_cast<int>(ExitCode::out_of_memory));
@@ -49,6 +59,7 @@ class FailedAllocation : public std::bad_alloc {
 }  // namespace
 
 void set_up_memory() {
+  reserve = std::malloc(kReserve);
   llvm::install_bad_alloc_error_handler(end_in_llvm);
   std::set_terminate(end_uncaught);
 }
@@ -60,18 +71,38 @@ void end_without_memory(const std::bad_alloc& error) { end(error.what()); }
 // A sanitizer has an operator new of its own.
 #ifndef __SANITIZE_ADDRESS__
 
-// The standard's other forms, for arrays and without exceptions, call these two.
+namespace {
+
+[[noreturn]] void failed(size_t bytes) {
+  const sinter::FailedAllocation error(bytes);
+  if (!sinter::AllocationMayFail::here()) sinter::end_without_memory(error);
+  throw error;
+}
+
+void* aligned(size_t bytes, std::align_val_t alignment) noexcept {
+  const auto multiple = static_cast<size_t>(alignment);
+  const size_t whole = (bytes + multiple - 1) / multiple * multiple;
+  if (whole < bytes) return nullptr;
+  return std::aligned_alloc(multiple, whole > 0 ? whole : multiple);
+}
+
+}  // namespace
+
+// The standard's forms for arrays call these.
 void* operator new(size_t bytes) {
   if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
-  throw sinter::FailedAllocation(bytes);
+  failed(bytes);
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
+void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return aligned(bytes, alignment);
 }
 
 void* operator new(size_t bytes, std::align_val_t alignment) {
-  const auto multiple = static_cast<size_t>(alignment);
-  const size_t whole = (bytes + multiple - 1) / multiple * multiple;
-  if (whole >= bytes)
-    if (void* memory = std::aligned_alloc(multiple, whole > 0 ? whole : multiple)) return memory;
-  throw sinter::FailedAllocation(bytes);
+  if (void* memory = aligned(bytes, alignment)) return memory;
+  failed(bytes);
 }
 
 void operator delete(void* memory) noexcept { std::free(memory); }

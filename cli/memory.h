@@ -6,8 +6,8 @@
 namespace sinter {
 
 /// An allocation that fails ends the program with exit code 6 and one line that says how much was
-/// asked for, whichever thread asked, unless a caller reports it in words of its own. The program's
-/// operator new, which this file replaces, tells how much that was.
+/// asked for, whichever thread asked, unless its caller reports it (ir/allocation_may_fail.h). The
+/// program's operator new, which this file replaces, tells how much that was.
 void set_up_memory();
 
 /// Prints the line and ends the program at once.

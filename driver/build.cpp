@@ -4,6 +4,7 @@
 
 #include "driver/stored_plan/embed_weights.h"
 #include "driver/text_table.h"
+#include "frontends/check_tensors.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 
@@ -47,6 +48,9 @@ Result<Built> build(const BuildRequest& request) {
   dump("input", built.model.module);
   SINTER_LET(frozen, frozen_module(built.model, request.compile.entries, dump));
   if (request.embed) {
+    if (!built.model.tensors && !file_tensors(built.model.module).empty())
+      return fail("the model has no weights to embed", request.path,
+                  "say where they are: --weights embed=PATH");
     built.weights = frozen.weights;
     embed_weights(frozen);
     dump("embed_weights", frozen);
@@ -57,7 +61,7 @@ Result<Built> build(const BuildRequest& request) {
     built.unfused = std::move(unfused);
     stages.done("unfused plan");
   }
-  SINTER_LET(compiled, compile(std::move(frozen), built.options));
+  SINTER_LET(compiled, compile_opened(built.model, std::move(frozen), built.options));
   built.compiled = std::move(compiled);
   if (const auto& plan = built.model.plan;
       plan && write_plan(*built.compiled.program) != plan->text())

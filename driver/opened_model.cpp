@@ -104,6 +104,17 @@ Result<Module> frozen_module(const OpenedModel& model, llvm::ArrayRef<std::strin
   return std::move(frozen);
 }
 
+Result<Compiled> compile_opened(const OpenedModel& model, Module frozen,
+                                const CompileOptions& options) {
+  auto compiled = compile(std::move(frozen), options);
+  if (!compiled && model.compiled_with && compiled.error().code == ExitCode::usage) {
+    compiled.error().where = (std::filesystem::path(model.origin) / kManifestFile).string();
+    compiled.error().hint = "compile the model again";
+    compiled.error().code = ExitCode::bad_input;
+  }
+  return compiled;
+}
+
 Result<std::string> stored_record(const std::string& path) {
   if (!is_plan_folder(path)) return std::string();
   SINTER_LET(manifest, read_manifest_of(path));

@@ -37,6 +37,10 @@ CompileOptions compile_options(const OpenedModel& model, const CompileOptions& w
 Result<Module> frozen_module(const OpenedModel& model, llvm::ArrayRef<std::string> wanted = {},
                              const PassObserver& observer = {});
 
+/// compile(). Options of a plan's folder that do not fit its module are the folder's fault.
+Result<Compiled> compile_opened(const OpenedModel& model, Module frozen,
+                                const CompileOptions& options);
+
 /// The decision record in a plan's folder; empty where there is none.
 Result<std::string> stored_record(const std::string& path);
 

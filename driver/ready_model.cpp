@@ -65,7 +65,7 @@ CompileOptions options_for(CompileOptions options, const Backend& backend) {
 
 Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const CompileOptions& options,
                           Backend& backend) {
-  if (!model.plan) return compile(std::move(frozen), options);
+  if (!model.plan) return compile_opened(model, std::move(frozen), options);
   SINTER_LET(program, stored_program(*model.plan, backend));
   return Compiled{std::move(frozen), {}, std::move(program)};
 }

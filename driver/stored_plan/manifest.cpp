@@ -147,6 +147,9 @@ class ManifestReader {
     WeightFiles files;
     SINTER_TRY(read(view["paths"], files.paths));
     SINTER_TRY(read(view["fingerprints"], files.fingerprints));
+    for (size_t i = 0; i < files.paths.size(); ++i)
+      if (!std::filesystem::path(files.paths[i]).is_absolute())
+        return view["paths"][i].mismatch("an absolute path");
     for (size_t i = 0; i < files.fingerprints.size(); ++i)
       if (!is_hash(files.fingerprints[i]))
         return view["fingerprints"][i].mismatch("32 hexadecimal digits");

@@ -1,7 +1,5 @@
 #include "driver/stored_plan/signature.h"
 
-#include "ir/text.h"
-
 namespace sinter {
 namespace {
 
@@ -30,28 +28,38 @@ std::string signature(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {
   return fmt::format("({}) -> ({})", fmt::join(inputs, ", "), fmt::join(outputs, ", "));
 }
 
+/// "N in [1, 64] step 1, K in [8, 64] step 8 at_most N".
+std::string sizes(llvm::ArrayRef<Symbol> symbols) {
+  std::vector<std::string> texts;
+  for (const Symbol& symbol : symbols) {
+    texts.push_back(fmt::format("{} in [{}, {}] step {}", symbol.name, symbol.low, symbol.high,
+                                symbol.multiple));
+    if (symbol.at_most)
+      texts.back() += fmt::format(" at_most {}", symbols[symbol.at_most->index].name);
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
-Status check_signature(const Program& program, const Module& module, const std::string& place) {
+Status check_signature(const Program& program, const Module& module, const std::string& whose,
+                       const std::string& place) {
   const auto differs = [&](std::string what) {
     return fail(std::move(what), place, "compile the model again");
   };
-  const auto sizes = [](llvm::ArrayRef<Symbol> symbols) {
-    return print_module(Module{"sizes", {symbols.begin(), symbols.end()}, {}, {}, {}});
-  };
   const std::string ours = sizes(program.symbols), theirs = sizes(module.symbols);
   if (ours != theirs)
-    return differs(fmt::format("the plan's sizes are {}, its module's {}", printable(ours),
-                               printable(theirs)));
+    return differs(fmt::format("the plan's sizes are {}; {} has {}", printable(ours, 400), whose,
+                               printable(theirs, 400)));
   for (const EntryPlan& entry : program.entries) {
     const Entry* other = module.find_entry(entry.name);
     if (!other)
-      return differs(fmt::format("the plan's entry {} is none of its module", entry.name));
+      return differs(fmt::format("the plan has an entry {}; {} has none", entry.name, whose));
     const std::string plan = signature(entry, program.symbols),
                       graph = signature(other->graph, module.symbols);
     if (plan != graph)
-      return differs(fmt::format("the plan's entry {} is {}, its module's {}", entry.name,
-                                 printable(plan, 400), printable(graph, 400)));
+      return differs(fmt::format("the plan's entry {} is {}; that of {} is {}", entry.name,
+                                 printable(plan, 400), whose, printable(graph, 400)));
   }
   return {};
 }

@@ -94,6 +94,22 @@ Status check_fingerprints(const WeightFiles& weights, const std::vector<std::str
   return {};
 }
 
+/// The plan has the entries that were asked for, all of its module's if none were.
+Status check_entries(const Program& program, const Module& module,
+                     const std::vector<std::string>& wanted, const std::string& place) {
+  std::vector<std::string> expected = wanted, actual;
+  if (wanted.empty())
+    for (const Entry& entry : module.entries) expected.push_back(entry.name);
+  for (const EntryPlan& entry : program.entries) actual.push_back(entry.name);
+  llvm::sort(expected);
+  llvm::sort(actual);
+  if (expected == actual) return {};
+  return fail(fmt::format("the plan has the entries {}, {} says {}",
+                          printable(fmt::format("{}", fmt::join(actual, ", ")), 200), kManifestFile,
+                          printable(fmt::format("{}", fmt::join(expected, ", ")), 200)),
+              place, kCompileAgain);
+}
+
 /// "sm_8" of "sm_86".
 std::string_view major_of(std::string_view arch) { return arch.substr(0, arch.size() - 1); }
 
@@ -161,8 +177,9 @@ Result<std::shared_ptr<const StoredPlan>> StoredPlan::open(const std::string& fo
   SINTER_LET(program, read_plan(plan->text_, file));
   SINTER_LET(module, read_stored_module(folder, plan->manifest_));
   plan->module_ = std::move(module);
-  SINTER_TRY(check_signature(program, plan->module_, file));
+  SINTER_TRY(check_signature(program, plan->module_, "its module", file));
   const CompileOptions& compiled = plan->manifest_.compile;
+  SINTER_TRY(check_entries(program, plan->module_, compiled.entries, file));
   if (program.target != compiled.target || program.numerics != compiled.fusion.numerics)
     return fail(fmt::format("the plan is for {} in {} numerics, {} says {} and {}",
                             printable(program.target), to_string(program.numerics), kManifestFile,
@@ -170,7 +187,7 @@ Result<std::shared_ptr<const StoredPlan>> StoredPlan::open(const std::string& fo
                 file, kCompileAgain);
   if (const auto& spec = plan->manifest_.spec) {
     SINTER_LET(model, build_model(*spec, {WeightMap::identity(), {}}, nullptr, file));
-    SINTER_TRY(check_signature(program, model, file));
+    SINTER_TRY(check_signature(program, model, fmt::format("the spec of {}", kManifestFile), file));
   }
   plan->program_ = std::make_shared<const Program>(std::move(program));
   return plan;
@@ -215,7 +232,7 @@ Result<std::shared_ptr<const TensorSource>> open_stored_weights(
   if (const auto* embedded = std::get_if<EmbeddedWeights>(&manifest.weights)) {
     if (elsewhere)
       return fail("the plan has its weights", folder, "leave out --weights", ExitCode::usage);
-    if (embedded->hashes.empty()) return std::shared_ptr<const TensorSource>();
+    if (file_tensors(module).empty()) return std::shared_ptr<const TensorSource>();
     const std::string place = (fs::path(folder) / kWeightFiles).string();
     SINTER_LET(source, open_weights(place));
     return std::make_shared<HashedTensors>(std::move(source), embedded->hashes, place);

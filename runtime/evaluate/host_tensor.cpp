@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "ir/allocation_may_fail.h"
+
 namespace sinter {
 
 int64_t HostTensor::volume() const {
@@ -26,6 +28,7 @@ Result<HostTensor> make_tensor(DType dtype, std::vector<int64_t> dims) {
                 "use smaller sizes", ExitCode::out_of_memory);
   };
   if (overflow || elements > max_elements(dtype)) return refuse();
+  const AllocationMayFail reported;
   try {
     tensor.bytes.resize(static_cast<size_t>(storage_bytes(dtype, elements)));
   } catch (const std::exception&) {  // bad_alloc or length_error

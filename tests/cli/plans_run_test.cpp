@@ -172,6 +172,21 @@ TEST_CASE("a plan of some entries explains them, and says what running takes") {
   CHECK(run.err.find("compile the model without --phase") != std::string::npos);
 }
 
+TEST_CASE("what is not there cannot be embedded") {
+  const TemporaryDirectory place;
+  const std::string plan = place.path() + "/plan";
+  for (const char* model : {"gpt2-124m.json", "glu_mlp.sir"}) {
+    CAPTURE(model);
+    const std::string path = fmt::format("{}/{}", SINTER_SAMPLES_DIR, model);
+    const ProgramRun run = sinter({"compile", path, "-o", plan, "--weights", "embed"});
+    CHECK(run.code == 4);
+    CHECK(run.err.find(path + ": the model has no weights to embed") != std::string::npos);
+    CHECK(run.err.find("embed=PATH") != std::string::npos);
+  }
+  CHECK(sinter({"compile", kGolden + "/llama", "-o", plan, "--weights", "embed="}).code == 2);
+  CHECK(!fs::exists(plan));
+}
+
 TEST_CASE("a plan without weights takes them when it runs") {
   const TemporaryDirectory place;
   const std::string plan = place.path() + "/plan", spec = place.path() + "/spec.json";

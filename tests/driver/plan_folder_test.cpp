@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -326,7 +327,46 @@ TEST_CASE_FIXTURE(Fixture, "a spec that is not the plan's is refused") {
   write_whole(folder + "/manifest.json", with_hash(manifest.dump(2)));
   const auto opened = StoredPlan::open(folder);
   REQUIRE_FALSE(opened);
-  CHECK(opened.error().message().find("the plan's sizes are") != std::string::npos);
+  CHECK(opened.error().message().find("the spec of manifest.json has") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what a manifest says of the compilation belongs to its plan") {
+  const std::string text = read_whole(folder + "/manifest.json");
+  const auto refused = [&](const std::function<void(Json&)>& edit, OpenOptions options = {}) {
+    Json manifest = Json::parse(text);
+    edit(manifest);
+    write_whole(folder + "/manifest.json", with_hash(manifest.dump(2)));
+    const auto model = open_model(folder, options);
+    if (!model) {
+      CHECK(model.error().code == ExitCode::bad_input);
+      return model.error().message();
+    }
+    const auto compiled =
+        compile_opened(*model, value(frozen_module(*model)), *model->compiled_with);
+    REQUIRE_FALSE(compiled);
+    CHECK(compiled.error().code == ExitCode::bad_input);
+    return compiled.error().message();
+  };
+  const auto contains = [](const std::string& message, const char* part) {
+    CAPTURE(message);
+    CHECK(message.find(part) != std::string::npos);
+  };
+  contains(refused([](Json& m) { m["compile"]["entries"] = Json::array({"decode"}); }),
+           "says decode");
+  contains(refused([](Json& m) { m["compile"]["target"] = "sm_80"; }), "says sm_80 and strict");
+  contains(refused(
+               [](Json& m) {
+                 m["compile"]["require"] = Json::array({Json::array({"a", "zz"})});
+               },
+               {{}, true}),
+           "manifest.json: no value is called \"a\"");
+  contains(refused([](Json& m) {
+             m["weights"] = {{"from", "files"},
+                             {"paths", Json::array({"w"})},
+                             {"fingerprints", Json::array({"x"})}};
+           }),
+           "an absolute path");
+  contains(refused([](Json& m) { m["machine_code"]["sm_90a"]["x"] = "none"; }), "one of the files");
 }
 
 TEST_CASE_FIXTURE(Fixture, "a manifest of another format names both versions") {
