@@ -21,7 +21,8 @@ struct ReadyModel {
 CompileOptions options_for(CompileOptions options, const Backend& backend);
 
 /// Compiles for the backend's device, or takes the plan that was opened, and loads the weights,
-/// which must be there. A plan has no Compiled::fusions.
+/// which must be there. Of a plan, Compiled::module is the one before the passes, and there are no
+/// Compiled::fusions.
 Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,
                               Backend& backend);
 
