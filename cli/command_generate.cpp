@@ -28,14 +28,10 @@ Result<Sampling> sampling_of(const GenerateCommand& options) {
   if (options.greedy && options.temperature > 0)
     return fail("--greedy and --temperature exclude each other", "sinter generate", {},
                 ExitCode::usage);
-  if (!(options.temperature >= 0) || options.temperature > 1e6)
-    return fail(fmt::format("a temperature of {}", options.temperature), "--temperature",
-                "give 0 or more", ExitCode::usage);
-  if (!(options.top_p > 0 && options.top_p <= 1))
-    return fail(fmt::format("top-p of {}", options.top_p), "--top-p",
-                "give a share above 0, at most 1", ExitCode::usage);
-  return Sampling{static_cast<float>(options.temperature), options.top_k,
-                  static_cast<float>(options.top_p), options.seed};
+  const Sampling sampling{static_cast<float>(options.temperature), options.top_k,
+                          static_cast<float>(options.top_p), options.seed};
+  SINTER_TRY(check_sampling(sampling));
+  return sampling;
 }
 
 std::string generation_json(const Generation& generation) {
@@ -157,7 +153,7 @@ Status generate_command(const GenerateCommand& options) {
   Status printed = {};
   if (as_text && prompts.ids.size() == 1)
     generating.on_token = [&](size_t, int32_t token) {
-      if (!printed) return;
+      if (!printed) return false;
       if (!growing) {
         auto started = Printer::start(*tokenizer, prompts.ids[0], prompts.shown);
         if (!started)
@@ -166,6 +162,7 @@ Status generate_command(const GenerateCommand& options) {
           growing.emplace(std::move(*started));
       }
       if (printed) printed = growing->print(token);
+      return printed.has_value();
     };
   SINTER_LET(generation, generate(model, prompts.ids, generating));
   SINTER_TRY(printed);

@@ -36,12 +36,20 @@ Result<std::shared_ptr<const Program>> unfused_plan(const Module& frozen, Compil
 }  // namespace
 
 Result<Built> build(const BuildRequest& request) {
+  std::vector<std::pair<std::string, double>> seconds;
+  Stages stages(seconds);
+  SINTER_LET(model, open_model(request.path, request.load));
+  stages.done("load");
+  SINTER_LET(built, build_opened(std::move(model), request));
+  built.seconds.insert(built.seconds.begin(), seconds.begin(), seconds.end());
+  return std::move(built);
+}
+
+Result<Built> build_opened(OpenedModel model, const BuildRequest& request) {
   Built built;
   Stages stages(built.seconds);
-  SINTER_LET(model, open_model(request.path, request.load));
   built.model = std::move(model);
   built.options = compile_options(built.model, request.compile);
-  stages.done("load");
   const auto dump = [&](std::string_view pass, const Module& module) {
     if (request.for_folder) built.dumps.push_back({std::string(pass), print_module(module)});
   };
@@ -49,7 +57,7 @@ Result<Built> build(const BuildRequest& request) {
   SINTER_LET(frozen, frozen_module(built.model, request.compile.entries, dump));
   if (request.embed) {
     if (!built.model.tensors && !file_tensors(built.model.module).empty())
-      return fail("the model has no weights to embed", request.path,
+      return fail("the model has no weights to embed", built.model.origin,
                   "say where they are: --weights embed=PATH");
     built.weights = frozen.weights;
     embed_weights(frozen);
@@ -65,7 +73,7 @@ Result<Built> build(const BuildRequest& request) {
   built.compiled = std::move(compiled);
   if (const auto& plan = built.model.plan;
       plan && write_plan(*built.compiled.program) != plan->text())
-    return fail("this sinter makes another plan of the folder's module", request.path,
+    return fail("this sinter makes another plan of the folder's module", built.model.origin,
                 "compile the model again, or give --recompile");
   stages.done("fused plan");
   return built;

@@ -31,6 +31,8 @@ struct Built {
 };
 
 Result<Built> build(const BuildRequest& request);
+/// The same for a model that was opened: path and load are not read.
+Result<Built> build_opened(OpenedModel model, const BuildRequest& request);
 
 /// "llama-2-7b: f16, 32 layers of 4096, vocabulary of 32000".
 std::string model_line(const Built& built);

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ir/guarded.h"
+
 namespace sinter {
 namespace {
 
@@ -85,6 +87,13 @@ std::string Error::message() const {
 }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
+  if (InvariantsThrow::here())
+    throw BrokenInvariant{
+        {fmt::format("internal error: check failed: {}{}{}", condition, message.empty() ? "" : ": ",
+                     message),
+         fmt::format("{}:{}", file, line),
+         "this is a bug of the compiler; please report it with the model's config",
+         ExitCode::internal_error}};
   std::fprintf(stderr, "sinter: internal error: %s:%d: check failed: %s%s%s\n", file, line,
                condition, message.empty() ? "" : ": ", escape_controls(message).c_str());
   std::fprintf(stderr, "this is a bug of the compiler; please report it with the model's config\n");

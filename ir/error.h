@@ -18,6 +18,7 @@ enum class ExitCode : int {
   bad_input = 4,
   device = 5,
   out_of_memory = 6,
+  cancelled = 7,  // by a callback of a program that embeds the library
 };
 
 /// What went wrong, where, and what to do next. `what` starts in lower case and shows both values
@@ -57,7 +58,8 @@ std::string printable(std::string_view text, size_t limit = 200);
 
 }  // namespace sinter
 
-/// A broken invariant of the compiler itself: prints and exits with code 1. Never for user input.
+/// A broken invariant of the compiler itself: prints and exits with code 1, or throws where
+/// ir/guarded.h says so. Never for user input.
 /// An expression, so that compilers know without optimization too that SINTER_CHECK(false, ...)
 /// does not return.
 #define SINTER_CHECK(condition, ...) \

@@ -1,6 +1,9 @@
 #include "runtime/weight_queue.h"
 
 #include <algorithm>
+#include <system_error>
+
+#include "ir/guarded.h"
 
 namespace sinter {
 namespace {
@@ -15,7 +18,13 @@ WeightQueue::WeightQueue(const Program& program, const TensorSource* source)
   workers_ =
       std::min<unsigned>({processors, kMaxWorkers, static_cast<unsigned>(program.weights.size())});
   results_.resize(program.weights.size());
-  for (unsigned i = 0; i < workers_; ++i) threads_.emplace_back([this] { work(); });
+  for (unsigned i = 0; i < workers_; ++i) {
+    try {
+      threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      break;  // the system gives no more threads: fewer do the work
+    }
+  }
 }
 
 WeightQueue::~WeightQueue() {
@@ -28,6 +37,7 @@ WeightQueue::~WeightQueue() {
 }
 
 Result<HostTensor> WeightQueue::take(size_t index) {
+  if (threads_.empty()) return evaluate_weight(program_, index, source_);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return results_[index].has_value(); });
   taken_ = index + 1;
@@ -47,7 +57,7 @@ void WeightQueue::work() {
       if (next_ >= results_.size()) return;
       index = next_++;
     }
-    Result<HostTensor> tensor = evaluate_weight(program_, index, source_);
+    Result<HostTensor> tensor = guarded([&] { return evaluate_weight(program_, index, source_); });
     {
       const std::lock_guard lock(mutex_);
       results_[index] = std::move(tensor);

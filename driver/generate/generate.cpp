@@ -5,17 +5,43 @@
 #include "runtime/clock.h"
 
 namespace sinter {
-Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
-                            const GenerateOptions& options) {
+
+Status check_sampling(const Sampling& sampling) {
+  if (!(sampling.temperature >= 0) || sampling.temperature > 1e6f)
+    return fail(fmt::format("a temperature of {}", sampling.temperature), "--temperature",
+                "give 0 or more", ExitCode::usage);
+  if (!(sampling.top_p > 0 && sampling.top_p <= 1))
+    return fail(fmt::format("top-p of {}", sampling.top_p), "--top-p",
+                "give a share above 0, at most 1", ExitCode::usage);
+  if (sampling.top_k < 0)
+    return fail(fmt::format("top-k of {}", sampling.top_k), "--top-k", "give 0 or more",
+                ExitCode::usage);
+  return {};
+}
+
+Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+                     int64_t count) {
   for (const auto& prompt : prompts) {
     SINTER_TRY(check_tokens(model, prompt));
-    const int64_t length = text_tokens(prompt.size(), options.count);
+    const int64_t length = text_tokens(prompt.size(), count);
     if (!model.spec->streaming && length > model.spec->max_positions)
       return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(),
-                              options.count, model.spec->max_positions),
+                              count, model.spec->max_positions),
                   model.origin, "ask for fewer, or give --kv sink=4,window=W");
   }
+  return {};
+}
+
+Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+                            const GenerateOptions& options) {
+  SINTER_TRY(check_prompts(model, prompts, options.count));
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
+  return generate(model, ready, prompts, options);
+}
+
+Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
+                            llvm::ArrayRef<std::vector<int32_t>> prompts,
+                            const GenerateOptions& options) {
   Generation result;
   result.tokens.resize(prompts.size());
   for (const auto& prompt : prompts) result.prompt_tokens += static_cast<int64_t>(prompt.size());
@@ -30,7 +56,8 @@ Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector
   };
   std::vector<uint8_t> ended(prompts.size(), 0);
   Clock::time_point first = begin;
-  while (result.steps < options.count) {
+  bool wanted = true;  // by the callback
+  while (wanted && result.steps < options.count) {
     SINTER_LET(tokens, generator->next());
     if (result.steps++ == 0) {
       result.first_s = seconds_since(begin);
@@ -40,7 +67,7 @@ Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector
       ended[s] |= is_end(tokens[s]) ? 1 : 0;
       if (ended[s]) continue;
       result.tokens[s].push_back(tokens[s]);
-      if (options.on_token) options.on_token(s, tokens[s]);
+      if (options.on_token) wanted = options.on_token(s, tokens[s]) && wanted;
     }
     if (std::find(ended.begin(), ended.end(), 0) == ended.end()) break;
   }

@@ -8,6 +8,9 @@
 
 namespace sinter {
 
+/// An error that names the option for numbers that are no temperature, top-k or top-p.
+Status check_sampling(const Sampling& sampling);
+
 struct GenerateOptions {
   std::shared_ptr<Backend> backend;
   CompileOptions compile;
@@ -15,8 +18,8 @@ struct GenerateOptions {
   bool stop_at_eos =
       true;  // a sequence ends at one of the model's end tokens, which is not returned
   Sampling sampling;
-  /// Called with every token as it arrives.
-  std::function<void(size_t sequence, int32_t token)> on_token;
+  /// Called with every token as it arrives; false ends the generation.
+  std::function<bool(size_t sequence, int32_t token)> on_token;
 };
 
 struct Generation {
@@ -27,6 +30,15 @@ struct Generation {
   double per_token_s = 0;  // mean of the others
 };
 
+/// An error for tokens outside the vocabulary, and for texts that are longer than the model allows.
+Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+                     int64_t count);
+
+/// Generates with a model that is loaded; options.compile and options.backend are not read. The
+/// prompts have passed check_prompts.
+Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
+                            llvm::ArrayRef<std::vector<int32_t>> prompts,
+                            const GenerateOptions& options);
 /// Compiles, loads and generates. `model` was loaded with the streaming cache, if one is wanted.
 Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                             const GenerateOptions& options);

@@ -145,6 +145,30 @@ Status check_options(const VerifyOptions& options, bool module, const std::strin
   return {};
 }
 
+/// One model in its element type.
+Status verify_one(const OpenedModel& model, const VerifyOptions& options, const ReferenceFile* file,
+                  DTypeReport& one) {
+  SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
+  if (model.spec) one.dtype = model.spec->dtype;
+  for (const EntryPlan& entry : plans.fused->program().entries)
+    one.fused_launches += entry.steps.size();
+  for (const EntryPlan& entry : plans.unfused->program().entries)
+    one.unfused_launches += entry.steps.size();
+  if (plans.fused->program().numerics == Numerics::fast) {
+    SINTER_TRY(verify_fast(plans, model, options, one));
+  } else if (model.spec) {
+    const auto tokens =
+        file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
+    SINTER_TRY(model.spec->encoder
+                   ? verify_encoder(plans, *model.spec, tokens, file, is_small(plans, tokens),
+                                    options.backend->on_gpu(), one)
+                   : verify_decoder(plans, model, file, tokens, options, one));
+  } else {
+    SINTER_TRY(verify_module(plans, model, options, one));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool VerifyReport::passed() const {
@@ -154,6 +178,13 @@ bool VerifyReport::passed() const {
            llvm::all_of(report.bounds, [](const ErrorBound& bound) { return bound.holds(); }) &&
            llvm::all_of(report.reference, [](const ValueCheck& check) { return check.passed; });
   });
+}
+
+Result<VerifyReport> verify_opened(const OpenedModel& model, const VerifyOptions& options) {
+  VerifyReport report;
+  SINTER_TRY(check_options(options, true, model.origin));
+  SINTER_TRY(verify_one(model, options, nullptr, report.dtypes.emplace_back()));
+  return report;
 }
 
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
@@ -175,26 +206,9 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     if (reference)
       load.context = text_tokens(static_cast<size_t>(reference->longest()), options.steps);
     SINTER_LET(model, open_model(path, load));
-    SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
     DTypeReport& one = report.dtypes.emplace_back();
-    one.dtype = model.spec ? std::optional(model.spec->dtype) : dtype;
-    for (const EntryPlan& entry : plans.fused->program().entries)
-      one.fused_launches += entry.steps.size();
-    for (const EntryPlan& entry : plans.unfused->program().entries)
-      one.unfused_launches += entry.steps.size();
-    const ReferenceFile* file = reference ? &*reference : nullptr;
-    if (plans.fused->program().numerics == Numerics::fast) {
-      SINTER_TRY(verify_fast(plans, model, options, one));
-    } else if (model.spec) {
-      const auto tokens =
-          file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
-      SINTER_TRY(model.spec->encoder
-                     ? verify_encoder(plans, *model.spec, tokens, file, is_small(plans, tokens),
-                                      options.backend->on_gpu(), one)
-                     : verify_decoder(plans, model, file, tokens, options, one));
-    } else {
-      SINTER_TRY(verify_module(plans, model, options, one));
-    }
+    one.dtype = dtype;
+    SINTER_TRY(verify_one(model, options, reference ? &*reference : nullptr, one));
   }
   return report;
 }

@@ -63,6 +63,10 @@ struct VerifyReport {
   bool passed() const;
 };
 
+/// A module that was opened, the same way: all its entries are called. `path`, types and the
+/// reference of the options are not read.
+Result<VerifyReport> verify_opened(const OpenedModel& model, const VerifyOptions& options);
+
 /// Loads, compiles and runs the model on the CPU, freed buffers poisoned with NaN. A broken promise
 /// is not an Error but a report that has not `passed`.
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options);

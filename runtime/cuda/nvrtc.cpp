@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "device/capabilities.h"
+#include "ir/guarded.h"
 
 namespace sinter {
 namespace {
@@ -135,7 +136,7 @@ Result<std::vector<Cubin>> compile_kernels(const NvrtcFile& nvrtc,
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i; (i = next.fetch_add(1)) < sources.size();)
-      results[i] = compile_kernel(nvrtc, sources[i], headers, arch);
+      results[i] = guarded([&] { return compile_kernel(nvrtc, sources[i], headers, arch); });
   };
   std::vector<std::thread> workers;
   for (unsigned i = 1; i < thread_count(threads, sources.size()); ++i) {

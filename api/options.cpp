@@ -1,0 +1,179 @@
+#include "api/options.h"
+
+#include <charconv>
+
+#include "driver/streaming.h"
+
+namespace sinter {
+namespace {
+
+const sinter_options& or_none(const sinter_options* options) {
+  static const sinter_options none;
+  return options ? *options : none;
+}
+
+}  // namespace
+
+OptionReader::OptionReader(const sinter_options* options) : options_(or_none(options)) {}
+
+std::string OptionReader::where(const std::string& name) { return "option " + printable(name); }
+
+std::optional<std::string> OptionReader::text(const std::string& name) {
+  known_.insert(name);
+  const auto at = options_.values.find(name);
+  if (at == options_.values.end()) return std::nullopt;
+  return at->second;
+}
+
+Result<bool> OptionReader::flag(const std::string& name, bool usual) {
+  const auto value = text(name);
+  if (!value) return usual;
+  if (*value == "true") return true;
+  if (*value == "false") return false;
+  return fail(fmt::format("\"{}\" is neither true nor false", printable(*value)), where(name), {},
+              ExitCode::usage);
+}
+
+Result<double> OptionReader::real(const std::string& name, double usual) {
+  const auto value = text(name);
+  if (!value) return usual;
+  double number = 0;
+  const char* const end = value->data() + value->size();
+  const auto [stop, error] = std::from_chars(value->data(), end, number);
+  if (error != std::errc() || stop != end)
+    return fail(fmt::format("\"{}\" is no number", printable(*value)), where(name), {},
+                ExitCode::usage);
+  return number;
+}
+
+Result<std::vector<std::pair<std::string, int64_t>>> OptionReader::integers_of(
+    const std::string& prefix) {
+  prefixes_.push_back(prefix);
+  std::vector<std::pair<std::string, int64_t>> found;
+  for (const auto& [name, value] : options_.values) {
+    if (!name.starts_with(prefix)) continue;
+    SINTER_LET(number, parse_integer<int64_t>(value, where(name)));
+    found.emplace_back(name.substr(prefix.size()), number);
+  }
+  return found;
+}
+
+void OptionReader::pairs(FusionOptions& fusion) {
+  pairs_read_ = true;
+  fusion.required = options_.required;
+  fusion.forbidden = options_.forbidden;
+}
+
+Status OptionReader::finish() const {
+  for (const auto& [name, value] : options_.values) {
+    const bool has_prefix = std::any_of(prefixes_.begin(), prefixes_.end(),
+                                        [&](const auto& one) { return name.starts_with(one); });
+    if (known_.contains(name) || has_prefix) continue;
+    return fail(fmt::format("no option is called \"{}\" here", printable(name)), {},
+                fmt::format("the options are {}", fmt::join(known_, ", ")), ExitCode::usage);
+  }
+  if (!pairs_read_ && (!options_.required.empty() || !options_.forbidden.empty()))
+    return fail("pairs of values are given to what does not compile", {},
+                "give them to sinter_compile", ExitCode::usage);
+  return {};
+}
+
+Result<OpenOptions> read_open_options(OptionReader& reader) {
+  OpenOptions open;
+  if (const auto dtype = reader.text("dtype")) {
+    SINTER_LET(parsed, parse_dtype_option(*dtype));
+    open.dtype = parsed;
+  }
+  SINTER_LET(seed, reader.integer<uint64_t>("random-weights"));
+  open.random_weights = seed;
+  open.weights = reader.text("weights");
+  SINTER_LET(context, reader.integer<int64_t>("context", {.least = 1}));
+  open.context = context.value_or(0);
+  if (const auto kv = reader.text("kv")) {
+    SINTER_LET(streaming, parse_streaming(*kv));
+    open.streaming = streaming;
+  }
+  SINTER_LET(recompile, reader.flag("recompile", false));
+  open.recompile = recompile;
+  return open;
+}
+
+Result<CompileOptions> read_compile_options(OptionReader& reader) {
+  CompileOptions compile;
+  if (const auto target = reader.text("target")) compile.target = *target;
+  SINTER_LET(fuse, reader.flag("fuse", true));
+  compile.fusion.enabled = fuse;
+  if (const auto numerics = reader.text("numerics")) {
+    if (*numerics != "strict" && *numerics != "fast")
+      return fail(fmt::format("\"{}\" is neither strict nor fast", printable(*numerics)),
+                  OptionReader::where("numerics"), {}, ExitCode::usage);
+    if (*numerics == "fast") compile.fusion.numerics = Numerics::fast;
+  }
+  if (const auto entries = reader.text("entries"))
+    for (size_t at = 0; at <= entries->size();) {
+      const size_t comma = std::min(entries->find(',', at), entries->size());
+      compile.entries.push_back(entries->substr(at, comma - at));
+      at = comma + 1;
+    }
+  reader.pairs(compile.fusion);
+  return compile;
+}
+
+Result<Sampling> read_sampling(OptionReader& reader) {
+  SINTER_LET(temperature, reader.real("temperature", 0));
+  SINTER_LET(top_p, reader.real("top-p", 1));
+  SINTER_LET(top_k, reader.integer<int32_t>("top-k", {.least = 0}));
+  SINTER_LET(seed, reader.integer<int32_t>("seed"));
+  const Sampling sampling{static_cast<float>(temperature), top_k.value_or(0),
+                          static_cast<float>(top_p), seed.value_or(0)};
+  SINTER_TRY(check_sampling(sampling));
+  return sampling;
+}
+
+Status Progress::operator()(const char* stage, int64_t done, int64_t total) const {
+  if (!options_ || !options_->progress) return {};
+  if (options_->progress(options_->user, stage, done, total) == 0) return {};
+  return tl::make_unexpected(cancelled());
+}
+
+Error Progress::cancelled() {
+  return {"the caller's progress function cancelled this", {}, {}, ExitCode::cancelled};
+}
+
+}  // namespace sinter
+
+using namespace sinter;
+
+sinter_error* sinter_options_create(sinter_options** options) {
+  return make_handle(options, []() -> Result<std::unique_ptr<sinter_options>> {
+    return std::make_unique<sinter_options>();
+  });
+}
+
+sinter_error* sinter_options_set(sinter_options* options, const char* name, const char* value) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(options, "options"));
+    SINTER_TRY(require(name, "name"));
+    SINTER_TRY(require(value, "value"));
+    options->values[name] = value;
+    return {};
+  });
+}
+
+sinter_error* sinter_options_pair(sinter_options* options, int required, const char* a,
+                                  const char* b) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(options, "options"));
+    SINTER_TRY(require(a, "a"));
+    SINTER_TRY(require(b, "b"));
+    (required ? options->required : options->forbidden).emplace_back(a, b);
+    return {};
+  });
+}
+
+void sinter_options_progress(sinter_options* options, sinter_progress progress, void* user) {
+  options->progress = progress;
+  options->user = user;
+}
+
+void sinter_options_free(sinter_options* options) { delete options; }
