@@ -67,6 +67,10 @@ bool are_given(const Graph& graph, const RowNumbers& numbers) {
   return graph[root_of(graph, numbers.values)].kind == OpKind::input;
 }
 
+bool are_given_addresses(const Graph& graph, const RowNumbers& numbers) {
+  return numbers.address && are_given(graph, numbers);
+}
+
 std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {
   std::vector<RowNumbers> found = row_numbers(graph);
   std::erase_if(found, [&](const RowNumbers& numbers) {

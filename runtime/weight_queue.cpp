@@ -1,20 +1,30 @@
 #include "runtime/weight_queue.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sinter {
 namespace {
 
 constexpr unsigned kMaxWorkers = 16;
 
+std::vector<size_t> all_weights(const Program& program) {
+  std::vector<size_t> all(program.weights.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
 }  // namespace
 
 WeightQueue::WeightQueue(const Program& program, const TensorSource* source)
-    : program_(program), source_(source) {
+    : WeightQueue(program, source, all_weights(program)) {}
+
+WeightQueue::WeightQueue(const Program& program, const TensorSource* source,
+                         std::vector<size_t> wanted)
+    : program_(program), source_(source), wanted_(std::move(wanted)) {
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-  workers_ =
-      std::min<unsigned>({processors, kMaxWorkers, static_cast<unsigned>(program.weights.size())});
-  results_.resize(program.weights.size());
+  workers_ = std::min<unsigned>({processors, kMaxWorkers, static_cast<unsigned>(wanted_.size())});
+  results_.resize(wanted_.size());
   for (unsigned i = 0; i < workers_; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -27,8 +37,9 @@ WeightQueue::~WeightQueue() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<HostTensor> WeightQueue::take(size_t index) {
+Result<HostTensor> WeightQueue::take() {
   std::unique_lock lock(mutex_);
+  const size_t index = taken_;
   changed_.wait(lock, [&] { return results_[index].has_value(); });
   taken_ = index + 1;
   changed_.notify_all();
@@ -47,7 +58,7 @@ void WeightQueue::work() {
       if (next_ >= results_.size()) return;
       index = next_++;
     }
-    Result<HostTensor> tensor = evaluate_weight(program_, index, source_);
+    Result<HostTensor> tensor = evaluate_weight(program_, wanted_[index], source_);
     {
       const std::lock_guard lock(mutex_);
       results_[index] = std::move(tensor);

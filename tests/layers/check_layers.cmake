@@ -66,6 +66,7 @@ arrow(driver/measure/ OWN ${below_driver} ${model} driver/generate/)
 arrow(driver/tune/ OWN ${below_driver} ${model} "driver/(generate|measure)/")
 arrow(driver/profile/ OWN ${below_driver} ${model} "driver/(generate|measure|tune)/")
 arrow(driver/bench/ OWN ${below_driver} ${model} "driver/(generate|measure|tune|profile)/")
+arrow(driver/calls/ OWN ${below_driver} driver/compile/)
 arrow("driver/sinter\\." driver/ ${below_driver})
 arrow(cli/ OWN driver/ ir/)
 
