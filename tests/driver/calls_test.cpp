@@ -151,6 +151,47 @@ TEST_CASE("outputs are a value, an input, a weight and a state, in the caller's 
   }
 }
 
+TEST_CASE("outputs that no step computes in their memory are copied, within the device") {
+  // As it is compiled, a plan has copies of its own for such outputs.
+  auto program = std::make_shared<Program>(*calls_program());
+  EntryPlan& entry =
+      *llvm::find_if(program->entries, [](const auto& e) { return e.name == "step"; });
+  const auto add = [&](uint32_t buffer, const char* name) {
+    entry.outputs.push_back(buffer);
+    entry.output_names.emplace_back(name);
+  };
+  for (uint32_t id = 0; id < entry.buffers.size(); ++id) {
+    const Buffer& buffer = entry.buffers[id];
+    if (buffer.place == Buffer::Place::input && buffer.value == "x") add(id, "input");
+    if (buffer.place == Buffer::Place::weight && buffer.value == "table") add(id, "weight");
+  }
+  add(entry.outputs[0], "again");
+  const CallWeights weights = CallWeights::random();
+  std::vector<std::byte> on_host;
+  for (const auto& device : {CallDevice::cpu(), gpu()}) {
+    const auto plan = value(LoadedPlan::load(device, program, host_weights(weights)));
+    const auto session = value(CallSession::create(plan, kRows, {}));
+    Called step(session, "step", step_inputs(1));
+    require(step.call->prepare());
+    fake().take_copies();
+    fake().take_calls();
+    require(step.call->run());
+    require(session->synchronize());
+    CHECK(step.taken.at("input").read().bytes == step.given.at("x").read().bytes);
+    CHECK(step.taken.at("weight").read().bytes == weights.table.bytes);
+    CHECK(step.taken.at("again").read().bytes == step.taken.at("y").read().bytes);
+    if (!device->on_gpu()) {
+      on_host = step.outputs();
+      continue;
+    }
+    CHECK(step.outputs() == on_host);
+    CHECK(fake().take_copies().size() == 3);
+    CHECK(names_of(fake().take_calls()) ==
+          std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx",
+                                "cuMemcpyDtoDAsync_v2", "cuStreamSynchronize"});
+  }
+}
+
 TEST_CASE("a prepared call only launches, and its first kernel begins in order") {
   const auto session = value(CallSession::create(plan_on(gpu()), kRows, {}));
   Called step(session, "step", step_inputs(1)), wide(session, "wide", wide_inputs(64));
@@ -164,11 +205,9 @@ TEST_CASE("a prepared call only launches, and its first kernel begins in order")
   CHECK(names_of(fake().take_calls()) ==
         std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"});
   require(step.call->run());
-  CHECK(names_of(fake().take_calls()) == std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent",
-                                                               "cuLaunchKernelEx",
-                                                               "cuMemcpyDtoDAsync_v2"});
+  CHECK(names_of(fake().take_calls()) ==
+        std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"});
   require(session->synchronize());
-  CHECK(fake().take_copies().size() == 3);
   const std::vector<FakeLaunch> launches = fake().take_launches();
   const EntryPlan& entry = *calls_program()->find_entry("wide");
   REQUIRE(launches.size() > entry.steps.size());
@@ -180,6 +219,7 @@ TEST_CASE("a prepared call only launches, and its first kernel begins in order")
   fake().take_calls();
   require(step.call->run());
   CHECK_FALSE(names_of(fake().take_calls()).contains("cuStreamIsCapturing"));
+  require(session->synchronize());
 }
 
 TEST_CASE("a call is captured on the caller's stream and replayed on new inputs") {
@@ -263,7 +303,11 @@ struct Allocator {
     CHECK(live.contains(memory));
     CHECK(live[memory] == std::pair(bytes, stream));
     live.erase(memory);
-    std::free(memory);
+    released.push_back(memory);
+  }
+  // Where the wait for a session's work has failed, the fake driver may still do that work.
+  ~Allocator() {
+    for (void* memory : released) std::free(memory);
   }
   GpuOptions options(void* context = nullptr) {
     GpuOptions options;
@@ -277,6 +321,7 @@ struct Allocator {
   std::mutex mutex;
   std::map<void*, std::pair<size_t, void*>> live;
   std::set<void*> streams;
+  std::vector<void*> released;
   size_t calls = 0, fails_at = 0;
 };
 
@@ -332,8 +377,8 @@ TEST_CASE("the caller's context is used, and the thread's current one stays what
       const std::string name = call.name;
       CAPTURE(name);
       CHECK(name.find("PrimaryCtx") == std::string::npos);
-      for (const char* part : {"Mem", "Stream", "Launch", "Library", "Event"})
-        if (name.find(part) != std::string::npos) CHECK(call.context == own);
+      for (const char* begin : {"cuMem", "cuStream", "cuLaunch", "cuLibrary", "cuEvent"})
+        if (name.starts_with(begin)) CHECK(call.context == own);
       uses_own |= call.context == own;
     }
     CHECK(uses_own);
@@ -357,10 +402,10 @@ Status call_once(const GpuOptions& options, const CallWeights& weights) {
   TensorView odd = table.view();
   load.device_weights["model.table"] = odd;
   SINTER_LET(plan, LoadedPlan::load(device, calls_program(), load));
+  std::vector<CallerMemory> kept;  // until the session has waited for its work
   SINTER_LET(session, CallSession::create(plan, {{"R", kCallRows}}, {}));
   for (const char* entry : {"step", "wide"}) {
     SINTER_LET(call, BoundCall::create(session, entry));
-    std::vector<CallerMemory> kept;
     for (const auto& [name, tensor] :
          entry == std::string("step") ? step_inputs(1) : wide_inputs(90)) {
       kept.emplace_back(tensor);

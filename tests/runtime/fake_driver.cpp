@@ -124,10 +124,11 @@ int fails(std::string_view name) {
 /// A call of the driver, from its begin to its end.
 class Entered {
  public:
-  /// `name`: a literal. With failures of "any" call, `code` is the error that this one gives.
-  explicit Entered(const char* name) : lock_(mutex) {
+  /// `name`: a literal. With failures of "any" call, `code` is the error that this one gives, if it
+  /// may fail.
+  explicit Entered(const char* name, bool may_fail = true) : lock_(mutex) {
     log.push_back({name, current});
-    if (failure.name == "any") code = fails("any");
+    if (may_fail && failure.name == "any") code = fails("any");
   }
   int code = 0;
 
@@ -229,7 +230,7 @@ void* sinter_fake_context(int device) {
 }
 
 int cuInit(unsigned) {
-  const Entered entered("cuInit");
+  const Entered entered("cuInit", false);
   return 0;
 }
 int cuDriverGetVersion(int* version) {
@@ -238,18 +239,18 @@ int cuDriverGetVersion(int* version) {
   return *version = 13000, 0;
 }
 int cuGetErrorName(int code, const char** name) {
-  const Entered entered("cuGetErrorName");
+  const Entered entered("cuGetErrorName", false);
   *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : code == kUnsupported  ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
                                   : "FAKE_ERROR";
   return 0;
 }
 int cuGetErrorString(int, const char** text) {
-  const Entered entered("cuGetErrorString");
+  const Entered entered("cuGetErrorString", false);
   return *text = "made up", 0;
 }
 int cuDeviceGetCount(int* count) {
-  const Entered entered("cuDeviceGetCount");
+  const Entered entered("cuDeviceGetCount", false);
   return *count = number("SINTER_FAKE_DEVICES", 1), 0;
 }
 int cuDeviceGet(int* device, int ordinal) {
@@ -285,16 +286,16 @@ int cuDevicePrimaryCtxRetain(void** context, int device) {
   return device == number("SINTER_FAKE_BROKEN", -1) ? kBroken : 0;
 }
 int cuDevicePrimaryCtxRelease_v2(int) {
-  const Entered entered("cuDevicePrimaryCtxRelease_v2");
+  const Entered entered("cuDevicePrimaryCtxRelease_v2", false);
   return 0;
 }
 int cuCtxSetCurrent(void* context) {
-  const Entered entered("cuCtxSetCurrent");
+  const Entered entered("cuCtxSetCurrent", false);
   current = context;
   return 0;
 }
 int cuCtxGetCurrent(void** context) {
-  const Entered entered("cuCtxGetCurrent");
+  const Entered entered("cuCtxGetCurrent", false);
   return *context = current, 0;
 }
 int cuCtxGetDevice(int* device) {
@@ -320,7 +321,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   return *address = reinterpret_cast<uintptr_t>(made), code;
 }
 int cuMemFree_v2(uint64_t address) {
-  const Entered entered("cuMemFree_v2");
+  const Entered entered("cuMemFree_v2", false);
   run_all();
   return release(Kind::memory, address);
 }
@@ -331,7 +332,7 @@ int cuMemHostAlloc(void** data, size_t bytes, unsigned) {
   return make(Kind::pinned, data, bytes);
 }
 int cuMemFreeHost(void* data) {
-  const Entered entered("cuMemFreeHost");
+  const Entered entered("cuMemFreeHost", false);
   run_all();
   return release(Kind::pinned, data);
 }
@@ -381,7 +382,7 @@ int cuStreamCreate(void** stream, unsigned) {
   return code;
 }
 int cuStreamDestroy_v2(void* stream) {
-  const Entered entered("cuStreamDestroy_v2");
+  const Entered entered("cuStreamDestroy_v2", false);
   run(streams.at(stream));
   streams.erase(stream);
   return release(Kind::stream, stream);
@@ -411,7 +412,7 @@ int cuStreamBeginCapture_v2(void* stream, int) {
   return 0;
 }
 int cuStreamEndCapture(void* stream, void** graph) {
-  const Entered entered("cuStreamEndCapture");
+  const Entered entered("cuStreamEndCapture", false);
   const std::unique_ptr<std::vector<Captured>> captured(streams.at(stream).capture);
   std::erase_if(captured_events, [&](const auto& event) {
     return streams.at(event.second.first).capture == captured.get();
@@ -434,7 +435,7 @@ int cuEventCreate(void** event, unsigned) {
   return make(Kind::event, event);
 }
 int cuEventDestroy_v2(void* event) {
-  const Entered entered("cuEventDestroy_v2");
+  const Entered entered("cuEventDestroy_v2", false);
   events.erase(event);
   captured_events.erase(event);
   return release(Kind::event, event);
@@ -514,12 +515,12 @@ int cuGraphLaunch(void* executable, void* stream) {
   return 0;
 }
 int cuGraphExecDestroy(void* executable) {
-  const Entered entered("cuGraphExecDestroy");
+  const Entered entered("cuGraphExecDestroy", false);
   graphs.erase(executable);
   return release(Kind::executable, executable);
 }
 int cuGraphDestroy(void* graph) {
-  const Entered entered("cuGraphDestroy");
+  const Entered entered("cuGraphDestroy", false);
   graphs.erase(graph);
   return release(Kind::graph, graph);
 }
@@ -537,7 +538,7 @@ int cuLibraryLoadData(void** library, const void* code, int*, void**, unsigned, 
   return made;
 }
 int cuLibraryUnload(void* library) {
-  const Entered entered("cuLibraryUnload");
+  const Entered entered("cuLibraryUnload", false);
   kernels.erase(library);
   shared_limits.erase(library);
   return release(Kind::library, library);
