@@ -127,6 +127,11 @@ std::optional<Verdict> checks::anchored_space(Question& q) {
     const auto entrance = llvm::find_if(
         open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
     const bool enters = entrance != open.end();
+    // It makes an operand that has no port.
+    if (!enters && llvm::is_contained(q.prologue, member))
+      return refuse(Reason::port_closed,
+                    fmt::format("{} takes {} from memory", q.problem.name(*m.anchor),
+                                q.problem.name(member)));
     if (auto refusal = walks_rows(q, member, enters ? entrance->shape : result,
                                   !enters || entrance->port != Port::element))
       return refusal;
@@ -184,10 +189,17 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   }
   if (q.merged.family->admits_epilogue) return q.merged.family->admits_epilogue(q.view(), q.merged);
   const GroupShape shape = shape_of_result(q);
-  for (ValueId reader : q.epilogue)
+  const Dims& elements = q.problem.facts(anchor).dims;
+  for (ValueId reader : q.epilogue) {
+    const OpFacts& facts = q.problem.facts(reader);
+    // The port gives each element once.
+    if (result.port == Port::element && (facts.reduces || volume(facts.dims) != volume(elements)))
+      return refuse(Reason::port_other_element,
+                    fmt::format("{} of {}", q.problem.name(reader), q.problem.name(anchor)));
     for (const Read& read : q.problem.facts(reader).reads)
       if (llvm::is_contained(q.members, read.root))
         if (auto refusal = read_fits(q.problem, shape, reader, read)) return refusal;
+  }
   if (auto refusal = recomputed_once(q.problem, shape, q.epilogue)) return refusal;
   return needs_no_result(q.view());
 }

@@ -107,8 +107,10 @@ struct Kernel {
 };
 
 /// False where a device sums in an order of its own, so that the host's bits differ: tensor
-/// cores multiply the matrices of several tokens of a two-byte type.
+/// cores multiply the matrices of several tokens of a two-byte type; a caller's op is not exact.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
+/// Of a kernel that computes nothing but a caller's op: CustomOp::tolerance.
+std::optional<double> host_tolerance(const Kernel& kernel);
 
 /// Row numbers that a call computes and that may name no row: after the call they are looked at,
 /// and one outside 0 .. rows - 1 is an error.
