@@ -64,7 +64,8 @@ bool is_function_name(std::string_view name) {
   for (;;) {
     const size_t end = std::min(name.find("::"), name.size());
     const std::string_view part = name.substr(0, end);
-    if (part.empty() || (part[0] >= '0' && part[0] <= '9') || !llvm::all_of(part, is_name_character))
+    if (part.empty() || (part[0] >= '0' && part[0] <= '9') ||
+        !llvm::all_of(part, is_name_character))
       return false;
     if (end == name.size()) return true;
     name.remove_prefix(end + 2);
@@ -82,14 +83,15 @@ Status check_fields(const CustomOp& op, size_t operands) {
   SINTER_TRY(check_range("threads", op.threads, 32, kMaxCustomThreads, 32));
   SINTER_TRY(check_range("row_axes", op.row_axes, -kMaxRank, kMaxRank));
   SINTER_TRY(check_range("shared_bytes", op.shared_bytes, 0, kMaxCustomShared));
-  SINTER_TRY(check_range("number_count", op.number_count, 0,
-                         static_cast<int64_t>(kMaxCustomNumbers)));
+  SINTER_TRY(
+      check_range("number_count", op.number_count, 0, static_cast<int64_t>(kMaxCustomNumbers)));
   if (op.source.size() > kMaxCustomSource)
     return fail(fmt::format("source has {} bytes, at most {}", op.source.size(), kMaxCustomSource));
   if (escape_controls(op.source) != op.source)
     return fail("source has characters that are no text in UTF-8, or control characters");
   if (!is_function_name(op.function))
-    return fail(fmt::format("function is \"{}\", no name of a C++ function", printable(op.function)));
+    return fail(
+        fmt::format("function is \"{}\", no name of a C++ function", printable(op.function)));
   const std::string_view last =
       std::string_view(op.function).substr(op.function.find_last_of(':') + 1);
   if (op.source.find(last) == std::string::npos)
@@ -126,9 +128,8 @@ Status register_op(CustomOp op) {
 
 Status register_custom_op(CustomOp op) {
   const std::string name = op.name;
-  const bool named =
-      !name.empty() && name.size() <= kMaxCustomName &&
-      llvm::all_of(name, [](char c) { return is_name_character(c) || c == '.'; });
+  const bool named = !name.empty() && name.size() <= kMaxCustomName &&
+                     llvm::all_of(name, [](char c) { return is_name_character(c) || c == '.'; });
   if (!named)
     return fail(fmt::format("\"{}\" is no name of a custom op", printable(name)), {},
                 fmt::format("use letters, digits, '_' and '.', at most {}", kMaxCustomName));

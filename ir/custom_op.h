@@ -21,9 +21,9 @@
 // 256-byte aligned at the value's root. kernels/custom/custom.cuh describes `at`.
 //
 // Ports: what computes an open operand element by element may stand in the same kernel (prologue):
-// x(i) then computes the element wherever it is called. What takes an open result element by element
-// may stand there too (epilogue): y.set(i, value) then computes and stores what follows. The text is
-// the same in both cases, and so are the bits.
+// x(i) then computes the element wherever it is called. What takes an open result element by
+// element may stand there too (epilogue): y.set(i, value) then computes and stores what follows.
+// The text is the same in both cases, and so are the bits.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -65,15 +65,16 @@ struct CustomOp {
   int64_t threads = 256;  // of a block: a multiple of 32, at most 1024
   /// The result's leading axes that number the blocks; negative: all but so many of the last.
   int64_t row_axes = 1;
-  int64_t shared_bytes = 0;             // dynamic shared memory of a block
-  std::vector<bool> open_operands;      // element ports, one for each operand; empty: all closed
-  bool open_result = false;             // an element port
-  bool exact = false;                   // the host evaluation has the kernel's bits
+  int64_t shared_bytes = 0;         // dynamic shared memory of a block
+  std::vector<bool> open_operands;  // element ports, one for each operand; empty: all closed
+  bool open_result = false;         // an element port
+  bool exact = false;               // the host evaluation has the kernel's bits
   /// Not exact: the kernel's result may differ from the host's by this times the result's largest
   /// magnitude, beside one rounding of each to the element type. Checked on a device where the op
   /// is alone in its kernel.
   double tolerance = 0;
-  /// Writes the result; false: it failed, which is an error of the run. Called from several threads.
+  /// Writes the result; false: it failed, which is an error of the run. Called from several
+  /// threads.
   std::function<bool(const CustomOpCall&)> evaluate;
   int64_t number_count = 0;  // elements of the attribute `numbers`
 };

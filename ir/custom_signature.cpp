@@ -95,9 +95,8 @@ class CustomSignatureParser {
   int find(std::string_view name) const {
     const auto at = llvm::find_if(signature_.operands_,
                                   [&](const Pattern& known) { return known.name == name; });
-    return at == signature_.operands_.end()
-               ? -1
-               : static_cast<int>(at - signature_.operands_.begin());
+    return at == signature_.operands_.end() ? -1
+                                            : static_cast<int>(at - signature_.operands_.begin());
   }
 
   Status type(Pattern& pattern, bool is_operand) {
@@ -119,8 +118,8 @@ class CustomSignatureParser {
       if (!first && !accept(",")) return expected("',' or ']'");
       if (accept("...")) {
         if (!first) return error("'...' stands at the front of the dims alone", at_ - 3);
-        const bool known = llvm::any_of(signature_.operands_,
-                                        [](const Pattern& one) { return one.has_leading; });
+        const bool known =
+            llvm::any_of(signature_.operands_, [](const Pattern& one) { return one.has_leading; });
         if (!is_operand && !known) return error("no operand has '...'", dims);
         pattern.has_leading = true;
         continue;
@@ -214,7 +213,8 @@ class CustomSignature::Match {
                                     label(static_cast<size_t>(pattern.same_as))));
     const size_t own = pattern.dims.size();
     if (type.rank() < own || (type.rank() > own && !pattern.has_leading)) return mismatch(i, "");
-    const DimsRef leading = DimsRef(type.dims).drop_back(own), dims = DimsRef(type.dims).take_back(own);
+    const DimsRef leading = DimsRef(type.dims).drop_back(own),
+                  dims = DimsRef(type.dims).take_back(own);
     if (pattern.has_leading) {
       if (leading_ && DimsRef(*leading_) != leading)
         return mismatch(i, fmt::format(" with ... = {}", show(*leading_)));
@@ -250,9 +250,9 @@ class CustomSignature::Match {
     if (extent.variable < 0) return Dim(extent.times);
     const Dim dim = *extents_[static_cast<size_t>(extent.variable)];
     if (extent.times == 1 && extent.over == 1) return dim;
-    const std::string wanted = fmt::format("{} with {} = {}", signature_.result_.text,
-                                           signature_.variables_[extent.variable],
-                                           to_string(dim, symbols_));
+    const std::string wanted =
+        fmt::format("{} with {} = {}", signature_.result_.text,
+                    signature_.variables_[extent.variable], to_string(dim, symbols_));
     if (!dim.is_constant())
       return fail(fmt::format("the result {} is computed of a symbol", wanted), {},
                   "only constant dims can be multiplied or divided");

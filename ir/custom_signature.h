@@ -31,7 +31,7 @@ class CustomSignature {
   struct Pattern {
     std::string name;
     std::optional<DType> dtype;
-    int same_as = -1;          // the operand whose element type it has
+    int same_as = -1;  // the operand whose element type it has
     bool any_float = false;
     bool has_leading = false;  // begins with `...`
     std::vector<Extent> dims;

@@ -15,6 +15,13 @@ Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
                 fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
 }
 
+/// Of an operand that has no port.
+Verdict from_memory(const Question& q, ValueId value) {
+  return refuse(Reason::port_closed,
+                fmt::format("{} takes {} from memory", q.problem.name(*q.merged.anchor),
+                            q.problem.name(value)));
+}
+
 /// The ops that the kernel computes in one go: its anchor and the companions.
 llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
   llvm::SmallVector<ValueId, 2> anchors = {*shape.anchor};
@@ -155,15 +162,16 @@ std::optional<Verdict> checks::prologue(Question& q) {
     for (size_t k = 0; k < reads.size(); ++k) {
       if (!llvm::is_contained(q.prologue, reads[k].root)) continue;
       // A companion has the anchor's operands, in some order.
-      const size_t operand = is_anchor
-                                 ? llvm::find(graph[anchor].operands, graph[reader].operands[k]) -
-                                       graph[anchor].operands.begin()
-                                 : 0;
+      size_t operand = k;
+      if (is_anchor && reader != anchor)
+        operand = llvm::find(graph[anchor].operands, graph[reader].operands[k]) -
+                  graph[anchor].operands.begin();
       const auto own =
           is_anchor
               ? llvm::find_if(open, [&](const Entrance& one) { return one.operand == operand; })
               : entrance;
-      if (auto refusal = read_fits(q.problem, own == open.end() ? q.merged : own->shape, reader,
+      if (is_anchor && own == open.end()) return from_memory(q, reads[k].root);
+      if (auto refusal = read_fits(q.problem, own->shape, reader,
                                    is_anchor ? q.problem.facts(anchor).reads[operand] : reads[k]))
         return refusal;
     }

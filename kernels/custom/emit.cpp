@@ -127,13 +127,11 @@ class CustomKernel {
   void write_memory() {
     std::string members;
     for (size_t k = 0; k < group_.inputs.size(); ++k)
-      members += fmt::format("  const {}* x{};\n",
-                             memory_type(group_[group_.inputs[k]].type.dtype), k);
-    for (size_t k = 0; k < group_.outputs.size(); ++k)
       members +=
-          fmt::format("  {}* y{};\n", memory_type(group_[group_.outputs[k]].type.dtype), k);
-    body_.globals +=
-        fmt::format("struct CustomMemory {{\n{}{}}};\n", members, symbol_members());
+          fmt::format("  const {}* x{};\n", memory_type(group_[group_.inputs[k]].type.dtype), k);
+    for (size_t k = 0; k < group_.outputs.size(); ++k)
+      members += fmt::format("  {}* y{};\n", memory_type(group_[group_.outputs[k]].type.dtype), k);
+    body_.globals += fmt::format("struct CustomMemory {{\n{}{}}};\n", members, symbol_members());
   }
 
   /// "    case 17: return n0;\n" for each axis, from `first` on.
@@ -146,7 +144,8 @@ class CustomKernel {
   }
   static std::string choice(std::string_view head, std::string_view of, const std::string& cases) {
     return fmt::format(
-        "  SINTER_DEVICE {} const {{\n    switch ({}) {{\n{}      default: return 0;\n    }}\n  }}\n",
+        "  SINTER_DEVICE {} const {{\n    switch ({}) {{\n{}      default: return 0;\n    }}\n  "
+        "}}\n",
         head, of, cases);
   }
 
@@ -188,9 +187,8 @@ class CustomKernel {
     form.table_name = table_name;
     form.output_names = std::move(output_names);
     if (form.reduces || form.stages.size() != 1)
-      return fail("neighbours of a custom op do not have its elements",
-                  "custom op " + record_.name, "compute the ops in separate kernels",
-                  ExitCode::internal_error);
+      return fail("neighbours of a custom op do not have its elements", "custom op " + record_.name,
+                  "compute the ops in separate kernels", ExitCode::internal_error);
     LoopSpace space(form, context_.symbols, context_.parameters);
     ValueEmitter values(form, space);
     CodeScope row;
@@ -198,8 +196,8 @@ class CustomKernel {
     write(values, form);
     if (values.error()) return tl::make_unexpected(*values.error());
     ElementText text;
-    text.index = fmt::format("const {0} i = static_cast<{0}>(at);\n",
-                             space.index_type(form.stages[0]));
+    text.index =
+        fmt::format("const {0} i = static_cast<{0}>(at);\n", space.index_type(form.stages[0]));
     const std::string element = values.close();
     // A value of one element stands in the row's scope.
     text.statements = form.stages[0].axes.empty() ? row.text : row.text + element;
@@ -272,11 +270,11 @@ class CustomKernel {
       graph.outputs.push_back(copy(id));
       const Dims& dims = group_[id].type.dims;
       if (volume(dims).is(0)) continue;
-      SINTER_LET(text, element_text(graph, fmt::format("stored{}_table", k),
-                                    {fmt::format("y{}", k)},
-                                    [](ValueEmitter& values, const GroupForm& form) {
-                                      for (const Task& task : form.tasks) values.store(task, "");
-                                    }));
+      SINTER_LET(text,
+                 element_text(graph, fmt::format("stored{}_table", k), {fmt::format("y{}", k)},
+                              [](ValueEmitter& values, const GroupForm& form) {
+                                for (const Task& task : form.tasks) values.store(task, "");
+                              }));
       body_.globals += text.globals;
       body_.text += fmt::format(
           "for (long long at = blockIdx.x * {0}ll + threadIdx.x; at < {1}; at += gridDim.x * "

@@ -45,12 +45,11 @@ std::optional<KernelCost> custom_cost(const GroupView& group, int64_t) {
   if (record.threads > problem.device().max_threads_per_block ||
       record.shared_bytes > problem.device().max_shared_bytes)
     return std::nullopt;
-  const auto blocks =
-      static_cast<double>(custom_rows(op).upper_bound(problem.symbols()));
-  return KernelCost{.seconds = launch_seconds(problem.device(), blocks,
-                                              traffic(problem, group.members)),
-                    .blocks = blocks,
-                    .threads = record.threads};
+  const auto blocks = static_cast<double>(custom_rows(op).upper_bound(problem.symbols()));
+  return KernelCost{
+      .seconds = launch_seconds(problem.device(), blocks, traffic(problem, group.members)),
+      .blocks = blocks,
+      .threads = record.threads};
 }
 
 /// A value that other kernels read too is stored by this kernel, which is not launched without
@@ -66,17 +65,16 @@ std::optional<Verdict> admits_custom_prologue(const GroupView& group) {
     if (member == anchor || !problem.read_outside(member, group.members) ||
         (!rows.is(0) && elements.divide_exactly(rows)))
       continue;
-    return refuse(Reason::space_prefix,
-                  fmt::format("{} is stored, and {} may have no row", problem.name(member),
-                              problem.name(anchor)));
+    return refuse(Reason::space_prefix, fmt::format("{} is stored, and {} may have no row",
+                                                    problem.name(member), problem.name(anchor)));
   }
   return std::nullopt;
 }
 
 /// An open operand is computed through its views, a closed one is read as it stands in memory.
 bool custom_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
-  const bool open = is_open_operand(custom_op_of(op), operand) &&
-                    graph[op.operands[operand]].type.rank() > 0;
+  const bool open =
+      is_open_operand(custom_op_of(op), operand) && graph[op.operands[operand]].type.rank() > 0;
   return open || is_dense(graph, op.operands[operand]);
 }
 

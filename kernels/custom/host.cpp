@@ -5,7 +5,8 @@
 namespace sinter {
 namespace {
 
-/// The elements that the caller reads, with the memory that holds them where they are no view's own.
+/// The elements that the caller reads, with the memory that holds them where they are no view's
+/// own.
 struct DenseOperand {
   std::vector<float> floats;
   std::vector<double> doubles;

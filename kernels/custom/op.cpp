@@ -1,7 +1,7 @@
 // custom: an op that a caller has registered. Constraint:
 //   C23  an op is registered under the name; the operands fit its signature, the result has at
-//        least as many axes as row_axes counts and no value more than 8; `numbers` has number_count finite
-//        numbers
+//        least as many axes as row_axes counts and no value more than 8; `numbers` has number_count
+//        finite numbers
 #include <cmath>
 #include <cstdlib>
 
@@ -25,12 +25,14 @@ Result<TensorType> infer_custom(const Inference& op) {
   const auto& name = op.attrs.get<std::string>(AttrName::op);
   const CustomOp* record = find_custom_op(name);
   if (!record)
-    return fail(fmt::format("custom: no op is registered under the name \"{}\" (C23)",
-                            printable(name)),
-                {}, "register it in the program that reads the module (ir/custom_op.h)");
+    return fail(
+        fmt::format("custom: no op is registered under the name \"{}\" (C23)", printable(name)), {},
+        "register it in the program that reads the module (ir/custom_op.h)");
   auto type = find_custom_signature(name)->result_of(op.operands, op.symbols);
   if (!type) return reject_custom(op, std::move(type.error()));
-  const auto refuse = [&](std::string what) { return reject_custom(op, {std::move(what), {}, {}}); };
+  const auto refuse = [&](std::string what) {
+    return reject_custom(op, {std::move(what), {}, {}});
+  };
   for (size_t i = 0; i < op.operands.size(); ++i)
     if (op.operands[i].rank() > kMaxCustomRank)
       return refuse(fmt::format("operand {} has {} axes, at most {}", i, op.operands[i].rank(),

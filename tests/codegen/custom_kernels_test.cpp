@@ -23,10 +23,10 @@ Trials trials_on(std::string_view arch) {
 
 Kernel kernel_of(std::string_view name) {
   test::register_custom_ops();
-  const auto group = llvm::find_if(kCustomGroups,
-                                   [&](const GroupText& one) { return one.name == name; });
-  return value(emit_kernel(make_group(*group, DType::f16, 0), 0, group_symbols(),
-                           *find_device("sm_90a")));
+  const auto group =
+      llvm::find_if(kCustomGroups, [&](const GroupText& one) { return one.name == name; });
+  return value(
+      emit_kernel(make_group(*group, DType::f16, 0), 0, group_symbols(), *find_device("sm_90a")));
 }
 
 }  // namespace

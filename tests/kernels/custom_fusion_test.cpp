@@ -26,8 +26,7 @@ struct Fused {
 
   std::string why(std::string_view a, std::string_view b) const {
     const Graph& graph = module.entries[0].graph;
-    const Verdict verdict =
-        fusion.why(graph.find(std::string(a)), graph.find(std::string(b)));
+    const Verdict verdict = fusion.why(graph.find(std::string(a)), graph.find(std::string(b)));
     return fmt::format("{}: {}", reason_id(verdict.reason), verdict.detail);
   }
 
@@ -86,6 +85,13 @@ TEST_CASE("closed ports share nothing, and say so") {
   CHECK(fused.why("z", "v") == "fused: ");
 }
 
+TEST_CASE("a value that an open and a closed operand read is computed before") {
+  const Fused fused("%y", R"(
+    %e = exp %w : f16[512]
+    %y = custom %e, %e {op = "test.rms_norm", numbers = [0x1p-20]} : f16[512])");
+  CHECK(fused.why("e", "y") == "port.closed: y takes e from memory");
+}
+
 TEST_CASE("reductions and other elements of a row stay outside") {
   const Fused fused("%p", R"(
     %n = rms_norm %x, %w {eps = 0x1p-20} : f16[N, 512]
@@ -101,7 +107,9 @@ TEST_CASE("an epilogue has the elements of the result, each where it is set") {
     %y = custom %x, %w {{op = "test.rms_norm", numbers = [0x1p-20]}} : f16[N, 512]
     %left = slice %y {{axis = 1, begin = 0, size = 256}} : f16[N, 256]
     %right = slice %y {{axis = 1, begin = 256, size = 256}} : f16[N, 256]
-    %q = {})", op)).why("y", "q");
+    %q = {})",
+                                   op))
+        .why("y", "q");
   };
   CHECK(why("exp %left : f16[N, 256]") == "port.other_element: q of y");
   CHECK(why("mul %left, %right : f16[N, 256]") == "port.other_element: q of y");

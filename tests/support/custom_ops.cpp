@@ -66,8 +66,7 @@ bool evaluate_norm(const CustomOpCall& call) {
       auto* y = static_cast<double*>(call.result) + row * length;
       double sum = 0;
       for (int64_t i = 0; i < length; ++i) sum += x[i] * x[i];
-      const double scale =
-          1 / std::sqrt(sum / static_cast<double>(length) + call.numbers[0]);
+      const double scale = 1 / std::sqrt(sum / static_cast<double>(length) + call.numbers[0]);
       for (int64_t i = 0; i < length; ++i) y[i] = x[i] * scale * w[i];
       continue;
     }
