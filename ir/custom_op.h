@@ -17,8 +17,10 @@
 // Each block of `threads` threads calls it once, for the row `at.row` of `at.rows`. x(i) is element
 // i (row-major, of the whole operand) as float, int or bool; y.set(i, value) gives the result's
 // element, rounded once. Every element of the result is set once, by the block of any row; the
-// operands can be read at any element. A closed operand also has x.data(), its elements in memory,
-// 256-byte aligned at the value's root. kernels/custom/custom.cuh describes `at`.
+// operands can be read at any element. x.chunk(values, i) and y.set_chunk(i, values) do the same
+// for 8 elements from i on, a multiple of 8, in accesses of 16 bytes where memory allows them;
+// `values` is float[8], int[8] or bool[8]. A closed operand also has x.data(), its elements in
+// memory, aligned to 16 bytes. kernels/custom/custom.cuh describes `at`.
 //
 // Ports: what computes an open operand element by element may stand in the same kernel (prologue):
 // x(i) then computes the element wherever it is called. What takes an open result element by

@@ -25,6 +25,10 @@ struct CustomOperand {
   const T* elements;
 
   SINTER_DEVICE auto operator()(long long at) const { return load(elements + at); }
+  template <typename V>
+  SINTER_DEVICE void chunk(V (&out)[8], long long at) const {
+    load_chunk(out, elements + at);
+  }
   SINTER_DEVICE const T* data() const { return elements; }
 };
 
@@ -39,6 +43,32 @@ struct CustomElement {
 template <typename V>
 SINTER_DEVICE V load(CustomElement<V> element) {
   return element.value;
+}
+
+// The 8 elements that are being set, from the result's element `first` on, in the same place.
+template <typename V>
+struct CustomChunk;
+template <typename V>
+struct CustomChunkAt {
+  const CustomChunk<V>& chunk;
+  long long at;
+};
+template <typename V>
+struct CustomChunk {
+  V values[8];
+  long long first;
+
+  SINTER_DEVICE CustomChunkAt<V> operator+(long long at) const { return {*this, at}; }
+};
+template <typename V>
+SINTER_DEVICE V load(CustomChunkAt<V> element) {
+  return element.chunk.values[element.at - element.chunk.first];
+}
+// From the first element on, which the chunk's place is.
+template <typename V>
+SINTER_DEVICE void load_chunk(V (&out)[8], CustomChunkAt<V> elements) {
+#pragma unroll
+  for (int e = 0; e < 8; ++e) out[e] = elements.chunk.values[e];
 }
 
 }  // namespace sinter

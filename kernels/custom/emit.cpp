@@ -8,12 +8,14 @@
 //       const int i = static_cast<int>(at);
 //       ... return v1;
 //     }
+//     SINTER_DEVICE void chunk(float (&out)[8], long long at) const { ... }
 //   };
 //   struct CustomResult : CustomMemory {                    epilogue: silu %y
 //     SINTER_DEVICE void set(long long at, float given) const {
 //       const CustomElement<float> x2{round_f16(given)};
 //       ... store(y0 + i, v3);
 //     }
+//     SINTER_DEVICE void set_chunk(long long at, const float (&given)[8]) const { ... }
 //   };
 //   #line 1 "acme.rms_norm"
 //   template <typename X, ...> __device__ void acme_rms_norm(X x, ...) { ... }
@@ -176,12 +178,14 @@ class CustomKernel {
     return fmt::format("CustomOperand<{}>{{x{}}}", memory_type(group_[id].type.dtype), root);
   }
 
-  /// Statements for the element `i` of a graph's values, all of one stage.
+  /// Statements for the element `i` of a graph's values, all of one stage, or for the chunk of 8
+  /// elements from there on, `e` in each turn.
   struct ElementText {
-    std::string index, statements, globals;
+    std::string statements, globals;
   };
+  enum class Extent : uint8_t { element, chunk };
   template <typename Write>
-  Result<ElementText> element_text(const Graph& graph, const std::string& table_name,
+  Result<ElementText> element_text(const Graph& graph, Extent extent, const std::string& table_name,
                                    std::vector<std::string> output_names, Write&& write) const {
     SINTER_LET(form, analyze_group(graph, 0, context_.symbols));
     form.table_name = table_name;
@@ -192,15 +196,17 @@ class CustomKernel {
     LoopSpace space(form, context_.symbols, context_.parameters);
     ValueEmitter values(form, space);
     CodeScope row;
-    values.open(0, 0, row, false, true);
+    // A value of one element stands in the row's scope, and is no part of a chunk.
+    const bool lone = form.stages[0].axes.empty();
+    if (lone && extent == Extent::chunk) return ElementText{};
+    values.open(0, 0, row, false, extent == Extent::element);
     write(values, form);
     if (values.error()) return tl::make_unexpected(*values.error());
     ElementText text;
-    text.index =
+    text.statements =
         fmt::format("const {0} i = static_cast<{0}>(at);\n", space.index_type(form.stages[0]));
     const std::string element = values.close();
-    // A value of one element stands in the row's scope.
-    text.statements = form.stages[0].axes.empty() ? row.text : row.text + element;
+    text.statements += row.text + (lone ? "" : element);
     text.globals = values.globals();
     return text;
   }
@@ -211,20 +217,29 @@ class CustomKernel {
     Graph graph;
     OpCopier copy(group_, graph);
     graph.outputs.push_back(copy(op().operands[k]));
-    std::string statements = "return 0;\n";
+    ElementText one{"return 0;\n", {}}, chunk;
     if (!volume(type.dims).is(0)) {
-      SINTER_LET(text, element_text(graph, fmt::format("operand{}_table", k), {},
-                                    [](ValueEmitter& values, const GroupForm& form) {
-                                      values.statement(fmt::format(
-                                          "return {};", values.element(form.graph.outputs[0])));
-                                    }));
-      body_.globals += text.globals;
-      statements = text.index + text.statements;
+      const auto gives = [](const char* statement) {
+        return [=](ValueEmitter& values, const GroupForm& form) {
+          values.statement(
+              fmt::format(fmt::runtime(statement), values.element(form.graph.outputs[0])));
+        };
+      };
+      SINTER_LET(element, element_text(graph, Extent::element, fmt::format("operand{}_table", k),
+                                       {}, gives("return {};")));
+      SINTER_LET(elements, element_text(graph, Extent::chunk, fmt::format("chunk{}_table", k), {},
+                                        gives("out[e] = {};")));
+      one = std::move(element);
+      chunk = std::move(elements);
     }
+    body_.globals += one.globals + chunk.globals;
     body_.globals += fmt::format(
-        "struct {} : CustomMemory {{\n  SINTER_DEVICE {} operator()(long long at) const {{\n{}  "
-        "}}\n}};\n",
-        name, register_type(type.dtype), indented(indented(statements)));
+        "struct {0} : CustomMemory {{\n"
+        "  SINTER_DEVICE {1} operator()(long long at) const {{\n{2}  }}\n"
+        "  SINTER_DEVICE void chunk({1} (&out)[8], long long at) const {{\n{3}  }}\n"
+        "}};\n",
+        name, register_type(type.dtype), indented(indented(one.statements)),
+        indented(indented(chunk.statements)));
     return name + "{memory}";
   }
 
@@ -242,22 +257,35 @@ class CustomKernel {
       names.push_back(fmt::format("y{}", k));
       graph.outputs.push_back(copy(group_.outputs[k]));
     }
-    std::string statements;
+    const std::string_view value = register_type(type.dtype);
+    const size_t input = group_.inputs.size();
+    ElementText one, chunk;
     if (!volume(type.dims).is(0)) {
-      SINTER_LET(text, element_text(graph, "result_table", names,
-                                    [](ValueEmitter& values, const GroupForm& form) {
-                                      for (const Task& task : form.tasks) values.store(task, "");
-                                    }));
-      body_.globals += text.globals;
-      statements = fmt::format("const CustomElement<{}> x{}{{{}}};\n{}{}",
-                               register_type(type.dtype), group_.inputs.size(),
-                               rounded_code("given", type.dtype), text.index, text.statements);
+      SINTER_LET(element,
+                 element_text(graph, Extent::element, "result_table", names, store_outputs));
+      SINTER_LET(elements,
+                 element_text(graph, Extent::chunk, "result_chunk_table", names, store_outputs));
+      one = std::move(element);
+      chunk = std::move(elements);
     }
+    body_.globals += one.globals + chunk.globals;
     body_.globals += fmt::format(
-        "struct CustomResult : CustomMemory {{\n  SINTER_DEVICE void set(long long at, {} given) "
-        "const {{\n{}  }}\n}};\n",
-        register_type(type.dtype), indented(indented(statements)));
+        "struct CustomResult : CustomMemory {{\n"
+        "  SINTER_DEVICE void set(long long at, {0} given) const {{\n"
+        "    const CustomElement<{0}> x{1}{{{2}}};\n{3}  }}\n"
+        "  SINTER_DEVICE void set_chunk(long long at, const {0} (&given)[8]) const {{\n"
+        "    CustomChunk<{0}> x{1};\n"
+        "    x{1}.first = at;\n"
+        "#pragma unroll\n"
+        "    for (int e = 0; e < 8; ++e) x{1}.values[e] = {4};\n{5}  }}\n"
+        "}};\n",
+        value, input, rounded_code("given", type.dtype), indented(indented(one.statements)),
+        rounded_code("given[e]", type.dtype), indented(indented(chunk.statements)));
     return {};
+  }
+
+  static void store_outputs(ValueEmitter& values, const GroupForm& form) {
+    for (const Task& task : form.tasks) values.store(task, "");
   }
 
   /// Outputs that do not take the result.
@@ -270,17 +298,13 @@ class CustomKernel {
       graph.outputs.push_back(copy(id));
       const Dims& dims = group_[id].type.dims;
       if (volume(dims).is(0)) continue;
-      SINTER_LET(text,
-                 element_text(graph, fmt::format("stored{}_table", k), {fmt::format("y{}", k)},
-                              [](ValueEmitter& values, const GroupForm& form) {
-                                for (const Task& task : form.tasks) values.store(task, "");
-                              }));
+      SINTER_LET(text, element_text(graph, Extent::element, fmt::format("stored{}_table", k),
+                                    {fmt::format("y{}", k)}, store_outputs));
       body_.globals += text.globals;
       body_.text += fmt::format(
           "for (long long at = blockIdx.x * {0}ll + threadIdx.x; at < {1}; at += gridDim.x * "
           "{0}ll) {{\n{2}}}\n",
-          record_.threads, size_code(volume(dims), context_.parameters),
-          indented(text.index + text.statements));
+          record_.threads, size_code(volume(dims), context_.parameters), indented(text.statements));
     }
     return {};
   }

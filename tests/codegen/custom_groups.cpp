@@ -59,6 +59,40 @@ graph(%x: DTYPE[1]) -> (%z) {
   %y = custom %e, %x {op = "test.rms_norm", numbers = [-0.0]} : DTYPE[1]
   %z = sub %y, %x : DTYPE[1]
 })"},
+    {"scale", 0, R"(
+graph(%x: DTYPE[N, 264], %w: DTYPE[264], %b: DTYPE[264]) -> (%s, %a, %y, %f) {
+  %a = tanh %x : DTYPE[N, 264]
+  %y = custom %a, %w {op = "test.scale"} : DTYPE[N, 264]
+  %s = add %y, %b : DTYPE[N, 264]
+  %f = cast %s {dtype = f32} : f32[N, 264]
+})"},
+    {"scale_of_symbolic_rows", 0, R"(
+graph(%x: DTYPE[3, N, W], %w: DTYPE[W]) -> (%s) {
+  %y = custom %x, %w {op = "test.scale"} : DTYPE[3, N, W]
+  %s = neg %y : DTYPE[3, N, W]
+})"},
+    {"scale_of_odd_rows", 0, R"(
+graph(%x: DTYPE[N, 41], %w: DTYPE[41]) -> (%s) {
+  %e = exp %x : DTYPE[N, 41]
+  %y = custom %e, %w {op = "test.scale"} : DTYPE[N, 41]
+  %s = neg %y : DTYPE[N, 41]
+})"},
+    {"scale_through_views", 0, R"(
+graph(%x: DTYPE[9, N, 40], %u: DTYPE[N, 361], %w: DTYPE[360]) -> (%h) {
+  %t = transpose %x {axes = [1, 0, 2]} : DTYPE[N, 9, 40]
+  %m = reshape %t {dims = [N, 360]} : DTYPE[N, 360]
+  %p = slice %u {axis = 1, begin = 1, size = 360} : DTYPE[N, 360]
+  %a = add %m, %p : DTYPE[N, 360]
+  %y = custom %a, %w {op = "test.scale"} : DTYPE[N, 360]
+  %v = reshape %y {dims = [N, 72, 5]} : DTYPE[N, 72, 5]
+  %list = literal {values = [0.5, 2, -1, 4, 8]} : DTYPE[5]
+  %h = mul %v, %list : DTYPE[N, 72, 5]
+})"},
+    {"scale_into_cache", 0, R"(
+graph(%x: DTYPE[N, 24], %w: DTYPE[24], %cache: DTYPE[4096, 24], %slot: i32[N]) -> (%k) {
+  %y = custom %x, %w {op = "test.scale"} : DTYPE[N, 24]
+  %k = kv_append %cache, %y, %slot : DTYPE[4096, 24]
+})"},
     {"rotate", 0, R"(
 graph(%x: DTYPE[N, 100]) -> (%y) {
   %y = custom %x {op = "test.rotate"} : DTYPE[N, 100]

@@ -31,6 +31,8 @@ void GraphGenerator::custom() {
   const bool even = type.dims.back().is_constant() && type.dims.back().constant() % 2 == 0;
   if (type.rank() == 2 && random_.chance(25) && extent(type.dims[1]) <= 1024)
     y = op(OpKind::custom, {*x}, named("test.rotate"));
+  else if (random_.chance(30))
+    y = op(OpKind::custom, {*x, value_of({type.dtype, {type.dims.back()}})}, named("test.scale"));
   else if (type.rank() == 2 && even && random_.chance(30))
     y = op(OpKind::custom, {*x}, named("test.fold"));
   else

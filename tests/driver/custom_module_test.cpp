@@ -34,8 +34,8 @@ constexpr const char* kModule = R"(module @m {
 
 std::string module_text(std::string_view type, std::string_view op) {
   std::string text = kModule;
-  for (const auto& [from, to] : {std::pair<std::string_view, std::string_view>{"TYPE", type},
-                                 {"OP", op}})
+  for (const auto& [from, to] :
+       {std::pair<std::string_view, std::string_view>{"TYPE", type}, {"OP", op}})
     for (size_t at; (at = text.find(from)) != text.npos;) text.replace(at, from.size(), to);
   return text;
 }
@@ -96,7 +96,8 @@ void register_drift() {
   CustomOp op;
   op.name = "test.drift";
   op.signature = "x: float[N] -> x[N]";
-  op.source = "template <typename X, typename Y>\n__device__ void drift(X, Y, const SinterCustom&) {}\n";
+  op.source =
+      "template <typename X, typename Y>\n__device__ void drift(X, Y, const SinterCustom&) {}\n";
   op.function = "drift";
   op.tolerance = 1e-3;
   op.evaluate = [](const CustomOpCall& call) {
@@ -117,7 +118,8 @@ TEST_CASE("an inexact op alone in its kernel is checked by its tolerance") {
     %y = custom %x {op = "test.drift"} : f32[8]
   }
 }
-)", "drift.sir"));
+)",
+                                     "drift.sir"));
   const auto program = value(compile(value(freeze(std::move(module), {})), {})).program;
   const Kernel& kernel = program->kernels.at(0);
   CHECK_FALSE(follows_stated_order(kernel, {}));
@@ -128,7 +130,8 @@ TEST_CASE("an inexact op alone in its kernel is checked by its tolerance") {
   const auto run = [&](float shift) -> std::string {
     drift = shift;
     const auto session = value(model->new_session({}));
-    const auto result = session->run("f", {}, {&x}, {.poison_freed = false, .keep = {}, .check_kernels = true});
+    const auto result =
+        session->run("f", {}, {&x}, {.poison_freed = false, .keep = {}, .check_kernels = true});
     return result ? "" : result.error().message();
   };
   CHECK(run(0) == "");
@@ -150,7 +153,8 @@ TEST_CASE("a host evaluation that fails is an error of the run, with the op's na
     %y = custom %x, %w {op = "test.fails", numbers = [1]} : f32[2, 8]
   }
 }
-)", "fails.sir"));
+)",
+                                     "fails.sir"));
   const auto program = value(compile(value(freeze(std::move(module), {})), {})).program;
   const auto model = std::make_shared<HostModel>(value(HostModel::load(program, nullptr)));
   const HostTensor x{DType::f32, {2, 8}, std::vector<std::byte>(64)},

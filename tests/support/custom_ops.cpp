@@ -109,6 +109,20 @@ bool evaluate_fold(const CustomOpCall& call) {
   return true;
 }
 
+template <typename T>
+void scale_rows(const CustomOpCall& call) {
+  const auto* x = static_cast<const T*>(call.operands[0].data);
+  const auto* w = static_cast<const T*>(call.operands[1].data);
+  auto* y = static_cast<T*>(call.result);
+  const int64_t length = call.result_dims.back(), count = volume_of(call.result_dims);
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] * w[i % length];
+}
+
+bool evaluate_scale(const CustomOpCall& call) {
+  call.precise ? scale_rows<double>(call) : scale_rows<float>(call);
+  return true;
+}
+
 bool evaluate_choose(const CustomOpCall& call) {
   const auto* x = static_cast<const int32_t*>(call.operands[0].data);
   const auto* m = static_cast<const uint8_t*>(call.operands[1].data);
@@ -200,6 +214,36 @@ __device__ void fold(X x, Y y, const SinterCustom& at) {
   fold.exact = true;
   fold.evaluate = evaluate_fold;
   add(fold);
+
+  CustomOp scale;
+  scale.name = "test.scale";
+  scale.signature = "x: float[..., D], w: x[D] -> x[..., D]";
+  scale.source = R"(
+template <typename X, typename W, typename Y>
+__device__ void test_scale(X x, W w, Y y, const SinterCustom& at) {
+  const long long length = at.dims(1, 0), first = at.row * length;
+  if (length % 8 != 0) {
+    for (long long i = threadIdx.x; i < length; i += blockDim.x)
+      y.set(first + i, x(first + i) * w(i));
+    return;
+  }
+  for (long long i = 8 * threadIdx.x; i < length; i += 8 * blockDim.x) {
+    float a[8], b[8];
+    x.chunk(a, first + i);
+    w.chunk(b, i);
+    for (int e = 0; e < 8; ++e) a[e] *= b[e];
+    y.set_chunk(first + i, a);
+  }
+}
+)";
+  scale.function = "test_scale";
+  scale.threads = 64;
+  scale.row_axes = -1;
+  scale.open_operands = {true, false};
+  scale.open_result = true;
+  scale.exact = true;
+  scale.evaluate = evaluate_scale;
+  add(scale);
 
   CustomOp choose;
   choose.name = "test.choose";

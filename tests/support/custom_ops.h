@@ -11,6 +11,9 @@ namespace sinter::test {
 /// test.fold          x float [..., D] -> [..., D/2]: element i plus element i + D/2; open
 /// test.choose        x i32 [N], m i1 [N] -> i32 [N]: m ? x : the number; open
 /// test.above         x float [N, 4] -> i1 [N, 4]: x > 0, one block computes all; open
+/// test.scale         x float [..., D], w [D]: x * w, in chunks where D is a multiple of 8; open in
+/// x
+///                    and in the result
 /// test.loose_norm    test.rms_norm with a tolerance in place of exactness
 void register_custom_ops();
 
