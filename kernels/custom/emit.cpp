@@ -3,20 +3,8 @@
 //
 //   struct CustomMemory { const f16* x0; const f16* x1; f16* y0; long long n0; };
 //   struct SinterCustom : CustomBlock { long long dims(int operand, int axis) const { ... } ... };
-//   struct CustomOperand0 : CustomMemory {                  prologue: exp %x
-//     SINTER_DEVICE float operator()(long long at) const {
-//       const int i = static_cast<int>(at);
-//       ... return v1;
-//     }
-//     SINTER_DEVICE void chunk(float (&out)[8], long long at) const { ... }
-//   };
-//   struct CustomResult : CustomMemory {                    epilogue: silu %y
-//     SINTER_DEVICE void set(long long at, float given) const {
-//       const CustomElement<float> x2{round_f16(given)};
-//       ... store(y0 + i, v3);
-//     }
-//     SINTER_DEVICE void set_chunk(long long at, const float (&given)[8]) const { ... }
-//   };
+//   struct CustomOperand0 : CustomMemory { ... };           prologue (accessors.h)
+//   struct CustomResult : CustomMemory { ... };             epilogue
 //   #line 1 "acme.rms_norm"
 //   template <typename X, ...> __device__ void acme_rms_norm(X x, ...) { ... }
 //   ... {
@@ -29,14 +17,12 @@
 // blocks, each a share of the elements.
 #include <llvm/ADT/STLExtras.h>
 
-#include <cmath>
-
-#include "codegen/emission/emit_context.h"
+#include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
-#include "codegen/emission/emit_value.h"
+#include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
-#include "codegen/emission/op_copier.h"
 #include "ir/contraction.h"
+#include "kernels/custom/accessors.h"
 #include "kernels/custom/parts.h"
 
 namespace sinter {
@@ -55,8 +41,7 @@ class CustomKernel {
       : context_(context),
         group_(context.group),
         anchor_(custom_anchor(group_)),
-        record_(custom_op_of(group_[anchor_])),
-        takes_(takes_result(group_, anchor_)) {}
+        record_(custom_op_of(group_[anchor_])) {}
 
   Result<KernelBody> emit() {
     SINTER_TRY(check_device());
@@ -68,7 +53,8 @@ class CustomKernel {
       SINTER_LET(argument, operand(k));
       arguments += argument + ", ";
     }
-    SINTER_TRY(write_result());
+    SINTER_LET(result, result_accessor(context_));
+    body_.globals += result;
     body_.globals += fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"kernel of {}\"\n", record_.name,
                                  record_.source, record_.name);
     body_.text = fmt::format(
@@ -169,7 +155,11 @@ class CustomKernel {
   /// The argument for an operand.
   Result<std::string> operand(size_t k) {
     const ValueId id = op().operands[k];
-    if (is_open_operand(record_, k) && group_[id].type.rank() > 0) return open_operand(k);
+    if (is_open_operand(record_, k) && group_[id].type.rank() > 0) {
+      SINTER_LET(accessor, operand_accessor(context_, k));
+      body_.globals += accessor;
+      return fmt::format("CustomOperand{}{{memory}}", k);
+    }
     const auto root = llvm::find(group_.inputs, root_of(group_, id)) - group_.inputs.begin();
     if (static_cast<size_t>(root) == group_.inputs.size() || !is_dense(group_, id))
       return fail(fmt::format("closed operand {} of a custom op does not stand in memory", k),
@@ -178,133 +168,19 @@ class CustomKernel {
     return fmt::format("CustomOperand<{}>{{x{}}}", memory_type(group_[id].type.dtype), root);
   }
 
-  /// Statements for the element `i` of a graph's values, all of one stage, or for the chunk of 8
-  /// elements from there on, `e` in each turn.
-  struct ElementText {
-    std::string statements, globals;
-  };
-  enum class Extent : uint8_t { element, chunk };
-  template <typename Write>
-  Result<ElementText> element_text(const Graph& graph, Extent extent, const std::string& table_name,
-                                   std::vector<std::string> output_names, Write&& write) const {
-    SINTER_LET(form, analyze_group(graph, 0, context_.symbols));
-    form.table_name = table_name;
-    form.output_names = std::move(output_names);
-    if (form.reduces || form.stages.size() != 1)
-      return fail("neighbours of a custom op do not have its elements", "custom op " + record_.name,
-                  "compute the ops in separate kernels", ExitCode::internal_error);
-    LoopSpace space(form, context_.symbols, context_.parameters);
-    ValueEmitter values(form, space);
-    CodeScope row;
-    // A value of one element stands in the row's scope, and is no part of a chunk.
-    const bool lone = form.stages[0].axes.empty();
-    if (lone && extent == Extent::chunk) return ElementText{};
-    values.open(0, 0, row, false, extent == Extent::element);
-    write(values, form);
-    if (values.error()) return tl::make_unexpected(*values.error());
-    ElementText text;
-    text.statements =
-        fmt::format("const {0} i = static_cast<{0}>(at);\n", space.index_type(form.stages[0]));
-    const std::string element = values.close();
-    text.statements += row.text + (lone ? "" : element);
-    text.globals = values.globals();
-    return text;
-  }
-
-  Result<std::string> open_operand(size_t k) {
-    const TensorType& type = group_[op().operands[k]].type;
-    const std::string name = fmt::format("CustomOperand{}", k);
-    Graph graph;
-    OpCopier copy(group_, graph);
-    graph.outputs.push_back(copy(op().operands[k]));
-    ElementText one{"return 0;\n", {}}, chunk;
-    if (!volume(type.dims).is(0)) {
-      const auto gives = [](const char* statement) {
-        return [=](ValueEmitter& values, const GroupForm& form) {
-          values.statement(
-              fmt::format(fmt::runtime(statement), values.element(form.graph.outputs[0])));
-        };
-      };
-      SINTER_LET(element, element_text(graph, Extent::element, fmt::format("operand{}_table", k),
-                                       {}, gives("return {};")));
-      SINTER_LET(elements, element_text(graph, Extent::chunk, fmt::format("chunk{}_table", k), {},
-                                        gives("out[e] = {};")));
-      one = std::move(element);
-      chunk = std::move(elements);
-    }
-    body_.globals += one.globals + chunk.globals;
-    body_.globals += fmt::format(
-        "struct {0} : CustomMemory {{\n"
-        "  SINTER_DEVICE {1} operator()(long long at) const {{\n{2}  }}\n"
-        "  SINTER_DEVICE void chunk({1} (&out)[8], long long at) const {{\n{3}  }}\n"
-        "}};\n",
-        name, register_type(type.dtype), indented(indented(one.statements)),
-        indented(indented(chunk.statements)));
-    return name + "{memory}";
-  }
-
-  /// A graph of the outputs that take the result; its last input is the result.
-  Status write_result() {
-    const TensorType& type = op().type;
-    Graph graph;
-    OpCopier copy(group_, graph);
-    const ValueId given = graph.add(Op{OpKind::input, type, {}, {}, "given"});
-    graph.inputs.push_back(given);
-    copy.define(anchor_, given);
-    std::vector<std::string> names;
-    for (size_t k = 0; k < group_.outputs.size(); ++k) {
-      if (!takes_[group_.outputs[k].index]) continue;
-      names.push_back(fmt::format("y{}", k));
-      graph.outputs.push_back(copy(group_.outputs[k]));
-    }
-    const std::string_view value = register_type(type.dtype);
-    const size_t input = group_.inputs.size();
-    ElementText one, chunk;
-    if (!volume(type.dims).is(0)) {
-      SINTER_LET(element,
-                 element_text(graph, Extent::element, "result_table", names, store_outputs));
-      SINTER_LET(elements,
-                 element_text(graph, Extent::chunk, "result_chunk_table", names, store_outputs));
-      one = std::move(element);
-      chunk = std::move(elements);
-    }
-    body_.globals += one.globals + chunk.globals;
-    body_.globals += fmt::format(
-        "struct CustomResult : CustomMemory {{\n"
-        "  SINTER_DEVICE void set(long long at, {0} given) const {{\n"
-        "    const CustomElement<{0}> x{1}{{{2}}};\n{3}  }}\n"
-        "  SINTER_DEVICE void set_chunk(long long at, const {0} (&given)[8]) const {{\n"
-        "    CustomChunk<{0}> x{1};\n"
-        "    x{1}.first = at;\n"
-        "#pragma unroll\n"
-        "    for (int e = 0; e < 8; ++e) x{1}.values[e] = {4};\n{5}  }}\n"
-        "}};\n",
-        value, input, rounded_code("given", type.dtype), indented(indented(one.statements)),
-        rounded_code("given[e]", type.dtype), indented(indented(chunk.statements)));
-    return {};
-  }
-
-  static void store_outputs(ValueEmitter& values, const GroupForm& form) {
-    for (const Task& task : form.tasks) values.store(task, "");
-  }
-
   /// Outputs that do not take the result.
   Status write_stores() {
+    const std::vector<bool> takes = takes_result(group_, anchor_);
     for (size_t k = 0; k < group_.outputs.size(); ++k) {
       const ValueId id = group_.outputs[k];
-      if (takes_[id.index]) continue;
-      Graph graph;
-      OpCopier copy(group_, graph);
-      graph.outputs.push_back(copy(id));
-      const Dims& dims = group_[id].type.dims;
-      if (volume(dims).is(0)) continue;
-      SINTER_LET(text, element_text(graph, Extent::element, fmt::format("stored{}_table", k),
-                                    {fmt::format("y{}", k)}, store_outputs));
-      body_.globals += text.globals;
+      if (takes[id.index]) continue;
+      SINTER_LET(stored, stored_element(context_, k));
+      body_.globals += stored.globals;
       body_.text += fmt::format(
           "for (long long at = blockIdx.x * {0}ll + threadIdx.x; at < {1}; at += gridDim.x * "
           "{0}ll) {{\n{2}}}\n",
-          record_.threads, size_code(volume(dims), context_.parameters), indented(text.statements));
+          record_.threads, size_code(volume(group_[id].type.dims), context_.parameters),
+          indented(stored.statements));
     }
     return {};
   }
@@ -313,7 +189,6 @@ class CustomKernel {
   const Graph& group_;
   ValueId anchor_;
   const CustomOp& record_;
-  std::vector<bool> takes_;
   KernelBody body_;
 };
 
