@@ -22,6 +22,7 @@ class CustomSignature {
 
  private:
   friend class CustomSignatureParser;
+  static constexpr int64_t kMaxExtent = int64_t{1} << 48;
 
   /// times * variable / over, or the number `times` where there is no variable.
   struct Extent {

@@ -94,8 +94,8 @@ Result<std::string> result_accessor(const EmitContext& context) {
     names.push_back(fmt::format("y{}", k));
     graph.outputs.push_back(copy(group.outputs[k]));
   }
-  SINTER_LET(one, access_text(context, graph, Accessed::element, "result_table", names,
-                              store_outputs));
+  SINTER_LET(one,
+             access_text(context, graph, Accessed::element, "result_table", names, store_outputs));
   SINTER_LET(chunk, access_text(context, graph, Accessed::chunk, "result_chunk_table", names,
                                 store_outputs));
   return one.globals + chunk.globals +
@@ -119,9 +119,9 @@ Result<StoredElement> stored_element(const EmitContext& context, size_t output) 
   Graph graph;
   OpCopier copy(group, graph);
   graph.outputs.push_back(copy(group.outputs[output]));
-  SINTER_LET(text, access_text(context, graph, Accessed::element,
-                               fmt::format("stored{}_table", output),
-                               {fmt::format("y{}", output)}, store_outputs));
+  SINTER_LET(text,
+             access_text(context, graph, Accessed::element, fmt::format("stored{}_table", output),
+                         {fmt::format("y{}", output)}, store_outputs));
   return StoredElement{std::move(text.globals), std::move(text.statements)};
 }
 

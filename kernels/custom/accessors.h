@@ -1,4 +1,5 @@
-// The text of prologue and epilogue of a caller's op: members of structs that its function is given.
+// The text of prologue and epilogue of a caller's op: members of structs that its function is
+// given.
 #pragma once
 
 #include <string>
