@@ -48,7 +48,7 @@ struct CustomOpCall {
   struct Tensor {
     DType dtype = DType::f32;
     std::vector<int64_t> dims;
-    const void* data = nullptr;
+    const void* data = nullptr;  // may be null where there are no elements
   };
   std::vector<Tensor> operands;
   DType result_dtype = DType::f32;
