@@ -6,13 +6,13 @@
 namespace sinter {
 namespace {
 
-static_assert(SINTER_INTERNAL_ERROR == static_cast<int>(ExitCode::internal_error) &&
-              SINTER_USAGE == static_cast<int>(ExitCode::usage) &&
-              SINTER_CHECK_FAILED == static_cast<int>(ExitCode::check_failed) &&
-              SINTER_BAD_INPUT == static_cast<int>(ExitCode::bad_input) &&
-              SINTER_DEVICE == static_cast<int>(ExitCode::device) &&
-              SINTER_OUT_OF_MEMORY == static_cast<int>(ExitCode::out_of_memory) &&
-              SINTER_CANCELLED == static_cast<int>(ExitCode::cancelled));
+static_assert(SINTER_CODE_INTERNAL_ERROR == static_cast<int>(ExitCode::internal_error) &&
+              SINTER_CODE_USAGE == static_cast<int>(ExitCode::usage) &&
+              SINTER_CODE_CHECK_FAILED == static_cast<int>(ExitCode::check_failed) &&
+              SINTER_CODE_BAD_INPUT == static_cast<int>(ExitCode::bad_input) &&
+              SINTER_CODE_DEVICE == static_cast<int>(ExitCode::device) &&
+              SINTER_CODE_OUT_OF_MEMORY == static_cast<int>(ExitCode::out_of_memory) &&
+              SINTER_CODE_CANCELLED == static_cast<int>(ExitCode::cancelled));
 
 /// For the moment in which there is no memory for another one.
 sinter_error& no_memory() {

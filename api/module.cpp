@@ -119,8 +119,8 @@ Status add_symbol(Module& module, const char* name, int64_t low, int64_t high, i
                   const char* at_most) {
   Symbol symbol{name, low, high, multiple, std::nullopt};
   if (at_most) {
-    const auto bound = llvm::find_if(
-        module.symbols, [&](const Symbol& other) { return other.name == at_most; });
+    const auto bound =
+        llvm::find_if(module.symbols, [&](const Symbol& other) { return other.name == at_most; });
     if (bound == module.symbols.end())
       return fail(fmt::format("no symbol is called \"{}\"", printable(at_most)),
                   "symbol " + printable(name), "add it first");
@@ -130,8 +130,7 @@ Status add_symbol(Module& module, const char* name, int64_t low, int64_t high, i
   symbols.name = "symbols";
   symbols.symbols = module.symbols;
   symbols.symbols.push_back(symbol);
-  if (const auto violation = find_violation(symbols))
-    return tl::make_unexpected(violation->error);
+  if (const auto violation = find_violation(symbols)) return tl::make_unexpected(violation->error);
   module.symbols.push_back(std::move(symbol));
   return {};
 }
@@ -185,8 +184,8 @@ sinter_error* sinter_module_entry(sinter_module* module, const char* name, sinte
     SINTER_TRY(require(name, "name"));
     SINTER_TRY(require(graph, "graph"));
     *graph = nullptr;
-    module->graphs.push_back(std::make_unique<sinter_graph>(
-        sinter_graph{module, module->module.entries.size(), {}, 0}));
+    module->graphs.push_back(
+        std::make_unique<sinter_graph>(sinter_graph{module, module->module.entries.size(), {}, 0}));
     module->module.entries.push_back({name, {}, {}});
     *graph = module->graphs.back().get();
     return {};

@@ -70,7 +70,9 @@ Status OptionReader::finish() const {
                                         [&](const auto& one) { return name.starts_with(one); });
     if (known_.contains(name) || has_prefix) continue;
     return fail(fmt::format("no option is called \"{}\" here", printable(name)), {},
-                fmt::format("the options are {}", fmt::join(known_, ", ")), ExitCode::usage);
+                known_.empty() ? "there are none"
+                               : fmt::format("the options are {}", fmt::join(known_, ", ")),
+                ExitCode::usage);
   }
   if (!pairs_read_ && (!options_.required.empty() || !options_.forbidden.empty()))
     return fail("pairs of values are given to what does not compile", {},

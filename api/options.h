@@ -7,9 +7,9 @@
 
 #include "api/border.h"
 #include "driver/compile/compile.h"
+#include "driver/generate/generate.h"
 #include "driver/integers.h"
 #include "driver/opened_model.h"
-#include "driver/generate/generate.h"
 
 struct sinter_options {
   std::map<std::string, std::string> values;

@@ -50,7 +50,8 @@ std::unique_ptr<sinter_plan::Decisions> decisions_of(Compiled compiled) {
   return decisions;
 }
 
-/// The plan's decisions; of a stored plan its module is compiled now, which must give the same plan.
+/// The plan's decisions; of a stored plan its module is compiled now, which must give the same
+/// plan.
 Result<const sinter_plan::Decisions*> asked_decisions(const sinter_plan& plan) {
   const std::lock_guard lock(plan.asked);
   if (!plan.decisions) {
@@ -86,8 +87,7 @@ Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
     return text;
   }
   return fail(fmt::format("a plan has no text \"{}\"", printable(what)), {},
-              "ask for plan.json, module, ledger.json, ledger.txt or ledger.html",
-              ExitCode::usage);
+              "ask for plan.json, module, ledger.json, ledger.txt or ledger.html", ExitCode::usage);
 }
 
 /// The items of "a,b".
@@ -112,7 +112,8 @@ Status save_plan(const sinter_plan& plan, const char* folder, const sinter_optio
   const Progress progress(options);
   std::vector<MachineCode> code;
   for (size_t i = 0; i < archs.size(); ++i) {
-    SINTER_TRY(progress("machine code", static_cast<int64_t>(i), static_cast<int64_t>(archs.size())));
+    SINTER_TRY(
+        progress("machine code", static_cast<int64_t>(i), static_cast<int64_t>(archs.size())));
     SINTER_LET(compiled, machine_code(*plan.program, archs[i]));
     if (!compiled.absent.empty())
       return fail(compiled.absent, OptionReader::where("machine-code"), {}, ExitCode::device);
@@ -153,15 +154,20 @@ Result<std::unique_ptr<sinter_plan>> compile_plan(const sinter_model& model,
   plan->source = model;
   const Progress progress(options);
   if (model.model.plan) {
+    if (options && !options->values.empty())
+      return fail("a plan is compiled already", OptionReader::where(options->values.begin()->first),
+                  "leave it out, or open the folder with recompile", ExitCode::usage);
     SINTER_TRY(reader.finish());
     plan->options = *model.model.compiled_with;
     plan->program = model.model.plan->program();
   } else {
     SINTER_LET(compile, read_compile_options(reader));
+    SINTER_LET(device_inputs, reader.flag("device-inputs", !model.model.spec));
+    compile.device_inputs = device_inputs;
     SINTER_TRY(reader.finish());
     plan->options = std::move(compile);
     SINTER_TRY(progress("passes", 0, 2));
-    SINTER_LET(frozen, frozen_module(model.model, plan->options.entries));
+    SINTER_LET(frozen, frozen_module(model.model, plan->options));
     SINTER_TRY(progress("fusion", 1, 2));
     plan->options = compile_options(model.model, plan->options);
     SINTER_LET(compiled, compile_opened(model.model, std::move(frozen), plan->options));

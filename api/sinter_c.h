@@ -1,7 +1,7 @@
 /* The C interface of Sinter: describe or open a model, compile it into a fused plan, ask why values
  * share a kernel, run the plan on the CPU or on a GPU with the caller's memory, context and stream,
- * generate text, verify, and bring kernels along. The functions of libsinter.so; sinter.h wraps them
- * for C++.
+ * generate text, verify, and bring kernels along. The functions of libsinter.so; sinter.h wraps
+ * them for C++.
  *
  * Handles. A handle that a function creates through its last parameter belongs to the caller, who
  * gives it back to the ..._free function of its type; null is ignored there. Handles keep what they
@@ -10,7 +10,7 @@
  *
  * Errors. A function that can fail returns null for success or an error, which the caller frees
  * with sinter_error_free. No function throws, ends the process or changes the disposition of a
- * signal. A bug of the compiler is an error too (SINTER_INTERNAL_ERROR).
+ * signal. A bug of the compiler is an error too (SINTER_CODE_INTERNAL_ERROR).
  *
  * Threads. Functions on different handles may run at the same time. Models, plans, devices and
  * executables are immutable and may be used by several threads; every other handle by one thread
@@ -51,13 +51,13 @@ typedef struct sinter_error sinter_error;
 
 /** Kinds of errors; the numbers are the exit codes of the program `sinter`. */
 typedef enum sinter_code {
-  SINTER_INTERNAL_ERROR = 1, /**< a bug of the compiler */
-  SINTER_USAGE = 2,          /**< an argument or option that does not fit */
-  SINTER_CHECK_FAILED = 3,   /**< a required fusion stayed apart, or results differ */
-  SINTER_BAD_INPUT = 4,      /**< a file, text, shape or value that is not valid */
-  SINTER_DEVICE = 5,         /**< no such device, or its driver failed */
-  SINTER_OUT_OF_MEMORY = 6,  /**< of the host or the device */
-  SINTER_CANCELLED = 7       /**< a callback asked to stop */
+  SINTER_CODE_INTERNAL_ERROR = 1, /**< a bug of the compiler */
+  SINTER_CODE_USAGE = 2,          /**< an argument or option that does not fit */
+  SINTER_CODE_CHECK_FAILED = 3,   /**< a required fusion stayed apart, or results differ */
+  SINTER_CODE_BAD_INPUT = 4,      /**< a file, text, shape or value that is not valid */
+  SINTER_CODE_DEVICE = 5,         /**< no such device, or its driver failed */
+  SINTER_CODE_OUT_OF_MEMORY = 6,  /**< of the host or the device */
+  SINTER_CODE_CANCELLED = 7       /**< a callback asked to stop */
 } sinter_code;
 
 SINTER_API sinter_code sinter_error_code(const sinter_error* error);
@@ -81,8 +81,8 @@ SINTER_API void sinter_free(void* memory);
 typedef struct sinter_options sinter_options;
 
 /** Called while something takes long: `stage` says what is done ("weights"), `done` of `total` are
- *  complete (bytes, kernels). Another value than 0 cancels: the function returns SINTER_CANCELLED.
- *  It is called by the thread that called the function. */
+ *  complete (bytes, kernels). Another value than 0 cancels: the function returns
+ * SINTER_CODE_CANCELLED. It is called by the thread that called the function. */
 typedef int (*sinter_progress)(void* user, const char* stage, int64_t done, int64_t total);
 
 SINTER_MAY_FAIL sinter_error* sinter_options_create(sinter_options** options);
@@ -90,7 +90,8 @@ SINTER_MAY_FAIL sinter_error* sinter_options_create(sinter_options** options);
  *  and its value read, by the function that gets the options. */
 SINTER_MAY_FAIL sinter_error* sinter_options_set(sinter_options* options, const char* name,
                                                  const char* value);
-/** The values `a` and `b` must share a kernel (`required` not 0), or must not. For sinter_compile. */
+/** The values `a` and `b` must share a kernel (`required` not 0), or must not. For sinter_compile.
+ */
 SINTER_MAY_FAIL sinter_error* sinter_options_pair(sinter_options* options, int required,
                                                   const char* a, const char* b);
 SINTER_API void sinter_options_progress(sinter_options* options, sinter_progress progress,
@@ -164,7 +165,8 @@ SINTER_MAY_FAIL sinter_error* sinter_model_build(const sinter_module* module, si
 SINTER_API const char* sinter_model_name(const sinter_model* model);
 /** The module before the passes, in the text form. */
 SINTER_MAY_FAIL sinter_error* sinter_model_text(const sinter_model* model, char** text);
-/** Tensors that the weights are made of: what sinter_weights must have if the model has no files. */
+/** Tensors that the weights are made of: what sinter_weights must have if the model has no files.
+ */
 SINTER_API size_t sinter_model_tensor_count(const sinter_model* model);
 /** Name of tensor `index`; null where there is none. */
 SINTER_API const char* sinter_model_tensor_name(const sinter_model* model, size_t index);
@@ -256,7 +258,8 @@ SINTER_API const char* sinter_plan_kernel_source(const sinter_plan* plan, size_t
  *  opened from a folder is compiled again for this, once. */
 SINTER_MAY_FAIL sinter_error* sinter_plan_decision_count(const sinter_plan* plan, size_t entry,
                                                          size_t* count);
-/** Decision `index`; it belongs to the plan. Null where there is none, or before a count was asked. */
+/** Decision `index`; it belongs to the plan. Null where there is none, or before a count was asked.
+ */
 SINTER_API const sinter_decision* sinter_plan_decision(const sinter_plan* plan, size_t entry,
                                                        size_t index);
 /** Why two values of an entry share a kernel or not. An error names the nearest names of a value
@@ -295,12 +298,13 @@ typedef struct sinter_session sinter_session;
 typedef struct sinter_call sinter_call;
 
 /** Memory of a device: `bytes` of it, aligned to at least 256 bytes, or null if there is none left.
- *  `stream` is the stream of the session whose memory it is, null for memory that sessions share. */
+ *  `stream` is the stream of the session whose memory it is, null for memory that sessions share.
+ */
 typedef void* (*sinter_allocate)(void* user, size_t bytes, void* stream);
 typedef void (*sinter_release)(void* user, void* memory, size_t bytes, void* stream);
 
-/** "cpu", "cuda" (the first GPU), "cuda:N", or "auto": the first GPU, else the CPU. A GPU is used in
- *  its primary context. */
+/** "cpu", "cuda" (the first GPU), "cuda:N", or "auto": the first GPU, else the CPU. A GPU is used
+ * in its primary context. */
 SINTER_MAY_FAIL sinter_error* sinter_device_open(const char* name, sinter_device** device);
 /** A GPU in the caller's context (a CUcontext; null: the primary context of device `ordinal`), with
  *  the caller's allocator of device memory (both functions, or null for the driver's own). Context
@@ -342,18 +346,23 @@ SINTER_MAY_FAIL sinter_error* sinter_session_create(const sinter_executable* exe
                                                     sinter_session** session);
 /** The same on the caller's stream (a CUstream; null is the legacy default stream), which must
  *  outlive the session. On the CPU an error. */
-SINTER_MAY_FAIL sinter_error* sinter_session_create_on_stream(
-    const sinter_executable* executable, const char* const* symbols, const int64_t* values,
-    size_t symbol_count, void* stream, sinter_session** session);
+SINTER_MAY_FAIL sinter_error* sinter_session_create_on_stream(const sinter_executable* executable,
+                                                              const char* const* symbols,
+                                                              const int64_t* values,
+                                                              size_t symbol_count, void* stream,
+                                                              sinter_session** session);
 /** The session's CUstream; null on the CPU. */
 SINTER_API void* sinter_session_stream(const sinter_session* session);
 /** Waits for the calls made so far. */
 SINTER_MAY_FAIL sinter_error* sinter_session_synchronize(sinter_session* session);
 /** Sets the states to zeros again. */
 SINTER_MAY_FAIL sinter_error* sinter_session_clear(sinter_session* session);
-/** Copies a state to host memory of `bytes` bytes, dense. Waits. */
+/** Copies a state to host memory of its type and extents, with any strides (in elements; null:
+ *  dense). Waits. */
 SINTER_MAY_FAIL sinter_error* sinter_session_read_state(sinter_session* session, const char* name,
-                                                        void* data, size_t bytes);
+                                                        const char* dtype, size_t rank,
+                                                        const int64_t* dims, const int64_t* strides,
+                                                        void* data);
 /** Waits for the session's work on a GPU. */
 SINTER_API void sinter_session_free(sinter_session* session);
 
@@ -366,9 +375,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_symbol(sinter_call* call, const char* 
  *  dense device memory on a GPU. The memory must hold the value while the call runs. An input may
  *  be bound anew between runs. */
 SINTER_MAY_FAIL sinter_error* sinter_call_input(sinter_call* call, const char* name,
-                                                const char* dtype, size_t rank,
-                                                const int64_t* dims, const int64_t* strides,
-                                                const void* data);
+                                                const char* dtype, size_t rank, const int64_t* dims,
+                                                const int64_t* strides, const void* data);
 /** Binds memory to an output, in the same way. Every output needs its own. */
 SINTER_MAY_FAIL sinter_error* sinter_call_output(sinter_call* call, const char* name,
                                                  const char* dtype, size_t rank,
@@ -383,7 +391,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_output_dims(sinter_call* call, const c
 SINTER_MAY_FAIL sinter_error* sinter_call_prepare(sinter_call* call);
 /** Runs the entry. On the CPU it has ended when this returns. On a GPU its kernels are enqueued in
  *  the session's stream; a prepared call allocates nothing, waits for nothing and copies nothing
- *  (but an output that is an input, weight or state), so that it may be captured in a CUDA graph. */
+ *  (but an output that is an input, weight or state), so that it may be captured in a CUDA graph.
+ */
 SINTER_MAY_FAIL sinter_error* sinter_call_run(sinter_call* call);
 /** On a GPU: waits, and returns an error if a row number of the last run names no row. On the CPU
  *  sinter_call_run has said so. */
@@ -406,24 +415,26 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_open(const char* path,
 SINTER_MAY_FAIL sinter_error* sinter_language_model_encode(const sinter_language_model* model,
                                                            const char* text, int32_t** tokens,
                                                            size_t* token_count);
-/** Token ids of a message in the model's chat format. */
+/** Token ids of a message in the model's chat format, after a system message (null: none). `*end`
+ *  becomes the token that ends the answer, for the option `end`; -1: the format has none. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_encode_chat(const sinter_language_model* model,
                                                                 const char* system,
                                                                 const char* message,
                                                                 int32_t** tokens,
-                                                                size_t* token_count);
+                                                                size_t* token_count, int32_t* end);
 SINTER_MAY_FAIL sinter_error* sinter_language_model_decode(const sinter_language_model* model,
                                                            const int32_t* tokens,
                                                            size_t token_count, char** text);
 
 /** A token of sequence `sequence`, and the text that is certain with it ("" while a character is
- *  unfinished, or if there is no tokenizer), which stays during the call alone. Another value than 0
- *  ends the generation without an error. */
+ *  unfinished, or if there is no tokenizer), which stays during the call alone. Another value than
+ * 0 ends the generation without an error. */
 typedef int (*sinter_on_token)(void* user, size_t sequence, int32_t token, const char* text);
 
 /** Continues `prompt_count` prompts, prompt i of `lengths[i]` tokens. Options: count (tokens for
  *  each at most, 64), temperature (0: the likeliest token), top-k, top-p, seed, stop-at-end (flag,
- *  true: a sequence ends at the model's end token, which is not given). */
+ *  true: a sequence ends at an end token of the model, which is not given), end (ids of further end
+ *  tokens, "2,7"). */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
     sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
     size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);
@@ -465,8 +476,8 @@ typedef struct sinter_evaluation sinter_evaluation;
 typedef int (*sinter_evaluate)(void* user, const sinter_evaluation* evaluation);
 
 /** `name`: letters, digits, '_' and '.', unique in the process. `signature`: the shape rule,
- *  "x: float[..., D], w: x[D] -> x[..., D]". `source`: CUDA text with a __device__ function template
- *  called `function`. docs/embedding.md explains both. */
+ *  "x: float[..., D], w: x[D] -> x[..., D]". `source`: CUDA text with a __device__ function
+ * template called `function`. docs/embedding.md explains both. */
 SINTER_MAY_FAIL sinter_error* sinter_kernel_create(const char* name, const char* signature,
                                                    const char* source, const char* function,
                                                    sinter_kernel** kernel);
@@ -475,7 +486,7 @@ SINTER_MAY_FAIL sinter_error* sinter_kernel_create(const char* name, const char*
 SINTER_API void sinter_kernel_launch(sinter_kernel* kernel, int64_t threads, int64_t row_axes,
                                      int64_t shared_bytes);
 /** Neighbours in the graph may compute operand `operand` element by element where it is read. */
-SINTER_API void sinter_kernel_open_operand(sinter_kernel* kernel, size_t operand);
+SINTER_MAY_FAIL sinter_error* sinter_kernel_open_operand(sinter_kernel* kernel, size_t operand);
 /** Neighbours may take the result element by element as it is set. */
 SINTER_API void sinter_kernel_open_result(sinter_kernel* kernel);
 /** The op has `count` numbers in its attribute `numbers`. */
@@ -484,8 +495,8 @@ SINTER_API void sinter_kernel_numbers(sinter_kernel* kernel, size_t count);
  *  order of operations; else how far they may be apart, relative to the largest element. */
 SINTER_API void sinter_kernel_evaluation(sinter_kernel* kernel, sinter_evaluate evaluate,
                                          void* user, double tolerance);
-/** Registers the kernel for the whole process, until it ends; `evaluate` and its `user` must stay as
- *  long. A name that another kernel has is an error. */
+/** Registers the kernel for the whole process, until it ends; `evaluate` and its `user` must stay
+ * as long. A name that another kernel has is an error. */
 SINTER_MAY_FAIL sinter_error* sinter_kernel_register(const sinter_kernel* kernel);
 SINTER_API void sinter_kernel_free(sinter_kernel* kernel);
 

@@ -139,13 +139,12 @@ Status generate_command(const GenerateCommand& options) {
   if (!model.unapplied.empty())
     note(fmt::format("the folder's settings for generating text are not applied: {}",
                      fmt::join(model.unapplied, ", ")));
-  if (model.spec)
-    model.spec->eos.insert(model.spec->eos.end(), prompts.ends.begin(), prompts.ends.end());
   GenerateOptions generating;
   generating.backend = backend;
   generating.compile = request.compile;
   generating.count = options.count;
   generating.stop_at_eos = !options.ignore_eos;
+  generating.ends = prompts.ends;
   generating.sampling = sampling;
   // One text is printed as it grows, several one after the other.
   const bool as_text = tokenizer && !options.json;

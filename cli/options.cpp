@@ -241,6 +241,7 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
     progress(fmt::format("weights [{}{}] {:.2f} of {:.2f} GB", std::string(filled, '#'),
                          std::string(kWidth - filled, '.'), static_cast<double>(done) / kGigabyte,
                          static_cast<double>(total) / kGigabyte));
+    return true;
   };
   SINTER_LET(opened, Backend::open(backend));
   if (!opened->on_gpu() && (options.own_products || !options.record.empty()))

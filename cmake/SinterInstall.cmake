@@ -1,39 +1,36 @@
-# Installs the program, the library and a package that find_package(Sinter) reads.
+# The library libsinter.so of all rooms, and what is installed: it, its two headers, the program, and a
+# package that find_package(Sinter) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Relative to the root. They include each other and installed libraries only, and nothing of LLVM.
-set(SINTER_PUBLIC_HEADERS driver/sinter.h ir/error.h)
+# Relative to the root. They include each other and headers of the language alone.
+set(SINTER_PUBLIC_HEADERS api/sinter.h api/sinter_c.h)
 
-# The rooms' objects and fmt's as one archive. Archives that they need and that other machines do
-# not have lie beside it, in lib/sinter.
-set(SINTER_ARCHIVES ${SINTER_LLVM_SUPPORT} ${SINTER_LLVM_DEMANGLE} ${SINTER_XXHASH} ${SINTER_PCRE2}
-    ${SINTER_UTF8PROC})
 set(objects $<TARGET_OBJECTS:sinter_fmt>)
 foreach(room IN LISTS SINTER_ROOMS)
   list(APPEND objects $<TARGET_OBJECTS:sinter_${room}>)
 endforeach()
-add_library(sinter_all STATIC ${objects})
-set_target_properties(sinter_all PROPERTIES OUTPUT_NAME sinter LINKER_LANGUAGE CXX)
+add_library(sinter_library SHARED ${objects})
+set(exports ${PROJECT_SOURCE_DIR}/api/exports.map)
+set_target_properties(sinter_library PROPERTIES OUTPUT_NAME sinter LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports})
+target_link_options(sinter_library PRIVATE -Wl,--version-script=${exports})
+target_link_libraries(sinter_library PRIVATE sinter_llvm ${SINTER_XXHASH} ${SINTER_PCRE2} ${SINTER_UTF8PROC}
+                      ${SINTER_OPENBLAS})
+target_include_directories(sinter_library INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/api>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-install(TARGETS sinter_all ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${SINTER_ARCHIVES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/sinter)
+install(TARGETS sinter_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(header IN LISTS SINTER_PUBLIC_HEADERS)
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${PROJECT_SOURCE_DIR}/${header}
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/${folder})
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
 endforeach()
 if(TARGET sinter)
   install(TARGETS sinter RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
-set(SINTER_ARCHIVE_NAMES "")
-foreach(archive IN LISTS SINTER_ARCHIVES)
-  get_filename_component(name ${archive} NAME)
-  list(APPEND SINTER_ARCHIVE_NAMES ${name})
-endforeach()
-get_filename_component(SINTER_OPENBLAS_NAME ${SINTER_OPENBLAS} NAME)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
+set(SINTER_LIBRARY_NAME libsinter.so.${PROJECT_VERSION})
+set(SINTER_LIBRARY_SONAME libsinter.so.${PROJECT_VERSION_MAJOR})
 configure_package_config_file(cmake/SinterConfig.cmake.in SinterConfig.cmake
   INSTALL_DESTINATION ${package}
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)

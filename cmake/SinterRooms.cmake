@@ -19,6 +19,8 @@ if(SINTER_NVTX_INCLUDE)
                               COMPILE_OPTIONS "-isystem;${SINTER_NVTX_INCLUDE}")
 endif()
 sinter_room(driver sinter_codegen_lowering sinter_passes sinter_frontends sinter_runtime ${SINTER_XXHASH})
+sinter_room(api sinter_driver)
+target_compile_definitions(sinter_api PRIVATE SINTER_VERSION="${PROJECT_VERSION}")
 sinter_program(sinter cli sinter_driver CLI11::CLI11)
 # It reads options and prints text: the optimizer's work would be for CLI11's templates.
 target_compile_options(sinter PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -22,7 +22,9 @@ endif()
 if(SINTER_PORTABLE)
   add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libstdc++>
                    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>
-                   $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-s>)
+                   $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-s>
+                   $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-static-libstdc++>
+                   $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-static-libgcc>)
 endif()
 if(SINTER_SANITIZE)
   add_compile_options(-fsanitize=${SINTER_SANITIZE} -fno-sanitize-recover=all

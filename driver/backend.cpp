@@ -14,6 +14,8 @@ constexpr uint64_t kMaxRecordBytes = uint64_t{64} << 20;
 
 class HostBackend final : public Backend {
  public:
+  explicit HostBackend(WeightProgress progress) : progress_(std::move(progress)) {}
+
   std::string name() const override { return "cpu"; }
   bool on_gpu() const override { return false; }
   std::string target(const std::string& wanted) const override { return wanted; }
@@ -22,18 +24,26 @@ class HostBackend final : public Backend {
       const TensorSource* source) override {
     std::vector<std::shared_ptr<const Model>> models;
     for (const auto& program : programs) {
-      SINTER_LET(model, HostModel::load(program, source));
+      SINTER_LET(model, HostModel::load(program, source, progress_));
       models.push_back(std::make_shared<HostModel>(std::move(model)));
     }
     return models;
   }
+
+ private:
+  WeightProgress progress_;
 };
 
 class CudaBackend final : public Backend {
  public:
   static Result<std::shared_ptr<Backend>> open(int ordinal, const BackendOptions& options) {
-    auto backend = std::make_shared<CudaBackend>();
     SINTER_LET(device, CudaDevice::open(ordinal));
+    return open(std::move(device), options);
+  }
+
+  static Result<std::shared_ptr<Backend>> open(CudaDevicePtr device,
+                                               const BackendOptions& options) {
+    auto backend = std::make_shared<CudaBackend>();
     GemmRecord record;
     if (!options.record.empty()) {
       SINTER_LET(file, read_record(options.record));
@@ -62,7 +72,7 @@ class CudaBackend final : public Backend {
     std::shared_ptr<const CudaWeights> weights;
     for (const auto& program : programs) {
       if (!weights || !weights->serves(*program)) {
-        SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress_));
+        SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress()));
         weights = std::move(loaded);
       }
       SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(),
@@ -79,9 +89,17 @@ class CudaBackend final : public Backend {
   void add_forms(const TunedForms& forms) override { gemm_->add_forms(forms); }
 
  private:
+  WeightProgress progress() const {
+    if (!progress_) return {};
+    return [this](size_t done, size_t total) {
+      progress_(done, total);
+      return true;
+    };
+  }
+
   CudaDevicePtr device_;
   std::shared_ptr<CudaGemm> gemm_;
-  std::function<void(size_t, size_t)> progress_;
+  WeightProgress progress_;
   MachineCodeByText ready_;
 };
 
@@ -104,6 +122,12 @@ Result<RecordFile> read_record(const std::string& path) {
   return RecordFile{std::move(text), std::move(record)};
 }
 
+Result<std::shared_ptr<Backend>> Backend::on(CudaDevicePtr device, const BackendOptions& options) {
+  SINTER_LET(backend, CudaBackend::open(std::move(device), options));
+  backend->why_ = "as asked";
+  return std::move(backend);
+}
+
 Result<std::shared_ptr<Backend>> Backend::open(const BackendOptions& options) {
   const std::optional<int> ordinal = parse_ordinal(options.device);
   if (options.device != "auto" && options.device != "cpu" && !ordinal)
@@ -111,7 +135,7 @@ Result<std::shared_ptr<Backend>> Backend::open(const BackendOptions& options) {
                 "give auto, cpu, cuda or cuda:N", ExitCode::usage);
   std::shared_ptr<Backend> backend;
   if (options.device == "cpu") {
-    backend = std::make_shared<HostBackend>();
+    backend = std::make_shared<HostBackend>(options.progress);
     backend->why_ = "as asked";
   } else if (ordinal) {
     SINTER_LET(cuda, CudaBackend::open(*ordinal, options));
@@ -122,7 +146,7 @@ Result<std::shared_ptr<Backend>> Backend::open(const BackendOptions& options) {
     backend = std::move(cuda);
     backend->why_ = fmt::format("the first of {} GPU{}", *count, *count == 1 ? "" : "s");
   } else {
-    backend = std::make_shared<HostBackend>();
+    backend = std::make_shared<HostBackend>(options.progress);
     backend->why_ = count ? "the driver shows no GPU" : count.error().what;
   }
   return backend;

@@ -8,6 +8,7 @@
 #include "ir/tensor_source.h"
 #include "runtime/cuda/gemm_record.h"
 #include "runtime/cuda/kernel_compiler.h"
+#include "runtime/cuda/memory.h"
 #include "runtime/executor.h"
 
 namespace sinter {
@@ -19,8 +20,8 @@ struct BackendOptions {
   bool frozen = false;        // a library's product that the record lacks is an error
   bool tune = false;          // decide by timing, not by the library's first proposal
   bool own_products = false;  // every product by Sinter's own kernel: slow, for sanitizers
-  /// Uploading weights: bytes done and in all.
-  std::function<void(size_t done, size_t total)> progress;
+  /// Uploading weights.
+  WeightProgress progress;
 };
 
 /// A decision record and its text. Errors: those of GemmRecord::parse, forms that no family has.
@@ -34,6 +35,8 @@ class Backend {
  public:
   /// `auto` takes the first GPU, or the CPU where there is none.
   static Result<std::shared_ptr<Backend>> open(const BackendOptions& options);
+  /// A GPU that was opened; BackendOptions::device is not read.
+  static Result<std::shared_ptr<Backend>> on(CudaDevicePtr device, const BackendOptions& options);
   virtual ~Backend() = default;
 
   /// "cuda:0 (NVIDIA H200)"

@@ -54,7 +54,7 @@ Result<Built> build_opened(OpenedModel model, const BuildRequest& request) {
     if (request.for_folder) built.dumps.push_back({std::string(pass), print_module(module)});
   };
   dump("input", built.model.module);
-  SINTER_LET(frozen, frozen_module(built.model, request.compile.entries, dump));
+  SINTER_LET(frozen, frozen_module(built.model, request.compile, dump));
   if (request.embed) {
     if (!built.model.tensors && !file_tensors(built.model.module).empty())
       return fail("the model has no weights to embed", built.model.origin,

@@ -94,10 +94,11 @@ CompileOptions compile_options(const OpenedModel& model, const CompileOptions& w
   return model.compiled_with.value_or(wanted);
 }
 
-Result<Module> frozen_module(const OpenedModel& model, llvm::ArrayRef<std::string> wanted,
+Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wanted,
                              const PassObserver& observer) {
-  if (model.compiled_with) wanted = model.compiled_with->entries;
-  SINTER_LET(frozen, freeze(model.module, wanted, observer));
+  const CompileOptions options = compile_options(model, wanted);
+  SINTER_LET(frozen, freeze(model.module, options.entries, observer,
+                            {.device_inputs = options.device_inputs}));
   if (!model.embedded) return std::move(frozen);
   embed_weights(frozen);
   if (observer) observer("embed_weights", frozen);

@@ -33,7 +33,9 @@ namespace sinter {
   X(tensor, std::string)  /* name of a tensor in the model's files */                            \
   X(reverse, int64_t)     /* 1: a cumulative sum runs from the end; absent: 0 */                 \
   X(exclusive, int64_t)   /* 1: a cumulative sum leaves its own element out; absent: 0 */        \
-  X(checked, int64_t)     /* 1: row numbers that name no row are allowed (ops.def); absent: 0 */
+  X(checked, int64_t)     /* 1: row numbers that name no row are allowed (ops.def); absent: 0 */ \
+  X(op, std::string)      /* the name under which a caller's op is registered (custom_op.h) */   \
+  X(numbers, std::vector<double>) /* finite numbers for a caller's op; absent: none */
 
 enum class AttrName : uint8_t {
 #define X(name, type) name,

@@ -1,11 +1,19 @@
 #include "ir/dtype.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace sinter {
 
 std::optional<DType> parse_dtype(std::string_view text) {
   for (const DTypeInfo& info : kDTypes)
     if (info.name == text) return info.dtype;
   return std::nullopt;
+}
+
+int32_t nearest_i32(double value) {
+  if (value != value) return 0;
+  return static_cast<int32_t>(std::clamp(std::rint(value), -0x1p31, 0x1p31 - 1));
 }
 
 int64_t whole_bytes(DType dtype) {

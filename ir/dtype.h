@@ -50,6 +50,9 @@ constexpr std::string_view to_string(DType dtype) { return dtype_info(dtype).nam
 std::optional<DType> parse_dtype(std::string_view text);
 constexpr bool is_float(DType dtype) { return dtype_info(dtype).type_class == DTypeClass::real; }
 
+/// What a constant of i32 is: the nearest number that i32 has, ties to even; 0 for NaN.
+int32_t nearest_i32(double value);
+
 /// Bytes of `elements` elements side by side, nullopt if the last byte is not full.
 constexpr std::optional<int64_t> packed_bytes(int64_t bits, int64_t elements) {
   if (bits % 8 == 0) return bits / 8 * elements;

@@ -48,7 +48,8 @@ std::vector<RowNumbers> row_numbers(const Graph& graph) {
 bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols) {
   const Op& op = graph[root_of(graph, id)];
   const auto names_row = [&](double number) {
-    return number >= 0 && number < least(rows, symbols);
+    const int32_t row = nearest_i32(number);
+    return row >= 0 && row < least(rows, symbols);
   };
   switch (op.kind) {
     case OpKind::iota:
@@ -65,6 +66,10 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> 
 
 bool are_given(const Graph& graph, const RowNumbers& numbers) {
   return graph[root_of(graph, numbers.values)].kind == OpKind::input;
+}
+
+bool are_given_addresses(const Graph& graph, const RowNumbers& numbers) {
+  return numbers.address && are_given(graph, numbers);
 }
 
 std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {

@@ -31,4 +31,8 @@ bool are_given(const Graph& graph, const RowNumbers& numbers);
 /// known nor given in this graph. They are values that stand in memory, not views of one.
 std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols);
 
+/// Numbers that a call's inputs give and that kernels use as addresses: somebody must check them
+/// before the call, or after it where the op is checked.
+bool are_given_addresses(const Graph& graph, const RowNumbers& numbers);
+
 }  // namespace sinter

@@ -12,10 +12,15 @@ namespace {
 
 class RowChecks {
  public:
-  RowChecks(const Graph& from, const Module& module)
+  RowChecks(const Graph& from, const Module& module, bool device_inputs)
       : from_(from), module_(module), builder_(result_, module.symbols), copies_(from.size()) {
-    for (const RowNumbers& numbers : row_numbers(from))
-      if (!are_given(from, numbers) && !known(numbers))
+    const std::vector<RowNumbers> all = row_numbers(from);
+    for (const RowNumbers& numbers : all)
+      if ((device_inputs && are_given_addresses(from, numbers)) ||
+          (!are_given(from, numbers) && !known(numbers, is_checked(from[numbers.op]))))
+        unsure_[numbers.op];
+    for (const RowNumbers& numbers : all)
+      if (unsure_.contains(numbers.op) && !are_given(from, numbers) && !known(numbers, true))
         unsure_[numbers.op].push_back(numbers.values);
   }
 
@@ -39,10 +44,10 @@ class RowChecks {
   }
 
  private:
-  /// Of an op that the module's text has checked, the numbers in weights are looked at too.
-  bool known(const RowNumbers& numbers) const {
+  /// Of a checked op, the numbers in weights are looked at too.
+  bool known(const RowNumbers& numbers, bool checked) const {
     const Op& root = from_[root_of(from_, numbers.values)];
-    if (root.kind != OpKind::weight || is_checked(from_[numbers.op]))
+    if (root.kind != OpKind::weight || checked)
       return are_known(from_, numbers.values, numbers.rows, module_.symbols);
     const Graph& init = module_.find_weight(root.name)->init;
     return are_known(init, init.outputs[0], numbers.rows, module_.symbols);
@@ -68,16 +73,17 @@ class RowChecks {
   Graph result_;
   Builder builder_;
   std::vector<ValueId> copies_;
-  std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;  // by op
+  // Of each op to be checked, the numbers that are to stand in memory.
+  std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;
   std::map<ValueId, ValueId> in_memory_;
 };
 
 }  // namespace
 
-bool check_rows(Module& module) {
+bool check_rows(Module& module, bool device_inputs) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    RowChecks checks(entry.graph, module);
+    RowChecks checks(entry.graph, module, device_inputs);
     if (!checks.finds_any()) continue;
     entry.graph = checks.run();
     changed = true;

@@ -8,6 +8,9 @@
 // Afterwards every op with row numbers that are neither an entry's input nor known to be in range
 // is `checked` (ops.def says what that means), and these numbers are a value in memory, which the
 // runtime looks at after the call. Runs last: canonicalize would not keep the copies.
+//
+// With `device_inputs`, nobody looks at inputs before a call: ops whose addresses they are become
+// `checked` too, and the inputs are looked at after the call, where they are.
 #pragma once
 
 #include "ir/graph.h"
@@ -15,6 +18,6 @@
 namespace sinter {
 
 /// True if something changed.
-bool check_rows(Module& module);
+bool check_rows(Module& module, bool device_inputs);
 
 }  // namespace sinter

@@ -42,9 +42,18 @@ Question question(const FusionProblem& problem, const Groups& groups, ValueId a,
   return q;
 }
 
+/// Blocks compute the whole prologue, each for itself; what enters by an element port is computed
+/// where it is read.
+bool repeats_prologue(const Question& q) {
+  return q.prologue.size() > 1 + q.merged.companions.size() &&
+         llvm::any_of(q.problem.ports(*q.merged.anchor).operands, [](const Ports::Place& place) {
+           return is_open(place.port) && place.port != Port::element;
+         });
+}
+
 Verdict acceptance(const Question& q) {
   Verdict verdict;
-  if (q.prologue.size() > 1 + q.merged.companions.size())
+  if (repeats_prologue(q))
     verdict.detail =
         fmt::format("the prologue of {} is computed by each of its blocks, at most {}",
                     q.problem.name(*q.merged.anchor), q.problem.device().multiprocessors);

@@ -15,6 +15,13 @@ Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
                 fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
 }
 
+/// Of an operand that has no port.
+Verdict from_memory(const Question& q, ValueId value) {
+  return refuse(Reason::port_closed,
+                fmt::format("{} takes {} from memory", q.problem.name(*q.merged.anchor),
+                            q.problem.name(value)));
+}
+
 /// The ops that the kernel computes in one go: its anchor and the companions.
 llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
   llvm::SmallVector<ValueId, 2> anchors = {*shape.anchor};
@@ -127,6 +134,11 @@ std::optional<Verdict> checks::anchored_space(Question& q) {
     const auto entrance = llvm::find_if(
         open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
     const bool enters = entrance != open.end();
+    // It makes an operand that has no port.
+    if (!enters && llvm::is_contained(q.prologue, member))
+      return refuse(Reason::port_closed,
+                    fmt::format("{} takes {} from memory", q.problem.name(*m.anchor),
+                                q.problem.name(member)));
     if (auto refusal = walks_rows(q, member, enters ? entrance->shape : result,
                                   !enters || entrance->port != Port::element))
       return refusal;
@@ -150,15 +162,16 @@ std::optional<Verdict> checks::prologue(Question& q) {
     for (size_t k = 0; k < reads.size(); ++k) {
       if (!llvm::is_contained(q.prologue, reads[k].root)) continue;
       // A companion has the anchor's operands, in some order.
-      const size_t operand = is_anchor
-                                 ? llvm::find(graph[anchor].operands, graph[reader].operands[k]) -
-                                       graph[anchor].operands.begin()
-                                 : 0;
+      size_t operand = k;
+      if (is_anchor && reader != anchor)
+        operand = llvm::find(graph[anchor].operands, graph[reader].operands[k]) -
+                  graph[anchor].operands.begin();
       const auto own =
           is_anchor
               ? llvm::find_if(open, [&](const Entrance& one) { return one.operand == operand; })
               : entrance;
-      if (auto refusal = read_fits(q.problem, own == open.end() ? q.merged : own->shape, reader,
+      if (is_anchor && own == open.end()) return from_memory(q, reads[k].root);
+      if (auto refusal = read_fits(q.problem, own->shape, reader,
                                    is_anchor ? q.problem.facts(anchor).reads[operand] : reads[k]))
         return refusal;
     }
@@ -184,10 +197,17 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   }
   if (q.merged.family->admits_epilogue) return q.merged.family->admits_epilogue(q.view(), q.merged);
   const GroupShape shape = shape_of_result(q);
-  for (ValueId reader : q.epilogue)
+  const Dims& elements = q.problem.facts(anchor).dims;
+  for (ValueId reader : q.epilogue) {
+    const OpFacts& facts = q.problem.facts(reader);
+    // The port gives each element once.
+    if (result.port == Port::element && (facts.reduces || volume(facts.dims) != volume(elements)))
+      return refuse(Reason::port_other_element,
+                    fmt::format("{} of {}", q.problem.name(reader), q.problem.name(anchor)));
     for (const Read& read : q.problem.facts(reader).reads)
       if (llvm::is_contained(q.members, read.root))
         if (auto refusal = read_fits(q.problem, shape, reader, read)) return refusal;
+  }
   if (auto refusal = recomputed_once(q.problem, shape, q.epilogue)) return refusal;
   return needs_no_result(q.view());
 }

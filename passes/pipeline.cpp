@@ -11,26 +11,39 @@
 namespace sinter {
 namespace {
 
+/// A pass that has no options.
+template <bool (*pass)(Module&)>
+bool plain(Module& module, const PassOptions&) {
+  return pass(module);
+}
+
+bool check_rows_of(Module& module, const PassOptions& options) {
+  return check_rows(module, options.device_inputs);
+}
+
 constexpr Pass kPipeline[] = {
-    {"canonicalize", canonicalize},     {"merge_linears", merge_linears},
-    {"choose_kernels", choose_kernels}, {"expand_attention", expand_attention},
-    {"materialize", materialize},       {"cleanup", canonicalize},
-    {"check_rows", check_rows},
+    {"canonicalize", plain<canonicalize>},
+    {"merge_linears", plain<merge_linears>},
+    {"choose_kernels", plain<choose_kernels>},
+    {"expand_attention", plain<expand_attention>},
+    {"materialize", plain<materialize>},
+    {"cleanup", plain<canonicalize>},
+    {"check_rows", check_rows_of},
 };
 
 }  // namespace
 
 llvm::ArrayRef<Pass> pipeline() { return kPipeline; }
 
-void run_pass(const Pass& pass, Module& module) {
-  pass.run(module);
+void run_pass(const Pass& pass, Module& module, const PassOptions& options) {
+  pass.run(module, options);
   const Status valid = verify(module);
   SINTER_CHECK(valid.has_value(), "after {}: {}", pass.name, valid.error().message());
 }
 
-void run_passes(Module& module, const PassObserver& observer) {
+void run_passes(Module& module, const PassObserver& observer, const PassOptions& options) {
   for (const Pass& pass : pipeline()) {
-    run_pass(pass, module);
+    run_pass(pass, module, options);
     if (observer) observer(pass.name, module);
   }
 }

@@ -7,9 +7,16 @@
 
 namespace sinter {
 
+/// What a compilation says to its passes.
+struct PassOptions {
+  /// The caller's inputs are in device memory, where nobody checks them before a call
+  /// (check_rows.h).
+  bool device_inputs = false;
+};
+
 struct Pass {
   std::string_view name;
-  bool (*run)(Module&);  // true if something changed
+  bool (*run)(Module&, const PassOptions&);  // true if something changed
 };
 
 /// The passes in the order in which a compilation runs them; no two have the same name.
@@ -17,12 +24,12 @@ llvm::ArrayRef<Pass> pipeline();
 
 /// Runs a pass on a verified module and verifies the result. A verifier failure after a pass is a
 /// bug of that pass and ends the program.
-void run_pass(const Pass& pass, Module& module);
+void run_pass(const Pass& pass, Module& module, const PassOptions& options = {});
 
 /// Called after each pass with its name and the module as it left it.
 using PassObserver = std::function<void(std::string_view pass, const Module& module)>;
 
 /// Runs the pipeline, which brings a verified module into the form that `fuse` takes.
-void run_passes(Module& module, const PassObserver& observer = {});
+void run_passes(Module& module, const PassObserver& observer = {}, const PassOptions& options = {});
 
 }  // namespace sinter

@@ -1,6 +1,6 @@
 // Row numbers that kernels use: inputs, which the runtime checks before a call, numbers that are
 // known to be in range, and others, for which the kernel is checked and the runtime looks after the
-// call.
+// call. It may look at inputs then, too.
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/row_numbers.h"
@@ -26,8 +26,7 @@ class RowWalk {
   /// A state is no place for such numbers: its next version overwrites them.
   Status row_check(const RowCheck& check) const {
     const Buffer& buffer = entry_.buffers[check.buffer];
-    const bool stays =
-        buffer.place == Buffer::Place::arena || buffer.place == Buffer::Place::weight;
+    const bool stays = buffer.place != Buffer::Place::state;
     const std::string where = "entry " + printable(entry_.name);
     if (!stays || buffer.type.dtype != DType::i32)
       return violation(

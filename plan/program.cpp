@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/custom_op.h"
+#include "ir/grouping.h"
 #include "ir/op_roles.h"
 
 namespace sinter {
@@ -111,12 +113,23 @@ SymExpr written_bytes(const Kernel& kernel) {
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   for (const Op& op : kernel.group.ops()) {
+    if (op.kind == OpKind::custom && !custom_op_of(op).exact) return false;
     const ValueId matrix = operand_with(op, OperandRole::stream);
     if (!matrix.valid() || dtype_info(kernel.group[matrix].type.dtype).bits != 16) continue;
     const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
     if (!tokens || *tokens > 1) return false;
   }
   return true;
+}
+
+std::optional<double> host_tolerance(const Kernel& kernel) {
+  std::optional<double> tolerance;
+  for (const Op& op : kernel.group.ops()) {
+    if (!computes(op)) continue;
+    if (op.kind != OpKind::custom || tolerance) return std::nullopt;
+    tolerance = custom_op_of(op).tolerance;
+  }
+  return tolerance;
 }
 
 }  // namespace sinter

@@ -35,6 +35,9 @@ struct Buffer {
   uint32_t first_step = 0, last_step = 0;
 };
 inline constexpr int64_t kArenaAlignment = 256;
+/// What kernels need of the address of an input, an output or a weight: the widest access of a
+/// thread, and what bulk copies ask for.
+inline constexpr int64_t kPointerAlignment = 16;
 
 /// `bytes` rounded up to a multiple of kArenaAlignment, so that another buffer can follow.
 inline constexpr size_t aligned_bytes(size_t bytes) {
@@ -107,11 +110,13 @@ struct Kernel {
 };
 
 /// False where a device sums in an order of its own, so that the host's bits differ: tensor
-/// cores multiply the matrices of several tokens of a two-byte type.
+/// cores multiply the matrices of several tokens of a two-byte type; a caller's op is not exact.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
+/// Of a kernel that computes nothing but a caller's op: CustomOp::tolerance.
+std::optional<double> host_tolerance(const Kernel& kernel);
 
-/// Row numbers that a call computes and that may name no row: after the call they are looked at,
-/// and one outside 0 .. rows - 1 is an error.
+/// Row numbers that a call computes, or is given on a device, and that may name no row: after the
+/// call they are looked at, and one outside 0 .. rows - 1 is an error.
 struct RowCheck {
   uint32_t buffer = 0;  // of i32; keeps its value until the call ends
   SymExpr rows;

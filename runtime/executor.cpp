@@ -16,6 +16,18 @@ std::string shown(DType dtype, llvm::ArrayRef<int64_t> dims) {
 
 }  // namespace
 
+Status report_progress(const WeightProgress& progress, size_t done, size_t total) {
+  if (!progress || progress(done, total)) return {};
+  return fail(fmt::format("the loading was cancelled after {} of {} bytes of weights", done, total),
+              {}, "load again", ExitCode::cancelled);
+}
+
+int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (symbols[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
 std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values) {
   std::vector<int64_t> dims;
   for (Dim dim : type.dims)

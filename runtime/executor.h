@@ -2,6 +2,7 @@
 // The host (host_executor.h) and CUDA (cuda_executor.h) implement both.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -13,13 +14,20 @@ namespace sinter {
 /// What memory without a value is filled with where that is asked for: NaNs in every float type.
 inline constexpr unsigned char kPoison = 0xFF;
 
+/// Told from the loading thread how many bytes of weights are done, of how many. False ends the
+/// loading with an error.
+using WeightProgress = std::function<bool(size_t done, size_t total)>;
+/// The error where `progress` says so.
+Status report_progress(const WeightProgress& progress, size_t done, size_t total);
+
 struct CallOptions {
   /// Fill the arena with kPoison before the run, and every buffer after its last use.
   bool poison_freed = false;
   /// Values to copy out as soon as they are computed; each must have a buffer in the plan.
   std::vector<std::string> keep;
   /// CUDA: evaluate every kernel's group on the host too, on what the kernel read, and compare the
-  /// results bit for bit; a difference is an error (ExitCode::check_failed) that names the kernel.
+  /// results bit for bit, those of an inexact caller's op by its tolerance; a difference is an
+  /// error (ExitCode::check_failed) that names the kernel.
   bool check_kernels = false;
 };
 
@@ -60,6 +68,8 @@ class Model {
   virtual Result<HostTensor> read_weight(size_t index) const = 0;
 };
 
+/// Index of the symbol, or -1.
+int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name);
 /// Extents of a type for these symbol values.
 std::vector<int64_t> concrete_dims(const TensorType& type, llvm::ArrayRef<int64_t> symbol_values);
 /// Symbol values that any program's weights can be evaluated with: weights have constant extents.

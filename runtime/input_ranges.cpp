@@ -59,9 +59,12 @@ Status check_computed_rows(const EntryPlan& entry, size_t index,
   const RowCheck& check = entry.row_checks[index];
   const std::optional<int64_t> rows = check.rows.evaluate(symbol_values);
   if (!rows) return fail("a number of rows exceeds 63 bits", "entry " + printable(entry.name));
-  return check_range(values, *rows, entry.buffers[check.buffer].value,
+  const Buffer& buffer = entry.buffers[check.buffer];
+  return check_range(values, *rows, buffer.value,
                      fmt::format("entry {}, %{}", printable(entry.name), printable(check.op)),
-                     "the module computes it: check the module and the inputs");
+                     buffer.place == Buffer::Place::input
+                         ? "check the inputs"
+                         : "the module computes it: check the module and the inputs");
 }
 
 }  // namespace sinter

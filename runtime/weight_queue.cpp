@@ -1,6 +1,7 @@
 #include "runtime/weight_queue.h"
 
 #include <algorithm>
+#include <numeric>
 #include <system_error>
 
 #include "ir/guarded.h"
@@ -10,14 +11,23 @@ namespace {
 
 constexpr unsigned kMaxWorkers = 16;
 
+std::vector<size_t> all_weights(const Program& program) {
+  std::vector<size_t> all(program.weights.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return all;
+}
+
 }  // namespace
 
 WeightQueue::WeightQueue(const Program& program, const TensorSource* source)
-    : program_(program), source_(source) {
+    : WeightQueue(program, source, all_weights(program)) {}
+
+WeightQueue::WeightQueue(const Program& program, const TensorSource* source,
+                         std::vector<size_t> wanted)
+    : program_(program), source_(source), wanted_(std::move(wanted)) {
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-  workers_ =
-      std::min<unsigned>({processors, kMaxWorkers, static_cast<unsigned>(program.weights.size())});
-  results_.resize(program.weights.size());
+  workers_ = std::min<unsigned>({processors, kMaxWorkers, static_cast<unsigned>(wanted_.size())});
+  results_.resize(wanted_.size());
   for (unsigned i = 0; i < workers_; ++i) {
     try {
       threads_.emplace_back([this] { work(); });
@@ -36,9 +46,10 @@ WeightQueue::~WeightQueue() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<HostTensor> WeightQueue::take(size_t index) {
-  if (threads_.empty()) return evaluate_weight(program_, index, source_);
+Result<HostTensor> WeightQueue::take() {
+  if (threads_.empty()) return evaluate_weight(program_, wanted_[taken_++], source_);
   std::unique_lock lock(mutex_);
+  const size_t index = taken_;
   changed_.wait(lock, [&] { return results_[index].has_value(); });
   taken_ = index + 1;
   changed_.notify_all();
@@ -57,7 +68,8 @@ void WeightQueue::work() {
       if (next_ >= results_.size()) return;
       index = next_++;
     }
-    Result<HostTensor> tensor = guarded([&] { return evaluate_weight(program_, index, source_); });
+    Result<HostTensor> tensor =
+        guarded([&] { return evaluate_weight(program_, wanted_[index], source_); });
     {
       const std::lock_guard lock(mutex_);
       results_[index] = std::move(tensor);

@@ -14,20 +14,24 @@ namespace sinter {
 
 class WeightQueue {
  public:
-  /// The threads begin at once. `program` and `source` outlive this; `source` must allow reads from
-  /// several threads, and may be null where no weight comes from a file.
+  /// The threads begin at once, with the weights `wanted`, which are numbers in ascending order.
+  /// `program` and `source` outlive this; `source` must allow reads from several threads, and may
+  /// be null where no weight comes from a file.
+  WeightQueue(const Program& program, const TensorSource* source, std::vector<size_t> wanted);
+  /// All weights.
   WeightQueue(const Program& program, const TensorSource* source);
   /// Waits for the weights that are being computed.
   ~WeightQueue();
 
-  /// Weight `index`; each is asked for once, in ascending order.
-  Result<HostTensor> take(size_t index);
+  /// The next of the wanted weights.
+  Result<HostTensor> take();
 
  private:
   void work();
 
   const Program& program_;
   const TensorSource* source_;
+  std::vector<size_t> wanted_;
   unsigned workers_ = 1;
   std::mutex mutex_;
   std::condition_variable changed_;

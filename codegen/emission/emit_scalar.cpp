@@ -48,7 +48,7 @@ int64_t chunk_alignment(DType dtype) {
 std::string literal_code(double value, DType dtype) {
   if (is_float(dtype)) return float_literal(constant_as_float(value, dtype));
   if (dtype == DType::i1) return value != 0 ? "true" : "false";
-  const auto integer = static_cast<int64_t>(value);
+  const int32_t integer = nearest_i32(value);
   if (integer == INT32_MIN) return "(-2147483647 - 1)";
   return integer < 0 ? fmt::format("({})", integer) : fmt::format("{}", integer);
 }

@@ -77,8 +77,9 @@ llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<Val
 class EntryLowering {
  public:
   EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping,
-                Numerics numerics, KernelTable& kernels)
+                Numerics numerics, KernelTable& kernels, bool device_inputs)
       : module_(module),
+        device_inputs_(device_inputs),
         graph_(entry.graph),
         grouping_(grouping),
         numerics_(numerics),
@@ -110,6 +111,9 @@ class EntryLowering {
       Buffer& output = plan_.buffers[plan_.outputs.back()];
       output.last_step = static_cast<uint32_t>(plan_.steps.size());
     }
+    if (device_inputs_)
+      for (const RowNumbers& numbers : row_numbers(graph_))
+        if (are_given_addresses(graph_, numbers)) add_row_check(numbers);
     for (const RowNumbers& numbers : numbers_to_check(graph_, module_.symbols))
       add_row_check(numbers);
     plan_arena(plan_.buffers, module_.symbols);
@@ -125,9 +129,11 @@ class EntryLowering {
     return order;
   }
 
-  /// Once for each value and number of rows.
+  /// Once for each value and number of rows; of a view of an input, all of the input.
   void add_row_check(const RowNumbers& numbers) {
-    const RowCheck check{buffer(numbers.values), SymExpr(numbers.rows), graph_[numbers.op].name};
+    const ValueId root =
+        are_given(graph_, numbers) ? root_of(graph_, numbers.values) : numbers.values;
+    const RowCheck check{buffer(root), SymExpr(numbers.rows), graph_[numbers.op].name};
     const auto same = [&](const RowCheck& other) {
       return other.buffer == check.buffer && other.rows == check.rows;
     };
@@ -225,6 +231,7 @@ class EntryLowering {
   }
 
   const Module& module_;
+  bool device_inputs_;
   const Graph& graph_;
   const Grouping& grouping_;
   Numerics numerics_;
@@ -237,7 +244,8 @@ class EntryLowering {
 }  // namespace
 
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
-                      const DeviceDescription& device, Numerics numerics, const TunedForms& forms) {
+                      const DeviceDescription& device, Numerics numerics, const TunedForms& forms,
+                      bool device_inputs) {
   Program program;
   program.name = module.name;
   program.numerics = numerics;
@@ -247,8 +255,9 @@ Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
   program.states = module.states;
   KernelTable kernels(program, device, forms);
   for (size_t i = 0; i < module.entries.size(); ++i) {
-    SINTER_LET(plan,
-               EntryLowering(module, module.entries[i], groupings[i], numerics, kernels).run());
+    SINTER_LET(plan, EntryLowering(module, module.entries[i], groupings[i], numerics, kernels,
+                                   device_inputs)
+                         .run());
     program.entries.push_back(std::move(plan));
   }
   return program;

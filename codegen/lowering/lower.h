@@ -11,9 +11,10 @@ namespace sinter {
 /// `groupings[i]` belongs to module.entries[i]. The module has passed run_passes. Equal groups
 /// share a kernel. `fast`: groups compute as without_inner_roundings says. A group that no kernel
 /// can be written for is an error that names its values. `forms`: measured on the device;
-/// other kernels have their schedule's own.
+/// other kernels have their schedule's own. `device_inputs`: inputs with row numbers of checked ops
+/// are looked at after a call (passes/check_rows.h).
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
                       const DeviceDescription& device, Numerics numerics = Numerics::strict,
-                      const TunedForms& forms = {});
+                      const TunedForms& forms = {}, bool device_inputs = false);
 
 }  // namespace sinter

@@ -62,7 +62,7 @@ Result<DType> parse_dtype_option(std::string_view text) {
 }
 
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
-                      const PassObserver& observer) {
+                      const PassObserver& observer, const PassOptions& options) {
   for (const std::string& name : entries)
     if (!module.find_entry(name))
       return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
@@ -70,7 +70,7 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
   if (!entries.empty())
     std::erase_if(module.entries,
                   [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
-  run_passes(module, observer);
+  run_passes(module, observer, options);
   return module;
 }
 
@@ -79,8 +79,8 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
   SINTER_LET(device, find_device(options.target));
   std::vector<Grouping> groupings;
   for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
-  SINTER_LET(program,
-             lower(compiled.module, groupings, device, numerics_of(options), options.forms));
+  SINTER_LET(program, lower(compiled.module, groupings, device, numerics_of(options), options.forms,
+                            options.device_inputs));
   if (Status safe = check(program); !safe)
     return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
                 "this is a bug of the compiler", ExitCode::internal_error);

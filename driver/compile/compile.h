@@ -13,6 +13,10 @@ struct CompileOptions {
   std::vector<std::string> entries;  // entry points to keep; empty: all
   FusionOptions fusion;              // not enabled: numerics are strict whatever it says
   TunedForms forms;  // measured on the device; other kernels have their schedule's own
+  /// Calls give their inputs in device memory, where nothing looks at them before the call: kernels
+  /// compare the row numbers among them, and the numbers are looked at after it. Concerns freeze()
+  /// and compile().
+  bool device_inputs = false;
 };
 
 /// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per
@@ -26,7 +30,7 @@ struct Compiled {
 /// A module that went through the passes. Both the fused and the unfused plan of a comparison start
 /// from the same frozen module.
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
-                      const PassObserver& observer = {});
+                      const PassObserver& observer = {}, const PassOptions& options = {});
 
 /// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
 /// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the

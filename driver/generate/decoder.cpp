@@ -14,12 +14,6 @@ int64_t rounded_up(int64_t value, const Symbol& symbol) {
 
 }  // namespace
 
-int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name) {
-  for (size_t i = 0; i < symbols.size(); ++i)
-    if (symbols[i].name == name) return static_cast<int>(i);
-  return -1;
-}
-
 std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols) {
   return symbol_values_near(symbols, 0);
 }

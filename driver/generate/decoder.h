@@ -63,9 +63,6 @@ class Decoder {
 /// The index of the largest of the last row's `logits`; ties go to the smaller index.
 int32_t greedy_token(const HostTensor& logits, int64_t row);
 
-/// Index of the symbol, or -1.
-int find_symbol(llvm::ArrayRef<Symbol> symbols, std::string_view name);
-
 /// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols
 /// allow.
 std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols);

@@ -51,8 +51,8 @@ Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
   SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling,
                                           model.spec->streaming));
   const auto is_end = [&](int32_t token) {
-    return options.stop_at_eos && std::find(model.spec->eos.begin(), model.spec->eos.end(),
-                                            token) != model.spec->eos.end();
+    return options.stop_at_eos &&
+           (llvm::is_contained(model.spec->eos, token) || llvm::is_contained(options.ends, token));
   };
   std::vector<uint8_t> ended(prompts.size(), 0);
   Clock::time_point first = begin;

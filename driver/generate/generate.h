@@ -17,6 +17,7 @@ struct GenerateOptions {
   int64_t count = 64;  // tokens to add to each sequence, at most
   bool stop_at_eos =
       true;  // a sequence ends at one of the model's end tokens, which is not returned
+  std::vector<int32_t> ends;  // tokens that end a sequence, beside the model's own
   Sampling sampling;
   /// Called with every token as it arrives; false ends the generation.
   std::function<bool(size_t sequence, int32_t token)> on_token;

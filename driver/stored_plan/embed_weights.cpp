@@ -72,7 +72,7 @@ Result<EmbeddedWeights> write_embedded(llvm::ArrayRef<Weight> weights, const Ten
     SINTER_LET(writer,
                SafetensorsWriter::create((std::filesystem::path(folder) / name).string(), entries));
     for (; next < ends[shard]; ++next) {
-      SINTER_LET(tensor, queue.take(next));
+      SINTER_LET(tensor, queue.take());
       SINTER_TRY(writer.write(tensor.bytes));
       total += tensor.bytes.size();
       const auto* bytes = reinterpret_cast<const char*>(tensor.bytes.data());

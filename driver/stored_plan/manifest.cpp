@@ -114,6 +114,8 @@ class ManifestReader {
     fusion.enabled = fuse;
     SINTER_LET(stop_after, view["stop_after"].integer(-1));
     fusion.stop_after = stop_after;
+    SINTER_LET(device_inputs, view["device_inputs"].boolean_or(false));
+    manifest_.compile.device_inputs = device_inputs;
     SINTER_TRY(read(view["require"], fusion.required));
     return read(view["forbid"], fusion.forbidden);
   }
@@ -213,7 +215,7 @@ std::string write_manifest(const Manifest& manifest) {
       {"target", manifest.compile.target},   {"numerics", to_string(fusion.numerics)},
       {"entries", manifest.compile.entries}, {"fuse", fusion.enabled},
       {"stop_after", fusion.stop_after},     {"require", fusion.required},
-      {"forbid", fusion.forbidden}};
+      {"forbid", fusion.forbidden},          {"device_inputs", manifest.compile.device_inputs}};
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();
   if (spec && spec->streaming)

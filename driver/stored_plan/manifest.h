@@ -8,7 +8,8 @@
 //     "origin": "llama",               the model, as it was given
 //     "module": "ir/00-input.sir",     what was compiled, before the passes
 //     "compile": {"target": "sm_90a", "numerics": "strict", "entries": ["decode"],
-//                 "fuse": true, "stop_after": -1, "require": [["a", "b"]], "forbid": []},
+//                 "fuse": true, "stop_after": -1, "require": [["a", "b"]], "forbid": [],
+//                 "device_inputs": false},
 //     "spec": {…},                     spec_json.h; null: a module
 //     "streaming": {"sink": 4, "window": 1020},                          or null
 //     "unapplied": ["repetition_penalty"],

@@ -30,6 +30,8 @@ Result<CudaApi> open_cuda() {
   library->bind(api.context_retain, "cuDevicePrimaryCtxRetain");
   library->bind(api.context_release, "cuDevicePrimaryCtxRelease_v2");
   library->bind(api.context_set, "cuCtxSetCurrent");
+  library->bind(api.context_get, "cuCtxGetCurrent");
+  library->bind(api.context_device, "cuCtxGetDevice");
   library->bind(api.memory_info, "cuMemGetInfo_v2");
   library->bind(api.allocate, "cuMemAlloc_v2");
   library->bind(api.free, "cuMemFree_v2");
@@ -42,6 +44,8 @@ Result<CudaApi> open_cuda() {
   library->bind(api.stream_create, "cuStreamCreate");
   library->bind(api.stream_destroy, "cuStreamDestroy_v2");
   library->bind(api.stream_synchronize, "cuStreamSynchronize");
+  library->bind(api.stream_context, "cuStreamGetCtx");
+  library->bind(api.stream_is_capturing, "cuStreamIsCapturing");
   library->bind(api.stream_wait_event, "cuStreamWaitEvent");
   library->bind(api.stream_begin_capture, "cuStreamBeginCapture_v2");
   library->bind(api.stream_end_capture, "cuStreamEndCapture");
@@ -96,7 +100,15 @@ Result<int> cuda_device_count() {
   return count;
 }
 
-Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
+CudaContextGuard::CudaContextGuard(const CudaApi* api) : api_(api) {
+  if (api_ != nullptr && api_->context_get(&before_) != 0) api_ = nullptr;
+}
+
+CudaContextGuard::~CudaContextGuard() {
+  if (api_ != nullptr) api_->context_set(before_);
+}
+
+Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal, CudaDeviceOptions options) {
   SINTER_LET(count, cuda_device_count());
   if (ordinal < 0 || ordinal >= count)
     return fail(fmt::format("no CUDA device {}: the driver shows {}", ordinal, count), {},
@@ -127,14 +139,31 @@ Result<std::shared_ptr<CudaDevice>> CudaDevice::open(int ordinal) {
   device->l2_bytes_ = static_cast<size_t>(l2);
   device->arch_ = arch_name(major, minor);
   device->has_ = capabilities_of(device->arch_);
+  device->allocator_ = std::move(options.allocator);
+  if (options.context != nullptr) {
+    SINTER_TRY(device->adopt(options.context));
+    return device;
+  }
   SINTER_TRY(device->check(api->context_retain(&device->context_, device->device_),
                            "cuDevicePrimaryCtxRetain"));
+  device->is_retained_ = true;
   SINTER_TRY(device->make_current());
   return device;
 }
 
+Status CudaDevice::adopt(CudaApi::Context context) {
+  context_ = context;
+  SINTER_TRY(make_current());
+  CudaApi::Device of = 0;
+  SINTER_TRY(check(api_.context_device(&of), "cuCtxGetDevice"));
+  if (of == device_) return {};
+  return fail(fmt::format("the context is one of device {}, not of device {}", of, device_),
+              fmt::format("device {} ({})", ordinal_, name_),
+              "give the ordinal of the context's device", ExitCode::usage);
+}
+
 CudaDevice::~CudaDevice() {
-  if (context_ != nullptr) api_.context_release(device_);
+  if (is_retained_) api_.context_release(device_);
 }
 
 Status CudaDevice::make_current() const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ struct CudaApi {
   int (*context_retain)(Context* context, Device device);
   int (*context_release)(Device device);
   int (*context_set)(Context context);
+  int (*context_get)(Context* context);
+  int (*context_device)(Device* device);
   int (*memory_info)(size_t* free, size_t* total);
   int (*allocate)(CudaAddress* address, size_t bytes);
   int (*free)(CudaAddress address);
@@ -70,6 +73,8 @@ struct CudaApi {
   int (*stream_create)(Stream* stream, unsigned flags);
   int (*stream_destroy)(Stream stream);
   int (*stream_synchronize)(Stream stream);
+  int (*stream_context)(Stream stream, Context* context);
+  int (*stream_is_capturing)(Stream stream, int* status);
   int (*stream_wait_event)(Stream stream, Event event, unsigned flags);
   int (*stream_begin_capture)(Stream stream, int mode);
   int (*stream_end_capture)(Stream stream, Graph* graph);
@@ -99,12 +104,40 @@ Result<const CudaApi*> load_cuda();
 /// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory". `code` must not be 0.
 Error cuda_error(const CudaApi& api, std::string_view call, int code, std::string where = {});
 
-/// A device with its primary context, which every call below makes current in the calling thread.
-/// Shared by all that lives on it.
+/// Sets the calling thread's current context back, at its end, to what it was: for calls into a
+/// program that has contexts of its own. Without a driver (null) it does nothing.
+class CudaContextGuard {
+ public:
+  explicit CudaContextGuard(const CudaApi* api);
+  ~CudaContextGuard();
+  CudaContextGuard(const CudaContextGuard&) = delete;
+  CudaContextGuard& operator=(const CudaContextGuard&) = delete;
+
+ private:
+  const CudaApi* api_;
+  CudaApi::Context before_ = nullptr;
+};
+
+/// Where device memory comes from instead of the driver. Called from any thread. `stream`: in whose
+/// order the memory is used; null: after a synchronization, by any stream.
+struct CudaAllocator {
+  std::function<void*(size_t bytes, CudaApi::Stream stream)> allocate;  // null: out of memory
+  std::function<void(void* memory, size_t bytes, CudaApi::Stream stream)> release;
+};
+
+/// What a program that has a context and an allocator of its own gives to CudaDevice::open().
+struct CudaDeviceOptions {
+  CudaApi::Context context = nullptr;  // of the device; stays until the device is closed
+  CudaAllocator allocator;             // both functions or none
+};
+
+/// A device with its primary context, or one that it was given, which every call below makes
+/// current in the calling thread. Shared by all that lives on it.
 class CudaDevice {
  public:
-  /// Device `ordinal` of those that the driver shows.
-  static Result<std::shared_ptr<CudaDevice>> open(int ordinal);
+  /// Device `ordinal` of those that the driver shows. With a context, the primary one stays as it
+  /// is; one of another device is an error.
+  static Result<std::shared_ptr<CudaDevice>> open(int ordinal, CudaDeviceOptions options = {});
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -128,6 +161,9 @@ class CudaDevice {
 
   /// Makes the context current in this thread.
   Status make_current() const;
+  CudaApi::Context context() const { return context_; }
+  /// The program's own, or one without functions.
+  const CudaAllocator& allocator() const { return allocator_; }
   /// The error of a driver call that returned `code`, or nothing for 0.
   Status check(int code, std::string_view call) const;
   struct Memory {
@@ -137,11 +173,14 @@ class CudaDevice {
 
  private:
   explicit CudaDevice(const CudaApi& api) : api_(api) {}
+  Status adopt(CudaApi::Context context);
 
   const CudaApi& api_;
   int ordinal_ = 0;
   CudaApi::Device device_ = 0;
   CudaApi::Context context_ = nullptr;
+  bool is_retained_ = false;  // the context is the primary one
+  CudaAllocator allocator_;
   std::string name_, arch_;
   Capabilities has_;
   int compute_capability_ = 0, multiprocessors_ = 0, driver_version_ = 0;

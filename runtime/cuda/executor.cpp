@@ -114,14 +114,20 @@ Result<HostTensor> CudaModel::read_weight(size_t index) const {
 }
 
 Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const CudaModel> model,
-                                                         llvm::ArrayRef<int64_t> symbol_values) {
+                                                         llvm::ArrayRef<int64_t> symbol_values,
+                                                         CudaSessionOptions options) {
   const Program& program = model->program();
   if (symbol_values.size() != program.symbols.size())
     return fail(fmt::format("{} symbol values for a plan with {} symbols", symbol_values.size(),
                             program.symbols.size()));
   auto session = std::make_unique<CudaSession>();
-  SINTER_LET(stream, CudaStream::create(model->cuda_device()));
-  session->stream_ = std::move(stream);
+  if (options.stream) {
+    session->stream_ = CudaStream::borrow(model->cuda_device(), *options.stream);
+  } else {
+    SINTER_LET(stream, CudaStream::create(model->cuda_device()));
+    session->stream_ = std::move(stream);
+  }
+  session->gemm_ = std::move(options.gemm);
   for (const State& state : program.states) {
     for (Dim dim : state.type.dims)
       if (!dim.is_constant())
@@ -129,15 +135,22 @@ Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const C
                                       symbol_values[dim.symbol().index]));
     const auto bytes = storage_bytes(state.type).evaluate(symbol_values);
     if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
-    SINTER_LET(memory, CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes),
-                                            "state " + printable(state.name)));
-    SINTER_TRY(session->stream_.fill(memory.address(), 0, memory.bytes()));
+    SINTER_LET(memory,
+               CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes),
+                                    "state " + printable(state.name), session->stream_.handle()));
     session->states_.push_back(std::move(memory));
   }
+  SINTER_TRY(session->clear_states());
   SINTER_TRY(session->stream_.synchronize("clearing the states"));
   session->symbol_values_.assign(symbol_values.begin(), symbol_values.end());
   session->model_ = std::move(model);
   return session;
+}
+
+Status CudaSession::clear_states() const {
+  for (const CudaMemory& state : states_)
+    SINTER_TRY(stream_.fill(state.address(), 0, state.bytes()));
+  return {};
 }
 
 Result<HostTensor> CudaSession::state(size_t index) const {
@@ -226,8 +239,8 @@ Status CudaSession::prepare(const CudaCall& call) const {
     Status prepared = visit(
         call.entry->steps[i], [](const KernelStep&) { return Status(); },
         [&](const GemmStep& gemm) {
-          return model_->gemm().prepare(gemm, gemm_operands(call, gemm), model_->program().symbols,
-                                        call.symbol_values);
+          return this->gemm().prepare(gemm, gemm_operands(call, gemm), model_->program().symbols,
+                                      call.symbol_values);
         },
         [](const CopyStep&) { return Status(); });
     SINTER_TRY(in_step(std::move(prepared), *call.entry, i));
@@ -237,13 +250,19 @@ Status CudaSession::prepare(const CudaCall& call) const {
 
 Status CudaSession::enqueue_step(const CudaCall& call, size_t index,
                                  const CudaStream& stream) const {
+  CallBegin begin = CallBegin::overlapped;
+  return enqueue_step(call, index, stream, begin);
+}
+
+Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaStream& stream,
+                                 CallBegin& begin) const {
   const Step& step = call.entry->steps[index];
   const NvtxRange range(step.values);
   return visit(
-      step, [&](const KernelStep& run) { return enqueue(call, run, stream); },
+      step, [&](const KernelStep& run) { return enqueue(call, run, stream, begin); },
       [&](const GemmStep& gemm) {
-        return model_->gemm().run(gemm, gemm_operands(call, gemm), model_->program().symbols,
-                                  call.symbol_values, stream);
+        return this->gemm().run(gemm, gemm_operands(call, gemm), model_->program().symbols,
+                                call.symbol_values, stream, begin == CallBegin::overlapped);
       },
       [&](const CopyStep& copy) { return enqueue(call, copy, stream); });
 }
@@ -258,8 +277,8 @@ Status CudaSession::enqueue(const CudaCall& call, const CopyStep& copy,
                                static_cast<size_t>(*bytes));
 }
 
-Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run,
-                            const CudaStream& stream) const {
+Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run, const CudaStream& stream,
+                            CallBegin& begin) const {
   const Kernel& kernel = model_->program().kernels[run.kernel];
   const auto grid = grid_of(kernel.launch, call.symbol_values);
   const auto shared = shared_bytes(kernel.launch, call.symbol_values);
@@ -277,20 +296,22 @@ Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run,
   llvm::SmallVector<void*, 20> parameters;
   for (CudaAddress& pointer : pointers) parameters.push_back(&pointer);
   for (long long& size : sizes) parameters.push_back(&size);
+  const bool overlaps = kernel.overlap.waits && begin == CallBegin::overlapped;
+  begin = CallBegin::overlapped;
   return launch({.kernel = model_->kernels_[run.kernel],
                  .name = kernel.name,
                  .blocks = static_cast<unsigned>(grid->blocks),
                  .threads = static_cast<unsigned>(kernel.launch.threads),
                  .shared_bytes = static_cast<unsigned>(*shared),
                  .cluster = static_cast<unsigned>(grid->cluster),
-                 .waits = kernel.overlap.waits},
+                 .waits = overlaps},
                 parameters.data(), stream);
 }
 
-Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream) const {
+Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream, CallBegin begin) const {
   SINTER_TRY(model_->cuda_device()->make_current());
   for (size_t i = 0; i < call.entry->steps.size(); ++i)
-    SINTER_TRY(in_step(enqueue_step(call, i, stream), *call.entry, i));
+    SINTER_TRY(in_step(enqueue_step(call, i, stream, begin), *call.entry, i));
   return {};
 }
 

@@ -2,6 +2,8 @@
 // weights, states and arena resident.
 #pragma once
 
+#include <optional>
+
 #include "device/embedded_header.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/kernel_cache.h"
@@ -16,8 +18,9 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
  public:
   /// Loads the kernels: takes their machine code from `ready` and compiles the rest for the
   /// device's architecture, from the cache where it can. `gemm` and `weights` live on the same
-  /// device; `weights` serve the program. A device that is too old for a kernel, or has too little
-  /// shared memory for it, is an error.
+  /// device; without `gemm`, sessions of a program with products have their own; `weights` serve
+  /// the program. A device that is too old for a kernel, or has too little shared memory for it, is
+  /// an error.
   static Result<std::shared_ptr<const CudaModel>> load(
       std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
       std::shared_ptr<const CudaWeights> weights, llvm::ArrayRef<EmbeddedHeader> headers,
@@ -83,11 +86,27 @@ struct CudaCall {
   CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }
 };
 
+/// What a session has of its own instead of sharing it.
+struct CudaSessionOptions {
+  /// The stream that its work goes to, which must outlive the session; null is the default stream.
+  /// Nothing: a stream of its own.
+  std::optional<CudaApi::Stream> stream;
+  /// Computes the session's products, so that it runs beside other sessions. Null: the model's.
+  std::shared_ptr<CudaGemm> gemm;
+};
+
+/// Where the first kernel of a call begins.
+enum class CallBegin : uint8_t {
+  overlapped,  // perhaps before what is ahead of it in the stream ends, if that is a call too
+  in_order,    // when all that is ahead of it is complete, whoever enqueued that
+};
+
 /// States on the device; one thread at a time.
 class CudaSession final : public Session {
  public:
   static Result<std::unique_ptr<CudaSession>> create(std::shared_ptr<const CudaModel> model,
-                                                     llvm::ArrayRef<int64_t> symbol_values);
+                                                     llvm::ArrayRef<int64_t> symbol_values,
+                                                     CudaSessionOptions options = {});
 
   Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                         llvm::ArrayRef<const HostTensor*> inputs,
@@ -95,15 +114,19 @@ class CudaSession final : public Session {
   Result<HostTensor> state(size_t index) const override;
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
-  /// `outputs` instead of the arena where that is not 0. Addresses are aligned to 256 bytes.
+  /// `outputs` instead of the arena where that is not 0. Addresses of inputs and outputs are
+  /// aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {}) const;
   /// Everything that enqueue needs but must not do: decisions, library plans.
   Status prepare(const CudaCall& call) const;
   /// Enqueues all steps of a prepared call. Only launches: may be recorded.
-  Status enqueue(const CudaCall& call, const CudaStream& stream) const;
+  Status enqueue(const CudaCall& call, const CudaStream& stream,
+                 CallBegin begin = CallBegin::overlapped) const;
   Status enqueue_step(const CudaCall& call, size_t step, const CudaStream& stream) const;
+  /// Enqueues zeros for all states.
+  Status clear_states() const;
 
   /// Gives back the memory that run() keeps for its next call.
   void free_arena() { arena_ = CudaMemory(); }
@@ -114,13 +137,19 @@ class CudaSession final : public Session {
   Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const;
 
  private:
-  Status enqueue(const CudaCall& call, const KernelStep& run, const CudaStream& stream) const;
+  /// `begin`: of the step's first launch; `overlapped` afterwards, if a kernel was launched.
+  Status enqueue_step(const CudaCall& call, size_t step, const CudaStream& stream,
+                      CallBegin& begin) const;
+  Status enqueue(const CudaCall& call, const KernelStep& run, const CudaStream& stream,
+                 CallBegin& begin) const;
   Status enqueue(const CudaCall& call, const CopyStep& copy, const CudaStream& stream) const;
+  CudaGemm& gemm() const { return gemm_ ? *gemm_ : model_->gemm(); }
 
   std::shared_ptr<const CudaModel> model_;
   std::vector<int64_t> symbol_values_;  // of create()
+  CudaStream stream_;                   // outlives the memory that is used in its order
+  std::shared_ptr<CudaGemm> gemm_;      // its own; null: the model's
   std::vector<CudaMemory> states_;
-  CudaStream stream_;
   CudaMemory arena_;  // of run(), grown when a call needs more
 };
 

@@ -24,13 +24,14 @@ Status belongs(const GemmRecord& record, const std::string& device, const std::s
 Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
                                                    llvm::ArrayRef<EmbeddedHeader> kernel_library,
                                                    GemmRecord record, GemmPolicy policy,
-                                                   KernelCache cache) {
+                                                   KernelCache cache, CudaApi::Stream stream) {
   SINTER_TRY(device->make_current());
   SINTER_LET(library, CublasLt::create());
   if (!record.empty()) SINTER_TRY(belongs(record, device->name(), library->name()));
   record.device = device->name();
   record.library = library->name();
-  SINTER_LET(workspace, CudaMemory::allocate(device, kGemmWorkspaceBytes, "matrix products"));
+  SINTER_LET(workspace,
+             CudaMemory::allocate(device, kGemmWorkspaceBytes, "matrix products", stream));
   std::shared_ptr<CudaGemm> gemm(new CudaGemm);
   gemm->device_ = std::move(device);
   gemm->kernel_library_.assign(kernel_library.begin(), kernel_library.end());
@@ -54,7 +55,7 @@ Status CudaGemm::prepare(const GemmStep& step, const GemmOperands& operands,
 
 Status CudaGemm::run(const GemmStep& step, const GemmOperands& operands,
                      llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> symbol_values,
-                     const CudaStream& stream) {
+                     const CudaStream& stream, bool overlaps) {
   SINTER_LET(calls, make_gemm_calls(step, operands, symbols, symbol_values));
   if (calls.places.empty()) return {};
   const auto it = prepared_.find(calls.problem);
@@ -65,7 +66,7 @@ Status CudaGemm::run(const GemmStep& step, const GemmOperands& operands,
   Implementation& way = it->second;
   for (const GemmPlace& place : calls.places)
     SINTER_TRY(way.choice.kind == GemmChoice::Kind::own
-                   ? enqueue_own(it->first, way.kernel, place, stream)
+                   ? enqueue_own(it->first, way.kernel, place, stream, overlaps)
                    : enqueue_proposal(way, way.proposal, place, stream));
   return {};
 }
@@ -167,7 +168,8 @@ Status CudaGemm::enqueue_proposal(Implementation& implementation, size_t proposa
 }
 
 Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,
-                             const GemmPlace& place, const CudaStream& stream) const {
+                             const GemmPlace& place, const CudaStream& stream,
+                             bool overlaps) const {
   GemmPlace pointers = place;
   StridedGemmShape shape = strided_gemm_shape(problem);
   void* parameters[] = {&pointers.a,    &pointers.b,        &pointers.c,
@@ -177,7 +179,7 @@ Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,
                             .name = "strided_gemm",
                             .blocks = blocks,
                             .threads = kStridedGemmThreads,
-                            .waits = true},
+                            .waits = overlaps},
                            parameters, stream);
   if (!launched)
     launched.error().where = fmt::format("product {}, {}", problem.key(), launched.error().where);

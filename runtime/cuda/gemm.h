@@ -30,11 +30,13 @@ class CudaGemm {
  public:
   /// `record` holds the decisions made so far: none, or those of the same device and library
   /// version; with others, an error that shows both. `kernel_library` has what the own kernel
-  /// includes; compiled kernels go to `cache`.
+  /// includes; compiled kernels go to `cache`. `stream`: the only one that products will run in,
+  /// for the device's allocator; null: any.
   static Result<std::shared_ptr<CudaGemm>> create(CudaDevicePtr device,
                                                   llvm::ArrayRef<EmbeddedHeader> kernel_library,
                                                   GemmRecord record, GemmPolicy policy,
-                                                  KernelCache cache = KernelCache::of_user());
+                                                  KernelCache cache = KernelCache::of_user(),
+                                                  CudaApi::Stream stream = nullptr);
 
   /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
   /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
@@ -44,9 +46,10 @@ class CudaGemm {
   /// on algorithms that it did not make.
   Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
                  llvm::ArrayRef<int64_t> symbol_values);
-  /// Enqueues a prepared step: launches alone, no allocation, no waiting.
+  /// Enqueues a prepared step: launches alone, no allocation, no waiting. `overlaps`: the own
+  /// kernel may begin before what is ahead of it in the stream ends.
   Status run(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
-             llvm::ArrayRef<int64_t> symbol_values, const CudaStream& stream);
+             llvm::ArrayRef<int64_t> symbol_values, const CudaStream& stream, bool overlaps = true);
 
   /// The decisions: those given to create() and those made since.
   const GemmRecord& record() const { return record_; }
@@ -80,7 +83,7 @@ class CudaGemm {
   Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,
                           const CudaStream& stream) const;
   Status enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel, const GemmPlace& place,
-                     const CudaStream& stream) const;
+                     const CudaStream& stream, bool overlaps = true) const;
 
   CudaDevicePtr device_;
   std::vector<EmbeddedHeader> kernel_library_;

@@ -7,6 +7,7 @@
 namespace sinter {
 namespace {
 
+constexpr CudaAddress kMemoryAlignment = 256;
 constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
 // What drivers say of machine code that is not for them: CUDA_ERROR_INVALID_IMAGE,
 // NO_BINARY_FOR_GPU, INVALID_PTX, UNSUPPORTED_PTX_VERSION.
@@ -21,12 +22,47 @@ std::string megabytes(size_t bytes) {
 
 }  // namespace
 
+void CudaMemory::Release::operator()(CudaAddress address) const {
+  if (!device->make_current()) return;
+  if (device->allocator().release)
+    device->allocator().release(reinterpret_cast<void*>(address), bytes, stream);
+  else
+    device->api().free(address);
+}
+
+namespace {
+
+/// Memory of the device's own allocator as driver calls give it: the code of an error, or 0.
+Result<int> allocate_by_program(const CudaDevice& device, size_t bytes, CudaApi::Stream stream,
+                                CudaAddress* address) {
+  void* const memory = device.allocator().allocate(bytes, stream);
+  if (memory == nullptr) return kOutOfMemory;
+  *address = reinterpret_cast<CudaAddress>(memory);
+  if (*address % kMemoryAlignment != 0)
+    return fail(fmt::format("the allocator gave {:#x}, which is not aligned to {} bytes", *address,
+                            kMemoryAlignment),
+                fmt::format("device {} ({})", device.ordinal(), device.name()),
+                "align device memory as cuMemAlloc does", ExitCode::device);
+  // An allocator that orders by streams may give memory that earlier work still uses.
+  if (stream == nullptr)
+    SINTER_TRY(device.check(device.api().stream_synchronize(nullptr), "cuStreamSynchronize"));
+  return 0;
+}
+
+}  // namespace
+
 Result<CudaMemory> CudaMemory::allocate(CudaDevicePtr device, size_t bytes,
-                                        std::string_view purpose) {
+                                        std::string_view purpose, CudaApi::Stream stream) {
   SINTER_TRY(device->make_current());
-  CudaMemory memory(device, bytes);
+  CudaMemory memory(Release{device, bytes, stream});
   if (bytes == 0) return memory;
-  const int code = device->api().allocate(memory.memory_.receive(), bytes);
+  int code = 0;
+  if (device->allocator().allocate) {
+    SINTER_LET(given, allocate_by_program(*device, bytes, stream, memory.memory_.receive()));
+    code = given;
+  } else {
+    code = device->api().allocate(memory.memory_.receive(), bytes);
+  }
   if (code == kOutOfMemory) {
     SINTER_LET(now, device->memory());
     return fail(fmt::format("no device memory for {}: {} wanted, {} of {} free", purpose,
@@ -54,6 +90,35 @@ Result<CudaStream> CudaStream::create(CudaDevicePtr device) {
   SINTER_TRY(device->check(device->api().stream_create(stream.stream_.receive(), kNonBlocking),
                            "cuStreamCreate"));
   return stream;
+}
+
+CudaStream CudaStream::borrow(CudaDevicePtr device, CudaApi::Stream handle) {
+  CudaStream stream(std::move(device));
+  stream.borrowed_ = handle;
+  return stream;
+}
+
+Status CudaStream::check_context() const {
+  if (handle() == nullptr) return {};
+  const CudaDevice& on = *device();
+  SINTER_TRY(on.make_current());
+  CudaApi::Context context = nullptr;
+  SINTER_TRY(on.check(on.api().stream_context(handle(), &context), "cuStreamGetCtx"));
+  if (context == on.context()) return {};
+  return fail(
+      fmt::format("the stream is of context {}, the device's context is {}",
+                  static_cast<const void*>(context), static_cast<const void*>(on.context())),
+      fmt::format("device {} ({})", on.ordinal(), on.name()),
+      "give the device the stream's context", ExitCode::usage);
+}
+
+Result<bool> CudaStream::is_capturing() const {
+  if (handle() == nullptr) return false;
+  const CudaDevice& on = *device();
+  SINTER_TRY(on.make_current());
+  int status = 0;
+  SINTER_TRY(on.check(on.api().stream_is_capturing(handle(), &status), "cuStreamIsCapturing"));
+  return status != 0;
 }
 
 Status CudaStream::synchronize(std::string_view what) const {

@@ -29,21 +29,30 @@ class CudaHandle : public UniqueHandle<Handle, CudaRelease<function>> {
   const CudaDevicePtr& device() const { return this->release().device; }
 };
 
-/// Device memory, aligned to 256 bytes (kArenaAlignment).
+/// Device memory, aligned to 256 bytes (kArenaAlignment); the driver's, or the allocator's of the
+/// device.
 class CudaMemory {
  public:
   CudaMemory() = default;
   /// Uninitialized. `purpose` is for the message of an error, which says how much was wanted and
-  /// how much is free.
-  static Result<CudaMemory> allocate(CudaDevicePtr device, size_t bytes, std::string_view purpose);
+  /// how much is free. `stream`: for the device's allocator; null: all streams may use the memory.
+  static Result<CudaMemory> allocate(CudaDevicePtr device, size_t bytes, std::string_view purpose,
+                                     CudaApi::Stream stream = nullptr);
 
   CudaAddress address() const { return memory_.get(); }
   size_t bytes() const { return bytes_; }
 
  private:
-  CudaMemory(CudaDevicePtr device, size_t bytes) : memory_(std::move(device)), bytes_(bytes) {}
+  struct Release {
+    CudaDevicePtr device;
+    size_t bytes = 0;
+    CudaApi::Stream stream = nullptr;
+    void operator()(CudaAddress address) const;
+  };
+  explicit CudaMemory(Release release)
+      : memory_(std::move(release)), bytes_(memory_.release().bytes) {}
 
-  CudaHandle<CudaAddress, &CudaApi::free> memory_;
+  UniqueHandle<CudaAddress, Release> memory_;
   size_t bytes_ = 0;
 };
 
@@ -68,11 +77,18 @@ class CudaStream {
  public:
   CudaStream() = default;
   static Result<CudaStream> create(CudaDevicePtr device);
+  /// Somebody else's stream in the device's context, which outlives this; null is the context's
+  /// default stream (the legacy one, which cannot be captured).
+  static CudaStream borrow(CudaDevicePtr device, CudaApi::Stream handle);
 
-  CudaApi::Stream handle() const { return stream_.get(); }
+  CudaApi::Stream handle() const { return stream_.get() != nullptr ? stream_.get() : borrowed_; }
   const CudaDevicePtr& device() const { return stream_.device(); }
   /// Waits; the error of work that failed names `what` was done.
   Status synchronize(std::string_view what) const;
+  /// An error where a borrowed stream is of another context than the device's.
+  Status check_context() const;
+  /// What is enqueued now goes to a graph. Never on the default stream.
+  Result<bool> is_capturing() const;
   /// `from` must stay until the copy is done, unless it is pageable.
   Status copy_to_device(CudaAddress to, std::span<const std::byte> from) const;
   Status copy_to_host(std::span<std::byte> to, CudaAddress from) const;
@@ -83,6 +99,7 @@ class CudaStream {
   explicit CudaStream(CudaDevicePtr device) : stream_(std::move(device)) {}
 
   CudaHandle<CudaApi::Stream, &CudaApi::stream_destroy> stream_;
+  CudaApi::Stream borrowed_ = nullptr;
 };
 
 /// A point in a stream, with a time.

@@ -68,27 +68,35 @@ class Uploader {
 Result<std::shared_ptr<const CudaWeights>> CudaWeights::load(CudaDevicePtr device,
                                                              const Program& program,
                                                              const TensorSource* source,
-                                                             const Progress& progress) {
+                                                             const WeightProgress& progress,
+                                                             llvm::ArrayRef<CudaAddress> given) {
   auto weights = std::make_shared<CudaWeights>();
   size_t total = 0, payload = 0;
-  for (const Weight& weight : program.weights) {
-    weights->offsets_.push_back(total);
-    payload += weight_bytes(weight);
-    total += aligned_bytes(weight_bytes(weight));
+  std::vector<size_t> loaded;
+  for (size_t i = 0; i < program.weights.size(); ++i) {
+    if (!given.empty() && given[i] != 0) {
+      weights->addresses_.push_back(given[i]);
+      continue;
+    }
+    loaded.push_back(i);
+    weights->addresses_.push_back(total);  // from the allocation's begin
+    payload += weight_bytes(program.weights[i]);
+    total += aligned_bytes(weight_bytes(program.weights[i]));
   }
   weights->names_ = described_weights(program);
   SINTER_LET(memory, CudaMemory::allocate(device, total, "the weights"));
   weights->memory_ = std::move(memory);
-  if (program.weights.empty()) return weights;
+  for (size_t i : loaded) weights->addresses_[i] += weights->memory_.address();
+  if (loaded.empty()) return weights;
 
-  WeightQueue queue(program, source);
+  WeightQueue queue(program, source, loaded);
   SINTER_LET(uploader, Uploader::create(device, payload));
   size_t done = 0;
-  for (size_t i = 0; i < program.weights.size(); ++i) {
-    SINTER_LET(tensor, queue.take(i));
+  for (size_t i : loaded) {
+    SINTER_LET(tensor, queue.take());
     SINTER_TRY(uploader.upload(weights->address(i), tensor.bytes));
     done += tensor.bytes.size();
-    if (progress) progress(done, payload);
+    SINTER_TRY(report_progress(progress, done, payload));
   }
   SINTER_TRY(uploader.finish());
   return weights;

@@ -1,24 +1,15 @@
 // Values that are computed from attributes alone, and tensors of files.
-#include <algorithm>
-#include <cmath>
-
 #include "runtime/evaluate/ops.h"
 
 namespace sinter {
 namespace {
-
-/// The nearest int32; 0 for NaN.
-int32_t to_i32(double value) {
-  return value != value ? 0
-                        : static_cast<int32_t>(std::clamp(std::rint(value), -0x1p31, 0x1p31 - 1));
-}
 
 /// The values, rounded once to the storage.
 void store_constants(llvm::ArrayRef<double> values, Storage storage, std::byte* out) {
   const int64_t bytes = whole_bytes(storage);
   for (size_t i = 0; i < values.size(); ++i, out += bytes) {
     if (storage == Storage::i32) {
-      const int32_t value = to_i32(values[i]);
+      const int32_t value = nearest_i32(values[i]);
       store_run(&value, 1, storage, out);
     } else if (storage == Storage::i1) {
       const uint8_t value = values[i] != 0;

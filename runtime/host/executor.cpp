@@ -13,11 +13,16 @@ struct HostModel::Data {
 };
 
 Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
-                                  const TensorSource* source) {
+                                  const TensorSource* source, const WeightProgress& progress) {
   auto data = std::make_shared<Data>();
+  size_t done = 0, total = 0;
+  for (const Weight& weight : program->weights)
+    total += static_cast<size_t>(storage_bytes(weight.type).constant());
   for (size_t i = 0; i < program->weights.size(); ++i) {
     SINTER_LET(weight, evaluate_weight(*program, i, source));
+    done += weight.bytes.size();
     data->weights.push_back(std::move(weight));
+    SINTER_TRY(report_progress(progress, done, total));
   }
   for (const Kernel& kernel : program->kernels)
     data->kernels.push_back(make_host_kernel(kernel, program->symbols));
@@ -48,12 +53,16 @@ Result<HostSession> HostSession::create(HostModel model, llvm::ArrayRef<int64_t>
         SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index],
                                       symbol_values[dim.symbol().index]));
     SINTER_LET(tensor, make_tensor(state.type.dtype, concrete_dims(state.type, symbol_values)));
-    std::fill(tensor.bytes.begin(), tensor.bytes.end(), std::byte{0});
     session.states_.push_back(std::move(tensor));
   }
+  session.clear_states();
   session.symbol_values_.assign(symbol_values.begin(), symbol_values.end());
   session.model_ = std::move(model);
   return session;
+}
+
+void HostSession::clear_states() {
+  for (HostTensor& state : states_) std::fill(state.bytes.begin(), state.bytes.end(), std::byte{0});
 }
 
 Result<RunResult> HostSession::run(std::string_view entry_name,

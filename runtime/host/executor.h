@@ -13,7 +13,8 @@ class HostModel final : public Model {
  public:
   /// Evaluates the weight functions; `source` has the tensors of their `file` ops (may be null if
   /// there are none) and is not used afterwards. The program must have passed check().
-  static Result<HostModel> load(std::shared_ptr<const Program> program, const TensorSource* source);
+  static Result<HostModel> load(std::shared_ptr<const Program> program, const TensorSource* source,
+                                const WeightProgress& progress = {});
 
   const Program& program() const override;
   std::string device() const override { return "cpu"; }
@@ -39,6 +40,7 @@ class HostSession final : public Session {
 
   /// One per state of the program.
   llvm::ArrayRef<HostTensor> states() const { return states_; }
+  void clear_states();
 
  private:
   HostModel model_;

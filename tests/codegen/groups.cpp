@@ -68,6 +68,18 @@ graph(%x: DTYPE[N, WIDTH], %g: DTYPE[N, WIDTH], %b: DTYPE[WIDTH]) -> (%y, %z) {
 graph(%x: DTYPE[WIDTH, M]) -> (%y) {
   %y = reduce_sum %x {axes = [0]} : DTYPE[1, M]
 })"},
+    {"i32_constants", 0, R"(
+graph(%x: i32[N, WIDTH]) -> (%y) {
+  %none = constant {value = nan} : i32[]
+  %half = constant {value = 2.5} : i32[]
+  %large = constant {value = 1e30} : i32[]
+  %least = constant {value = -inf} : i32[]
+  %a = sub %none, %none : i32[]
+  %b = add %x, %a : i32[N, WIDTH]
+  %c = mul %b, %half : i32[N, WIDTH]
+  %d = minimum %c, %large : i32[N, WIDTH]
+  %y = maximum %d, %least : i32[N, WIDTH]
+})"},
     {"transposed", 1, R"(
 graph(%x: DTYPE[WIDTH, N], %y: DTYPE[N, WIDTH]) -> (%z) {
   %t = transpose %x {axes = [1, 0]} : DTYPE[N, WIDTH]

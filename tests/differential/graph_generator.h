@@ -128,6 +128,9 @@ class GraphGenerator {
   Dims long_scan_dims(DType dtype);
   void long_sum();
 
+  // Ops of tests/support/custom_ops.h (generate_custom.cpp).
+  void custom();
+
   // Attention and what has a kernel of its own (generate_attention.cpp).
   struct Attended {
     llvm::SmallVector<ValueId, 5> operands;

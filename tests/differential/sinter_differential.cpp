@@ -30,6 +30,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 #include "shim/shim_compiler.h"
+#include "support/custom_ops.h"
 
 namespace sinter {
 namespace {
@@ -93,6 +94,8 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
 
 bool is_gemv(const Graph&, const Op& op) { return op.kind == OpKind::gemv; }
 
+bool is_custom(const Graph&, const Op& op) { return op.kind == OpKind::custom; }
+
 bool is_column_reduction(const Graph& group, const Op& op) {
   return op_class(op) == OpClass::reduce &&
          column_space(group[op.operands[0]].type.dims,
@@ -143,6 +146,7 @@ std::string tally(const Case& test, const CheckedCase& checked) {
   };
   for (const Kernel& kernel : checked.fused->kernels) {
     add_form("gemv", around(kernel.group, is_gemv));
+    add_form("custom", around(kernel.group, is_custom));
     add_form("column", around(kernel.group, is_column_reduction));
     add_form("scan", scan_form(kernel));
   }
@@ -335,6 +339,7 @@ int run_file(const Options& options) {
   std::ifstream file(options.sir, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
+  test::register_custom_ops();
   auto module = parse_module(text.str(), options.sir);
   if (!module) {
     fmt::print(stderr, "{}\n", module.error().message());

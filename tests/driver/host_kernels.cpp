@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "plan/plan_file.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
@@ -42,13 +43,9 @@ void evaluate_kernel(const FakeKernel& fake, unsigned, const uint64_t* parameter
 
 }  // namespace
 
-Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program> program,
-                                                  const TensorSource* source) {
+MachineCodeByText host_machine_code(const std::shared_ptr<const Program>& program) {
   static std::deque<HostKernel> host_kernels;
-  SINTER_LET(device, CudaDevice::open(0));
-  SINTER_LET(weights, CudaWeights::load(device, *program, source));
-  std::vector<std::shared_ptr<const CudaLibrary>> libraries;
-  std::vector<CudaApi::Kernel> kernels;
+  MachineCodeByText code;
   for (const Kernel& kernel : program->kernels) {
     HostKernel& host = host_kernels.emplace_back();
     host.parameters =
@@ -56,14 +53,18 @@ Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program>
     host.run = evaluate_kernel;
     host.program = program;
     host.kernel = &kernel;
-    SINTER_LET(library, CudaLibrary::load(device, host.code(), kernel.name));
-    SINTER_LET(loaded, library.kernel(kernel.name));
-    libraries.push_back(std::make_shared<const CudaLibrary>(std::move(library)));
-    kernels.push_back(loaded);
+    code[text_hash(kernel)] = host.code();
   }
-  SINTER_LET(model,
-             CudaModel::assemble(std::move(program), std::move(device), nullptr, std::move(weights),
-                                 std::move(libraries), std::move(kernels)));
+  return code;
+}
+
+Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program> program,
+                                                  const TensorSource* source) {
+  SINTER_LET(device, CudaDevice::open(0));
+  SINTER_LET(weights, CudaWeights::load(device, *program, source));
+  const MachineCodeByText code = host_machine_code(program);
+  SINTER_LET(model, CudaModel::load(std::move(program), std::move(device), nullptr,
+                                    std::move(weights), {}, KernelCache(std::string()), code));
   return std::move(model);
 }
 

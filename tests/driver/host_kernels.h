@@ -7,6 +7,10 @@
 
 namespace sinter {
 
+/// Machine code of the program's kernels for that driver: loaded as such, a kernel is evaluated on
+/// the host.
+MachineCodeByText host_machine_code(const std::shared_ptr<const Program>& program);
+
 /// The program on device 0 of the fake driver, which must be loaded. No matrix products.
 Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program> program,
                                                   const TensorSource* source);

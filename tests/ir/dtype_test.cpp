@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <set>
 
 namespace sinter {
@@ -21,6 +22,15 @@ TEST_CASE("a row of the element types says of itself what the functions say") {
   }
   CHECK_FALSE(parse_dtype("f63"));
   CHECK_FALSE(parse_dtype(""));
+}
+
+TEST_CASE("a constant of i32 is the nearest number that i32 has") {
+  CHECK(nearest_i32(-3) == -3);
+  CHECK(nearest_i32(2.5) == 2);
+  CHECK(nearest_i32(3.5) == 4);
+  CHECK(nearest_i32(1e30) == INT32_MAX);
+  CHECK(nearest_i32(-std::numeric_limits<double>::infinity()) == INT32_MIN);
+  CHECK(nearest_i32(std::numeric_limits<double>::quiet_NaN()) == 0);
 }
 
 TEST_CASE("no two element types share a name") {

@@ -32,9 +32,9 @@ TEST_CASE("the module with every op prints as it is written") {
   CHECK(print_module(parsed(text)) == text);
 }
 
-TEST_CASE("the module with every op has every op") {
+TEST_CASE("the module with every op has every op but those of callers") {
   const Module module = parsed(every_op_text());
-  std::set<OpKind> seen;
+  std::set<OpKind> seen = {OpKind::custom};  // custom_op_test.cpp
   for (const Weight& weight : module.weights)
     for (const Op& op : weight.init.ops()) seen.insert(op.kind);
   for (const Entry& entry : module.entries)

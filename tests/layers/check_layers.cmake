@@ -1,6 +1,6 @@
 # Fails on an include that the table of arrows does not allow, and on a public header that needs a
 # header which is not installed.
-# Run: cmake -DSOURCES=/path/to/sources "-DROOMS=ir;driver;..." -DPUBLIC_HEADERS=driver/sinter.h;... -P check_layers.cmake
+# Run: cmake -DSOURCES=/path/to/sources "-DROOMS=ir;driver;..." -DPUBLIC_HEADERS=api/sinter.h;... -P check_layers.cmake
 cmake_policy(VERSION 3.25)
 
 # arrow(FILES INCLUDED...): files whose path begins with FILES may include those whose path begins
@@ -66,7 +66,9 @@ arrow(driver/measure/ OWN ${below_driver} ${model} driver/generate/)
 arrow(driver/tune/ OWN ${below_driver} ${model} "driver/(generate|measure)/")
 arrow(driver/profile/ OWN ${below_driver} ${model} "driver/(generate|measure|tune)/")
 arrow(driver/bench/ OWN ${below_driver} ${model} "driver/(generate|measure|tune|profile)/")
-arrow("driver/sinter\\." driver/ ${below_driver})
+arrow(driver/calls/ OWN ${below_driver} driver/compile/)
+arrow("api/sinter(_c)?\\.h$" "sinter_c\\.h$")
+arrow(api/ OWN driver/ ${below_driver})
 arrow(cli/ OWN driver/ ir/)
 
 # Included names of `file`, quoted ones alone or, with `all`, those in angle brackets too.

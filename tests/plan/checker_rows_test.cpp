@@ -55,11 +55,16 @@ TEST_CASE("computed row numbers are safe in a kernel that is checked, if they ar
     Program program = gathering_program();
     program.entries[0].buffers[2].last_step = 1;
     program.entries[0].row_checks[0].buffer = 0;
-    test::expect_refused(program, {"%n, i32[N], holds no row numbers until the call ends"});
+    test::expect_refused(program, {"%t0 reads %in1", "that nothing looks at after the call"});
     program.entries[0].row_checks[0].buffer = 3;
     test::expect_refused(program, {"%y, f32[N, 16], holds no row numbers"});
     program.entries[0].row_checks[0].buffer = 7;
     test::expect_refused(program, {"row numbers are buffer 7 of 4"});
+  }
+  SUBCASE("an input is looked at too") {
+    Program program = gathering_program();
+    program.entries[0].row_checks.push_back({0, 32, "y"});
+    require_safe(program);
   }
   SUBCASE("their buffer is given away before the call ends") {
     Program program = gathering_program();

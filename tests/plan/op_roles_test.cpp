@@ -80,6 +80,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"decode_attention", "row cache cache first(1) last(1)"},
     {"sample", "row value value value value value"},
     {"cumulative_sum", "row"},
+    {"custom", "8 value"},
     // clang-format on
 };
 

@@ -8,6 +8,9 @@
 // graph puts all of it into one stream, in the order of the capture. Kernels compute nothing, but
 // for those of fake_driver.h.
 //
+// Each call is logged. Threads may call at once: one call at a time is played. A thread has a
+// current context, which is a device's primary one or one that a test has made.
+//
 // SINTER_FAKE_DEVICES devices are there (default 1), of compute capability
 // SINTER_FAKE_MAJOR.SINTER_FAKE_MINOR and with SINTER_FAKE_SHARED bytes of shared memory a block
 // (default 9.9 and 227 KiB);
@@ -24,11 +27,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 namespace {
 
+using sinter::FakeCall;
 using sinter::FakeCopy;
 using sinter::FakeKernel;
 using sinter::FakeLaunch;
@@ -36,6 +41,7 @@ using Work = std::function<void()>;
 
 enum class Kind { memory, pinned, stream, event, graph, executable, library };
 
+constexpr int kInvalidContext = 201, kCapturing = 900;
 constexpr int kInvalid = 1, kOutOfMemory = 2, kUnsupported = 222, kIllegalAddress = 700,
               kUnjoined = 904, kBroken = 999;
 constexpr size_t kMemory = size_t{1} << 30;
@@ -68,6 +74,7 @@ struct Captured {
   void* event = nullptr;
 };
 struct Stream {
+  void* context = nullptr;
   std::deque<Work> waiting;
   size_t done = 0;  // pieces of work ever
   std::vector<Captured>* capture = nullptr;
@@ -77,13 +84,19 @@ struct Stream {
 };
 
 std::map<uintptr_t, Handle> handles;
-std::map<void*, Stream> streams;
+std::map<void*, Stream> streams = {{nullptr, Stream{}}};  // and the default stream
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
 // Of an event in a capture, its stream and the pieces before it.
 std::map<void*, std::pair<void*, size_t>> captured_events;
 std::map<void*, std::vector<Captured>> graphs;  // and executables
 std::map<void*, const FakeKernel*> kernels;     // by library
 std::map<void*, int> shared_limits;             // by kernel, where one was set
+std::recursive_mutex mutex;                     // of all that is here
+thread_local void* current = nullptr;
+constexpr int kMaxDevices = 8;
+char primaries[kMaxDevices];         // contexts: their addresses
+std::map<void*, int> made_contexts;  // by tests; their devices
+std::vector<FakeCall> log;
 std::vector<FakeLaunch> launches;
 std::vector<FakeCopy> copies;
 size_t max_pinned = 0;
@@ -107,6 +120,21 @@ int fails(std::string_view name) {
   failure.sticky = failure.code == kIllegalAddress;
   return failure.code;
 }
+
+/// A call of the driver, from its begin to its end.
+class Entered {
+ public:
+  /// `name`: a literal. With failures of "any" call, `code` is the error that this one gives, if it
+  /// may fail.
+  explicit Entered(const char* name, bool may_fail = true) : lock_(mutex) {
+    log.push_back({name, current});
+    if (may_fail && failure.name == "any") code = fails("any");
+  }
+  int code = 0;
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+};
 
 void run_until(Stream& stream, size_t count) {
   if (failure.sticky) stream.waiting.clear();  // the device does nothing any more
@@ -193,23 +221,52 @@ void sinter_fake_fail(const char* name, size_t index, int code) {
 size_t sinter_fake_calls() { return failure.calls; }
 size_t sinter_fake_launches(FakeLaunch* out) { return take(launches, out); }
 size_t sinter_fake_copies(FakeCopy* out) { return take(copies, out); }
+size_t sinter_fake_log(FakeCall* out) { return take(log, out); }
+void* sinter_fake_context(int device) {
+  static char contexts[64];
+  void* const made = &contexts[made_contexts.size()];
+  made_contexts[made] = device;
+  return made;
+}
 
-int cuInit(unsigned) { return 0; }
-int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+int cuInit(unsigned) {
+  const Entered entered("cuInit", false);
+  return 0;
+}
+int cuDriverGetVersion(int* version) {
+  const Entered entered("cuDriverGetVersion");
+  if (entered.code != 0) return entered.code;
+  return *version = 13000, 0;
+}
 int cuGetErrorName(int code, const char** name) {
+  const Entered entered("cuGetErrorName", false);
   *name = code == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : code == kUnsupported  ? "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
                                   : "FAKE_ERROR";
   return 0;
 }
-int cuGetErrorString(int, const char** text) { return *text = "made up", 0; }
-int cuDeviceGetCount(int* count) { return *count = number("SINTER_FAKE_DEVICES", 1), 0; }
-int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, 0; }
+int cuGetErrorString(int, const char** text) {
+  const Entered entered("cuGetErrorString", false);
+  return *text = "made up", 0;
+}
+int cuDeviceGetCount(int* count) {
+  const Entered entered("cuDeviceGetCount", false);
+  return *count = number("SINTER_FAKE_DEVICES", 1), 0;
+}
+int cuDeviceGet(int* device, int ordinal) {
+  const Entered entered("cuDeviceGet");
+  if (entered.code != 0) return entered.code;
+  return *device = ordinal, 0;
+}
 int cuDeviceGetName(char* name, int size, int device) {
+  const Entered entered("cuDeviceGetName");
+  if (entered.code != 0) return entered.code;
   std::snprintf(name, static_cast<size_t>(size), "Fake GPU %d", device);
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
+  const Entered entered("cuDeviceGetAttribute");
+  if (entered.code != 0) return entered.code;
   constexpr int kMaxSharedMemoryPerBlockOptin = 97, kMajor = 75, kMinor = 76;
   *value = attribute == kMaxSharedMemoryPerBlockOptin ? number("SINTER_FAKE_SHARED", kMaxShared)
            : attribute == kMajor                      ? number("SINTER_FAKE_MAJOR", 9)
@@ -217,33 +274,71 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
                                                       : 9;
   return 0;
 }
-int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = kMemory, 0; }
+int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  const Entered entered("cuDeviceTotalMem_v2");
+  if (entered.code != 0) return entered.code;
+  return *bytes = kMemory, 0;
+}
 int cuDevicePrimaryCtxRetain(void** context, int device) {
-  *context = &handles;
+  const Entered entered("cuDevicePrimaryCtxRetain");
+  if (entered.code != 0) return entered.code;
+  *context = &primaries[device];
   return device == number("SINTER_FAKE_BROKEN", -1) ? kBroken : 0;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
-int cuCtxSetCurrent(void*) { return 0; }
-int cuMemGetInfo_v2(size_t* free, size_t* total) { return *free = *total = kMemory, 0; }
+int cuDevicePrimaryCtxRelease_v2(int) {
+  const Entered entered("cuDevicePrimaryCtxRelease_v2", false);
+  return 0;
+}
+int cuCtxSetCurrent(void* context) {
+  const Entered entered("cuCtxSetCurrent", false);
+  current = context;
+  return 0;
+}
+int cuCtxGetCurrent(void** context) {
+  const Entered entered("cuCtxGetCurrent", false);
+  return *context = current, 0;
+}
+int cuCtxGetDevice(int* device) {
+  const Entered entered("cuCtxGetDevice");
+  if (entered.code != 0) return entered.code;
+  const auto made = made_contexts.find(current);
+  if (made != made_contexts.end()) return *device = made->second, 0;
+  const char* const primary = static_cast<char*>(current);
+  if (primary < primaries || primary >= primaries + kMaxDevices) return kInvalidContext;
+  return *device = static_cast<int>(primary - primaries), 0;
+}
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  const Entered entered("cuMemGetInfo_v2");
+  if (entered.code != 0) return entered.code;
+  return *free = *total = kMemory, 0;
+}
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+  const Entered entered("cuMemAlloc_v2");
+  if (entered.code != 0) return entered.code;
   if (bytes > kMemory) return kOutOfMemory;
   void* made = nullptr;
   const int code = make(Kind::memory, &made, bytes);
   return *address = reinterpret_cast<uintptr_t>(made), code;
 }
 int cuMemFree_v2(uint64_t address) {
+  const Entered entered("cuMemFree_v2", false);
   run_all();
   return release(Kind::memory, address);
 }
 int cuMemHostAlloc(void** data, size_t bytes, unsigned) {
+  const Entered entered("cuMemHostAlloc");
+  if (entered.code != 0) return entered.code;
   max_pinned = std::max(max_pinned, bytes);
   return make(Kind::pinned, data, bytes);
 }
 int cuMemFreeHost(void* data) {
+  const Entered entered("cuMemFreeHost", false);
   run_all();
   return release(Kind::pinned, data);
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stream) {
+  const Entered entered("cuMemcpyHtoDAsync_v2");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuMemcpyHtoDAsync_v2")) return code;
   if (is_pinned(from)) {
     enqueue(stream, [=] { std::memcpy(memory(to), from, bytes); });
@@ -256,12 +351,16 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stre
   return 0;
 }
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
+  const Entered entered("cuMemcpyDtoHAsync_v2");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuMemcpyDtoHAsync_v2")) return code;
   enqueue(stream, [=] { std::memcpy(to, memory(from), bytes); });
   if (!is_pinned(to) && !streams.at(stream).capture) run(streams.at(stream));
   return 0;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) {
+  const Entered entered("cuMemcpyDtoDAsync_v2");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuMemcpyDtoDAsync_v2")) return code;
   enqueue(stream, [=] {
     std::memcpy(memory(to), memory(from), bytes);
@@ -270,29 +369,50 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream)
   return 0;
 }
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
+  const Entered entered("cuMemsetD8Async");
+  if (entered.code != 0) return entered.code;
   enqueue(stream, [=] { std::memset(memory(to), value, bytes); });
   return 0;
 }
 int cuStreamCreate(void** stream, unsigned) {
+  const Entered entered("cuStreamCreate");
+  if (entered.code != 0) return entered.code;
   const int code = make(Kind::stream, stream);
-  if (code == 0) streams[*stream];
+  if (code == 0) streams[*stream].context = current;
   return code;
 }
 int cuStreamDestroy_v2(void* stream) {
+  const Entered entered("cuStreamDestroy_v2", false);
   run(streams.at(stream));
   streams.erase(stream);
   return release(Kind::stream, stream);
 }
 int cuStreamSynchronize(void* stream) {
+  const Entered entered("cuStreamSynchronize");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuStreamSynchronize")) return code;
+  if (streams.at(stream).capture) return kCapturing;
   run(streams.at(stream));
   return 0;
 }
+int cuStreamGetCtx(void* stream, void** context) {
+  const Entered entered("cuStreamGetCtx");
+  if (entered.code != 0) return entered.code;
+  return *context = streams.at(stream).context, 0;
+}
+int cuStreamIsCapturing(void* stream, int* status) {
+  const Entered entered("cuStreamIsCapturing");
+  if (entered.code != 0) return entered.code;
+  return *status = streams.at(stream).capture != nullptr, 0;
+}
 int cuStreamBeginCapture_v2(void* stream, int) {
+  const Entered entered("cuStreamBeginCapture_v2");
+  if (entered.code != 0) return entered.code;
   streams.at(stream).capture = new std::vector<Captured>;
   return 0;
 }
 int cuStreamEndCapture(void* stream, void** graph) {
+  const Entered entered("cuStreamEndCapture", false);
   const std::unique_ptr<std::vector<Captured>> captured(streams.at(stream).capture);
   std::erase_if(captured_events, [&](const auto& event) {
     return streams.at(event.second.first).capture == captured.get();
@@ -309,13 +429,20 @@ int cuStreamEndCapture(void* stream, void** graph) {
   if (code == 0) graphs[*graph] = std::move(*captured);
   return code;
 }
-int cuEventCreate(void** event, unsigned) { return make(Kind::event, event); }
+int cuEventCreate(void** event, unsigned) {
+  const Entered entered("cuEventCreate");
+  if (entered.code != 0) return entered.code;
+  return make(Kind::event, event);
+}
 int cuEventDestroy_v2(void* event) {
+  const Entered entered("cuEventDestroy_v2", false);
   events.erase(event);
   captured_events.erase(event);
   return release(Kind::event, event);
 }
 int cuEventRecord(void* event, void* stream) {
+  const Entered entered("cuEventRecord");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuEventRecord")) return code;
   if (streams.at(stream).capture)
     captured_events[event] = {stream, streams.at(stream).capture->size()};
@@ -324,6 +451,8 @@ int cuEventRecord(void* event, void* stream) {
   return 0;
 }
 int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
+  const Entered entered("cuEventRecordWithFlags");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuEventRecordWithFlags")) return code;
   constexpr unsigned kExternal = 1;
   if (flags != kExternal || !streams.at(stream).capture) return kInvalid;
@@ -332,6 +461,8 @@ int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
 }
 /// For events in captures alone.
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  const Entered entered("cuStreamWaitEvent");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuStreamWaitEvent")) return code;
   const auto at = captured_events.find(event);
   if (at == captured_events.end()) return kInvalid;
@@ -347,6 +478,8 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
   return 0;
 }
 int cuEventSynchronize(void* event) {
+  const Entered entered("cuEventSynchronize");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuEventSynchronize")) return code;
   const auto at = events.find(event);
   if (at == events.end()) return 0;
@@ -354,14 +487,26 @@ int cuEventSynchronize(void* event) {
   if (stream != streams.end()) run_until(stream->second, at->second.second);
   return 0;
 }
-int cuEventQuery(void* event) { return cuEventSynchronize(event); }
-int cuEventElapsedTime(float* milliseconds, void*, void*) { return *milliseconds = 2, 0; }
+int cuEventQuery(void* event) {
+  const Entered entered("cuEventQuery");
+  if (entered.code != 0) return entered.code;
+  return cuEventSynchronize(event);
+}
+int cuEventElapsedTime(float* milliseconds, void*, void*) {
+  const Entered entered("cuEventElapsedTime");
+  if (entered.code != 0) return entered.code;
+  return *milliseconds = 2, 0;
+}
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  const Entered entered("cuGraphInstantiateWithFlags");
+  if (entered.code != 0) return entered.code;
   const int code = make(Kind::executable, executable);
   if (code == 0) graphs[*executable] = graphs.at(graph);
   return code;
 }
 int cuGraphLaunch(void* executable, void* stream) {
+  const Entered entered("cuGraphLaunch");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuGraphLaunch")) return code;
   for (const Captured& captured : graphs.at(executable)) {
     enqueue(stream, captured.work);
@@ -370,15 +515,19 @@ int cuGraphLaunch(void* executable, void* stream) {
   return 0;
 }
 int cuGraphExecDestroy(void* executable) {
+  const Entered entered("cuGraphExecDestroy", false);
   graphs.erase(executable);
   return release(Kind::executable, executable);
 }
 int cuGraphDestroy(void* graph) {
+  const Entered entered("cuGraphDestroy", false);
   graphs.erase(graph);
   return release(Kind::graph, graph);
 }
 int cuLibraryLoadData(void** library, const void* code, int*, void**, unsigned, int*, void**,
                       unsigned) {
+  const Entered entered("cuLibraryLoadData");
+  if (entered.code != 0) return entered.code;
   const auto* text = static_cast<const char*>(code);
   if (*text == 0) return kInvalid;
   if (const int failed = fails("cuLibraryLoadData")) return failed;
@@ -389,12 +538,19 @@ int cuLibraryLoadData(void** library, const void* code, int*, void**, unsigned, 
   return made;
 }
 int cuLibraryUnload(void* library) {
+  const Entered entered("cuLibraryUnload", false);
   kernels.erase(library);
   shared_limits.erase(library);
   return release(Kind::library, library);
 }
-int cuLibraryGetKernel(void** kernel, void* library, const char*) { return *kernel = library, 0; }
+int cuLibraryGetKernel(void** kernel, void* library, const char*) {
+  const Entered entered("cuLibraryGetKernel");
+  if (entered.code != 0) return entered.code;
+  return *kernel = library, 0;
+}
 int cuKernelSetAttribute(int attribute, int value, void* kernel, int) {
+  const Entered entered("cuKernelSetAttribute");
+  if (entered.code != 0) return entered.code;
   constexpr int kMaxDynamicSharedSizeBytes = 8;
   if (attribute != kMaxDynamicSharedSizeBytes || value > number("SINTER_FAKE_SHARED", kMaxShared))
     return kInvalid;
@@ -402,6 +558,8 @@ int cuKernelSetAttribute(int attribute, int value, void* kernel, int) {
   return 0;
 }
 int cuLaunchKernelEx(const LaunchConfig* config, void* kernel, void** parameters, void**) {
+  const Entered entered("cuLaunchKernelEx");
+  if (entered.code != 0) return entered.code;
   if (const int code = fails("cuLaunchKernelEx")) return code;
   const LaunchConfig& c = *config;
   FakeLaunch launch = {

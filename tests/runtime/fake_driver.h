@@ -30,6 +30,12 @@ struct FakeLaunch {
   bool overlaps;  // may begin before what is ahead of it in the stream ends
 };
 
+/// A call of the driver, and the context that was current.
+struct FakeCall {
+  const char* name;
+  void* context;
+};
+
 /// A copy within the device.
 struct FakeCopy {
   uint64_t to, from;
@@ -48,8 +54,8 @@ class FakeDriver {
   /// Most bytes of one piece of pinned memory since the last call.
   size_t max_pinned() const { return ask<size_t()>("sinter_fake_max_pinned")(); }
   /// The call number `index` from now (0: the next) of the function `name`, or with "" of all that
-  /// make a handle, gives `code`. Of an illegal address (700) every later call gives the same.
-  /// Until the next fail(); with code 0 nothing fails.
+  /// make a handle, with "any" of all that may fail, gives `code`. Of an illegal address (700)
+  /// every later call gives the same. Until the next fail(); with code 0 nothing fails.
   void fail(const char* name, size_t index, int code) const {
     ask<void(const char*, size_t, int)>("sinter_fake_fail")(name, index, code);
   }
@@ -59,6 +65,11 @@ class FakeDriver {
   std::vector<FakeLaunch> take_launches() const { return take<FakeLaunch>("sinter_fake_launches"); }
   /// Copies within the device since the last call, those of replayed graphs included.
   std::vector<FakeCopy> take_copies() const { return take<FakeCopy>("sinter_fake_copies"); }
+
+  /// All calls since the last call.
+  std::vector<FakeCall> take_calls() const { return take<FakeCall>("sinter_fake_log"); }
+  /// A context of the device that is not its primary one.
+  void* make_context(int device) const { return ask<void*(int)>("sinter_fake_context")(device); }
 
  private:
   template <typename Item>

@@ -7,6 +7,7 @@
 
 #include "runtime/eval_case.h"
 #include "runtime/evaluate/host_view.h"
+#include "support/custom_ops.h"
 
 namespace sinter {
 namespace {
@@ -244,7 +245,11 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::sample,
        {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
       {OpKind::cumulative_sum, {"%x: f16[N, 4]", "%y = cumulative_sum %x {axis = 1} : f16[N, 4]"}},
+      {OpKind::custom,
+       {"%x: f16[N, 4], %w: f16[4]",
+        "%y = custom %x, %w {op = \"test.rms_norm\", numbers = [0x1p-9]} : f16[N, 4]"}},
   };
+  test::register_custom_ops();
   // Texts of the elementwise ops and activations, which have no attributes.
   std::vector<std::pair<std::string, std::string>> texts;
   std::vector<OpKind> kinds;

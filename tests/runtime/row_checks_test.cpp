@@ -125,6 +125,18 @@ constexpr Spelling kSpellings[] = {
      "i"},
 };
 
+TEST_CASE("a constant names the row that its value is rounded to") {
+  for (const auto& [number, is_row] : {std::pair("9.4", true), {"9.6", false}}) {
+    CAPTURE(number);
+    const Graph graph = value(parse_graph(
+        fmt::format("graph(%t: f32[10, 16]) -> (%y) {{\n  %i = constant {{value = {}}} : i32[3]\n"
+                    "  %y = embedding %t, %i : f32[3, 16]\n}}\n",
+                    number),
+        "graph", {}));
+    CHECK(are_known(graph, graph.find("i"), Dim(10), {}) == is_row);
+  }
+}
+
 TEST_CASE("ids of every spelling: an embedding of numbers outside its table is an error") {
   for (const Spelling& spelling : kSpellings) {
     CAPTURE(spelling.ops);

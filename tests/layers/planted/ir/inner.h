@@ -1,3 +1,3 @@
 // A forbidden include; the tests see it reported.
-#include "driver/sinter.h"
+#include "api/sinter.h"
 #include "ir/inner.h"

@@ -1,0 +1,133 @@
+#include "api/device.h"
+
+#include "driver/integers.h"
+#include "runtime/cuda/driver.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMaxRank = 8;
+
+std::unique_ptr<sinter_device> describe(std::shared_ptr<CallDevice> device) {
+  auto made = std::make_unique<sinter_device>();
+  made->name = device->name();
+  made->target = device->target();
+  made->device = std::move(device);
+  return made;
+}
+
+Result<std::unique_ptr<sinter_device>> open_gpu(const GpuOptions& options) {
+  SINTER_LET(device, CallDevice::gpu(options));
+  return describe(std::move(device));
+}
+
+/// N of "cuda:N", 0 of "cuda".
+Result<int> ordinal_of(std::string_view name) {
+  if (name == "cuda") return 0;
+  if (name.starts_with("cuda:"))
+    return parse_integer<int32_t>(name.substr(5), "device", {.least = 0});
+  return fail(fmt::format("no device is called \"{}\"", printable(name)), {},
+              "give auto, cpu, cuda or cuda:N", ExitCode::usage);
+}
+
+}  // namespace
+
+Result<TensorView> view_of(const char* name, const char* dtype, size_t rank, const int64_t* dims,
+                           const int64_t* strides, void* data) {
+  SINTER_TRY(require(name, "name"));
+  SINTER_TRY(require(dtype, "dtype"));
+  if (rank > 0) SINTER_TRY(require(dims, "dims"));
+  if (rank > kMaxRank)
+    return fail(fmt::format("{} axes, a tensor has at most {}", rank, kMaxRank), printable(name));
+  TensorView view;
+  const auto type = parse_dtype(dtype);
+  if (!type)
+    return fail(fmt::format("no element type is called \"{}\"", printable(dtype)), printable(name),
+                "the types are f32, f16, bf16, i32 and i1", ExitCode::usage);
+  view.dtype = *type;
+  view.data = data;
+  bool empty = false;
+  for (size_t i = 0; i < rank; ++i) {
+    if (dims[i] < 0)
+      return fail(fmt::format("axis {} has {} elements", i, dims[i]), printable(name), {},
+                  ExitCode::usage);
+    empty |= dims[i] == 0;
+    view.dims.push_back(dims[i]);
+    if (strides) view.strides.push_back(strides[i]);
+  }
+  if (!data && !empty)
+    return fail("the tensor has elements but no memory", printable(name), {}, ExitCode::usage);
+  return view;
+}
+
+Result<std::shared_ptr<Backend>> backend_on(const sinter_device& device,
+                                            const WeightProgress& progress) {
+  BackendOptions options;
+  options.progress = progress;
+  if (device.device->on_gpu()) return Backend::on(device.device->cuda(), options);
+  options.device = "cpu";
+  return Backend::open(options);
+}
+
+}  // namespace sinter
+
+using namespace sinter;
+
+sinter_error* sinter_device_open(const char* name, sinter_device** device) {
+  return make_handle(device, [&]() -> Result<std::unique_ptr<sinter_device>> {
+    SINTER_TRY(require(name, "name"));
+    const std::string_view wanted = name;
+    if (wanted == "auto") {
+      const Result<int> count = cuda_device_count();
+      if (count && *count > 0) return open_gpu({});
+    }
+    if (wanted == "auto" || wanted == "cpu") return describe(CallDevice::cpu());
+    SINTER_LET(ordinal, ordinal_of(wanted));
+    GpuOptions options;
+    options.ordinal = ordinal;
+    return open_gpu(options);
+  });
+}
+
+sinter_error* sinter_device_open_cuda(int ordinal, void* context, sinter_allocate allocate,
+                                      sinter_release release, void* user, sinter_device** device) {
+  return make_handle(device, [&]() -> Result<std::unique_ptr<sinter_device>> {
+    if (!allocate != !release)
+      return fail("an allocator has both functions, or neither", {}, {}, ExitCode::usage);
+    GpuOptions options;
+    options.ordinal = ordinal;
+    options.context = context;
+    if (allocate) {
+      options.allocate = [=](size_t bytes, void* stream) { return allocate(user, bytes, stream); };
+      options.release = [=](void* memory, size_t bytes, void* stream) {
+        release(user, memory, bytes, stream);
+      };
+    }
+    return open_gpu(options);
+  });
+}
+
+const char* sinter_device_name(const sinter_device* device) { return device->name.c_str(); }
+const char* sinter_device_target(const sinter_device* device) { return device->target.c_str(); }
+void sinter_device_free(sinter_device* device) { delete device; }
+
+sinter_error* sinter_weights_create(sinter_weights** weights) {
+  return make_handle(weights, []() -> Result<std::unique_ptr<sinter_weights>> {
+    return std::make_unique<sinter_weights>();
+  });
+}
+
+sinter_error* sinter_weights_add(sinter_weights* weights, const char* name, const char* dtype,
+                                 size_t rank, const int64_t* dims, const int64_t* strides,
+                                 const void* data, int on_device) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(weights, "weights"));
+    SINTER_LET(view, view_of(name, dtype, rank, dims, strides, const_cast<void*>(data)));
+    if (weights->host.contains(name) || weights->device.contains(name))
+      return fail("the tensor is there already", printable(name), {}, ExitCode::usage);
+    (on_device ? weights->device : weights->host)[name] = std::move(view);
+    return {};
+  });
+}
+
+void sinter_weights_free(sinter_weights* weights) { delete weights; }

@@ -1,0 +1,222 @@
+// Generating text: a language model compiled and loaded once, for many prompts.
+#include "api/device.h"
+#include "api/options.h"
+#include "driver/generate/chat.h"
+#include "driver/generate/generate.h"
+#include "driver/text.h"
+
+struct sinter_language_model {
+  ~sinter_language_model() {
+    const sinter::CudaContextGuard guard(device->cuda_api());
+    ready = {};
+  }
+
+  std::shared_ptr<sinter::CallDevice> device;
+  std::string path;
+  sinter::OpenedModel model;
+  sinter::ReadyModel ready;
+  std::optional<sinter::Tokenizer> tokenizer;
+};
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kUsualCount = 64;
+
+Result<std::unique_ptr<sinter_language_model>> open_language_model(const char* path,
+                                                                   const sinter_device& device,
+                                                                   const sinter_options* options) {
+  OptionReader reader(options);
+  SINTER_LET(open, read_open_options(reader));
+  SINTER_LET(compile, read_compile_options(reader));
+  SINTER_TRY(reader.finish());
+  const Progress progress(options);
+  const auto loading = [&](size_t done, size_t total) {
+    return progress("weights", static_cast<int64_t>(done), static_cast<int64_t>(total)).has_value();
+  };
+  SINTER_TRY(progress("model", 0, 1));
+  auto made = std::make_unique<sinter_language_model>();
+  made->device = device.device;
+  const CudaContextGuard guard(device.device->cuda_api());
+  made->path = path;
+  SINTER_LET(opened, open_model(path, open));
+  made->model = std::move(opened);
+  SINTER_TRY(check_tokens(made->model, {}));
+  SINTER_LET(tokenizer, find_tokenizer(path));
+  made->tokenizer = std::move(tokenizer);
+  SINTER_TRY(progress("model", 1, 1));
+  SINTER_LET(backend, backend_on(device, loading));
+  SINTER_LET(ready, make_ready(made->model, compile, *backend));
+  made->ready = std::move(ready);
+  return made;
+}
+
+Result<const Tokenizer*> tokenizer_of(const sinter_language_model& model) {
+  if (model.tokenizer) return &*model.tokenizer;
+  return tl::make_unexpected(open_tokenizer(model.path).error());
+}
+
+Status give_tokens(llvm::ArrayRef<int32_t> ids, int32_t** tokens, size_t* count) {
+  SINTER_LET(copy, copy_tokens(ids));
+  *tokens = copy;
+  *count = ids.size();
+  return {};
+}
+
+Status check_token_results(int32_t** tokens, size_t* count) {
+  SINTER_TRY(require(tokens, "tokens"));
+  SINTER_TRY(require(count, "token_count"));
+  *tokens = nullptr;
+  *count = 0;
+  return {};
+}
+
+Result<ChatPrompt> encode_chat(const sinter_language_model& model, const char* system,
+                               const char* message) {
+  SINTER_LET(tokenizer, tokenizer_of(model));
+  SINTER_TRY(check_utf8(message, "message"));
+  std::optional<std::string> first;
+  if (system) {
+    SINTER_TRY(check_utf8(system, "system"));
+    first = system;
+  }
+  SINTER_LET(files, model_files(model.path));
+  SINTER_LET(format, read_chat_format(files, ""));
+  return chat_prompt(*tokenizer, format, first, message);
+}
+
+/// Decodes the tokens of each sequence as they come, and hands them to the caller.
+class TokenCallback {
+ public:
+  TokenCallback(const sinter_language_model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+                sinter_on_token on_token, void* user)
+      : on_token_(on_token), user_(user) {
+    if (!model.tokenizer) return;
+    for (const auto& prompt : prompts) {
+      streams_.emplace_back(*model.tokenizer, true);
+      // A continuation is part of its prompt's text.
+      for (int32_t id : prompt)
+        if (status_) keep(streams_.back().push(id));
+    }
+  }
+
+  /// false: the generation ends.
+  bool operator()(size_t sequence, int32_t token) {
+    std::string text;
+    if (!streams_.empty()) text = keep(streams_[sequence].push(token));
+    return status_ && (!on_token_ || on_token_(user_, sequence, token, text.c_str()) == 0);
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  std::string keep(Result<std::string> text) {
+    if (text) return std::move(*text);
+    status_ = tl::make_unexpected(text.error());
+    return {};
+  }
+
+  sinter_on_token on_token_;
+  void* user_;
+  std::vector<TextStream> streams_;
+  Status status_;
+};
+
+Status generate_with(const sinter_language_model& model, std::vector<std::vector<int32_t>> prompts,
+                     const sinter_options* options, sinter_on_token on_token, void* user) {
+  OptionReader reader(options);
+  GenerateOptions generating;
+  SINTER_LET(count, reader.integer<int64_t>("count", {.least = 1}));
+  generating.count = count.value_or(kUsualCount);
+  SINTER_LET(stop, reader.flag("stop-at-end", true));
+  generating.stop_at_eos = stop;
+  if (const auto ends = reader.text("end")) {
+    SINTER_LET(ids, parse_integers<int32_t>(*ends, OptionReader::where("end"), {.least = 0}));
+    generating.ends = std::move(ids);
+  }
+  SINTER_LET(sampling, read_sampling(reader));
+  generating.sampling = sampling;
+  SINTER_TRY(reader.finish());
+  SINTER_TRY(check_prompts(model.model, prompts, generating.count));
+  const CudaContextGuard guard(model.device->cuda_api());
+  TokenCallback callback(model, prompts, on_token, user);
+  generating.on_token = [&](size_t sequence, int32_t token) { return callback(sequence, token); };
+  SINTER_TRY(callback.status());
+  SINTER_TRY(generate(model.model, model.ready, prompts, generating));
+  return callback.status();
+}
+
+}  // namespace
+}  // namespace sinter
+
+using namespace sinter;
+
+sinter_error* sinter_language_model_open(const char* path, const sinter_device* device,
+                                         const sinter_options* options,
+                                         sinter_language_model** model) {
+  return make_handle(model, [&]() -> Result<std::unique_ptr<sinter_language_model>> {
+    SINTER_TRY(require(path, "path"));
+    SINTER_TRY(require(device, "device"));
+    return open_language_model(path, *device, options);
+  });
+}
+
+sinter_error* sinter_language_model_encode(const sinter_language_model* model, const char* text,
+                                           int32_t** tokens, size_t* token_count) {
+  return border([&]() -> Status {
+    SINTER_TRY(check_token_results(tokens, token_count));
+    SINTER_TRY(require(model, "model"));
+    SINTER_TRY(require(text, "text"));
+    SINTER_LET(tokenizer, tokenizer_of(*model));
+    SINTER_TRY(check_utf8(text, "text"));
+    SINTER_LET(ids, tokenizer->encode(text, true));
+    return give_tokens(ids, tokens, token_count);
+  });
+}
+
+sinter_error* sinter_language_model_encode_chat(const sinter_language_model* model,
+                                                const char* system, const char* message,
+                                                int32_t** tokens, size_t* token_count,
+                                                int32_t* end) {
+  return border([&]() -> Status {
+    SINTER_TRY(check_token_results(tokens, token_count));
+    SINTER_TRY(require(model, "model"));
+    SINTER_TRY(require(message, "message"));
+    SINTER_TRY(require(end, "end"));
+    SINTER_LET(prompt, encode_chat(*model, system, message));
+    *end = prompt.end.value_or(-1);
+    return give_tokens(prompt.ids, tokens, token_count);
+  });
+}
+
+sinter_error* sinter_language_model_decode(const sinter_language_model* model,
+                                           const int32_t* tokens, size_t token_count, char** text) {
+  return give_text(text, [&]() -> Result<std::string> {
+    SINTER_TRY(require(model, "model"));
+    if (token_count > 0) SINTER_TRY(require(tokens, "tokens"));
+    SINTER_LET(tokenizer, tokenizer_of(*model));
+    return tokenizer->decode({tokens, token_count}, true);
+  });
+}
+
+sinter_error* sinter_language_model_generate(sinter_language_model* model,
+                                             const int32_t* const* prompts, const size_t* lengths,
+                                             size_t prompt_count, const sinter_options* options,
+                                             sinter_on_token on_token, void* user) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(model, "model"));
+    SINTER_TRY(require(prompts, "prompts"));
+    SINTER_TRY(require(lengths, "lengths"));
+    if (prompt_count == 0) return fail("there is no prompt", {}, {}, ExitCode::usage);
+    std::vector<std::vector<int32_t>> texts;
+    for (size_t i = 0; i < prompt_count; ++i) {
+      SINTER_TRY(require(prompts[i], "prompts"));
+      if (lengths[i] == 0)
+        return fail(fmt::format("prompt {} has no token", i), {}, "give one at least",
+                    ExitCode::usage);
+      texts.emplace_back(prompts[i], prompts[i] + lengths[i]);
+    }
+    return generate_with(*model, std::move(texts), options, on_token, user);
+  });
+}
+
+void sinter_language_model_free(sinter_language_model* model) { delete model; }

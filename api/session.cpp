@@ -1,0 +1,209 @@
+// Plans on a device, sessions and calls: handles of driver/calls.
+#include "api/device.h"
+#include "api/options.h"
+#include "api/plan.h"
+#include "driver/calls/bound_call.h"
+
+struct sinter_executable {
+  std::shared_ptr<const sinter::LoadedPlan> plan;
+};
+
+struct sinter_session {
+  std::shared_ptr<sinter::CallSession> session;
+};
+
+struct sinter_call {
+  std::unique_ptr<sinter::BoundCall> call;
+};
+
+namespace sinter {
+namespace {
+
+/// The program of a plan as the device runs it, with the machine code that a stored plan has for
+/// it.
+Result<std::shared_ptr<const Program>> program_for(const sinter_plan& plan,
+                                                   const CallDevice& device,
+                                                   MachineCodeByText& code) {
+  const auto& stored = plan.source.model.plan;
+  if (!stored || !device.on_gpu()) return plan.program;
+  SINTER_LET(loaded, stored->for_gpu(device.target()));
+  code = std::move(loaded.code);
+  return std::move(loaded.program);
+}
+
+Result<std::unique_ptr<sinter_executable>> load_plan(const sinter_plan& plan,
+                                                     const sinter_device& device,
+                                                     const sinter_weights* weights,
+                                                     const sinter_options* options) {
+  SINTER_TRY(OptionReader(options).finish());
+  LoadPlanOptions load;
+  load.source = plan.source.model.tensors.get();
+  if (weights) {
+    load.host_weights = weights->host;
+    load.device_weights = weights->device;
+  }
+  const Progress progress(options);
+  load.progress = [&](size_t done, size_t total) {
+    return progress("weights", static_cast<int64_t>(done), static_cast<int64_t>(total)).has_value();
+  };
+  SINTER_LET(program, program_for(plan, *device.device, load.machine_code));
+  SINTER_LET(loaded, LoadedPlan::load(device.device, std::move(program), load));
+  return std::make_unique<sinter_executable>(sinter_executable{std::move(loaded)});
+}
+
+Result<std::unique_ptr<sinter_session>> new_session(const sinter_executable* executable,
+                                                    const char* const* symbols,
+                                                    const int64_t* values, size_t count,
+                                                    std::optional<void*> stream) {
+  SINTER_TRY(require(executable, "executable"));
+  if (count > 0) {
+    SINTER_TRY(require(symbols, "symbols"));
+    SINTER_TRY(require(values, "values"));
+  }
+  std::map<std::string, int64_t> sizes;
+  for (size_t i = 0; i < count; ++i) {
+    SINTER_TRY(require(symbols[i], "symbols"));
+    sizes[symbols[i]] = values[i];
+  }
+  SINTER_LET(session, CallSession::create(executable->plan, sizes, stream));
+  return std::make_unique<sinter_session>(sinter_session{std::move(session)});
+}
+
+}  // namespace
+}  // namespace sinter
+
+using namespace sinter;
+
+sinter_error* sinter_load(const sinter_plan* plan, const sinter_device* device,
+                          const sinter_weights* weights, const sinter_options* options,
+                          sinter_executable** executable) {
+  return make_handle(executable, [&]() -> Result<std::unique_ptr<sinter_executable>> {
+    SINTER_TRY(require(plan, "plan"));
+    SINTER_TRY(require(device, "device"));
+    return load_plan(*plan, *device, weights, options);
+  });
+}
+
+void sinter_executable_free(sinter_executable* executable) { delete executable; }
+
+sinter_error* sinter_session_create(const sinter_executable* executable, const char* const* symbols,
+                                    const int64_t* values, size_t symbol_count,
+                                    sinter_session** session) {
+  return make_handle(session, [&] {
+    return new_session(executable, symbols, values, symbol_count, std::nullopt);
+  });
+}
+
+sinter_error* sinter_session_create_on_stream(const sinter_executable* executable,
+                                              const char* const* symbols, const int64_t* values,
+                                              size_t symbol_count, void* stream,
+                                              sinter_session** session) {
+  return make_handle(
+      session, [&] { return new_session(executable, symbols, values, symbol_count, stream); });
+}
+
+void* sinter_session_stream(const sinter_session* session) { return session->session->stream(); }
+
+sinter_error* sinter_session_synchronize(sinter_session* session) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(session, "session"));
+    return session->session->synchronize();
+  });
+}
+
+sinter_error* sinter_session_clear(sinter_session* session) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(session, "session"));
+    return session->session->clear_states();
+  });
+}
+
+sinter_error* sinter_session_read_state(sinter_session* session, const char* name,
+                                        const char* dtype, size_t rank, const int64_t* dims,
+                                        const int64_t* strides, void* data) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(session, "session"));
+    SINTER_LET(view, view_of(name, dtype, rank, dims, strides, data));
+    return session->session->read_state(name, view);
+  });
+}
+
+void sinter_session_free(sinter_session* session) { delete session; }
+
+sinter_error* sinter_call_create(sinter_session* session, const char* entry, sinter_call** call) {
+  return make_handle(call, [&]() -> Result<std::unique_ptr<sinter_call>> {
+    SINTER_TRY(require(session, "session"));
+    SINTER_TRY(require(entry, "entry"));
+    SINTER_LET(made, BoundCall::create(session->session, entry));
+    return std::make_unique<sinter_call>(sinter_call{std::move(made)});
+  });
+}
+
+sinter_error* sinter_call_symbol(sinter_call* call, const char* name, int64_t value) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    SINTER_TRY(require(name, "name"));
+    return call->call->set_symbol(name, value);
+  });
+}
+
+sinter_error* sinter_call_input(sinter_call* call, const char* name, const char* dtype, size_t rank,
+                                const int64_t* dims, const int64_t* strides, const void* data) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    SINTER_LET(view, view_of(name, dtype, rank, dims, strides, const_cast<void*>(data)));
+    return call->call->bind_input(name, view);
+  });
+}
+
+sinter_error* sinter_call_output(sinter_call* call, const char* name, const char* dtype,
+                                 size_t rank, const int64_t* dims, const int64_t* strides,
+                                 void* data) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    SINTER_LET(view, view_of(name, dtype, rank, dims, strides, data));
+    return call->call->bind_output(name, view);
+  });
+}
+
+sinter_error* sinter_call_output_dims(sinter_call* call, const char* name, size_t* rank,
+                                      int64_t* dims) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    SINTER_TRY(require(name, "name"));
+    SINTER_TRY(require(rank, "rank"));
+    SINTER_LET(extents, call->call->output_dims(name));
+    const size_t room = *rank;
+    *rank = extents.size();
+    if (extents.size() > room)
+      return fail(fmt::format("output {} has {} axes, there is room for {}", printable(name),
+                              extents.size(), room),
+                  {}, {}, ExitCode::usage);
+    if (!extents.empty()) SINTER_TRY(require(dims, "dims"));
+    std::copy(extents.begin(), extents.end(), dims);
+    return {};
+  });
+}
+
+sinter_error* sinter_call_prepare(sinter_call* call) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    return call->call->prepare();
+  });
+}
+
+sinter_error* sinter_call_run(sinter_call* call) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    return call->call->run();
+  });
+}
+
+sinter_error* sinter_call_check(sinter_call* call) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(call, "call"));
+    return call->call->check();
+  });
+}
+
+void sinter_call_free(sinter_call* call) { delete call; }

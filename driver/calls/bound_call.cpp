@@ -1,0 +1,310 @@
+#include "driver/calls/bound_call.h"
+
+#include "driver/calls/given_rows.h"
+#include "runtime/input_ranges.h"
+
+namespace sinter {
+namespace {
+
+CudaAddress address_of(const TensorView& view) { return reinterpret_cast<CudaAddress>(view.data); }
+
+/// Bytes in memory, of a tensor or a weight.
+struct Range {
+  CudaAddress begin = 0, end = 0;
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+};
+
+Range range_of(const TensorView& view) {
+  return {address_of(view), address_of(view) + bytes_of(view)};
+}
+
+/// The tensor of that name among a call's inputs or outputs.
+template <typename Tensors>
+Result<decltype(&std::declval<Tensors&>()[0])> find_tensor(Tensors& tensors, std::string_view name,
+                                                           std::string_view kind,
+                                                           const EntryPlan& entry) {
+  for (auto& tensor : tensors)
+    if (tensor.name == name) return &tensor;
+  std::string names;
+  for (const auto& tensor : tensors)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(tensor.name));
+  return fail(fmt::format("no {} is called \"{}\"", kind, printable(name)),
+              "entry " + printable(entry.name),
+              names.empty() ? fmt::format("it has no {}s", kind) : "it has " + names,
+              ExitCode::usage);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BoundCall>> BoundCall::create(std::shared_ptr<CallSession> session,
+                                                     std::string_view name) {
+  const Program& program = session->plan().program();
+  const EntryPlan* entry = program.find_entry(name);
+  if (!entry)
+    return fail(fmt::format("the plan has no entry \"{}\"", printable(name)),
+                printable(program.name), "check the name", ExitCode::usage);
+  if (session->plan().device().on_gpu()) SINTER_TRY(require_checked_inputs(program, *entry));
+  return std::unique_ptr<BoundCall>(new BoundCall(std::move(session), *entry));
+}
+
+BoundCall::BoundCall(std::shared_ptr<CallSession> session, const EntryPlan& entry)
+    : session_(std::move(session)), entry_(entry) {
+  const auto add = [&](std::vector<Tensor>& list, std::string_view kind, const std::string& name,
+                       uint32_t buffer, size_t index) {
+    for (const Tensor& other : list)
+      if (other.name == name && other.buffer == buffer) return;
+    std::string place =
+        fmt::format("entry {}, {} {}", printable(entry.name), kind, printable(name));
+    list.push_back({name, std::move(place), buffer, index, std::nullopt});
+  };
+  for (size_t i = 0; i < entry.inputs.size(); ++i)
+    add(inputs_, "input", entry.buffers[entry.inputs[i]].value, entry.inputs[i], i);
+  for (size_t i = 0; i < entry.outputs.size(); ++i)
+    add(outputs_, "output", entry.output_names[i], entry.outputs[i], i);
+}
+
+BoundCall::~BoundCall() {
+  if (rows_.empty()) return;
+  const CudaContextGuard guard(session_->plan().device().cuda_api());
+  // An error has nobody to go to; the work that failed is over as well.
+  (void)session_->cuda_->stream().synchronize("the end of a call");
+  rows_.clear();
+}
+
+Status BoundCall::set_symbol(std::string_view name, int64_t value) {
+  const int symbol = find_symbol(program().symbols, name);
+  const std::string place = "entry " + printable(entry_.name);
+  if (symbol < 0)
+    return fail(fmt::format("no symbol is called \"{}\"", printable(name)), place, "check the name",
+                ExitCode::usage);
+  const auto index = static_cast<size_t>(symbol);
+  SINTER_TRY(check_symbol_value(program().symbols[index], value));
+  if (const auto state = session_->state_symbol(index); state && *state != value)
+    return fail(fmt::format("symbol {} is set to {}, the session's states were made with {}",
+                            printable(name), value, *state),
+                place, "make another session", ExitCode::usage);
+  const auto [at, is_new] = set_symbols_.try_emplace(index, value);
+  if (!is_new && at->second == value) return {};
+  at->second = value;
+  is_prepared_ = false;
+  return {};
+}
+
+Status BoundCall::bind_input(std::string_view name, const TensorView& tensor) {
+  SINTER_LET(input, find_tensor(inputs_, name, "input", entry_));
+  return bind(*input, tensor);
+}
+
+Status BoundCall::bind_output(std::string_view name, const TensorView& tensor) {
+  SINTER_LET(output, find_tensor(outputs_, name, "output", entry_));
+  if (may_overlap_itself(tensor))
+    return fail(fmt::format("strides [{}] put several elements of {} at one address",
+                            fmt::join(tensor.strides, ", "), to_string(tensor)),
+                output->place, "check the strides", ExitCode::usage);
+  return bind(*output, tensor);
+}
+
+Status BoundCall::bind(Tensor& tensor, const TensorView& view) {
+  SINTER_TRY(check_view(view, tensor.place));
+  SINTER_TRY(check_type(tensor, view));
+  SINTER_TRY(check_place(tensor, view));
+  if (tensor.view == view) return {};
+  tensor.view = view;
+  is_prepared_ = false;
+  return {};
+}
+
+Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const {
+  const TensorType& type = type_of(tensor);
+  bool fits = view.dtype == type.dtype && view.dims.size() == type.rank();
+  for (size_t i = 0; fits && i < view.dims.size(); ++i)
+    fits = !type.dims[i].is_constant() || type.dims[i].constant() == view.dims[i];
+  if (fits) return {};
+  return fail(
+      fmt::format("{} is given, {} is wanted", to_string(view), to_string(type, program().symbols)),
+      tensor.place, "check the tensor's type", ExitCode::usage);
+}
+
+Status BoundCall::check_place(const Tensor& tensor, const TensorView& view) const {
+  if (!on_gpu()) return {};
+  if (!is_dense(view))
+    return fail(fmt::format("strides [{}] of {}, device memory must be dense",
+                            fmt::join(view.strides, ", "), to_string(view)),
+                tensor.place, "copy the tensor", ExitCode::usage);
+  if (address_of(view) % kPointerAlignment != 0 && volume(view) != 0)
+    return fail(
+        fmt::format("address {:#x} is aligned to {} bytes, kernels need {}", address_of(view),
+                    address_of(view) & -address_of(view), kPointerAlignment),
+        tensor.place, "copy the tensor to memory of its own", ExitCode::usage);
+  return {};
+}
+
+Result<CallSymbols> BoundCall::known_symbols() const {
+  CallSymbols symbols(program(), entry_);
+  for (size_t i = 0; i < program().symbols.size(); ++i)
+    if (const auto value = session_->state_symbol(i))
+      SINTER_TRY(symbols.set(i, *value, "the session's states"));
+  for (const auto& [symbol, value] : set_symbols_)
+    SINTER_TRY(symbols.set(symbol, value, "set_symbol"));
+  for (const Tensor& input : inputs_)
+    if (input.view)
+      SINTER_TRY(symbols.set(type_of(input), input.view->dims, "input " + printable(input.name)));
+  return symbols;
+}
+
+Result<std::vector<int64_t>> BoundCall::output_dims(std::string_view name) const {
+  SINTER_LET(output, find_tensor(outputs_, name, "output", entry_));
+  SINTER_LET(symbols, known_symbols());
+  return symbols.dims(type_of(*output));
+}
+
+Status BoundCall::check_shapes(const CallSymbols& symbols) const {
+  for (const auto* list : {&inputs_, &outputs_})
+    for (const Tensor& tensor : *list) {
+      if (!tensor.view)
+        return fail(fmt::format("no tensor is bound, {} is wanted",
+                                to_string(type_of(tensor), program().symbols)),
+                    tensor.place, "bind one", ExitCode::usage);
+      SINTER_LET(dims, symbols.dims(type_of(tensor)));
+      if (dims == tensor.view->dims) continue;
+      const TensorView wanted{nullptr, type_of(tensor).dtype, dims, {}};
+      return fail(fmt::format("{} is given, {} is wanted, that is {}", to_string(*tensor.view),
+                              to_string(wanted), to_string(type_of(tensor), program().symbols)),
+                  tensor.place, "check the tensor's shape", ExitCode::usage);
+    }
+  return {};
+}
+
+Status BoundCall::check_overlaps() const {
+  const auto overlap = [](const Tensor& output, const std::string& other) {
+    return fail(fmt::format("its memory overlaps that of {}", other), output.place,
+                "give each output memory of its own", ExitCode::usage);
+  };
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const Range range = range_of(*outputs_[i].view);
+    if (range.begin == range.end || !is_dense(*outputs_[i].view)) continue;
+    for (size_t k = 0; k < i; ++k)
+      if (is_dense(*outputs_[k].view) && range.overlaps(range_of(*outputs_[k].view)))
+        return overlap(outputs_[i], "output " + printable(outputs_[k].name));
+    if (!on_gpu()) continue;
+    for (const Tensor& input : inputs_)
+      if (range.overlaps(range_of(*input.view)))
+        return overlap(outputs_[i], "input " + printable(input.name));
+    const CudaWeights& weights = session_->plan().on_gpu()->weights();
+    for (size_t k = 0; k < program().weights.size(); ++k) {
+      const auto bytes = static_cast<size_t>(storage_bytes(program().weights[k].type).constant());
+      if (range.overlaps({weights.address(k), weights.address(k) + bytes}))
+        return overlap(outputs_[i], "weight " + printable(program().weights[k].name));
+    }
+  }
+  return {};
+}
+
+Status BoundCall::prepare() {
+  const CudaContextGuard guard(session_->plan().device().cuda_api());
+  if (is_prepared_) return {};
+  SINTER_LET(symbols, known_symbols());
+  SINTER_TRY(check_shapes(symbols));
+  SINTER_LET(values, symbols.all());
+  symbol_values_ = std::move(values);
+  SINTER_TRY(check_overlaps());
+  if (on_gpu()) SINTER_TRY(prepare_on_gpu());
+  is_prepared_ = true;
+  return {};
+}
+
+Status BoundCall::prepare_on_gpu() {
+  const CudaSession& session = *session_->cuda_;
+  SINTER_LET(capturing, session.stream().is_capturing());
+  if (capturing)
+    return fail("the call is not prepared, and its stream is being captured",
+                "entry " + printable(entry_.name), "prepare the call before the capture",
+                ExitCode::usage);
+  SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_));
+  SINTER_LET(arena, session_->arena_of(bytes));
+  std::vector<CudaAddress> inputs, outputs(entry_.outputs.size(), 0);
+  for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
+  for (const Tensor& output : outputs_) outputs[output.index] = address_of(*output.view);
+  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, arena, outputs));
+  SINTER_TRY(place_rows(call));
+  SINTER_TRY(session.prepare(call));
+  copies_.clear();
+  for (const Tensor& output : outputs_) {
+    const CudaAddress computed = call.output(output.index), wanted = outputs[output.index];
+    if (computed != wanted) copies_.push_back({wanted, computed, bytes_of(*output.view)});
+  }
+  call_ = std::move(call);
+  return {};
+}
+
+/// Like outputs, these buffers keep their places to the end of a call, so that any memory serves.
+Status BoundCall::place_rows(CudaCall& call) {
+  std::map<uint32_t, size_t> offsets;  // by buffer
+  size_t bytes = 0;
+  for (const RowCheck& check : entry_.row_checks) {
+    if (entry_.buffers[check.buffer].place != Buffer::Place::arena ||
+        llvm::is_contained(entry_.outputs, check.buffer) || offsets.contains(check.buffer))
+      continue;
+    offsets[check.buffer] = bytes;
+    bytes += aligned_bytes(call.bytes[check.buffer]);
+  }
+  if (bytes == 0) return {};
+  if (rows_.empty() || rows_.back().bytes() < bytes) {
+    SINTER_LET(memory, CudaMemory::allocate(session_->plan().device().cuda(), bytes, "row numbers",
+                                            session_->stream_.handle()));
+    rows_.push_back(std::move(memory));
+  }
+  for (const auto& [buffer, offset] : offsets)
+    call.addresses[buffer] = rows_.back().address() + offset;
+  return {};
+}
+
+Status BoundCall::run() {
+  const CudaContextGuard guard(session_->plan().device().cuda_api());
+  if (!is_prepared_) SINTER_TRY(prepare());
+  if (!on_gpu()) return run_on_cpu();
+  has_run_ = true;
+  const CudaSession& session = *session_->cuda_;
+  SINTER_TRY(session.enqueue(call_, session.stream(), CallBegin::in_order));
+  for (const OutputCopy& copy : copies_)
+    SINTER_TRY(session.stream().copy_on_device(copy.to, copy.from, copy.bytes));
+  return {};
+}
+
+Status BoundCall::run_on_cpu() {
+  std::vector<HostTensor> inputs;
+  for (const Tensor& input : inputs_) {
+    SINTER_LET(tensor, make_tensor(input.view->dtype, input.view->dims));
+    copy_from(*input.view, tensor.bytes);
+    inputs.push_back(std::move(tensor));
+  }
+  SINTER_LET(result, session_->host_->run(entry_.name, symbol_values_, addresses_of(inputs)));
+  for (const Tensor& output : outputs_) copy_to(*output.view, result.outputs[output.index].bytes);
+  return {};
+}
+
+Status BoundCall::check() {
+  if (!on_gpu()) return {};
+  const CudaContextGuard guard(session_->plan().device().cuda_api());
+  const std::string place = "entry " + printable(entry_.name);
+  const CudaStream& stream = session_->cuda_->stream();
+  SINTER_TRY(stream.synchronize(place));
+  if (entry_.row_checks.empty()) return {};
+  if (!has_run_ || !is_prepared_)
+    return fail(has_run_ ? "the call was bound again since it ran" : "the call has not run", place,
+                "check a call after its run", ExitCode::usage);
+  std::vector<std::vector<int32_t>> numbers;
+  for (const RowCheck& check : entry_.row_checks) {
+    const auto count = volume(entry_.buffers[check.buffer].type.dims).evaluate(symbol_values_);
+    if (!count) return fail("a number of rows exceeds 63 bits", place);
+    numbers.emplace_back(static_cast<size_t>(*count));
+    SINTER_TRY(stream.copy_to_host(std::as_writable_bytes(std::span(numbers.back())),
+                                   call_.addresses[check.buffer]));
+  }
+  SINTER_TRY(stream.synchronize(place));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    SINTER_TRY(check_computed_rows(entry_, i, symbol_values_, numbers[i]));
+  return {};
+}
+
+}  // namespace sinter

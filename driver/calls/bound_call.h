@@ -1,0 +1,91 @@
+// An entry of a session with its tensors bound: prepared once, then run often.
+#pragma once
+
+#include "driver/calls/call_session.h"
+#include "driver/calls/call_symbols.h"
+
+namespace sinter {
+
+/// Borrows the memory of its tensors. Errors name the argument, and show what is given and what is
+/// wanted.
+///
+/// On a GPU, inputs and outputs are dense device memory, aligned to kPointerAlignment, and no
+/// output shares memory with an input, with another output or with a weight. All work goes to the
+/// session's stream, in its order: a call begins when the work before it is complete, and reads its
+/// inputs and writes its outputs until the work after it begins. On the CPU, tensors have any
+/// strides, run() copies them in and out, and an output may be an input's memory.
+class BoundCall {
+ public:
+  /// Errors: no such entry; on a GPU, an entry whose inputs have row numbers that nothing checks
+  /// there (CompileOptions::device_inputs).
+  static Result<std::unique_ptr<BoundCall>> create(std::shared_ptr<CallSession> session,
+                                                   std::string_view entry);
+  ~BoundCall();
+  BoundCall(const BoundCall&) = delete;
+  BoundCall& operator=(const BoundCall&) = delete;
+
+  /// A symbol that the shapes of inputs do not tell. Those of states have the session's values.
+  Status set_symbol(std::string_view name, int64_t value);
+  /// May be bound again, to other memory or in another size.
+  Status bind_input(std::string_view name, const TensorView& tensor);
+  /// Where run() leaves an output; required for each.
+  Status bind_output(std::string_view name, const TensorView& tensor);
+  /// The extents of an output for the symbol values known so far.
+  Result<std::vector<int64_t>> output_dims(std::string_view name) const;
+
+  /// Everything that run() needs and must not do: symbol values, shapes, arena, matrix products.
+  /// May allocate, compile and wait; not while the stream is being captured.
+  Status prepare();
+  /// Prepares if something changed. Else on a GPU only launches: no allocation, no synchronization,
+  /// no copy but one for each output that no step computes in its memory (an input, a weight, a
+  /// state, or a value that is an output twice). May be captured in a CUDA graph, which holds the
+  /// addresses bound now and may run as long as the call and the tensors are there. On the CPU, row
+  /// numbers that name no row are an error.
+  Status run();
+  /// GPU: waits, and is the error of a row number that named no row when the call, or a graph of
+  /// it, ran last; states may have changed by then. Row numbers of inputs are read where they are
+  /// bound. On the CPU run() has said so.
+  Status check();
+
+ private:
+  struct Tensor {
+    std::string name;
+    std::string place;  // of errors: "entry main, input x"
+    uint32_t buffer = 0;
+    size_t index = 0;  // among the entry's inputs or outputs
+    std::optional<TensorView> view;
+  };
+  struct OutputCopy {
+    CudaAddress to = 0, from = 0;
+    size_t bytes = 0;
+  };
+
+  BoundCall(std::shared_ptr<CallSession> session, const EntryPlan& entry);
+  const Program& program() const { return session_->plan().program(); }
+  bool on_gpu() const { return session_->plan().device().on_gpu(); }
+  const TensorType& type_of(const Tensor& tensor) const {
+    return entry_.buffers[tensor.buffer].type;
+  }
+  Status bind(Tensor& tensor, const TensorView& view);
+  Status check_type(const Tensor& tensor, const TensorView& view) const;
+  Status check_place(const Tensor& tensor, const TensorView& view) const;
+  Result<CallSymbols> known_symbols() const;
+  Status check_shapes(const CallSymbols& symbols) const;
+  Status check_overlaps() const;
+  Status prepare_on_gpu();
+  Status place_rows(CudaCall& call);
+  Status run_on_cpu();
+
+  std::shared_ptr<CallSession> session_;
+  const EntryPlan& entry_;
+  std::map<size_t, int64_t> set_symbols_;
+  std::vector<Tensor> inputs_, outputs_;  // in the entry's order; an output named twice, once
+  bool is_prepared_ = false, has_run_ = false;
+  std::vector<int64_t> symbol_values_;  // when prepared
+  CudaCall call_;                       // on a GPU, when prepared
+  std::vector<OutputCopy> copies_;
+  // Row numbers that calls compute, which other calls of the session leave alone; ascending sizes.
+  std::vector<CudaMemory> rows_;
+};
+
+}  // namespace sinter

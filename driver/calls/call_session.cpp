@@ -1,0 +1,143 @@
+#include "driver/calls/call_session.h"
+
+#include <algorithm>
+
+namespace sinter {
+
+Result<std::shared_ptr<CallSession>> CallSession::create(
+    std::shared_ptr<const LoadedPlan> plan, const std::map<std::string, int64_t>& state_symbols,
+    std::optional<void*> stream) {
+  const CudaContextGuard guard(plan->device().cuda_api());
+  std::shared_ptr<CallSession> session(new CallSession);
+  session->plan_ = std::move(plan);
+  SINTER_TRY(session->bind_symbols(state_symbols));
+  if (session->plan_->device().on_gpu()) {
+    SINTER_TRY(session->start_on_gpu(stream));
+    return session;
+  }
+  if (stream.value_or(nullptr) != nullptr)
+    return fail("a stream is given, the CPU has none", "the session", "give no stream",
+                ExitCode::usage);
+  std::vector<int64_t> values;
+  for (const auto& value : session->symbols_) values.push_back(value.value_or(0));
+  SINTER_LET(host, HostSession::create(session->plan_->on_host(), values));
+  session->host_ = std::make_unique<HostSession>(std::move(host));
+  return session;
+}
+
+Status CallSession::bind_symbols(const std::map<std::string, int64_t>& values) {
+  const Program& program = plan_->program();
+  symbols_.resize(program.symbols.size());
+  size_t used = 0;
+  for (const State& state : program.states)
+    for (const Dim dim : state.type.dims) {
+      if (dim.is_constant() || symbols_[dim.symbol().index]) continue;
+      const Symbol& symbol = program.symbols[dim.symbol().index];
+      const auto value = values.find(symbol.name);
+      if (value == values.end())
+        return fail(fmt::format("symbol {} has no value, a size of state {}",
+                                printable(symbol.name), printable(state.name)),
+                    "the session", "give a value for each symbol of the states", ExitCode::usage);
+      SINTER_TRY(check_symbol_value(symbol, value->second));
+      symbols_[dim.symbol().index] = value->second;
+      ++used;
+    }
+  if (used == values.size()) return {};
+  for (const auto& [name, value] : values) {
+    const int symbol = find_symbol(program.symbols, name);
+    if (symbol >= 0 && symbols_[static_cast<size_t>(symbol)]) continue;
+    return fail(fmt::format("symbol {} is given as {}, {}", printable(name), value,
+                            symbol < 0 ? "the plan has none of that name" : "no state has it"),
+                "the session", "give the symbols of states alone; calls set the others",
+                ExitCode::usage);
+  }
+  return {};
+}
+
+Status CallSession::start_on_gpu(std::optional<void*> stream) {
+  const CudaDevicePtr& cuda = plan_->device().cuda();
+  if (stream) {
+    stream_ = CudaStream::borrow(cuda, static_cast<CudaApi::Stream>(*stream));
+    SINTER_TRY(stream_.check_context());
+    SINTER_LET(capturing, stream_.is_capturing());
+    if (capturing)
+      return fail("the stream is being captured", "the session",
+                  "create the session before the capture", ExitCode::usage);
+  } else {
+    SINTER_LET(own, CudaStream::create(cuda));
+    stream_ = std::move(own);
+  }
+  std::vector<int64_t> values;
+  for (const auto& value : symbols_) values.push_back(value.value_or(0));
+  SINTER_LET(products, plan_->products_in(stream_.handle()));
+  SINTER_LET(session, CudaSession::create(plan_->on_gpu(), values, {stream_.handle(), products}));
+  cuda_ = std::move(session);
+  return {};
+}
+
+CallSession::~CallSession() {
+  const CudaContextGuard guard(plan_->device().cuda_api());
+  // Errors have nobody to go to; the work that failed is over as well.
+  if (cuda_) (void)stream_.synchronize("the end of a session");
+  arenas_.clear();
+  cuda_.reset();
+  stream_ = CudaStream();
+  plan_.reset();
+}
+
+Status CallSession::synchronize() {
+  if (!cuda_) return {};
+  const CudaContextGuard guard(plan_->device().cuda_api());
+  return stream_.synchronize("the session");
+}
+
+Status CallSession::clear_states() {
+  if (!cuda_) {
+    host_->clear_states();
+    return {};
+  }
+  const CudaContextGuard guard(plan_->device().cuda_api());
+  return cuda_->clear_states();
+}
+
+Status CallSession::read_state(std::string_view name, const TensorView& to) {
+  const CudaContextGuard guard(plan_->device().cuda_api());
+  const std::string place = "state " + printable(name);
+  const std::vector<State>& states = plan_->program().states;
+  const auto state = llvm::find_if(states, [&](const State& s) { return s.name == name; });
+  if (state == states.end())
+    return fail("the plan has no such state", place, "check the name", ExitCode::usage);
+  SINTER_TRY(check_view(to, place));
+  std::vector<int64_t> values;
+  for (const auto& value : symbols_) values.push_back(value.value_or(0));
+  const std::vector<int64_t> dims = concrete_dims(state->type, values);
+  if (to.dtype != state->type.dtype || to.dims != dims)
+    return fail(fmt::format("{} is given, the state is {}", to_string(to),
+                            to_string(TensorView{nullptr, state->type.dtype, dims, {}})),
+                place, "give memory of the state's type", ExitCode::usage);
+  if (may_overlap_itself(to))
+    return fail(fmt::format("strides [{}] put several elements of {} at one address",
+                            fmt::join(to.strides, ", "), to_string(to)),
+                place, "check the strides", ExitCode::usage);
+  const auto index = static_cast<size_t>(state - states.begin());
+  SINTER_LET(tensor, cuda_ ? cuda_->state(index) : host_->state(index));
+  copy_to(to, tensor.bytes);
+  return {};
+}
+
+void* CallSession::stream() const { return cuda_ ? stream_.handle() : nullptr; }
+
+Result<CudaAddress> CallSession::arena_of(size_t bytes) {
+  if (bytes == 0) return CudaAddress{0};
+  if (arenas_.empty() || arenas_.back().bytes() < bytes) {
+    // Growing by half bounds the memory of all arenas by three times the last one's.
+    const size_t half_more =
+        arenas_.empty() ? 0 : arenas_.back().bytes() + arenas_.back().bytes() / 2;
+    SINTER_LET(memory, CudaMemory::allocate(plan_->device().cuda(), std::max(bytes, half_more),
+                                            "the arena", stream_.handle()));
+    arenas_.push_back(std::move(memory));
+  }
+  return arenas_.back().address();
+}
+
+}  // namespace sinter

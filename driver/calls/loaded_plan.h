@@ -1,0 +1,65 @@
+// A compiled plan on a device, with the caller's weights.
+#pragma once
+
+#include <map>
+
+#include "driver/calls/device.h"
+#include "driver/calls/tensor_view.h"
+#include "ir/tensor_source.h"
+#include "runtime/cuda/executor.h"
+#include "runtime/host/executor.h"
+
+namespace sinter {
+
+struct LoadPlanOptions {
+  /// The model's files; may be null. Tensors of the maps come first.
+  const TensorSource* source = nullptr;
+  /// Tensors by the names that `file` ops use; read during load() only.
+  std::map<std::string, TensorView> host_weights;
+  /// The same in device memory, dense and complete before load() is called; GPU only. A weight that
+  /// is such a tensor (its function is one `file` op, the address is aligned to kPointerAlignment)
+  /// is used where it is: that memory must stay, unchanged, until the plan is gone. From others,
+  /// weights are computed or copied during load().
+  std::map<std::string, TensorView> device_weights;
+  /// Of a stored plan; kernels that it lacks are compiled from their text.
+  MachineCodeByText machine_code;
+  /// GPU: how matrix products are computed; others by the library's first proposal.
+  GemmRecord record;
+  /// Bytes of weights, those that stay where they are left out.
+  WeightProgress progress;
+};
+
+/// Immutable; sessions on several threads share it.
+class LoadedPlan {
+ public:
+  /// The program has passed check(). Errors name the tensor: one that no weight is made of or that
+  /// is missing, of another type, given twice, or strided in device memory. Also: a device that is
+  /// too old for the plan, no memory, a loading that `progress` ended.
+  static Result<std::shared_ptr<const LoadedPlan>> load(std::shared_ptr<CallDevice> device,
+                                                        std::shared_ptr<const Program> program,
+                                                        const LoadPlanOptions& options);
+  ~LoadedPlan();
+  LoadedPlan(const LoadedPlan&) = delete;
+  LoadedPlan& operator=(const LoadedPlan&) = delete;
+
+  const Program& program() const { return *program_; }
+  const CallDevice& device() const { return *device_; }
+  const HostModel& on_host() const { return *host_; }                       // on the CPU
+  const std::shared_ptr<const CudaModel>& on_gpu() const { return cuda_; }  // on a GPU
+  /// What computes matrix products in `stream`, and in no other at the same time; null where the
+  /// plan has none.
+  Result<std::shared_ptr<CudaGemm>> products_in(CudaApi::Stream stream) const;
+
+ private:
+  LoadedPlan() = default;
+  Status load_on_gpu(const LoadPlanOptions& options);
+
+  std::shared_ptr<CallDevice> device_;
+  std::shared_ptr<const Program> program_;
+  std::optional<HostModel> host_;
+  std::shared_ptr<const CudaModel> cuda_;
+  MachineCodeByText machine_code_;
+  GemmRecord record_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,136 @@
+// Modules that are built op by op: the text form that they have, and the errors of bad ones.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "sinter.h"
+
+using namespace sinter;
+
+namespace {
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path);
+  REQUIRE(file.good());
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The error of a module that `build` makes.
+template <typename Build>
+Error error_of(Build build) {
+  ModuleBuilder module("m");
+  Graph graph = module.entry("main");
+  build(module, graph);
+  const auto model = module.build();
+  REQUIRE_FALSE(model);
+  return model.error();
+}
+
+}  // namespace
+
+TEST_CASE("a module that is built is the one that its text says") {
+  ModuleBuilder module("norm");
+  const Symbol rows = module.symbol("N", 1, 64);
+  module.weight("w", DType::f16, {8});
+  module.state("cache", DType::f16, {16, 8});
+  Graph graph = module.entry("main");
+  const Value x = graph.input("x", DType::f16, {rows, 8});
+  const Value slot = graph.input("slot", DType::i32, {rows});
+  const Value y = graph.rms_norm(x, graph.use("w"), 0.125, "y");
+  graph.output(graph.kv_append(graph.use("cache"), y, slot, "next"));
+  graph.output(graph.slice(graph.concat({x, y}, 1), 1, 4, 8, "part"));
+  CHECK(graph.type(y) == "f16[N, 8]");
+  const auto model = module.build();
+  REQUIRE(model);
+  const auto text = model->text();
+  REQUIRE(text);
+  CHECK(*text == R"(module @norm {
+  symbol N in [1, 64]
+  weight %w : f16[8] = file {tensor = "w"}
+  state %cache : f16[16, 8]
+  entry @main(%x: f16[N, 8], %slot: i32[N]) -> (%next, %part) {
+    %y = rms_norm %x, %w {eps = 0x1p-3} : f16[N, 8]
+    %next = kv_append %cache, %y, %slot : f16[16, 8]
+    %t0 = concat %x, %y {axis = 1} : f16[N, 16]
+    %part = slice %t0 {axis = 1, begin = 4, size = 8} : f16[N, 8]
+  }
+}
+)");
+  const auto parsed = Model::parse(*text);
+  REQUIRE(parsed);
+  const auto again = parsed->text();
+  REQUIRE(again);
+  CHECK(*again == *text);
+  REQUIRE(model->tensors().size() == 1);
+  CHECK(model->tensors()[0].name == "w");
+  CHECK(model->tensors()[0].type == "f16[8]");
+}
+
+TEST_CASE("the first error of a module is the one that build returns") {
+  const Error shape = error_of([](ModuleBuilder&, Graph& graph) {
+    const Value x = graph.input("x", DType::f16, {4, 8});
+    const Value w = graph.input("w", DType::f16, {6});
+    graph.output(graph.add(graph.rms_norm(x, w, 1e-5, "norm"), x));
+    graph.output(graph.input("x", DType::f16, {4, 8}));
+  });
+  CHECK(shape.code == Code::bad_input);
+  CHECK(shape.where.find("norm") != std::string::npos);
+  CHECK(shape.what.find("C14") != std::string::npos);
+
+  const Error second = error_of([](ModuleBuilder&, Graph& graph) {
+    graph.input("x", DType::f16, {4});
+    graph.input("x", DType::f16, {4});
+  });
+  CHECK(second.what.find("\"x\"") != std::string::npos);
+
+  const Error unknown = error_of([](ModuleBuilder&, Graph& graph) { graph.op("conv", {}); });
+  CHECK(unknown.what.find("conv") != std::string::npos);
+  const Error leaf = error_of([](ModuleBuilder&, Graph& graph) { graph.op("input", {}); });
+  CHECK(leaf.hint.find("sinter_graph_input") != std::string::npos);
+  const Error absent = error_of([](ModuleBuilder&, Graph& graph) { graph.use("nothing"); });
+  CHECK(absent.what.find("nothing") != std::string::npos);
+  const Error attributes = error_of([](ModuleBuilder&, Graph& graph) {
+    graph.op("softmax", {graph.input("x", DType::f32, {4})}, "axis = 0");
+  });
+  CHECK(attributes.what.find("axis") != std::string::npos);
+  const Error text = error_of([](ModuleBuilder&, Graph& graph) {
+    graph.op("softmax", {graph.input("x", DType::f32, {4})}, "} : f32[4] %y = add");
+  });
+  CHECK_FALSE(text.message.empty());
+  const Error operand = error_of([](ModuleBuilder&, Graph& graph) { graph.neg(Value{7}); });
+  CHECK(operand.what.find("7") != std::string::npos);
+  const Error symbol = error_of([](ModuleBuilder& module, Graph&) { module.symbol("N", 9, 3); });
+  CHECK(symbol.what.find("N") != std::string::npos);
+  const Error type =
+      error_of([](ModuleBuilder&, Graph& graph) { graph.input("x", DType::f32, {Symbol{"M"}}); });
+  CHECK(type.message.find("M") != std::string::npos);
+  const Error size = error_of([](ModuleBuilder&, Graph& graph) {
+    graph.input("x", DType::f32, {std::int64_t{1} << 40, std::int64_t{1} << 40});
+  });
+  CHECK_FALSE(size.message.empty());
+  const Error no_output = error_of([](ModuleBuilder& module, Graph&) { module.entry("main"); });
+  CHECK(no_output.message.find("main") != std::string::npos);
+}
+
+TEST_CASE("every op of the table is a function of Graph") {
+  const std::string header = file_text(SINTER_API_DIR "/sinter.h");
+  const std::string table = file_text(SINTER_OPS);
+  // Leaves have functions of other names; the two others are what passes choose.
+  const std::set<std::string> others = {"name", "input", "weight",          "state",
+                                        "file", "gemv",  "decode_attention"};
+  const std::regex row("SINTER_(OP|ELEMENTWISE)\\(([a-z_]+)");
+  size_t ops = 0;
+  for (std::sregex_iterator at(table.begin(), table.end(), row), end; at != end; ++at) {
+    const std::string name = (*at)[2];
+    if (others.contains(name)) continue;
+    CAPTURE(name);
+    CHECK(header.find("op(\"" + name + "\"") != std::string::npos);
+    ++ops;
+  }
+  CHECK(ops > 50);
+}

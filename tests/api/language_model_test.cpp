@@ -1,0 +1,82 @@
+// Text through the interface: the tokens of `sinter generate`, as a stream, ended and cancelled.
+#include <doctest/doctest.h>
+
+#include "sinter.h"
+
+using namespace sinter;
+
+namespace {
+
+const std::string kTiny = SINTER_SAMPLES_DIR "/tiny-llama";
+
+template <typename T>
+T take(Result<T> result) {
+  if (!result) FAIL(result.error().message);
+  return std::move(*result);
+}
+
+}  // namespace
+
+TEST_CASE("a stream's text is the text of its tokens, after the prompt's") {
+  LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu"))));
+  const auto prompt = take(model.encode("Long ago, Mira the baker"));
+  std::string streamed;
+  GenerateOptions options;
+  options.count = 24;
+  options.on_token = [&](std::size_t sequence, std::int32_t, std::string_view text) {
+    CHECK(sequence == 0);
+    streamed += text;
+    return true;
+  };
+  const auto tokens = take(model.generate({prompt}, options));
+  REQUIRE(tokens.size() == 1);
+  REQUIRE_FALSE(tokens[0].empty());
+  std::vector<std::int32_t> all = prompt;
+  all.insert(all.end(), tokens[0].begin(), tokens[0].end());
+  const std::string whole = take(model.decode(all)), begin = take(model.decode(prompt));
+  CHECK(whole == begin + streamed);
+  // The same model serves other prompts, several at once, with the same tokens.
+  options.on_token = {};
+  const auto both = take(model.generate({take(model.encode("The")), prompt}, options));
+  REQUIRE(both.size() == 2);
+  CHECK(both[1] == tokens[0]);
+}
+
+TEST_CASE("a generation ends where the caller says, at an end token, and at an exception") {
+  LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu"))));
+  const auto prompt = take(model.encode("The"));
+  GenerateOptions options;
+  options.count = 10;
+  const auto all = take(model.generate({prompt}, options));
+  REQUIRE(all[0].size() >= 4);
+  options.ends = {all[0][3]};
+  const auto ended = take(model.generate({prompt}, options));
+  CHECK(ended[0].size() <= 3);
+  options.ends = {};
+  int left = 2;
+  options.on_token = [&](std::size_t, std::int32_t, std::string_view) { return --left > 0; };
+  CHECK(take(model.generate({prompt}, options))[0].size() == 2);
+  options.on_token = [](std::size_t, std::int32_t, std::string_view) -> bool { throw 1; };
+  CHECK(model.generate({prompt}, options).error().code == Code::cancelled);
+}
+
+TEST_CASE("loading is cancelled, and bad prompts and options are errors") {
+  const Device cpu = take(Device::open("cpu"));
+  CompileOptions cancel;
+  cancel.progress = [](std::string_view stage, std::int64_t, std::int64_t) {
+    return stage != "weights";
+  };
+  CHECK(LanguageModel::open(kTiny, cpu, {}, cancel).error().code == Code::cancelled);
+  CHECK(LanguageModel::open("/no/such/model", cpu).error().code == Code::bad_input);
+  LanguageModel model = take(LanguageModel::open(kTiny, cpu));
+  CHECK(model.generate({}).error().code == Code::usage);
+  CHECK(model.generate({{}}).error().code == Code::usage);
+  CHECK(model.generate({{100000}}).error().message.find("100000") != std::string::npos);
+  GenerateOptions options;
+  options.temperature = -1;
+  CHECK_FALSE(model.generate({{1}}, options));
+  options = {};
+  options.count = 0;
+  CHECK_FALSE(model.generate({{1}}, options));
+  CHECK(model.encode("\xff").error().code != Code::internal_error);
+}

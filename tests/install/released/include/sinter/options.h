@@ -1,0 +1,76 @@
+// Named options of the C interface, and how a function reads those that it knows.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "api/border.h"
+#include "driver/compile/compile.h"
+#include "driver/generate/generate.h"
+#include "driver/integers.h"
+#include "driver/opened_model.h"
+
+struct sinter_options {
+  std::map<std::string, std::string> values;
+  std::vector<std::pair<std::string, std::string>> required, forbidden;
+  sinter_progress progress = nullptr;
+  void* user = nullptr;
+};
+
+namespace sinter {
+
+/// Reads options by name. Values that do not fit are errors that name the option; finish() is an
+/// error for options that nobody read.
+class OptionReader {
+ public:
+  /// `options` may be null.
+  explicit OptionReader(const sinter_options* options);
+
+  std::optional<std::string> text(const std::string& name);
+  Result<bool> flag(const std::string& name, bool usual);
+  template <typename T>
+  Result<std::optional<T>> integer(const std::string& name, IntegerRange<T> range = {}) {
+    const auto value = text(name);
+    if (!value) return std::optional<T>();
+    SINTER_LET(number, parse_integer<T>(*value, where(name), range));
+    return std::optional<T>(number);
+  }
+  Result<double> real(const std::string& name, double usual);
+  /// The values of all options `prefix` + NAME, by NAME.
+  Result<std::vector<std::pair<std::string, int64_t>>> integers_of(const std::string& prefix);
+
+  /// What the function says of a pair of values; the pairs count as read.
+  void pairs(FusionOptions& fusion);
+
+  Status finish() const;
+
+  /// "option dtype"
+  static std::string where(const std::string& name);
+
+ private:
+  const sinter_options& options_;
+  std::set<std::string> known_;
+  std::vector<std::string> prefixes_;
+  bool pairs_read_ = false;
+};
+
+/// Of sinter_model_open.
+Result<OpenOptions> read_open_options(OptionReader& reader);
+/// Of sinter_compile.
+Result<CompileOptions> read_compile_options(OptionReader& reader);
+/// Of sinter_language_model_generate, count and stop-at-end aside.
+Result<Sampling> read_sampling(OptionReader& reader);
+
+/// Calls the caller's progress function, if there is one; an error if it cancels.
+class Progress {
+ public:
+  explicit Progress(const sinter_options* options) : options_(options) {}
+  Status operator()(const char* stage, int64_t done, int64_t total) const;
+  static Error cancelled();
+
+ private:
+  const sinter_options* options_;
+};
+
+}  // namespace sinter

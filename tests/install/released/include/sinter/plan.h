@@ -1,0 +1,52 @@
+// A compiled plan and what people ask about it.
+#pragma once
+
+#include <mutex>
+
+#include "api/model.h"
+#include "driver/build.h"
+#include "driver/explain/why.h"
+
+struct sinter_decision {
+  sinter::LedgerDecision decision;
+};
+
+struct sinter_costs {
+  int64_t launches = 0, kernels = 0, products = 0, moved_bytes = 0, arena_bytes = 0;
+};
+
+/// Names and types as texts that live as long as the plan.
+struct sinter_plan_entry {
+  struct Value {
+    std::string name, type;
+  };
+  std::vector<Value> inputs, outputs;
+  std::vector<std::string> step_values;
+};
+
+struct sinter_plan {
+  sinter_model source;                             // what was compiled
+  sinter::CompileOptions options;                  // how
+  std::shared_ptr<const sinter::Program> program;  // of a stored plan: without the kernels' texts
+  std::vector<sinter_plan_entry> entries;
+
+  /// What fusion decided: of the compilation, or of a stored plan's module, compiled again when it
+  /// is asked for. Guarded by `asked`.
+  struct Decisions {
+    sinter::Compiled compiled;
+    std::vector<std::vector<sinter_decision>> of_entry;
+  };
+  mutable std::mutex asked;
+  mutable std::unique_ptr<Decisions> decisions;
+};
+
+namespace sinter {
+
+Result<std::unique_ptr<sinter_plan>> compile_plan(const sinter_model& model,
+                                                  const sinter_options* options);
+
+/// Values of the symbols by name over the usual ones.
+Result<std::vector<int64_t>> sizes_of(const Program& program, const char* const* symbols,
+                                      const int64_t* values, size_t count);
+
+}  // namespace sinter

@@ -1,0 +1,1359 @@
+// Sinter for C++20 programs: describe or open a model, compile it, ask why values share a kernel,
+// run the plan with one's own memory, context and stream, generate text, verify, and bring kernels
+// along. Header only, over the C interface (sinter_c.h), which libsinter.so exports: a program
+// keeps working with a newer library of the same major version.
+//
+// Errors are values: a function that can fail returns a Result, and no function throws, but for
+// std::bad_alloc of the standard library's own strings and vectors. A callback that throws ends
+// what called it with an error.
+//
+// Model, Plan, Device and Executable are immutable: copies share them, between threads too. All
+// else moves and is for one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sinter_c.h"
+
+namespace sinter {
+
+// ---- errors ---------------------------------------------------------------------------------
+
+/// Kinds of errors; the numbers are the exit codes of the program `sinter`.
+enum class Code : int {
+  internal_error = SINTER_CODE_INTERNAL_ERROR,  ///< a bug of the compiler
+  usage = SINTER_CODE_USAGE,                    ///< an argument or option that does not fit
+  check_failed = SINTER_CODE_CHECK_FAILED,    ///< a required fusion stayed apart, or results differ
+  bad_input = SINTER_CODE_BAD_INPUT,          ///< a file, text, shape or value that is not valid
+  device = SINTER_CODE_DEVICE,                ///< no such device, or its driver failed
+  out_of_memory = SINTER_CODE_OUT_OF_MEMORY,  ///< of the host or the device
+  cancelled = SINTER_CODE_CANCELLED,          ///< a callback asked to stop
+};
+
+/// What went wrong, where, and what to do next.
+struct Error {
+  Code code = Code::usage;
+  std::string what;     ///< with both values of a mismatch
+  std::string where;    ///< the file, argument, entry or value; may be empty
+  std::string hint;     ///< the next step; may be empty
+  std::string message;  ///< one line of all: "where: what; hint"
+};
+
+/// A value, or the error that kept it from being made.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}
+
+  bool has_value() const { return held_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+  /// Only if there is a value.
+  T& operator*() { return *std::get_if<0>(&held_); }
+  const T& operator*() const { return *std::get_if<0>(&held_); }
+  T* operator->() { return std::get_if<0>(&held_); }
+  const T* operator->() const { return std::get_if<0>(&held_); }
+  /// Only if there is no value.
+  const Error& error() const { return *std::get_if<1>(&held_); }
+
+ private:
+  std::variant<T, Error> held_;
+};
+
+/// Success, or an error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  bool has_value() const { return !error_.has_value(); }
+  explicit operator bool() const { return has_value(); }
+  const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+using Status = Result<void>;
+
+/// Version of the library that is loaded: "0.1.0".
+inline const char* version() { return sinter_version(); }
+
+namespace detail {
+
+/// Takes over an error of the C interface; null is success.
+inline Status status(sinter_error* error) {
+  if (!error) return {};
+  Error taken{static_cast<Code>(sinter_error_code(error)), sinter_error_what(error),
+              sinter_error_where(error), sinter_error_hint(error), sinter_error_message(error)};
+  sinter_error_free(error);
+  return taken;
+}
+
+/// A handle that copies share.
+template <typename Handle>
+std::shared_ptr<Handle> share(Handle* handle, void (*release)(Handle*)) {
+  return std::shared_ptr<Handle>(handle, release);
+}
+
+/// A handle with one owner.
+template <typename Handle>
+using Owned = std::unique_ptr<Handle, void (*)(Handle*)>;
+
+/// A text that the C interface gave.
+inline std::string take_text(char* text) {
+  std::string copy = text ? text : "";
+  sinter_free(text);
+  return copy;
+}
+
+inline std::string text_or_empty(const char* text) { return text ? text : ""; }
+
+/// Symbol values as the C interface takes them.
+struct Sizes {
+  explicit Sizes(const std::map<std::string, std::int64_t>& sizes) {
+    for (const auto& [name, value] : sizes) {
+      names.push_back(name.c_str());
+      values.push_back(value);
+    }
+  }
+  std::vector<const char*> names;
+  std::vector<std::int64_t> values;
+};
+
+}  // namespace detail
+
+// ---- options --------------------------------------------------------------------------------
+
+/// Called while something takes long: `stage` says what is done, `done` of `total` are complete
+/// (bytes, kernels). false cancels: the function that it was given to returns Code::cancelled. The
+/// thread of that function calls it.
+using Progress = std::function<bool(std::string_view stage, std::int64_t done, std::int64_t total)>;
+
+/// How a model is opened.
+struct OpenOptions {
+  std::string dtype;                            ///< "f32", "f16", "bf16"; empty: the model's own
+  std::optional<std::uint64_t> random_weights;  ///< a seed: stand-in weights
+  std::string weights;                          ///< safetensors to read instead of the model's own
+  std::int64_t context = 0;  ///< tokens of the longest text; 0: the model's positions
+  std::string cache;         ///< "sink=4,window=1024": a streaming cache; empty: none
+  bool recompile = false;    ///< of the folder of a plan: take the module alone
+};
+
+/// How a model is compiled.
+struct CompileOptions {
+  std::string target;                ///< a device, "sm_90a"; empty: that one. Device::target()
+  bool fuse = true;                  ///< false: every op has a kernel of its own
+  bool fast = false;                 ///< fast numerics: fewer roundings, not bit for bit
+  std::vector<std::string> entries;  ///< empty: all
+  /// Row numbers in inputs are checked by the kernels, so that inputs may be in device memory. Not
+  /// set: true for modules, false for language models.
+  std::optional<bool> device_inputs;
+  std::vector<std::pair<std::string, std::string>> required;   ///< pairs that must share a kernel
+  std::vector<std::pair<std::string, std::string>> forbidden;  ///< pairs that must not
+  Progress progress;
+};
+
+namespace detail {
+
+/// sinter_options with a progress function that may throw.
+class Options {
+ public:
+  explicit Options(const Progress& progress = {}) : progress_(progress) {
+    keep(status(sinter_options_create(&options_)));
+    if (options_ && progress_)
+      sinter_options_progress(
+          options_,
+          [](void* self, const char* stage, std::int64_t done, std::int64_t total) -> int {
+            return static_cast<Options*>(self)->go_on(stage, done, total) ? 0 : 1;
+          },
+          this);
+  }
+  ~Options() { sinter_options_free(options_); }
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  void set(const char* name, const std::string& value) {
+    if (options_) keep(status(sinter_options_set(options_, name, value.c_str())));
+  }
+  void set_if(const char* name, const std::string& value) {
+    if (!value.empty()) set(name, value);
+  }
+  void pair(bool required, const std::string& a, const std::string& b) {
+    if (options_)
+      keep(status(sinter_options_pair(options_, required ? 1 : 0, a.c_str(), b.c_str())));
+  }
+  void open(const OpenOptions& open) {
+    set_if("dtype", open.dtype);
+    if (open.random_weights) set("random-weights", std::to_string(*open.random_weights));
+    set_if("weights", open.weights);
+    if (open.context > 0) set("context", std::to_string(open.context));
+    set_if("kv", open.cache);
+    if (open.recompile) set("recompile", "true");
+  }
+  void compile(const CompileOptions& compile) {
+    set_if("target", compile.target);
+    if (!compile.fuse) set("fuse", "false");
+    if (compile.fast) set("numerics", "fast");
+    std::string entries;
+    for (const std::string& entry : compile.entries)
+      entries += (entries.empty() ? "" : ",") + entry;
+    set_if("entries", entries);
+    if (compile.device_inputs) set("device-inputs", *compile.device_inputs ? "true" : "false");
+    for (const auto& [a, b] : compile.required) pair(true, a, b);
+    for (const auto& [a, b] : compile.forbidden) pair(false, a, b);
+  }
+
+  /// Only if the Status is one of success.
+  const sinter_options* get() const { return options_; }
+  const Status& made() const { return made_; }
+  /// The outcome of the function that got the options.
+  Status outcome(sinter_error* error) const {
+    Status done = status(error);
+    if (!threw_) return done;
+    return Error{Code::cancelled, "the progress function threw", "", "",
+                 "the progress function threw"};
+  }
+
+ private:
+  void keep(Status done) {
+    if (made_ && !done) made_ = std::move(done);
+  }
+  bool go_on(const char* stage, std::int64_t done, std::int64_t total) noexcept {
+    try {
+      return progress_(stage, done, total);
+    } catch (...) {
+      threw_ = true;
+      return false;
+    }
+  }
+
+  const Progress& progress_;
+  sinter_options* options_ = nullptr;
+  Status made_;
+  bool threw_ = false;
+};
+
+}  // namespace detail
+
+// ---- building a module ----------------------------------------------------------------------
+
+/// Element types.
+enum class DType { f32, f16, bf16, i32, i1 };
+inline const char* to_string(DType dtype) {
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "i32", "i1"};
+  return kNames[static_cast<int>(dtype)];
+}
+
+/// An extent that is known when an entry is called.
+struct Symbol {
+  std::string name;
+};
+
+/// One extent of a tensor: a number or a symbol.
+class Dim {
+ public:
+  Dim(int extent) : text_(std::to_string(extent)) {}
+  Dim(std::int64_t extent) : text_(std::to_string(extent)) {}
+  Dim(const Symbol& symbol) : text_(symbol.name) {}
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+using Dims = std::vector<Dim>;
+
+/// "[N, 768]"
+inline std::string to_string(const Dims& dims) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < dims.size(); ++i) text += (i > 0 ? ", " : "") + dims[i].text();
+  return text + "]";
+}
+/// "f16[N, 768]"
+inline std::string to_string(DType dtype, const Dims& dims) {
+  return to_string(dtype) + to_string(dims);
+}
+
+/// A value of one graph.
+struct Value {
+  sinter_value id = UINT32_MAX;
+};
+
+namespace detail {
+
+/// A module under construction with the first error of it.
+struct Building {
+  Owned<sinter_module> module{nullptr, sinter_module_free};
+  Status first;
+
+  bool good() const { return first.has_value(); }
+  void keep(sinter_error* error) {
+    Status done = status(error);
+    if (first && !done) first = std::move(done);
+  }
+};
+
+/// Attributes of the text form.
+class Attributes {
+ public:
+  Attributes& set(const char* name, const std::string& value) {
+    text_ += std::string(text_.empty() ? "" : ", ") + name + " = " + value;
+    return *this;
+  }
+  Attributes& set(const char* name, std::int64_t value) { return set(name, std::to_string(value)); }
+  Attributes& set(const char* name, double value) { return set(name, exact(value)); }
+  Attributes& set(const char* name, const std::vector<std::int64_t>& values) {
+    std::string list;
+    for (const std::int64_t value : values)
+      list += (list.empty() ? "" : ", ") + std::to_string(value);
+    return set(name, "[" + list + "]");
+  }
+  Attributes& set(const char* name, const std::vector<double>& values) {
+    std::string list;
+    for (const double value : values) list += (list.empty() ? "" : ", ") + exact(value);
+    return set(name, "[" + list + "]");
+  }
+  Attributes& quoted(const char* name, std::string_view value) {
+    std::string escaped = "\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') escaped += '\\';
+      escaped += c;
+    }
+    return set(name, escaped + "\"");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  /// A hexadecimal float: no digit is lost.
+  static std::string exact(double value) {
+    char buffer[64];
+    std::snprintf(buffer, sizeof buffer, "%a", value);
+    return buffer;
+  }
+  std::string text_;
+};
+
+}  // namespace detail
+
+/// The graph of an entry under construction. An op that breaks a constraint makes every later call
+/// do nothing, and ModuleBuilder::build returns its error. ir/ops.def defines each op; shapes and
+/// types of results are inferred. `name` is the value's name, by which the ledger speaks of it;
+/// empty: a name of its own.
+class Graph {
+ public:
+  using Name = std::string_view;
+
+  /// A parameter of the entry.
+  Value input(const std::string& name, DType dtype, const Dims& dims) {
+    Value value;
+    if (building_->good())
+      building_->keep(
+          sinter_graph_input(graph_, name.c_str(), to_string(dtype, dims).c_str(), &value.id));
+    return value;
+  }
+  /// A weight or a state of the module.
+  Value use(const std::string& name) {
+    Value value;
+    if (building_->good()) building_->keep(sinter_graph_use(graph_, name.c_str(), &value.id));
+    return value;
+  }
+  /// Any op of the op table, its attributes in the text form: "eps = 1e-5, axis = 1".
+  Value op(const char* kind, const std::vector<Value>& operands, const std::string& attributes = {},
+           Name name = {}) {
+    Value value;
+    if (!building_->good()) return value;
+    std::vector<sinter_value> ids;
+    for (const Value operand : operands) ids.push_back(operand.id);
+    const std::string called(name);
+    building_->keep(sinter_graph_op(graph_, kind, ids.data(), ids.size(), attributes.c_str(),
+                                    called.empty() ? nullptr : called.c_str(), &value.id));
+    return value;
+  }
+  /// Adds a result of the entry.
+  void output(Value value) {
+    if (building_->good()) building_->keep(sinter_graph_output(graph_, value.id));
+  }
+  /// "f16[N, 768]"; empty after an error.
+  std::string type(Value value) const {
+    char* text = nullptr;
+    if (building_->good()) building_->keep(sinter_graph_type(graph_, value.id, &text));
+    return detail::take_text(text);
+  }
+
+  // Generators.
+  Value constant(double value, DType dtype, const Dims& dims = {}, Name name = {}) {
+    return op("constant", {}, typed(dtype, dims).set("value", value).text(), name);
+  }
+  /// i32, counts along `axis`.
+  Value iota(std::int64_t axis, const Dims& dims, Name name = {}) {
+    return op("iota", {}, Attributes().set("axis", axis).set("dims", to_string(dims)).text(), name);
+  }
+  Value literal(const std::vector<double>& values, DType dtype, const Dims& dims, Name name = {}) {
+    return op("literal", {}, typed(dtype, dims).set("values", values).text(), name);
+  }
+
+  // Views.
+  Value reshape(Value x, const Dims& dims, Name name = {}) {
+    return op("reshape", {x}, Attributes().set("dims", to_string(dims)).text(), name);
+  }
+  /// Axis i of the result is axis axes[i] of x.
+  Value transpose(Value x, const std::vector<std::int64_t>& axes, Name name = {}) {
+    return op("transpose", {x}, Attributes().set("axes", axes).text(), name);
+  }
+  Value slice(Value x, std::int64_t axis, std::int64_t begin, const Dim& size, Name name = {}) {
+    return op("slice", {x},
+              Attributes().set("axis", axis).set("begin", begin).set("size", size.text()).text(),
+              name);
+  }
+  Value broadcast(Value x, const Dims& dims, Name name = {}) {
+    return op("broadcast", {x}, Attributes().set("dims", to_string(dims)).text(), name);
+  }
+
+  // Moving data.
+  Value copy(Value x, Name name = {}) { return op("copy", {x}, {}, name); }
+  Value concat(const std::vector<Value>& values, std::int64_t axis, Name name = {}) {
+    return op("concat", values, Attributes().set("axis", axis).text(), name);
+  }
+  /// Rows of table [V, D] by ids i32 [N].
+  Value embedding(Value table, Value ids, Name name = {}) {
+    return op("embedding", {table, ids}, {}, name);
+  }
+  Value cast(Value x, DType dtype, Name name = {}) {
+    return op("cast", {x}, Attributes().set("dtype", to_string(dtype)).text(), name);
+  }
+  /// The next version of a state: row slot[n] is update[n].
+  Value kv_append(Value state, Value update, Value slot, Name name = {}) {
+    return op("kv_append", {state, update, slot}, {}, name);
+  }
+
+  // Elementwise; operands broadcast as in NumPy.
+  Value neg(Value a, Name name = {}) { return op("neg", {a}, {}, name); }
+  Value abs(Value a, Name name = {}) { return op("abs", {a}, {}, name); }
+  Value exp(Value a, Name name = {}) { return op("exp", {a}, {}, name); }
+  /// e^-|a|
+  Value exp_neg_abs(Value a, Name name = {}) { return op("exp_neg_abs", {a}, {}, name); }
+  Value log(Value a, Name name = {}) { return op("log", {a}, {}, name); }
+  Value sqrt(Value a, Name name = {}) { return op("sqrt", {a}, {}, name); }
+  Value rsqrt(Value a, Name name = {}) { return op("rsqrt", {a}, {}, name); }
+  Value sigmoid(Value a, Name name = {}) { return op("sigmoid", {a}, {}, name); }
+  Value tanh(Value a, Name name = {}) { return op("tanh", {a}, {}, name); }
+  Value erf(Value a, Name name = {}) { return op("erf", {a}, {}, name); }
+  Value sin(Value a, Name name = {}) { return op("sin", {a}, {}, name); }
+  Value cos(Value a, Name name = {}) { return op("cos", {a}, {}, name); }
+  Value add(Value a, Value b, Name name = {}) { return op("add", {a, b}, {}, name); }
+  Value sub(Value a, Value b, Name name = {}) { return op("sub", {a, b}, {}, name); }
+  Value mul(Value a, Value b, Name name = {}) { return op("mul", {a, b}, {}, name); }
+  Value div(Value a, Value b, Name name = {}) { return op("div", {a, b}, {}, name); }
+  Value maximum(Value a, Value b, Name name = {}) { return op("maximum", {a, b}, {}, name); }
+  Value minimum(Value a, Value b, Name name = {}) { return op("minimum", {a, b}, {}, name); }
+  Value less(Value a, Value b, Name name = {}) { return op("less", {a, b}, {}, name); }
+  Value less_equal(Value a, Value b, Name name = {}) { return op("less_equal", {a, b}, {}, name); }
+  Value equal(Value a, Value b, Name name = {}) { return op("equal", {a, b}, {}, name); }
+  Value logical_and(Value a, Value b, Name name = {}) {
+    return op("logical_and", {a, b}, {}, name);
+  }
+  Value logical_or(Value a, Value b, Name name = {}) { return op("logical_or", {a, b}, {}, name); }
+  Value logical_not(Value a, Name name = {}) { return op("logical_not", {a}, {}, name); }
+  /// condition ? a : b
+  Value where(Value condition, Value a, Value b, Name name = {}) {
+    return op("where", {condition, a, b}, {}, name);
+  }
+
+  // Reductions; the axes stay as extents of 1.
+  Value reduce_sum(Value x, const std::vector<std::int64_t>& axes, Name name = {}) {
+    return op("reduce_sum", {x}, Attributes().set("axes", axes).text(), name);
+  }
+  Value reduce_max(Value x, const std::vector<std::int64_t>& axes, Name name = {}) {
+    return op("reduce_max", {x}, Attributes().set("axes", axes).text(), name);
+  }
+  /// Running sums along an axis.
+  Value cumulative_sum(Value x, std::int64_t axis, bool reverse = false, bool exclusive = false,
+                       Name name = {}) {
+    Attributes attributes;
+    attributes.set("axis", axis);
+    if (reverse) attributes.set("reverse", std::int64_t{1});
+    if (exclusive) attributes.set("exclusive", std::int64_t{1});
+    return op("cumulative_sum", {x}, attributes.text(), name);
+  }
+
+  // Activations and norms, over the last axis.
+  Value silu(Value x, Name name = {}) { return op("silu", {x}, {}, name); }
+  /// By erf.
+  Value gelu(Value x, Name name = {}) { return op("gelu", {x}, {}, name); }
+  Value gelu_tanh(Value x, Name name = {}) { return op("gelu_tanh", {x}, {}, name); }
+  Value quick_gelu(Value x, Name name = {}) { return op("quick_gelu", {x}, {}, name); }
+  Value relu(Value x, Name name = {}) { return op("relu", {x}, {}, name); }
+  Value layer_norm(Value x, Value weight, std::optional<Value> bias, double eps, Name name = {}) {
+    std::vector<Value> operands{x, weight};
+    if (bias) operands.push_back(*bias);
+    return op("layer_norm", operands, Attributes().set("eps", eps).text(), name);
+  }
+  Value rms_norm(Value x, Value weight, double eps, Name name = {}) {
+    return op("rms_norm", {x, weight}, Attributes().set("eps", eps).text(), name);
+  }
+  Value softmax(Value x, Name name = {}) { return op("softmax", {x}, {}, name); }
+  /// softmax of scale * scores f32 [..., N, K]; token n sees the keys first[n] .. last[n].
+  Value attention_softmax(Value scores, Value first, Value last, double scale, DType dtype,
+                          Name name = {}) {
+    return op("attention_softmax", {scores, first, last},
+              Attributes().set("dtype", to_string(dtype)).set("scale", scale).text(), name);
+  }
+  /// x [N, heads, head_dim], cos and sin [N, rotary/2]; pairing "half" or "interleaved".
+  Value rope(Value x, Value cos, Value sin, std::int64_t rotary, std::string_view pairing = "half",
+             Name name = {}) {
+    return op("rope", {x, cos, sin},
+              Attributes().set("rotary", rotary).quoted("pairing", pairing).text(), name);
+  }
+
+  // Products, summed in float32.
+  /// x [..., K], weight [M, K], bias [M] -> [..., M]
+  Value linear(Value x, Value weight, std::optional<Value> bias = {}, Name name = {}) {
+    std::vector<Value> operands{x, weight};
+    if (bias) operands.push_back(*bias);
+    return op("linear", operands, {}, name);
+  }
+  /// "nkgd,tkd->kgnt"; `dtype`: of the result, if it is not that of the operands.
+  Value einsum(std::string_view spec, Value a, Value b, std::optional<DType> dtype = {},
+               Name name = {}) {
+    Attributes attributes;
+    attributes.quoted("spec", spec);
+    if (dtype) attributes.set("dtype", to_string(*dtype));
+    return op("einsum", {a, b}, attributes.text(), name);
+  }
+  /// q [N, heads * d], caches [R, kv_heads * d]; token n sees the rows first[n] .. slot[n].
+  /// `window`: at most so many of them; 0: all.
+  Value attention(Value q, Value keys, Value values, Value first, Value slot, std::int64_t heads,
+                  std::int64_t kv_heads, double scale, std::int64_t window = 0, Name name = {}) {
+    Attributes attributes;
+    attributes.set("heads", heads).set("kv_heads", kv_heads).set("scale", scale);
+    if (window > 0) attributes.set("window", window);
+    return op("attention", {q, keys, values, first, slot}, attributes.text(), name);
+  }
+  /// The choice of a token for each row of logits [N, V].
+  Value sample(Value logits, Value temperature, Value top_k, Value top_p, Value seed, Value step,
+               Name name = {}) {
+    return op("sample", {logits, temperature, top_k, top_p, seed, step}, {}, name);
+  }
+  /// A kernel of one's own (register_kernel).
+  Value custom(std::string_view kernel, const std::vector<Value>& operands,
+               const std::vector<double>& numbers = {}, Name name = {}) {
+    Attributes attributes;
+    attributes.quoted("op", kernel);
+    if (!numbers.empty()) attributes.set("numbers", numbers);
+    return op("custom", operands, attributes.text(), name);
+  }
+
+ private:
+  friend class ModuleBuilder;
+  using Attributes = detail::Attributes;
+  Graph(sinter_graph* graph, std::shared_ptr<detail::Building> building)
+      : graph_(graph), building_(std::move(building)) {}
+  static Attributes typed(DType dtype, const Dims& dims) {
+    return Attributes().set("dims", to_string(dims)).set("dtype", to_string(dtype));
+  }
+
+  sinter_graph* graph_;
+  std::shared_ptr<detail::Building> building_;
+};
+
+/// A tensor that the weights of a model are made of.
+struct TensorInfo {
+  std::string name;
+  std::string type;  ///< "f16[4096, 4096]"
+};
+
+/// A module and where its weights are.
+class Model {
+ public:
+  /// A Hugging Face folder, a llama2.c file (.bin), a spec (.json), a module (.sir), or the folder
+  /// of a plan. Reads no weights.
+  static Result<Model> open(const std::string& path, const OpenOptions& options = {}) {
+    detail::Options all;
+    all.open(options);
+    if (!all.made()) return all.made().error();
+    sinter_model* model = nullptr;
+    if (Status done = all.outcome(sinter_model_open(path.c_str(), all.get(), &model)); !done)
+      return done.error();
+    return Model(model);
+  }
+  /// Reads a module from its text form. `file` is the name in errors.
+  static Result<Model> parse(std::string_view text, const std::string& file = "module") {
+    sinter_model* model = nullptr;
+    if (Status done =
+            detail::status(sinter_model_parse(text.data(), text.size(), file.c_str(), &model));
+        !done)
+      return done.error();
+    return Model(model);
+  }
+
+  std::string name() const { return sinter_model_name(get()); }
+  /// The module before the passes, in the text form.
+  Result<std::string> text() const {
+    char* text = nullptr;
+    if (Status done = detail::status(sinter_model_text(get(), &text)); !done) return done.error();
+    return detail::take_text(text);
+  }
+  /// What Weights must have if the model has no files.
+  std::vector<TensorInfo> tensors() const {
+    std::vector<TensorInfo> tensors;
+    for (std::size_t i = 0; i < sinter_model_tensor_count(get()); ++i)
+      tensors.push_back({sinter_model_tensor_name(get(), i), sinter_model_tensor_type(get(), i)});
+    return tensors;
+  }
+  const sinter_model* get() const { return model_.get(); }
+
+ private:
+  friend class ModuleBuilder;
+  explicit Model(sinter_model* model) : model_(detail::share(model, sinter_model_free)) {}
+  std::shared_ptr<sinter_model> model_;
+};
+
+/// Builds a module: symbols, weights, states, and entries with their graphs. The first error makes
+/// every later call do nothing, and build() returns it.
+class ModuleBuilder {
+ public:
+  explicit ModuleBuilder(const std::string& name)
+      : building_(std::make_shared<detail::Building>()) {
+    sinter_module* module = nullptr;
+    building_->keep(sinter_module_create(name.c_str(), &module));
+    building_->module.reset(module);
+  }
+
+  /// An extent of low .. high, divisible by `multiple`.
+  Symbol symbol(const std::string& name, std::int64_t low, std::int64_t high,
+                std::int64_t multiple = 1, const std::optional<Symbol>& at_most = {}) {
+    if (building_->good())
+      building_->keep(sinter_module_symbol(module(), name.c_str(), low, high, multiple,
+                                           at_most ? at_most->name.c_str() : nullptr));
+    return {name};
+  }
+  /// A weight of constant extents: the tensor of that name.
+  void weight(const std::string& name, DType dtype, const Dims& dims) {
+    if (building_->good())
+      building_->keep(sinter_module_weight(module(), name.c_str(), to_string(dtype, dims).c_str()));
+  }
+  /// Memory that a session keeps between calls, zeros at first.
+  void state(const std::string& name, DType dtype, const Dims& dims) {
+    if (building_->good())
+      building_->keep(sinter_module_state(module(), name.c_str(), to_string(dtype, dims).c_str()));
+  }
+  Graph entry(const std::string& name) {
+    sinter_graph* graph = nullptr;
+    if (building_->good()) building_->keep(sinter_module_entry(module(), name.c_str(), &graph));
+    return Graph(graph, building_);
+  }
+  /// The module, verified.
+  Result<Model> build() const {
+    if (!building_->good()) return building_->first.error();
+    sinter_model* model = nullptr;
+    if (Status done = detail::status(sinter_model_build(module(), &model)); !done)
+      return done.error();
+    return Model(model);
+  }
+
+ private:
+  sinter_module* module() const { return building_->module.get(); }
+  std::shared_ptr<detail::Building> building_;
+};
+
+// ---- plans and the ledger -------------------------------------------------------------------
+
+/// A verdict of fusion about two values.
+struct Decision {
+  std::string a, b;
+  bool fused = false;
+  std::string reason;             ///< an id that stays between versions: "convexity.path"
+  std::string text;               ///< what the reason means
+  std::string detail;             ///< the values and sizes that decided
+  std::vector<std::string> path;  ///< the witness of a refusal: values from one to the other
+  std::int64_t saved_bytes = 0;   ///< memory traffic saved in a call of the largest sizes
+};
+
+/// What a call of an entry costs.
+struct Costs {
+  std::int64_t launches = 0;     ///< kernels, library calls and copies
+  std::int64_t kernels = 0;      ///< distinct generated kernels among them
+  std::int64_t products = 0;     ///< library calls among them
+  std::int64_t moved_bytes = 0;  ///< read and written by all launches
+  std::int64_t arena_bytes = 0;  ///< memory of intermediate values
+};
+
+/// A parameter or a result of an entry.
+struct ValueInfo {
+  std::string name;
+  std::string type;  ///< "f16[N, 4096]"
+};
+
+/// A launch of an entry.
+struct StepInfo {
+  std::string kind;          ///< "kernel", "gemm" (a call of the library) or "copy"
+  std::string values;        ///< what it computes: "%norm, %sum"
+  std::int64_t kernel = -1;  ///< index among Plan::kernels; -1: none
+};
+
+/// A generated kernel.
+struct KernelInfo {
+  std::string name;
+  std::string source;  ///< CUDA C++ text; empty of a plan that was opened from a folder
+};
+
+/// Values of symbols, by name.
+using SymbolValues = std::map<std::string, std::int64_t>;
+
+/// A compiled plan of all entries of a model.
+class Plan {
+ public:
+  /// Compiles a model. Of a model that is the folder of a plan, that plan is taken as it is.
+  static Result<Plan> compile(const Model& model, const CompileOptions& options = {}) {
+    detail::Options all(options.progress);
+    all.compile(options);
+    if (!all.made()) return all.made().error();
+    sinter_plan* plan = nullptr;
+    if (Status done = all.outcome(sinter_compile(model.get(), all.get(), &plan)); !done)
+      return done.error();
+    return Plan(plan);
+  }
+  /// The plan in a folder.
+  static Result<Plan> open(const std::string& folder) {
+    Result<Model> model = Model::open(folder);
+    if (!model) return model.error();
+    return compile(*model);
+  }
+  /// Writes a folder that must be absent, empty or hold a plan; it appears as a whole or not at
+  /// all. `machine_code`: architectures to compile the kernels for, "sm_90a"; needs NVRTC.
+  Status save(const std::string& folder, const std::vector<std::string>& machine_code = {},
+              const Progress& progress = {}) const {
+    detail::Options all(progress);
+    std::string archs;
+    for (const std::string& arch : machine_code) archs += (archs.empty() ? "" : ",") + arch;
+    all.set_if("machine-code", archs);
+    if (!all.made()) return all.made();
+    return all.outcome(sinter_plan_save(get(), folder.c_str(), all.get()));
+  }
+
+  std::string target() const { return sinter_plan_target(get()); }
+  std::vector<std::string> entries() const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < sinter_plan_entry_count(get()); ++i)
+      names.push_back(sinter_plan_entry_name(get(), i));
+    return names;
+  }
+  /// Parameters of entry `entry`, counted from 0.
+  std::vector<ValueInfo> inputs(std::size_t entry = 0) const {
+    std::vector<ValueInfo> values;
+    for (std::size_t i = 0; i < sinter_plan_input_count(get(), entry); ++i)
+      values.push_back(
+          {sinter_plan_input_name(get(), entry, i), sinter_plan_input_type(get(), entry, i)});
+    return values;
+  }
+  std::vector<ValueInfo> outputs(std::size_t entry = 0) const {
+    std::vector<ValueInfo> values;
+    for (std::size_t i = 0; i < sinter_plan_output_count(get(), entry); ++i)
+      values.push_back(
+          {sinter_plan_output_name(get(), entry, i), sinter_plan_output_type(get(), entry, i)});
+    return values;
+  }
+  std::vector<StepInfo> steps(std::size_t entry = 0) const {
+    std::vector<StepInfo> steps;
+    for (std::size_t i = 0; i < sinter_plan_step_count(get(), entry); ++i)
+      steps.push_back({sinter_plan_step_kind(get(), entry, i),
+                       sinter_plan_step_values(get(), entry, i),
+                       sinter_plan_step_kernel(get(), entry, i)});
+    return steps;
+  }
+  std::vector<KernelInfo> kernels() const {
+    std::vector<KernelInfo> kernels;
+    for (std::size_t i = 0; i < sinter_plan_kernel_count(get()); ++i)
+      kernels.push_back({sinter_plan_kernel_name(get(), i), sinter_plan_kernel_source(get(), i)});
+    return kernels;
+  }
+  /// Symbols that are not named have usual values.
+  Result<Costs> costs(std::size_t entry = 0, const SymbolValues& symbols = {}) const {
+    const detail::Sizes sizes(symbols);
+    sinter_costs* costs = nullptr;
+    if (Status done = detail::status(sinter_plan_costs(
+            get(), entry, sizes.names.data(), sizes.values.data(), sizes.names.size(), &costs));
+        !done)
+      return done.error();
+    const Costs all{sinter_costs_launches(costs), sinter_costs_kernels(costs),
+                    sinter_costs_products(costs), sinter_costs_moved_bytes(costs),
+                    sinter_costs_arena_bytes(costs)};
+    sinter_costs_free(costs);
+    return all;
+  }
+
+  /// What fusion decided in an entry: acceptances in their order, then refusals.
+  Result<std::vector<Decision>> decisions(std::size_t entry = 0) const {
+    std::size_t count = 0;
+    if (Status done = detail::status(sinter_plan_decision_count(get(), entry, &count)); !done)
+      return done.error();
+    std::vector<Decision> decisions;
+    for (std::size_t i = 0; i < count; ++i)
+      decisions.push_back(read(sinter_plan_decision(get(), entry, i)));
+    return decisions;
+  }
+  /// Why two values of an entry share a kernel or not.
+  Result<Decision> why(const std::string& entry, const std::string& a, const std::string& b) const {
+    sinter_decision* decision = nullptr;
+    if (Status done =
+            detail::status(sinter_plan_why(get(), entry.c_str(), a.c_str(), b.c_str(), &decision));
+        !done)
+      return done.error();
+    Decision answer = read(decision);
+    sinter_decision_free(decision);
+    return answer;
+  }
+  /// "plan.json", "module" (after all passes), "ledger.json", "ledger.txt" or "ledger.html".
+  Result<std::string> text(const std::string& what) const {
+    char* text = nullptr;
+    if (Status done = detail::status(sinter_plan_text(get(), what.c_str(), &text)); !done)
+      return done.error();
+    return detail::take_text(text);
+  }
+  const sinter_plan* get() const { return plan_.get(); }
+
+ private:
+  explicit Plan(sinter_plan* plan) : plan_(detail::share(plan, sinter_plan_free)) {}
+  static Decision read(const sinter_decision* from) {
+    Decision decision{sinter_decision_a(from),
+                      sinter_decision_b(from),
+                      sinter_decision_fused(from) != 0,
+                      sinter_decision_reason(from),
+                      sinter_decision_text(from),
+                      sinter_decision_detail(from),
+                      {},
+                      sinter_decision_saved_bytes(from)};
+    for (std::size_t i = 0; i < sinter_decision_path_count(from); ++i)
+      decision.path.push_back(sinter_decision_path(from, i));
+    return decision;
+  }
+
+  std::shared_ptr<sinter_plan> plan_;
+};
+
+// ---- devices, weights, sessions -------------------------------------------------------------
+
+/// A GPU in the caller's hands.
+struct CudaOptions {
+  int ordinal = 0;
+  void* context = nullptr;  ///< a CUcontext; null: the device's primary context
+  /// Device memory, aligned to at least 256 bytes; null where there is none left. `stream` is the
+  /// CUstream of the session whose memory it is, null for what sessions share. Both or none.
+  std::function<void*(std::size_t bytes, void* stream)> allocate;
+  std::function<void(void* memory, std::size_t bytes, void* stream)> release;
+};
+
+/// The CPU or a GPU.
+class Device {
+ public:
+  /// "cpu", "cuda", "cuda:N", or "auto": the first GPU, else the CPU.
+  static Result<Device> open(const std::string& name) {
+    sinter_device* device = nullptr;
+    if (Status done = detail::status(sinter_device_open(name.c_str(), &device)); !done)
+      return done.error();
+    return Device(device, nullptr);
+  }
+  static Result<Device> cuda(CudaOptions options) {
+    const bool allocates = options.allocate && options.release;
+    auto kept = std::make_shared<CudaOptions>(std::move(options));
+    sinter_device* device = nullptr;
+    const sinter_allocate allocate = [](void* user, std::size_t bytes, void* stream) -> void* {
+      try {
+        return static_cast<CudaOptions*>(user)->allocate(bytes, stream);
+      } catch (...) {
+        return nullptr;
+      }
+    };
+    const sinter_release release = [](void* user, void* memory, std::size_t bytes, void* stream) {
+      try {
+        static_cast<CudaOptions*>(user)->release(memory, bytes, stream);
+      } catch (...) {  // the memory is lost
+      }
+    };
+    if (Status done = detail::status(
+            sinter_device_open_cuda(kept->ordinal, kept->context, allocates ? allocate : nullptr,
+                                    allocates ? release : nullptr, kept.get(), &device));
+        !done)
+      return done.error();
+    return Device(device, std::move(kept));
+  }
+
+  /// "cpu", "cuda:0 (NVIDIA H200)"
+  std::string name() const { return sinter_device_name(get()); }
+  /// What to compile for; of the CPU empty.
+  std::string target() const { return sinter_device_target(get()); }
+  const sinter_device* get() const { return device_.get(); }
+
+ private:
+  friend class Executable;
+  friend class LanguageModel;
+  Device(sinter_device* device, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), device_(detail::share(device, sinter_device_free)) {}
+
+  std::shared_ptr<CudaOptions> kept_;  // what allocates; outlives all that was allocated
+  std::shared_ptr<sinter_device> device_;
+};
+
+/// A tensor in the caller's memory: of the host, or dense and of the device. Strides are in
+/// elements; empty: dense, the last axis innermost.
+struct TensorRef {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  void* data = nullptr;
+  std::vector<std::int64_t> strides = {};
+};
+/// The same, to be read.
+struct ConstTensorRef {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  const void* data = nullptr;
+  std::vector<std::int64_t> strides = {};
+};
+
+/// Tensors that the weights of a model are made of, by name.
+class Weights {
+ public:
+  /// Memory of the host must stay until Executable::load returns; memory of the device
+  /// (`on_device`) as long as the executable: a weight that is such a tensor is used where it is.
+  void add(const std::string& name, const ConstTensorRef& tensor, bool on_device = false) {
+    tensors_.push_back({name, tensor, on_device});
+  }
+
+ private:
+  friend class Executable;
+  friend Result<struct Report> verify(const Model&, const Device&, const Weights&,
+                                      const struct VerifyOptions&);
+  struct Named {
+    std::string name;
+    ConstTensorRef tensor;
+    bool on_device;
+  };
+  Result<detail::Owned<sinter_weights>> handle() const {
+    sinter_weights* made = nullptr;
+    if (Status done = detail::status(sinter_weights_create(&made)); !done) return done.error();
+    detail::Owned<sinter_weights> weights(made, sinter_weights_free);
+    for (const auto& [name, tensor, on_device] : tensors_)
+      if (Status done = detail::status(sinter_weights_add(
+              made, name.c_str(), to_string(tensor.dtype), tensor.dims.size(), tensor.dims.data(),
+              tensor.strides.empty() ? nullptr : tensor.strides.data(), tensor.data,
+              on_device ? 1 : 0));
+          !done)
+        return done.error();
+    return weights;
+  }
+
+  std::vector<Named> tensors_;
+};
+
+/// A plan on a device, with its weights.
+class Executable {
+ public:
+  /// Compiles what machine code is missing and computes the weights from the model's files and from
+  /// `weights`, which come first.
+  static Result<Executable> load(const Plan& plan, const Device& device,
+                                 const Weights& weights = {}, const Progress& progress = {}) {
+    detail::Options all(progress);
+    if (!all.made()) return all.made().error();
+    auto tensors = weights.handle();
+    if (!tensors) return tensors.error();
+    sinter_executable* executable = nullptr;
+    if (Status done = all.outcome(
+            sinter_load(plan.get(), device.get(), tensors->get(), all.get(), &executable));
+        !done)
+      return done.error();
+    return Executable(executable, device.kept_);
+  }
+  const sinter_executable* get() const { return executable_.get(); }
+
+ private:
+  friend class Session;
+  Executable(sinter_executable* executable, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), executable_(detail::share(executable, sinter_executable_free)) {}
+
+  std::shared_ptr<CudaOptions> kept_;
+  std::shared_ptr<sinter_executable> executable_;
+};
+
+/// States of one user, and a stream. One call at a time; different sessions may run on different
+/// threads at the same time.
+class Session {
+ public:
+  /// States are zeros. `symbols` gives values to the symbols in types of states. On a GPU the
+  /// session makes a stream of its own, or uses the caller's CUstream, which must outlive it.
+  static Result<Session> create(const Executable& executable, const SymbolValues& symbols = {},
+                                std::optional<void*> stream = {}) {
+    const detail::Sizes sizes(symbols);
+    sinter_session* session = nullptr;
+    sinter_error* error =
+        stream ? sinter_session_create_on_stream(executable.get(), sizes.names.data(),
+                                                 sizes.values.data(), sizes.names.size(), *stream,
+                                                 &session)
+               : sinter_session_create(executable.get(), sizes.names.data(), sizes.values.data(),
+                                       sizes.names.size(), &session);
+    if (Status done = detail::status(error); !done) return done.error();
+    return Session(session, executable.kept_);
+  }
+
+  /// The CUstream; null on the CPU.
+  void* stream() const { return sinter_session_stream(session_.get()); }
+  /// Waits for the calls made so far.
+  Status synchronize() { return detail::status(sinter_session_synchronize(session_.get())); }
+  /// Sets the states to zeros again.
+  Status clear() { return detail::status(sinter_session_clear(session_.get())); }
+  /// Copies a state to host memory of its type and extents. Waits.
+  Status read_state(const std::string& name, const TensorRef& to) {
+    return detail::status(sinter_session_read_state(
+        session_.get(), name.c_str(), to_string(to.dtype), to.dims.size(), to.dims.data(),
+        to.strides.empty() ? nullptr : to.strides.data(), to.data));
+  }
+  sinter_session* get() const { return session_.get(); }
+
+ private:
+  friend class Call;
+  Session(sinter_session* session, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), session_(session, sinter_session_free) {}
+
+  std::shared_ptr<CudaOptions> kept_;
+  detail::Owned<sinter_session> session_;
+};
+
+/// An entry of a session with its tensors bound.
+class Call {
+ public:
+  static Result<Call> create(Session& session, const std::string& entry) {
+    sinter_call* call = nullptr;
+    if (Status done = detail::status(sinter_call_create(session.get(), entry.c_str(), &call));
+        !done)
+      return done.error();
+    return Call(call, session.kept_);
+  }
+
+  /// Gives a symbol its value. Other symbols take the values of the inputs' shapes.
+  Status symbol(const std::string& name, std::int64_t value) {
+    return detail::status(sinter_call_symbol(call_.get(), name.c_str(), value));
+  }
+  /// Binds memory to an input: host memory on the CPU, dense device memory on a GPU. It must hold
+  /// the value while the call runs, and may be bound anew between runs.
+  Status input(const std::string& name, const ConstTensorRef& tensor) {
+    return detail::status(sinter_call_input(
+        call_.get(), name.c_str(), to_string(tensor.dtype), tensor.dims.size(), tensor.dims.data(),
+        tensor.strides.empty() ? nullptr : tensor.strides.data(), tensor.data));
+  }
+  /// Binds memory to an output. Every output needs its own.
+  Status output(const std::string& name, const TensorRef& tensor) {
+    return detail::status(sinter_call_output(
+        call_.get(), name.c_str(), to_string(tensor.dtype), tensor.dims.size(), tensor.dims.data(),
+        tensor.strides.empty() ? nullptr : tensor.strides.data(), tensor.data));
+  }
+  /// Extents of an output for the symbol values known so far.
+  Result<std::vector<std::int64_t>> output_dims(const std::string& name) {
+    std::vector<std::int64_t> dims(8);
+    std::size_t rank = dims.size();
+    if (Status done =
+            detail::status(sinter_call_output_dims(call_.get(), name.c_str(), &rank, dims.data()));
+        !done)
+      return done.error();
+    dims.resize(rank);
+    return dims;
+  }
+  /// Does all that run() needs and must not do while a graph is captured. run() does it too, where
+  /// it was not done.
+  Status prepare() { return detail::status(sinter_call_prepare(call_.get())); }
+  /// On the CPU it has ended when this returns. On a GPU its kernels are enqueued in the session's
+  /// stream: a prepared call allocates nothing, waits for nothing and copies nothing (but an output
+  /// that is an input, weight or state), so that it may be captured in a CUDA graph.
+  Status run() { return detail::status(sinter_call_run(call_.get())); }
+  /// On a GPU: waits, and is an error if a row number of the last run names no row.
+  Status check() { return detail::status(sinter_call_check(call_.get())); }
+
+ private:
+  Call(sinter_call* call, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), call_(call, sinter_call_free) {}
+
+  std::shared_ptr<CudaOptions> kept_;
+  detail::Owned<sinter_call> call_;
+};
+
+// ---- language models ------------------------------------------------------------------------
+
+/// How text is generated.
+struct GenerateOptions {
+  std::int64_t count = 64;  ///< tokens for each prompt, at most
+  double temperature = 0;   ///< 0: the likeliest token
+  std::int32_t top_k = 0;   ///< 0: all
+  double top_p = 1;         ///< 1: all
+  std::int32_t seed = 0;    ///< of the draws
+  bool stop_at_end = true;  ///< a sequence ends at an end token of the model, which is not given
+  std::vector<std::int32_t> ends;  ///< further end tokens
+  /// A token of a sequence, and the text that is certain with it ("" while a character is
+  /// unfinished, or without a tokenizer). false ends the generation, without an error.
+  std::function<bool(std::size_t sequence, std::int32_t token, std::string_view text)> on_token;
+};
+
+/// A message as the tokens of a conversation's beginning.
+struct ChatPrompt {
+  std::vector<std::int32_t> tokens;
+  std::optional<std::int32_t> end;  ///< ends the answer: for GenerateOptions::ends
+};
+
+/// A decoder-only language model on a device, compiled and loaded, with its tokenizer if it has
+/// one.
+class LanguageModel {
+ public:
+  static Result<LanguageModel> open(const std::string& path, const Device& device,
+                                    const OpenOptions& open = {},
+                                    const CompileOptions& compile = {}) {
+    detail::Options all(compile.progress);
+    all.open(open);
+    all.compile(compile);
+    if (!all.made()) return all.made().error();
+    sinter_language_model* model = nullptr;
+    if (Status done =
+            all.outcome(sinter_language_model_open(path.c_str(), device.get(), all.get(), &model));
+        !done)
+      return done.error();
+    return LanguageModel(model, device.kept_);
+  }
+
+  /// Token ids of a text, with the special tokens that begin one.
+  Result<std::vector<std::int32_t>> encode(const std::string& text) const {
+    std::int32_t* tokens = nullptr;
+    std::size_t count = 0;
+    if (Status done = detail::status(
+            sinter_language_model_encode(model_.get(), text.c_str(), &tokens, &count));
+        !done)
+      return done.error();
+    return take(tokens, count);
+  }
+  /// A message in the model's chat format, after a system message if there is one.
+  Result<ChatPrompt> encode_chat(const std::string& message,
+                                 const std::optional<std::string>& system = {}) const {
+    std::int32_t* tokens = nullptr;
+    std::size_t count = 0;
+    std::int32_t end = -1;
+    if (Status done = detail::status(
+            sinter_language_model_encode_chat(model_.get(), system ? system->c_str() : nullptr,
+                                              message.c_str(), &tokens, &count, &end));
+        !done)
+      return done.error();
+    ChatPrompt prompt{take(tokens, count), {}};
+    if (end >= 0) prompt.end = end;
+    return prompt;
+  }
+  Result<std::string> decode(const std::vector<std::int32_t>& tokens) const {
+    char* text = nullptr;
+    if (Status done = detail::status(
+            sinter_language_model_decode(model_.get(), tokens.data(), tokens.size(), &text));
+        !done)
+      return done.error();
+    return detail::take_text(text);
+  }
+  /// Continues the prompts, none of which is empty; the new tokens of each.
+  Result<std::vector<std::vector<std::int32_t>>> generate(
+      const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options = {}) {
+    detail::Options all;
+    all.set("count", std::to_string(options.count));
+    all.set("temperature", number(options.temperature));
+    all.set("top-k", std::to_string(options.top_k));
+    all.set("top-p", number(options.top_p));
+    all.set("seed", std::to_string(options.seed));
+    all.set("stop-at-end", options.stop_at_end ? "true" : "false");
+    std::string ends;
+    for (const std::int32_t end : options.ends)
+      ends += (ends.empty() ? "" : ",") + std::to_string(end);
+    all.set_if("end", ends);
+    if (!all.made()) return all.made().error();
+    std::vector<const std::int32_t*> starts;
+    std::vector<std::size_t> lengths;
+    for (const auto& prompt : prompts) {
+      starts.push_back(prompt.data());
+      lengths.push_back(prompt.size());
+    }
+    Tokens tokens{options, {}, false};
+    tokens.of_sequence.resize(prompts.size());
+    const sinter_on_token on_token = [](void* user, std::size_t sequence, std::int32_t token,
+                                        const char* text) -> int {
+      return static_cast<Tokens*>(user)->add(sequence, token, text) ? 0 : 1;
+    };
+    Status done = all.outcome(sinter_language_model_generate(
+        model_.get(), starts.data(), lengths.data(), prompts.size(), all.get(), on_token, &tokens));
+    if (!done) return done.error();
+    if (tokens.threw)
+      return Error{Code::cancelled, "the token callback threw", "", "", "the token callback threw"};
+    return std::move(tokens.of_sequence);
+  }
+
+ private:
+  struct Tokens {
+    const GenerateOptions& options;
+    std::vector<std::vector<std::int32_t>> of_sequence;
+    bool threw;
+    bool add(std::size_t sequence, std::int32_t token, const char* text) noexcept {
+      try {
+        of_sequence[sequence].push_back(token);
+        return !options.on_token || options.on_token(sequence, token, text);
+      } catch (...) {
+        threw = true;
+        return false;
+      }
+    }
+  };
+  LanguageModel(sinter_language_model* model, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), model_(model, sinter_language_model_free) {}
+  static std::vector<std::int32_t> take(std::int32_t* tokens, std::size_t count) {
+    std::vector<std::int32_t> copy(tokens, tokens + count);
+    sinter_free(tokens);
+    return copy;
+  }
+  static std::string number(double value) {
+    char buffer[64];
+    std::snprintf(buffer, sizeof buffer, "%.17g", value);
+    return buffer;
+  }
+
+  std::shared_ptr<CudaOptions> kept_;
+  detail::Owned<sinter_language_model> model_;
+};
+
+// ---- verifying ------------------------------------------------------------------------------
+
+/// How a module is verified.
+struct VerifyOptions {
+  std::string target;       ///< as in CompileOptions
+  bool fast = false;        ///< fast numerics, within their bounds
+  std::uint64_t seed = 1;   ///< of random inputs
+  std::int64_t repeat = 1;  ///< calls of the list of entries; states keep their values
+  SymbolValues symbols;     ///< sizes; others are small
+};
+
+/// What a comparison of the fused and the unfused plan found.
+struct Report {
+  bool passed = false;
+  std::string difference;                 ///< the first value that differs, and how; empty: none
+  std::int64_t values = 0, elements = 0;  ///< compared
+  std::int64_t fused_launches = 0, unfused_launches = 0;
+  /// Largest absolute error of an output against float64; -1: not measured.
+  double fused_error = -1, unfused_error = -1;
+};
+
+/// Calls every entry of a module in one session on random inputs, fused beside unfused, bit for
+/// bit, and beside float64 where that takes no time. A broken promise is a report that has not
+/// passed.
+inline Result<Report> verify(const Model& model, const Device& device, const Weights& weights = {},
+                             const VerifyOptions& options = {}) {
+  detail::Options all;
+  all.set_if("target", options.target);
+  if (options.fast) all.set("numerics", "fast");
+  all.set("seed", std::to_string(options.seed));
+  all.set("repeat", std::to_string(options.repeat));
+  for (const auto& [name, value] : options.symbols)
+    all.set(("symbol." + name).c_str(), std::to_string(value));
+  if (!all.made()) return all.made().error();
+  auto tensors = weights.handle();
+  if (!tensors) return tensors.error();
+  sinter_report* found = nullptr;
+  if (Status done =
+          all.outcome(sinter_verify(model.get(), device.get(), tensors->get(), all.get(), &found));
+      !done)
+    return done.error();
+  Report report{sinter_report_passed(found) != 0,    sinter_report_difference(found),
+                sinter_report_values(found),         sinter_report_elements(found),
+                sinter_report_fused_launches(found), sinter_report_unfused_launches(found),
+                sinter_report_fused_error(found),    sinter_report_unfused_error(found)};
+  sinter_report_free(found);
+  return report;
+}
+
+// ---- kernels of the caller ------------------------------------------------------------------
+
+/// The operands and the result of one evaluation on the host.
+class Evaluation {
+ public:
+  explicit Evaluation(const sinter_evaluation* evaluation) : evaluation_(evaluation) {}
+
+  /// Float elements are double, of higher precision than the kernel's; else they are float.
+  bool precise() const { return sinter_evaluation_precise(evaluation_) != 0; }
+  std::size_t operands() const { return sinter_evaluation_operand_count(evaluation_); }
+  std::vector<std::int64_t> dims(std::size_t operand) const {
+    const std::int64_t* dims = sinter_evaluation_dims(evaluation_, operand);
+    return {dims, dims + sinter_evaluation_rank(evaluation_, operand)};
+  }
+  std::vector<std::int64_t> result_dims() const { return dims(operands()); }
+  /// Dense elements: float or double for every float type, int32_t for i32, uint8_t for i1.
+  template <typename T>
+  const T* operand(std::size_t index) const {
+    return static_cast<const T*>(sinter_evaluation_operand(evaluation_, index));
+  }
+  template <typename T>
+  T* result() const {
+    return static_cast<T*>(sinter_evaluation_result(evaluation_));
+  }
+  /// Number `index` of the attribute `numbers`.
+  double number(std::size_t index) const { return sinter_evaluation_number(evaluation_, index); }
+
+ private:
+  const sinter_evaluation* evaluation_;
+};
+
+/// A kernel of one's own, as the op `custom`.
+struct KernelDescription {
+  std::string name;               ///< letters, digits, '_' and '.'; unique in the process
+  std::string signature;          ///< the shape rule: "x: float[..., D], w: x[D] -> x[..., D]"
+  std::string source;             ///< CUDA text with a __device__ function template
+  std::string function;           ///< its name
+  std::int64_t threads = 256;     ///< of a block
+  std::int64_t row_axes = 1;      ///< the result's first axes, which number the blocks
+  std::int64_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  std::vector<std::size_t> open_operands;  ///< neighbours may compute them element by element
+  bool open_result = false;                ///< neighbours may take the result element by element
+  std::size_t numbers = 0;                 ///< how many the attribute `numbers` has
+  /// Between kernel and host evaluation, relative to the largest element; 0: the bits are equal.
+  double tolerance = 0;
+  /// Computes the result on the host; false: failed. May be called by several threads at once.
+  std::function<bool(const Evaluation&)> evaluate;
+};
+
+/// Registers a kernel for the whole process, until it ends.
+inline Status register_kernel(const KernelDescription& description) {
+  sinter_kernel* made = nullptr;
+  if (Status done = detail::status(
+          sinter_kernel_create(description.name.c_str(), description.signature.c_str(),
+                               description.source.c_str(), description.function.c_str(), &made));
+      !done)
+    return done;
+  const detail::Owned<sinter_kernel> kernel(made, sinter_kernel_free);
+  sinter_kernel_launch(made, description.threads, description.row_axes, description.shared_bytes);
+  for (const std::size_t operand : description.open_operands)
+    if (Status done = detail::status(sinter_kernel_open_operand(made, operand)); !done) return done;
+  if (description.open_result) sinter_kernel_open_result(made);
+  sinter_kernel_numbers(made, description.numbers);
+  using Evaluate = std::function<bool(const Evaluation&)>;
+  auto evaluate = std::make_unique<Evaluate>(description.evaluate);
+  if (*evaluate)
+    sinter_kernel_evaluation(
+        made,
+        [](void* user, const sinter_evaluation* evaluation) -> int {
+          try {
+            return (*static_cast<const Evaluate*>(user))(Evaluation(evaluation)) ? 0 : 1;
+          } catch (...) {
+            return 1;
+          }
+        },
+        evaluate.get(), description.tolerance);
+  Status done = detail::status(sinter_kernel_register(made));
+  if (done) evaluate.release();  // needed until the process ends
+  return done;
+}
+
+}  // namespace sinter

@@ -1,0 +1,520 @@
+/* The C interface of Sinter: describe or open a model, compile it into a fused plan, ask why values
+ * share a kernel, run the plan on the CPU or on a GPU with the caller's memory, context and stream,
+ * generate text, verify, and bring kernels along. The functions of libsinter.so; sinter.h wraps
+ * them for C++.
+ *
+ * Handles. A handle that a function creates through its last parameter belongs to the caller, who
+ * gives it back to the ..._free function of its type; null is ignored there. Handles keep what they
+ * need of one another: a plan may be freed while its sessions live. On an error the last parameter
+ * is null.
+ *
+ * Errors. A function that can fail returns null for success or an error, which the caller frees
+ * with sinter_error_free. No function throws, ends the process or changes the disposition of a
+ * signal. A bug of the compiler is an error too (SINTER_CODE_INTERNAL_ERROR).
+ *
+ * Threads. Functions on different handles may run at the same time. Models, plans, devices and
+ * executables are immutable and may be used by several threads; every other handle by one thread
+ * at a time.
+ *
+ * Strings are UTF-8 and end with a zero. A `const char*` that a function returns belongs to the
+ * handle that it was asked of and stays as long as that, unless its comment says otherwise. What
+ * comes through a `char**` or `int32_t**` belongs to the caller, who gives it to sinter_free.
+ *
+ * Types are texts of Sinter's text form: "f16[N, 4096]" is an element type (f32, f16, bf16, i32,
+ * i1) and extents, each a number or the name of a symbol of the module.
+ */
+#ifndef SINTER_C_H
+#define SINTER_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SINTER_API __attribute__((visibility("default")))
+#define SINTER_MAY_FAIL __attribute__((visibility("default"), warn_unused_result))
+#else
+#define SINTER_API
+#define SINTER_MAY_FAIL
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version, errors, memory ------------------------------------------------------------- */
+
+/** Version of the library that is loaded: "0.1.0". */
+SINTER_API const char* sinter_version(void);
+
+/** What went wrong. */
+typedef struct sinter_error sinter_error;
+
+/** Kinds of errors; the numbers are the exit codes of the program `sinter`. */
+typedef enum sinter_code {
+  SINTER_CODE_INTERNAL_ERROR = 1, /**< a bug of the compiler */
+  SINTER_CODE_USAGE = 2,          /**< an argument or option that does not fit */
+  SINTER_CODE_CHECK_FAILED = 3,   /**< a required fusion stayed apart, or results differ */
+  SINTER_CODE_BAD_INPUT = 4,      /**< a file, text, shape or value that is not valid */
+  SINTER_CODE_DEVICE = 5,         /**< no such device, or its driver failed */
+  SINTER_CODE_OUT_OF_MEMORY = 6,  /**< of the host or the device */
+  SINTER_CODE_CANCELLED = 7       /**< a callback asked to stop */
+} sinter_code;
+
+SINTER_API sinter_code sinter_error_code(const sinter_error* error);
+/** One line: "where: what; hint". */
+SINTER_API const char* sinter_error_message(const sinter_error* error);
+/** What is wrong, with both values of a mismatch. */
+SINTER_API const char* sinter_error_what(const sinter_error* error);
+/** The file, argument, entry or value; may be "". */
+SINTER_API const char* sinter_error_where(const sinter_error* error);
+/** What to do next; may be "". */
+SINTER_API const char* sinter_error_hint(const sinter_error* error);
+SINTER_API void sinter_error_free(sinter_error* error);
+
+/** Frees what a function gave through a `char**` or `int32_t**`; null is ignored. */
+SINTER_API void sinter_free(void* memory);
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+/** Names and values. Each function that takes options lists the names that it knows and refuses
+ *  others; null stands for no options. */
+typedef struct sinter_options sinter_options;
+
+/** Called while something takes long: `stage` says what is done ("weights"), `done` of `total` are
+ *  complete (bytes, kernels). Another value than 0 cancels: the function returns
+ * SINTER_CODE_CANCELLED. It is called by the thread that called the function. */
+typedef int (*sinter_progress)(void* user, const char* stage, int64_t done, int64_t total);
+
+SINTER_MAY_FAIL sinter_error* sinter_options_create(sinter_options** options);
+/** Sets or replaces a value. Numbers are decimal, flags "true" or "false". The name is looked up,
+ *  and its value read, by the function that gets the options. */
+SINTER_MAY_FAIL sinter_error* sinter_options_set(sinter_options* options, const char* name,
+                                                 const char* value);
+/** The values `a` and `b` must share a kernel (`required` not 0), or must not. For sinter_compile.
+ */
+SINTER_MAY_FAIL sinter_error* sinter_options_pair(sinter_options* options, int required,
+                                                  const char* a, const char* b);
+SINTER_API void sinter_options_progress(sinter_options* options, sinter_progress progress,
+                                        void* user);
+SINTER_API void sinter_options_free(sinter_options* options);
+
+/* ---- building a module ------------------------------------------------------------------- */
+
+/** A module under construction: symbols, weights, states, and entries with their graphs. */
+typedef struct sinter_module sinter_module;
+/** The graph of an entry of a module, which owns it. */
+typedef struct sinter_graph sinter_graph;
+/** A value of one graph. */
+typedef uint32_t sinter_value;
+
+SINTER_MAY_FAIL sinter_error* sinter_module_create(const char* name, sinter_module** module);
+/** An extent that is known when an entry is called: low .. high, divisible by `multiple` (1: any),
+ *  never larger than the symbol `at_most` (null: no such bound), which was added before. */
+SINTER_MAY_FAIL sinter_error* sinter_module_symbol(sinter_module* module, const char* name,
+                                                   int64_t low, int64_t high, int64_t multiple,
+                                                   const char* at_most);
+/** A weight of constant extents, which is the tensor of that name. */
+SINTER_MAY_FAIL sinter_error* sinter_module_weight(sinter_module* module, const char* name,
+                                                   const char* type);
+/** Memory that a session keeps between calls, zeros at first. */
+SINTER_MAY_FAIL sinter_error* sinter_module_state(sinter_module* module, const char* name,
+                                                  const char* type);
+SINTER_MAY_FAIL sinter_error* sinter_module_entry(sinter_module* module, const char* name,
+                                                  sinter_graph** graph);
+/** The module in the text form, whether it is complete or not. */
+SINTER_MAY_FAIL sinter_error* sinter_module_text(const sinter_module* module, char** text);
+SINTER_API void sinter_module_free(sinter_module* module);
+
+/** A parameter of the entry. */
+SINTER_MAY_FAIL sinter_error* sinter_graph_input(sinter_graph* graph, const char* name,
+                                                 const char* type, sinter_value* value);
+/** A weight or a state of the module as a value of this graph. */
+SINTER_MAY_FAIL sinter_error* sinter_graph_use(sinter_graph* graph, const char* name,
+                                               sinter_value* value);
+/** Appends an op of the op table (ir/ops.def, docs/ops.md): "layer_norm" of `operands`.
+ *  `attributes` are those of the text form without braces: "eps = 1e-5, axis = 1"; null: none. The
+ *  type of the result is inferred. `name` may be null. A broken constraint is an error with its
+ *  number. */
+SINTER_MAY_FAIL sinter_error* sinter_graph_op(sinter_graph* graph, const char* op,
+                                              const sinter_value* operands, size_t operand_count,
+                                              const char* attributes, const char* name,
+                                              sinter_value* value);
+/** Adds a result of the entry. */
+SINTER_MAY_FAIL sinter_error* sinter_graph_output(sinter_graph* graph, sinter_value value);
+/** The type of a value: "f16[N, 768]". */
+SINTER_MAY_FAIL sinter_error* sinter_graph_type(const sinter_graph* graph, sinter_value value,
+                                                char** type);
+
+/* ---- models ------------------------------------------------------------------------------ */
+
+/** A module and where its weights are. Immutable. */
+typedef struct sinter_model sinter_model;
+
+/** Opens a Hugging Face folder, a llama2.c file (.bin), a spec (.json), a module (.sir) or the
+ *  folder of a plan. Reads no weights.
+ *  Options: dtype (f32, f16, bf16), random-weights (a seed: stand-in weights), weights (safetensors
+ *  file or folder to read instead of the model's own), context (tokens of the longest text), kv
+ *  ("sink=4,window=1024": a streaming cache), recompile (flag: of a plan take the module alone). */
+SINTER_MAY_FAIL sinter_error* sinter_model_open(const char* path, const sinter_options* options,
+                                                sinter_model** model);
+/** Reads a module from its text form. `file` is the name in errors. */
+SINTER_MAY_FAIL sinter_error* sinter_model_parse(const char* text, size_t size, const char* file,
+                                                 sinter_model** model);
+/** Verifies a module that was built, and copies it. */
+SINTER_MAY_FAIL sinter_error* sinter_model_build(const sinter_module* module, sinter_model** model);
+SINTER_API const char* sinter_model_name(const sinter_model* model);
+/** The module before the passes, in the text form. */
+SINTER_MAY_FAIL sinter_error* sinter_model_text(const sinter_model* model, char** text);
+/** Tensors that the weights are made of: what sinter_weights must have if the model has no files.
+ */
+SINTER_API size_t sinter_model_tensor_count(const sinter_model* model);
+/** Name of tensor `index`; null where there is none. */
+SINTER_API const char* sinter_model_tensor_name(const sinter_model* model, size_t index);
+/** Type of tensor `index`; null where there is none. */
+SINTER_API const char* sinter_model_tensor_type(const sinter_model* model, size_t index);
+SINTER_API void sinter_model_free(sinter_model* model);
+
+/* ---- plans and the ledger ---------------------------------------------------------------- */
+
+/** A compiled plan of all entries. Immutable. */
+typedef struct sinter_plan sinter_plan;
+/** A verdict of fusion about two values. */
+typedef struct sinter_decision sinter_decision;
+
+/** Compiles a model. Of a model that is the folder of a plan, the plan is taken as it is; options
+ *  of the compilation are refused then.
+ *  Options: target (a device: "sm_90a", the default; sinter_device_target), fuse (flag, true),
+ *  numerics (strict, the default, or fast), entries ("prefill,decode"; the default: all),
+ *  device-inputs (flag, true for modules: row numbers in inputs are checked by the kernels, so that
+ *  inputs may be in device memory). Pairs of sinter_options_pair. Progress: stage "passes",
+ *  "fusion". */
+SINTER_MAY_FAIL sinter_error* sinter_compile(const sinter_model* model,
+                                             const sinter_options* options, sinter_plan** plan);
+/** Writes the folder of a plan, which must be absent, empty or hold a plan. It appears as a whole
+ *  or not at all. Options: machine-code (architectures, "sm_80,sm_90a"; the default: none; needs
+ *  NVRTC). Progress: stage "machine code". */
+SINTER_MAY_FAIL sinter_error* sinter_plan_save(const sinter_plan* plan, const char* folder,
+                                               const sinter_options* options);
+SINTER_API void sinter_plan_free(sinter_plan* plan);
+
+SINTER_API const char* sinter_plan_target(const sinter_plan* plan);
+/** A text of the plan: "plan.json", "module" (after all passes), "ledger.json", "ledger.txt" (of
+ *  all entries), "ledger.html". */
+SINTER_MAY_FAIL sinter_error* sinter_plan_text(const sinter_plan* plan, const char* what,
+                                               char** text);
+
+/** Symbols whose values calls have. */
+SINTER_API size_t sinter_plan_symbol_count(const sinter_plan* plan);
+SINTER_API const char* sinter_plan_symbol_name(const sinter_plan* plan, size_t index);
+SINTER_API void sinter_plan_symbol_range(const sinter_plan* plan, size_t index, int64_t* low,
+                                         int64_t* high, int64_t* multiple);
+
+SINTER_API size_t sinter_plan_entry_count(const sinter_plan* plan);
+SINTER_API const char* sinter_plan_entry_name(const sinter_plan* plan, size_t entry);
+SINTER_API size_t sinter_plan_input_count(const sinter_plan* plan, size_t entry);
+SINTER_API const char* sinter_plan_input_name(const sinter_plan* plan, size_t entry, size_t input);
+SINTER_API const char* sinter_plan_input_type(const sinter_plan* plan, size_t entry, size_t input);
+SINTER_API size_t sinter_plan_output_count(const sinter_plan* plan, size_t entry);
+SINTER_API const char* sinter_plan_output_name(const sinter_plan* plan, size_t entry,
+                                               size_t output);
+SINTER_API const char* sinter_plan_output_type(const sinter_plan* plan, size_t entry,
+                                               size_t output);
+
+/** What a call of an entry costs. */
+typedef struct sinter_costs sinter_costs;
+/** Costs at the sizes of `symbols`, values by name. Symbols that are not named have usual values:
+ *  512 tokens of a prefill, one of a decode step, 1024 rows of a cache. */
+SINTER_MAY_FAIL sinter_error* sinter_plan_costs(const sinter_plan* plan, size_t entry,
+                                                const char* const* symbols, const int64_t* values,
+                                                size_t symbol_count, sinter_costs** costs);
+/** Kernels, library calls and copies of a call. */
+SINTER_API int64_t sinter_costs_launches(const sinter_costs* costs);
+/** Distinct generated kernels among them. */
+SINTER_API int64_t sinter_costs_kernels(const sinter_costs* costs);
+/** Library calls among them. */
+SINTER_API int64_t sinter_costs_products(const sinter_costs* costs);
+/** Bytes that all launches read and write. */
+SINTER_API int64_t sinter_costs_moved_bytes(const sinter_costs* costs);
+/** Bytes of the memory for intermediate values. */
+SINTER_API int64_t sinter_costs_arena_bytes(const sinter_costs* costs);
+SINTER_API void sinter_costs_free(sinter_costs* costs);
+
+/** The launches of an entry, in order. */
+SINTER_API size_t sinter_plan_step_count(const sinter_plan* plan, size_t entry);
+/** "kernel", "gemm" (a call of the library) or "copy"; null where there is no such step. */
+SINTER_API const char* sinter_plan_step_kind(const sinter_plan* plan, size_t entry, size_t step);
+/** Values that the step computes: "%norm, %sum". */
+SINTER_API const char* sinter_plan_step_values(const sinter_plan* plan, size_t entry, size_t step);
+/** The kernel that the step launches, an index of sinter_plan_kernel_...; -1: none. */
+SINTER_API int64_t sinter_plan_step_kernel(const sinter_plan* plan, size_t entry, size_t step);
+
+SINTER_API size_t sinter_plan_kernel_count(const sinter_plan* plan);
+SINTER_API const char* sinter_plan_kernel_name(const sinter_plan* plan, size_t kernel);
+/** CUDA C++ text. It includes headers of the library under "kernels/..." and "ir/...". Of a plan
+ *  that was opened from a folder: "". */
+SINTER_API const char* sinter_plan_kernel_source(const sinter_plan* plan, size_t kernel);
+
+/** What fusion decided in an entry: acceptances in their order, then refusals. A plan that was
+ *  opened from a folder is compiled again for this, once. */
+SINTER_MAY_FAIL sinter_error* sinter_plan_decision_count(const sinter_plan* plan, size_t entry,
+                                                         size_t* count);
+/** Decision `index`; it belongs to the plan. Null where there is none, or before a count was asked.
+ */
+SINTER_API const sinter_decision* sinter_plan_decision(const sinter_plan* plan, size_t entry,
+                                                       size_t index);
+/** Why two values of an entry share a kernel or not. An error names the nearest names of a value
+ *  that is not there. The decision is the caller's to free. */
+SINTER_MAY_FAIL sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry,
+                                              const char* a, const char* b,
+                                              sinter_decision** decision);
+SINTER_API void sinter_decision_free(sinter_decision* decision);
+SINTER_API const char* sinter_decision_a(const sinter_decision* decision);
+SINTER_API const char* sinter_decision_b(const sinter_decision* decision);
+/** 1: they share a kernel. */
+SINTER_API int sinter_decision_fused(const sinter_decision* decision);
+/** An id that stays between versions: "convexity.path". */
+SINTER_API const char* sinter_decision_reason(const sinter_decision* decision);
+/** What the reason means: "a path leaves the kernel and comes back". */
+SINTER_API const char* sinter_decision_text(const sinter_decision* decision);
+/** The values and sizes that decided. */
+SINTER_API const char* sinter_decision_detail(const sinter_decision* decision);
+/** The witness of a refusal: values from one to the other. */
+SINTER_API size_t sinter_decision_path_count(const sinter_decision* decision);
+SINTER_API const char* sinter_decision_path(const sinter_decision* decision, size_t index);
+/** Bytes of memory traffic that the fusion saves in a call of the largest sizes. */
+SINTER_API int64_t sinter_decision_saved_bytes(const sinter_decision* decision);
+
+/* ---- devices, weights, sessions ---------------------------------------------------------- */
+
+/** The CPU or a GPU. Immutable. */
+typedef struct sinter_device sinter_device;
+/** Tensors in the caller's memory. */
+typedef struct sinter_weights sinter_weights;
+/** A plan on a device, with its weights. Immutable. */
+typedef struct sinter_executable sinter_executable;
+/** States of one user, and a stream. */
+typedef struct sinter_session sinter_session;
+/** An entry of a session with its tensors bound. */
+typedef struct sinter_call sinter_call;
+
+/** Memory of a device: `bytes` of it, aligned to at least 256 bytes, or null if there is none left.
+ *  `stream` is the stream of the session whose memory it is, null for memory that sessions share.
+ */
+typedef void* (*sinter_allocate)(void* user, size_t bytes, void* stream);
+typedef void (*sinter_release)(void* user, void* memory, size_t bytes, void* stream);
+
+/** "cpu", "cuda" (the first GPU), "cuda:N", or "auto": the first GPU, else the CPU. A GPU is used
+ * in its primary context. */
+SINTER_MAY_FAIL sinter_error* sinter_device_open(const char* name, sinter_device** device);
+/** A GPU in the caller's context (a CUcontext; null: the primary context of device `ordinal`), with
+ *  the caller's allocator of device memory (both functions, or null for the driver's own). Context
+ *  and allocator must outlive all that lives on the device. */
+SINTER_MAY_FAIL sinter_error* sinter_device_open_cuda(int ordinal, void* context,
+                                                      sinter_allocate allocate,
+                                                      sinter_release release, void* user,
+                                                      sinter_device** device);
+/** "cpu", "cuda:0 (NVIDIA H200)" */
+SINTER_API const char* sinter_device_name(const sinter_device* device);
+/** What to compile for (option `target`); of the CPU "". */
+SINTER_API const char* sinter_device_target(const sinter_device* device);
+SINTER_API void sinter_device_free(sinter_device* device);
+
+SINTER_MAY_FAIL sinter_error* sinter_weights_create(sinter_weights** weights);
+/** A tensor of element type `dtype` ("f16") and `rank` extents at `data`: host memory, or memory of
+ *  the device if `on_device`. Strides are in elements; null: dense, the last axis innermost.
+ *  Memory of the host must stay until sinter_load returns. Memory of the device must stay as long
+ *  as the executable: a weight that is such a tensor is used where it is. */
+SINTER_MAY_FAIL sinter_error* sinter_weights_add(sinter_weights* weights, const char* name,
+                                                 const char* dtype, size_t rank,
+                                                 const int64_t* dims, const int64_t* strides,
+                                                 const void* data, int on_device);
+SINTER_API void sinter_weights_free(sinter_weights* weights);
+
+/** Loads a plan: compiles what machine code is missing and computes the weights from the model's
+ *  files and from `weights` (may be null), which come first. Progress: stage "weights", bytes. */
+SINTER_MAY_FAIL sinter_error* sinter_load(const sinter_plan* plan, const sinter_device* device,
+                                          const sinter_weights* weights,
+                                          const sinter_options* options,
+                                          sinter_executable** executable);
+SINTER_API void sinter_executable_free(sinter_executable* executable);
+
+/** States are zeros. `symbols` gives values to the symbols in types of states. On a GPU the session
+ *  makes a stream of its own. */
+SINTER_MAY_FAIL sinter_error* sinter_session_create(const sinter_executable* executable,
+                                                    const char* const* symbols,
+                                                    const int64_t* values, size_t symbol_count,
+                                                    sinter_session** session);
+/** The same on the caller's stream (a CUstream; null is the legacy default stream), which must
+ *  outlive the session. On the CPU an error. */
+SINTER_MAY_FAIL sinter_error* sinter_session_create_on_stream(const sinter_executable* executable,
+                                                              const char* const* symbols,
+                                                              const int64_t* values,
+                                                              size_t symbol_count, void* stream,
+                                                              sinter_session** session);
+/** The session's CUstream; null on the CPU. */
+SINTER_API void* sinter_session_stream(const sinter_session* session);
+/** Waits for the calls made so far. */
+SINTER_MAY_FAIL sinter_error* sinter_session_synchronize(sinter_session* session);
+/** Sets the states to zeros again. */
+SINTER_MAY_FAIL sinter_error* sinter_session_clear(sinter_session* session);
+/** Copies a state to host memory of its type and extents, with any strides (in elements; null:
+ *  dense). Waits. */
+SINTER_MAY_FAIL sinter_error* sinter_session_read_state(sinter_session* session, const char* name,
+                                                        const char* dtype, size_t rank,
+                                                        const int64_t* dims, const int64_t* strides,
+                                                        void* data);
+/** Waits for the session's work on a GPU. */
+SINTER_API void sinter_session_free(sinter_session* session);
+
+SINTER_MAY_FAIL sinter_error* sinter_call_create(sinter_session* session, const char* entry,
+                                                 sinter_call** call);
+/** Gives a symbol its value. Other symbols take the values of the inputs' shapes. */
+SINTER_MAY_FAIL sinter_error* sinter_call_symbol(sinter_call* call, const char* name,
+                                                 int64_t value);
+/** Binds memory to an input: host memory on the CPU, with any strides (in elements; null: dense),
+ *  dense device memory on a GPU. The memory must hold the value while the call runs. An input may
+ *  be bound anew between runs. */
+SINTER_MAY_FAIL sinter_error* sinter_call_input(sinter_call* call, const char* name,
+                                                const char* dtype, size_t rank, const int64_t* dims,
+                                                const int64_t* strides, const void* data);
+/** Binds memory to an output, in the same way. Every output needs its own. */
+SINTER_MAY_FAIL sinter_error* sinter_call_output(sinter_call* call, const char* name,
+                                                 const char* dtype, size_t rank,
+                                                 const int64_t* dims, const int64_t* strides,
+                                                 void* data);
+/** Extents of an output for the symbol values known so far. `*rank` is the room in `dims`, and
+ *  becomes the rank; an error if there is too little room. */
+SINTER_MAY_FAIL sinter_error* sinter_call_output_dims(sinter_call* call, const char* name,
+                                                      size_t* rank, int64_t* dims);
+/** Does all that sinter_call_run needs and must not do while a graph is captured: looks at shapes,
+ *  allocates the arena, chooses algorithms. sinter_call_run does it too, where it was not done. */
+SINTER_MAY_FAIL sinter_error* sinter_call_prepare(sinter_call* call);
+/** Runs the entry. On the CPU it has ended when this returns. On a GPU its kernels are enqueued in
+ *  the session's stream; a prepared call allocates nothing, waits for nothing and copies nothing
+ *  (but an output that is an input, weight or state), so that it may be captured in a CUDA graph.
+ */
+SINTER_MAY_FAIL sinter_error* sinter_call_run(sinter_call* call);
+/** On a GPU: waits, and returns an error if a row number of the last run names no row. On the CPU
+ *  sinter_call_run has said so. */
+SINTER_MAY_FAIL sinter_error* sinter_call_check(sinter_call* call);
+SINTER_API void sinter_call_free(sinter_call* call);
+
+/* ---- language models --------------------------------------------------------------------- */
+
+/** A decoder-only language model on a device, compiled and loaded, with its tokenizer if it has
+ *  one. One thread at a time. */
+typedef struct sinter_language_model sinter_language_model;
+
+/** Compiles and loads. Options: those of sinter_model_open and sinter_compile. Progress: stage
+ *  "weights", bytes. */
+SINTER_MAY_FAIL sinter_error* sinter_language_model_open(const char* path,
+                                                         const sinter_device* device,
+                                                         const sinter_options* options,
+                                                         sinter_language_model** model);
+/** Token ids of a text, with the special tokens that begin one. */
+SINTER_MAY_FAIL sinter_error* sinter_language_model_encode(const sinter_language_model* model,
+                                                           const char* text, int32_t** tokens,
+                                                           size_t* token_count);
+/** Token ids of a message in the model's chat format, after a system message (null: none). `*end`
+ *  becomes the token that ends the answer, for the option `end`; -1: the format has none. */
+SINTER_MAY_FAIL sinter_error* sinter_language_model_encode_chat(const sinter_language_model* model,
+                                                                const char* system,
+                                                                const char* message,
+                                                                int32_t** tokens,
+                                                                size_t* token_count, int32_t* end);
+SINTER_MAY_FAIL sinter_error* sinter_language_model_decode(const sinter_language_model* model,
+                                                           const int32_t* tokens,
+                                                           size_t token_count, char** text);
+
+/** A token of sequence `sequence`, and the text that is certain with it ("" while a character is
+ *  unfinished, or if there is no tokenizer), which stays during the call alone. Another value than
+ * 0 ends the generation without an error. */
+typedef int (*sinter_on_token)(void* user, size_t sequence, int32_t token, const char* text);
+
+/** Continues `prompt_count` prompts, prompt i of `lengths[i]` tokens. Options: count (tokens for
+ *  each at most, 64), temperature (0: the likeliest token), top-k, top-p, seed, stop-at-end (flag,
+ *  true: a sequence ends at an end token of the model, which is not given), end (ids of further end
+ *  tokens, "2,7"). */
+SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
+    sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
+    size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);
+SINTER_API void sinter_language_model_free(sinter_language_model* model);
+
+/* ---- verifying --------------------------------------------------------------------------- */
+
+/** What a comparison of the fused and the unfused plan found. */
+typedef struct sinter_report sinter_report;
+
+/** Calls every entry of a module in one session on random inputs, fused beside unfused, bit for bit
+ *  (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
+ *  promise is no error but a report that has not passed. Options: seed, numerics, target, repeat
+ *  (calls of the list of entries), and `symbol.NAME` for the value of a symbol. */
+SINTER_MAY_FAIL sinter_error* sinter_verify(const sinter_model* model, const sinter_device* device,
+                                            const sinter_weights* weights,
+                                            const sinter_options* options, sinter_report** report);
+SINTER_API int sinter_report_passed(const sinter_report* report);
+/** The first value that differs, and how; "" if none does. */
+SINTER_API const char* sinter_report_difference(const sinter_report* report);
+/** Values and elements that were compared. */
+SINTER_API int64_t sinter_report_values(const sinter_report* report);
+SINTER_API int64_t sinter_report_elements(const sinter_report* report);
+SINTER_API int64_t sinter_report_fused_launches(const sinter_report* report);
+SINTER_API int64_t sinter_report_unfused_launches(const sinter_report* report);
+/** Largest absolute error of an output of the fused and of the unfused plan against float64; -1
+ *  where it was not measured. */
+SINTER_API double sinter_report_fused_error(const sinter_report* report);
+SINTER_API double sinter_report_unfused_error(const sinter_report* report);
+SINTER_API void sinter_report_free(sinter_report* report);
+
+/* ---- kernels of the caller --------------------------------------------------------------- */
+
+/** A kernel that the caller brings, as an op `custom {op = "NAME"}`. */
+typedef struct sinter_kernel sinter_kernel;
+/** The operands and the result of one evaluation on the host; stays during the callback alone. */
+typedef struct sinter_evaluation sinter_evaluation;
+/** Computes the result; 0 for success. May be called by several threads at the same time. */
+typedef int (*sinter_evaluate)(void* user, const sinter_evaluation* evaluation);
+
+/** `name`: letters, digits, '_' and '.', unique in the process. `signature`: the shape rule,
+ *  "x: float[..., D], w: x[D] -> x[..., D]". `source`: CUDA text with a __device__ function
+ * template called `function`. docs/embedding.md explains both. */
+SINTER_MAY_FAIL sinter_error* sinter_kernel_create(const char* name, const char* signature,
+                                                   const char* source, const char* function,
+                                                   sinter_kernel** kernel);
+/** A block of `threads` threads and `shared_bytes` bytes of dynamic shared memory computes one row:
+ *  the result's first `row_axes` axes number the rows. */
+SINTER_API void sinter_kernel_launch(sinter_kernel* kernel, int64_t threads, int64_t row_axes,
+                                     int64_t shared_bytes);
+/** Neighbours in the graph may compute operand `operand` element by element where it is read. */
+SINTER_MAY_FAIL sinter_error* sinter_kernel_open_operand(sinter_kernel* kernel, size_t operand);
+/** Neighbours may take the result element by element as it is set. */
+SINTER_API void sinter_kernel_open_result(sinter_kernel* kernel);
+/** The op has `count` numbers in its attribute `numbers`. */
+SINTER_API void sinter_kernel_numbers(sinter_kernel* kernel, size_t count);
+/** The host evaluation. `tolerance` is 0 if it gives the bits of the kernel, which follows the same
+ *  order of operations; else how far they may be apart, relative to the largest element. */
+SINTER_API void sinter_kernel_evaluation(sinter_kernel* kernel, sinter_evaluate evaluate,
+                                         void* user, double tolerance);
+/** Registers the kernel for the whole process, until it ends; `evaluate` and its `user` must stay
+ * as long. A name that another kernel has is an error. */
+SINTER_MAY_FAIL sinter_error* sinter_kernel_register(const sinter_kernel* kernel);
+SINTER_API void sinter_kernel_free(sinter_kernel* kernel);
+
+/** 1: float elements are double, of higher precision than the kernel's; 0: they are float. */
+SINTER_API int sinter_evaluation_precise(const sinter_evaluation* evaluation);
+SINTER_API size_t sinter_evaluation_operand_count(const sinter_evaluation* evaluation);
+/** Operand `index`, or with `index` the number of operands the result: its extents. */
+SINTER_API size_t sinter_evaluation_rank(const sinter_evaluation* evaluation, size_t index);
+SINTER_API const int64_t* sinter_evaluation_dims(const sinter_evaluation* evaluation, size_t index);
+/** Dense elements: float or double for every float type, int32_t for i32, uint8_t for i1. */
+SINTER_API const void* sinter_evaluation_operand(const sinter_evaluation* evaluation, size_t index);
+/** Where the result goes, dense; float types are rounded to the element type afterwards. */
+SINTER_API void* sinter_evaluation_result(const sinter_evaluation* evaluation);
+/** Number `index` of the attribute `numbers`. */
+SINTER_API double sinter_evaluation_number(const sinter_evaluation* evaluation, size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
