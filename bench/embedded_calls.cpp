@@ -1,9 +1,8 @@
 // Calls of the library on a GPU: what a call of a small graph costs the host, beside a launch of a
 // kernel by hand, and two sessions on two threads. Needs cuda.h and an installed Sinter:
 //
-//   g++ -O2 -std=c++20 -I PREFIX/include -I $CUDA_HOME/include bench/embedded_calls.cpp -o
-//   embedded_calls
-//       -L PREFIX/lib -lsinter -lcuda -pthread -Wl,-rpath,PREFIX/lib
+//   g++ -O2 -std=c++20 -I PREFIX/include -I $CUDA_HOME/include bench/embedded_calls.cpp
+//       -o embedded_calls -L PREFIX/lib -lsinter -lcuda -pthread -Wl,-rpath,PREFIX/lib
 //
 // Prints JSON: times in microseconds, medians of batches of calls, each batch followed by a
 // synchronization that is not counted.
