@@ -41,7 +41,6 @@ sinter_error* sinter_model_open(const char* path, const sinter_options* options,
     auto made = make_model(std::move(opened));
     made->path = path;
     made->random_weights = open.random_weights;
-    made->context = open.context;
     return made;
   });
 }

@@ -8,6 +8,5 @@ struct sinter_model {
   sinter::OpenedModel model;
   std::string path;  // as it was opened; empty: from a text or a builder
   std::optional<uint64_t> random_weights;
-  int64_t context = 0;
   std::vector<std::pair<std::string, std::string>> tensors;  // names and types
 };

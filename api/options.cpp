@@ -135,11 +135,7 @@ Result<Sampling> read_sampling(OptionReader& reader) {
 Status Progress::operator()(const char* stage, int64_t done, int64_t total) const {
   if (!options_ || !options_->progress) return {};
   if (options_->progress(options_->user, stage, done, total) == 0) return {};
-  return tl::make_unexpected(cancelled());
-}
-
-Error Progress::cancelled() {
-  return {"the caller's progress function cancelled this", {}, {}, ExitCode::cancelled};
+  return fail("the caller's progress function cancelled this", {}, {}, ExitCode::cancelled);
 }
 
 }  // namespace sinter

@@ -67,7 +67,6 @@ class Progress {
  public:
   explicit Progress(const sinter_options* options) : options_(options) {}
   Status operator()(const char* stage, int64_t done, int64_t total) const;
-  static Error cancelled();
 
  private:
   const sinter_options* options_;

@@ -9,6 +9,8 @@
 //
 // Model, Plan, Device and Executable are immutable: copies share them, between threads too. All
 // else moves and is for one thread at a time.
+//
+// One file, so that a program includes and a reader searches one; the parts have headings.
 #pragma once
 
 #include <cstdint>
@@ -532,7 +534,7 @@ class Graph {
     return op("einsum", {a, b}, attributes.text(), name);
   }
   /// q [N, heads * d], caches [R, kv_heads * d]; token n sees the rows first[n] .. slot[n].
-  /// `window`: at most so many of them; 0: all.
+  /// `window`: how many of them at most, the last ones; 0: all.
   Value attention(Value q, Value keys, Value values, Value first, Value slot, std::int64_t heads,
                   std::int64_t kv_heads, double scale, std::int64_t window = 0, Name name = {}) {
     Attributes attributes;
