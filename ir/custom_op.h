@@ -65,7 +65,7 @@ struct CustomOp {
   std::string source;     // CUDA text, UTF-8
   std::string function;   // its name in `source`, a C++ identifier, perhaps with namespaces
   int64_t threads = 256;  // of a block: a multiple of 32, at most 1024
-  /// The result's leading axes that number the blocks; negative: all but so many of the last.
+  /// The result's leading axes that number the blocks; -n: all but the last n.
   int64_t row_axes = 1;
   int64_t shared_bytes = 0;         // dynamic shared memory of a block
   std::vector<bool> open_operands;  // element ports; operands beyond the list are closed

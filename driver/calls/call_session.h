@@ -41,8 +41,8 @@ class CallSession {
   CallSession() = default;
   Status bind_symbols(const std::map<std::string, int64_t>& values);
   Status start_on_gpu(std::optional<void*> stream);
-  /// On a GPU: memory of at least so many bytes for calls, which stays until the session is gone. A
-  /// larger arena does not replace the smaller ones: graphs that were captured may use them.
+  /// On a GPU: memory for calls, of at least `bytes` bytes, which stays until the session is gone.
+  /// A larger arena does not replace the smaller ones: graphs that were captured may use them.
   Result<CudaAddress> arena_of(size_t bytes);
 
   std::shared_ptr<const LoadedPlan> plan_;
