@@ -110,8 +110,9 @@ Status compile_model(CompileCommand options) {
         folder, {built, code, files, record, options.random_weights, options.embed}));
   }
   print_result(fmt::format("{}\n\n{}\n{}\n{} → {}\n", model_line(built),
-                           summary_table(*built.unfused, program), kernel_table(program),
-                           counted(program.kernels.size(), "kernel"), printable(folder, 4096)));
+                           summary_table(*built.unfused, program, built.compiled.sizes),
+                           kernel_table(program), counted(program.kernels.size(), "kernel"),
+                           printable(folder, 4096)));
   return {};
 }
 
@@ -147,6 +148,7 @@ void add_compile(CLI::App& program, Action& action) {
   add_phase(command, *options);
   add_streaming(command, *options);
   add_compiling(command, *options);
+  add_sizes(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return compile_model(*options); }; });
 }

@@ -64,6 +64,7 @@ void add_explain(CLI::App& program, Action& action) {
       ->type_name("FILE");
   add_phase(command, *options);
   add_compiling(command, *options);
+  add_sizes(command, *options);
   add_json(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return explain_model(*options); }; });

@@ -13,7 +13,7 @@ Status inspect_model(const CommandOptions& options) {
   SINTER_LET(request, to_request(options));
   request.load.context = std::numeric_limits<int64_t>::max();  // of all that the model can take
   SINTER_LET(model, open_model(request.path, request.load));
-  SINTER_LET(inspection, inspect(model, request.compile.target));
+  SINTER_LET(inspection, inspect(model, request.compile.target, request.compile.sizes));
   print_result(options.json ? inspection_json(inspection) : inspection_text(inspection));
   return {};
 }
@@ -30,6 +30,7 @@ void add_inspect(CLI::App& program, Action& action) {
       ->type_name("NAME")
       ->expected(1)
       ->default_str(CompileOptions().target);
+  add_sizes(command, *options);
   add_json(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return inspect_model(*options); }; });

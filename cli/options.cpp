@@ -121,6 +121,14 @@ void add_streaming(CLI::App& command, CommandOptions& options) {
       ->type_name("sink=S,window=W");
 }
 
+void add_sizes(CLI::App& command, CommandOptions& options) {
+  command
+      .add_option("--symbol", options.sizes,
+                  "a size at which bytes and times are stated; others have usual values")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
 void add_json(CLI::App& command, CommandOptions& options) {
   command.add_flag("--json", options.json, "the result as JSON");
 }
@@ -212,6 +220,8 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
                 "give one; `sinter compile` takes several", ExitCode::usage);
   if (!options.archs.empty()) request.compile.target = options.archs.front();
   if (!options.phase.empty()) request.compile.entries = {options.phase};
+  SINTER_LET(sizes, parse_sizes(options.sizes));
+  request.compile.sizes = std::move(sizes);
   FusionOptions& fusion = request.compile.fusion;
   fusion.enabled = !options.no_fuse;
   fusion.stop_after = options.stop_after;

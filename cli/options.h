@@ -29,7 +29,8 @@ struct CommandOptions {
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;
   std::string phase;
-  std::string kv;  // "sink=4,window=1020"
+  std::string kv;                  // "sink=4,window=1020"
+  std::vector<std::string> sizes;  // "N=16", of add_sizes
   bool json = false;
 };
 
@@ -53,6 +54,7 @@ void add_phase(CLI::App& command, CommandOptions& options);
 void add_inputs(CLI::App& command, InputOptions& options);
 void add_device(CLI::App& command, CommandOptions& options);
 void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
+void add_sizes(CLI::App& command, CommandOptions& options);      // --symbol, of costs
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 

@@ -91,7 +91,9 @@ Result<bool> is_module(const std::string& path) {
 }
 
 CompileOptions compile_options(const OpenedModel& model, const CompileOptions& wanted) {
-  return model.compiled_with.value_or(wanted);
+  CompileOptions options = model.compiled_with.value_or(wanted);
+  options.sizes = wanted.sizes;
+  return options;
 }
 
 Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wanted,

@@ -67,7 +67,7 @@ Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const Compile
                           Backend& backend) {
   if (!model.plan) return compile_opened(model, std::move(frozen), options);
   SINTER_LET(program, stored_program(*model.plan, backend));
-  return Compiled{std::move(frozen), {}, std::move(program)};
+  return Compiled{std::move(frozen), {}, std::move(program), {}};
 }
 
 Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,

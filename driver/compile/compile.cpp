@@ -93,7 +93,8 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_TRY(check_names(frozen, options.fusion.forbidden));
   FusionOptions fusing = options.fusion;
   fusing.numerics = numerics_of(options);
-  Compiled compiled{std::move(frozen), {}, {}};
+  SINTER_LET(sizes, stated_sizes(frozen.symbols, options.sizes));
+  Compiled compiled{std::move(frozen), {}, {}, std::move(sizes)};
   for (const Entry& entry : compiled.module.entries) {
     compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
     SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/tuned_form.h"
+#include "driver/compile/stated_sizes.h"
 #include "passes/fusion.h"
 #include "passes/pipeline.h"
 #include "plan/program.h"
@@ -17,6 +18,9 @@ struct CompileOptions {
   /// compare the row numbers among them, and the numbers are looked at after it. Concerns freeze()
   /// and compile().
   bool device_inputs = false;
+  /// Sizes at which reports state bytes and times, where they are not the usual ones. Changes no
+  /// plan.
+  GivenSizes sizes;
 };
 
 /// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per
@@ -25,6 +29,7 @@ struct Compiled {
   Module module;
   std::vector<Fusion> fusions;
   std::shared_ptr<const Program> program;
+  std::vector<int64_t> sizes;  // a value for each symbol, at which costs are stated
 };
 
 /// A module that went through the passes. Both the fused and the unfused plan of a comparison start
@@ -33,8 +38,8 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                       const PassObserver& observer = {}, const PassOptions& options = {});
 
 /// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
-/// that the module lacks; a required pair that stays apart (ExitCode::check_failed, with the
-/// verdict).
+/// that the module lacks; sizes that the symbols cannot have; a required pair that stays apart
+/// (ExitCode::check_failed, with the verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
 /// The plan of the same module and fusions with the options' forms: other kernels of the products
 /// that these name, and nothing else. `options` are otherwise those of compile().

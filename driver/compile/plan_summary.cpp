@@ -10,54 +10,11 @@
 namespace sinter {
 namespace {
 
-struct UsualSize {
-  std::string_view symbol;
-  int64_t value;
-};
-// Symbols of the models that the frontends build.
-constexpr UsualSize kUsualSizes[] = {{"N", 512}, {"M", 1}, {"B", 1}, {"R", 1024}, {"K", 1024}};
-constexpr int64_t kOtherSize = 512;
-// A cache holds sequences of a model's length and no longer ones.
-constexpr std::string_view kLongestCall = "N";
-
 std::string arrow(std::string before, std::string after) {
   return before == after ? after : fmt::format("{} → {}", before, after);
 }
 
 }  // namespace
-
-std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols) {
-  int64_t longest = INT64_MAX;
-  for (const Symbol& symbol : symbols)
-    if (symbol.name == kLongestCall) longest = symbol.high;
-  std::vector<int64_t> sizes;
-  for (const Symbol& symbol : symbols) {
-    int64_t value = kOtherSize;
-    for (const UsualSize& usual : kUsualSizes)
-      if (usual.symbol == symbol.name) value = usual.value;
-    value = std::min(value, longest);
-    if (symbol.at_most) value = std::min(value, sizes[symbol.at_most->index]);
-    value = std::clamp(value, symbol.low, symbol.high);
-    // The range's ends need not be multiples; some multiple lies between them.
-    value -= value % symbol.multiple;
-    if (value < symbol.low) value += symbol.multiple;
-    sizes.push_back(value);
-  }
-  return sizes;
-}
-
-std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
-                       llvm::ArrayRef<int64_t> sizes) {
-  std::vector<bool> used(symbols.size(), false);
-  for (const Buffer& buffer : entry.buffers)
-    if (buffer.place != Buffer::Place::state)
-      for (Dim dim : buffer.type.dims)
-        if (!dim.is_constant()) used[dim.symbol().index] = true;
-  std::string text;
-  for (size_t i = 0; i < symbols.size(); ++i)
-    if (used[i]) text += fmt::format("{}{}={}", text.empty() ? "" : " ", symbols[i].name, sizes[i]);
-  return text;
-}
 
 double step_bytes(const Program& program, const EntryPlan& entry, const Step& step,
                   llvm::ArrayRef<int64_t> sizes) {
@@ -82,8 +39,8 @@ PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
   return costs;
 }
 
-std::string summary_table(const Program& unfused, const Program& fused) {
-  const std::vector<int64_t> sizes = usual_sizes(fused.symbols);
+std::string summary_table(const Program& unfused, const Program& fused,
+                          llvm::ArrayRef<int64_t> sizes) {
   std::vector<std::pair<PlanCosts, PlanCosts>> costs;  // of each entry, before and after
   for (const EntryPlan& entry : fused.entries)
     costs.emplace_back(plan_costs(unfused, *unfused.find_entry(entry.name), sizes),

@@ -1,18 +1,9 @@
 // What a plan costs, in numbers, for one choice of sizes.
 #pragma once
 
-#include "plan/program.h"
+#include "driver/compile/stated_sizes.h"
 
 namespace sinter {
-
-/// A value for every symbol: calls as people meet them. A prefill of 512 tokens of which the last
-/// one's logits are wanted, a decode step of one token, 1024 rows of cache, all within the symbols'
-/// ranges; other symbols 512.
-std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols);
-
-/// "N=512 K=1024": the sizes that an entry's values depend on.
-std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
-                       llvm::ArrayRef<int64_t> sizes);
 
 struct PlanCosts {
   uint64_t kernels = 0;   // distinct ones that the entry launches
@@ -25,8 +16,9 @@ PlanCosts plan_costs(const Program& program, const EntryPlan& entry, llvm::Array
 double step_bytes(const Program& program, const EntryPlan& entry, const Step& step,
                   llvm::ArrayRef<int64_t> sizes);
 
-/// A table: per entry kernels, launches and bytes moved, unfused → fused.
-std::string summary_table(const Program& unfused, const Program& fused);
+/// A table: per entry kernels, launches and bytes moved at these sizes, unfused → fused.
+std::string summary_table(const Program& unfused, const Program& fused,
+                          llvm::ArrayRef<int64_t> sizes);
 /// A table: every kernel, how often each entry launches it, and the values of its first launch.
 std::string kernel_table(const Program& program);
 

@@ -21,7 +21,6 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
 
 std::vector<EntryLedger> ledger(const Compiled& compiled) {
   const Program& program = *compiled.program;
-  const std::vector<int64_t> sizes = usual_sizes(program.symbols);
   std::vector<EntryLedger> result;
   for (size_t i = 0; i < program.entries.size(); ++i) {
     const EntryPlan& plan = program.entries[i];
@@ -31,7 +30,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
       entry.steps.push_back({std::string(facts.name()),
                              std::string(facts.kind),
                              step.values,
-                             step_bytes(program, plan, step, sizes),
+                             step_bytes(program, plan, step, compiled.sizes),
                              {},
                              false});
       if (!facts.kernel) continue;

@@ -10,7 +10,7 @@ struct LedgerStep {
   std::string name;                 // of the kernel, else the kind
   std::string kind;                 // "kernel", "gemm" or "copy"
   std::vector<std::string> values;  // what it computes
-  double bytes = 0;                 // moved, at usual_sizes
+  double bytes = 0;                 // moved, at Compiled::sizes
   // In a stream: values that it reads before it waits for the kernels ahead of it (of caches, what
   // those do not append), and whether it triggers the next one after that.
   std::vector<std::string> early;

@@ -145,14 +145,15 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
 
 }  // namespace
 
-Result<Inspection> inspect(const LoadedModel& model, const std::string& device) {
+Result<Inspection> inspect(const LoadedModel& model, const std::string& device,
+                           const GivenSizes& given) {
   Inspection result;
   SINTER_LET(description, find_device(device));
   result.device = description;
   const Module& module = model.module;
   result.name = module.name;
   if (model.spec) add_facts(*model.spec, result);
-  const std::vector<int64_t> sizes = usual_sizes(module.symbols);
+  SINTER_LET(sizes, stated_sizes(module.symbols, given));
   const TypeSizes type_sizes(sizes);
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/device.h"
+#include "driver/compile/stated_sizes.h"
 #include "frontends/load_model.h"
 
 namespace sinter {
@@ -35,8 +36,10 @@ struct Inspection {
   double ridge() const { return device.tensor_flops_per_s / device.memory_bytes_per_s; }
 };
 
-/// Reads no weights. Errors: an unknown device.
-Result<Inspection> inspect(const LoadedModel& model, const std::string& device);
+/// Reads no weights. Costs are those at usual_sizes with the given ones in their place. Errors: an
+/// unknown device; sizes that the symbols cannot have.
+Result<Inspection> inspect(const LoadedModel& model, const std::string& device,
+                           const GivenSizes& given = {});
 
 std::string inspection_text(const Inspection& inspection);
 std::string inspection_json(const Inspection& inspection);

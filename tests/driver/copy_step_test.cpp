@@ -131,16 +131,17 @@ TEST_CASE("profile and bench call it a copy and count its bytes") {
 }
 
 TEST_CASE("the summary of a plan has a column of copies where there are some") {
-  const std::string with = summary_table(*program(), *program());
+  const std::string with = summary_table(*program(), *program(), {kTokens});
   CHECK(with.find("of them GEMM  copy  bytes moved") != std::string::npos);
   const Program sample = test::sample_program();
-  const std::string without = summary_table(sample, sample);
+  const std::string without = summary_table(sample, sample, usual_sizes(sample.symbols));
   CHECK(without.find("of them GEMM  bytes moved") != std::string::npos);
 }
 
 TEST_CASE("the ledger calls it a copy") {
   Compiled compiled;
   compiled.program = program();
+  compiled.sizes = {kTokens};
   compiled.module.entries.resize(1);
   compiled.fusions.resize(1);
   const std::vector<EntryLedger> entries = ledger(compiled);
