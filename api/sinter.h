@@ -679,7 +679,7 @@ struct Decision {
   std::string text;               ///< what the reason means
   std::string detail;             ///< the values and sizes that decided
   std::vector<std::string> path;  ///< the witness of a refusal: values from one to the other
-  std::int64_t saved_bytes = 0;   ///< memory traffic saved in a call of the largest sizes
+  std::int64_t saved_bytes = 0;   ///< memory traffic saved in a call of usual sizes
 };
 
 /// What a call of an entry costs.

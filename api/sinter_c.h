@@ -281,7 +281,7 @@ SINTER_API const char* sinter_decision_detail(const sinter_decision* decision);
 /** The witness of a refusal: values from one to the other. */
 SINTER_API size_t sinter_decision_path_count(const sinter_decision* decision);
 SINTER_API const char* sinter_decision_path(const sinter_decision* decision, size_t index);
-/** Bytes of memory traffic that the fusion saves in a call of the largest sizes. */
+/** Bytes of memory traffic that the fusion saves in a call of usual sizes. */
 SINTER_API int64_t sinter_decision_saved_bytes(const sinter_decision* decision);
 
 /* ---- devices, weights, sessions ---------------------------------------------------------- */

@@ -110,9 +110,8 @@ Status compile_model(CompileCommand options) {
         folder, {built, code, files, record, options.random_weights, options.embed}));
   }
   print_result(fmt::format("{}\n\n{}\n{}\n{} → {}\n", model_line(built),
-                           summary_table(*built.unfused, program, built.compiled.sizes),
-                           kernel_table(program), counted(program.kernels.size(), "kernel"),
-                           printable(folder, 4096)));
+                           summary_table(built.unfused, built.compiled), kernel_table(program),
+                           counted(program.kernels.size(), "kernel"), printable(folder, 4096)));
   return {};
 }
 

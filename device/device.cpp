@@ -16,6 +16,7 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 2.0e12,
      .cache_bytes_per_s = 4.0e12,
      .tensor_flops_per_s = 3.12e14,
+     .float_flops_per_s = 1.95e13,
      .launch_s = 2.5e-6},
     {.name = "sm_86",
      .has = capabilities_of("sm_86"),
@@ -24,6 +25,7 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 9.36e11,
      .cache_bytes_per_s = 2.0e12,
      .tensor_flops_per_s = 7.1e13,
+     .float_flops_per_s = 3.56e13,
      .launch_s = 2.5e-6},
     {.name = "sm_89",
      .has = capabilities_of("sm_89"),
@@ -32,6 +34,7 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 8.64e11,
      .cache_bytes_per_s = 4.0e12,
      .tensor_flops_per_s = 3.62e14,
+     .float_flops_per_s = 9.16e13,
      .launch_s = 2.5e-6},
     {.name = "sm_90",
      .has = capabilities_of("sm_90"),
@@ -40,6 +43,7 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 2.0e12,
      .cache_bytes_per_s = 5.0e12,
      .tensor_flops_per_s = 7.5e14,
+     .float_flops_per_s = 5.1e13,
      .launch_s = 2.0e-6},
     {.name = "sm_90a",
      .has = capabilities_of("sm_90a"),
@@ -48,6 +52,7 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 4.2e12,
      .cache_bytes_per_s = 5.5e12,
      .tensor_flops_per_s = 7.5e14,
+     .float_flops_per_s = 6.7e13,
      .launch_s = 2.0e-6},
     {.name = "sm_100",
      .has = capabilities_of("sm_100"),
@@ -56,6 +61,7 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 7.7e12,
      .cache_bytes_per_s = 1.0e13,
      .tensor_flops_per_s = 2.25e15,
+     .float_flops_per_s = 8.0e13,
      .launch_s = 2.0e-6},
     {.name = "sm_120",
      .has = capabilities_of("sm_120"),
@@ -64,12 +70,17 @@ const DeviceDescription kDevices[] = {
      .memory_bytes_per_s = 1.79e12,
      .cache_bytes_per_s = 6.0e12,
      .tensor_flops_per_s = 2.1e14,
+     .float_flops_per_s = 1.05e14,
      .launch_s = 2.0e-6},
 };
 
 }  // namespace
 
 llvm::ArrayRef<DeviceDescription> named_devices() { return kDevices; }
+
+double flops_per_s(const DeviceDescription& device, DType operands) {
+  return dtype_info(operands).bits <= 16 ? device.tensor_flops_per_s : device.float_flops_per_s;
+}
 
 Result<DeviceDescription> find_device(std::string_view name) {
   std::string known;

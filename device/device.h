@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "device/capabilities.h"
+#include "ir/dtype.h"
 #include "ir/error.h"
 
 namespace sinter {
@@ -19,8 +20,12 @@ struct DeviceDescription {
   double memory_bytes_per_s = 0;
   double cache_bytes_per_s = 0;   // second level
   double tensor_flops_per_s = 0;  // 16-bit operands, float32 accumulation
+  double float_flops_per_s = 0;   // float32, without tensor cores
   double launch_s = 0;            // of one more kernel in a chain
 };
+
+/// Of products of operands of this type.
+double flops_per_s(const DeviceDescription& device, DType operands);
 
 /// "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"; others are an error listing
 /// them.

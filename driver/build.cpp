@@ -25,12 +25,11 @@ class Stages {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// The plan with a kernel for each op; what else the compilation leaves is not kept.
-Result<std::shared_ptr<const Program>> unfused_plan(const Module& frozen, CompileOptions options) {
+/// The plan with a kernel for each op.
+Result<Compiled> unfused_plan(const Module& frozen, CompileOptions options) {
   options.fusion = {};
   options.fusion.enabled = false;
-  SINTER_LET(compiled, compile(frozen, options));
-  return std::move(compiled.program);
+  return compile(frozen, options);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct Built {
   Compiled compiled;
   std::vector<PassDump> dumps;  // for a folder: "input", then every pass
   /// For a folder: the same frozen module with a kernel per op, what `before` means in reports.
-  std::shared_ptr<const Program> unfused;
+  Compiled unfused;
   std::vector<std::pair<std::string, double>> seconds;  // by stage, in order
 };
 

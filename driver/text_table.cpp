@@ -45,6 +45,14 @@ std::string with_unit(double amount, std::string_view unit) {
   return fmt::format("{:.{}f} {}{}", amount, digits, kPrefixes[prefix], unit);
 }
 
+std::string duration(double seconds) {
+  const auto digits = [](double value) { return value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2; };
+  for (const auto& [unit, name] : {std::pair(1.0, "s"), {1e-3, "ms"}})
+    if (seconds >= unit * 0.9995)
+      return fmt::format("{:.{}f} {}", seconds / unit, digits(seconds / unit), name);
+  return fmt::format("{:.{}f} µs", seconds * 1e6, digits(seconds * 1e6));
+}
+
 std::string counted(uint64_t count, std::string_view noun, std::string_view plural) {
   if (count != 1 && !plural.empty()) return fmt::format("{} {}", count, plural);
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

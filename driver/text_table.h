@@ -25,6 +25,9 @@ class TextTable {
 /// Three digits and a decimal unit: "13.5 GB", "820 B". `unit` names the thing counted.
 std::string with_unit(double amount, std::string_view unit);
 
+/// Three digits and a unit: "4.12 ms", "19.5 µs".
+std::string duration(double seconds);
+
 /// "1 kernel", "15 kernels"; `plural` where an s is not enough.
 std::string counted(uint64_t count, std::string_view noun, std::string_view plural = {});
 

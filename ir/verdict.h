@@ -44,14 +44,11 @@ struct Verdict {
   Reason reason = Reason::fused;
   std::string detail;         // the values that decided, e.g. "rows [N] and [M]"
   std::vector<ValueId> path;  // convexity: from one to the other through what stands between
-  double saved_bytes = 0;     // fused: memory traffic saved, symbols at their upper bound
 
   bool accepted() const { return reason == Reason::fused || reason == Reason::fused_horizontal; }
 };
 
 /// A refusal without a path.
-inline Verdict refuse(Reason reason, std::string detail) {
-  return {reason, std::move(detail), {}, 0};
-}
+inline Verdict refuse(Reason reason, std::string detail) { return {reason, std::move(detail), {}}; }
 
 }  // namespace sinter

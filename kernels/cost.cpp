@@ -1,9 +1,11 @@
 #include "kernels/cost.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/family.h"
-#include "kernels/traffic.h"
 
 namespace sinter {
 
@@ -19,11 +21,32 @@ std::optional<KernelCost> kernel_cost(const FusionProblem& problem, Members memb
   return shape.family->cost({.problem = problem, .members = members, .shape = shape}, min_threads);
 }
 
+double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> parts) {
+  // Blocks of one kernel have as many threads as its widest part needs.
+  int64_t threads = 1;
+  llvm::SmallVector<KernelCost, 4> alone;
+  for (const PartView& part : parts) {
+    const auto own = kernel_cost(problem, part.members, part.shape);
+    if (!own) return INFINITY;
+    alone.push_back(*own);
+    threads = std::max(threads, own->threads);
+  }
+  if (parts.size() == 1) return alone[0].seconds;
+  double blocks = 0, bytes = 0;
+  for (const auto& [part, own] : llvm::zip(parts, alone)) {
+    const auto widened = kernel_cost(problem, part.members, part.shape, threads);
+    if (!widened || (own.on_chip && !widened->on_chip)) return INFINITY;
+    blocks += widened->blocks;
+    bytes += problem.traffic(part.members).total();  // what parts share, each reads for itself
+  }
+  return launch_seconds(problem.device(), blocks, bytes);
+}
+
 std::optional<KernelCost> streaming_cost(const GroupView& group, int64_t) {
   const DeviceDescription& device = group.problem.device();
   const double blocks = 2 * static_cast<double>(device.multiprocessors);
   return KernelCost{
-      .seconds = launch_seconds(device, blocks, traffic(group.problem, group.members)),
+      .seconds = launch_seconds(device, blocks, group.problem.traffic(group.members).total()),
       .blocks = blocks};
 }
 

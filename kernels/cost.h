@@ -19,6 +19,15 @@ struct KernelCost {
 std::optional<KernelCost> kernel_cost(const FusionProblem& problem, Members members,
                                       const GroupShape& shape, int64_t min_threads = 1);
 
+/// A group that has blocks of its own in a kernel.
+struct PartView {
+  Members members;
+  const GroupShape& shape;
+};
+/// Time of a launch of these groups side by side, or of one alone. INFINITY: no configuration of
+/// all of them fits the device.
+double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> parts);
+
 /// Time of a launch of so many blocks that moves so many bytes.
 double launch_seconds(const DeviceDescription& device, double blocks, double bytes);
 

@@ -5,6 +5,7 @@
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
+#include "ir/type_sizes.h"
 #include "kernels/registry.h"
 
 namespace sinter {
@@ -37,6 +38,7 @@ FusionProblem::FusionProblem(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
       facts_(graph.size()),
       users_(graph.size()),
       is_output_(graph.size(), false) {
+  for (const Symbol& symbol : symbols) sizes_.push_back(symbol.high);
   for (ValueId id : graph.outputs) is_output_[root_of(graph, id).index] = true;
   for (const RowNumbers& numbers : numbers_to_check(graph, symbols))
     is_output_[numbers.values.index] = true;
@@ -48,6 +50,14 @@ FusionProblem::FusionProblem(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
       if (auto& users = users_[read.root.index]; users.empty() || users.back() != ValueId{i})
         users.push_back({i});
   }
+  traffic_.emplace(graph_, facts_, sizes_);
+}
+
+FusionProblem FusionProblem::at(llvm::ArrayRef<int64_t> sizes) const {
+  FusionProblem problem = *this;
+  problem.sizes_.assign(sizes.begin(), sizes.end());
+  problem.traffic_.emplace(problem.graph_, problem.facts_, problem.sizes_);
+  return problem;
 }
 
 const KernelFamily* FusionProblem::family(ValueId id) const {
@@ -75,16 +85,21 @@ llvm::SmallVector<ValueId, 8> FusionProblem::up_to(ValueId last, Members members
   return found;
 }
 
-double FusionProblem::extent(Dim dim) const {
-  return static_cast<double>(dim.is_constant() ? dim.constant()
-                                               : symbols_[dim.symbol().index].high);
+double FusionProblem::extent(Dim dim) const { return TypeSizes(sizes_).extent(dim); }
+
+double FusionProblem::count(const SymExpr& expression) const {
+  const std::optional<int64_t> value = expression.evaluate(sizes_);
+  return static_cast<double>(value.value_or(INT64_MAX));
 }
 
-double FusionProblem::bytes(ValueId id) const {
-  const TensorType& type = written_type(graph_, graph_[id]);
-  double product = average_bytes(type.dtype);
-  for (Dim dim : type.dims) product *= extent(dim);
-  return product;
+double FusionProblem::bytes(ValueId id) const { return traffic_->written(id); }
+
+Bytes FusionProblem::traffic(Members members) const {
+  Bytes bytes{traffic_->read(members), 0};
+  for (ValueId member : members)
+    if (writes_state(graph_[member]) || read_outside(member, members))
+      bytes.written += traffic_->written(member);
+  return bytes;
 }
 
 std::string FusionProblem::show(DimsRef dims) const {

@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "ir/numerics.h"
 #include "ir/op_facts.h"
+#include "ir/traffic.h"
 #include "ir/verdict.h"
 
 namespace sinter {
@@ -18,13 +19,18 @@ using Families = llvm::ArrayRef<const KernelFamily*>;
 
 class FusionProblem {
  public:
+  /// Costs are those with every symbol at its upper bound.
   FusionProblem(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
                 Numerics numerics, Families families);
+  /// The same problem with costs at these values of the symbols.
+  FusionProblem at(llvm::ArrayRef<int64_t> sizes) const;
 
   const Graph& graph() const { return graph_; }
   llvm::ArrayRef<Symbol> symbols() const { return symbols_; }
   const DeviceDescription& device() const { return device_; }
   Numerics numerics() const { return numerics_; }
+  /// The value of each symbol at which costs are counted.
+  llvm::ArrayRef<int64_t> sizes() const { return sizes_; }
   Families families() const { return families_; }
   /// The family whose anchor the op is; null: the op has none.
   const KernelFamily* family(ValueId id) const;
@@ -40,10 +46,13 @@ class FusionProblem {
   bool read_outside(ValueId id, Members members) const;
   /// The members that `last` depends on, and `last`; ascending.
   llvm::SmallVector<ValueId, 8> up_to(ValueId last, Members members) const;
-  /// Symbols at their upper bound.
+  /// At sizes().
   double extent(Dim dim) const;
-  /// Of a value, or of the rows that the op writes into a state; symbols at their upper bound.
+  double count(const SymExpr& expression) const;
+  /// Of a value, or of the rows that the op writes into a state; at sizes().
   double bytes(ValueId id) const;
+  /// What a kernel of these ops reads and writes, at sizes().
+  Bytes traffic(Members members) const;
   /// Dims as the text form writes them: "[N, 64]".
   std::string show(DimsRef dims) const;
 
@@ -53,9 +62,11 @@ class FusionProblem {
   DeviceDescription device_;
   Numerics numerics_;
   Families families_;
+  std::vector<int64_t> sizes_;
   std::vector<OpFacts> facts_;
   std::vector<llvm::SmallVector<ValueId, 2>> users_;
   std::vector<bool> is_output_;
+  std::optional<Traffic> traffic_;
 };
 
 }  // namespace sinter

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "kernels/family.h"
-#include "kernels/traffic.h"
+#include "kernels/pointers.h"
 #include "passes/horizontal.h"
 #include "passes/judge.h"
 
@@ -169,12 +169,12 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
   const Graph& graph = state->problem.graph();
   for (ValueId* id : {&a, &b}) {
     const ValueId root = root_of(graph, *id);
-    if (!computes(graph[root])) return {Reason::no_kernel, graph[*id].name, {}, 0};
+    if (!computes(graph[root])) return {Reason::no_kernel, graph[*id].name, {}};
     *id = root;
   }
   if (grouping.group_of[a.index] == grouping.group_of[b.index]) {
     const bool same_rows = state->groups.find(a) == state->groups.find(b);
-    Verdict verdict{same_rows ? Reason::fused : Reason::fused_horizontal, "", {}, 0};
+    Verdict verdict{same_rows ? Reason::fused : Reason::fused_horizontal, "", {}};
     for (const LedgerEntry& entry : ledger)  // what there was to say when the kernel grew
       if (entry.verdict.accepted() && !entry.verdict.detail.empty() &&
           grouping.group_of[entry.a.index] == grouping.group_of[a.index])
@@ -188,7 +188,7 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
   Verdict verdict = judge(*state, a, b).verdict;
   add_witness(state->groups, a, b, verdict);
   // Nothing stands against it, but no value made the engine ask.
-  return verdict.accepted() ? Verdict{Reason::no_candidate, "", {}, 0} : verdict;
+  return verdict.accepted() ? Verdict{Reason::no_candidate, "", {}} : verdict;
 }
 
 }  // namespace sinter

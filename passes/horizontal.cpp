@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "kernels/cost.h"
-#include "kernels/traffic.h"
+#include "kernels/pointers.h"
 #include "passes/judge_checks.h"
 
 namespace sinter {
@@ -39,30 +39,15 @@ std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
   std::optional<Verdict> refusal = constraints(state_, in_x, in_y);
   if (!refusal) refusal = state_conflict(state_.problem, in_x, in_y);
   if (!refusal) refusal = profit(x, y);
-  Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}, 0};
+  Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}};
   return Decision{std::move(verdict), x, y, {}, merges_};
 }
 
 double HorizontalFusion::seconds(llvm::ArrayRef<uint32_t> parts) const {
-  const Groups& groups = state_.groups;
-  // Blocks of one kernel have as many threads as its widest part needs.
-  int64_t threads = 1;
-  double blocks = 0, bytes = 0;
-  llvm::SmallVector<bool, 4> on_chip;
-  for (uint32_t part : parts) {
-    const auto own = kernel_cost(state_.problem, groups.members(part), groups.shape(part));
-    if (!own) return INFINITY;
-    threads = std::max(threads, own->threads);
-    on_chip.push_back(own->on_chip);
-  }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Members members = groups.members(parts[i]);
-    const auto widened = kernel_cost(state_.problem, members, groups.shape(parts[i]), threads);
-    if (!widened || (on_chip[i] && !widened->on_chip)) return INFINITY;
-    blocks += widened->blocks;
-    bytes += traffic(state_.problem, members);  // what parts share, each reads for itself
-  }
-  return launch_seconds(state_.problem.device(), blocks, bytes);
+  llvm::SmallVector<PartView, 4> views;
+  for (uint32_t part : parts)
+    views.push_back({state_.groups.members(part), state_.groups.shape(part)});
+  return kernel_seconds(state_.problem, views);
 }
 
 std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y) const {

@@ -1,6 +1,5 @@
 #include "passes/judge.h"
 
-#include "kernels/traffic.h"
 #include "passes/judge_checks.h"
 
 namespace sinter {
@@ -57,9 +56,6 @@ Verdict acceptance(const Question& q) {
     verdict.detail =
         fmt::format("the prologue of {} is computed by each of its blocks, at most {}",
                     q.problem.name(*q.merged.anchor), q.problem.device().multiprocessors);
-  verdict.saved_bytes = traffic(q.problem, q.groups.members(q.first)) +
-                        traffic(q.problem, q.groups.members(q.second)) -
-                        traffic(q.problem, q.members);
   return verdict;
 }
 

@@ -4,7 +4,7 @@
 #include "ir/fault.h"
 #include "ir/op_roles.h"
 #include "kernels/cost.h"
-#include "kernels/traffic.h"
+#include "kernels/pointers.h"
 #include "passes/judge_checks.h"
 
 namespace sinter {

@@ -9,45 +9,6 @@
 #include "ir/op_roles.h"
 
 namespace sinter {
-namespace {
-
-// The smaller of two sizes where their coefficients tell, else the first.
-SymExpr smaller(const SymExpr& a, const SymExpr& b) { return a.covers(b) ? b : a; }
-
-// Bytes of `root` that reads through `id`, a chain of views over it, can reach.
-SymExpr reached_bytes(const Graph& graph, ValueId id) {
-  const Op& op = graph[id];
-  const SymExpr own = storage_bytes(op.type);
-  if (op_class(op) != OpClass::view) return own;
-  // A broadcast repeats elements, so that only what its operand reaches counts.
-  return smaller(reached_bytes(graph, op.operands[0]), own);
-}
-
-// Bytes of group input `id` that the group's ops read.
-SymExpr read_bytes(const Graph& graph, ValueId id) {
-  SymExpr total = 0;
-  for (const Op& op : graph.ops()) {
-    if (op_class(op) == OpClass::view) continue;
-    llvm::SmallVector<ValueId, 3> seen;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      const ValueId operand = op.operands[i];
-      if (root_of(graph, operand) != id || llvm::is_contained(seen, operand)) continue;
-      seen.push_back(operand);
-      const OperandRole role = operand_role(op.kind, i);
-      if (role == OperandRole::state) continue;
-      if (role == OperandRole::table)
-        total += storage_bytes(op.type);
-      else
-        total += reached_bytes(graph, operand);
-    }
-  }
-  for (ValueId output : graph.outputs)
-    if (root_of(graph, output) == id) total += reached_bytes(graph, output);
-  return smaller(total, storage_bytes(graph[id].type));
-}
-
-}  // namespace
-
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
   if (launch.wanted_shared_bytes.is(0)) return launch.shared_bytes;
   const auto wanted = launch.wanted_shared_bytes.evaluate(symbol_values);
@@ -96,19 +57,6 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
   for (const EntryPlan& entry : entries)
     if (entry.name == name) return &entry;
   return nullptr;
-}
-
-SymExpr read_bytes(const Kernel& kernel) {
-  SymExpr total = 0;
-  for (ValueId input : kernel.group.inputs) total += read_bytes(kernel.group, input);
-  return total;
-}
-
-SymExpr written_bytes(const Kernel& kernel) {
-  SymExpr total = 0;
-  for (ValueId output : kernel.group.outputs)
-    total += storage_bytes(written_type(kernel.group, kernel.group[output]));
-  return total;
 }
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {

@@ -159,8 +159,4 @@ struct Program {
   const EntryPlan* find_entry(std::string_view name) const;
 };
 
-/// Bytes that a launch of the kernel reads and writes, as in StepBytes.
-SymExpr read_bytes(const Kernel& kernel);
-SymExpr written_bytes(const Kernel& kernel);
-
 }  // namespace sinter

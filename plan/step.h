@@ -110,12 +110,4 @@ struct StepFacts {
 };
 StepFacts step_facts(const Program& program, const Step& step);
 
-/// Bytes that a step moves through memory: every buffer region that it reads and writes, once. Rows
-/// that a gather or an append leaves alone do not count; of a cache that attention reads, all rows
-/// do.
-struct StepBytes {
-  SymExpr read, written;
-};
-StepBytes bytes_moved(const Program& program, const EntryPlan& entry, const Step& step);
-
 }  // namespace sinter

@@ -30,7 +30,9 @@ struct BenchOptions {
 
 /// Samples of one plan, in the order in which they were taken: seconds of a token or call.
 struct PlanTimes {
-  uint64_t launches = 0;         // of a token or call: steps of the plan
+  uint64_t launches = 0;  // of a token or call: steps of the plan
+  /// The cost model's seconds of a token or call; absent: the plan was stored, without its fusion.
+  std::optional<double> predicted_s;
   std::vector<double> device_s;  // between events in the stream
   std::vector<double> host_s;    // by the host's clock
 };

@@ -1,6 +1,7 @@
 #include "driver/bench/costs.h"
 #include "driver/bench/parts.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/compile/predicted.h"
 
 namespace sinter {
 
@@ -34,6 +35,12 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
       times->launches += plan_costs((*model)->program(), *(*model)->program().find_entry(entry),
                                     fused.symbol_values())
                              .launches;
+  for (auto [compiled, times] :
+       {std::pair(&plans.compiled, &result.fused), {&plans.apart, &result.unfused}}) {
+    const auto decode = predicted_seconds(*compiled, "decode", fused.symbol_values());
+    const auto sample = predicted_seconds(*compiled, "sample", fused.symbol_values());
+    if (decode && sample) times->predicted_s = *decode + *sample;
+  }
   for (int64_t i = 0; i < options.repeat; ++i)
     for (auto [runs, times] : {std::pair(&fused, &result.fused), {&unfused, &result.unfused}}) {
       SINTER_LET(run, runs->run());

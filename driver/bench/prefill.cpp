@@ -2,6 +2,7 @@
 #include "driver/bench/costs.h"
 #include "driver/bench/parts.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/compile/predicted.h"
 #include "driver/generate/decoder.h"
 #include "driver/measure/resident_calls.h"
 
@@ -65,6 +66,8 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
   };
   result.fused.launches = launches(*plans.fused);
   result.unfused.launches = launches(*plans.unfused);
+  result.fused.predicted_s = predicted_seconds(plans.compiled, "prefill", call.symbol_values);
+  result.unfused.predicted_s = predicted_seconds(plans.apart, "prefill", call.symbol_values);
 
   const auto begin = Clock::now();
   SINTER_LET(fused, TimedPrefill::create(*plans.fused, call));

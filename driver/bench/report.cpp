@@ -14,15 +14,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kTail = 0.95;
 
-/// Three digits: "4.12 ms", "19.5 µs".
-std::string duration(double seconds) {
-  const auto digits = [](double value) { return value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2; };
-  for (const auto& [unit, name] : {std::pair(1.0, "s"), {1e-3, "ms"}})
-    if (seconds >= unit * 0.9995)
-      return fmt::format("{:.{}f} {}", seconds / unit, digits(seconds / unit), name);
-  return fmt::format("{:.{}f} µs", seconds * 1e6, digits(seconds * 1e6));
-}
-
 /// Differences of a form are less than three digits show.
 std::string microseconds(double seconds) { return fmt::format("{:.1f} µs", seconds * 1e6); }
 
@@ -39,12 +30,14 @@ std::string case_name(const BenchCase& one) {
 }
 
 std::string table(const BenchReport& report) {
-  TextTable table("llrrrrrrr");
-  table.add({"", "plan", "median", "p95", "host", "rate", "of ceiling", "launches", "speedup"});
+  TextTable table("llrrrrrrrr");
+  table.add({"", "plan", "median", "predicted", "p95", "host", "rate", "of ceiling", "launches",
+             "speedup"});
   for (const BenchCase& one : report.cases)
     for (const auto& [plan, times] : {std::pair("fused", &one.fused), {"unfused", &one.unfused}}) {
       const bool first = times == &one.fused;
       table.add({first ? case_name(one) : "", plan, duration(median(times->device_s)),
+                 times->predicted_s ? duration(*times->predicted_s) : "–",
                  duration(quantile(times->device_s, kTail)), duration(median(times->host_s)),
                  with_unit(one.per_s(*times), rate_unit(one.work)),
                  fmt::format("{:.1f} %", 100 * one.of_ceiling(*times)),
@@ -81,10 +74,15 @@ Json forms_json(const FormSearch& search) {
 }
 
 Json samples_json(const BenchCase& one, const PlanTimes& times) {
-  return {{"median_s", median(times.device_s)}, {"p95_s", quantile(times.device_s, kTail)},
-          {"per_s", one.per_s(times)},          {"of_ceiling", one.of_ceiling(times)},
-          {"launches", times.launches},         {"host_median_s", median(times.host_s)},
-          {"device_s", times.device_s},         {"host_s", times.host_s}};
+  return {{"median_s", median(times.device_s)},
+          {"p95_s", quantile(times.device_s, kTail)},
+          {"per_s", one.per_s(times)},
+          {"of_ceiling", one.of_ceiling(times)},
+          {"launches", times.launches},
+          {"host_median_s", median(times.host_s)},
+          {"predicted_s", times.predicted_s ? Json(*times.predicted_s) : Json()},
+          {"device_s", times.device_s},
+          {"host_s", times.host_s}};
 }
 
 Json case_json(const BenchCase& one) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "driver/compile/predicted.h"
 #include "driver/text_table.h"
+#include "plan/step_traffic.h"
 
 namespace sinter {
 namespace {
@@ -16,16 +18,10 @@ std::string arrow(std::string before, std::string after) {
 
 }  // namespace
 
-double step_bytes(const Program& program, const EntryPlan& entry, const Step& step,
-                  llvm::ArrayRef<int64_t> sizes) {
-  const StepBytes moved = bytes_moved(program, entry, step);
-  const std::optional<int64_t> bytes = (moved.read + moved.written).evaluate(sizes);
-  return bytes ? static_cast<double>(*bytes) : static_cast<double>(INT64_MAX);
-}
-
 PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
                      llvm::ArrayRef<int64_t> sizes) {
   PlanCosts costs;
+  const StepTraffic traffic(program, sizes);
   std::set<const Kernel*> kernels;
   for (const Step& step : entry.steps) {
     const StepFacts facts = step_facts(program, step);
@@ -33,14 +29,19 @@ PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
     if (facts.kernel) kernels.insert(facts.kernel);
     costs.gemms += facts.kind == "gemm";
     costs.copies += facts.kind == "copy";
-    costs.bytes += step_bytes(program, entry, step, sizes);
+    costs.bytes += traffic.of(entry, step).total();
   }
   costs.kernels = kernels.size();
   return costs;
 }
 
-std::string summary_table(const Program& unfused, const Program& fused,
-                          llvm::ArrayRef<int64_t> sizes) {
+std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_plan) {
+  const Program &unfused = *unfused_plan.program, &fused = *fused_plan.program;
+  const llvm::ArrayRef<int64_t> sizes = fused_plan.sizes;
+  const auto predicted = [&](const Compiled& plan, const EntryPlan& entry) {
+    const std::optional<double> seconds = predicted_seconds(plan, entry.name, sizes);
+    return seconds ? duration(*seconds) : "–";
+  };
   std::vector<std::pair<PlanCosts, PlanCosts>> costs;  // of each entry, before and after
   for (const EntryPlan& entry : fused.entries)
     costs.emplace_back(plan_costs(unfused, *unfused.find_entry(entry.name), sizes),
@@ -49,10 +50,11 @@ std::string summary_table(const Program& unfused, const Program& fused,
   const bool has_copies = std::any_of(costs.begin(), costs.end(), [](const auto& of_entry) {
     return of_entry.first.copies + of_entry.second.copies > 0;
   });
-  TextTable table(has_copies ? "llrrrrr" : "llrrrr");
+  TextTable table(has_copies ? "llrrrrrr" : "llrrrrr");
   std::vector<std::string> header = {"entry", "at", "kernels", "launches", "of them GEMM"};
   if (has_copies) header.push_back("copy");
   header.push_back("bytes moved");
+  header.push_back("predicted");
   table.add(header);
   for (size_t i = 0; i < costs.size(); ++i) {
     const auto& [before, after] = costs[i];
@@ -66,6 +68,7 @@ std::string summary_table(const Program& unfused, const Program& fused,
     add(before.gemms, after.gemms);
     if (has_copies) add(before.copies, after.copies);
     row.push_back(arrow(with_unit(before.bytes, "B"), with_unit(after.bytes, "B")));
+    row.push_back(arrow(predicted(unfused_plan, entry), predicted(fused_plan, entry)));
     table.add(row);
   }
   return table.str();

@@ -46,9 +46,7 @@ std::vector<int64_t> sizes_with(llvm::ArrayRef<Symbol> symbols, const GivenSizes
 
 }  // namespace
 
-std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols) {
-  return sizes_with(symbols, {});
-}
+std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols) { return sizes_with(symbols, {}); }
 
 Result<std::vector<int64_t>> stated_sizes(llvm::ArrayRef<Symbol> symbols, const GivenSizes& given) {
   for (const auto& [name, value] : given) {
@@ -78,10 +76,27 @@ Result<std::vector<int64_t>> stated_sizes(llvm::ArrayRef<Symbol> symbols, const 
 std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
                        llvm::ArrayRef<int64_t> sizes) {
   std::vector<bool> used(symbols.size(), false);
+  const auto use = [&](const Buffer& buffer) {
+    for (Dim dim : buffer.type.dims)
+      if (!dim.is_constant()) used[dim.symbol().index] = true;
+  };
   for (const Buffer& buffer : entry.buffers)
-    if (buffer.place != Buffer::Place::state)
-      for (Dim dim : buffer.type.dims)
-        if (!dim.is_constant()) used[dim.symbol().index] = true;
+    if (buffer.place != Buffer::Place::state) use(buffer);
+  // A state counts where a step reads it; one that appends to it leaves its other rows alone.
+  for (const Step& step : entry.steps) {
+    const KernelStep* run = std::get_if<KernelStep>(&step.run);
+    if (!run) continue;
+    const auto is_written = [&](const Buffer& state) {
+      return llvm::any_of(run->outputs, [&](uint32_t output) {
+        const Buffer& written = entry.buffers[output];
+        return written.place == Buffer::Place::state && written.index == state.index;
+      });
+    };
+    for (uint32_t input : run->inputs)
+      if (const Buffer& buffer = entry.buffers[input];
+          buffer.place == Buffer::Place::state && !is_written(buffer))
+        use(buffer);
+  }
   std::string text;
   for (size_t i = 0; i < symbols.size(); ++i)
     if (used[i]) text += fmt::format("{}{}={}", text.empty() ? "" : " ", symbols[i].name, sizes[i]);

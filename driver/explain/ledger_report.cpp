@@ -2,7 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/compile/plan_summary.h"
+#include "passes/fusion_costs.h"
+#include "plan/step_traffic.h"
 
 namespace sinter {
 
@@ -15,12 +16,12 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
   d.text = reason_text(verdict.reason);
   d.detail = verdict.detail;
   for (ValueId id : verdict.path) d.path.push_back(graph[id].name);
-  d.saved_bytes = verdict.saved_bytes;
   return d;
 }
 
 std::vector<EntryLedger> ledger(const Compiled& compiled) {
   const Program& program = *compiled.program;
+  const StepTraffic traffic(program, compiled.sizes);
   std::vector<EntryLedger> result;
   for (size_t i = 0; i < program.entries.size(); ++i) {
     const EntryPlan& plan = program.entries[i];
@@ -30,7 +31,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
       entry.steps.push_back({std::string(facts.name()),
                              std::string(facts.kind),
                              step.values,
-                             step_bytes(program, plan, step, compiled.sizes),
+                             traffic.of(plan, step).total(),
                              {},
                              false});
       if (!facts.kernel) continue;
@@ -42,6 +43,9 @@ std::vector<EntryLedger> ledger(const Compiled& compiled) {
     }
     for (const LedgerEntry& e : compiled.fusions[i].ledger)
       entry.decisions.push_back(decision(compiled.module.entries[i].graph, e.a, e.b, e.verdict));
+    if (!entry.decisions.empty())
+      for (const GroupMerge& merge : FusionCosts(compiled.fusions[i], compiled.sizes).merges())
+        entry.decisions[merge.decision].saved_bytes = merge.saved_bytes;
     result.push_back(std::move(entry));
   }
   return result;

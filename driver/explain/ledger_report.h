@@ -24,7 +24,7 @@ struct LedgerDecision {
   std::string text;               // reason_text
   std::string detail;             // the values that decided
   std::vector<std::string> path;  // what stands between, from a to b
-  double saved_bytes = 0;         // fused: symbols at their upper bound
+  double saved_bytes = 0;         // fused: at Compiled::sizes
 };
 
 struct EntryLedger {

@@ -4,28 +4,15 @@
 
 #include <algorithm>
 
-#include "driver/compile/plan_summary.h"
 #include "driver/explain/ledger_report.h"
 #include "ir/grouping.h"
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
+#include "ir/type_sizes.h"
+#include "passes/fusion_costs.h"
 
 namespace sinter {
 namespace {
-
-/// What the op reads and writes, once. Of a table only the rows that an id names count, of a state
-/// only the rows of an update.
-double traffic(const Graph& graph, const Op& op, const TypeSizes& sizes) {
-  if (writes_state(op)) return 2 * sizes.bytes(written_type(graph, op));
-  double total = sizes.bytes(op.type);
-  for (size_t i = 0; i < op.operands.size(); ++i) {
-    if (llvm::is_contained(llvm::ArrayRef(op.operands).take_front(i), op.operands[i])) continue;
-    total += operand_role(op.kind, i) == OperandRole::table
-                 ? sizes.bytes(op.type)
-                 : sizes.bytes(graph[op.operands[i]].type);
-  }
-  return total;
-}
 
 std::string class_of(const Op& op) {
   if (has_matrix(op))
@@ -34,33 +21,26 @@ std::string class_of(const Op& op) {
   return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(op_info(op.kind).name);
 }
 
-EntryCosts entry_costs(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
-                       llvm::ArrayRef<int64_t> sizes) {
+EntryCosts entry_costs(const Module& module, const EntryPlan& plan, const Entry& entry,
+                       const Fusion& unfused, llvm::ArrayRef<int64_t> sizes) {
   EntryCosts costs;
   costs.name = entry.name;
+  costs.sizes = show_sizes(plan, module.symbols, sizes);
   costs.total.name = "total";
-  const TypeSizes type_sizes(sizes);
-  std::vector<bool> used(symbols.size(), false);
-  for (const Op& op : entry.graph.ops()) {
-    if (op.kind == OpKind::state) continue;
-    for (Dim dim : writes_state(op) ? Dims{} : op.type.dims)
-      if (!dim.is_constant()) used[dim.symbol().index] = true;
-    if (!computes(op)) continue;
+  const FusionCosts kernels(unfused, sizes);
+  for (const Group& group : unfused.grouping.groups) {
+    const Op& op = entry.graph[group.members[0]];
     const std::string name = class_of(op);
     auto at = llvm::find_if(costs.classes, [&](const NodeClass& c) { return c.name == name; });
     if (at == costs.classes.end()) at = costs.classes.insert(at, NodeClass{name});
-    const double operations = flops(entry.graph, op, {symbols, sizes});
-    const double bytes = traffic(entry.graph, op, type_sizes);
+    const double operations = flops(entry.graph, op, {module.symbols, sizes});
     for (NodeClass* c : {&*at, &costs.total}) {
       ++c->count;
       c->flops += operations;
-      c->bytes += bytes;
+      c->bytes += kernels.bytes(group).total();
+      c->predicted_s += kernels.seconds(group);
     }
   }
-  for (size_t i = 0; i < symbols.size(); ++i)
-    if (used[i])
-      costs.sizes +=
-          fmt::format("{}{}={}", costs.sizes.empty() ? "" : " ", symbols[i].name, sizes[i]);
   return costs;
 }
 
@@ -145,7 +125,7 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
 
 }  // namespace
 
-Result<Inspection> inspect(const LoadedModel& model, const std::string& device,
+Result<Inspection> inspect(const OpenedModel& model, const std::string& device,
                            const GivenSizes& given) {
   Inspection result;
   SINTER_LET(description, find_device(device));
@@ -170,8 +150,15 @@ Result<Inspection> inspect(const LoadedModel& model, const std::string& device,
     if (state.type.rank() > 0)
       result.cache_bytes_per_token +=
           type_sizes.bytes(state.type) / type_sizes.extent(state.type.dims[0]);
-  for (const Entry& entry : module.entries)
-    result.entries.push_back(entry_costs(entry, module.symbols, sizes));
+  CompileOptions options;
+  options.target = device;
+  options.fusion.enabled = false;
+  options.sizes = given;
+  SINTER_LET(frozen, frozen_module(model, options));
+  SINTER_LET(unfused, compile(std::move(frozen), options));
+  for (size_t i = 0; i < unfused.fusions.size(); ++i)
+    result.entries.push_back(entry_costs(unfused.module, unfused.program->entries[i],
+                                         unfused.module.entries[i], unfused.fusions[i], sizes));
   return result;
 }
 

@@ -3,7 +3,7 @@
 
 #include "device/device.h"
 #include "driver/compile/stated_sizes.h"
-#include "frontends/load_model.h"
+#include "driver/opened_model.h"
 
 namespace sinter {
 
@@ -12,7 +12,8 @@ struct NodeClass {
   std::string name;
   uint64_t count = 0;
   double flops = 0;
-  double bytes = 0;  // operands and results, each op for itself
+  double bytes = 0;        // operands and results, each op for itself
+  double predicted_s = 0;  // by the cost model, each op a kernel or a library call
   /// Floating-point operations per byte; above the device's ratio the class is bound by arithmetic.
   double intensity() const { return bytes > 0 ? flops / bytes : 0; }
 };
@@ -36,9 +37,10 @@ struct Inspection {
   double ridge() const { return device.tensor_flops_per_s / device.memory_bytes_per_s; }
 };
 
-/// Reads no weights. Costs are those at usual_sizes with the given ones in their place. Errors: an
-/// unknown device; sizes that the symbols cannot have.
-Result<Inspection> inspect(const LoadedModel& model, const std::string& device,
+/// Reads no weights. Costs are those of the plan with a kernel for each op, at usual_sizes with the
+/// given ones in their place. Errors: an unknown device; a module that does not compile; sizes that
+/// the symbols cannot have.
+Result<Inspection> inspect(const OpenedModel& model, const std::string& device,
                            const GivenSizes& given = {});
 
 std::string inspection_text(const Inspection& inspection);

@@ -27,12 +27,12 @@ std::string inspection_text(const Inspection& inspection) {
   for (const EntryCosts& entry : inspection.entries) {
     text += fmt::format("\n{}, {}\n", printable(entry.name),
                         entry.sizes.empty() ? "all sizes fixed" : entry.sizes);
-    TextTable table("lrrrrl");
-    table.add({"class", "ops", "FLOP", "bytes", "FLOP/byte", "bound by"});
+    TextTable table("lrrrrrl");
+    table.add({"class", "ops", "FLOP", "bytes", "predicted", "FLOP/byte", "bound by"});
     const auto add = [&](const NodeClass& c) {
       table.add({printable(c.name), std::to_string(c.count), with_unit(c.flops, ""),
-                 with_unit(c.bytes, "B"), fmt::format("{:.3g}", c.intensity()),
-                 bound(c, inspection.ridge())});
+                 with_unit(c.bytes, "B"), duration(c.predicted_s),
+                 fmt::format("{:.3g}", c.intensity()), bound(c, inspection.ridge())});
     };
     for (const NodeClass& c : entry.classes) add(c);
     add(entry.total);
@@ -56,6 +56,7 @@ std::string inspection_json(const Inspection& inspection) {
                   {"ops", c.count},
                   {"flops", c.flops},
                   {"bytes", c.bytes},
+                  {"predicted_s", c.predicted_s},
                   {"flops_per_byte", c.intensity()},
                   {"bound", bound(c, inspection.ridge())}};
     };

@@ -23,7 +23,7 @@ class Sizes {
   llvm::ArrayRef<int64_t> values_;
 };
 
-/// Bytes of a cache that bytes_moved() counts and the op does not see.
+/// Bytes of a cache that StepTraffic counts and the op does not see.
 double unseen_bytes(const Op& op, const TensorType& cache, const CallSizes& call,
                     int64_t sequences) {
   const TypeSizes sizes(call.symbol_values);
@@ -32,7 +32,7 @@ double unseen_bytes(const Op& op, const TensorType& cache, const CallSizes& call
   return rows > 0 ? sizes.bytes(cache) / rows * (rows - std::min(seen, rows)) : 0;
 }
 
-/// The kernel's operations; of what bytes_moved() counts as read, takes back what is not seen.
+/// The kernel's operations; of what StepTraffic counts as read, takes back what is not seen.
 void add_kernel(const Kernel& kernel, const CallSizes& call, int64_t sequences, StepCost& cost) {
   const Graph& graph = kernel.group;
   for (const Op& op : graph.ops()) {
@@ -50,16 +50,21 @@ double repeats(const GemmStep& step, const Sizes& sizes) {
 
 }  // namespace
 
-StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
-                   llvm::ArrayRef<int64_t> sizes, VisibleRows visible) {
-  const Sizes values(sizes);
-  const StepBytes moved = bytes_moved(program, entry, step);
-  StepCost cost{values.of(moved.read), values.of(moved.written), 0};
+StepCosts::StepCosts(const Program& program, llvm::ArrayRef<int64_t> sizes, VisibleRows visible)
+    : program_(program),
+      sizes_(sizes.begin(), sizes.end()),
+      visible_(visible),
+      traffic_(program, sizes) {}
+
+StepCost StepCosts::of(const EntryPlan& entry, const Step& step) const {
+  const Sizes values(sizes_);
+  const Bytes moved = traffic_.of(entry, step);
+  StepCost cost{moved.read, moved.written, 0};
   visit(
       step,
       [&](const KernelStep& run) {
-        add_kernel(program.kernels[run.kernel], {program.symbols, sizes, visible.each},
-                   visible.sequences, cost);
+        add_kernel(program_.kernels[run.kernel], {program_.symbols, sizes_, visible_.each},
+                   visible_.sequences, cost);
       },
       [&](const GemmStep& gemm) {
         cost.flops =

@@ -1,7 +1,7 @@
 // What a step of a plan must move and compute, for concrete sizes.
 #pragma once
 
-#include "plan/program.h"
+#include "plan/step_traffic.h"
 
 namespace sinter {
 
@@ -18,10 +18,20 @@ struct VisibleRows {
   int64_t sequences = 1;
 };
 
-/// bytes_moved() at these symbol values and what is computed. Of a cache that attention reads, only
-/// the visible rows count.
-StepCost step_cost(const Program& program, const EntryPlan& entry, const Step& step,
-                   llvm::ArrayRef<int64_t> sizes, VisibleRows visible);
+/// The traffic of steps at these symbol values, and what they compute. Of a cache that attention
+/// reads, only the visible rows count.
+class StepCosts {
+ public:
+  /// Keeps a reference to the program.
+  StepCosts(const Program& program, llvm::ArrayRef<int64_t> sizes, VisibleRows visible);
+  StepCost of(const EntryPlan& entry, const Step& step) const;
+
+ private:
+  const Program& program_;
+  std::vector<int64_t> sizes_;
+  VisibleRows visible_;
+  StepTraffic traffic_;
+};
 
 /// What a step is called in tables: a kernel's name; "gemm 1x4096x4096 bf16" (m, n, k), with "32
 /// of" before it where the step repeats the product; "copy 4096 bf16" (elements).

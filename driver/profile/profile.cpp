@@ -87,11 +87,12 @@ Result<ProfileRun> run_recorded(CuptiTrace& trace, const Workload& work, int64_t
 std::vector<ProfiledStep> describe_steps(const Program& program, const std::vector<CudaCall>& calls,
                                          VisibleRows visible) {
   std::vector<ProfiledStep> steps;
-  for (const CudaCall& call : calls)
+  for (const CudaCall& call : calls) {
+    const StepCosts costs(program, call.symbol_values, visible);
     for (const Step& step : call.entry->steps)
       steps.push_back({call.entry->name, step_title(program, *call.entry, step, call.symbol_values),
-                       step.values,
-                       step_cost(program, *call.entry, step, call.symbol_values, visible)});
+                       step.values, costs.of(*call.entry, step)});
+  }
   return steps;
 }
 

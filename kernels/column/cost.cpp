@@ -1,9 +1,10 @@
 // The cost of a kernel that walks columns: what it moves, and the blocks that share the rows.
 #include "kernels/cost.h"
 
+#include <cmath>
+
 #include "ir/reduction_order.h"
 #include "kernels/column/schedule.h"
-#include "kernels/traffic.h"
 
 namespace sinter {
 
@@ -34,11 +35,13 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
   const auto config = schedule_columns(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
   const double blocks =
-      column_tiles(problem, *config, fusion.symbols()) * static_cast<double>(config->segments);
+      fusion.count(problem.outer) *
+      std::ceil(fusion.count(problem.width) / static_cast<double>(config->tile())) *
+      static_cast<double>(config->segments);
   // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
   // many of theirs, of 256 threads.
   const double busy = blocks * static_cast<double>(config->threads()) / 64;
-  const double seconds = launch_seconds(fusion.device(), busy, traffic(fusion, members));
+  const double seconds = launch_seconds(fusion.device(), busy, fusion.traffic(members).total());
   return KernelCost{seconds, blocks, config->threads(), true};
 }
 

@@ -4,7 +4,6 @@
 #include "codegen/emission/kernel_body.h"
 #include "ir/contraction.h"
 #include "kernels/custom/parts.h"
-#include "kernels/traffic.h"
 
 namespace sinter {
 
@@ -45,9 +44,9 @@ std::optional<KernelCost> custom_cost(const GroupView& group, int64_t) {
   if (record.threads > problem.device().max_threads_per_block ||
       record.shared_bytes > problem.device().max_shared_bytes)
     return std::nullopt;
-  const auto blocks = static_cast<double>(custom_rows(op).upper_bound(problem.symbols()));
+  const double blocks = problem.count(custom_rows(op));
   return KernelCost{
-      .seconds = launch_seconds(problem.device(), blocks, traffic(problem, group.members)),
+      .seconds = launch_seconds(problem.device(), blocks, problem.traffic(group.members).total()),
       .blocks = blocks,
       .threads = record.threads};
 }

@@ -11,6 +11,7 @@
 namespace sinter {
 
 LowerStep lower_gemm;
+std::optional<KernelCost> gemm_cost(const GroupView& group, int64_t min_threads);
 
 namespace {
 
@@ -33,7 +34,7 @@ constinit const KernelFamily gemm_family{
     .kind = KernelFamily::Kind::call,
     .anchors = kAnchors,
     .make = lower_gemm,
-    .cost = streaming_cost,
+    .cost = gemm_cost,
     .call_of = call_of,
 };
 

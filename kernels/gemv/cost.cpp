@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "kernels/traffic.h"
-
 namespace sinter {
 
 std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
@@ -28,7 +26,8 @@ std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
       static_cast<double>(std::min<int64_t>(group.shape.max_blocks, device.multiprocessors));
   const double share = blocks / static_cast<double>(device.multiprocessors);
   const double seconds =
-      device.launch_s + traffic(problem, group.members) / (device.memory_bytes_per_s * share) +
+      device.launch_s +
+      problem.traffic(group.members).total() / (device.memory_bytes_per_s * share) +
       again * static_cast<double>(device.multiprocessors) / device.cache_bytes_per_s;
   return KernelCost{.seconds = seconds, .blocks = blocks};
 }

@@ -1,17 +1,24 @@
 // The cost of a kernel that walks rows: what the rows hold, as the schedule is asked for it.
 #include "kernels/row/cost.h"
 
+#include <cmath>
+
 #include "ir/reduction_order.h"
 #include "kernels/row/schedule.h"
-#include "kernels/traffic.h"
 
 namespace sinter {
 namespace {
 
-RowProblem row_problem(const GroupView& group) {
+struct RowWork {
+  RowProblem problem;
+  double chunks = 0;  // of a row in all stages, at the sizes of the costs
+};
+
+RowWork row_work(const GroupView& group) {
   const FusionProblem& fusion = group.problem;
   const GroupShape& shape = group.shape;
-  RowProblem problem;
+  RowWork work;
+  RowProblem& problem = work.problem;
   problem.rows = volume(DimsRef(shape.prefix).take_front(shape.rows));
   problem.reductions = 0;
   llvm::SmallVector<SymExpr, 2> widths;  // of problem.stages
@@ -27,6 +34,7 @@ RowProblem row_problem(const GroupView& group) {
       const int64_t elements = width.upper_bound(fusion.symbols());
       problem.stages.push_back(
           {.chunks = ceil_div(elements, kChunk), .symbolic = !width.is_constant()});
+      work.chunks += std::ceil(fusion.count(width) / static_cast<double>(kChunk));
     }
     if (!facts.reduces) continue;
     const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;
@@ -34,27 +42,24 @@ RowProblem row_problem(const GroupView& group) {
     problem.stages[stage].kept_bytes += 4;
     ++problem.reductions;
   }
-  return problem;
+  return work;
 }
 
 }  // namespace
 
 std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) {
   const FusionProblem& fusion = group.problem;
-  RowProblem problem = row_problem(group);
+  auto [problem, chunks] = row_work(group);
   problem.min_threads = min_threads;
   const auto config = schedule_rows(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
-  double blocks = static_cast<double>(problem.rows.upper_bound(fusion.symbols())) /
-                  static_cast<double>(config->rows_per_block);
-  if (problem.reductions == 0) {  // chunks, not rows, are spread over the blocks
-    double chunks = 0;
-    for (const RowProblem::Stage& stage : problem.stages)
-      chunks += static_cast<double>(stage.chunks);
-    blocks = static_cast<double>(problem.rows.upper_bound(fusion.symbols())) * chunks /
-             static_cast<double>(config->threads);
-  }
-  const double seconds = launch_seconds(fusion.device(), blocks, traffic(fusion, group.members));
+  const double rows = fusion.count(problem.rows);
+  // Without a reduction chunks, not rows, are spread over the blocks.
+  const double blocks = problem.reductions > 0
+                            ? rows / static_cast<double>(config->rows_per_block)
+                            : rows * chunks / static_cast<double>(config->threads);
+  const double seconds =
+      launch_seconds(fusion.device(), blocks, fusion.traffic(group.members).total());
   return KernelCost{seconds, blocks, config->threads, config->on_chip};
 }
 

@@ -119,7 +119,7 @@ TEST_CASE("a copy that fails says which step it was") {
 TEST_CASE("profile and bench call it a copy and count its bytes") {
   const EntryPlan& entry = program()->entries[0];
   CHECK(step_title(*program(), entry, entry.steps[1], {kTokens}) == "copy 320 f32");
-  const StepCost cost = step_cost(*program(), entry, entry.steps[1], {kTokens}, {});
+  const StepCost cost = StepCosts(*program(), {kTokens}, {}).of(entry, entry.steps[1]);
   CHECK(cost.read_bytes == kBytes);
   CHECK(cost.written_bytes == kBytes);
   CHECK(cost.flops == 0);
@@ -131,10 +131,15 @@ TEST_CASE("profile and bench call it a copy and count its bytes") {
 }
 
 TEST_CASE("the summary of a plan has a column of copies where there are some") {
-  const std::string with = summary_table(*program(), *program(), {kTokens});
+  Compiled copying;
+  copying.program = program();
+  copying.sizes = {kTokens};
+  const std::string with = summary_table(copying, copying);
   CHECK(with.find("of them GEMM  copy  bytes moved") != std::string::npos);
-  const Program sample = test::sample_program();
-  const std::string without = summary_table(sample, sample, usual_sizes(sample.symbols));
+  Compiled plain;
+  plain.program = std::make_shared<const Program>(test::sample_program());
+  plain.sizes = usual_sizes(plain.program->symbols);
+  const std::string without = summary_table(plain, plain);
   CHECK(without.find("of them GEMM  bytes moved") != std::string::npos);
 }
 

@@ -38,18 +38,20 @@ std::vector<int64_t> sizes_with(const Program& program,
 double bytes_of(const Program& program, const EntryPlan& entry, const std::vector<int64_t>& sizes,
                 int64_t visible_rows) {
   double total = 0;
-  for (const Step& step : entry.steps)
-    total += step_cost(program, entry, step, sizes, {visible_rows, 1}).bytes();
+  const StepCosts costs(program, sizes, {visible_rows, 1});
+  for (const Step& step : entry.steps) total += costs.of(entry, step).bytes();
   return total;
 }
 
-TEST_CASE("reads and writes are bytes_moved where the whole cache is seen") {
+TEST_CASE("reads and writes are the traffic of steps where the whole cache is seen") {
   const Plan plan = plan_of(SINTER_SAMPLES_DIR "/llama-2-7b.json");
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}});
+  const StepCosts costs(*plan.program, sizes, {});
+  const StepTraffic traffic(*plan.program, sizes);
   for (const EntryPlan& entry : plan.program->entries)
     for (const Step& step : entry.steps) {
-      const StepCost cost = step_cost(*plan.program, entry, step, sizes, {});
-      CHECK(cost.bytes() == doctest::Approx(step_bytes(*plan.program, entry, step, sizes)));
+      const StepCost cost = costs.of(entry, step);
+      CHECK(cost.bytes() == doctest::Approx(traffic.of(entry, step).total()));
       CHECK(cost.written_bytes > 0);
       CHECK(cost.read_bytes >= 0);
     }
@@ -73,8 +75,8 @@ TEST_CASE("each of several sequences sees rows of its own") {
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 4096}, {"B", 8}});
   const auto bytes = [&](VisibleRows visible) {
     double total = 0;
-    for (const Step& step : decode.steps)
-      total += step_cost(*plan.program, decode, step, sizes, visible).bytes();
+    const StepCosts costs(*plan.program, sizes, visible);
+    for (const Step& step : decode.steps) total += costs.of(decode, step).bytes();
     return total;
   };
   const double row =
@@ -90,7 +92,7 @@ TEST_CASE("operations are two for each multiplication of the contractions") {
   const std::vector<int64_t> sizes = sizes_with(*plan.program, {{"R", 2048}, {"B", 1}});
   double flops = 0;
   for (const Step& step : decode.steps)
-    flops += step_cost(*plan.program, decode, step, sizes, {1025, 1}).flops;
+    flops += StepCosts(*plan.program, sizes, {1025, 1}).of(decode, step).flops;
   const int64_t width = spec.heads * spec.head_dim;
   const int64_t block = 4 * spec.hidden * width + 3 * spec.hidden * spec.ffn;
   const int64_t attention = 2 * 1025 * width;

@@ -7,6 +7,7 @@
 #include "plan/check_parts.h"
 #include "plan/expect_refused.h"
 #include "plan/program_builder.h"
+#include "plan/step_traffic.h"
 
 namespace sinter {
 namespace {
@@ -374,15 +375,16 @@ TEST_CASE("comparison for all values of the symbols") {
 TEST_CASE("bytes moved") {
   const Program program = sample_program();
   const EntryPlan& entry = program.entries[0];
-  auto moved = [&](size_t step) {
-    const StepBytes bytes = bytes_moved(program, entry, entry.steps[step]);
-    return to_string(bytes.read + bytes.written, program.symbols);
-  };
-  CHECK(moved(0) == "512*N");          // x, a
-  CHECK(moved(2) == "512*N + 16640");  // b, c, w, bias
-  CHECK(moved(3) == "516*N");          // c and slot, the rows of the state
-  CHECK(moved(4) == "516*N");          // the rows, slot, d
-  CHECK(moved(5) == "768*N");
+  for (const int64_t n : {1, 5}) {
+    const StepTraffic traffic(program, std::vector<int64_t>(program.symbols.size(), n));
+    const auto moved = [&](size_t step) { return traffic.of(entry, entry.steps[step]).total(); };
+    const auto rows = static_cast<double>(n);
+    CHECK(moved(0) == 512 * rows);          // x, a
+    CHECK(moved(2) == 512 * rows + 16640);  // b, c, w, bias
+    CHECK(moved(3) == 516 * rows);          // c and slot, the rows of the state
+    CHECK(moved(4) == 516 * rows);          // the rows, slot, d
+    CHECK(moved(5) == 768 * rows);
+  }
 }
 
 TEST_CASE("entries by name") {

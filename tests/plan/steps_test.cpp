@@ -4,6 +4,7 @@
 #include "plan/expect_refused.h"
 #include "plan/program_builder.h"
 #include "plan/step.h"
+#include "plan/step_traffic.h"
 
 namespace sinter {
 namespace {
@@ -71,9 +72,11 @@ TEST_CASE("facts of each kind of step") {
 
 TEST_CASE("a copy reads and writes its value once") {
   const Program program = copying_program();
-  const StepBytes bytes = bytes_moved(program, program.entries[0], program.entries[0].steps[1]);
-  CHECK(to_string(bytes.read, program.symbols) == "256*N");
-  CHECK(to_string(bytes.written, program.symbols) == "256*N");
+  const std::vector<int64_t> sizes(program.symbols.size(), 3);
+  const Bytes bytes =
+      StepTraffic(program, sizes).of(program.entries[0], program.entries[0].steps[1]);
+  CHECK(bytes.read == 256 * 3);
+  CHECK(bytes.written == 256 * 3);
 }
 
 TEST_CASE("copies: what is safe") {

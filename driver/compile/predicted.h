@@ -1,0 +1,14 @@
+// The time that the cost model gives a plan.
+#pragma once
+
+#include "driver/compile/compile.h"
+
+namespace sinter {
+
+/// Seconds of a call of an entry at these sizes: its kernels and library calls one after the other,
+/// as the cost model of the fusion engine has them. nullopt: a stored plan, of which no fusion is
+/// kept.
+std::optional<double> predicted_seconds(const Compiled& compiled, std::string_view entry,
+                                        llvm::ArrayRef<int64_t> sizes);
+
+}  // namespace sinter

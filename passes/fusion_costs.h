@@ -1,0 +1,38 @@
+// What a finished fusion costs and what each of its merges saved, at chosen sizes.
+#pragma once
+
+#include "passes/fusion.h"
+
+namespace sinter {
+
+/// A fusion that the engine made: the groups of two ops became one kernel.
+struct GroupMerge {
+  size_t decision = 0;         // in Fusion::ledger
+  std::vector<ValueId> first;  // members of the group of the decision's `a`, before the merge
+  std::vector<ValueId> second;
+  /// Memory traffic of the two groups apart less that of the merged group. The sum over all merges
+  /// is the traffic of the unfused graph less that of the fused one.
+  double saved_bytes = 0;
+};
+
+class FusionCosts {
+ public:
+  /// `sizes`: a value for each symbol, in its range.
+  FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes);
+
+  /// Of a group of the fusion's grouping: an element that several ops of the kernel read is read
+  /// once.
+  Bytes bytes(const Group& group) const { return problem_.traffic(group.members); }
+  /// The cost model's time of the kernel or the library call, its launch included.
+  double seconds(const Group& group) const;
+  /// Of all groups, one after the other.
+  double seconds() const;
+  /// All fusions, in the order in which they were made.
+  std::vector<GroupMerge> merges() const;
+
+ private:
+  const Fusion& fusion_;
+  FusionProblem problem_;  // at the sizes
+};
+
+}  // namespace sinter
