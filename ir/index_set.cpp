@@ -24,9 +24,8 @@ IndexSet IndexSet::of(int64_t extent, llvm::ArrayRef<Run> runs) {
 }
 
 IndexSet IndexSet::at_most(int64_t extent, int64_t size) {
-  if (size >= extent) return whole(extent);
   IndexSet set(extent);
-  set.inexact_size_ = size;
+  set.inexact_size_ = std::min(size, extent);
   return set;
 }
 
@@ -67,13 +66,12 @@ llvm::SmallVector<IndexSet::Run, 2> IndexSet::runs_over(int64_t period) const {
 
 IndexSet& IndexSet::unite(const IndexSet& other) {
   SINTER_CHECK(extent_ == other.extent_, "sets of {} and {} indices", extent_, other.extent_);
-  if (is_whole() || other.size() == 0) return *this;
-  if (other.is_whole() || size() == 0) return *this = other;
+  if (other.size() == 0 || (is_whole() && exact())) return *this;
+  if (size() == 0 || (other.is_whole() && other.exact())) return *this = other;
   const int64_t most = std::min(extent_, size() + other.size());
   if (!exact() || !other.exact()) return *this = at_most(extent_, most);
   const int64_t period = std::lcm(period_, other.period_);
-  if (runs_in(period) + other.runs_in(period) > kMostRuns)
-    return *this = at_most(extent_, most);
+  if (runs_in(period) + other.runs_in(period) > kMostRuns) return *this = at_most(extent_, most);
   runs_ = runs_over(period);
   llvm::append_range(runs_, other.runs_over(period));
   period_ = period;
@@ -84,8 +82,8 @@ IndexSet& IndexSet::unite(const IndexSet& other) {
 IndexSet IndexSet::product(const IndexSet& outer, const IndexSet& inner) {
   const int64_t extent = outer.extent_ * inner.extent_;
   if (outer.size() == 0 || inner.size() == 0) return IndexSet(extent);
-  if (outer.is_whole() && inner.is_whole()) return whole(extent);
   if (!outer.exact() || !inner.exact()) return at_most(extent, outer.size() * inner.size());
+  if (outer.is_whole() && inner.is_whole()) return whole(extent);
   IndexSet result(extent);
   if (outer.is_whole()) {
     result.period_ = inner.period_;

@@ -1,11 +1,11 @@
 // Sets of the elements of a value, by their row-major index: what reads of it reach.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/SmallVector.h>
+
+#include <cstdint>
+#include <optional>
 
 namespace sinter {
 
@@ -45,7 +45,7 @@ class IndexSet {
   llvm::SmallVector<Run, 2> runs_over(int64_t period) const;
   void normalize();
 
-  int64_t extent_, period_;  // the period divides the extent
+  int64_t extent_, period_;         // the period divides the extent
   llvm::SmallVector<Run, 2> runs_;  // of the first period; ascending, apart
   std::optional<int64_t> inexact_size_;
 };

@@ -77,8 +77,8 @@ class RegionOfRead {
   const Read& read_;
   llvm::ArrayRef<int64_t> values_;
   llvm::SmallVector<int64_t, 4> root_, loop_;
-  llvm::SmallVector<LoopRange, 2> periodic_;     // restrictions of remainders
-  llvm::SmallVector<int64_t, 4> begin_;          // of each variable's values
+  llvm::SmallVector<LoopRange, 2> periodic_;  // restrictions of remainders
+  llvm::SmallVector<int64_t, 4> begin_;       // of each variable's values
   llvm::SmallVector<Digit, 8> digits_;
 };
 
@@ -132,10 +132,9 @@ bool RegionOfRead::make_digits() {
     for (const LoopRange& only : periodic_) {
       if (only.variable != i) continue;
       // The remainder's highest digit is the one below the cut.
-      const auto highest = llvm::find_if(llvm::MutableArrayRef(digits_).drop_front(first),
-                                         [&](const Digit& digit) {
-                                           return digit.weight * digit.count == only.modulus;
-                                         });
+      const auto highest = llvm::find_if(
+          llvm::MutableArrayRef(digits_).drop_front(first),
+          [&](const Digit& digit) { return digit.weight * digit.count == only.modulus; });
       if (highest == digits_.end() || only.begin % highest->weight != 0 ||
           only.end % highest->weight != 0)
         return false;
@@ -197,7 +196,8 @@ std::optional<IndexSet> RegionOfRead::axis_set(const DigitSum& sum, int64_t exte
   int64_t start = sum.constant;
   for (const DigitSum::Term& term : sum.terms) {
     const Digit& digit = digits_[term.digit];
-    start += term.coefficient * (term.coefficient > 0 ? digit.first : digit.first + digit.count - 1);
+    start +=
+        term.coefficient * (term.coefficient > 0 ? digit.first : digit.first + digit.count - 1);
     steps.push_back({std::abs(term.coefficient), digit.count});
   }
   llvm::sort(steps);

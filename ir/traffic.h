@@ -27,14 +27,14 @@ struct Reached {
 
 /// The traffic of sets of a graph's ops at given values of the symbols. An element that several ops
 /// of a set read is read once. Of a table the rows that ids name count, each as often as it is
-/// named; of a cache that attention reads, all rows; of a state that an op writes, the rows written.
+/// named; of a cache that attention reads, all rows; of a state that an op writes, the rows
+/// written.
 class Traffic {
  public:
   Traffic(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
           llvm::ArrayRef<int64_t> symbol_values);
   /// The same with facts that are known, by value.
-  Traffic(const Graph& graph, llvm::ArrayRef<OpFacts> facts,
-          llvm::ArrayRef<int64_t> symbol_values);
+  Traffic(const Graph& graph, llvm::ArrayRef<OpFacts> facts, llvm::ArrayRef<int64_t> symbol_values);
 
   /// Bytes of what the ops read of values that none of them computes. `ops`: ascending.
   double read(llvm::ArrayRef<ValueId> ops) const;

@@ -11,7 +11,8 @@ FusionCosts::FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes)
 double FusionCosts::seconds(const Group& group) const {
   const Groups& groups = fusion_.state->groups;
   llvm::SmallVector<PartView, 2> parts;
-  for (const Group& part : group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts))
+  for (const Group& part :
+       group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts))
     parts.push_back({part.members, groups.shape(groups.find(part.members[0]))});
   return kernel_seconds(problem_, parts);
 }
