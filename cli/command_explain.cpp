@@ -14,16 +14,22 @@ struct ExplainCommand : CommandOptions {
   std::string html, dot;
 };
 
-constexpr std::string_view kUsualPhase = "prefill";
-
-/// The entry that --phase names, else prefill, else the first.
-Result<size_t> chosen_entry(const Compiled& compiled, const std::string& phase) {
-  const std::vector<Entry>& entries = compiled.module.entries;
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].name == (phase.empty() ? kUsualPhase : phase)) return i;
-  if (phase.empty()) return 0;
-  return fail(fmt::format("no entry point is called \"{}\"", printable(phase)), "--phase", {},
-              ExitCode::usage);
+/// The arguments as a shell would take them again.
+std::string command_line(const ExplainCommand& options) {
+  std::string line = "sinter explain " + options.model;
+  const auto add = [&](std::string_view option, const std::string& value) {
+    if (!value.empty()) line += fmt::format(" {} {}", option, value);
+  };
+  for (const std::string& arch : options.archs) add("--arch", arch);
+  add("--numerics", options.numerics);
+  add("--dtype", options.dtype);
+  add("--phase", options.phase);
+  for (const std::string& size : options.sizes) add("--symbol", size);
+  for (const std::string& pair : options.required) add("--require", pair);
+  for (const std::string& pair : options.forbidden) add("--forbid", pair);
+  if (options.no_fuse) line += " --no-fuse";
+  if (options.stop_after >= 0) add("--stop-after", std::to_string(options.stop_after));
+  return line;
 }
 
 Status explain_model(const ExplainCommand& options) {
@@ -31,18 +37,19 @@ Status explain_model(const ExplainCommand& options) {
   SINTER_LET(built, build(request));
   const Compiled& compiled = built.compiled;
   if (compiled.module.entries.empty()) return fail("the model has no entry point", options.model);
-  SINTER_LET(entry, chosen_entry(compiled, options.phase));
-  const std::string& name = compiled.module.entries[entry].name;
-  if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled)));
-  if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, entry)));
+  const ReportHeader header{model_line(built), command_line(options)};
+  if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled, header)));
+  if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled)));
   if (!options.why.empty()) {
-    SINTER_LET(answer, why(compiled, entry, options.why[0], options.why[1]));
-    print_result(options.json ? why_json(answer, name) : why_text(answer));
+    SINTER_LET(answers, why(compiled, options.why[0], options.why[1]));
+    print_result(options.json ? why_json(answers) : why_text(answers));
   } else if (options.json) {
-    print_result(ledger_json(compiled));
+    print_result(ledger_json(compiled, header));
   } else if (options.html.empty() && options.dot.empty()) {
-    print_result(model_line(built) + "\n\n" +
-                 ledger_text(ledger(compiled)[entry], verbosity == Verbosity::verbose));
+    std::string text = header.model + "\n";
+    for (const EntryLedger& entry : ledger(compiled))
+      text += "\n" + ledger_text(entry, verbosity == Verbosity::verbose);
+    print_result(text);
   }
   return {};
 }

@@ -101,7 +101,7 @@ Traffic::Traffic(const Graph& graph, llvm::ArrayRef<OpFacts> facts,
   for (uint32_t i = 0; i < graph.size(); ++i) add(graph, {i}, facts[i], symbol_values);
 }
 
-double Traffic::read(llvm::ArrayRef<ValueId> ops) const {
+llvm::SmallVector<std::pair<ValueId, double>, 4> Traffic::reads(llvm::ArrayRef<ValueId> ops) const {
   llvm::SmallVector<Reached, 8> all;
   for (ValueId op : ops)
     for (const Reached& own : ops_[op.index].reads) {
@@ -112,10 +112,17 @@ double Traffic::read(llvm::ArrayRef<ValueId> ops) const {
       else
         same->elements.unite(own.elements);
     }
-  double bytes = 0;
+  llvm::SmallVector<std::pair<ValueId, double>, 4> bytes;
   for (const Reached& reached : all)
-    bytes += ops_[reached.root.index].element_bytes * static_cast<double>(reached.elements.size());
+    bytes.push_back({reached.root, ops_[reached.root.index].element_bytes *
+                                       static_cast<double>(reached.elements.size())});
   return bytes;
+}
+
+double Traffic::read(llvm::ArrayRef<ValueId> ops) const {
+  double sum = 0;
+  for (const auto& [root, bytes] : reads(ops)) sum += bytes;
+  return sum;
 }
 
 }  // namespace sinter

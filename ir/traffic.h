@@ -38,6 +38,8 @@ class Traffic {
 
   /// Bytes of what the ops read of values that none of them computes. `ops`: ascending.
   double read(llvm::ArrayRef<ValueId> ops) const;
+  /// The same by value, in the order of the first reads.
+  llvm::SmallVector<std::pair<ValueId, double>, 4> reads(llvm::ArrayRef<ValueId> ops) const;
   /// Bytes of a value, or of the rows that the op writes into a state.
   double written(ValueId op) const { return ops_[op.index].written; }
 

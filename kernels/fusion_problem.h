@@ -53,6 +53,10 @@ class FusionProblem {
   double bytes(ValueId id) const;
   /// What a kernel of these ops reads and writes, at sizes().
   Bytes traffic(Members members) const;
+  /// Of what it reads, the bytes of each value in memory.
+  llvm::SmallVector<std::pair<ValueId, double>, 4> reads(Members members) const {
+    return traffic_->reads(members);
+  }
   /// Dims as the text form writes them: "[N, 64]".
   std::string show(DimsRef dims) const;
 

@@ -23,6 +23,10 @@ class FusionCosts {
   /// Of a group of the fusion's grouping: an element that several ops of the kernel read is read
   /// once.
   Bytes bytes(const Group& group) const { return problem_.traffic(group.members); }
+  /// Of what the kernel reads, the bytes of each value in memory.
+  llvm::SmallVector<std::pair<ValueId, double>, 4> reads(const Group& group) const {
+    return problem_.reads(group.members);
+  }
   /// The cost model's time of the kernel or the library call, its launch included.
   double seconds(const Group& group) const;
   /// Of all groups, one after the other.

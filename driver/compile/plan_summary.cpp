@@ -59,7 +59,7 @@ std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_pl
   for (size_t i = 0; i < costs.size(); ++i) {
     const auto& [before, after] = costs[i];
     const EntryPlan& entry = fused.entries[i];
-    std::vector<std::string> row = {printable(entry.name), show_sizes(entry, fused.symbols, sizes)};
+    std::vector<std::string> row = {printable(entry.name), show_sizes(fused, entry, sizes)};
     const auto add = [&](uint64_t was, uint64_t is) {
       row.push_back(arrow(std::to_string(was), std::to_string(is)));
     };

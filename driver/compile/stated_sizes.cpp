@@ -73,8 +73,9 @@ Result<std::vector<int64_t>> stated_sizes(llvm::ArrayRef<Symbol> symbols, const 
   return sizes;
 }
 
-std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
+std::string show_sizes(const Program& program, const EntryPlan& entry,
                        llvm::ArrayRef<int64_t> sizes) {
+  const llvm::ArrayRef<Symbol> symbols = program.symbols;
   std::vector<bool> used(symbols.size(), false);
   const auto use = [&](const Buffer& buffer) {
     for (Dim dim : buffer.type.dims)
@@ -84,18 +85,15 @@ std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
     if (buffer.place != Buffer::Place::state) use(buffer);
   // A state counts where a step reads it; one that appends to it leaves its other rows alone.
   for (const Step& step : entry.steps) {
-    const KernelStep* run = std::get_if<KernelStep>(&step.run);
-    if (!run) continue;
-    const auto is_written = [&](const Buffer& state) {
-      return llvm::any_of(run->outputs, [&](uint32_t output) {
-        const Buffer& written = entry.buffers[output];
+    const StepFacts facts = step_facts(program, step);
+    for (uint32_t read : facts.reads) {
+      const Buffer& state = entry.buffers[read];
+      const bool is_written = llvm::any_of(facts.writes, [&](uint32_t write) {
+        const Buffer& written = entry.buffers[write];
         return written.place == Buffer::Place::state && written.index == state.index;
       });
-    };
-    for (uint32_t input : run->inputs)
-      if (const Buffer& buffer = entry.buffers[input];
-          buffer.place == Buffer::Place::state && !is_written(buffer))
-        use(buffer);
+      if (state.place == Buffer::Place::state && !is_written) use(state);
+    }
   }
   std::string text;
   for (size_t i = 0; i < symbols.size(); ++i)

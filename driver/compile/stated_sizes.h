@@ -20,7 +20,7 @@ std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols);
 Result<std::vector<int64_t>> stated_sizes(llvm::ArrayRef<Symbol> symbols, const GivenSizes& given);
 
 /// "N=512 K=1024": the sizes that an entry's values depend on.
-std::string show_sizes(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols,
+std::string show_sizes(const Program& program, const EntryPlan& entry,
                        llvm::ArrayRef<int64_t> sizes);
 
 }  // namespace sinter

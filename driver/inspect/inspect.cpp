@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "driver/explain/ledger_report.h"
+#include "driver/explain/layers.h"
 #include "ir/grouping.h"
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
@@ -21,19 +21,22 @@ std::string class_of(const Op& op) {
   return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(op_info(op.kind).name);
 }
 
-EntryCosts entry_costs(const Module& module, const EntryPlan& plan, const Entry& entry,
-                       const Fusion& unfused, llvm::ArrayRef<int64_t> sizes) {
+/// Of an entry of a plan with a kernel for each op.
+EntryCosts entry_costs(const Compiled& unfused, size_t index) {
+  const Entry& entry = unfused.module.entries[index];
+  const Fusion& fusion = unfused.fusions[index];
+  const llvm::ArrayRef<int64_t> sizes = unfused.sizes;
   EntryCosts costs;
   costs.name = entry.name;
-  costs.sizes = show_sizes(plan, module.symbols, sizes);
+  costs.sizes = show_sizes(*unfused.program, unfused.program->entries[index], sizes);
   costs.total.name = "total";
-  const FusionCosts kernels(unfused, sizes);
-  for (const Group& group : unfused.grouping.groups) {
+  const FusionCosts kernels(fusion, sizes);
+  for (const Group& group : fusion.grouping.groups) {
     const Op& op = entry.graph[group.members[0]];
     const std::string name = class_of(op);
     auto at = llvm::find_if(costs.classes, [&](const NodeClass& c) { return c.name == name; });
     if (at == costs.classes.end()) at = costs.classes.insert(at, NodeClass{name});
-    const double operations = flops(entry.graph, op, {module.symbols, sizes});
+    const double operations = flops(entry.graph, op, {unfused.module.symbols, sizes});
     for (NodeClass* c : {&*at, &costs.total}) {
       ++c->count;
       c->flops += operations;
@@ -157,8 +160,7 @@ Result<Inspection> inspect(const OpenedModel& model, const std::string& device,
   SINTER_LET(frozen, frozen_module(model, options));
   SINTER_LET(unfused, compile(std::move(frozen), options));
   for (size_t i = 0; i < unfused.fusions.size(); ++i)
-    result.entries.push_back(entry_costs(unfused.module, unfused.program->entries[i],
-                                         unfused.module.entries[i], unfused.fusions[i], sizes));
+    result.entries.push_back(entry_costs(unfused, i));
   return result;
 }
 

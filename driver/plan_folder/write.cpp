@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "driver/explain/ledger_report.h"
+#include "driver/explain/ledger.h"
 #include "driver/plan_folder/content.h"
 #include "driver/stored_plan/embed_weights.h"
 #include "driver/stored_plan/fingerprint.h"

@@ -2,7 +2,7 @@
 //
 //   plan.json                  the plan (plan_file.h)
 //   manifest.json              what it needs beside, and hashes of all files (manifest.h)
-//   fusion.json                the ledger (ledger_report.h)
+//   fusion.json                the ledger (ledger.h)
 //   ir/00-input.sir, ...       the module after each pass
 //   kernels/NAME.cu            CUDA text
 //   kernels/NAME.ARCH.cubin    machine code

@@ -72,7 +72,8 @@ TEST_CASE("the ledger of a plan is JSON with kernels and decisions") {
   CHECK(entry["kernels"].size() == 1);
   CHECK(entry["kernels"][0]["kind"] == "kernel");
   CHECK(entry["kernels"][0]["values"] == std::vector<std::string>{"sum", "norm"});
-  CHECK(entry["kernels"][0]["bytes"] == 4 * 64 * 32 * 4 + 32 * 4);
+  CHECK(entry["kernels"][0]["read_bytes"] == 2 * 64 * 32 * 4 + 32 * 4);
+  CHECK(entry["kernels"][0]["written_bytes"] == 2 * 64 * 32 * 4);
   REQUIRE(entry["decisions"].size() == 1);
   CHECK(entry["decisions"][0]["fused"] == true);
   CHECK(entry["decisions"][0]["a"] == "sum");

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
@@ -29,17 +30,25 @@ nlohmann::json json_of(const std::vector<std::string>& arguments) {
   return nlohmann::json::parse(run.out);
 }
 
+/// The answer to `--why --json` of the one entry that it is about.
+nlohmann::json answer_of(const std::vector<std::string>& arguments) {
+  const auto answers = json_of(arguments)["answers"];
+  REQUIRE(answers.size() == 1);
+  return answers[0];
+}
+
 TEST_CASE("attention stands between a norm and the residual after it") {
   for (const GoldenModel& model : kGoldenModels) {
     CAPTURE(model.name);
     const std::string residual = model.parallel ? "l0.res" : "l0.res1";
     for (const char* phase : {"prefill", "decode"}) {
       CAPTURE(phase);
-      const auto why = json_of(
+      const auto why = answer_of(
           {"explain", folder_of(model), "--phase", phase, "--json", "--why", "l0.norm1", residual});
       CHECK(why["same_kernel"] == false);
       CHECK(why["reason"] == "convexity.path");
       CHECK(why["entry"] == phase);
+      CHECK(why["change"].get<std::string>().starts_with("no kernel can hold both while l0.attn"));
       CHECK(why["kernels"].size() == 2);
       CHECK(why["kernels"][0] != why["kernels"][1]);
       const auto path = why["path"].get<std::vector<std::string>>();
@@ -70,15 +79,17 @@ TEST_CASE("a residual and the norm after it share a kernel") {
                                                model.parallel ? "l1.norm1" : "l0.norm2"};
     CHECK(run_program(question).out.find("share a kernel: launch") != std::string::npos);
     std::vector<std::string> as_json = question;
-    as_json.push_back("--json");
-    const auto why = json_of(as_json);
+    as_json.insert(as_json.end(), {"--json", "--phase", "prefill"});
+    const auto why = answer_of(as_json);
     CHECK(why["same_kernel"] == true);
     CHECK(why["reason"] == "fused");
     CHECK(why["kernels"][0] == why["kernels"][1]);
+    CHECK(why["saved_bytes"] > 0);
+    CHECK(why["fusion"] > 0);
     as_json.insert(as_json.end(), {"--forbid", question[3] + "," + question[4]});
-    CHECK(json_of(as_json)["reason"] == "constraint.forbidden");
+    CHECK(answer_of(as_json)["reason"] == "constraint.forbidden");
     as_json.push_back("--no-fuse");
-    CHECK(json_of(as_json)["same_kernel"] == false);
+    CHECK(answer_of(as_json)["same_kernel"] == false);
   }
 }
 
@@ -98,26 +109,28 @@ TEST_CASE("a decode step's products take neighbours along, and say what they can
   CHECK(why("l0.mlp.gate_up", "l0.mlp.act")
             .find("share a kernel: launch 4, rms_norm_gemv_silu_mul_") != std::string::npos);
   CHECK(why("l0.res1", "l0.norm2")
-            .starts_with(
-                "l0.res1 and l0.norm2 do not share a kernel: a kernel is built around one product "
-                "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
+            .starts_with("decode: l0.res1 and l0.norm2 do not share a kernel: a kernel is built "
+                         "around one product "
+                         "(anchor.second)\n  l0.attn_out and l0.mlp.gate_up\n"));
   CHECK(why("l0.q_rot", "l0.qkv").find("share a kernel: launch 1, ") != std::string::npos);
   CHECK(run_program(
             {"explain", folder_of({"olmo2"}), "--phase", "decode", "--why", "l1.q_norm", "l1.qkv"})
-            .out.starts_with("l1.q_norm and l1.qkv do not share a kernel: the epilogue of a block "
-                             "has the sums of its "
-                             "own rows alone (anchor.other_block)\n  l1.q_norm of l1.qkv\n"));
+            .out.starts_with(
+                "decode: l1.q_norm and l1.qkv do not share a kernel: the epilogue of a block "
+                "has the sums of its "
+                "own rows alone (anchor.other_block)\n  l1.q_norm of l1.qkv\n"));
 }
 
 TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its own") {
   for (const char* phase : {"prefill", "decode"}) {
     const std::vector<std::string> question = {"explain", folder_of({"qwen3"}), "--phase", phase,
                                                "--why",   "l0.q_norm",          "l0.k_rot"};
-    CHECK(run_program(question).out.find(
-              "l0.q_norm and l0.k_rot share a kernel, each in blocks of its own: launch") == 0);
+    CHECK(run_program(question).out.starts_with(
+        std::string(phase) +
+        ": l0.q_norm and l0.k_rot share a kernel, each in blocks of its own: launch"));
     std::vector<std::string> as_json = question;
     as_json.push_back("--json");
-    const auto why = json_of(as_json);
+    const auto why = answer_of(as_json);
     CHECK(why["same_kernel"] == true);
     CHECK(why["reason"] == "fused.horizontal");
     CHECK(why["kernels"][0] == why["kernels"][1]);
@@ -125,7 +138,8 @@ TEST_CASE("norms of queries and of keys share a kernel, each in blocks of its ow
 }
 
 TEST_CASE("a value that a merged projection holds is resolved to it") {
-  const auto why = json_of({"explain", folder_of({"llama"}), "--why", "l0.q", "l0.v", "--json"});
+  const auto why = answer_of(
+      {"explain", folder_of({"llama"}), "--phase", "prefill", "--why", "%l0.q", "l0.v", "--json"});
   CHECK(why["same_kernel"] == true);
   CHECK(why["notes"][0] == "l0.q is a way of reading l0.qkv");
 }
@@ -136,7 +150,9 @@ TEST_CASE("the whole ledger, as text, JSON, page and graph") {
   const ProgramRun text = run_program({"explain", SINTER_SAMPLES_DIR "/llama-2-7b.json"});
   CHECK(text.out.find("layers 1–30: as layer 0\n") != std::string::npos);
   CHECK(text.out.find("(convexity.path)") != std::string::npos);
-  CHECK(std::count(text.out.begin(), text.out.end(), '\n') < 80);
+  CHECK(std::count(text.out.begin(), text.out.end(), '\n') < 160);
+  for (const char* entry : {"\nprefill, N=512", "\ndecode, B=1", "\nsample, B=1"})
+    CHECK(text.out.find(entry) != std::string::npos);
 
   const ProgramRun grouped = run_program({"explain", SINTER_SAMPLES_DIR "/llama-3.2-1b.json"});
   CHECK(grouped.out.find("layers 1–14: as layer 0\n") != std::string::npos);
@@ -154,6 +170,105 @@ TEST_CASE("the whole ledger, as text, JSON, page and graph") {
   CHECK(read_whole(page).find("l0.attn_out") != std::string::npos);
   CHECK(read_whole(page).find("http") == std::string::npos);
   CHECK(read_whole(graph).starts_with("digraph"));
+}
+
+TEST_CASE("a question is answered for every entry that has both values") {
+  const std::string llama = folder_of({"llama"});
+  const ProgramRun both = run_program({"explain", llama, "--why", "l0.norm1", "l0.res1"});
+  CHECK(both.out.find("prefill: l0.norm1 and l0.res1 do not share") == 0);
+  CHECK(both.out.find("\ndecode: l0.norm1 and l0.res1 do not share") != std::string::npos);
+  CHECK(json_of({"explain", llama, "--why", "l0.norm1", "l0.res1", "--json"})["answers"].size() ==
+        2);
+  CHECK(run_program({"explain", llama, "--why", "next.tokens", "next.step"})
+            .out.starts_with("sample: "));
+  const ProgramRun unknown = run_program({"explain", llama, "--why", "l0.norm1", "l0.norm9"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("no value is called \"l0.norm9\"; near it: l0.norm1, l0.norm2") !=
+        std::string::npos);
+  const ProgramRun apart = run_program({"explain", llama, "--why", "l0.attn.probs", "next.step"});
+  CHECK(apart.code == 2);
+  CHECK(apart.err.find("no entry has both") != std::string::npos);
+}
+
+TEST_CASE("long paths are told once for layers through which they go in the same way") {
+  const ProgramRun run = run_program({"explain", SINTER_SAMPLES_DIR "/llama-2-7b.json", "--phase",
+                                      "prefill", "--why", "l0.norm1", "l9.res2"});
+  CHECK(run.out.find("(layers 2–9 likewise)") != std::string::npos);
+  CHECK(run.out.find("l5.") == std::string::npos);
+}
+
+TEST_CASE("sizes change what is stated, not what is decided") {
+  const std::string spec = SINTER_SAMPLES_DIR "/llama-2-7b.json";
+  const auto ledger = [&](const std::string& size) {
+    return json_of(
+        {"explain", spec, "--phase", "prefill", "--json", "--symbol", size})["entries"][0];
+  };
+  const auto few = ledger("N=64"), many = ledger("N=128");
+  CHECK(few["kernels"].size() == many["kernels"].size());
+  CHECK(few["decisions"].size() == many["decisions"].size());
+  CHECK(few["sizes"] == "N=64 M=1 R=1024 K=1024");
+  CHECK(many["saved_bytes"] > few["saved_bytes"]);
+  CHECK(many["predicted_s"] > few["predicted_s"]);
+}
+
+TEST_CASE("the JSON ledger is complete") {
+  const auto ledger = json_of({"explain", folder_of({"llama"}), "--json"});
+  CHECK(ledger["format"] == "sinter.ledger");
+  CHECK(ledger["version"] == 1);
+  CHECK(ledger["command"].get<std::string>().starts_with("sinter explain "));
+  CHECK(ledger["target"] == "sm_90a");
+  CHECK(ledger["numerics"] == "strict");
+  for (const auto& entry : ledger["entries"]) {
+    int64_t saved = 0, read = 0, edges = 0, last = 0;
+    for (const auto& decision : entry["decisions"]) {
+      CHECK(decision.contains("change") == !decision["fused"].get<bool>());
+      if (!decision["fused"]) continue;
+      CHECK(decision["fusion"] == ++last);
+      saved += decision["saved_bytes"].get<int64_t>();
+    }
+    CHECK(saved == entry["saved_bytes"]);
+    for (const auto& kernel : entry["kernels"]) read += kernel["read_bytes"].get<int64_t>();
+    for (const auto& edge : entry["edges"]) {
+      edges += edge["bytes"].get<int64_t>();
+      if (!edge["from"].is_null()) CHECK(edge["from"] < edge["to"]);
+    }
+    CHECK(read == edges);
+    for (const auto& value : entry["values"])
+      if (!value["step"].is_null()) CHECK(value["step"] < entry["kernels"].size());
+  }
+}
+
+TEST_CASE("every link of the page leads somewhere") {
+  const TemporaryDirectory place;
+  const std::string page = place.path() + "/page.html";
+  REQUIRE(run_program({"explain", folder_of({"llama"}), "--html", page}).code == 0);
+  const std::string text = read_whole(page);
+  const auto names = [&](const std::string& before) {
+    std::set<std::string> found;
+    for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+      const size_t begin = at + before.size();
+      found.insert(text.substr(begin, text.find('"', begin) - begin));
+    }
+    return found;
+  };
+  const std::set<std::string> ids = names(" id=\""), links = names("href=\"#");
+  CHECK(links.size() > 100);
+  for (const std::string& link : links) CHECK_MESSAGE(ids.contains(link), link);
+  for (const char* part : {"<dt>command</dt>", "<dt>sizes</dt>", "<dt>sinter</dt>",
+                           "convexity.path", "no kernel can hold both"})
+    CHECK(text.find(part) != std::string::npos);
+}
+
+TEST_CASE("the graph has the repeating layer once") {
+  const TemporaryDirectory place;
+  const std::string graph = place.path() + "/graph.dot";
+  REQUIRE(run_program({"explain", SINTER_SAMPLES_DIR "/llama-2-7b.json", "--dot", graph}).code ==
+          0);
+  const std::string text = read_whole(graph);
+  CHECK(text.find("layers 1–30: as layer 0") != std::string::npos);
+  CHECK(text.find("l0.attn_out") != std::string::npos);
+  CHECK(text.find("l5.attn_out") == std::string::npos);
+  CHECK(text.size() < 40000);
 }
 
 TEST_CASE("names cannot write into the page or the graph") {

@@ -76,6 +76,7 @@ constexpr Row kRows[] = {
     {"compile", "--kv", "--kv sink=0,window=0", Change::refused},
     {"compile", "--no-machine-code", "--no-machine-code", Change::elsewhere},
     {"compile", "--context", "--context 99", Change::elsewhere},
+    {"inspect explain compile", "--symbol", "--symbol N=7", Change::result},
     // Of one command or two.
     {"compile opt", "--output", "--output FOLDER/other", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},

@@ -76,8 +76,8 @@ BenchReport made_up() {
   one.amount = 6e9;
   one.ceiling_name = "read";
   one.ceiling = {4e12, 1e9, {0.25e-3}, "kernel"};
-  one.fused = {100, {2e-3, 1e-3, 3e-3, 2e-3, 2e-3}, {4e-3, 4e-3, 4e-3, 4e-3, 4e-3}};
-  one.unfused = {300, {5e-3, 5e-3, 5e-3, 5e-3, 15e-3}, {7e-3, 7e-3, 7e-3, 7e-3, 7e-3}};
+  one.fused = {100, 1.9e-3, {2e-3, 1e-3, 3e-3, 2e-3, 2e-3}, {4e-3, 4e-3, 4e-3, 4e-3, 4e-3}};
+  one.unfused = {300, {}, {5e-3, 5e-3, 5e-3, 5e-3, 15e-3}, {7e-3, 7e-3, 7e-3, 7e-3, 7e-3}};
   return report;
 }
 
@@ -88,9 +88,9 @@ before    reading 250 ms, tuning 1.50 s, first calls 12.0 s
 samples   5 of each plan, in turns; products by the library's first proposal or the record
 ceilings  read 4.00 TB/s (kernel, 1.00 GB a call)
 
-                      plan      median      p95     host       rate  of ceiling  launches  speedup
-decode, context 1024  fused    2.00 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 %       100     2.50
-                      unfused  5.00 ms  13.0 ms  7.00 ms  1.20 TB/s      30.0 %       300
+                      plan      median  predicted      p95     host       rate  of ceiling  launches  speedup
+decode, context 1024  fused    2.00 ms    1.90 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 %       100     2.50
+                      unfused  5.00 ms          –  13.0 ms  7.00 ms  1.20 TB/s      30.0 %       300
 )");
 }
 
@@ -146,6 +146,8 @@ TEST_CASE("JSON holds every sample") {
   const nlohmann::json& one = json["cases"][0];
   CHECK(one["fused"]["device_s"].get<std::vector<double>>() == report.cases[0].fused.device_s);
   CHECK(one["unfused"]["host_s"].get<std::vector<double>>() == report.cases[0].unfused.host_s);
+  CHECK(one["fused"]["predicted_s"] == 1.9e-3);
+  CHECK(one["unfused"]["predicted_s"].is_null());
   CHECK(one["fused"]["median_s"] == 2e-3);
   CHECK(one["fused"]["of_ceiling"].get<double>() == doctest::Approx(0.75));
   CHECK(one["speedup"].get<double>() == doctest::Approx(2.5));

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "driver/compile/plan_summary.h"
-#include "driver/explain/ledger_report.h"
+#include "driver/explain/ledger.h"
 #include "driver/host_kernels.h"
 #include "driver/profile/costs.h"
 #include "plan/program_builder.h"
@@ -154,7 +154,7 @@ TEST_CASE("the ledger calls it a copy") {
   CHECK(entries[0].steps[1].name == "copy");
   CHECK(entries[0].steps[1].kind == "copy");
   CHECK(ledger_text(entries[0], false)
-            .starts_with("forward: 2 kernel launches, 0 GEMM calls, 1 copy; 0 fusions"));
+            .starts_with("forward, N=5: 2 kernel launches, 0 GEMM calls, 1 copy; 0 fusions"));
   CHECK(ledger_json(compiled).find(R"("name":"copy","kind":"copy","values":["b"])") !=
         std::string::npos);
 }

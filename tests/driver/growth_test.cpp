@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "driver/compile/compile.h"
-#include "driver/explain/ledger_report.h"
+#include "driver/explain/ledger.h"
 #include "driver/growth_shapes.h"
 #include "frontends/model/build_model.h"
 #include "ir/text.h"

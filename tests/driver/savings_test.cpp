@@ -1,6 +1,4 @@
 // The bytes that fusions save, over all samples and golden models: what reports add up to.
-#include "golden/models.h"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -9,8 +7,9 @@
 #include "driver/build.h"
 #include "driver/compile/plan_summary.h"
 #include "driver/compile/predicted.h"
-#include "driver/explain/ledger_report.h"
+#include "driver/explain/ledger.h"
 #include "driver/inspect/inspect.h"
+#include "golden/models.h"
 #include "passes/fusion_costs.h"
 #include "plan/step_traffic.h"
 
@@ -22,8 +21,7 @@ std::set<std::string> all_models() {
   for (const auto& file : std::filesystem::directory_iterator(SINTER_SAMPLES_DIR))
     if (const std::string kind = file.path().extension(); kind == ".sir" || kind == ".json")
       models.insert(file.path());
-  for (const std::string& name : golden_models())
-    models.insert(SINTER_TESTS_DIR "/golden/" + name);
+  for (const std::string& name : golden_models()) models.insert(SINTER_TESTS_DIR "/golden/" + name);
   return models;
 }
 

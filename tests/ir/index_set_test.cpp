@@ -15,9 +15,7 @@ struct Both {
   Listed listed;
 };
 
-int64_t size_of(const Listed& listed) {
-  return std::count(listed.begin(), listed.end(), true);
-}
+int64_t size_of(const Listed& listed) { return std::count(listed.begin(), listed.end(), true); }
 
 Both random_runs(std::mt19937& random, int64_t extent) {
   llvm::SmallVector<IndexSet::Run, 4> runs;
@@ -45,7 +43,8 @@ TEST_CASE("products and unions of runs have the indices that they list") {
     CAPTURE(round);
     const auto extent = [&] { return static_cast<int64_t>(1 + random() % 6); };
     const int64_t a = extent(), b = extent(), c = extent();
-    Both all = product(random_runs(random, a), product(random_runs(random, b), random_runs(random, c)));
+    Both all =
+        product(random_runs(random, a), product(random_runs(random, b), random_runs(random, c)));
     CHECK(all.set.exact());
     CHECK(all.set.size() == size_of(all.listed));
     for (int more = 0; more < 3; ++more) {

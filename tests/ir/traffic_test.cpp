@@ -13,10 +13,11 @@ constexpr int64_t kRows = 5;
 
 /// What all ops of the body read together; %x is f32[N, 16], 64 bytes a row.
 double read_bytes(const std::string& body, const std::string& output = "%b") {
-  const std::string text = "module @m {\n  symbol N in [1, 64]\n  symbol R in [1, 64]\n"
-                           "  state %cache : f32[R, 16]\n"
-                           "  entry @e(%x: f32[N, 16], %y: f32[16], %ids: i32[N]) -> (" +
-                           output + ") {\n" + body + "\n  }\n}\n";
+  const std::string text =
+      "module @m {\n  symbol N in [1, 64]\n  symbol R in [1, 64]\n"
+      "  state %cache : f32[R, 16]\n"
+      "  entry @e(%x: f32[N, 16], %y: f32[16], %ids: i32[N]) -> (" +
+      output + ") {\n" + body + "\n  }\n}\n";
   const auto module = parse_module(text, "test");
   REQUIRE_MESSAGE(module, (module ? "" : module.error().message()));
   const Graph& graph = module->entries[0].graph;
@@ -33,7 +34,8 @@ TEST_CASE("two halves of a value are the value") {
   CHECK(read_bytes(R"(%l = slice %x {axis = 1, begin = 0, size = 8} : f32[N, 8]
     %r = slice %x {axis = 1, begin = 8, size = 8} : f32[N, 8]
     %a = exp %l : f32[N, 8]
-    %b = log %r : f32[N, 8])", "%a, %b") == kRows * kRow);
+    %b = log %r : f32[N, 8])",
+                   "%a, %b") == kRows * kRow);
 }
 
 TEST_CASE("parts that overlap are read once") {
@@ -63,7 +65,8 @@ TEST_CASE("a transposed half meets its own half") {
     %t = transpose %x {axes = [1, 0]} : f32[16, N]
     %top = slice %t {axis = 0, begin = 4, size = 8} : f32[8, N]
     %a = exp %l : f32[N, 8]
-    %b = log %top : f32[8, N])", "%a, %b") == kRows * 12 * 4);
+    %b = log %top : f32[8, N])",
+                   "%a, %b") == kRows * 12 * 4);
 }
 
 TEST_CASE("what a broadcast repeats is read once") {

@@ -1,0 +1,26 @@
+// What would have to change for two values to share a kernel.
+#pragma once
+
+#include <memory>
+
+#include "driver/compile/compile.h"
+
+namespace sinter {
+
+/// Answers for the refusals of one compilation. What an answer claims of another numerics, another
+/// entry or other sizes was asked of the fusion engine.
+class Changes {
+ public:
+  /// Keeps a reference to `compiled`.
+  explicit Changes(const Compiled& compiled);
+  ~Changes();
+
+  /// Of a refusal of entry `entry` about these ops; a sentence without a full stop.
+  std::string text(size_t entry, ValueId a, ValueId b, const Verdict& refusal) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,158 @@
+#include "driver/explain/layers.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringMap.h>
+
+#include <map>
+
+namespace sinter {
+namespace {
+
+/// "l7.res2 l8.norm1" of layer 7 -> "l+0.res2 l+1.norm1".
+std::string relative(const std::string& value, int64_t layer) {
+  return with_layer(value, fmt::format("l{:+}", layer_of(value) - layer));
+}
+
+/// Equal for steps that do the same in layers of their own.
+std::string signature(const EntryLedger& ledger, const LayerSection& section) {
+  std::string text;
+  for (size_t i : section.steps) {
+    const LedgerStep& step = ledger.steps[i];
+    text += step.name;
+    for (const auto* values : {&step.values, &step.early})
+      for (const std::string& value : *values) text += "\n" + relative(value, section.layer);
+    text += '\0';
+  }
+  return text;
+}
+
+/// A stretch of a path within one layer.
+struct Stretch {
+  int64_t layer;
+  size_t begin, end;
+};
+
+std::vector<Stretch> stretches(const std::vector<std::string>& path) {
+  std::vector<Stretch> result;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const int64_t layer = layer_of(path[i]);
+    if (result.empty() || result.back().layer != layer) result.push_back({layer, i, i});
+    result.back().end = i + 1;
+  }
+  return result;
+}
+
+bool same_way(const std::vector<std::string>& path, const Stretch& x, const Stretch& y) {
+  if (x.layer < 0 || y.layer < 0 || x.end - x.begin != y.end - y.begin) return false;
+  for (size_t i = 0; i < x.end - x.begin; ++i)
+    if (relative(path[x.begin + i], x.layer) != relative(path[y.begin + i], y.layer)) return false;
+  return true;
+}
+
+}  // namespace
+
+int64_t layer_of(std::string_view value) {
+  if (!value.starts_with('l')) return -1;
+  int64_t layer = 0;
+  size_t i = 1;
+  for (; i < value.size() && value[i] >= '0' && value[i] <= '9' && i < 10; ++i)
+    layer = 10 * layer + (value[i] - '0');
+  return i > 1 && i < value.size() && value[i] == '.' ? layer : -1;
+}
+
+std::string with_layer(const std::string& value, const std::string& layer) {
+  return layer_of(value) < 0 ? value : layer + value.substr(value.find('.'));
+}
+
+std::vector<LayerSection> layer_sections(const EntryLedger& ledger) {
+  LayerSection before, after;
+  std::map<int64_t, LayerSection> layers;
+  for (size_t i = 0; i < ledger.steps.size(); ++i) {
+    const int64_t layer = layer_of(ledger.steps[i].values.front());
+    LayerSection& section = layer >= 0 ? layers[layer] : layers.empty() ? before : after;
+    section.layer = layer;
+    section.steps.push_back(i);
+  }
+  std::vector<LayerSection> result;
+  if (!before.steps.empty()) result.push_back(std::move(before));
+  std::string last;  // of the section that may repeat
+  for (auto& [layer, section] : layers) {
+    std::string own = signature(ledger, section);
+    if (!last.empty() && own == last) {
+      ++result.back().repeats;
+      continue;
+    }
+    last = std::move(own);
+    result.push_back(std::move(section));
+  }
+  if (!after.steps.empty()) result.push_back(std::move(after));
+  return result;
+}
+
+std::vector<size_t> shown_steps(const EntryLedger& ledger,
+                                const std::vector<LayerSection>& sections) {
+  std::map<int64_t, const LayerSection*> shown_for;
+  for (const LayerSection& section : sections)
+    for (size_t k = 0; section.layer >= 0 && k <= section.repeats; ++k)
+      shown_for[section.layer + static_cast<int64_t>(k)] = &section;
+  std::map<int64_t, size_t> next;  // by layer: the place of its next step
+  std::vector<size_t> shown(ledger.steps.size());
+  for (size_t i = 0; i < shown.size(); ++i) {
+    const int64_t layer = layer_of(ledger.steps[i].values.front());
+    shown[i] = layer < 0 ? i : shown_for.at(layer)->steps.at(next[layer]++);
+  }
+  return shown;
+}
+
+std::string section_title(const std::vector<LayerSection>& sections, size_t index) {
+  if (sections[index].layer >= 0) return fmt::format("layer {}", sections[index].layer);
+  if (llvm::none_of(sections, [](const LayerSection& s) { return s.layer >= 0; })) return "";
+  return index == 0 ? "before the layers" : "after the layers";
+}
+
+std::string repeats_text(const LayerSection& section) {
+  if (section.repeats == 0) return "";
+  if (section.repeats == 1)
+    return fmt::format("layer {}: as layer {}", section.layer + 1, section.layer);
+  return fmt::format("layers {}–{}: as layer {}", section.layer + 1,
+                     section.layer + static_cast<int64_t>(section.repeats), section.layer);
+}
+
+std::vector<DecisionReason> decisions_by_reason(const EntryLedger& ledger, bool fused) {
+  std::vector<DecisionReason> reasons;
+  llvm::StringMap<std::pair<size_t, size_t>> known;  // reason and kind
+  for (const LedgerDecision& d : ledger.decisions) {
+    if (d.fused != fused) continue;
+    auto reason = llvm::find_if(
+        reasons, [&](const DecisionReason& r) { return r.first->reason == d.reason; });
+    if (reason == reasons.end()) reason = reasons.insert(reason, {&d, 0, {}});
+    ++reason->count;
+    const int64_t layer = std::max(layer_of(d.a), layer_of(d.b));
+    std::string key = d.reason + "\n" + relative(d.a, layer) + "\n" + relative(d.b, layer);
+    for (const std::string& value : d.path) key += "\n" + relative(value, layer);
+    const auto [at, is_new] =
+        known.try_emplace(key, static_cast<size_t>(reason - reasons.begin()), reason->kinds.size());
+    if (is_new) reason->kinds.push_back({&d, 0});
+    ++reasons[at->second.first].kinds[at->second.second].count;
+  }
+  return reasons;
+}
+
+std::string path_text(const std::vector<std::string>& path) {
+  const std::vector<Stretch> all = stretches(path);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < all.size();) {
+    for (size_t k = all[i].begin; k < all[i].end; ++k) parts.push_back(path[k]);
+    size_t next = i + 1;
+    while (next < all.size() && same_way(path, all[i], all[next])) ++next;
+    if (next == i + 2)
+      parts.push_back(fmt::format("(layer {} likewise)", all[i + 1].layer));
+    else if (next > i + 2)
+      parts.push_back(
+          fmt::format("(layers {}–{} likewise)", all[i + 1].layer, all[next - 1].layer));
+    i = next;
+  }
+  return fmt::format("{}", fmt::join(parts, " → "));
+}
+
+}  // namespace sinter
