@@ -62,6 +62,7 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   for (const Op& op : kernel.group.ops()) {
     if (op.kind == OpKind::custom && !custom_op_of(op).exact) return false;
+    if (op.kind == OpKind::tiled_attention) return false;
     const ValueId matrix = operand_with(op, OperandRole::stream);
     if (!matrix.valid() || dtype_info(kernel.group[matrix].type.dtype).bits != 16) continue;
     const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);

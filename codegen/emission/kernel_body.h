@@ -21,7 +21,9 @@ struct KernelBody {
   bool waits = false;       // the text has the wait in it
   std::vector<uint32_t> early_inputs;  // of Overlap's, those that the text reads before the wait
   Launch launch;
-  int64_t resident_blocks = 1;  // that a multiprocessor must have room for at a time
+  int64_t resident_blocks = 1;   // that a multiprocessor must have room for at a time
+  bool moves_registers = false;  // its warpgroups hand registers to one another (setmaxnreg)
+  uint32_t minimum_arch = 70;    // of the oldest device that runs it
 };
 
 /// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with

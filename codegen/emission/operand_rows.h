@@ -11,6 +11,8 @@ class OperandRows {
  public:
   /// `context`: of a group with an anchor; fails where the group computes anything else.
   static Result<OperandRows> create(const EmitContext& context);
+  /// Of an anchor whose kernel may compute other ops too.
+  OperandRows(const EmitContext& context, const Op& anchor) : context_(&context), op_(&anchor) {}
 
   const Op& op() const { return *op_; }
   /// "x0": the pointer of an operand that is read as it stands in memory.
@@ -21,7 +23,6 @@ class OperandRows {
   bool aligned() const { return aligned_; }
 
  private:
-  OperandRows(const EmitContext& context, const Op& op) : context_(&context), op_(&op) {}
   std::string root(size_t operand) const;
 
   const EmitContext* context_;

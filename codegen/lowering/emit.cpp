@@ -83,7 +83,8 @@ std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
 std::string bounds_of(const KernelBody& body) {
   std::string text =
       fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
-  if (body.resident_blocks > 1) text += fmt::format(", {}", body.resident_blocks);
+  if (body.resident_blocks > 1 || body.moves_registers)
+    text += fmt::format(", {}", body.resident_blocks);
   return text + ")\n";
 }
 
@@ -127,7 +128,9 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   SINTER_LET(body, parts.size() == 1 ? emit_body(context) : emit_parts(context, parts));
   overlap.early_inputs = body.early_inputs;
   kernel.launch = body.launch;
-  if (kernel.launch.cluster > 1) kernel.minimum_arch = kFirstArchWithClusters;
+  kernel.minimum_arch = body.minimum_arch;
+  if (kernel.launch.cluster > 1)
+    kernel.minimum_arch = std::max(kernel.minimum_arch, kFirstArchWithClusters);
   const std::string role = role_of(kernel.group);
   const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
                            "#include \"kernels/common/launch.cuh\"\n" + body.includes +

@@ -5,17 +5,12 @@
 // overwrites a place too early, or takes another stage than was filled, is seen.
 #pragma once
 
-#include "ir/scalar_math.h"
+#include "kernels/common/shared_address.cuh"
 
 #if SINTER_HAS_BULK_COPY
 namespace sinter {
 
 #ifdef __CUDACC_RTC__
-using SharedAddress = unsigned;
-
-SINTER_DEVICE SharedAddress shared_address(const void* p) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(p));
-}
 SINTER_DEVICE int dynamic_shared_bytes() {
   int bytes;
   asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
@@ -56,11 +51,6 @@ SINTER_DEVICE void copy_once(SharedAddress to, const void* from, int bytes, Shar
 }
 
 #else
-using SharedAddress = math::u64;
-
-SINTER_DEVICE SharedAddress shared_address(const void* p) {
-  return reinterpret_cast<SharedAddress>(p);
-}
 SINTER_DEVICE int dynamic_shared_bytes() {
   return static_cast<int>(sinter_shim_calls->context->shared_bytes);
 }

@@ -1,28 +1,28 @@
 // The kernel of a group around a caller's op. Accessors of the operands and of the result hold the
 // text of prologue and epilogue; the caller's function is a template over them:
 //
-//   struct CustomMemory { const f16* x0; const f16* x1; f16* y0; long long n0; };
+//   struct PortMemory { const f16* x0; const f16* x1; f16* y0; long long n0; };
 //   struct SinterCustom : CustomBlock { long long dims(int operand, int axis) const { ... } ... };
-//   struct CustomOperand0 : CustomMemory { ... };           prologue (accessors.h)
-//   struct CustomResult : CustomMemory { ... };             epilogue
+//   struct PortOperand0 : PortMemory { ... };               prologue (element_ports.h)
+//   struct PortResult : PortMemory { ... };                 epilogue
 //   #line 1 "acme.rms_norm"
 //   template <typename X, ...> __device__ void acme_rms_norm(X x, ...) { ... }
 //   ... {
-//     const CustomMemory memory{x0, x1, y0, n0};
+//     const PortMemory memory{x0, x1, y0, n0};
 //     const SinterCustom at{{blockIdx.x, n0, nullptr}, n0};
-//     acme_rms_norm(CustomOperand0{memory}, CustomOperand<f16>{x1}, CustomResult{memory}, at);
+//     acme_rms_norm(PortOperand0{memory}, CustomOperand<f16>{x1}, PortResult{memory}, at);
 //   }
 //
 // Values of the group that do not need the result and leave it are computed once more, by all
 // blocks, each a share of the elements.
 #include <llvm/ADT/STLExtras.h>
 
+#include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "ir/contraction.h"
-#include "kernels/custom/accessors.h"
 #include "kernels/custom/parts.h"
 
 namespace sinter {
@@ -46,28 +46,30 @@ class CustomKernel {
   Result<KernelBody> emit() {
     SINTER_TRY(check_device());
     body_.includes += "#include \"kernels/custom/custom.cuh\"\n";
-    write_memory();
+    body_.globals += port_memory(context_);
     write_block();
     std::string arguments;
     for (size_t k = 0; k < op().operands.size(); ++k) {
       SINTER_LET(argument, operand(k));
       arguments += argument + ", ";
     }
-    SINTER_LET(result, result_accessor(context_));
+    SINTER_LET(result, result_accessor(context_, anchor_));
     body_.globals += result;
     body_.globals += fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"kernel of {}\"\n", record_.name,
                                  record_.source, record_.name);
     body_.text = fmt::format(
-        "{}const CustomMemory memory{{{}}};\n"
+        "{}{}"
         "const SinterCustom at{{{{blockIdx.x, {}, {}}}{}}};\n"
-        "{}({}CustomResult{{memory}}, at);\n",
+        "{}({}PortResult{{memory}}, at);\n",
         record_.shared_bytes > 0
             ? "extern __shared__ __align__(128) unsigned char shared_memory[];\n"
             : "",
-        memory_arguments(), size_code(rows(), context_.parameters, false),
+        port_memory_value(context_), size_code(rows(), context_.parameters, false),
         record_.shared_bytes > 0 ? "shared_memory" : "nullptr", symbol_arguments(),
         record_.function, arguments);
-    SINTER_TRY(write_stores());
+    SINTER_LET(stores, stored_outputs(context_, anchor_, record_.threads));
+    body_.globals += stores.globals;
+    body_.text += stores.statements;
     body_.launch.rows = rows();
     body_.launch.threads = record_.threads;
     body_.launch.shared_bytes = record_.shared_bytes;
@@ -101,27 +103,6 @@ class CustomKernel {
     for (size_t k = 0; k < context_.parameters.size(); ++k) text += fmt::format(", n{}", k);
     return text;
   }
-  std::string memory_arguments() const {
-    const auto numbers = [](size_t count) {
-      llvm::SmallVector<uint32_t, 8> list;
-      for (uint32_t k = 0; k < count; ++k) list.push_back(k);
-      return list;
-    };
-    return arguments_of(numbers(group_.inputs.size()), numbers(group_.outputs.size()),
-                        context_.parameters.size());
-  }
-
-  /// The kernel's parameters as members, by the names that the emitter of values uses.
-  void write_memory() {
-    std::string members;
-    for (size_t k = 0; k < group_.inputs.size(); ++k)
-      members +=
-          fmt::format("  const {}* x{};\n", memory_type(group_[group_.inputs[k]].type.dtype), k);
-    for (size_t k = 0; k < group_.outputs.size(); ++k)
-      members += fmt::format("  {}* y{};\n", memory_type(group_[group_.outputs[k]].type.dtype), k);
-    body_.globals += fmt::format("struct CustomMemory {{\n{}{}}};\n", members, symbol_members());
-  }
-
   /// "    case 17: return n0;\n" for each axis, from `first` on.
   std::string extent_cases(const Dims& dims, size_t first) const {
     std::string text;
@@ -156,9 +137,9 @@ class CustomKernel {
   Result<std::string> operand(size_t k) {
     const ValueId id = op().operands[k];
     if (is_open_operand(record_, k) && group_[id].type.rank() > 0) {
-      SINTER_LET(accessor, operand_accessor(context_, k));
+      SINTER_LET(accessor, operand_accessor(context_, anchor_, k));
       body_.globals += accessor;
-      return fmt::format("CustomOperand{}{{memory}}", k);
+      return fmt::format("PortOperand{}{{memory}}", k);
     }
     const auto root = llvm::find(group_.inputs, root_of(group_, id)) - group_.inputs.begin();
     if (static_cast<size_t>(root) == group_.inputs.size() || !is_dense(group_, id))
@@ -166,23 +147,6 @@ class CustomKernel {
                   "custom op " + record_.name, "compute the ops in separate kernels",
                   ExitCode::internal_error);
     return fmt::format("CustomOperand<{}>{{x{}}}", memory_type(group_[id].type.dtype), root);
-  }
-
-  /// Outputs that do not take the result.
-  Status write_stores() {
-    const std::vector<bool> takes = takes_result(group_, anchor_);
-    for (size_t k = 0; k < group_.outputs.size(); ++k) {
-      const ValueId id = group_.outputs[k];
-      if (takes[id.index]) continue;
-      SINTER_LET(stored, stored_element(context_, k));
-      body_.globals += stored.globals;
-      body_.text += fmt::format(
-          "for (long long at = blockIdx.x * {0}ll + threadIdx.x; at < {1}; at += gridDim.x * "
-          "{0}ll) {{\n{2}}}\n",
-          record_.threads, size_code(volume(group_[id].type.dims), context_.parameters),
-          indented(stored.statements));
-    }
-    return {};
   }
 
   const EmitContext& context_;

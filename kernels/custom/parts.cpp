@@ -16,12 +16,4 @@ SymExpr custom_rows(const Op& op) {
   return volume(dims.take_front(custom_row_axes(custom_op_of(op), dims.size())));
 }
 
-std::vector<bool> takes_result(const Graph& group, ValueId anchor) {
-  std::vector<bool> takes(group.size(), false);
-  takes[anchor.index] = true;
-  for (uint32_t i = anchor.index + 1; i < group.size(); ++i)
-    takes[i] = llvm::any_of(group.ops()[i].operands, [&](ValueId id) { return takes[id.index]; });
-  return takes;
-}
-
 }  // namespace sinter

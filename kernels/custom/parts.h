@@ -1,8 +1,6 @@
 // The sides of a group around a caller's op.
 #pragma once
 
-#include <vector>
-
 #include "ir/custom_op.h"
 #include "ir/graph.h"
 #include "ir/sym_expr.h"
@@ -18,8 +16,5 @@ SymExpr custom_rows(const Op& op);
 inline bool is_open_operand(const CustomOp& record, size_t operand) {
   return operand < record.open_operands.size() && record.open_operands[operand];
 }
-
-/// By value of the group: whether it depends on the anchor's result.
-std::vector<bool> takes_result(const Graph& group, ValueId anchor);
 
 }  // namespace sinter

@@ -20,7 +20,7 @@
 // multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ...
 #pragma once
 
-#include "ir/scalar_math.h"
+#include "kernels/common/visible_keys.h"
 
 namespace sinter {
 
@@ -52,22 +52,6 @@ SINTER_DEVICE constexpr int attention_neighbours(int lanes) { return 32 / lanes;
 /// choose.cpp.)
 SINTER_DEVICE constexpr long long attention_tile(long long group) { return group % 2 == 0 ? 2 : 1; }
 
-/// The keys of one token: low .. low + count - 1, count >= 0. `window` 0: none.
-struct AttentionRange {
-  long long low, count;
-};
-SINTER_DEVICE AttentionRange attention_range(int first, int last, long long window) {
-  long long low = first;
-  if (window > 0 && last - low >= window) low = last - window + 1;
-  const long long count = last - low + 1;
-  return {low, count > 0 ? count : 0};
-}
-/// Those of the keys that are rows of a cache of `rows`.
-SINTER_DEVICE AttentionRange rows_of_cache(AttentionRange keys, long long rows) {
-  const long long low = keys.low > 0 ? keys.low : 0, end = keys.low + keys.count;
-  const long long count = (end < rows ? end : rows) - low;
-  return count > 0 ? AttentionRange{low, count} : AttentionRange{0, 0};
-}
 /// The keys of split `s`.
 SINTER_DEVICE AttentionRange attention_split(AttentionRange all, int splits, int s) {
   const long long length = (all.count + splits - 1) / splits;

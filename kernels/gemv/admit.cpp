@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "ir/builder.h"
+#include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "kernels/common/colocation.h"
 #include "kernels/gemv/schedule.h"

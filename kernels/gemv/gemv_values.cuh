@@ -1,8 +1,8 @@
-// What gemv.cuh computes with: chunks of matrix and operand, products of tensor cores, the
-// operand while it is written and the sums while they are read.
+// What gemv.cuh computes with: chunks of matrix and operand, the operand while it is written and
+// the sums while they are read.
 #pragma once
 
-#include "kernels/common/vector.cuh"
+#include "kernels/common/mma.cuh"
 
 namespace sinter {
 
@@ -21,50 +21,6 @@ SINTER_DEVICE void read_chunk(float (&out)[8], const float* p) {
     out[4 * k + 3] = words.w;
   }
 }
-
-#if SINTER_HAS_MMA
-#ifdef __CUDACC_RTC__
-// sums += a b: 16 rows by 16 elements, 16 elements by 8 tokens (mma.m16n8k16).
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const f16*, unsigned a0, unsigned a1,
-                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const bf16*, unsigned a0, unsigned a1,
-                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-#else
-// The same with elements where mma.m16n8k16 has them: the CPU of the tests adds in an order of its
-// own.
-template <typename T>
-SINTER_DEVICE void multiply_tile(float (&sums)[4], const T* p, unsigned a0, unsigned a1,
-                                 unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-  constexpr unsigned all = 0xffffffffu;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const unsigned a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
-  for (int q = 0; q < 4; ++q) {
-    unsigned own[4];
-    for (int i = 0; i < 4; ++i) own[i] = __shfl_sync(all, a[i], lane / 4 * 4 + q);
-    for (int token = 0; token < 2; ++token) {
-      for (int half = 0; half < 2; ++half) {
-        const unsigned other = __shfl_sync(all, b[half], (2 * (lane % 4) + token) * 4 + q);
-        for (int row = 0; row < 2; ++row) {
-          const unsigned pair = own[2 * half + row];
-          sums[2 * row + token] += low_half(p, pair & 0xffffu) * low_half(p, other & 0xffffu);
-          sums[2 * row + token] += low_half(p, pair >> 16) * low_half(p, other >> 16);
-        }
-      }
-    }
-  }
-}
-#endif
-#endif
 
 // The operand in shared memory, for the code that writes its rows.
 template <typename T>

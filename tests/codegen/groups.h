@@ -34,6 +34,9 @@ extern const std::vector<GroupText> kColumnGroups;
 extern const std::vector<GroupText> kPartGroups;
 /// One closed op each, read through views.
 extern const std::vector<GroupText> kClosedGroups;
+/// One tiled_attention each, with a prologue and an epilogue; of 16-bit types. The first has heads
+/// of WIDTH elements.
+extern const std::vector<GroupText> kAttentionGroups;
 /// One gemv each, with a prologue and an epilogue.
 extern const std::vector<GroupText> kGemvGroups;
 /// Checked ops; the row numbers are the first input of i32, or the sum or difference of it and the

@@ -25,7 +25,7 @@ constexpr int64_t kDeclaredSharedLimit = 48 * 1024;  // bytes; variables of decl
 constexpr int64_t kDynamicSharedLimit = 227 * 1024;  // bytes
 constexpr unsigned kThreadLimit = 1024;
 
-enum class Wait : uint8_t { none, barrier, exchange, returned };
+enum class Wait : uint8_t { none, barrier, exchange, phase, named_barrier, returned };
 
 struct Thread {
   Fiber fiber;
@@ -36,6 +36,10 @@ struct Thread {
   ExchangeKind kind = ExchangeKind::sync;
   unsigned mask = 0, source = 0;
   unsigned long long value = 0;
+  // Of a phase, and of a named barrier.
+  const unsigned long long* barrier = nullptr;
+  unsigned parity = 0;
+  int number = 0, threads = 0;
 };
 
 struct SharedVariable {
@@ -82,6 +86,8 @@ class BlockRunner {
   unsigned long long exchange(ExchangeKind kind, unsigned mask, unsigned long long value,
                               unsigned source, Site site);
   void* shared_storage(const void* variable, int64_t bytes, Site site);
+  void wait_for_phase(const unsigned long long* barrier, unsigned parity, Site site);
+  void named_barrier(int number, int threads, Site site);
   /// A thread's check of undefined behaviour has trapped; called in its fiber, if one runs.
   void trapped();
 
@@ -99,6 +105,8 @@ class BlockRunner {
   /// Lets threads go whose barrier or exchange is complete; false: none.
   bool release();
   bool release_exchange(unsigned first_thread);
+  bool release_phases();
+  bool release_named_barriers();
   void give(unsigned first_thread, unsigned lane, unsigned present);
   std::string describe_stall() const;
 
@@ -155,6 +163,20 @@ void* BlockRunner::shared_storage(const void* variable, int64_t bytes, Site site
   }
   shared_.push_back({variable, GuardedMemory(static_cast<size_t>(bytes), kNanPoison), site});
   return shared_.back().memory.data();
+}
+
+void BlockRunner::wait_for_phase(const unsigned long long* barrier, unsigned parity, Site site) {
+  Thread& thread = *threads_[current_];
+  thread.barrier = barrier;
+  thread.parity = parity;
+  if (*barrier >> 63 == parity) suspend(Wait::phase, site);
+}
+
+void BlockRunner::named_barrier(int number, int threads, Site site) {
+  Thread& thread = *threads_[current_];
+  thread.number = number;
+  thread.threads = threads;
+  suspend(Wait::named_barrier, site);
 }
 
 void BlockRunner::trapped() {
@@ -240,10 +262,50 @@ void BlockRunner::give(unsigned first_thread, unsigned leader, unsigned present)
   }
 }
 
+bool BlockRunner::release_phases() {
+  bool any = false;
+  for (unsigned i = 0; i < thread_count_; ++i) {
+    Thread& thread = *threads_[i];
+    if (thread.wait != Wait::phase || *thread.barrier >> 63 == thread.parity) continue;
+    thread.wait = Wait::none;
+    any = true;
+  }
+  return any;
+}
+
+bool BlockRunner::release_named_barriers() {
+  bool any = false;
+  for (unsigned i = 0; i < thread_count_; ++i) {
+    const Thread& leader = *threads_[i];
+    if (leader.wait != Wait::named_barrier) continue;
+    std::vector<Thread*> come;
+    for (unsigned k = 0; k < thread_count_; ++k)
+      if (Thread& thread = *threads_[k];
+          thread.wait == Wait::named_barrier && thread.number == leader.number)
+        come.push_back(&thread);
+    for (const Thread* thread : come)
+      if (thread->threads != leader.threads)
+        error_ = fmt::format("barrier {} has {} threads at {} and {} at {}", leader.number,
+                             leader.threads, to_string(leader.site), thread->threads,
+                             to_string(thread->site));
+    if (come.size() > static_cast<size_t>(leader.threads))
+      error_ = fmt::format("{} threads have come to barrier {} of {} at {}", come.size(),
+                           leader.number, leader.threads, to_string(leader.site));
+    if (!error_.empty()) return false;
+    if (come.size() < static_cast<size_t>(leader.threads)) continue;
+    for (Thread* thread : come) thread->wait = Wait::none;
+    any = true;
+  }
+  return any;
+}
+
 bool BlockRunner::release() {
   bool any = false;
   for (unsigned first = 0; first < thread_count_; first += kWarp)
     while (error_.empty() && release_exchange(first)) any = true;
+  any |= release_phases();
+  any |= release_named_barriers();
+  if (!error_.empty()) return any;
 
   unsigned waiting = 0;
   const Thread& leader = *threads_[0];
@@ -271,6 +333,12 @@ std::string BlockRunner::describe_stall() const {
       case Wait::exchange:
         return fmt::format("wait in the exchange {} with mask {:#010x}", to_string(thread.site),
                            thread.mask);
+      case Wait::phase:
+        return fmt::format("wait at {} for parity {} of a barrier that lacks {} arrivals",
+                           to_string(thread.site), thread.parity, *thread.barrier & 0x7fffffff);
+      case Wait::named_barrier:
+        return fmt::format("wait at the barrier {} of {} threads, {}", thread.number,
+                           thread.threads, to_string(thread.site));
       case Wait::returned:
         return std::string("have returned");
       case Wait::none:
@@ -294,6 +362,7 @@ std::string BlockRunner::describe_stall() const {
 Status BlockRunner::run_block(llvm::ArrayRef<unsigned> order) {
   shared_.clear();
   declared_shared_bytes_ = 0;
+  ++context.block_number;
   for (unsigned i = 0; i < thread_count_; ++i) {
     threads_[i]->wait = Wait::none;
     threads_[i]->index = position(i, context.block_dim);
@@ -375,6 +444,10 @@ const sinter_shim::Calls* runner_calls() {
       [](const void* variable, unsigned long long bytes, Site site) {
         return runner().shared_storage(variable, static_cast<int64_t>(bytes), site);
       },
+      [](const unsigned long long* barrier, unsigned parity, Site site) {
+        runner().wait_for_phase(barrier, parity, site);
+      },
+      [](int number, int threads, Site site) { runner().named_barrier(number, threads, site); },
   };
   return &calls;
 }

@@ -10,8 +10,8 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kAlignment = 256;
-constexpr size_t kGuardBytes = 256;  // on each side; a multiple of the alignment
+constexpr size_t kAlignment = 1024;   // swizzled tiles of shared memory ask for it
+constexpr size_t kGuardBytes = 1024;  // on each side; a multiple of the alignment
 
 }  // namespace
 

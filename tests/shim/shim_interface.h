@@ -11,7 +11,8 @@ struct Index3 {
 /// Who runs now; the runner rewrites `thread` at every switch.
 struct Context {
   Index3 thread, block, block_dim, grid_dim;
-  long long shared_bytes = 0;  // dynamic ones, of a block
+  long long shared_bytes = 0;           // dynamic ones, of a block
+  unsigned long long block_number = 0;  // of all blocks that the process has run
 };
 
 enum class ExchangeKind : unsigned { sync, shuffle, ballot };
@@ -33,6 +34,11 @@ struct Calls {
                                  unsigned source, Site site);
   /// The block's storage of one __shared__ variable, told apart by address; null: the dynamic one.
   void* (*shared_storage)(const void* variable, unsigned long long bytes, Site site);
+  /// Returns when the last phase of that parity of a barrier (kernels/common/barriers.cuh) has
+  /// ended: when bit 63 differs from `parity`.
+  void (*wait_for_phase)(const unsigned long long* barrier, unsigned parity, Site site);
+  /// Returns when `threads` threads have come to the barrier of this number.
+  void (*named_barrier)(int number, int threads, Site site);
 };
 
 /// Runs the kernel for one thread; `arguments[i]` points to parameter i.

@@ -1,0 +1,75 @@
+// Attention of many tokens on tensor cores: the order of operations of tiled_attention, the same
+// text on host and device.
+//
+// The rows of the caches are cut into tiles of attention_key_tile rows, at multiples of that
+// number. A token's head walks the tiles in which it sees keys, upwards (the online softmax of
+// Milakov and Gimelshein 2018, in the form of FlashAttention 2). It keeps the largest logit m, the
+// sums of weights l and per element the weighted sum of values. For each tile:
+//
+//   1. The dot product q·k of each key in float32, a step of 16 elements after the other. Tensor
+//      cores add the products of a step to the sum in an order of their own; the host, and the CPU
+//      of the tests, add them in float64, elements ascending, and round once a step.
+//   2. attention_logit of each dot product; -inf for keys of the tile that the token does not see.
+//   3. m grows to the tile's largest logit. What was summed is multiplied by
+//      attention_exp2((old m - new m) * factor).
+//   4. A key's weight is attention_exp2(logit * factor - m * factor), a fused multiply-add. Weights
+//      are added to four sums l, key j of the tile to sum j / 2 mod 4, upwards.
+//   5. The weights, rounded to the type of the values, are multiplied with the values as in 1, a step
+//      of 16 keys after the other, and added to the weighted sums.
+//
+// At the end l = (l0 + l1) + (l2 + l3), and an element is its weighted sum times 1 / l. Until a token
+// sees a key, 0 stands for m in 3 and 4, where m is -inf.
+//
+// A tile in which a token sees no key changes nothing: m stays, sums are multiplied by 1, weights
+// are 0. So a token's bits depend on its own keys alone and not on the tokens that share a block with
+// it. (A value that is infinite or NaN, in a tile with a key that the token sees, may make NaN of its
+// element: its weight 0 is multiplied with it.)
+#pragma once
+
+#include "kernels/common/visible_keys.h"
+
+namespace sinter {
+
+constexpr int kMaxTiledHeadWidth = 256;  // elements
+
+SINTER_DEVICE constexpr bool is_tiled_head_width(long long width) {
+  return width >= 1 && width <= kMaxTiledHeadWidth;
+}
+
+/// Keys of a tile, for heads of these widths: as many as leave registers for the sums of a row.
+SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {
+  return width <= 128 && value_width <= 128 ? 128 : 64;
+}
+
+/// Scores are compared before they are multiplied by the factor. `softcap` 0: none.
+SINTER_DEVICE float attention_logit(float dot, float scale, float softcap) {
+  if (softcap == 0.0f) return scale < 0.0f ? -dot : dot;
+  return math::tanh(math::div(math::mul(dot, scale), softcap));
+}
+/// A positive number: the power of two that a logit of 1 stands for.
+SINTER_DEVICE constexpr float attention_factor(double scale, double softcap) {
+  const double positive = scale < 0 ? -scale : scale;
+  return static_cast<float>((softcap == 0 ? positive : softcap) * 0x1.71547652b82fep+0);  // log2 e
+}
+
+/// 2^x for x up to 127, 0 for x below -126.5: 2^n times a polynomial of x - n, whose error is at
+/// most 2.9e-6 of the result, far less than that of rounding a weight to 16 bits. 2^0 is 1. (Least
+/// largest relative error for |x - n| <= 1/2 among polynomials of degree 4 with the value 1 at 0.)
+SINTER_DEVICE float attention_exp2(float x) {
+  constexpr float shift = 12582912.0f + 127.0f;  // 1.5 * 2^23: n + 127 in the low bits of the sum
+  const float least = math::maximum(x, -127.0f), shifted = math::add(least, shift);
+  const float r = math::sub(least, math::sub(shifted, shift));
+  float p = 0x1.3a02ccp-7f;
+  p = math::fma(p, r, 0x1.c9fc46p-5f);
+  p = math::fma(p, r, 0x1.ec0378p-3f);
+  p = math::fma(p, r, 0x1.62e12cp-1f);
+  p = math::fma(p, r, 1.0f);
+  return math::mul(p, math::bits_float(math::float_bits(shifted) << 23));
+}
+
+/// What stands for m where weights are computed.
+SINTER_DEVICE float attention_base(float largest) {
+  return largest == -math::infinity() ? 0.0f : largest;
+}
+
+}  // namespace sinter

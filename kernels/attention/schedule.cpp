@@ -1,0 +1,41 @@
+#include "kernels/attention/schedule.h"
+
+#include "kernels/attention/layout.h"
+#include "kernels/attention/order.h"
+
+namespace sinter {
+namespace {
+
+// Beside the tiles, which are asked for at the launch, a block declares what its rows see and
+// barriers.
+constexpr int64_t kDeclaredBytes = 4096;
+
+int64_t bytes_of_tiles(int64_t width, int64_t value_width, const AttentionForm& form) {
+  const int keys = attention_key_tile(static_cast<int>(width), static_cast<int>(value_width));
+  const int padded = attention_padded(static_cast<int>(width));
+  const int value_padded = attention_padded(static_cast<int>(value_width));
+  return attention_tile_bytes(static_cast<int>(form.rows), std::max(padded, value_padded)) +
+         form.stages *
+             (attention_tile_bytes(keys, padded) + attention_tile_bytes(keys, value_padded));
+}
+
+}  // namespace
+
+HeadWidths head_widths(const Graph& graph, const Op& op) {
+  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
+  return {graph[op.operands[0]].type.dims[1].constant() / heads,
+          op.type.dims[1].constant() / heads};
+}
+
+std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
+                                            const DeviceDescription& device) {
+  if (!device.has.mma || !device.has.async_copy) return std::nullopt;
+  AttentionForm form{.rows = 64, .threads = 128, .stages = 1};
+  if (device.has.wgmma)
+    form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
+  form.shared_bytes = bytes_of_tiles(width, value_width, form);
+  if (form.shared_bytes + kDeclaredBytes > device.max_shared_bytes) return std::nullopt;
+  return form;
+}
+
+}  // namespace sinter

@@ -1,0 +1,29 @@
+// The configuration of a tiled_attention kernel.
+#pragma once
+
+#include <optional>
+
+#include "device/device.h"
+#include "ir/graph.h"
+
+namespace sinter {
+
+struct AttentionForm {
+  bool warpgroups = false;   // products of warpgroups
+  int64_t rows = 0;          // tokens of a block
+  int64_t threads = 0;       // of a block
+  int64_t stages = 0;        // tiles of keys, and of values
+  int64_t shared_bytes = 0;  // of the block's tiles
+};
+
+/// Heads of these widths. nullopt: the device has too little shared memory, or no tensor cores.
+std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
+                                            const DeviceDescription& device);
+
+/// Elements of a head of q and keys, and of values.
+struct HeadWidths {
+  int64_t width, value_width;
+};
+HeadWidths head_widths(const Graph& graph, const Op& op);
+
+}  // namespace sinter

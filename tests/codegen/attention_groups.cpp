@@ -1,0 +1,62 @@
+// Groups around one tiled_attention: heads of all kinds of widths, views, prologues and epilogues.
+#include "codegen/groups.h"
+
+namespace sinter {
+
+const std::vector<GroupText> kAttentionGroups = {
+    {"tiled_heads", 0, R"(
+graph(%q: DTYPE[N, WIDTH], %k: DTYPE[K, WIDTH], %v: DTYPE[K, WIDTH], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 1, kv_heads = 1, scale = 0.125} : DTYPE[N, WIDTH]
+})"},
+    {"tiled_groups_of_merged_projection", 0, R"(
+graph(%qkv: DTYPE[N, 160], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
+  %q = slice %qkv {axis = 1, begin = 32, size = 128} : DTYPE[N, 128]
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 8, kv_heads = 2, scale = 0.3, softcap = 5.0} : DTYPE[N, 128]
+})"},
+    {"tiled_unaligned", 0, R"(
+graph(%qkv: DTYPE[N, 77], %kv: DTYPE[K, 38], %first: i32[N], %last: i32[N]) -> (%y) {
+  %q = slice %qkv {axis = 1, begin = 3, size = 48} : DTYPE[N, 48]
+  %k = slice %kv {axis = 1, begin = 1, size = 16} : DTYPE[K, 16]
+  %v = slice %kv {axis = 1, begin = 17, size = 16} : DTYPE[K, 16]
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, window = 70} : DTYPE[N, 48]
+})"},
+    {"tiled_odd_heads", 0, R"(
+graph(%q: DTYPE[N, 30], %k: DTYPE[K, 10], %v: DTYPE[K, 7], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = -0.5, window = 1} : DTYPE[N, 21]
+})"},
+    {"tiled_short_heads", 0, R"(
+graph(%q: DTYPE[N, 4], %k: DTYPE[200, 2], %v: DTYPE[200, 2], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 1.0} : DTYPE[N, 4]
+})"},
+    {"tiled_wide_values", 0, R"(
+graph(%q: DTYPE[N, 24], %k: DTYPE[K, 24], %v: DTYPE[K, 144], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 1, kv_heads = 1, scale = 0.5, softcap = 1.5, window = 9000000000} : DTYPE[N, 144]
+})"},
+    {"tiled_of_one_query", 0, R"(
+graph(%x: DTYPE[1, 40], %k: DTYPE[K, 40], %v: DTYPE[K, 24], %first: i32[N]) -> (%y) {
+  %q = broadcast %x {dims = [N, 40]} : DTYPE[N, 40]
+  %y = tiled_attention %q, %k, %v, %first, %first {heads = 1, kv_heads = 1, scale = 1.0} : DTYPE[N, 24]
+})"},
+    {"tiled_rotated", 0, R"(
+graph(%qkv: DTYPE[N, 96], %cos: DTYPE[N, 8], %sin: DTYPE[N, 8], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
+  %q = slice %qkv {axis = 1, begin = 16, size = 64} : DTYPE[N, 64]
+  %heads = reshape %q {dims = [N, 2, 32]} : DTYPE[N, 2, 32]
+  %rotated = rope %heads, %cos, %sin {rotary = 16, pairing = "half"} : DTYPE[N, 2, 32]
+  %rows = reshape %rotated {dims = [N, 64]} : DTYPE[N, 64]
+  %y = tiled_attention %rows, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[N, 64]
+})"},
+    {"tiled_gated_of_a_sum", 0, R"(
+graph(%x: DTYPE[N, 32], %bias: DTYPE[32], %gate: DTYPE[N, 32], %k: DTYPE[K, 16], %v: DTYPE[K, 16], %first: i32[N], %last: i32[N]) -> (%q, %y, %z) {
+  %q = add %x, %bias : DTYPE[N, 32]
+  %a = tiled_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25} : DTYPE[N, 32]
+  %g = sigmoid %gate : DTYPE[N, 32]
+  %y = mul %a, %g : DTYPE[N, 32]
+  %z = add %a, %x : DTYPE[N, 32]
+})"},
+    {"tiled_checked", 0, R"(
+graph(%q: DTYPE[N, 32], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %i: i32[N], %last: i32[N]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %i, %last {heads = 1, kv_heads = 1, scale = 0.25, checked = 1} : DTYPE[N, 32]
+})"},
+};
+
+}  // namespace sinter
