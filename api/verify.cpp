@@ -53,8 +53,7 @@ Result<std::unique_ptr<sinter_report>> verify_handle(const sinter_model& model,
   verify.seed = seed.value_or(1);
   verify.calls.repeat = repeat.value_or(1);
   verify.calls.symbols = symbols;
-  verify.target = options_of.target;
-  verify.fusion = options_of.fusion;
+  verify.compile = options_of;
   OpenedModel opened = model.model;
   LoadPlanOptions given;  // lent to the tensors
   given.source = model.model.tensors.get();

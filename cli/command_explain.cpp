@@ -23,6 +23,7 @@ std::string command_line(const ExplainCommand& options) {
   for (const std::string& arch : options.archs) add("--arch", arch);
   add("--numerics", options.numerics);
   add("--dtype", options.dtype);
+  add("--attention", options.attention);
   add("--phase", options.phase);
   for (const std::string& size : options.sizes) add("--symbol", size);
   for (const std::string& pair : options.required) add("--require", pair);

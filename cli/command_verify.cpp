@@ -40,11 +40,10 @@ Status verify_self_command(const VerifyCommand& options) {
   SINTER_LET(backend, open_backend(options));
   SelfOptions self;
   self.backend = backend;
-  self.target = request.compile.target;
+  self.compile = request.compile;
   self.open = request.load;
   self.seed = options.seed;
   if (options.steps) self.steps = *options.steps;
-  self.fusion = request.compile.fusion;
   SINTER_LET(report, verify_self(options.model, self));
   print_result(options.json ? self_json(report) : self_text(report));
   return outcome(report.passed(), options.model);
@@ -64,8 +63,7 @@ Status verify_command(const VerifyCommand& options) {
   verify.forced = options.forced;
   if (request.load.dtype) verify.dtypes = {*request.load.dtype};
   verify.reference = options.reference;
-  verify.target = request.compile.target;
-  verify.fusion = request.compile.fusion;
+  verify.compile = request.compile;
   verify.seed = options.seed;
   verify.open = request.load;
   verify.calls = std::move(calls);

@@ -66,6 +66,12 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
           "strict: fused = unfused, bit for bit; fast: fewer roundings, and as close to float64")
       ->type_name("strict|fast")
       ->default_str("strict");
+  command
+      .add_option("--attention", options.attention,
+                  "of many tokens: tiled, one kernel on tensor cores (16-bit types), or composed, "
+                  "products and a softmax with scores in memory")
+      ->type_name("tiled|composed")
+      ->default_str("tiled");
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
   command
       .add_option("--require", options.required, "two values that must share a kernel; repeatable")
@@ -178,6 +184,7 @@ Result<CallsOptions> to_calls(const InputOptions& options) {
 Status refuse_compiling(const CommandOptions& options) {
   for (const auto& [given, option] : {std::pair(!options.archs.empty(), "--arch"),
                                       {!options.numerics.empty(), "--numerics"},
+                                      {!options.attention.empty(), "--attention"},
                                       {options.no_fuse, "--no-fuse"},
                                       {!options.required.empty(), "--require"},
                                       {!options.forbidden.empty(), "--forbid"},
@@ -222,6 +229,11 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   if (!options.phase.empty()) request.compile.entries = {options.phase};
   SINTER_LET(sizes, parse_sizes(options.sizes));
   request.compile.sizes = std::move(sizes);
+  if (options.attention == "composed")
+    request.compile.left_out = {"attention"};
+  else if (!options.attention.empty() && options.attention != "tiled")
+    return fail(fmt::format("no such attention: \"{}\"", printable(options.attention)),
+                "--attention", "give tiled or composed", ExitCode::usage);
   FusionOptions& fusion = request.compile.fusion;
   fusion.enabled = !options.no_fuse;
   fusion.stop_after = options.stop_after;

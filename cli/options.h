@@ -25,6 +25,7 @@ struct CommandOptions {
   bool several_archs = false;      // compile's: more than one may be given
   bool compiles = false;           // the command has the options of add_compiling
   std::string numerics;            // empty: strict
+  std::string attention;           // empty: tiled
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;

@@ -32,9 +32,9 @@ Result<bool> is_module(const std::string& path);
 
 /// How the model is compiled: as it was, of a plan's folder; else as `wanted`.
 CompileOptions compile_options(const OpenedModel& model, const CompileOptions& wanted);
-/// The model's module after all passes: CompileOptions::entries and ::device_inputs of `wanted`, of
-/// a plan's folder those of its compilation.
-Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wanted = {},
+/// The model's module after all passes: CompileOptions::entries, ::device_inputs and ::left_out of
+/// `wanted`, of a plan's folder those of its compilation.
+Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wanted,
                              const PassObserver& observer = {});
 
 /// compile(). Options of a plan's folder that do not fit its module are the folder's fault.

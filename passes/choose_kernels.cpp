@@ -6,16 +6,17 @@
 namespace sinter {
 namespace {
 
-std::optional<ValueId> chosen(Builder& builder, const Op& op) {
+std::optional<ValueId> chosen(Builder& builder, const Op& op,
+                              llvm::ArrayRef<std::string> left_out) {
   for (const KernelFamily* family : kernel_families())
-    if (family->choose)
+    if (family->choose && !llvm::is_contained(left_out, family->name))
       if (const auto own = family->choose(builder, op)) return own;
   return std::nullopt;
 }
 
 }  // namespace
 
-bool choose_kernels(Module& module) {
+bool choose_kernels(Module& module, llvm::ArrayRef<std::string> left_out) {
   bool changed = false;
   for (Entry& entry : module.entries) {
     Graph& graph = entry.graph;
@@ -25,7 +26,7 @@ bool choose_kernels(Module& module) {
     for (uint32_t i = 0; i < graph.size(); ++i) {
       Op op = graph.ops()[i];
       for (ValueId& operand : op.operands) operand = copies[operand.index];
-      const std::optional<ValueId> own = chosen(builder, op);
+      const std::optional<ValueId> own = chosen(builder, op, left_out);
       changed |= own.has_value();
       copies[i] = own ? *own : result.add(std::move(op));
     }

@@ -11,7 +11,7 @@
 
 namespace sinter {
 
-/// True if something changed.
-bool choose_kernels(Module& module);
+/// Families whose names are in `left_out` are not asked. True if something changed.
+bool choose_kernels(Module& module, llvm::ArrayRef<std::string> left_out = {});
 
 }  // namespace sinter

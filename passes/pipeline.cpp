@@ -17,17 +17,18 @@ bool plain(Module& module, const PassOptions&) {
   return pass(module);
 }
 
+bool choose_kernels_of(Module& module, const PassOptions& options) {
+  return choose_kernels(module, options.left_out);
+}
+
 bool check_rows_of(Module& module, const PassOptions& options) {
   return check_rows(module, options.device_inputs);
 }
 
 constexpr Pass kPipeline[] = {
-    {"canonicalize", plain<canonicalize>},
-    {"merge_linears", plain<merge_linears>},
-    {"choose_kernels", plain<choose_kernels>},
-    {"expand_attention", plain<expand_attention>},
-    {"materialize", plain<materialize>},
-    {"cleanup", plain<canonicalize>},
+    {"canonicalize", plain<canonicalize>}, {"merge_linears", plain<merge_linears>},
+    {"choose_kernels", choose_kernels_of}, {"expand_attention", plain<expand_attention>},
+    {"materialize", plain<materialize>},   {"cleanup", plain<canonicalize>},
     {"check_rows", check_rows_of},
 };
 

@@ -12,6 +12,8 @@ struct PassOptions {
   /// The caller's inputs are in device memory, where nobody checks them before a call
   /// (check_rows.h).
   bool device_inputs = false;
+  /// Kernel families that choose no ops (choose_kernels.h), by name.
+  std::vector<std::string> left_out = {};
 };
 
 struct Pass {

@@ -1,5 +1,6 @@
 """Writes the benchmark modules: one .sir file for each pattern, width and element type, for each
-reduction over rows, for each attention of a decode step, and for each way of choosing a token.
+reduction over rows, for each attention of a decode step and of a prefill, and for each way of
+choosing a token.
 
     python3 bench/cases/make.py
 
@@ -112,6 +113,27 @@ ATTENTIONS = [Attention(heads, kv_heads, width, keys, tokens, dtype)
               for keys, tokens in ((1024, 1), (8192, 1), (1024, 8))]
 ATTENTIONS.append(Attention(16, 8, 256, 6144, 1, "bf16", ", softcap = 50.0, window = 4096"))
 
+
+@dataclasses.dataclass(frozen=True)
+class CausalAttention:
+    """Packed texts of `length` tokens, each of which sees its text as far as itself."""
+    heads: int
+    kv_heads: int
+    width: int
+    length: int
+    texts: int = 1
+    dtype: str = "bf16"
+
+    @property
+    def name(self) -> str:
+        return f"causal.{self.heads}x{self.width}.{self.kv_heads}.{self.texts}x{self.length}.{self.dtype}"
+
+
+CAUSAL_ATTENTIONS = [CausalAttention(32, 32, 128, 512), CausalAttention(32, 32, 128, 2048),
+                     CausalAttention(32, 32, 128, 2048, texts=8), CausalAttention(32, 32, 128, 8192),
+                     CausalAttention(32, 32, 80, 2048), CausalAttention(32, 8, 64, 2048),
+                     CausalAttention(16, 8, 256, 2048), CausalAttention(32, 32, 128, 2048, dtype="f16")]
+
 # temperature, top_k, top_p
 CHOICES = {"greedy": (0.0, 0, 1.0), "draw": (1.0, 0, 1.0), "top_k": (1.0, 50, 1.0), "top_p": (1.0, 0, 0.9)}
 VOCABULARIES = [32000, 128256]
@@ -162,6 +184,23 @@ def attention_module(case: Attention) -> str:
     return "\n".join(lines) + "\n"
 
 
+def causal_module(case: CausalAttention) -> str:
+    tokens = case.texts * case.length
+    q = f"{case.dtype}[{tokens}, {case.heads * case.width}]"
+    cache = f"{case.dtype}[{tokens}, {case.kv_heads * case.width}]"
+    attributes = f"heads = {case.heads}, kv_heads = {case.kv_heads}, scale = {case.width ** -0.5!r}"
+    return "\n".join([
+        f"// Made by make.py: causal attention of {case.texts} texts of {case.length} tokens.",
+        f"module @{case.name.replace('.', '_')} {{",
+        f"  entry @f(%q: {q}, %keys: {cache}, %values: {cache}) -> (%y) {{",
+        f"    %last = iota {{axis = 0}} : i32[{tokens}]",
+        f"    %text = iota {{axis = 0}} : i32[{case.texts}, {case.length}]",
+        f"    %length = constant {{value = {case.length}}} : i32[]",
+        f"    %begin = mul %text, %length : i32[{case.texts}, {case.length}]",
+        f"    %first = reshape %begin : i32[{tokens}]",
+        f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {q}", "  }", "}"]) + "\n"
+
+
 def choice_module(name: str, width: int) -> str:
     temperature, top_k, top_p = CHOICES[name]
     lines = [f"// Made by make.py: the choice of a token, {name}, from {width} logits.",
@@ -195,6 +234,8 @@ def main() -> None:
             (FOLDER / f"sample_{name}.{width}.bf16.sir").write_text(choice_module(name, width), encoding="utf-8")
     for case in ATTENTIONS:
         (FOLDER / f"{case.name}.sir").write_text(attention_module(case), encoding="utf-8")
+    for case in CAUSAL_ATTENTIONS:
+        (FOLDER / f"{case.name}.sir").write_text(causal_module(case), encoding="utf-8")
     for folder, cases, are_inputs in ((FOLDER, SPEED, False), (FOLDER / "numerics", NUMERICS, True)):
         folder.mkdir(exist_ok=True)
         for name, dtype, widths in cases:

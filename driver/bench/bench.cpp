@@ -33,7 +33,7 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   if (options.tuned) SINTER_TRY(require_tunable(model));
   stage("reading", begin);
   begin = Clock::now();
-  SINTER_LET(frozen, frozen_module(model));
+  SINTER_LET(frozen, frozen_module(model, options.compile));
   CompileOptions compiling = options_for(compile_options(model, options.compile), *options.backend);
   SINTER_LET(fused, plan_for(model, frozen, compiling, *options.backend));
   BenchPlans plans;

@@ -116,6 +116,7 @@ class ManifestReader {
     fusion.stop_after = stop_after;
     SINTER_LET(device_inputs, view["device_inputs"].boolean_or(false));
     manifest_.compile.device_inputs = device_inputs;
+    if (view["left_out"].present()) SINTER_TRY(read(view["left_out"], manifest_.compile.left_out));
     SINTER_TRY(read(view["require"], fusion.required));
     return read(view["forbid"], fusion.forbidden);
   }
@@ -212,10 +213,11 @@ std::string write_manifest(const Manifest& manifest) {
   json["origin"] = manifest.origin;
   json["module"] = manifest.module;
   json["compile"] = {
-      {"target", manifest.compile.target},   {"numerics", to_string(fusion.numerics)},
-      {"entries", manifest.compile.entries}, {"fuse", fusion.enabled},
-      {"stop_after", fusion.stop_after},     {"require", fusion.required},
-      {"forbid", fusion.forbidden},          {"device_inputs", manifest.compile.device_inputs}};
+      {"target", manifest.compile.target},    {"numerics", to_string(fusion.numerics)},
+      {"entries", manifest.compile.entries},  {"fuse", fusion.enabled},
+      {"stop_after", fusion.stop_after},      {"require", fusion.required},
+      {"forbid", fusion.forbidden},           {"device_inputs", manifest.compile.device_inputs},
+      {"left_out", manifest.compile.left_out}};
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();
   if (spec && spec->streaming)

@@ -9,7 +9,7 @@
 //     "module": "ir/00-input.sir",     what was compiled, before the passes
 //     "compile": {"target": "sm_90a", "numerics": "strict", "entries": ["decode"],
 //                 "fuse": true, "stop_after": -1, "require": [["a", "b"]], "forbid": [],
-//                 "device_inputs": false},
+//                 "device_inputs": false, "left_out": ["attention"]},
 //     "spec": {…},                     spec_json.h; null: a module
 //     "streaming": {"sink": 4, "window": 1020},                          or null
 //     "unapplied": ["repetition_penalty"],

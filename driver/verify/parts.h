@@ -19,9 +19,9 @@ struct Plans {
   /// Values that both plans store in buffers of an entry, in its order.
   std::vector<std::string> common_values(std::string_view entry) const;
 };
-/// `fusion`: of the fused plan; the unfused one shares its numerics alone.
-Result<Plans> make_plans(const OpenedModel& model, const std::string& target,
-                         const FusionOptions& fusion, Backend& backend);
+/// `compiling`: of the fused plan; the unfused one has its passes, its device and its numerics.
+Result<Plans> make_plans(const OpenedModel& model, const CompileOptions& compiling,
+                         Backend& backend);
 
 /// Adds one call's comparison to the report; the first difference is named in the entry's order.
 Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused,

@@ -35,14 +35,11 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
   return common;
 }
 
-Result<Plans> make_plans(const OpenedModel& model, const std::string& target,
-                         const FusionOptions& fusion, Backend& backend) {
+Result<Plans> make_plans(const OpenedModel& model, const CompileOptions& compiling,
+                         Backend& backend) {
   SINTER_TRY(require_runnable(model));
-  SINTER_LET(module, frozen_module(model));
-  CompileOptions options;
-  options.target = target;
-  options.fusion = fusion;
-  options = options_for(compile_options(model, options), backend);
+  SINTER_LET(module, frozen_module(model, compiling));
+  CompileOptions options = options_for(compile_options(model, compiling), backend);
   SINTER_LET(fused, plan_for(model, module, options, backend));
   const Numerics numerics = options.fusion.numerics;
   options.fusion = {};

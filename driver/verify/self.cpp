@@ -252,7 +252,7 @@ Result<SelfReport> verify_self(const std::string& path, const SelfOptions& optio
   if (!tokenizer) text = random_ids(model.spec->vocabulary, kRandomText, options.seed);
   SINTER_TRY(check_tokens(model, text));
   const Clock::time_point begin = Clock::now();
-  SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
+  SINTER_LET(plans, make_plans(model, options.compile, *options.backend));
   const double plans_s = seconds_since(begin);
   SINTER_LET(report, check_self(plans, *model.spec, text, options));
   report.random_text = !tokenizer;

@@ -8,13 +8,13 @@ namespace sinter {
 
 struct SelfOptions {
   std::shared_ptr<Backend> backend;
-  std::string target = "sm_90a";
   OpenOptions open;
   uint64_t seed = 1;   // of the tokens where the model has no tokenizer
   int64_t steps = 32;  // tokens to generate, as far as the model's positions allow
-  /// Of the fused plan. Fast numerics: the same bits and tokens are not asked for, and a model that
-  /// is too large for float64 is an error.
-  FusionOptions fusion;
+  /// Of the fused plan; the unfused one has its passes, its device and its numerics. Fast numerics:
+  /// the same bits and tokens are not asked for, and a model that is too large for float64 is an
+  /// error.
+  CompileOptions compile;
 };
 
 /// What one plan did.

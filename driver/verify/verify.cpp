@@ -131,7 +131,7 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
 
 /// Combinations of options that no kind of model takes.
 Status check_options(const VerifyOptions& options, bool module, const std::string& path) {
-  const bool fast = options.fusion.numerics == Numerics::fast;
+  const bool fast = options.compile.fusion.numerics == Numerics::fast;
   const CallsOptions& calls = options.calls;
   if (fast && !options.reference.empty())
     return fail("fast numerics are compared with float64, not with a reference", options.reference,
@@ -148,7 +148,7 @@ Status check_options(const VerifyOptions& options, bool module, const std::strin
 /// One model in its element type.
 Status verify_one(const OpenedModel& model, const VerifyOptions& options, const ReferenceFile* file,
                   DTypeReport& one) {
-  SINTER_LET(plans, make_plans(model, options.target, options.fusion, *options.backend));
+  SINTER_LET(plans, make_plans(model, options.compile, *options.backend));
   if (model.spec) one.dtype = model.spec->dtype;
   for (const EntryPlan& entry : plans.fused->program().entries)
     one.fused_launches += entry.steps.size();

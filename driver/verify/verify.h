@@ -6,7 +6,6 @@
 #include "driver/opened_model.h"
 #include "driver/run/entry_calls.h"
 #include "driver/verify/error_bound.h"
-#include "passes/fusion_options.h"
 #include "runtime/compare.h"
 
 namespace sinter {
@@ -17,7 +16,6 @@ struct VerifyOptions {
   /// Safetensors; empty: none. Of a language model see ReferenceFile; of a module its outputs, as
   /// compare_outputs finds them, of each entry's last call.
   std::string reference;
-  std::string target = "sm_90a";
   uint64_t seed = 1;  // of tokens and inputs where there is no reference
   OpenOptions open;   // `dtypes` count instead of its type
   /// Of a module; a language model takes none. All its entries are called. Fast numerics take the
@@ -25,9 +23,9 @@ struct VerifyOptions {
   CallsOptions calls;
   int64_t steps = 16;   // of decoding after the first call
   bool forced = false;  // decode seeded tokens, not the likeliest
-  /// Of the fused plan. Fast numerics: the bounds alone are checked, over 16 seeds; no reference,
-  /// and at most 4 steps.
-  FusionOptions fusion;
+  /// Of the fused plan; the unfused one has its passes, its device and its numerics. Fast numerics:
+  /// the bounds alone are checked, over 16 seeds; no reference, and at most 4 steps.
+  CompileOptions compile;
 };
 
 /// One value against another.

@@ -1,8 +1,8 @@
 // tiled_attention; kernels/attention/order.h states its order of operations.
 //
 // A block computes a tile of rows, kRows tokens of one query head. It finds in `first` and `last`
-// which keys its rows see, and walks the tiles of keys from the lowest to the highest of them. Blocks
-// of late tokens, which see the most keys where attention is causal, come first.
+// which keys its rows see, and walks the tiles of keys from the lowest to the highest of them.
+// Blocks of late tokens, which see the most keys where attention is causal, come first.
 //
 // Config, the constants of a kernel:
 //   Element             of q, keys, values and result: f16 or bf16
@@ -17,8 +17,8 @@
 //   kWindow             keys that a token sees at most, 0: no bound
 #pragma once
 
-#include "kernels/attention/attention_tiles.cuh"
 #include "kernels/attention/attention_mma.cuh"
+#include "kernels/attention/attention_tiles.cuh"
 #include "kernels/attention/attention_wgmma.cuh"
 
 namespace sinter {
@@ -32,7 +32,8 @@ SINTER_DEVICE void attend(const Query& q, const AttentionOperands<typename Confi
   const int tiles = static_cast<int>((in.tokens + Config::kRows - 1) / Config::kRows);
   const int tile = tiles - 1 - static_cast<int>(blockIdx.x) / Config::kHeads;
   if (tile < 0) return;
-  const AttentionBlock<Config> block(in, tile, static_cast<int>(blockIdx.x) % Config::kHeads, shared);
+  const AttentionBlock<Config> block(in, tile, static_cast<int>(blockIdx.x) % Config::kHeads,
+                                     shared);
 #if SINTER_HAS_WGMMA
   if constexpr (Config::kWarpgroups)
     attend_by_warpgroups<Config>(block, q, out);

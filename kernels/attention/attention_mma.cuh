@@ -1,6 +1,6 @@
 // tiled_attention by products of warps: a warp has 16 rows of the block. All warps load a tile of
-// keys while they multiply with the values of the tile before, and its values while they compute the
-// dot products with the keys:
+// keys while they multiply with the values of the tile before, and its values while they compute
+// the dot products with the keys:
 //
 //   load      | keys 0 | values 0 | keys 1      | values 1 | keys 2      | ...
 //   multiply           | q k      | weights v   | q k      | weights v   | ...
@@ -25,8 +25,8 @@ SINTER_DEVICE const void* part_rows_first(const unsigned char* tile, int row, in
 template <int rows, int padded>
 SINTER_DEVICE const void* part_columns_first(const unsigned char* tile, int row, int column) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  return tile + attention_offset(rows, padded, row + lane / 16 * 8 + lane % 8,
-                                 column / 8 + lane / 8 % 2);
+  return tile +
+         attention_offset(rows, padded, row + lane / 16 * 8 + lane % 8, column / 8 + lane / 8 % 2);
 }
 
 // sums of 16 rows and 16 columns, from column `first` of the sums on
@@ -87,8 +87,8 @@ SINTER_DEVICE void attend_by_warps(const AttentionBlock<Config>& block, const Qu
 #pragma unroll
         for (int column = 0; column < Sizes::value_width; column += 16) {
           unsigned b[4];
-          load_transposed(b, part_rows_first<Sizes::keys, Sizes::value_width>(block.values(0), key,
-                                                                              column));
+          load_transposed(
+              b, part_rows_first<Sizes::keys, Sizes::value_width>(block.values(0), key, column));
           multiply_two_tiles<T>(sums, column, weights + key / 4, b);
         }
     }

@@ -16,7 +16,8 @@ struct AttentionSizes {
   static constexpr int width = attention_padded(Config::kWidth);
   static constexpr int value_width = attention_padded(Config::kValueWidth);
   // Queries, and later the result, in the same place.
-  static constexpr int query_bytes = attention_tile_bytes(rows, width > value_width ? width : value_width);
+  static constexpr int query_bytes =
+      attention_tile_bytes(rows, width > value_width ? width : value_width);
   static constexpr int key_bytes = attention_tile_bytes(keys, width);
   static constexpr int value_bytes = attention_tile_bytes(keys, value_width);
 };
@@ -129,9 +130,11 @@ class AttentionBlock {
     for (int chunk = 0; chunk < Sizes::value_width / 8; ++chunk)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        uint4& words = place(queries(), Sizes::rows, Sizes::value_width, row0 + lane / 4 + 8 * half, chunk);
+        uint4& words =
+            place(queries(), Sizes::rows, Sizes::value_width, row0 + lane / 4 + 8 * half, chunk);
         reinterpret_cast<unsigned*>(&words)[q] =
-            pack(static_cast<const T*>(nullptr), sums[4 * chunk + 2 * half], sums[4 * chunk + 2 * half + 1]);
+            pack(static_cast<const T*>(nullptr), sums[4 * chunk + 2 * half],
+                 sums[4 * chunk + 2 * half + 1]);
       }
     __syncwarp();
     constexpr int chunks = (Config::kValueWidth + 7) / 8;
@@ -140,7 +143,8 @@ class AttentionBlock {
       if (token0_ + row >= in_.tokens) continue;
       const long long at = element(row, Config::kValueWidth) + 8 * chunk;
       float values[8];
-      widen(values, static_cast<const T*>(nullptr), place(queries(), Sizes::rows, Sizes::value_width, row, chunk));
+      widen(values, static_cast<const T*>(nullptr),
+            place(queries(), Sizes::rows, Sizes::value_width, row, chunk));
       if constexpr (Config::kValueWidth % 8 == 0) {
         out.set_chunk(at, values);
       } else {
@@ -211,7 +215,8 @@ class AttentionBlock {
 #pragma unroll
         for (int e = 0; e < 8; ++e)
           if (seen && 8 * chunk + e < width)
-            words[e / 2] |= static_cast<unsigned>(from[key * stride + 8 * chunk + e].bits) << 16 * (e % 2);
+            words[e / 2] |= static_cast<unsigned>(from[key * stride + 8 * chunk + e].bits)
+                            << 16 * (e % 2);
         out = make_uint4(words[0], words[1], words[2], words[3]);
       }
     }
@@ -270,13 +275,15 @@ class AttentionSoftmax {
       float sum = math::mul(weights_[half], scale[half]);
 #pragma unroll
       for (int i = 0; i < Sizes::keys / 4; i += 2) {
+        const T* type = nullptr;
         float p[2];
 #pragma unroll
-        for (int e = 0; e < 2; ++e) {
+        for (int e = 0; e < 2; ++e)
           p[e] = attention_exp2(math::fma(dots[i / 2 * 4 + 2 * half + e], Config::kFactor, shift));
-          sum = math::add(sum, p[e]);
-        }
-        words[i + half] = pack(static_cast<const T*>(nullptr), p[0], p[1]);
+        const unsigned word = pack(type, p[0], p[1]);
+        sum = math::add(sum, low_half(type, word & 0xffffu));
+        sum = math::add(sum, low_half(type, word >> 16));
+        words[i + half] = word;
       }
       weights_[half] = sum;
     }

@@ -1,6 +1,6 @@
 // tiled_attention by products of warpgroups. The first warpgroup loads tiles of keys and of values
-// into stages of shared memory, in turns; each of the others has 64 rows of the block. Barriers hand
-// the stages over:
+// into stages of shared memory, in turns; each of the others has 64 rows of the block. Barriers
+// hand the stages over:
 //
 //   loads       | keys 0 | values 0 | keys 1 | values 1 | keys 2 (waits until keys 0 are free) ...
 //   warpgroup 1          | q k | softmax | weights v | q k | softmax | weights v ...
@@ -92,13 +92,12 @@ SINTER_DEVICE void compute_in_warpgroup(const AttentionBlock<Config>& block,
       const int in_panel = k % panel * 2;
       WarpgroupProduct<Sizes::keys, T>::multiply(
           dots,
-          matrix_tile<row_bytes>(queries + k / panel * attention_panel(Sizes::rows, Sizes::width) +
-                                     in_panel,
-                                 8 * row_bytes, 16),
-          matrix_tile<row_bytes>(block.keys(stage) +
-                                     k / panel * attention_panel(Sizes::keys, Sizes::width) +
-                                     in_panel,
-                                 8 * row_bytes, 16),
+          matrix_tile<row_bytes>(
+              queries + k / panel * attention_panel(Sizes::rows, Sizes::width) + in_panel,
+              8 * row_bytes, 16),
+          matrix_tile<row_bytes>(
+              block.keys(stage) + k / panel * attention_panel(Sizes::keys, Sizes::width) + in_panel,
+              8 * row_bytes, 16),
           k > 0);
     }
     end_products();

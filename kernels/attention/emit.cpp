@@ -1,5 +1,5 @@
-// The kernel of a group around tiled_attention: the template of the kernel library, with accessors of
-// the queries and of the result that hold the text of prologue and epilogue.
+// The kernel of a group around tiled_attention: the template of the kernel library, with accessors
+// of the queries and of the result that hold the text of prologue and epilogue.
 #include <llvm/ADT/STLExtras.h>
 
 #include "codegen/emission/element_ports.h"
@@ -21,8 +21,8 @@ double number(const Op& op, AttrName name) {
 }
 
 ValueId anchor_of(const Graph& group) {
-  const auto at = llvm::find_if(
-      group.ops(), [](const Op& op) { return op.kind == OpKind::tiled_attention; });
+  const auto at =
+      llvm::find_if(group.ops(), [](const Op& op) { return op.kind == OpKind::tiled_attention; });
   return {static_cast<uint32_t>(at - group.ops().begin())};
 }
 

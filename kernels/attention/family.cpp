@@ -31,9 +31,8 @@ Ports attention_ports(const Graph& graph, const Op& op) {
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const auto anchor = llvm::find_if(group.members, [&](ValueId id) {
-    return llvm::is_contained(kAnchors, graph[id].kind);
-  });
+  const auto anchor = llvm::find_if(
+      group.members, [&](ValueId id) { return llvm::is_contained(kAnchors, graph[id].kind); });
   const Op& op = graph[*anchor];
   const HeadWidths widths = head_widths(graph, op);
   const auto form = attention_form(widths.width, widths.value_width, problem.device());
@@ -41,20 +40,17 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const double blocks =
       std::max(1.0, problem.count(SymExpr(op.type.dims[0])) / static_cast<double>(form->rows)) *
       static_cast<double>(op.attrs.get<int64_t>(AttrName::heads));
-  const double operations =
-      flops(graph, op, {problem.symbols(), problem.sizes()}) /
-      flops_per_s(problem.device(), op.type.dtype);
-  return KernelCost{
-      .seconds = std::max(launch_seconds(problem.device(), 2 * blocks,
-                                         problem.traffic(group.members).total()),
-                          problem.device().launch_s + operations),
-      .blocks = blocks,
-      .threads = form->threads};
+  const double operations = flops(graph, op, {problem.symbols(), problem.sizes()}) /
+                            flops_per_s(problem.device(), op.type.dtype);
+  return KernelCost{.seconds = std::max(launch_seconds(problem.device(), 2 * blocks,
+                                                       problem.traffic(group.members).total()),
+                                        problem.device().launch_s + operations),
+                    .blocks = blocks,
+                    .threads = form->threads};
 }
 
 /// q is computed through its views, the caches are read by rows of neighbouring elements.
-bool attention_addresses(const Graph& graph, const Op& op, size_t operand,
-                         llvm::ArrayRef<Symbol>) {
+bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
   if (operand == 0) return true;
   if (operand <= 2) return strided_rows(graph, op.operands[operand]).has_value();
   return is_dense(graph, op.operands[operand]);

@@ -57,7 +57,8 @@ class TiledAttention {
         return call_.error(
             fmt::format("token {} sees rows {} .. {} of 0 .. {}", n, first_[n], last_[n], rows - 1),
             "check the inputs");
-      const AttentionRange keys = rows_of_cache(attention_range(first_[n], last_[n], window_), rows);
+      const AttentionRange keys =
+          rows_of_cache(attention_range(first_[n], last_[n], window_), rows);
       for (int64_t head = 0; head < heads_; ++head) {
         attend(q_ + (n * heads_ + head) * width_, head / (heads_ / kv_heads_), keys, result);
         store_run(result.data(), value_width_, call_.storage, out);
@@ -114,7 +115,8 @@ class TiledAttention {
         const float* k = key(begin + j, head);
         for (int64_t i = 0; i < width_; i += kStep)
           dot = multiply_step(
-              dot, q + i, [&](int64_t e) { return k[i + e]; }, std::min<int64_t>(kStep, width_ - i));
+              dot, q + i, [&](int64_t e) { return k[i + e]; },
+              std::min<int64_t>(kStep, width_ - i));
         logit = attention_logit(dot, static_cast<float>(scale_), static_cast<float>(softcap_));
         largest = math::maximum(largest, logit);
       }
@@ -125,10 +127,9 @@ class TiledAttention {
       const float shift = -math::mul(base, factor);
       for (int64_t j = 0; j < tile_keys; ++j) {
         float& weight = logits[static_cast<size_t>(j)];
-        weight = attention_exp2(math::fma(weight, factor, shift));
+        weight = rounded(attention_exp2(math::fma(weight, factor, shift)), call_.op.type.dtype);
         float& sum = sums[j / 2 % 4];
         sum = math::add(sum, weight);
-        weight = rounded(weight, call_.op.type.dtype);
       }
       // Of keys that the token does not see the weight is 0.
       for (int64_t j = 0; j < tile_keys; j += kStep) {
@@ -141,7 +142,8 @@ class TiledAttention {
               [&](int64_t e) { return value(from + e, head)[i]; }, to - from);
       }
     }
-    const float by = math::div(1.0f, math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3])));
+    const float by =
+        math::div(1.0f, math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3])));
     for (float& element : out) element = math::mul(element, by);
   }
 

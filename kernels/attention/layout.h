@@ -1,11 +1,11 @@
-// Tiles of 16-bit elements in shared memory, as ldmatrix and wgmma read them; shared by the schedule
-// and the kernel.
+// Tiles of 16-bit elements in shared memory, as ldmatrix and wgmma read them; shared by the
+// schedule and the kernel.
 //
 // A tile's rows are padded with zeros to a multiple of 16 elements and cut into panels of 64, 32 or
 // 16 elements, the most that divide the row. A panel holds its part of all rows, one after the
 // other. The 16-byte chunks of a panel are swizzled: chunk c of row r stands in place
-// c xor (r * row_bytes / 128), so that the same chunk of 8 rows is in different banks. A tile begins
-// at a multiple of 1024 bytes.
+// c xor (r * row_bytes / 128), so that the same chunk of 8 rows is in different banks. A tile
+// begins at a multiple of 1024 bytes.
 #pragma once
 
 #include "ir/scalar_math.h"

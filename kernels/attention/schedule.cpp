@@ -31,8 +31,7 @@ std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
                                             const DeviceDescription& device) {
   if (!device.has.mma || !device.has.async_copy) return std::nullopt;
   AttentionForm form{.rows = 64, .threads = 128, .stages = 1};
-  if (device.has.wgmma)
-    form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
+  if (device.has.wgmma) form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
   form.shared_bytes = bytes_of_tiles(width, value_width, form);
   if (form.shared_bytes + kDeclaredBytes > device.max_shared_bytes) return std::nullopt;
   return form;

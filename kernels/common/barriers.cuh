@@ -2,8 +2,8 @@
 // another, and barriers of some of a block's warps.
 //
 // A barrier counts arrivals. When as many threads have arrived as it was set up for, its phase ends
-// and the next one begins, with the same count. Phases have the parities 0, 1, 0, 1, ...; a wait for
-// a parity returns when the last phase of that parity has ended. So on a new barrier a wait for
+// and the next one begins, with the same count. Phases have the parities 0, 1, 0, 1, ...; a wait
+// for a parity returns when the last phase of that parity has ended. So on a new barrier a wait for
 // parity 1 returns at once, and a wait for parity 0 returns after the first phase.
 //
 // The CPU of the tests plays barriers in full: a thread that waits gives way to the others.

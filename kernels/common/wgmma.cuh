@@ -2,8 +2,9 @@
 // memory.
 //
 // Warp w of the four has the rows 16 w .. 16 w + 15 of a product of 64 rows; within them a lane,
-// lane = 4 g + q, has of each 8 columns c: sums[4c], sums[4c + 1]: row g, columns 8c + 2q and 8c + 2q + 1;
-// sums[4c + 2], sums[4c + 3]: row g + 8. An operand A in registers has the fragments of mma.cuh.
+// lane = 4 g + q, has of each 8 columns c: sums[4c], sums[4c + 1]: row g, columns 8c + 2q and 8c +
+// 2q + 1; sums[4c + 2], sums[4c + 3]: row g + 8. An operand A in registers has the fragments of
+// mma.cuh.
 //
 // A matrix in shared memory is cut into panels, 16, 32 or 64 elements (`row_bytes` 32, 64 or 128)
 // of its rows, one panel after the other, and 16-byte chunks of a panel are swizzled
@@ -42,9 +43,7 @@ SINTER_DEVICE void show_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 SINTER_DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-SINTER_DEVICE void end_products() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
+SINTER_DEVICE void end_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int groups>
 SINTER_DEVICE void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
@@ -80,7 +79,7 @@ struct WarpgroupProduct;
 #define SINTER_SUMS_224 SINTER_SUMS_208 ", %104, %105, %106, %107, %108, %109, %110, %111"
 #define SINTER_SUMS_240 SINTER_SUMS_224 ", %112, %113, %114, %115, %116, %117, %118, %119"
 #define SINTER_SUMS_256 SINTER_SUMS_240 ", %120, %121, %122, %123, %124, %125, %126, %127"
-#define SINTER_OUT_8(s, i)                                                               \
+#define SINTER_OUT_8(s, i)                                                                    \
   "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+f"(s[i + 4]), "+f"(s[i + 5]), \
       "+f"(s[i + 6]), "+f"(s[i + 7])
 #define SINTER_OUT_16(s) SINTER_OUT_8(s, 0)
@@ -101,31 +100,32 @@ struct WarpgroupProduct;
 #define SINTER_OUT_256(s) SINTER_OUT_240(s), SINTER_OUT_8(s, 120)
 
 // `type`: of the operands; a .. e: the numbers of the operands after the sums.
-#define SINTER_WARPGROUP_PRODUCT(columns, element, type, a, b, c, d, e)                           \
-  template <>                                                                                     \
-  struct WarpgroupProduct<columns, element> {                                                     \
-    /* A in shared memory and B K-major; `adds`: to what sums has. */                             \
-    static SINTER_DEVICE void multiply(float (&sums)[columns / 2], MatrixTile first,              \
-                                       MatrixTile second, bool adds) {                            \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c ", 0;\n"                               \
-                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type          \
-                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"            \
-                   : SINTER_OUT_##columns(sums)                                                   \
-                   : "l"(first.bits), "l"(second.bits), "r"(static_cast<int>(adds)));             \
-    }                                                                                             \
-    /* A in registers and B MN-major. */                                                          \
-    static SINTER_DEVICE void add(float (&sums)[columns / 2], const unsigned* first,              \
-                                  MatrixTile second) {                                            \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type          \
-                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e     \
-                   ", 1, 1, 1, 1;"                                                                \
-                   : SINTER_OUT_##columns(sums)                                                   \
-                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),                  \
-                     "l"(second.bits));                                                           \
-    }                                                                                             \
+#define SINTER_WARPGROUP_PRODUCT(columns, element, type, a, b, c, d, e)                       \
+  template <>                                                                                 \
+  struct WarpgroupProduct<columns, element> {                                                 \
+    /* A in shared memory and B K-major; `adds`: to what sums has. */                         \
+    static SINTER_DEVICE void multiply(float (&sums)[columns / 2], MatrixTile first,          \
+                                       MatrixTile second, bool adds) {                        \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                    \
+                   ", 0;\n"                                                                   \
+                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type      \
+                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"        \
+                   : SINTER_OUT_##columns(sums)                                               \
+                   : "l"(first.bits), "l"(second.bits), "r"(static_cast<int>(adds)));         \
+    }                                                                                         \
+    /* A in registers and B MN-major. */                                                      \
+    static SINTER_DEVICE void add(float (&sums)[columns / 2], const unsigned* first,          \
+                                  MatrixTile second) {                                        \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type      \
+                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e \
+                                              ", 1, 1, 1, 1;"                                 \
+                   : SINTER_OUT_##columns(sums)                                               \
+                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),              \
+                     "l"(second.bits));                                                       \
+    }                                                                                         \
   };
-#define SINTER_WARPGROUP_PRODUCTS(columns, a, b, c, d, e)                \
-  SINTER_WARPGROUP_PRODUCT(columns, f16, "f16", a, b, c, d, e)           \
+#define SINTER_WARPGROUP_PRODUCTS(columns, a, b, c, d, e)      \
+  SINTER_WARPGROUP_PRODUCT(columns, f16, "f16", a, b, c, d, e) \
   SINTER_WARPGROUP_PRODUCT(columns, bf16, "bf16", a, b, c, d, e)
 SINTER_WARPGROUP_PRODUCTS(16, 8, 9, 10, 11, 12)
 SINTER_WARPGROUP_PRODUCTS(32, 16, 17, 18, 19, 20)
@@ -184,7 +184,9 @@ SINTER_DEVICE void take_registers() {}
 
 template <int columns, typename T>
 struct WarpgroupProduct {
-  static float element(unsigned short bits) { return low_half(static_cast<const T*>(nullptr), bits); }
+  static float element(unsigned short bits) {
+    return low_half(static_cast<const T*>(nullptr), bits);
+  }
 
   // Sums of the lane: f(sum, row of the 64, column).
   template <typename Each>
@@ -209,8 +211,7 @@ struct WarpgroupProduct {
       sum = multiply_step(
           sum,
           [&](int k) {
-            const unsigned word =
-                warp.words[4 * (row % 8) + k % 8 / 2][row % 16 / 8 + k / 8 * 2];
+            const unsigned word = warp.words[4 * (row % 8) + k % 8 / 2][row % 16 / 8 + k / 8 * 2];
             return element(static_cast<unsigned short>(k % 2 == 0 ? word : word >> 16));
           },
           [&](int k) { return element(second.mn_major(column, k)); });

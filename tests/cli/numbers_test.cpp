@@ -27,6 +27,7 @@ void check_usage(const std::vector<std::string>& arguments, const std::string& p
 
 // Options whose value is no whole number, with flags. Every other option is one, and is tried.
 const std::set<std::string> kNoNumbers = {"--arch",
+                                          "--attention",
                                           "--chat",
                                           "--chat-template",
                                           "--device",

@@ -53,6 +53,8 @@ constexpr Row kRows[] = {
     {"run verify generate ppl embed", "--arch", "--arch sm_1", Change::refused},
     {"compile explain verify", "--numerics", "--numerics fast", Change::result},
     {"run generate ppl embed", "--numerics", "--numerics quick", Change::refused},
+    {"compile explain", "--attention", "--attention composed", Change::result},
+    {"run verify generate ppl embed", "--attention", "--attention zzz", Change::refused},
     {"compile explain", "--no-fuse", "--no-fuse", Change::result},
     {"verify", "--no-fuse", "--no-fuse", Change::refused},
     {"run generate ppl embed", "--no-fuse", "--no-fuse", Change::same_bits},

@@ -1,6 +1,6 @@
-// Kernels around a tiled_attention compute what the host evaluator computes, bit for bit: on the CPU
-// tensor cores add in the order that kernels/attention/order.h states for it. Products of warps and
-// of warpgroups, swizzled tiles, barriers and the roles of warps are played.
+// Kernels around a tiled_attention compute what the host evaluator computes, bit for bit: on the
+// CPU tensor cores add in the order that kernels/attention/order.h states for it. Products of warps
+// and of warpgroups, swizzled tiles, barriers and the roles of warps are played.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -63,7 +63,8 @@ Ranges ranges_of(Pattern pattern, int64_t tokens, int64_t rows, std::mt19937& ra
 }
 
 const Op& attention_of(const Graph& group) {
-  return *llvm::find_if(group.ops(), [](const Op& op) { return op.kind == OpKind::tiled_attention; });
+  return *llvm::find_if(group.ops(),
+                        [](const Op& op) { return op.kind == OpKind::tiled_attention; });
 }
 
 HostTensor& input_of(const Graph& group, ValueId id, std::vector<HostTensor>& inputs) {
@@ -127,21 +128,20 @@ TEST_CASE("attention whose queries and keys are infinite or no numbers") {
   trials.special_values = false;
   for (DType dtype : kTypes) trials.add(kAttentionGroups[0], dtype, 16, *find_device("sm_80"));
   Vary vary;
-  run_trials(trials, {{70, 0, 200, 0, 0}, {9, 0, 60, 0, 0}},
-             [&](const Kernel& kernel, llvm::ArrayRef<int64_t> values,
-                 std::vector<HostTensor>& inputs) {
-               vary(kernel, values, inputs);
-               constexpr float kSpecial[] = {INFINITY, -INFINITY, NAN, 65504, -0.0f};
-               for (size_t operand : {0, 1}) {
-                 HostTensor& tensor = inputs[operand];
-                 for (int64_t i = 3; i < tensor.volume(); i += 211 + i % 7) {
-                   const float value = kSpecial[i % 5];
-                   tensor.data<uint16_t>()[i] = tensor.dtype == DType::f16
-                                                    ? math::float_to_f16(value)
-                                                    : math::float_to_bf16(value);
-                 }
-               }
-             });
+  run_trials(
+      trials, {{70, 0, 200, 0, 0}, {9, 0, 60, 0, 0}},
+      [&](const Kernel& kernel, llvm::ArrayRef<int64_t> values, std::vector<HostTensor>& inputs) {
+        vary(kernel, values, inputs);
+        constexpr float kSpecial[] = {INFINITY, -INFINITY, NAN, 65504, -0.0f};
+        for (size_t operand : {0, 1}) {
+          HostTensor& tensor = inputs[operand];
+          for (int64_t i = 3; i < tensor.volume(); i += 211 + i % 7) {
+            const float value = kSpecial[i % 5];
+            tensor.data<uint16_t>()[i] =
+                tensor.dtype == DType::f16 ? math::float_to_f16(value) : math::float_to_bf16(value);
+          }
+        }
+      });
 }
 
 TEST_CASE("2^x is right to 2.9e-6, 1 at 0, and 0 where a weight is none") {

@@ -36,6 +36,9 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     for (const GroupText& text : kClosedGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
+    for (const GroupText& text : kAttentionGroups)
+      for (DType dtype : {DType::f16, DType::bf16}) add(text, dtype, 64);
+    for (int64_t width : {80, 96, 128, 192, 256}) add(kAttentionGroups[0], DType::bf16, width);
     // Gemvs take long to compile: one with everything around it for each type, and the plain one.
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kGemvGroups[4], dtype, 1024);
     add(kGemvGroups[0], DType::bf16, 4096);

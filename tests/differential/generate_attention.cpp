@@ -76,6 +76,12 @@ void GraphGenerator::decode_attention() {
   op(OpKind::decode_attention, made->operands, std::move(made->attrs));
 }
 
+void GraphGenerator::tiled_attention() {
+  if (dtype_info(main_dtype_).bits != 16) return;
+  if (auto made = attended(200))
+    op(OpKind::tiled_attention, made->operands, std::move(made->attrs));
+}
+
 void GraphGenerator::sample() {
   const int64_t width = random_.chance(80) ? random_.pick(widths_) : random_.between(1, 40);
   const ValueId logits = columns({any_float(), {rows_, Dim(width)}});

@@ -141,6 +141,7 @@ class GraphGenerator {
   std::optional<Attended> attended(int64_t max_rows);
   void attention();
   void decode_attention();
+  void tiled_attention();
   void sample();
   void attention_softmax();
 

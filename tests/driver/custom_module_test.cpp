@@ -52,7 +52,7 @@ TEST_CASE("a module with callers' ops is verified: fused, unfused and float64") 
       VerifyOptions options;
       options.backend = value(Backend::open({.device = "cpu", .record = {}, .progress = {}}));
       for (const Numerics numerics : {Numerics::strict, Numerics::fast}) {
-        options.fusion.numerics = numerics;
+        options.compile.fusion.numerics = numerics;
         const VerifyReport report = value(verify_model(path, options));
         CHECK_MESSAGE(report.passed(), verify_text(report));
         REQUIRE(report.dtypes.size() == 1);

@@ -17,7 +17,7 @@ namespace {
 VerifyOptions fast() {
   VerifyOptions options;
   options.backend = cpu();
-  options.fusion.numerics = Numerics::fast;
+  options.compile.fusion.numerics = Numerics::fast;
   return options;
 }
 

@@ -39,7 +39,7 @@ SmallModel with_epsilon(double epsilon) {
       "gated": true}})",
       epsilon);
   LoadedModel model = value(load_model(path, {.dtype = {}, .random_weights = 5, .streaming = {}}));
-  Plans plans = value(make_plans(model, "sm_90a", {}, *cpu()));
+  Plans plans = value(make_plans(model, {}, *cpu()));
   return {std::move(model), std::move(plans)};
 }
 
@@ -155,14 +155,14 @@ TEST_CASE("limits shorten the text and the evaluation in float64, or leave it ou
 
 TEST_CASE("fast numerics may have other bits, and are nothing without float64") {
   SelfOptions options = on_cpu();
-  options.fusion.numerics = Numerics::fast;
+  options.compile.fusion.numerics = Numerics::fast;
   const SelfReport report = value(verify_self(kTinyLlama, options));
   CAPTURE(self_text(report));
   CHECK_FALSE(report.strict);
   CHECK_FALSE(report.comparison.difference.empty());
   CHECK(report.passed());
   const LoadedModel model = value(load_model(kTinyLlama));
-  const Plans plans = value(make_plans(model, "sm_90a", options.fusion, *cpu()));
+  const Plans plans = value(make_plans(model, options.compile, *cpu()));
   const auto refused = check_self(plans, *model.spec, some_tokens(20, 1), options,
                                   {.precise_products = 1, .memory = {}});
   REQUIRE_FALSE(refused.has_value());

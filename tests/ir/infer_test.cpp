@@ -370,6 +370,27 @@ TEST_CASE("C21 decode_attention") {
     rejects(21, OpKind::decode_attention, widths(width, value_width), split(4));
 }
 
+TEST_CASE("C24 tiled_attention") {
+  const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})};
+  gives(OpKind::tiled_attention, good, attention(4, 2), f16({kN, 12}));
+  gives(OpKind::tiled_attention, good,
+        attention(4, 2).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}),
+        f16({kN, 12}));
+  rejects(24, OpKind::tiled_attention, good, attention(4, 2).set(AttrName::scale, 0.0));
+  rejects(24, OpKind::tiled_attention,
+          {f32({kN, 32}), f32({kM, 16}), f32({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
+  const auto widths = [&](int64_t width, int64_t value_width) -> Types {
+    return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3],
+            good[4]};
+  };
+  gives(OpKind::tiled_attention, widths(256, 256), attention(4, 2), f16({kN, 1024}));
+  gives(OpKind::tiled_attention, widths(1, 1), attention(4, 2), f16({kN, 4}));
+  for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
+    rejects(24, OpKind::tiled_attention, widths(width, value_width), attention(4, 2));
+  // What attention rejects.
+  rejects(18, OpKind::tiled_attention, good, attention(4, 3));
+}
+
 TEST_CASE("C21 sample") {
   const Types good = {f16({kN, 100}), f32({kN}), i32({kN}), f32({kN}), i32({kN}), i32({kN})};
   gives(OpKind::sample, good, {}, i32({kN}));

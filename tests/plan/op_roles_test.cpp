@@ -78,6 +78,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"attention", "row cache cache first(1) last(1)"},
     {"gemv", "row stream bias"},
     {"decode_attention", "row cache cache first(1) last(1)"},
+    {"tiled_attention", "row cache cache first(1) last(1)"},
     {"sample", "row value value value value value"},
     {"cumulative_sum", "row"},
     {"custom", "8 value"},

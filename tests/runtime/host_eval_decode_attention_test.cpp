@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/decode_attention/order.h"
-#include "runtime/eval_case.h"
+#include "runtime/attention_case.h"
 
 namespace sinter {
 namespace {
@@ -13,61 +13,21 @@ namespace {
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 constexpr int64_t kRows = 300;  // of the caches
 
-struct Case {
-  int64_t heads, kv_heads, width, value_width, splits;
-  double scale;
-  double softcap = 0;  // 0: none
-  int64_t window = 0;  // 0: none
+struct Case : AttentionCase {
+  int64_t splits;
 
-  std::string parameters(DType dtype, int64_t rows) const {
-    return fmt::format(
-        "%q: {0}[N, {1}], %k: {0}[{4}, {2}], %v: {0}[{4}, {3}], %f: i32[N], %l: i32[N]",
-        to_string(dtype), heads * width, kv_heads * width, kv_heads * value_width, rows);
-  }
-  std::string attrs() const {
-    std::string text =
-        fmt::format("heads = {}, kv_heads = {}, scale = {:a}", heads, kv_heads, scale);
-    if (softcap > 0) text += fmt::format(", softcap = {:a}", softcap);
-    if (window > 0) text += fmt::format(", window = {}", window);
-    return text;
-  }
+  Case(int64_t heads, int64_t kv_heads, int64_t width, int64_t value_width, int64_t splits,
+       double scale, double softcap = 0, int64_t window = 0)
+      : AttentionCase{heads, kv_heads, width, value_width, scale, softcap, window},
+        splits(splits) {}
   Module attention(DType dtype, int64_t rows = kRows) const {
-    return module_of(parameters(dtype, rows),
-                     fmt::format("%y = attention %q, %k, %v, %f, %l {{{}}} : {}[N, {}]", attrs(),
-                                 to_string(dtype), heads * value_width));
+    return module("attention", dtype, rows);
   }
   Module few(DType dtype, int64_t rows = kRows) const {
-    return module_of(
-        parameters(dtype, rows),
-        fmt::format("%y = decode_attention %q, %k, %v, %f, %l {{{}, splits = {}}} : {}[N, {}]",
-                    attrs(), splits, to_string(dtype), heads * value_width));
+    return module("decode_attention", dtype, rows, fmt::format(", splits = {}", splits));
   }
 };
-
-/// The tensors of a case, widened.
-struct Values {
-  std::vector<double> q, k, v, first, last;
-
-  /// Keys that a token sees: low .. last.
-  int64_t low(const Case& c, int64_t token) const {
-    const double low =
-        c.window > 0 ? last[token] - static_cast<double>(c.window) + 1 : first[token];
-    return static_cast<int64_t>(std::max(first[token], low));
-  }
-  int64_t count(const Case& c, int64_t token) const {
-    return std::max<int64_t>(0, static_cast<int64_t>(last[token]) - low(c, token) + 1);
-  }
-  double term(const Case& c, int64_t token, int64_t head, int64_t row, int64_t i) const {
-    const int64_t kv_head = head / (c.heads / c.kv_heads);
-    return q[(token * c.heads + head) * c.width + i] *
-           k[(row * c.kv_heads + kv_head) * c.width + i];
-  }
-  double score(const Case& c, int64_t token, int64_t head, int64_t row) const {
-    double dot = 0;
-    for (int64_t i = 0; i < c.width; ++i) dot += term(c, token, head, row, i);
-    return c.softcap > 0 ? c.softcap * std::tanh(dot * c.scale / c.softcap) : dot * c.scale;
-  }
-};
+using Values = AttentionValues;
 
 /// How far a result may be from exact softmax attention before it is rounded to its type: first
 /// order in u = 2^-24, the error of one float32 rounding.
@@ -158,14 +118,14 @@ TEST_CASE("attention of few tokens is attention, within the roundings of float32
   for (const Case& c : cases)
     for (DType dtype : kFloats) {
       // One key; all of them; some from the middle; fewer than splits; none, twice.
-      Values x{{}, {}, {}, {0, 0, 17, 140, 299, 5, 0}, {0, 299, 150, 143, 299, 4, -1}};
+      const std::vector<double> first = {0, 0, 17, 140, 299, 5, 0},
+                                last = {0, 299, 150, 143, 299, 4, -1};
       const std::vector<HostTensor> inputs = {
           random_tensor(dtype, {7, c.heads * c.width}, -2, 2, 1),
           random_tensor(dtype, {kRows, c.kv_heads * c.width}, -2, 2, 2),
           random_tensor(dtype, {kRows, c.kv_heads * c.value_width}, -1, 1, 3),
-          tensor(DType::i32, {7}, x.first), tensor(DType::i32, {7}, x.last)};
-      x.q = values_of(inputs[0]), x.k = values_of(inputs[1]), x.v = values_of(inputs[2]);
-      check(c, dtype, x, inputs);
+          tensor(DType::i32, {7}, first), tensor(DType::i32, {7}, last)};
+      check(c, dtype, Values(inputs), inputs);
     }
 }
 

@@ -242,6 +242,11 @@ TEST_CASE("every op takes empty tensors") {
         "%y = decode_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits "
         "= "
         "3} : f16[N, 4]"}},
+      {OpKind::tiled_attention,
+       {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
+        "%y = tiled_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
+        "f16[N, "
+        "4]"}},
       {OpKind::sample,
        {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
       {OpKind::cumulative_sum, {"%x: f16[N, 4]", "%y = cumulative_sum %x {axis = 1} : f16[N, 4]"}},
