@@ -85,6 +85,15 @@ TEST_CASE("a text case of the passes is a module, and opt shows what the case ex
   CHECK(read_whole(path).find(expected) != std::string::npos);
 }
 
+TEST_CASE("with --device-inputs, the text is that of a case with device inputs") {
+  const std::string path = SINTER_TESTS_DIR "/passes/cases/check_rows_of_device_inputs.sir";
+  std::string expected = "// after check_rows:\n";
+  std::istringstream lines(opt_text({path, "--device-inputs"}));
+  for (std::string line; std::getline(lines, line);) expected += "//   " + line + "\n";
+  CHECK(read_whole(path).find(expected) != std::string::npos);
+  CHECK(opt_text({path}).find("checked") == std::string::npos);
+}
+
 TEST_CASE("- is standard input") {
   const ModuleFile file;
   const ProgramRun run =
