@@ -1,6 +1,8 @@
 // The border of the library: what goes wrong behind it becomes a sinter_error.
 #pragma once
 
+#include <atomic>
+
 #include "api/sinter_c.h"
 #include "ir/guarded.h"
 
@@ -34,6 +36,37 @@ sinter_error* make_handle(Handle** result, Work&& work) noexcept {
 
 /// An error that names a parameter which must not be null.
 Status require(const void* parameter, const char* name);
+
+/// A function of a handle that one thread uses at a time: an error if it is in use, by another
+/// thread or by the function whose callback made this call.
+template <typename Work>
+sinter_error* border_in_turn(std::atomic<bool>& in_use, Work&& work) noexcept {
+  return border([&]() -> Status {
+    if (in_use.exchange(true, std::memory_order_acquire))
+      return fail("the handle is in use, by another thread or by the function that called back", {},
+                  "give each thread a handle of its own", ExitCode::usage);
+    struct Release {
+      std::atomic<bool>& in_use;
+      ~Release() { in_use.store(false, std::memory_order_release); }
+    } release{in_use};
+    return work();
+  });
+}
+
+/// Calls a function of the caller's; an exception that it throws is an error that names `callback`.
+template <typename Call>
+auto call_back(const char* callback, Call&& call) -> Result<decltype(call())> {
+  const auto threw = [&](const char* what) {
+    return fail(fmt::format("the {} threw {}", callback, what), {}, {}, ExitCode::cancelled);
+  };
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    return threw(error.what());
+  } catch (...) {
+    return threw("an exception");
+  }
+}
 
 /// A copy for sinter_free.
 Result<char*> copy_text(std::string_view text);

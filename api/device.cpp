@@ -38,7 +38,8 @@ Result<TensorView> view_of(const char* name, const char* dtype, size_t rank, con
   SINTER_TRY(require(dtype, "dtype"));
   if (rank > 0) SINTER_TRY(require(dims, "dims"));
   if (rank > kMaxRank)
-    return fail(fmt::format("{} axes, a tensor has at most {}", rank, kMaxRank), printable(name));
+    return fail(fmt::format("{} axes, a tensor has at most {}", rank, kMaxRank), printable(name),
+                {}, ExitCode::usage);
   TensorView view;
   const auto type = parse_dtype(dtype);
   if (!type)
@@ -98,17 +99,28 @@ sinter_error* sinter_device_open_cuda(int ordinal, void* context, sinter_allocat
     options.ordinal = ordinal;
     options.context = context;
     if (allocate) {
-      options.allocate = [=](size_t bytes, void* stream) { return allocate(user, bytes, stream); };
+      // An exception is memory that was not given, or is lost.
+      options.allocate = [=](size_t bytes, void* stream) {
+        return call_back("allocator", [&] { return allocate(user, bytes, stream); })
+            .value_or(nullptr);
+      };
       options.release = [=](void* memory, size_t bytes, void* stream) {
-        release(user, memory, bytes, stream);
+        (void)call_back("allocator", [&] {
+          release(user, memory, bytes, stream);
+          return 0;
+        });
       };
     }
     return open_gpu(options);
   });
 }
 
-const char* sinter_device_name(const sinter_device* device) { return device->name.c_str(); }
-const char* sinter_device_target(const sinter_device* device) { return device->target.c_str(); }
+const char* sinter_device_name(const sinter_device* device) {
+  return device ? device->name.c_str() : nullptr;
+}
+const char* sinter_device_target(const sinter_device* device) {
+  return device ? device->target.c_str() : nullptr;
+}
 void sinter_device_free(sinter_device* device) { delete device; }
 
 sinter_error* sinter_weights_create(sinter_weights** weights) {

@@ -1,3 +1,6 @@
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/ErrorHandling.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -14,18 +17,62 @@ static_assert(SINTER_CODE_INTERNAL_ERROR == static_cast<int>(ExitCode::internal_
               SINTER_CODE_OUT_OF_MEMORY == static_cast<int>(ExitCode::out_of_memory) &&
               SINTER_CODE_CANCELLED == static_cast<int>(ExitCode::cancelled));
 
+/// Errors of the rooms name options of the program `sinter`: what the same is here.
+constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
+    {"arch", "option target"},
+    {"chat-template", "option chat-template"},
+    {"device", "device"},
+    {"dtype", "option dtype"},
+    {"inputs", "sinter_call_input"},
+    {"kv", "option kv"},
+    {"numerics", "option numerics"},
+    {"phase", "option entries"},
+    {"random-weights", "option random-weights"},
+    {"recompile", "option recompile"},
+    {"symbol", "a symbol's value"},
+    {"temperature", "option temperature"},
+    {"top-k", "option top-k"},
+    {"top-p", "option top-p"},
+    {"weights", "option weights"},
+};
+
+/// `text` with "--NAME" of the table in the words of this interface.
+std::string without_flags(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t flag = std::min(text.find("--", at), text.size());
+    result += text.substr(at, flag - at);
+    if (flag == text.size()) break;
+    const size_t begin = flag + 2;
+    size_t end = begin;
+    while (end < text.size() && ((text[end] >= 'a' && text[end] <= 'z') || text[end] == '-')) ++end;
+    const auto option = llvm::find_if(
+        kOptions, [&](const auto& one) { return one.first == text.substr(begin, end - begin); });
+    result += option == std::end(kOptions) ? text.substr(flag, end - flag) : option->second;
+    at = end;
+  }
+  return result;
+}
+
 /// For the moment in which there is no memory for another one.
 sinter_error& no_memory() {
-  static sinter_error error{{"not enough memory", {}, {}, ExitCode::out_of_memory},
-                            "not enough memory"};
+  static sinter_error error{{"out of memory", {}, {}, ExitCode::out_of_memory}, "out of memory"};
   return error;
 }
 [[maybe_unused]] const sinter_error& made_early = no_memory();
 
+/// A container of LLVM's found no memory. They leave themselves whole where this throws, but for
+/// maps that grow (DenseMap), which must not have elements with destructors.
+[[noreturn]] void throw_from_llvm(void*, const char*, bool) { throw std::bad_alloc(); }
+[[maybe_unused]] const bool handler_installed = [] {
+  llvm::install_bad_alloc_error_handler(throw_from_llvm);
+  return true;
+}();
+
 template <typename T>
 Result<T*> copy_items(const T* items, size_t count, size_t zeros) {
   auto* copy = static_cast<T*>(std::calloc(count + zeros, sizeof(T)));
-  if (!copy) return fail("not enough memory", {}, {}, ExitCode::out_of_memory);
+  if (!copy) return fail("out of memory", {}, {}, ExitCode::out_of_memory);
   if (count > 0) std::memcpy(copy, items, count * sizeof(T));
   return copy;
 }
@@ -34,7 +81,11 @@ Result<T*> copy_items(const T* items, size_t count, size_t zeros) {
 
 sinter_error* to_c(const Error& error) noexcept {
   try {
-    return new sinter_error{error, error.message()};
+    Error told = error;
+    if (told.where.starts_with("--")) told.where = without_flags(told.where);
+    told.hint = without_flags(told.hint);
+    const std::string message = told.message();
+    return new sinter_error{std::move(told), message};
   } catch (const std::exception&) {
     return &no_memory();
   }
@@ -58,12 +109,20 @@ using namespace sinter;
 const char* sinter_version(void) { return SINTER_VERSION; }
 
 sinter_code sinter_error_code(const sinter_error* error) {
-  return static_cast<sinter_code>(static_cast<int>(error->error.code));
+  return error ? static_cast<sinter_code>(static_cast<int>(error->error.code)) : SINTER_CODE_NONE;
 }
-const char* sinter_error_message(const sinter_error* error) { return error->message.c_str(); }
-const char* sinter_error_what(const sinter_error* error) { return error->error.what.c_str(); }
-const char* sinter_error_where(const sinter_error* error) { return error->error.where.c_str(); }
-const char* sinter_error_hint(const sinter_error* error) { return error->error.hint.c_str(); }
+const char* sinter_error_message(const sinter_error* error) {
+  return error ? error->message.c_str() : "";
+}
+const char* sinter_error_what(const sinter_error* error) {
+  return error ? error->error.what.c_str() : "";
+}
+const char* sinter_error_where(const sinter_error* error) {
+  return error ? error->error.where.c_str() : "";
+}
+const char* sinter_error_hint(const sinter_error* error) {
+  return error ? error->error.hint.c_str() : "";
+}
 void sinter_error_free(sinter_error* error) {
   if (error != &no_memory()) delete error;
 }

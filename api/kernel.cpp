@@ -32,6 +32,7 @@ sinter_error* sinter_kernel_create(const char* name, const char* signature, cons
 
 void sinter_kernel_launch(sinter_kernel* kernel, int64_t threads, int64_t row_axes,
                           int64_t shared_bytes) {
+  if (!kernel) return;
   kernel->op.threads = threads;
   kernel->op.row_axes = row_axes;
   kernel->op.shared_bytes = shared_bytes;
@@ -51,14 +52,17 @@ sinter_error* sinter_kernel_open_operand(sinter_kernel* kernel, size_t operand) 
   });
 }
 
-void sinter_kernel_open_result(sinter_kernel* kernel) { kernel->op.open_result = true; }
+void sinter_kernel_open_result(sinter_kernel* kernel) {
+  if (kernel) kernel->op.open_result = true;
+}
 
 void sinter_kernel_numbers(sinter_kernel* kernel, size_t count) {
-  kernel->op.number_count = static_cast<int64_t>(count);
+  if (kernel) kernel->op.number_count = static_cast<int64_t>(count);
 }
 
 void sinter_kernel_evaluation(sinter_kernel* kernel, sinter_evaluate evaluate, void* user,
                               double tolerance) {
+  if (!kernel) return;
   kernel->evaluate = evaluate;
   kernel->user = user;
   kernel->op.exact = tolerance == 0;
@@ -72,7 +76,8 @@ sinter_error* sinter_kernel_register(const sinter_kernel* kernel) {
     if (kernel->evaluate)
       op.evaluate = [evaluate = kernel->evaluate, user = kernel->user](const CustomOpCall& call) {
         const sinter_evaluation evaluation{call};
-        return evaluate(user, &evaluation) == 0;
+        const auto done = call_back("evaluation", [&] { return evaluate(user, &evaluation); });
+        return done && *done == 0;
       };
     return register_custom_op(std::move(op));
   });
@@ -81,26 +86,30 @@ sinter_error* sinter_kernel_register(const sinter_kernel* kernel) {
 void sinter_kernel_free(sinter_kernel* kernel) { delete kernel; }
 
 int sinter_evaluation_precise(const sinter_evaluation* evaluation) {
-  return evaluation->call.precise ? 1 : 0;
+  return evaluation && evaluation->call.precise ? 1 : 0;
 }
 size_t sinter_evaluation_operand_count(const sinter_evaluation* evaluation) {
-  return evaluation->call.operands.size();
+  return evaluation ? evaluation->call.operands.size() : 0;
 }
 size_t sinter_evaluation_rank(const sinter_evaluation* evaluation, size_t index) {
+  if (!evaluation) return 0;
   const CustomOpCall& call = evaluation->call;
   return index < call.operands.size() ? call.operands[index].dims.size() : call.result_dims.size();
 }
 const int64_t* sinter_evaluation_dims(const sinter_evaluation* evaluation, size_t index) {
+  if (!evaluation) return nullptr;
   const CustomOpCall& call = evaluation->call;
   return index < call.operands.size() ? call.operands[index].dims.data() : call.result_dims.data();
 }
 const void* sinter_evaluation_operand(const sinter_evaluation* evaluation, size_t index) {
+  if (!evaluation) return nullptr;
   const CustomOpCall& call = evaluation->call;
   return index < call.operands.size() ? call.operands[index].data : nullptr;
 }
 void* sinter_evaluation_result(const sinter_evaluation* evaluation) {
-  return evaluation->call.result;
+  return evaluation ? evaluation->call.result : nullptr;
 }
 double sinter_evaluation_number(const sinter_evaluation* evaluation, size_t index) {
-  return index < evaluation->call.numbers.size() ? evaluation->call.numbers[index] : 0;
+  return evaluation && index < evaluation->call.numbers.size() ? evaluation->call.numbers[index]
+                                                               : 0;
 }

@@ -12,10 +12,11 @@ struct sinter_language_model {
   }
 
   std::shared_ptr<sinter::CallDevice> device;
-  std::string path;
+  std::string path, chat_template;
   sinter::OpenedModel model;
   sinter::ReadyModel ready;
   std::optional<sinter::Tokenizer> tokenizer;
+  std::atomic<bool> generates = false;
 };
 
 namespace sinter {
@@ -29,6 +30,7 @@ Result<std::unique_ptr<sinter_language_model>> open_language_model(const char* p
   OptionReader reader(options);
   SINTER_LET(open, read_open_options(reader));
   SINTER_LET(compile, read_compile_options(reader));
+  const std::optional<std::string> chat_template = reader.text("chat-template");
   SINTER_TRY(reader.finish());
   const Progress progress(options);
   const auto loading = [&](size_t done, size_t total) {
@@ -39,6 +41,7 @@ Result<std::unique_ptr<sinter_language_model>> open_language_model(const char* p
   made->device = device.device;
   const CudaContextGuard guard(device.device->cuda_api());
   made->path = path;
+  made->chat_template = chat_template.value_or("");
   SINTER_LET(opened, open_model(path, open));
   made->model = std::move(opened);
   SINTER_TRY(check_tokens(made->model, {}));
@@ -81,7 +84,7 @@ Result<ChatPrompt> encode_chat(const sinter_language_model& model, const char* s
     first = system;
   }
   SINTER_LET(files, model_files(model.path));
-  SINTER_LET(format, read_chat_format(files, ""));
+  SINTER_LET(format, read_chat_format(files, model.chat_template));
   return chat_prompt(*tokenizer, format, first, message);
 }
 
@@ -104,7 +107,12 @@ class TokenCallback {
   bool operator()(size_t sequence, int32_t token) {
     std::string text;
     if (!streams_.empty()) text = keep(streams_[sequence].push(token));
-    return status_ && (!on_token_ || on_token_(user_, sequence, token, text.c_str()) == 0);
+    if (!status_) return false;
+    if (!on_token_) return true;
+    auto answer = call_back("token callback",
+                            [&] { return on_token_(user_, sequence, token, text.c_str()); });
+    if (!answer) status_ = tl::make_unexpected(std::move(answer.error()));
+    return status_ && *answer == 0;
   }
   const Status& status() const { return status_; }
 
@@ -202,8 +210,8 @@ sinter_error* sinter_language_model_generate(sinter_language_model* model,
                                              const int32_t* const* prompts, const size_t* lengths,
                                              size_t prompt_count, const sinter_options* options,
                                              sinter_on_token on_token, void* user) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(model, "model"));
+  if (!model) return border([] { return require(nullptr, "model"); });
+  return border_in_turn(model->generates, [&]() -> Status {
     SINTER_TRY(require(prompts, "prompts"));
     SINTER_TRY(require(lengths, "lengths"));
     if (prompt_count == 0) return fail("there is no prompt", {}, {}, ExitCode::usage);

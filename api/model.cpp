@@ -64,7 +64,7 @@ sinter_error* sinter_model_build(const sinter_module* module, sinter_model** mod
 }
 
 const char* sinter_model_name(const sinter_model* model) {
-  return model->model.module.name.c_str();
+  return model ? model->model.module.name.c_str() : nullptr;
 }
 
 sinter_error* sinter_model_text(const sinter_model* model, char** text) {
@@ -74,11 +74,13 @@ sinter_error* sinter_model_text(const sinter_model* model, char** text) {
   });
 }
 
-size_t sinter_model_tensor_count(const sinter_model* model) { return model->tensors.size(); }
+size_t sinter_model_tensor_count(const sinter_model* model) {
+  return model ? model->tensors.size() : 0;
+}
 const char* sinter_model_tensor_name(const sinter_model* model, size_t index) {
-  return index < model->tensors.size() ? model->tensors[index].first.c_str() : nullptr;
+  return model && index < model->tensors.size() ? model->tensors[index].first.c_str() : nullptr;
 }
 const char* sinter_model_tensor_type(const sinter_model* model, size_t index) {
-  return index < model->tensors.size() ? model->tensors[index].second.c_str() : nullptr;
+  return model && index < model->tensors.size() ? model->tensors[index].second.c_str() : nullptr;
 }
 void sinter_model_free(sinter_model* model) { delete model; }

@@ -134,8 +134,11 @@ Result<Sampling> read_sampling(OptionReader& reader) {
 
 Status Progress::operator()(const char* stage, int64_t done, int64_t total) const {
   if (!options_ || !options_->progress) return {};
-  if (options_->progress(options_->user, stage, done, total) == 0) return {};
-  return fail("the caller's progress function cancelled this", {}, {}, ExitCode::cancelled);
+  SINTER_LET(answer, call_back("progress function", [&] {
+               return options_->progress(options_->user, stage, done, total);
+             }));
+  if (answer == 0) return {};
+  return fail("the progress function cancelled this", {}, {}, ExitCode::cancelled);
 }
 
 }  // namespace sinter
@@ -170,6 +173,7 @@ sinter_error* sinter_options_pair(sinter_options* options, int required, const c
 }
 
 void sinter_options_progress(sinter_options* options, sinter_progress progress, void* user) {
+  if (!options) return;
   options->progress = progress;
   options->user = user;
 }

@@ -33,46 +33,6 @@ std::vector<sinter_plan_entry> describe_entries(const Program& program) {
   return entries;
 }
 
-BuildRequest request_of(const sinter_plan& plan) {
-  BuildRequest request;
-  request.path = plan.source.path;
-  request.compile = plan.options;
-  return request;
-}
-
-std::unique_ptr<sinter_plan::Decisions> decisions_of(Compiled compiled) {
-  auto decisions = std::make_unique<sinter_plan::Decisions>();
-  decisions->compiled = std::move(compiled);
-  for (EntryLedger& entry : ledger(decisions->compiled)) {
-    auto& list = decisions->of_entry.emplace_back();
-    for (LedgerDecision& decision : entry.decisions) list.push_back({std::move(decision)});
-  }
-  return decisions;
-}
-
-/// The plan's decisions; of a stored plan its module is compiled now, which must give the same
-/// plan.
-Result<const sinter_plan::Decisions*> asked_decisions(const sinter_plan& plan) {
-  const std::lock_guard lock(plan.asked);
-  if (!plan.decisions) {
-    SINTER_LET(built, build_opened(plan.source.model, request_of(plan)));
-    plan.decisions = decisions_of(std::move(built.compiled));
-  }
-  return plan.decisions.get();
-}
-
-Result<size_t> find_entry(const sinter_plan& plan, const char* name) {
-  for (size_t i = 0; i < plan.program->entries.size(); ++i)
-    if (plan.program->entries[i].name == name) return i;
-  return fail(fmt::format("no entry is called \"{}\"", printable(name)), {}, {}, ExitCode::usage);
-}
-
-Status check_entry(const sinter_plan& plan, size_t entry) {
-  if (entry < plan.entries.size()) return {};
-  return fail(fmt::format("entry {} of a plan that has {}", entry, plan.entries.size()), {}, {},
-              ExitCode::usage);
-}
-
 Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
   if (what == "plan.json")
     return plan.source.model.plan ? plan.source.model.plan->text() : write_plan(*plan.program);
@@ -127,25 +87,14 @@ Status save_plan(const sinter_plan& plan, const char* folder, const sinter_optio
   return write_plan_folder(folder, {built, code, files, {}, plan.source.random_weights, false});
 }
 
-const EntryPlan* entry_at(const sinter_plan* plan, size_t entry) {
-  return entry < plan->program->entries.size() ? &plan->program->entries[entry] : nullptr;
-}
-const sinter_plan_entry::Value* value_at(const std::vector<sinter_plan_entry::Value>& values,
-                                         size_t index) {
-  return index < values.size() ? &values[index] : nullptr;
-}
-const sinter_plan_entry::Value* input_at(const sinter_plan* plan, size_t entry, size_t input) {
-  return entry < plan->entries.size() ? value_at(plan->entries[entry].inputs, input) : nullptr;
-}
-const sinter_plan_entry::Value* output_at(const sinter_plan* plan, size_t entry, size_t output) {
-  return entry < plan->entries.size() ? value_at(plan->entries[entry].outputs, output) : nullptr;
-}
-const Step* step_at(const sinter_plan* plan, size_t entry, size_t step) {
-  const EntryPlan* at = entry_at(plan, entry);
-  return at && step < at->steps.size() ? &at->steps[step] : nullptr;
-}
-
 }  // namespace
+
+BuildRequest request_of(const sinter_plan& plan) {
+  BuildRequest request;
+  request.path = plan.source.path;
+  request.compile = plan.options;
+  return request;
+}
 
 Result<std::unique_ptr<sinter_plan>> compile_plan(const sinter_model& model,
                                                   const sinter_options* options) {
@@ -179,26 +128,6 @@ Result<std::unique_ptr<sinter_plan>> compile_plan(const sinter_model& model,
   return plan;
 }
 
-Result<std::vector<int64_t>> sizes_of(const Program& program, const char* const* symbols,
-                                      const int64_t* values, size_t count) {
-  std::vector<int64_t> sizes = usual_sizes(program.symbols);
-  if (count > 0) {
-    SINTER_TRY(require(symbols, "symbols"));
-    SINTER_TRY(require(values, "values"));
-  }
-  for (size_t i = 0; i < count; ++i) {
-    SINTER_TRY(require(symbols[i], "symbols"));
-    const auto at = llvm::find_if(program.symbols,
-                                  [&](const Symbol& symbol) { return symbol.name == symbols[i]; });
-    if (at == program.symbols.end())
-      return fail(fmt::format("no symbol is called \"{}\"", printable(symbols[i])), {}, {},
-                  ExitCode::usage);
-    SINTER_TRY(check_symbol_value(*at, values[i]));
-    sizes[static_cast<size_t>(at - program.symbols.begin())] = values[i];
-  }
-  return sizes;
-}
-
 }  // namespace sinter
 
 using namespace sinter;
@@ -222,165 +151,10 @@ sinter_error* sinter_plan_save(const sinter_plan* plan, const char* folder,
 
 void sinter_plan_free(sinter_plan* plan) { delete plan; }
 
-const char* sinter_plan_target(const sinter_plan* plan) { return plan->program->target.c_str(); }
-
 sinter_error* sinter_plan_text(const sinter_plan* plan, const char* what, char** text) {
   return give_text(text, [&]() -> Result<std::string> {
     SINTER_TRY(require(plan, "plan"));
     SINTER_TRY(require(what, "what"));
     return text_of(*plan, what);
   });
-}
-
-size_t sinter_plan_symbol_count(const sinter_plan* plan) { return plan->program->symbols.size(); }
-const char* sinter_plan_symbol_name(const sinter_plan* plan, size_t index) {
-  const auto& symbols = plan->program->symbols;
-  return index < symbols.size() ? symbols[index].name.c_str() : nullptr;
-}
-void sinter_plan_symbol_range(const sinter_plan* plan, size_t index, int64_t* low, int64_t* high,
-                              int64_t* multiple) {
-  const auto& symbols = plan->program->symbols;
-  if (index >= symbols.size()) return;
-  if (low) *low = symbols[index].low;
-  if (high) *high = symbols[index].high;
-  if (multiple) *multiple = symbols[index].multiple;
-}
-
-size_t sinter_plan_entry_count(const sinter_plan* plan) { return plan->entries.size(); }
-const char* sinter_plan_entry_name(const sinter_plan* plan, size_t entry) {
-  const EntryPlan* at = entry_at(plan, entry);
-  return at ? at->name.c_str() : nullptr;
-}
-size_t sinter_plan_input_count(const sinter_plan* plan, size_t entry) {
-  return entry < plan->entries.size() ? plan->entries[entry].inputs.size() : 0;
-}
-const char* sinter_plan_input_name(const sinter_plan* plan, size_t entry, size_t input) {
-  const auto* value = input_at(plan, entry, input);
-  return value ? value->name.c_str() : nullptr;
-}
-const char* sinter_plan_input_type(const sinter_plan* plan, size_t entry, size_t input) {
-  const auto* value = input_at(plan, entry, input);
-  return value ? value->type.c_str() : nullptr;
-}
-size_t sinter_plan_output_count(const sinter_plan* plan, size_t entry) {
-  return entry < plan->entries.size() ? plan->entries[entry].outputs.size() : 0;
-}
-const char* sinter_plan_output_name(const sinter_plan* plan, size_t entry, size_t output) {
-  const auto* value = output_at(plan, entry, output);
-  return value ? value->name.c_str() : nullptr;
-}
-const char* sinter_plan_output_type(const sinter_plan* plan, size_t entry, size_t output) {
-  const auto* value = output_at(plan, entry, output);
-  return value ? value->type.c_str() : nullptr;
-}
-
-sinter_error* sinter_plan_costs(const sinter_plan* plan, size_t entry, const char* const* symbols,
-                                const int64_t* values, size_t symbol_count, sinter_costs** costs) {
-  return make_handle(costs, [&]() -> Result<std::unique_ptr<sinter_costs>> {
-    SINTER_TRY(require(plan, "plan"));
-    SINTER_TRY(check_entry(*plan, entry));
-    SINTER_LET(sizes, sizes_of(*plan->program, symbols, values, symbol_count));
-    const EntryPlan& at = plan->program->entries[entry];
-    const PlanCosts all = plan_costs(*plan->program, at, sizes);
-    const auto arena = arena_layout(at, sizes);
-    if (!arena) return fail("the arena's size exceeds 63 bits", "entry " + printable(at.name));
-    auto result = std::make_unique<sinter_costs>();
-    *result = {static_cast<int64_t>(all.launches), static_cast<int64_t>(all.kernels),
-               static_cast<int64_t>(all.gemms), static_cast<int64_t>(all.bytes), arena->bytes};
-    return result;
-  });
-}
-int64_t sinter_costs_launches(const sinter_costs* costs) { return costs->launches; }
-int64_t sinter_costs_kernels(const sinter_costs* costs) { return costs->kernels; }
-int64_t sinter_costs_products(const sinter_costs* costs) { return costs->products; }
-int64_t sinter_costs_moved_bytes(const sinter_costs* costs) { return costs->moved_bytes; }
-int64_t sinter_costs_arena_bytes(const sinter_costs* costs) { return costs->arena_bytes; }
-void sinter_costs_free(sinter_costs* costs) { delete costs; }
-
-size_t sinter_plan_step_count(const sinter_plan* plan, size_t entry) {
-  const EntryPlan* at = entry_at(plan, entry);
-  return at ? at->steps.size() : 0;
-}
-const char* sinter_plan_step_kind(const sinter_plan* plan, size_t entry, size_t step) {
-  const Step* at = step_at(plan, entry, step);
-  return at ? step_facts(*plan->program, *at).kind.data() : nullptr;
-}
-const char* sinter_plan_step_values(const sinter_plan* plan, size_t entry, size_t step) {
-  return step_at(plan, entry, step) ? plan->entries[entry].step_values[step].c_str() : nullptr;
-}
-int64_t sinter_plan_step_kernel(const sinter_plan* plan, size_t entry, size_t step) {
-  const Step* at = step_at(plan, entry, step);
-  const Kernel* kernel = at ? step_facts(*plan->program, *at).kernel : nullptr;
-  return kernel ? kernel - plan->program->kernels.data() : -1;
-}
-
-size_t sinter_plan_kernel_count(const sinter_plan* plan) { return plan->program->kernels.size(); }
-const char* sinter_plan_kernel_name(const sinter_plan* plan, size_t kernel) {
-  const auto& kernels = plan->program->kernels;
-  return kernel < kernels.size() ? kernels[kernel].name.c_str() : nullptr;
-}
-const char* sinter_plan_kernel_source(const sinter_plan* plan, size_t kernel) {
-  const auto& kernels = plan->program->kernels;
-  return kernel < kernels.size() ? kernels[kernel].source.c_str() : nullptr;
-}
-
-sinter_error* sinter_plan_decision_count(const sinter_plan* plan, size_t entry, size_t* count) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(plan, "plan"));
-    SINTER_TRY(require(count, "count"));
-    SINTER_TRY(check_entry(*plan, entry));
-    SINTER_LET(decisions, asked_decisions(*plan));
-    *count = decisions->of_entry[entry].size();
-    return {};
-  });
-}
-
-const sinter_decision* sinter_plan_decision(const sinter_plan* plan, size_t entry, size_t index) {
-  const std::lock_guard lock(plan->asked);
-  if (!plan->decisions || entry >= plan->decisions->of_entry.size()) return nullptr;
-  const auto& list = plan->decisions->of_entry[entry];
-  return index < list.size() ? &list[index] : nullptr;
-}
-
-sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry, const char* a,
-                              const char* b, sinter_decision** decision) {
-  return make_handle(decision, [&]() -> Result<std::unique_ptr<sinter_decision>> {
-    SINTER_TRY(require(plan, "plan"));
-    SINTER_TRY(require(entry, "entry"));
-    SINTER_TRY(require(a, "a"));
-    SINTER_TRY(require(b, "b"));
-    SINTER_LET(index, find_entry(*plan, entry));
-    SINTER_LET(decisions, asked_decisions(*plan));
-    const std::lock_guard lock(plan->asked);  // the judge's caches
-    SINTER_LET(answer, why(decisions->compiled, index, a, b));
-    return std::make_unique<sinter_decision>(sinter_decision{std::move(answer.decision)});
-  });
-}
-
-void sinter_decision_free(sinter_decision* decision) { delete decision; }
-const char* sinter_decision_a(const sinter_decision* decision) {
-  return decision->decision.a.c_str();
-}
-const char* sinter_decision_b(const sinter_decision* decision) {
-  return decision->decision.b.c_str();
-}
-int sinter_decision_fused(const sinter_decision* decision) { return decision->decision.fused; }
-const char* sinter_decision_reason(const sinter_decision* decision) {
-  return decision->decision.reason.c_str();
-}
-const char* sinter_decision_text(const sinter_decision* decision) {
-  return decision->decision.text.c_str();
-}
-const char* sinter_decision_detail(const sinter_decision* decision) {
-  return decision->decision.detail.c_str();
-}
-size_t sinter_decision_path_count(const sinter_decision* decision) {
-  return decision->decision.path.size();
-}
-const char* sinter_decision_path(const sinter_decision* decision, size_t index) {
-  const auto& path = decision->decision.path;
-  return index < path.size() ? path[index].c_str() : nullptr;
-}
-int64_t sinter_decision_saved_bytes(const sinter_decision* decision) {
-  return static_cast<int64_t>(decision->decision.saved_bytes);
 }

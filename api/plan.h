@@ -9,6 +9,7 @@
 
 struct sinter_decision {
   sinter::LedgerDecision decision;
+  bool of_plan = false;  // which frees it
 };
 
 struct sinter_costs {
@@ -45,8 +46,15 @@ namespace sinter {
 Result<std::unique_ptr<sinter_plan>> compile_plan(const sinter_model& model,
                                                   const sinter_options* options);
 
-/// Values of the symbols by name over the usual ones.
-Result<std::vector<int64_t>> sizes_of(const Program& program, const char* const* symbols,
-                                      const int64_t* values, size_t count);
+/// How the plan was compiled, for compiling it again.
+BuildRequest request_of(const sinter_plan& plan);
+
+std::unique_ptr<sinter_plan::Decisions> decisions_of(Compiled compiled);
+/// The plan's decisions; of a stored plan its module is compiled now, which must give the same
+/// plan.
+Result<const sinter_plan::Decisions*> asked_decisions(const sinter_plan& plan);
+
+/// An error for an entry that the plan does not have.
+Status check_entry(const sinter_plan& plan, size_t entry);
 
 }  // namespace sinter

@@ -10,10 +10,13 @@ struct sinter_executable {
 
 struct sinter_session {
   std::shared_ptr<sinter::CallSession> session;
+  // Of the session and all its calls.
+  std::shared_ptr<std::atomic<bool>> in_use = std::make_shared<std::atomic<bool>>(false);
 };
 
 struct sinter_call {
   std::unique_ptr<sinter::BoundCall> call;
+  std::shared_ptr<std::atomic<bool>> in_use;
 };
 
 namespace sinter {
@@ -69,6 +72,13 @@ Result<std::unique_ptr<sinter_session>> new_session(const sinter_executable* exe
   return std::make_unique<sinter_session>(sinter_session{std::move(session)});
 }
 
+/// A function of a session or of one of its calls, none of which runs beside another.
+template <typename Handle, typename Work>
+sinter_error* with_handle(Handle* handle, const char* parameter, Work&& work) {
+  if (!handle) return border([&] { return require(nullptr, parameter); });
+  return border_in_turn(*handle->in_use, work);
+}
+
 }  // namespace
 }  // namespace sinter
 
@@ -102,27 +112,24 @@ sinter_error* sinter_session_create_on_stream(const sinter_executable* executabl
       session, [&] { return new_session(executable, symbols, values, symbol_count, stream); });
 }
 
-void* sinter_session_stream(const sinter_session* session) { return session->session->stream(); }
+void* sinter_session_stream(const sinter_session* session) {
+  return session ? session->session->stream() : nullptr;
+}
 
 sinter_error* sinter_session_synchronize(sinter_session* session) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(session, "session"));
-    return session->session->synchronize();
-  });
+  return with_handle(session, "session",
+                     [&]() -> Status { return session->session->synchronize(); });
 }
 
 sinter_error* sinter_session_clear(sinter_session* session) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(session, "session"));
-    return session->session->clear_states();
-  });
+  return with_handle(session, "session",
+                     [&]() -> Status { return session->session->clear_states(); });
 }
 
 sinter_error* sinter_session_read_state(sinter_session* session, const char* name,
                                         const char* dtype, size_t rank, const int64_t* dims,
                                         const int64_t* strides, void* data) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(session, "session"));
+  return with_handle(session, "session", [&]() -> Status {
     SINTER_LET(view, view_of(name, dtype, rank, dims, strides, data));
     return session->session->read_state(name, view);
   });
@@ -135,13 +142,12 @@ sinter_error* sinter_call_create(sinter_session* session, const char* entry, sin
     SINTER_TRY(require(session, "session"));
     SINTER_TRY(require(entry, "entry"));
     SINTER_LET(made, BoundCall::create(session->session, entry));
-    return std::make_unique<sinter_call>(sinter_call{std::move(made)});
+    return std::make_unique<sinter_call>(sinter_call{std::move(made), session->in_use});
   });
 }
 
 sinter_error* sinter_call_symbol(sinter_call* call, const char* name, int64_t value) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
+  return with_handle(call, "call", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     return call->call->set_symbol(name, value);
   });
@@ -149,8 +155,7 @@ sinter_error* sinter_call_symbol(sinter_call* call, const char* name, int64_t va
 
 sinter_error* sinter_call_input(sinter_call* call, const char* name, const char* dtype, size_t rank,
                                 const int64_t* dims, const int64_t* strides, const void* data) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
+  return with_handle(call, "call", [&]() -> Status {
     SINTER_LET(view, view_of(name, dtype, rank, dims, strides, const_cast<void*>(data)));
     return call->call->bind_input(name, view);
   });
@@ -159,8 +164,7 @@ sinter_error* sinter_call_input(sinter_call* call, const char* name, const char*
 sinter_error* sinter_call_output(sinter_call* call, const char* name, const char* dtype,
                                  size_t rank, const int64_t* dims, const int64_t* strides,
                                  void* data) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
+  return with_handle(call, "call", [&]() -> Status {
     SINTER_LET(view, view_of(name, dtype, rank, dims, strides, data));
     return call->call->bind_output(name, view);
   });
@@ -168,8 +172,7 @@ sinter_error* sinter_call_output(sinter_call* call, const char* name, const char
 
 sinter_error* sinter_call_output_dims(sinter_call* call, const char* name, size_t* rank,
                                       int64_t* dims) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
+  return with_handle(call, "call", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     SINTER_TRY(require(rank, "rank"));
     SINTER_LET(extents, call->call->output_dims(name));
@@ -186,24 +189,15 @@ sinter_error* sinter_call_output_dims(sinter_call* call, const char* name, size_
 }
 
 sinter_error* sinter_call_prepare(sinter_call* call) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
-    return call->call->prepare();
-  });
+  return with_handle(call, "call", [&]() -> Status { return call->call->prepare(); });
 }
 
 sinter_error* sinter_call_run(sinter_call* call) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
-    return call->call->run();
-  });
+  return with_handle(call, "call", [&]() -> Status { return call->call->run(); });
 }
 
 sinter_error* sinter_call_check(sinter_call* call) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(call, "call"));
-    return call->call->check();
-  });
+  return with_handle(call, "call", [&]() -> Status { return call->call->check(); });
 }
 
 void sinter_call_free(sinter_call* call) { delete call; }

@@ -151,6 +151,8 @@ struct OpenOptions {
   std::int64_t context = 0;  ///< tokens of the longest text; 0: the model's positions
   std::string cache;         ///< "sink=4,window=1024": a streaming cache; empty: none
   bool recompile = false;    ///< of the folder of a plan: take the module alone
+  /// Of language models alone: the format of chats ("chatml"); empty: what the model's files say.
+  std::string chat_template;
 };
 
 /// How a model is compiled.
@@ -203,6 +205,7 @@ class Options {
     if (open.context > 0) set("context", std::to_string(open.context));
     set_if("kv", open.cache);
     if (open.recompile) set("recompile", "true");
+    set_if("chat-template", open.chat_template);
   }
   void compile(const CompileOptions& compile) {
     set_if("target", compile.target);

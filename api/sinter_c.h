@@ -6,15 +6,25 @@
  * Handles. A handle that a function creates through its last parameter belongs to the caller, who
  * gives it back to the ..._free function of its type; null is ignored there. Handles keep what they
  * need of one another: a plan may be freed while its sessions live. On an error the last parameter
- * is null.
+ * is null. Null where a handle or another pointer is needed is an error; a function that returns no
+ * error answers a null handle with null, 0, -1 or, of errors, "", and an index that is too large
+ * likewise. What nobody can see: a handle that was freed, or freed twice; an address without the
+ * memory that a shape says; a value of another graph.
  *
  * Errors. A function that can fail returns null for success or an error, which the caller frees
  * with sinter_error_free. No function throws, ends the process or changes the disposition of a
- * signal. A bug of the compiler is an error too (SINTER_CODE_INTERNAL_ERROR).
+ * signal. A bug of the compiler is an error too (SINTER_CODE_INTERNAL_ERROR), and so is memory that
+ * runs out (SINTER_CODE_OUT_OF_MEMORY), but where JSON is read or written (models and plans in
+ * files, texts of a ledger): that may end the process.
  *
  * Threads. Functions on different handles may run at the same time. Models, plans, devices and
  * executables are immutable and may be used by several threads; every other handle by one thread
- * at a time.
+ * at a time, a session together with its calls. A session, a call or a generation that is in use
+ * answers another thread with an error (SINTER_CODE_USAGE).
+ *
+ * Callbacks may use other handles, and free none that the function which calls back was given. A
+ * C++ exception that leaves a callback is an error (SINTER_CODE_CANCELLED); of an evaluation it is
+ * a failure, of an allocator no memory.
  *
  * Strings are UTF-8 and end with a zero. A `const char*` that a function returns belongs to the
  * handle that it was asked of and stays as long as that, unless its comment says otherwise. What
@@ -51,6 +61,7 @@ typedef struct sinter_error sinter_error;
 
 /** Kinds of errors; the numbers are the exit codes of the program `sinter`. */
 typedef enum sinter_code {
+  SINTER_CODE_NONE = 0,           /**< no error: the code of null */
   SINTER_CODE_INTERNAL_ERROR = 1, /**< a bug of the compiler */
   SINTER_CODE_USAGE = 2,          /**< an argument or option that does not fit */
   SINTER_CODE_CHECK_FAILED = 3,   /**< a required fusion stayed apart, or results differ */
@@ -263,7 +274,8 @@ SINTER_MAY_FAIL sinter_error* sinter_plan_decision_count(const sinter_plan* plan
 SINTER_API const sinter_decision* sinter_plan_decision(const sinter_plan* plan, size_t entry,
                                                        size_t index);
 /** Why two values of an entry share a kernel or not. An error names the nearest names of a value
- *  that is not there. The decision is the caller's to free. */
+ *  that is not there. The decision is the caller's to free, with sinter_decision_free, which leaves
+ *  those of sinter_plan_decision alone. */
 SINTER_MAY_FAIL sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry,
                                               const char* a, const char* b,
                                               sinter_decision** decision);
@@ -405,8 +417,9 @@ SINTER_API void sinter_call_free(sinter_call* call);
  *  one. One thread at a time. */
 typedef struct sinter_language_model sinter_language_model;
 
-/** Compiles and loads. Options: those of sinter_model_open and sinter_compile. Progress: stage
- *  "weights", bytes. */
+/** Compiles and loads. Options: those of sinter_model_open and sinter_compile, and chat-template
+ *  (the format of chats, "chatml"; the default: what the model's files say). Progress: stages
+ *  "model", and "weights" in bytes. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_open(const char* path,
                                                          const sinter_device* device,
                                                          const sinter_options* options,

@@ -88,16 +88,24 @@ sinter_error* sinter_verify(const sinter_model* model, const sinter_device* devi
   });
 }
 
-int sinter_report_passed(const sinter_report* report) { return report->passed ? 1 : 0; }
+int sinter_report_passed(const sinter_report* report) { return report && report->passed ? 1 : 0; }
 const char* sinter_report_difference(const sinter_report* report) {
-  return report->difference.c_str();
+  return report ? report->difference.c_str() : nullptr;
 }
-int64_t sinter_report_values(const sinter_report* report) { return report->values; }
-int64_t sinter_report_elements(const sinter_report* report) { return report->elements; }
-int64_t sinter_report_fused_launches(const sinter_report* report) { return report->fused_launches; }
+int64_t sinter_report_values(const sinter_report* report) { return report ? report->values : 0; }
+int64_t sinter_report_elements(const sinter_report* report) {
+  return report ? report->elements : 0;
+}
+int64_t sinter_report_fused_launches(const sinter_report* report) {
+  return report ? report->fused_launches : 0;
+}
 int64_t sinter_report_unfused_launches(const sinter_report* report) {
-  return report->unfused_launches;
+  return report ? report->unfused_launches : 0;
 }
-double sinter_report_fused_error(const sinter_report* report) { return report->fused_error; }
-double sinter_report_unfused_error(const sinter_report* report) { return report->unfused_error; }
+double sinter_report_fused_error(const sinter_report* report) {
+  return report ? report->fused_error : -1;
+}
+double sinter_report_unfused_error(const sinter_report* report) {
+  return report ? report->unfused_error : -1;
+}
 void sinter_report_free(sinter_report* report) { delete report; }

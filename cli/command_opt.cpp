@@ -35,6 +35,8 @@ void add_opt(CLI::App& program, Action& action) {
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->delimiter(',');
+  command.add_flag("--device-inputs", options->options.device_inputs,
+                   "for inputs in device memory: kernels check the row numbers among them");
   command.add_option("-o,--output", options->output, "write the module to this file")
       ->type_name("FILE");
   command.callback([options, &action] { action = [options] { return opt_module(*options); }; });

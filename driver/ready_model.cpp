@@ -45,7 +45,7 @@ Status require_tunable(const OpenedModel& model) {
 Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
   if (!model.spec)
     return fail("tokens need a language model, got a module", model.origin,
-                "give its inputs with --inputs F.safetensors", ExitCode::usage);
+                "give its inputs with --inputs", ExitCode::usage);
   if (model.spec->encoder)
     return fail("an encoder gives no logits of next tokens", model.origin, "`sinter embed` runs it",
                 ExitCode::usage);

@@ -1,10 +1,10 @@
 #include "ir/common_subexpressions.h"
 
-#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/Hashing.h>
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 #include "ir/op_roles.h"
 
@@ -58,14 +58,14 @@ uint64_t hash(const Op& op) {
 
 void merge_common_subexpressions(Graph& graph,
                                  llvm::function_ref<bool(std::string_view)> is_fresh) {
-  llvm::DenseMap<uint64_t, llvm::SmallVector<ValueId, 1>> seen;
+  std::unordered_map<uint64_t, llvm::SmallVector<ValueId, 1>> seen;  // by hash
   std::vector<ValueId> kept(graph.size());
   for (uint32_t i = 0; i < graph.size(); ++i) {
     Op& op = graph.mutable_ops()[i];
     kept[i] = ValueId{i};
     for (ValueId& operand : op.operands) operand = kept[operand.index];
     if (op_class(op) == OpClass::leaf || writes_state(op)) continue;
-    auto& candidates = seen[hash(op) >> 1];  // the two largest keys are the map's own
+    auto& candidates = seen[hash(op)];
     const auto first =
         std::ranges::find_if(candidates, [&](ValueId id) { return same(graph[id], op); });
     if (first == candidates.end()) {

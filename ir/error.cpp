@@ -86,6 +86,15 @@ std::string Error::message() const {
   return escape_controls(line);
 }
 
+tl::unexpected<Error> unexpected_exception(const char* what) noexcept {
+  try {
+    return fail(what, {}, "this is a bug of the compiler; please report it",
+                ExitCode::internal_error);
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory", {}, {}, ExitCode::out_of_memory);
+  }
+}
+
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
   if (InvariantsThrow::here())
     throw BrokenInvariant{

@@ -27,8 +27,11 @@ struct BrokenInvariant {
   Error error;
 };
 
+/// The error of an exception that is none of the others; "out of memory" where its text finds none.
+tl::unexpected<Error> unexpected_exception(const char* what) noexcept;
+
 /// Calls `work`, which returns a Result or a Status. Broken invariants, memory that runs out and
-/// every other exception become its error.
+/// every other exception become its error. No text of the error for memory is allocated.
 template <typename Work>
 auto guarded(Work&& work) noexcept -> decltype(work()) {
   const InvariantsThrow throws;
@@ -37,10 +40,11 @@ auto guarded(Work&& work) noexcept -> decltype(work()) {
   } catch (const BrokenInvariant& broken) {
     return tl::make_unexpected(broken.error);
   } catch (const std::bad_alloc&) {
-    return fail("not enough memory", {}, {}, ExitCode::out_of_memory);
+    return fail("out of memory", {}, {}, ExitCode::out_of_memory);
   } catch (const std::exception& error) {
-    return fail(error.what(), {}, "this is a bug of the compiler; please report it",
-                ExitCode::internal_error);
+    return unexpected_exception(error.what());
+  } catch (...) {
+    return unexpected_exception("an exception of an unknown type");
   }
 }
 

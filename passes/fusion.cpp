@@ -1,6 +1,5 @@
 #include "passes/fusion.h"
 
-#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
 
 #include <algorithm>
@@ -61,7 +60,7 @@ bool too_large_together(const FusionState& state, ValueId a, ValueId b) {
 /// together are asked about once, at the end, for the reason.
 std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate> candidates,
                                    std::vector<LedgerEntry>& ledger) {
-  llvm::DenseMap<uint32_t, llvm::SmallVector<uint32_t, 4>> of_op;
+  std::vector<llvm::SmallVector<uint32_t, 4>> of_op(state.problem.graph().size());
   for (uint32_t i = 0; i < candidates.size(); ++i)
     for (ValueId op : {candidates[i].a, candidates[i].b}) of_op[op.index].push_back(i);
   std::map<uint32_t, std::optional<Verdict>> refused;  // of candidates; absent: too large together

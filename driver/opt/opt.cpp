@@ -5,7 +5,6 @@
 
 #include "frontends/load_model.h"
 #include "ir/text.h"
-#include "passes/pipeline.h"
 
 namespace sinter {
 namespace {
@@ -35,7 +34,7 @@ Result<Module> read_module(const std::string& path) {
 Result<std::string> opt(const OptRequest& request) {
   SINTER_LET(passes, chosen_passes(request.passes));
   SINTER_LET(module, read_module(request.path));
-  for (const Pass& pass : passes) run_pass(pass, module);
+  for (const Pass& pass : passes) run_pass(pass, module, request.options);
   return print_module(module);
 }
 

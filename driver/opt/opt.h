@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "ir/error.h"
+#include "passes/pipeline.h"
 
 namespace sinter {
 
 struct OptRequest {
   std::string path;                 // a model, or "-": a module's text on the standard input
   std::vector<std::string> passes;  // in this order; empty: the whole pipeline
+  PassOptions options;
 };
 
 /// The text of the module after the passes, each of which is followed by the verifier. Errors: a

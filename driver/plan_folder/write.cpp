@@ -70,7 +70,7 @@ Status check_plan_folder(const std::string& folder) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
   if (status.type() == fs::file_type::not_found) return {};
-  const std::string hint = "give another folder with -o, or move this one away";
+  const std::string hint = "give another folder, or move this one away";
   if (status.type() != fs::file_type::directory)
     return fail("this is no folder", printable(folder, 4096), hint);
   SINTER_LET(foreign, foreign_file(path));

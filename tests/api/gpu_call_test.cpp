@@ -85,7 +85,8 @@ void release(void* user, void* memory, size_t, void*) {
 
 /// Floats at an address that kernels can read.
 struct Floats {
-  explicit Floats(size_t count) : data(static_cast<float*>(std::aligned_alloc(256, count * 4))) {
+  explicit Floats(size_t count)
+      : data(static_cast<float*>(std::aligned_alloc(256, (count * 4 + 255) / 256 * 256))) {
     for (size_t i = 0; i < count; ++i) data[i] = static_cast<float>(i % 13) * 0.25f - 1.0f;
   }
   ~Floats() { std::free(data); }

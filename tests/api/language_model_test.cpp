@@ -1,6 +1,8 @@
 // Text through the interface: the tokens of `sinter generate`, as a stream, ended and cancelled.
 #include <doctest/doctest.h>
 
+#include <thread>
+
 #include "sinter.h"
 
 using namespace sinter;
@@ -58,6 +60,22 @@ TEST_CASE("a generation ends where the caller says, at an end token, and at an e
   CHECK(take(model.generate({prompt}, options))[0].size() == 2);
   options.on_token = [](std::size_t, std::int32_t, std::string_view) -> bool { throw 1; };
   CHECK(model.generate({prompt}, options).error().code == Code::cancelled);
+}
+
+TEST_CASE("models on two threads generate the tokens of one") {
+  const auto tokens = [] {
+    LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu"))));
+    GenerateOptions options;
+    options.count = 8;
+    return take(model.generate({take(model.encode("Long ago"))}, options));
+  };
+  const auto alone = tokens();
+  std::vector<std::vector<std::int32_t>> first, second;
+  std::thread other([&] { first = tokens(); });
+  second = tokens();
+  other.join();
+  CHECK(first == alone);
+  CHECK(second == alone);
 }
 
 TEST_CASE("loading is cancelled, and bad prompts and options are errors") {

@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 
 namespace sinter {
 namespace {
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
 ProgramRun bench_without_gpu(std::vector<std::string> more) {
   more.insert(more.begin(), {"bench", kGpt2});

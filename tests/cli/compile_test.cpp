@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A residual and its norm: one kernel of each phase's kind is enough to see machine code.
-constexpr const char* kModule = R"(module @small {
+constexpr const char* kCompiled = R"(module @small {
   symbol N in [1, 64]
   weight %w : f32[32] = file {tensor = "w"}
   entry @main(%x: f32[N, 32], %y: f32[N, 32]) -> (%sum, %norm) {
@@ -35,7 +35,7 @@ ProgramRun compile_to(const std::string& model, const std::string& folder,
 TEST_CASE("two processes with caches of their own write the same bytes") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir";
-  write_whole(module, kModule);
+  write_whole(module, kCompiled);
   const ProgramRun first = compile_to(module, place.path() + "/a", place.path() + "/cache1");
   REQUIRE_MESSAGE(first.code == 0, first.err);
   // Elsewhere and at another time, over a plan that is there already.
@@ -64,7 +64,7 @@ TEST_CASE("two processes with caches of their own write the same bytes") {
 TEST_CASE("the ledger of a plan is JSON with kernels and decisions") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir";
-  write_whole(module, kModule);
+  write_whole(module, kCompiled);
   REQUIRE(compile_to(module, place.path() + "/plan", place.path() + "/cache").code == 0);
   const auto fusion = nlohmann::json::parse(read_whole(place.path() + "/plan/fusion.json"));
   const auto& entry = fusion["entries"][0];
@@ -86,7 +86,7 @@ TEST_CASE("the ledger of a plan is JSON with kernels and decisions") {
 TEST_CASE("a folder that is no plan is left alone") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir", target = place.path() + "/mine";
-  write_whole(module, kModule);
+  write_whole(module, kCompiled);
   const auto refused = [&](const std::string& part) {
     const auto before = folder_contents(place.path());
     const ProgramRun run = compile_to(module, target, place.path() + "/cache");
@@ -137,7 +137,7 @@ TEST_CASE("a folder that is no plan is left alone") {
 TEST_CASE("folders of compilations that were killed are collected") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir", target = place.path() + "/plan";
-  write_whole(module, kModule);
+  write_whole(module, kCompiled);
   // A process that has ended, and one that lives.
   const std::string gone = run_shell("sh -c 'echo -n $$'").out;
   const std::string alive = std::to_string(::getpid());
@@ -182,7 +182,7 @@ TEST_CASE("folders of compilations that were killed are collected") {
 TEST_CASE("a link to a plan's folder stays a link") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir";
-  write_whole(module, kModule);
+  write_whole(module, kCompiled);
   fs::create_directory(place.path() + "/real");
   fs::create_directory_symlink(place.path() + "/real", place.path() + "/link");
   for (int i = 0; i < 2; ++i)

@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
-
-const std::string kBert = SINTER_TESTS_DIR "/golden/bert_post_ln";
 
 TEST_CASE("texts by the model's own tokenizer are those of its tokens") {
   const TemporaryDirectory folder;

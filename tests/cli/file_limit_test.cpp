@@ -2,13 +2,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
 TEST_CASE("a file that reaches its limit is an error, and nothing is left of it") {
   // Each writes more than the 1024 bytes that are allowed.

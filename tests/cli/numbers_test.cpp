@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
 void check_usage(const std::vector<std::string>& arguments, const std::string& part) {
   const ProgramRun run = run_program(arguments);

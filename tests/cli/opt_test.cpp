@@ -11,7 +11,7 @@
 namespace sinter {
 namespace {
 
-constexpr const char* kModule = R"(module @m {
+constexpr const char* kOptimized = R"(module @m {
   entry @f(%x: f32[4, 6]) -> (%x, %b) {
     %same = reshape %x : f32[4, 6]
     %b = exp %same : f32[4, 6]
@@ -34,7 +34,7 @@ constexpr const char* kMaterialized = R"(module @m {
 
 class ModuleFile : public TemporaryDirectory {
  public:
-  explicit ModuleFile(const std::string& text = kModule) { write_whole(module, text); }
+  explicit ModuleFile(const std::string& text = kOptimized) { write_whole(module, text); }
   const std::string module = path() + "/m.sir";
 };
 
@@ -58,7 +58,7 @@ TEST_CASE("without --pass all passes run, with it those that it names, in its or
   const ModuleFile file;
   CHECK(opt_text({file.module}) == kMaterialized);
   CHECK(opt_text({file.module, "--pass", "canonicalize"}) == kCanonical);
-  CHECK(opt_text({file.module, "--pass", "merge_linears"}) == kModule);
+  CHECK(opt_text({file.module, "--pass", "merge_linears"}) == kOptimized);
   CHECK(opt_text({"--pass", "canonicalize,materialize", file.module}) == kMaterialized);
   CHECK(opt_text({"--pass", "canonicalize", "--pass", "materialize", file.module}) ==
         kMaterialized);
@@ -83,6 +83,15 @@ TEST_CASE("a text case of the passes is a module, and opt shows what the case ex
       {path, "--pass", "canonicalize,merge_linears,choose_kernels,expand_attention,materialize"}));
   for (std::string line; std::getline(lines, line);) expected += "//   " + line + "\n";
   CHECK(read_whole(path).find(expected) != std::string::npos);
+}
+
+TEST_CASE("with --device-inputs, the text is that of a case with device inputs") {
+  const std::string path = SINTER_TESTS_DIR "/passes/cases/check_rows_of_device_inputs.sir";
+  std::string expected = "// after check_rows:\n";
+  std::istringstream lines(opt_text({path, "--device-inputs"}));
+  for (std::string line; std::getline(lines, line);) expected += "//   " + line + "\n";
+  CHECK(read_whole(path).find(expected) != std::string::npos);
+  CHECK(opt_text({path}).find("checked") == std::string::npos);
 }
 
 TEST_CASE("- is standard input") {

@@ -9,6 +9,7 @@
 #include <map>
 #include <regex>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
@@ -164,9 +165,6 @@ constexpr Row kRows[] = {
     {"profile", "--phase", "", Change::gpu},
     {"profile", "--trace", "", Change::gpu},
 };
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
-const std::string kBert = SINTER_TESTS_DIR "/golden/bert_post_ln";
 
 /// What stands before the options; FOLDER as in rows.
 const std::map<std::string, std::string> kCommands = {

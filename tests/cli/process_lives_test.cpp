@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "ir/error.h"
 
@@ -19,10 +20,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
-
 /// Three kernels, which take most of a second to compile.
-constexpr const char* kModule = R"(module @lives {
+constexpr const char* kLiving = R"(module @lives {
   symbol N in [1, 64]
   weight %w : f32[256, 256] = file {tensor = "w"}
   weight %g : f32[256] = file {tensor = "g"}
@@ -49,7 +48,7 @@ struct Compilation {
   std::vector<std::string> command = {"compile", module, "-o", plan};
   std::vector<std::string> environment = {"SINTER_CACHE_DIR=" + folder.path() + "/cache"};
 
-  Compilation() { write_whole(module, kModule); }
+  Compilation() { write_whole(module, kLiving); }
 
   ProgramRun run() const { return run_program(command, environment); }
   /// What lies beside the module, the plan and the cache.

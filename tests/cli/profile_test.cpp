@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
 TEST_CASE("a profile without a GPU exits 5 with one line, and leaves no file") {
   const TemporaryDirectory folder;

@@ -75,7 +75,7 @@ TEST_CASE("results have the names that the module gives its outputs") {
 }
 
 // @put stores a row, @sum adds a value to all rows. R is told by no input.
-constexpr const char* kRows = R"(module @rows {
+constexpr const char* kRowsModule = R"(module @rows {
   symbol N in [1, 8]
   symbol R in [2, 16] step 2
   weight %one : f32[2] = file {tensor = "one"}
@@ -92,7 +92,7 @@ constexpr const char* kRows = R"(module @rows {
 
 struct Rows : Place {
   Rows() {
-    write("m.sir", kRows);
+    write("m.sir", kRowsModule);
     write("w", {f32_tensor("one", {2}, {1, 2})});
     write("put", {f32_tensor("x", {1, 2}, {10, 20}), i32_tensor("slot", {1}, {1})});
     write("both", {f32_tensor("put.x", {1, 2}, {10, 20}), i32_tensor("slot", {1}, {1}),
@@ -153,7 +153,7 @@ TEST_CASE("random inputs repeat with their seed, and differ from call to call") 
 TEST_CASE("a folder with model.sir runs with the weights beside it") {
   const Rows place;
   std::filesystem::create_directory(place.path("folder"));
-  place.write("folder/model.sir", kRows);
+  place.write("folder/model.sir", kRowsModule);
   place.refused("folder", {"--inputs", "PLACE/both"}, 4,
                 "the model has no weights; give them with --weights FILE, or stand-ins");
   place.write("folder/model.safetensors", {f32_tensor("one", {2}, {1, 2})});

@@ -3,13 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
 /// Every command that prints a result and needs no GPU, printing at once, as it goes and by JSON.
 std::vector<std::string> printing_commands(const std::string& module) {
@@ -31,7 +30,7 @@ std::vector<std::string> printing_commands(const std::string& module) {
           "cache clear"};
 }
 
-constexpr const char* kModule = R"(module @small {
+constexpr const char* kStreamed = R"(module @small {
   symbol N in [1, 64]
   entry @main(%x: f32[N, 32], %y: f32[N, 32]) -> (%sum) {
     %sum = add %x, %y : f32[N, 32]
@@ -46,7 +45,7 @@ ProgramRun run_line(const std::string& folder, const std::string& line) {
 TEST_CASE("a result that was not written exits 4 and names the system's error") {
   const TemporaryDirectory folder;
   const std::string module = folder.path() + "/small.sir";
-  write_whole(module, kModule);
+  write_whole(module, kStreamed);
   for (const std::string& command : printing_commands(module)) {
     for (const auto& [to, why] : {std::pair(">/dev/full", "No space left on device"),
                                   std::pair(">&-", "Bad file descriptor")}) {
@@ -65,7 +64,7 @@ TEST_CASE("a result that was not written exits 4 and names the system's error") 
 TEST_CASE("a stderr that takes nothing changes no exit code and no result") {
   const TemporaryDirectory folder;
   const std::string module = folder.path() + "/small.sir";
-  write_whole(module, kModule);
+  write_whole(module, kStreamed);
   std::vector<std::string> commands = printing_commands(module);
   commands.insert(commands.end(), {"", "no-such-command", "inspect " + kGpt2 + " --no-such-option",
                                    "run " SINTER_SAMPLES_DIR "/small-llama --tokens 999999",
@@ -86,7 +85,7 @@ TEST_CASE("a stderr that takes nothing changes no exit code and no result") {
 TEST_CASE("no file takes the number of a stream that is closed") {
   const TemporaryDirectory folder;
   const std::string module = folder.path() + "/small.sir", output = folder.path() + "/out.sir";
-  write_whole(module, kModule);
+  write_whole(module, kStreamed);
   const auto write = [&](const std::string& closed) {
     const ProgramRun run =
         run_line(folder.path(), fmt::format("opt {} -o {} {}", module, output, closed));

@@ -15,11 +15,11 @@ TestTensor tensor(const std::string& name, const char* dtype, std::vector<int64_
           std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T))};
 }
 
-struct Parts {
+struct FileParts {
   nlohmann::json header;
   std::string data;
 };
-Parts parts_of(const std::string& file) {
+FileParts parts_of(const std::string& file) {
   uint64_t length = 0;
   REQUIRE(file.size() >= sizeof(length));
   std::memcpy(&length, file.data(), sizeof(length));
@@ -55,14 +55,14 @@ std::string tensors_file(const std::vector<TestTensor>& tensors) {
 
 std::vector<std::string> tensor_names(const std::string& file) {
   std::vector<std::string> names;
-  const Parts parts = parts_of(file);
+  const FileParts parts = parts_of(file);
   for (const auto& [name, entry] : parts.header.items())
     if (name != "__metadata__") names.push_back(name);
   return names;
 }
 
 std::vector<float> floats_of(const std::string& file, const std::string& name) {
-  const Parts parts = parts_of(file);
+  const FileParts parts = parts_of(file);
   REQUIRE_MESSAGE(parts.header.contains(name), parts.header.dump());
   const auto& entry = parts.header[name];
   REQUIRE(entry["dtype"] == "F32");

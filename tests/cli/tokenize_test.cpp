@@ -25,7 +25,8 @@ std::string output(const std::vector<std::string>& arguments) {
   return run.out;
 }
 
-void check_error(const std::vector<std::string>& arguments, int code, const std::string& part) {
+void check_tokenize_error(const std::vector<std::string>& arguments, int code,
+                          const std::string& part) {
   const ProgramRun run = run_program(arguments);
   CAPTURE(run.err);
   CHECK(run.code == code);
@@ -87,20 +88,21 @@ TEST_CASE("tokenize says what is wrong in one line") {
   const TemporaryDirectory folder;
   const std::string text = folder.path() + "/text";
   write_whole(text, "abc\xff");
-  check_error({"tokenize", kTiny}, 2, "give one of --text, --file and --decode");
-  check_error({"tokenize", kTiny, "--text", "a", "--decode", "1"}, 2, "give one of");
-  check_error({"tokenize", kTiny, "--text", "a\xff"}, 4, "--text: byte 1 is 0xff");
-  check_error({"tokenize", kTiny, "--file", text}, 4, text + ": byte 3 is 0xff");
-  check_error({"tokenize", kTiny, "--file", folder.path() + "/none"}, 4, "none: cannot open");
-  check_error({"tokenize", kTiny, "--decode", "1,x"}, 2,
-              "--decode: item 2 at byte 3, \"x\", is no decimal number");
-  check_error({"tokenize", kTiny, "--decode", "1024"}, 4,
-              "--decode: the id 1024 is not in the tokenizer's vocabulary of 1024");
-  check_error({"tokenize", folder.path(), "--text", "a"}, 4, "the model has no tokenizer");
-  check_error({"tokenize", folder.path() + "/absent", "--text", "a"}, 4,
-              "absent: no such file or folder");
+  check_tokenize_error({"tokenize", kTiny}, 2, "give one of --text, --file and --decode");
+  check_tokenize_error({"tokenize", kTiny, "--text", "a", "--decode", "1"}, 2, "give one of");
+  check_tokenize_error({"tokenize", kTiny, "--text", "a\xff"}, 4, "--text: byte 1 is 0xff");
+  check_tokenize_error({"tokenize", kTiny, "--file", text}, 4, text + ": byte 3 is 0xff");
+  check_tokenize_error({"tokenize", kTiny, "--file", folder.path() + "/none"}, 4,
+                       "none: cannot open");
+  check_tokenize_error({"tokenize", kTiny, "--decode", "1,x"}, 2,
+                       "--decode: item 2 at byte 3, \"x\", is no decimal number");
+  check_tokenize_error({"tokenize", kTiny, "--decode", "1024"}, 4,
+                       "--decode: the id 1024 is not in the tokenizer's vocabulary of 1024");
+  check_tokenize_error({"tokenize", folder.path(), "--text", "a"}, 4, "the model has no tokenizer");
+  check_tokenize_error({"tokenize", folder.path() + "/absent", "--text", "a"}, 4,
+                       "absent: no such file or folder");
   std::filesystem::create_symlink("nowhere", folder.path() + "/tokenizer.json");
-  check_error({"tokenize", folder.path(), "--text", "a"}, 4, "symbolic link");
+  check_tokenize_error({"tokenize", folder.path(), "--text", "a"}, 4, "symbolic link");
 }
 
 TEST_CASE("a prompt of a megabyte of one character") {

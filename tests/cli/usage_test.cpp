@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter {
 namespace {
-
-const std::string kGpt2 = SINTER_TESTS_DIR "/golden/gpt2";
 
 void check_error(const std::vector<std::string>& arguments, int code, const std::string& part) {
   const ProgramRun run = run_program(arguments);

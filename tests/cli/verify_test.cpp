@@ -13,7 +13,7 @@ namespace sinter {
 namespace {
 
 // Two entries over several types, a state and symbols of which one is bounded by another.
-constexpr const char* kModule = R"(module @mixed {
+constexpr const char* kVerified = R"(module @mixed {
   symbol N in [1, 64]
   symbol S in [0, 16] at_most N
   symbol R in [8, 128] step 8
@@ -36,7 +36,7 @@ constexpr const char* kModule = R"(module @mixed {
 TEST_CASE("a module is verified in its own types") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/mixed.sir";
-  write_whole(path, kModule);
+  write_whole(path, kVerified);
   const std::vector<std::string> command = {"verify", path,       "--random-weights",
                                             "3",      "--device", "cpu"};
   const ProgramRun text = run_program(command);
@@ -60,7 +60,7 @@ TEST_CASE("a module is verified in its own types") {
 TEST_CASE("fast numerics are bounded against float64") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/mixed.sir";
-  write_whole(path, kModule);
+  write_whole(path, kVerified);
   std::vector<std::string> command = {"verify",   path,  "--random-weights", "3",
                                       "--device", "cpu", "--numerics",       "fast"};
   const ProgramRun text = run_program(command);
@@ -114,13 +114,13 @@ class Verified {
 };
 
 TEST_CASE("a type cannot be chosen for a module") {
-  const Verified place(kModule);
+  const Verified place(kVerified);
   place.refused({"--random-weights", "3", "--dtype", "fp32"}, 2,
                 "a module has its own element types");
 }
 
 TEST_CASE("calls of a module: several in one session, of sizes that options tell") {
-  const Verified place(kModule);
+  const Verified place(kVerified);
   const std::vector<std::string> base = {"--random-weights", "3",  "--symbol", "N=2",
                                          "--symbol",         "R=8"};
   const auto report = [&](const std::vector<std::string>& more) {
@@ -222,7 +222,7 @@ TEST_CASE("a module is compared with reference outputs, by the names that run gi
 }
 
 TEST_CASE("options of a module's calls that cannot be obeyed are refused") {
-  const Verified place(kModule);
+  const Verified place(kVerified);
   const auto refused = [&](std::vector<std::string> options, int code, const std::string& part) {
     options.insert(options.end(), {"--random-weights", "3"});
     place.refused(options, code, part);

@@ -62,51 +62,60 @@ TEST_CASE("a spec reads with its defaults, and what is printed reads back") {
   }
 }
 
-void refuses(const std::string& text, const std::string& expected) {
+void spec_refuses(const std::string& text, const std::string& expected) {
   CHECK(message_of(read(text)) == expected);
 }
 
 TEST_CASE("specs that must be refused") {
-  refuses(with(llama_spec(), "sinter_spec", "2"),
-          "small.json: /sinter_spec: expected format version 1, got 2; use a newer version of this "
-          "program");
-  refuses(testing::llama_config(),
-          "small.json: this is a Hugging Face config, not a spec; give the folder that it lies in");
-  refuses(with(llama_spec(), "heads", "0"),
-          "small.json: /heads: expected an integer from 1 to 268435456, got 0; correct this value");
-  refuses(with(llama_spec(), "hidden", "18"),
-          "small.json: /head_dim: hidden 18 is not divisible by 4 heads; correct them or give "
-          "head_dim");
-  refuses(with(llama_spec(), "kv_heads", "3"),
-          "small.json: /kv_heads: 4 query heads cannot share 3 key/value heads; give a divisor of "
-          "the number of query heads (small.json: /heads)");
-  refuses(with(llama_spec(), "colour", "1"),
-          "small.json: /colour: expected no such key, got 1; correct or remove the key");
-  refuses(
+  spec_refuses(
+      with(llama_spec(), "sinter_spec", "2"),
+      "small.json: /sinter_spec: expected format version 1, got 2; use a newer version of this "
+      "program");
+  spec_refuses(
+      testing::llama_config(),
+      "small.json: this is a Hugging Face config, not a spec; give the folder that it lies in");
+  spec_refuses(
+      with(llama_spec(), "heads", "0"),
+      "small.json: /heads: expected an integer from 1 to 268435456, got 0; correct this value");
+  spec_refuses(with(llama_spec(), "hidden", "18"),
+               "small.json: /head_dim: hidden 18 is not divisible by 4 heads; correct them or give "
+               "head_dim");
+  spec_refuses(
+      with(llama_spec(), "kv_heads", "3"),
+      "small.json: /kv_heads: 4 query heads cannot share 3 key/value heads; give a divisor of "
+      "the number of query heads (small.json: /heads)");
+  spec_refuses(with(llama_spec(), "colour", "1"),
+               "small.json: /colour: expected no such key, got 1; correct or remove the key");
+  spec_refuses(
       without(llama_spec(), "rope"),
       "small.json: /rope: the key is missing, expected an object, or null for learned positions; "
       "add it");
-  refuses(with(llama_spec(), "rope", R"({"theta": 0})"),
-          "small.json: /rope/theta: rope.theta is 0, not a number in 1e-30 .. 1e+30; give a "
-          "positive finite number");
-  refuses(with(llama_spec(), "rope", R"({"theta": 10000, "rotary": 3})"),
-          "small.json: /rope/rotary: 3 of 4 head elements rotate, which is not an even number in 2 "
-          ".. 4; elements rotate in pairs: give an even rotary size");
-  refuses(with(llama_spec(), "rope", R"({"theta": 10000, "factor": 3})"),
-          "small.json: /rope/factor: expected no such key, got 3; correct or remove the key");
-  refuses(with(llama_spec(), "rope", R"({"theta": 10000, "pairing": "both"})"),
-          "small.json: /rope/pairing: rope pairing 'both' is unknown; use half or interleaved");
-  refuses(with(llama_spec(), "norm", "\"batch_norm\""),
-          "small.json: /norm: 'batch_norm' is not a known norm; use one of layer_norm, rms_norm, "
-          "rms_norm_wide, rms_norm_plus_one");
-  refuses(with(llama_spec(), "norm_eps", "0"),
-          "small.json: /norm_eps: norm_eps is 0, not a number in 1e-30 .. 1000000; give a positive "
-          "finite number");
-  refuses(with(llama_spec(), "activation", "\"add\""),
-          "small.json: /activation: activation 'add' is not supported; supported: gelu, gelu_tanh, "
-          "quick_gelu, silu, relu, sigmoid, tanh");
-  refuses(with(llama_spec(), "dtype", "\"i32\""),
-          "small.json: /dtype: 'i32' is not a known dtype; use one of f32, f16, bf16");
+  spec_refuses(with(llama_spec(), "rope", R"({"theta": 0})"),
+               "small.json: /rope/theta: rope.theta is 0, not a number in 1e-30 .. 1e+30; give a "
+               "positive finite number");
+  spec_refuses(
+      with(llama_spec(), "rope", R"({"theta": 10000, "rotary": 3})"),
+      "small.json: /rope/rotary: 3 of 4 head elements rotate, which is not an even number in 2 "
+      ".. 4; elements rotate in pairs: give an even rotary size");
+  spec_refuses(with(llama_spec(), "rope", R"({"theta": 10000, "factor": 3})"),
+               "small.json: /rope/factor: expected no such key, got 3; correct or remove the key");
+  spec_refuses(
+      with(llama_spec(), "rope", R"({"theta": 10000, "pairing": "both"})"),
+      "small.json: /rope/pairing: rope pairing 'both' is unknown; use half or interleaved");
+  spec_refuses(
+      with(llama_spec(), "norm", "\"batch_norm\""),
+      "small.json: /norm: 'batch_norm' is not a known norm; use one of layer_norm, rms_norm, "
+      "rms_norm_wide, rms_norm_plus_one");
+  spec_refuses(
+      with(llama_spec(), "norm_eps", "0"),
+      "small.json: /norm_eps: norm_eps is 0, not a number in 1e-30 .. 1000000; give a positive "
+      "finite number");
+  spec_refuses(
+      with(llama_spec(), "activation", "\"add\""),
+      "small.json: /activation: activation 'add' is not supported; supported: gelu, gelu_tanh, "
+      "quick_gelu, silu, relu, sigmoid, tanh");
+  spec_refuses(with(llama_spec(), "dtype", "\"i32\""),
+               "small.json: /dtype: 'i32' is not a known dtype; use one of f32, f16, bf16");
 }
 
 TEST_CASE("sample specs have the parameters of the models they name") {

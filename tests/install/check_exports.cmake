@@ -1,9 +1,11 @@
-# Fails unless the library exports exactly the functions of its C header, and all those of the header
-# that was released last, with the same declarations.
+# Fails unless the library exports exactly the functions of its C header, and the header has all that
+# programs compiled against the one released last depend on: functions and types of callbacks with the
+# same declarations, and constants with the same numbers.
 # Run: cmake -DLIBRARY=libsinter.so -DHEADER=sinter_c.h -DRELEASED=sinter_c.h -P check_exports.cmake
 cmake_policy(VERSION 3.25)
 
-# Declarations of functions in a header: "name" and, without blanks, "result name(parameters)".
+# Names of functions in a header, and, without blanks, all declarations that a program depends on:
+# "result name(parameters)", "typedef ...", "CONSTANT=number".
 function(declarations header names texts)
   file(READ ${header} text)
   string(REGEX REPLACE "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "" text "${text}")
@@ -16,6 +18,12 @@ function(declarations header names texts)
     endif()
     list(APPEND found_names ${CMAKE_MATCH_1})
     string(REGEX REPLACE "[ \n\t]+" "" one "${one}")
+    list(APPEND found_texts "${one}")
+  endforeach()
+  string(REGEX MATCHALL "typedef [^;{]*;" types "${text}")
+  string(REGEX MATCHALL "SINTER_CODE_[A-Z_]+ *= *[0-9]+" constants "${text}")
+  foreach(one IN LISTS types constants)
+    string(REGEX REPLACE "[ \n\t;]+" "" one "${one}")
     list(APPEND found_texts "${one}")
   endforeach()
   set(${names} "${found_names}" PARENT_SCOPE)

@@ -69,3 +69,7 @@ if(clang AND NOT FLAGS)
 endif()
 # Programs that were compiled against the released headers run with this library.
 build_and_run(released ${CXX} ${CC} "${FLAGS} -I${TESTS}/released/include")
+run(ninja -C ${WORK}/released -t deps)
+if(NOT output MATCHES "released/include/sinter/sinter_c.h" OR output MATCHES "moved/include")
+  message(FATAL_ERROR "not compiled against the released headers:\n${output}")
+endif()

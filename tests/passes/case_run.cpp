@@ -62,6 +62,7 @@ class CaseRun {
     options_.target = has("target") ? setting("target") : options_.target;
     options_.fusion.enabled = !has("no-fuse");
     if (setting("numerics") == "fast") options_.fusion.numerics = Numerics::fast;
+    options_.device_inputs = has("device-inputs");
     if (has("stop-after")) options_.fusion.stop_after = number(setting("stop-after"));
     for (const auto& [key, pairs] :
          {std::pair("forbid", &options_.fusion.forbidden), {"require", &options_.fusion.required}})
@@ -71,7 +72,7 @@ class CaseRun {
     const PassObserver keep = [&](std::string_view pass, const Module& m) {
       after_[std::string(pass)] = m;
     };
-    Result<Module> frozen = freeze(*module, {}, keep);
+    Result<Module> frozen = freeze(*module, {}, keep, {.device_inputs = options_.device_inputs});
     Result<Compiled> compiled =
         frozen ? compile(*frozen, options_) : Result<Compiled>(tl::make_unexpected(frozen.error()));
     if (!compiled) {

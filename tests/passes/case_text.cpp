@@ -8,8 +8,9 @@
 namespace sinter::test {
 namespace {
 
-constexpr std::string_view kSettings[] = {"model",  "entry",   "forbid", "require", "stop-after",
-                                          "target", "no-fuse", "run",    "numerics"};
+constexpr std::string_view kSettings[] = {"model",      "entry",        "forbid",  "require",
+                                          "stop-after", "target",       "no-fuse", "run",
+                                          "numerics",   "device-inputs"};
 constexpr std::string_view kQuestions[] = {"groups",           "group of", "why",  "reductions in",
                                            "distinct kernels", "after",    "error"};
 constexpr std::string_view kComment = "//", kIndent = "  ";

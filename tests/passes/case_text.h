@@ -10,6 +10,7 @@
 //   // target: sm_80
 //   // no-fuse: yes
 //   // numerics: fast               default: strict; fast plans are not run
+//   // device-inputs: yes           kernels check the row numbers among inputs
 //   // run: 3, 16                   symbol values of the run; default: small ones
 //   module @m {
 //     ...

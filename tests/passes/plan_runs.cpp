@@ -94,7 +94,7 @@ Result<std::string> difference(const HostTensor& got, const HostTensor& wanted, 
 
 Result<std::string> compare(const Module& module, llvm::ArrayRef<int64_t> symbol_values,
                             const CompileOptions& options, const InputEditor& edit) {
-  SINTER_LET(frozen, freeze(module, {}));
+  SINTER_LET(frozen, freeze(module, {}, {}, {.device_inputs = options.device_inputs}));
   CompileOptions apart = options;
   apart.fusion = {};
   apart.fusion.enabled = false;

@@ -1,0 +1,105 @@
+// What fusion decided in a plan, and why.
+#include "api/plan.h"
+
+namespace sinter {
+namespace {
+
+Result<size_t> find_entry(const sinter_plan& plan, const char* name) {
+  for (size_t i = 0; i < plan.program->entries.size(); ++i)
+    if (plan.program->entries[i].name == name) return i;
+  return fail(fmt::format("no entry is called \"{}\"", printable(name)), {}, {}, ExitCode::usage);
+}
+
+}  // namespace
+
+std::unique_ptr<sinter_plan::Decisions> decisions_of(Compiled compiled) {
+  auto decisions = std::make_unique<sinter_plan::Decisions>();
+  decisions->compiled = std::move(compiled);
+  for (EntryLedger& entry : ledger(decisions->compiled)) {
+    auto& list = decisions->of_entry.emplace_back();
+    for (LedgerDecision& decision : entry.decisions) list.push_back({std::move(decision), true});
+  }
+  return decisions;
+}
+
+/// The plan's decisions; of a stored plan its module is compiled now, which must give the same
+/// plan.
+Result<const sinter_plan::Decisions*> asked_decisions(const sinter_plan& plan) {
+  const std::lock_guard lock(plan.asked);
+  if (!plan.decisions) {
+    SINTER_LET(built, build_opened(plan.source.model, request_of(plan)));
+    plan.decisions = decisions_of(std::move(built.compiled));
+  }
+  return plan.decisions.get();
+}
+
+}  // namespace sinter
+
+using namespace sinter;
+
+sinter_error* sinter_plan_decision_count(const sinter_plan* plan, size_t entry, size_t* count) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(plan, "plan"));
+    SINTER_TRY(require(count, "count"));
+    SINTER_TRY(check_entry(*plan, entry));
+    SINTER_LET(decisions, asked_decisions(*plan));
+    *count = decisions->of_entry[entry].size();
+    return {};
+  });
+}
+
+const sinter_decision* sinter_plan_decision(const sinter_plan* plan, size_t entry, size_t index) {
+  if (!plan) return nullptr;
+  const std::lock_guard lock(plan->asked);
+  if (!plan->decisions || entry >= plan->decisions->of_entry.size()) return nullptr;
+  const auto& list = plan->decisions->of_entry[entry];
+  return index < list.size() ? &list[index] : nullptr;
+}
+
+sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry, const char* a,
+                              const char* b, sinter_decision** decision) {
+  return make_handle(decision, [&]() -> Result<std::unique_ptr<sinter_decision>> {
+    SINTER_TRY(require(plan, "plan"));
+    SINTER_TRY(require(entry, "entry"));
+    SINTER_TRY(require(a, "a"));
+    SINTER_TRY(require(b, "b"));
+    SINTER_LET(index, find_entry(*plan, entry));
+    SINTER_LET(decisions, asked_decisions(*plan));
+    const std::lock_guard lock(plan->asked);  // the judge's caches
+    SINTER_LET(answer, why(decisions->compiled, index, a, b));
+    return std::make_unique<sinter_decision>(sinter_decision{std::move(answer.decision)});
+  });
+}
+
+void sinter_decision_free(sinter_decision* decision) {
+  if (decision && !decision->of_plan) delete decision;
+}
+const char* sinter_decision_a(const sinter_decision* decision) {
+  return decision ? decision->decision.a.c_str() : nullptr;
+}
+const char* sinter_decision_b(const sinter_decision* decision) {
+  return decision ? decision->decision.b.c_str() : nullptr;
+}
+int sinter_decision_fused(const sinter_decision* decision) {
+  return decision && decision->decision.fused ? 1 : 0;
+}
+const char* sinter_decision_reason(const sinter_decision* decision) {
+  return decision ? decision->decision.reason.c_str() : nullptr;
+}
+const char* sinter_decision_text(const sinter_decision* decision) {
+  return decision ? decision->decision.text.c_str() : nullptr;
+}
+const char* sinter_decision_detail(const sinter_decision* decision) {
+  return decision ? decision->decision.detail.c_str() : nullptr;
+}
+size_t sinter_decision_path_count(const sinter_decision* decision) {
+  return decision ? decision->decision.path.size() : 0;
+}
+const char* sinter_decision_path(const sinter_decision* decision, size_t index) {
+  if (!decision) return nullptr;
+  const auto& path = decision->decision.path;
+  return index < path.size() ? path[index].c_str() : nullptr;
+}
+int64_t sinter_decision_saved_bytes(const sinter_decision* decision) {
+  return decision ? static_cast<int64_t>(decision->decision.saved_bytes) : 0;
+}
