@@ -129,6 +129,22 @@ void add_sizes(CLI::App& command, CommandOptions& options) {
       ->allow_extra_args(false);
 }
 
+void add_activation_memory(CLI::App& command, CommandOptions& options) {
+  command
+      .add_option("--activation-memory", options.activation_memory,
+                  "what the intermediate values of a call may take at most; longer prompts and "
+                  "more texts are fed in several calls")
+      ->type_name("SIZE")
+      ->default_str("2GB");
+}
+
+void add_prefill(CLI::App& command, CommandOptions& options) {
+  add_activation_memory(command, options);
+  add_integer(command, "--prefill-chunk", options.prefill_chunk,
+              "tokens of prompts that a call takes at most; default: as many as its memory allows",
+              kPositive);
+}
+
 void add_json(CLI::App& command, CommandOptions& options) {
   command.add_flag("--json", options.json, "the result as JSON");
 }
@@ -158,6 +174,16 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     sizes.emplace_back(name, value);
   }
   return sizes;
+}
+
+Result<int64_t> to_activation_bytes(const CommandOptions& options) {
+  if (options.activation_memory.empty()) return kActivationBytes;
+  return parse_memory(options.activation_memory, "--activation-memory");
+}
+
+Result<PrefillOptions> to_prefill(const CommandOptions& options) {
+  SINTER_LET(bytes, to_activation_bytes(options));
+  return PrefillOptions{bytes, options.prefill_chunk, {}};
 }
 
 Result<CallsOptions> to_calls(const InputOptions& options) {
