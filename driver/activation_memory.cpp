@@ -9,9 +9,13 @@ struct Unit {
   std::string_view name;
   int64_t bytes;
 };
-constexpr Unit kUnits[] = {{"kB", 1000},           {"MB", 1'000'000},      {"GB", 1'000'000'000},
-                           {"KiB", int64_t{1} << 10}, {"MiB", int64_t{1} << 20},
-                           {"GiB", int64_t{1} << 30}, {"B", 1}};
+constexpr Unit kUnits[] = {{"kB", 1000},
+                           {"MB", 1'000'000},
+                           {"GB", 1'000'000'000},
+                           {"KiB", int64_t{1} << 10},
+                           {"MiB", int64_t{1} << 20},
+                           {"GiB", int64_t{1} << 30},
+                           {"B", 1}};
 
 }  // namespace
 

@@ -72,8 +72,8 @@ Result<HostTensor> feed_prompts(Session& session, const Program& program,
     SINTER_LET(run, session.run("prefill", call.symbol_values, addresses_of(call.inputs)));
     if (logits.dims.empty()) {
       const HostTensor& some = run.outputs[0];
-      SINTER_LET(made, make_tensor(some.dtype, {static_cast<int64_t>(prompts.size()),
-                                                some.dims[1]}));
+      SINTER_LET(made,
+                 make_tensor(some.dtype, {static_cast<int64_t>(prompts.size()), some.dims[1]}));
       logits = std::move(made);
     }
     size_t row = 0;  // of the call's logits: one for each sequence that has tokens in it

@@ -35,25 +35,28 @@ PromptSizes prompt_sizes(llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t c
   return sizes;
 }
 
-Result<PrefillChunk> choose_chunk(const Program& program, const PromptSizes& sizes,
-                                  const PrefillOptions& options) {
+Result<int64_t> prefill_arena_bytes(const Program& program, const PromptSizes& sizes,
+                                    int64_t count) {
   const EntryPlan* entry = program.find_entry("prefill");
   if (!entry)
     return fail("the plan has no entry prefill", program.name, "only language models are prompted");
+  return arena_bytes(*entry, largest_call(program.symbols, sizes, count));
+}
+
+Result<PrefillChunk> choose_chunk(const Program& program, const PromptSizes& sizes,
+                                  const PrefillOptions& options) {
   const llvm::ArrayRef<Symbol> symbols = program.symbols;
-  const auto bytes = [&](int64_t count) -> Result<int64_t> {
-    const std::vector<int64_t> values = largest_call(symbols, sizes, count);
-    SINTER_TRY(check_symbol_values(symbols, values));
-    return arena_bytes(*entry, values);
-  };
+  const auto bytes = [&](int64_t count) { return prefill_arena_bytes(program, sizes, count); };
   const auto made = [&](int64_t count) -> Result<PrefillChunk> {
+    SINTER_TRY(check_symbol_values(symbols, largest_call(symbols, sizes, count)));
     SINTER_LET(arena, bytes(count));
     return PrefillChunk{count, (sizes.tokens + count - 1) / count, arena, options.activation_bytes};
   };
-  int64_t most = std::min({sizes.tokens, symbols[static_cast<size_t>(find_symbol(symbols, "N"))].high,
-                           options.chunk.value_or(INT64_MAX)});
-  if (sizes.wanted == Wanted::all)
-    most = std::min(most, symbols[static_cast<size_t>(find_symbol(symbols, "M"))].high);
+  const auto largest = [&](std::string_view symbol) {
+    return symbols[static_cast<size_t>(find_symbol(symbols, symbol))].high;
+  };
+  int64_t most = std::min({sizes.tokens, largest("N"), options.chunk.value_or(INT64_MAX)});
+  if (sizes.wanted == Wanted::all) most = std::min(most, largest("M"));
   SINTER_LET(all, bytes(most));
   if (all <= options.activation_bytes) return made(most);
   SINTER_LET(least, bytes(1));

@@ -1,7 +1,7 @@
-// Long prompts are fed in several calls of `prefill`. A call behind a filled cache is the same entry
-// with other inputs, so the only choice is how many tokens a call takes (a prefill chunk): the most
-// with which its arena fits the memory that activations may take. The plan itself says how large the
-// arena is, whatever algorithm attention has.
+// Long prompts are fed in several calls of `prefill`. A call behind a filled cache is the same
+// entry with other inputs, so the only choice is how many tokens a call takes (a prefill chunk):
+// the most with which its arena fits the memory that activations may take. The plan itself says how
+// large the arena is, whatever algorithm attention has.
 #pragma once
 
 #include <functional>
@@ -30,11 +30,16 @@ PromptSizes prompt_sizes(llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t c
                          Wanted wanted);
 
 struct PrefillChunk {
-  int64_t tokens = 0;       // of each call, the last perhaps shorter
-  int64_t calls = 0;        // in which all prompts are fed
-  int64_t arena_bytes = 0;  // of the largest call
+  int64_t tokens = 0;            // of each call, the last perhaps shorter
+  int64_t calls = 0;             // in which all prompts are fed
+  int64_t arena_bytes = 0;       // of the largest call
   int64_t activation_bytes = 0;  // that it may take
 };
+
+/// The arena of the last of calls of `count` tokens, which sees all rows; `count` may be more than
+/// the program allows.
+Result<int64_t> prefill_arena_bytes(const Program& program, const PromptSizes& sizes,
+                                    int64_t count);
 
 /// A chunk that is not all tokens is a multiple of 64 if 64 tokens fit: matrix products have whole
 /// tiles then. All calls but the last have as many tokens, so a GPU's library is asked for few
