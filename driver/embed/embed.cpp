@@ -68,7 +68,8 @@ Result<Together> fitting(const ModelSpec& spec, const Program& program,
       if (together.count > 0) break;
       return fail(fmt::format("text {} of {} tokens needs {} bytes for activations, {} are allowed",
                               number, length, needed, activation_bytes),
-                  program.name, fmt::format("allow {} bytes or more, or split the text", needed),
+                  program.name,
+                  fmt::format("set activation-memory to {}B or more, or split the text", needed),
                   ExitCode::usage);
     }
     ++together.count;

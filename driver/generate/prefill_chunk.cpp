@@ -63,7 +63,8 @@ Result<PrefillChunk> choose_chunk(const Program& program, const PromptSizes& siz
   if (least > options.activation_bytes)
     return fail(fmt::format("a call of one token needs {} bytes for activations, {} are allowed",
                             least, options.activation_bytes),
-                program.name, fmt::format("allow {} bytes or more", least), ExitCode::usage);
+                program.name, fmt::format("set activation-memory to {}B or more", least),
+                ExitCode::usage);
   // An arena grows with the number of tokens, since buffers have products of extents for sizes.
   int64_t fits = 1, exceeds = most;
   while (exceeds - fits > 1) {
