@@ -155,6 +155,23 @@ TEST_CASE("a session replays what it recorded, whatever others of other shapes d
   CHECK(driver().handles() == before);
 }
 
+TEST_CASE("prompts in several calls give the tokens of prompts in one") {
+  const auto model = on_gpu();
+  const size_t before = driver().handles();
+  for (size_t i = 0; i < kPrompts.size(); ++i)
+    for (int64_t chunk : {1, 3, 4}) {
+      PrefillOptions prefill;
+      prefill.chunk = chunk;
+      const auto generator = value(Generator::create(
+          model, kPrompts[i], kMax[i], {.temperature = 1.5f, .top_k = 20, .seed = 4}, {}, prefill));
+      Tokens tokens;
+      for (int64_t step = 0; step < kMax[i]; ++step)
+        for (int32_t token : value(generator->next())) tokens.push_back(token);
+      CHECK(tokens == expected()[i]);
+    }
+  CHECK(driver().handles() == before);
+}
+
 TEST_CASE("a generation that begins again gives the same tokens") {
   const auto model = on_gpu();
   const size_t before = driver().handles();

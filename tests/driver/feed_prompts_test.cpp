@@ -67,8 +67,7 @@ std::vector<HostTensor> fed(const Model& model, const Prompts& prompts, int64_t 
   const auto session = value(model.new_session(values));
   std::vector<HostTensor> result = {
       value(feed_prompts(*session, program, prompts, capacity, chunk))};
-  for (size_t i = 0; i < program.states.size(); ++i)
-    result.push_back(value(session->state(i)));
+  for (size_t i = 0; i < program.states.size(); ++i) result.push_back(value(session->state(i)));
   return result;
 }
 
@@ -129,11 +128,11 @@ TEST_CASE("library products: chunks differ from one call by roundings alone") {
       const auto parts = fed(*model, unequal(), 24, chunk);
       for (size_t i = 0; i < whole.size(); ++i) {
         const auto excess = value(exceeds(parts[i], to_doubles(whole[i]), allowed));
-        CHECK_MESSAGE(!excess,
-                      (excess ? fmt::format("{} elements, element {} is {}, expected {} ± {}",
-                                            excess->count, excess->index, excess->value,
-                                            excess->reference, excess->allowed)
-                              : std::string()));
+        CHECK_MESSAGE(
+            !excess,
+            (excess ? fmt::format("{} elements, element {} is {}, expected {} ± {}", excess->count,
+                                  excess->index, excess->value, excess->reference, excess->allowed)
+                    : std::string()));
       }
     }
   }
@@ -173,8 +172,7 @@ TEST_CASE("a streaming cache: a text longer than the cache goes on alike") {
     for (int64_t length : {1, 8, 12, 13, 40}) {
       const Prompts prompt = {some_tokens(length, 7)};
       const Generation whole = generated(model, prompt, {});
-      for (int64_t chunk : kChunks)
-        CHECK(generated(model, prompt, chunk).tokens == whole.tokens);
+      for (int64_t chunk : kChunks) CHECK(generated(model, prompt, chunk).tokens == whole.tokens);
     }
   }
 }

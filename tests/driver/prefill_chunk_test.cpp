@@ -49,8 +49,8 @@ TEST_CASE("a chunk has the most tokens whose arena fits, in steps of 64 where 64
 TEST_CASE("positions, what is asked for and the tokens themselves bound a chunk too") {
   const auto model = ready(load_golden("llama", DType::f32));  // 128 positions
   const Program& program = model->program();
-  const PromptSizes sizes = prompt_sizes({some_tokens(100, 1), some_tokens(90, 2)}, 104,
-                                         Wanted::last_of_each);
+  const PromptSizes sizes =
+      prompt_sizes({some_tokens(100, 1), some_tokens(90, 2)}, 104, Wanted::last_of_each);
   CHECK(sizes.tokens == 190);
   CHECK(sizes.sequences == 2);
   CHECK(sizes.rows == 194);
@@ -94,9 +94,10 @@ TEST_CASE("sizes of memory") {
     const auto size = parse_memory(text, "--memory");
     REQUIRE_FALSE(size.has_value());
     CHECK(size.error().code == ExitCode::usage);
-    CHECK(size.error().message() ==
-          fmt::format("--memory: \"{}\" is no size of memory; write for example 2GB, 1500MB or 2GiB",
-                      text));
+    CHECK(
+        size.error().message() ==
+        fmt::format("--memory: \"{}\" is no size of memory; write for example 2GB, 1500MB or 2GiB",
+                    text));
   }
 }
 
