@@ -40,7 +40,7 @@ Status embed_command(const EmbedCommand& options) {
     pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;
   SINTER_LET(backend, open_backend(options));
-  SINTER_LET(activation_bytes, to_activation_bytes(options));
+  const int64_t activation_bytes = to_prefill(options).activation_bytes;
   SINTER_LET(embedded, embed(model, texts, {backend, request.compile, pooling, activation_bytes}));
   detail(fmt::format("{} in {}, activations take {} of {}", counted(texts.size(), "text"),
                      counted(static_cast<uint64_t>(embedded.calls), "call"),

@@ -148,8 +148,7 @@ Status generate_command(const GenerateCommand& options) {
   generating.stop_at_eos = !options.ignore_eos;
   generating.ends = prompts.ends;
   generating.sampling = sampling;
-  SINTER_LET(prefill, to_prefill(options));
-  generating.prefill = prefill;
+  generating.prefill = to_prefill(options);
   generating.prefill.progress = [](int64_t done, int64_t total) {
     if (done < total) progress(fmt::format("{} of {} prompt tokens", done, total));
     return true;

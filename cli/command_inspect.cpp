@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/inspect/inspect.h"
@@ -10,7 +11,7 @@ namespace sinter {
 namespace {
 
 struct InspectCommand : CommandOptions {
-  std::string prompts;
+  std::optional<AskedPrompts> prompts;
 };
 
 Status inspect_model(const InspectCommand& options) {
@@ -20,16 +21,12 @@ Status inspect_model(const InspectCommand& options) {
   InspectOptions asked;
   asked.device = request.compile.target;
   asked.sizes = request.compile.sizes;
-  SINTER_LET(prefill, to_prefill(options));
-  asked.prefill = prefill;
-  if (!options.prompts.empty()) {
-    SINTER_LET(prompts, parse_prompts(options.prompts, "--prompts"));
-    asked.prompts = prompts;
-  } else if (!options.activation_memory.empty() || options.prefill_chunk) {
+  asked.prefill = to_prefill(options);
+  asked.prompts = options.prompts;
+  if (!options.prompts && (options.activation_bytes || options.prefill_chunk))
     return fail("no prompts are fed",
                 options.prefill_chunk ? "--prefill-chunk" : "--activation-memory",
                 "add --prompts COUNTxTOKENS", ExitCode::usage);
-  }
   SINTER_LET(inspection, inspect(model, asked));
   print_result(options.json ? inspection_json(inspection) : inspection_text(inspection));
   return {};
@@ -49,8 +46,12 @@ void add_inspect(CLI::App& program, Action& action) {
       ->default_str(CompileOptions().target);
   add_sizes(command, *options);
   command
-      .add_option("--prompts", options->prompts,
-                  "prompts whose memory is stated: weights, caches and activations")
+      .add_option_function<std::string>(
+          "--prompts",
+          [options = options.get()](const std::string& text) {
+            options->prompts = option_value(parse_prompts(text, "--prompts"));
+          },
+          "prompts whose memory is stated: weights, caches and activations")
       ->type_name("COUNTxTOKENS");
   add_prefill(command, *options);
   add_json(command, *options);

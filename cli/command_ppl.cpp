@@ -37,8 +37,7 @@ Status ppl_command(const PplCommand& options) {
   measuring.compile = request.compile;
   measuring.window = options.window;
   measuring.recompute = options.recompute;
-  SINTER_LET(prefill, to_prefill(options));
-  measuring.prefill = prefill;
+  measuring.prefill = to_prefill(options);
   SINTER_LET(result, perplexity(model, ids, measuring));
   detail("the text: " + prefill_text(result.prefill));
   if (options.json) {

@@ -45,8 +45,7 @@ Status verify_self_command(const VerifyCommand& options) {
   self.seed = options.seed;
   if (options.steps) self.steps = *options.steps;
   self.fusion = request.compile.fusion;
-  SINTER_LET(prefill, to_prefill(options));
-  self.prefill = prefill;
+  self.prefill = to_prefill(options);
   SINTER_LET(report, verify_self(options.model, self));
   print_result(options.json ? self_json(report) : self_text(report));
   return outcome(report.passed(), options.model);
@@ -58,7 +57,7 @@ Status verify_command(const VerifyCommand& options) {
                 ExitCode::usage);
   if (options.self) return verify_self_command(options);
   for (const auto& [given, option] :
-       {std::pair(!options.activation_memory.empty(), "--activation-memory"),
+       {std::pair(options.activation_bytes.has_value(), "--activation-memory"),
         {options.prefill_chunk.has_value(), "--prefill-chunk"}})
     if (given)
       return fail("a reference is read in one call", option, "leave it out, or add --self",

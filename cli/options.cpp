@@ -130,10 +130,15 @@ void add_sizes(CLI::App& command, CommandOptions& options) {
 }
 
 void add_activation_memory(CLI::App& command, CommandOptions& options) {
+  constexpr const char* kName = "--activation-memory";
   command
-      .add_option("--activation-memory", options.activation_memory,
-                  "what the intermediate values of a call may take at most; longer prompts and "
-                  "more texts are fed in several calls")
+      .add_option_function<std::string>(
+          kName,
+          [&options](const std::string& text) {
+            options.activation_bytes = option_value(parse_memory(text, kName));
+          },
+          "what the intermediate values of a call may take at most; longer prompts and more texts "
+          "are fed in several calls")
       ->type_name("SIZE")
       ->default_str("2GB");
 }
@@ -176,14 +181,8 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
   return sizes;
 }
 
-Result<int64_t> to_activation_bytes(const CommandOptions& options) {
-  if (options.activation_memory.empty()) return kActivationBytes;
-  return parse_memory(options.activation_memory, "--activation-memory");
-}
-
-Result<PrefillOptions> to_prefill(const CommandOptions& options) {
-  SINTER_LET(bytes, to_activation_bytes(options));
-  return PrefillOptions{bytes, options.prefill_chunk, {}};
+PrefillOptions to_prefill(const CommandOptions& options) {
+  return {options.activation_bytes.value_or(kActivationBytes), options.prefill_chunk, {}};
 }
 
 Result<CallsOptions> to_calls(const InputOptions& options) {

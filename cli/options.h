@@ -32,7 +32,7 @@ struct CommandOptions {
   std::string phase;
   std::string kv;                  // "sink=4,window=1020"
   std::vector<std::string> sizes;  // "N=16", of add_sizes
-  std::string activation_memory;   // "2GB"; empty: kActivationBytes
+  std::optional<int64_t> activation_bytes;
   std::optional<int64_t> prefill_chunk;
   bool json = false;
 };
@@ -69,8 +69,7 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     const std::vector<std::string>& texts);
 
 /// Of --activation-memory and --prefill-chunk.
-Result<int64_t> to_activation_bytes(const CommandOptions& options);
-Result<PrefillOptions> to_prefill(const CommandOptions& options);
+PrefillOptions to_prefill(const CommandOptions& options);
 
 /// Entries are left to the caller.
 Result<CallsOptions> to_calls(const InputOptions& options);

@@ -53,8 +53,8 @@ Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& mode
                                                          int64_t most) {
   // One more: the first token is the prefill's.
   const int64_t room = model.spec->max_positions - most - 1;
-  SINTER_LET(context,
-             chosen_size(options.context, kUsualContext, 1, room, model, "tokens of context"));
+  const int64_t usual = std::min(kUsualContext, model.spec->max_positions / options.batch);
+  SINTER_LET(context, chosen_size(options.context, usual, 1, room, model, "tokens of context"));
   return random_sequences(model.spec->vocabulary, options.batch, context, options.seed);
 }
 

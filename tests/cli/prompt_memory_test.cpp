@@ -28,8 +28,9 @@ json json_of(std::vector<std::string> command) {
 }
 
 TEST_CASE("generate says in how many calls the prompts went, and the tokens are the same") {
-  const std::vector<std::string> prompts = {"generate", kLlama,     "--device",    "cpu", "-n", "8",
-                                            "--tokens", "1,2,3,4,5,6,7", "--tokens", "9,8,7"};
+  const std::vector<std::string> prompts = {"generate", kLlama, "--device", "cpu",
+                                            "-n",       "8",    "--tokens", "1,2,3,4,5,6,7",
+                                            "--tokens", "9,8,7"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), prompts.begin(), prompts.end());
     return more;
@@ -66,21 +67,21 @@ TEST_CASE("ppl and verify --self feed their text by the same rule") {
   CHECK(parts["prefill"]["calls"] == 15);
   CHECK(parts["perplexity"].get<double>() ==
         doctest::Approx(whole["perplexity"].get<double>()).epsilon(1e-5));
-  const json self = json_of({"verify", kTiny, "--self", "--device", "cpu", "--steps", "2",
-                             "--prefill-chunk", "100"});
+  const json self = json_of(
+      {"verify", kTiny, "--self", "--device", "cpu", "--steps", "2", "--prefill-chunk", "100"});
   CHECK(self["passed"] == true);
   CHECK(self["prefill"]["chunk"] == 100);
   CHECK(self["prefill"]["calls"] == 6);
 }
 
 TEST_CASE("inspect states arenas at any sizes, and what prompts need") {
-  const std::vector<std::string> sizes = {"inspect",  kSpec,      "--symbol", "N=2048", "--symbol",
-                                          "R=16384",  "--symbol", "K=16384",  "--symbol", "M=8"};
+  const std::vector<std::string> sizes = {"inspect", kSpec,      "--symbol", "N=2048",   "--symbol",
+                                          "R=16384", "--symbol", "K=16384",  "--symbol", "M=8"};
   const json entries = json_of(sizes)["entries"];
   CHECK(entries[0]["name"] == "prefill");
   CHECK(entries[0]["arena_bytes"] <= entries[0]["unfused_arena_bytes"]);
-  const json one = json_of({"inspect", kSpec, "--symbol", "N=1", "--symbol", "R=16384",
-                            "--symbol", "K=16384"})["entries"];
+  const json one = json_of({"inspect", kSpec, "--symbol", "N=1", "--symbol", "R=16384", "--symbol",
+                            "K=16384"})["entries"];
   CHECK(one[0]["arena_bytes"] < entries[0]["arena_bytes"]);
   CHECK(one[1]["arena_bytes"] == entries[1]["arena_bytes"]);  // decode: B=1 in both
 
@@ -88,11 +89,12 @@ TEST_CASE("inspect states arenas at any sizes, and what prompts need") {
   CHECK(prompts["cache_bytes"] == int64_t{8} * 2048 * 524'288);
   CHECK(prompts["prefill"]["arena_bytes"] <= 2'000'000'000);
   CHECK(prompts["at_once_bytes"] > prompts["prefill"]["arena_bytes"]);
-  CHECK(prompts["bytes"] ==
-        prompts["weight_bytes"].get<int64_t>() + prompts["cache_bytes"].get<int64_t>() +
-            prompts["prefill"]["arena_bytes"].get<int64_t>());
+  CHECK(prompts["bytes"] == prompts["weight_bytes"].get<int64_t>() +
+                                prompts["cache_bytes"].get<int64_t>() +
+                                prompts["prefill"]["arena_bytes"].get<int64_t>());
   const ProgramRun text = run({"inspect", kSpec, "--prompts", "8x2048"});
-  CHECK(text.out.find("\n8 prompts of 2048 tokens\n  weights      13.5 GB\n  caches       8.59 GB\n") !=
+  CHECK(text.out.find(
+            "\n8 prompts of 2048 tokens\n  weights      13.5 GB\n  caches       8.59 GB\n") !=
         std::string::npos);
   CHECK(text.out.find("  arena: ") != std::string::npos);
 }
@@ -100,7 +102,8 @@ TEST_CASE("inspect states arenas at any sizes, and what prompts need") {
 TEST_CASE("a plan's folder has the arenas of its own plan") {
   const TemporaryDirectory folder;
   const std::string plan = folder.path() + "/plan";
-  const ProgramRun compiled = run({"compile", kLlama, "--no-fuse", "--no-machine-code", "-o", plan});
+  const ProgramRun compiled =
+      run({"compile", kLlama, "--no-fuse", "--no-machine-code", "-o", plan});
   CHECK(compiled.out.find(" arena ") != std::string::npos);
   const json own = json_of({"inspect", plan})["entries"][0];
   CHECK(own["arena_bytes"] == own["unfused_arena_bytes"]);
@@ -117,7 +120,8 @@ TEST_CASE("sizes of memory and prompts that cannot be are refused in one line") 
     CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
     CHECK(done.err.find(part) != std::string::npos);
   };
-  const std::vector<std::string> generate = {"generate", kLlama, "--device", "cpu", "--tokens", "1"};
+  const std::vector<std::string> generate = {"generate", kLlama,     "--device",
+                                             "cpu",      "--tokens", "1"};
   const auto with = [&](const std::string& option, const std::string& value) {
     std::vector<std::string> command = generate;
     command.insert(command.end(), {option, value});
@@ -126,8 +130,9 @@ TEST_CASE("sizes of memory and prompts that cannot be are refused in one line") 
   refused(with("--activation-memory", "2TB"),
           "--activation-memory: \"2TB\" is no size of memory; write for example 2GB");
   refused(with("--activation-memory", "100"), "a call of one token needs ");
-  refused(with("--activation-memory", "100"), " bytes for activations, 100 are allowed; set "
-                                              "activation-memory to ");
+  refused(with("--activation-memory", "100"),
+          " bytes for activations, 100 are allowed; set "
+          "activation-memory to ");
   refused(with("--prefill-chunk", "0"), "--prefill-chunk");
   refused({"verify", kLlama, "--prefill-chunk", "3"}, "add --self");
   refused({"inspect", kLlama, "--prompts", "8"}, "\"8\" is not COUNTxTOKENS");
