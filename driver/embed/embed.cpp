@@ -54,7 +54,7 @@ struct Together {
 Result<Together> fitting(const ModelSpec& spec, const Program& program,
                          llvm::ArrayRef<std::vector<int32_t>> texts, size_t number,
                          int64_t activation_bytes) {
-  const EntryPlan& entry = *program.find_entry("encode");
+  SINTER_LET(entry, encode_entry(program));
   Together together;
   int64_t tokens = 0;
   for (const auto& text : texts) {
@@ -63,7 +63,7 @@ Result<Together> fitting(const ModelSpec& spec, const Program& program,
     if (tokens > spec.max_positions) break;
     std::vector<int64_t> values = min_symbol_values(program.symbols);
     values[static_cast<size_t>(find_symbol(program.symbols, "N"))] = tokens;
-    SINTER_LET(needed, arena_bytes(entry, values));
+    SINTER_LET(needed, arena_bytes(*entry, values));
     if (needed > activation_bytes) {
       if (together.count > 0) break;
       return fail(fmt::format("text {} of {} tokens needs {} bytes for activations, {} are allowed",
