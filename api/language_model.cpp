@@ -143,6 +143,12 @@ Status generate_with(const sinter_language_model& model, std::vector<std::vector
   }
   SINTER_LET(sampling, read_sampling(reader));
   generating.sampling = sampling;
+  SINTER_LET(prefill, read_prefill_options(reader));
+  generating.prefill = prefill;
+  const Progress progress(options);
+  generating.prefill.progress = [&](int64_t done, int64_t total) {
+    return progress("prompts", done, total).has_value();
+  };
   SINTER_TRY(reader.finish());
   SINTER_TRY(check_prompts(model.model, prompts, generating.count));
   const CudaContextGuard guard(model.device->cuda_api());

@@ -121,6 +121,17 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
   return compile;
 }
 
+Result<PrefillOptions> read_prefill_options(OptionReader& reader) {
+  PrefillOptions prefill;
+  if (const auto memory = reader.text("activation-memory")) {
+    SINTER_LET(bytes, parse_memory(*memory, OptionReader::where("activation-memory")));
+    prefill.activation_bytes = bytes;
+  }
+  SINTER_LET(chunk, reader.integer<int64_t>("prefill-chunk", {.least = 1}));
+  prefill.chunk = chunk;
+  return prefill;
+}
+
 Result<Sampling> read_sampling(OptionReader& reader) {
   SINTER_LET(temperature, reader.real("temperature", 0));
   SINTER_LET(top_p, reader.real("top-p", 1));

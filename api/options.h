@@ -55,6 +55,8 @@ class OptionReader {
   bool pairs_read_ = false;
 };
 
+/// Of functions that run prompts.
+Result<PrefillOptions> read_prefill_options(OptionReader& reader);
 /// Of sinter_model_open.
 Result<OpenOptions> read_open_options(OptionReader& reader);
 /// Of sinter_compile.

@@ -1104,6 +1104,11 @@ struct GenerateOptions {
   /// A token of a sequence, and the text that is certain with it ("" while a character is
   /// unfinished, or without a tokenizer). false ends the generation, without an error.
   std::function<bool(std::size_t sequence, std::int32_t token, std::string_view text)> on_token;
+  /// What the intermediate values of a call may take at most: "2GB", "1500MB". Longer prompts are
+  /// fed in several calls. Empty: 2GB
+  std::string activation_memory;
+  std::int64_t prefill_chunk = 0;  ///< tokens of prompts that a call takes at most; 0: no limit
+  Progress progress;               ///< stage "prompts", tokens
 };
 
 /// A message as the tokens of a conversation's beginning.
@@ -1167,7 +1172,7 @@ class LanguageModel {
   /// Continues the prompts, none of which is empty; the new tokens of each.
   Result<std::vector<std::vector<std::int32_t>>> generate(
       const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options = {}) {
-    detail::Options all;
+    detail::Options all(options.progress);
     all.set("count", std::to_string(options.count));
     all.set("temperature", number(options.temperature));
     all.set("top-k", std::to_string(options.top_k));
@@ -1178,6 +1183,8 @@ class LanguageModel {
     for (const std::int32_t end : options.ends)
       ends += (ends.empty() ? "" : ",") + std::to_string(end);
     all.set_if("end", ends);
+    all.set_if("activation-memory", options.activation_memory);
+    if (options.prefill_chunk > 0) all.set("prefill-chunk", std::to_string(options.prefill_chunk));
     if (!all.made()) return all.made().error();
     std::vector<const std::int32_t*> starts;
     std::vector<std::size_t> lengths;

@@ -447,7 +447,9 @@ typedef int (*sinter_on_token)(void* user, size_t sequence, int32_t token, const
 /** Continues `prompt_count` prompts, prompt i of `lengths[i]` tokens. Options: count (tokens for
  *  each at most, 64), temperature (0: the likeliest token), top-k, top-p, seed, stop-at-end (flag,
  *  true: a sequence ends at an end token of the model, which is not given), end (ids of further end
- *  tokens, "2,7"). */
+ *  tokens, "2,7"), activation-memory ("2GB": what the intermediate values of a call may take at
+ *  most; longer prompts are fed in several calls), prefill-chunk (tokens of prompts that a call
+ *  takes at most). Progress: stage "prompts", tokens. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
     sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
     size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);

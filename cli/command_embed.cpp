@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "driver/embed/embed.h"
 #include "driver/text.h"
+#include "driver/text_table.h"
 
 namespace sinter {
 namespace {
@@ -39,15 +40,23 @@ Status embed_command(const EmbedCommand& options) {
     pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;
   SINTER_LET(backend, open_backend(options));
-  SINTER_LET(vectors, embed(model, texts, {backend, request.compile, pooling}));
+  const int64_t activation_bytes = to_prefill(options).activation_bytes;
+  SINTER_LET(embedded, embed(model, texts, {backend, request.compile, pooling, activation_bytes}));
+  detail(fmt::format("{} in {}, activations take {} of {}", counted(texts.size(), "text"),
+                     counted(static_cast<uint64_t>(embedded.calls), "call"),
+                     with_unit(static_cast<double>(embedded.arena_bytes), "B"),
+                     with_unit(static_cast<double>(activation_bytes), "B")));
   if (options.json) {
     const nlohmann::ordered_json json = {{"pooling", to_string(pooling.kind)},
                                          {"normalized", pooling.normalize},
-                                         {"embeddings", vectors}};
+                                         {"calls", embedded.calls},
+                                         {"arena_bytes", embedded.arena_bytes},
+                                         {"activation_bytes", activation_bytes},
+                                         {"embeddings", embedded.vectors}};
     print_result(json.dump(2) + "\n");
     return {};
   }
-  for (const auto& vector : vectors) {
+  for (const auto& vector : embedded.vectors) {
     std::string line;
     for (double value : vector) line += fmt::format("{}{:.9g}", line.empty() ? "" : " ", value);
     print_result(line + "\n");
@@ -75,6 +84,7 @@ void add_embed(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"mean", "cls"}))
       ->type_name("mean|cls");
   command.add_flag("--normalize", options->normalize, "vectors of length 1");
+  add_activation_memory(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

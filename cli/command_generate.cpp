@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "driver/generate/chat.h"
 #include "driver/generate/generate.h"
+#include "driver/generate/prefill_report.h"
 #include "driver/text.h"
 
 namespace sinter {
@@ -37,6 +38,7 @@ Result<Sampling> sampling_of(const GenerateCommand& options) {
 std::string generation_json(const Generation& generation) {
   const nlohmann::ordered_json json = {{"tokens", generation.tokens},
                                        {"prompt_tokens", generation.prompt_tokens},
+                                       {"prefill", prefill_json(generation.prefill)},
                                        {"ttft_s", generation.first_s},
                                        {"tpot_s", generation.per_token_s}};
   return json.dump(2) + "\n";
@@ -146,6 +148,11 @@ Status generate_command(const GenerateCommand& options) {
   generating.stop_at_eos = !options.ignore_eos;
   generating.ends = prompts.ends;
   generating.sampling = sampling;
+  generating.prefill = to_prefill(options);
+  generating.prefill.progress = [](int64_t done, int64_t total) {
+    if (done < total) progress(fmt::format("{} of {} prompt tokens", done, total));
+    return true;
+  };
   // One text is printed as it grows, several one after the other.
   const bool as_text = tokenizer && !options.json;
   std::optional<Printer> growing;
@@ -165,6 +172,7 @@ Status generate_command(const GenerateCommand& options) {
     };
   SINTER_LET(generation, generate(model, prompts.ids, generating));
   SINTER_TRY(printed);
+  detail("prompts: " + prefill_text(generation.prefill));
   if (options.json) {
     print_result(generation_json(generation));
   } else if (growing) {
@@ -221,6 +229,7 @@ void add_generate(CLI::App& program, Action& action) {
   add_integer(command, "--seed", options->seed, "of the draws")->capture_default_str();
   command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token");
   add_streaming(command, *options);
+  add_prefill(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

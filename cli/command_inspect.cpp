@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/inspect/inspect.h"
@@ -9,11 +10,24 @@
 namespace sinter {
 namespace {
 
-Status inspect_model(const CommandOptions& options) {
+struct InspectCommand : CommandOptions {
+  std::optional<AskedPrompts> prompts;
+};
+
+Status inspect_model(const InspectCommand& options) {
   SINTER_LET(request, to_request(options));
   request.load.context = std::numeric_limits<int64_t>::max();  // of all that the model can take
   SINTER_LET(model, open_model(request.path, request.load));
-  SINTER_LET(inspection, inspect(model, request.compile.target, request.compile.sizes));
+  InspectOptions asked;
+  asked.device = request.compile.target;
+  asked.sizes = request.compile.sizes;
+  asked.prefill = to_prefill(options);
+  asked.prompts = options.prompts;
+  if (!options.prompts && (options.activation_bytes || options.prefill_chunk))
+    return fail("no prompts are fed",
+                options.prefill_chunk ? "--prefill-chunk" : "--activation-memory",
+                "add --prompts COUNTxTOKENS", ExitCode::usage);
+  SINTER_LET(inspection, inspect(model, asked));
   print_result(options.json ? inspection_json(inspection) : inspection_text(inspection));
   return {};
 }
@@ -23,7 +37,7 @@ Status inspect_model(const CommandOptions& options) {
 void add_inspect(CLI::App& program, Action& action) {
   CLI::App& command = *program.add_subcommand(
       "inspect", "what a model is and what limits its parts on a device; reads no weights");
-  auto options = std::make_shared<CommandOptions>();
+  auto options = std::make_shared<InspectCommand>();
   add_model(command, *options);
   add_recompile(command, *options);
   command.add_option("--arch", options->archs, "the device")
@@ -31,6 +45,15 @@ void add_inspect(CLI::App& program, Action& action) {
       ->expected(1)
       ->default_str(CompileOptions().target);
   add_sizes(command, *options);
+  command
+      .add_option_function<std::string>(
+          "--prompts",
+          [options = options.get()](const std::string& text) {
+            options->prompts = option_value(parse_prompts(text, "--prompts"));
+          },
+          "prompts whose memory is stated: weights, caches and activations")
+      ->type_name("COUNTxTOKENS");
+  add_prefill(command, *options);
   add_json(command, *options);
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return inspect_model(*options); }; });

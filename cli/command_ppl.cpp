@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/generate/perplexity.h"
+#include "driver/generate/prefill_report.h"
 #include "driver/text.h"
 
 namespace sinter {
@@ -36,11 +37,14 @@ Status ppl_command(const PplCommand& options) {
   measuring.compile = request.compile;
   measuring.window = options.window;
   measuring.recompute = options.recompute;
+  measuring.prefill = to_prefill(options);
   SINTER_LET(result, perplexity(model, ids, measuring));
+  detail("the text: " + prefill_text(result.prefill));
   if (options.json) {
     const nlohmann::ordered_json json = {{"perplexity", result.value()},
                                          {"nll_mean", result.mean()},
-                                         {"predicted", result.predicted}};
+                                         {"predicted", result.predicted},
+                                         {"prefill", prefill_json(result.prefill)}};
     print_result(json.dump(2) + "\n");
   } else {
     print_result(
@@ -68,6 +72,7 @@ void add_ppl(CLI::App& program, Action& action) {
   command.add_flag("--recompute", options->recompute,
                    "compute every prediction anew from the window before it");
   add_streaming(command, *options);
+  add_prefill(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

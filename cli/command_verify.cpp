@@ -44,6 +44,7 @@ Status verify_self_command(const VerifyCommand& options) {
   self.open = request.load;
   self.seed = options.seed;
   if (options.steps) self.steps = *options.steps;
+  self.prefill = to_prefill(options);
   SINTER_LET(report, verify_self(options.model, self));
   print_result(options.json ? self_json(report) : self_text(report));
   return outcome(report.passed(), options.model);
@@ -54,6 +55,12 @@ Status verify_command(const VerifyCommand& options) {
     return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
                 ExitCode::usage);
   if (options.self) return verify_self_command(options);
+  for (const auto& [given, option] :
+       {std::pair(options.activation_bytes.has_value(), "--activation-memory"),
+        {options.prefill_chunk.has_value(), "--prefill-chunk"}})
+    if (given)
+      return fail("a reference is read in one call", option, "leave it out, or add --self",
+                  ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(calls, to_calls(options.inputs));
   SINTER_LET(backend, open_backend(options));
@@ -98,6 +105,7 @@ void add_verify(CLI::App& program, Action& action) {
   command.add_flag("--self", options->self,
                    "the check for one's own model: predict a bundled text and continue it; bits, "
                    "tokens, perplexity, speed and memory, fused, unfused and in float64");
+  add_prefill(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);

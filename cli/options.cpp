@@ -135,6 +135,27 @@ void add_sizes(CLI::App& command, CommandOptions& options) {
       ->allow_extra_args(false);
 }
 
+void add_activation_memory(CLI::App& command, CommandOptions& options) {
+  constexpr const char* kName = "--activation-memory";
+  command
+      .add_option_function<std::string>(
+          kName,
+          [&options](const std::string& text) {
+            options.activation_bytes = option_value(parse_memory(text, kName));
+          },
+          "what the intermediate values of a call may take at most; longer prompts and more texts "
+          "are fed in several calls")
+      ->type_name("SIZE")
+      ->default_str("2GB");
+}
+
+void add_prefill(CLI::App& command, CommandOptions& options) {
+  add_activation_memory(command, options);
+  add_integer(command, "--prefill-chunk", options.prefill_chunk,
+              "tokens of prompts that a call takes at most; default: as many as its memory allows",
+              kPositive);
+}
+
 void add_json(CLI::App& command, CommandOptions& options) {
   command.add_flag("--json", options.json, "the result as JSON");
 }
@@ -164,6 +185,10 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     sizes.emplace_back(name, value);
   }
   return sizes;
+}
+
+PrefillOptions to_prefill(const CommandOptions& options) {
+  return {options.activation_bytes.value_or(kActivationBytes), options.prefill_chunk, {}};
 }
 
 Result<CallsOptions> to_calls(const InputOptions& options) {

@@ -3,6 +3,7 @@
 
 #include "driver/backend.h"
 #include "driver/build.h"
+#include "driver/generate/prefill_chunk.h"
 #include "driver/run/entry_calls.h"
 
 namespace CLI {
@@ -32,6 +33,8 @@ struct CommandOptions {
   std::string phase;
   std::string kv;                  // "sink=4,window=1020"
   std::vector<std::string> sizes;  // "N=16", of add_sizes
+  std::optional<int64_t> activation_bytes;
+  std::optional<int64_t> prefill_chunk;
   bool json = false;
 };
 
@@ -56,12 +59,18 @@ void add_inputs(CLI::App& command, InputOptions& options);
 void add_device(CLI::App& command, CommandOptions& options);
 void add_streaming(CLI::App& command, CommandOptions& options);  // --kv
 void add_sizes(CLI::App& command, CommandOptions& options);      // --symbol, of costs
+void add_activation_memory(CLI::App& command, CommandOptions& options);
+void add_prefill(CLI::App& command,
+                 CommandOptions& options);  // --activation-memory --prefill-chunk
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 
 /// "K=16" each, of --symbol; a name that is given twice is an error.
 Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     const std::vector<std::string>& texts);
+
+/// Of --activation-memory and --prefill-chunk.
+PrefillOptions to_prefill(const CommandOptions& options);
 
 /// Entries are left to the caller.
 Result<CallsOptions> to_calls(const InputOptions& options);

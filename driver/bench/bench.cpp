@@ -97,19 +97,16 @@ Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
   for (int64_t length : options.prompts ? llvm::ArrayRef<int64_t>() : llvm::ArrayRef(kUsualPrompts))
     if (length * options.batch <= most) lengths.prompts.push_back(length);
   std::erase(lengths.prompts, 0);
-  // A prefill call has at most as many tokens as the model has positions, those of all sequences
-  // together.
   for (int64_t length : lengths.prompts)
-    if (length > most / options.batch)
-      return too_long(fmt::format("a prefill of {} times {} tokens", options.batch, length),
-                      "-p or --batch");
+    if (length > most) return too_long(fmt::format("a prefill of {} tokens", length), "-p");
   if (options.tokens == 0) return lengths;
-  const int64_t room = std::min(most - options.tokens, most / options.batch);
-  lengths.context = std::max(kMinContext, options.context.value_or(std::min(room, kUsualContext)));
+  const int64_t room = most - options.tokens;
+  const int64_t usual = std::min({room, most / options.batch, kUsualContext});
+  lengths.context = std::max(kMinContext, options.context.value_or(usual));
   if (lengths.context > room)
-    return too_long(fmt::format("{} times a context of {} and {} tokens more", options.batch,
-                                lengths.context, options.tokens),
-                    "-d, -n or --batch");
+    return too_long(
+        fmt::format("a context of {} and {} tokens more", lengths.context, options.tokens),
+        "-d or -n");
   return lengths;
 }
 

@@ -1,9 +1,8 @@
 #include "driver/bench/calls.h"
 #include "driver/bench/costs.h"
 #include "driver/bench/parts.h"
-#include "driver/compile/plan_summary.h"
 #include "driver/compile/predicted.h"
-#include "driver/generate/decoder.h"
+#include "driver/generate/feed_prompts.h"
 #include "driver/measure/resident_calls.h"
 
 namespace sinter {
@@ -11,16 +10,35 @@ namespace {
 
 constexpr int64_t kWarmCalls = 3;
 
-/// One plan's entry `prefill`, everything on the device.
+/// The calls that feed the prompts: as many for both plans.
+Result<std::vector<DecoderCall>> calls_of(const BenchPlans& plans,
+                                          llvm::ArrayRef<std::vector<int32_t>> prompts,
+                                          int64_t capacity) {
+  const PromptSizes sizes = prompt_sizes(prompts, capacity, Wanted::last_of_each);
+  PrefillOptions options;
+  for (const auto& plan : {plans.unfused, plans.fused}) {
+    SINTER_LET(chunk, choose_chunk(plan->program(), sizes, options));
+    options.chunk = chunk.tokens;
+  }
+  std::vector<DecoderCall> calls;
+  for (const PromptCall& part : cut_prompts(prompts, *options.chunk))
+    calls.push_back(pack_sequences("prefill", plans.fused->program().symbols, part.tokens,
+                                   part.lengths, capacity, Wanted::last_of_each));
+  return calls;
+}
+
+/// One plan's calls of `prefill`, everything on the device.
 class TimedPrefill {
  public:
-  static Result<TimedPrefill> create(const CudaModel& model, const DecoderCall& call) {
-    SINTER_LET(session, model.new_session(call.symbol_values));
-    SINTER_LET(calls, ResidentCalls::create(std::move(session),
-                                            {resident_call(model.program(), "prefill",
-                                                           call.symbol_values, call.inputs)}));
+  static Result<TimedPrefill> create(const CudaModel& model, llvm::ArrayRef<DecoderCall> calls) {
+    SINTER_LET(session, model.new_session(calls[0].symbol_values));
+    std::vector<ResidentCall> resident;
+    for (const DecoderCall& call : calls)
+      resident.push_back(
+          resident_call(model.program(), "prefill", call.symbol_values, call.inputs));
+    SINTER_LET(placed, ResidentCalls::create(std::move(session), resident));
     SINTER_LET(watch, Stopwatch::create(model.cuda_device()));
-    return TimedPrefill(std::move(calls), std::move(watch));
+    return TimedPrefill(std::move(placed), std::move(watch));
   }
 
   Result<Stopwatch::Times> run() {
@@ -29,7 +47,10 @@ class TimedPrefill {
     return watch_.stop(calls_.stream());
   }
 
-  Result<HostTensor> logits() const { return read_output(calls_.calls()[0], 0, calls_.stream()); }
+  /// Of the last call.
+  Result<HostTensor> logits() const {
+    return read_output(calls_.calls().back(), 0, calls_.stream());
+  }
 
  private:
   TimedPrefill(ResidentCalls calls, Stopwatch watch)
@@ -47,31 +68,33 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
   SINTER_LET(sequences,
              random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
   const llvm::ArrayRef<Symbol> symbols = plans.fused->program().symbols;
-  const int64_t multiple = symbols[static_cast<size_t>(find_symbol(symbols, "R"))].multiple;
-  const int64_t capacity = (length + multiple - 1) / multiple * multiple;
-  const DecoderCall call =
-      pack_sequences("prefill", symbols, sequences, std::vector<int64_t>(sequences.size(), 0),
-                     capacity, Wanted::last_of_each);
-  SINTER_TRY(check_symbol_values(symbols, call.symbol_values));
+  const int64_t capacity =
+      rounded_up(length, symbols[static_cast<size_t>(find_symbol(symbols, "R"))]);
+  SINTER_LET(calls, calls_of(plans, sequences, capacity));
   BenchCase result;
   result.name = "prefill";
   result.sizes = {{"tokens", length}, {"batch", options.batch}};
+  if (calls.size() > 1) result.sizes.emplace_back("calls", static_cast<int64_t>(calls.size()));
   result.work = BenchCase::Work::operations;
   result.amount = prefill_operations(plans.frozen, *plans.spec, options.batch, length);
   result.ceiling_name = "GEMM";
   result.ceiling = gemm;
-  const auto launches = [&](const CudaModel& model) {
-    return plan_costs(model.program(), *model.program().find_entry("prefill"), call.symbol_values)
-        .launches;
+  const auto predict = [&](const Compiled& plan, PlanTimes& times) {
+    times.launches = calls.size() * plan.program->find_entry("prefill")->steps.size();
+    times.predicted_s = 0;
+    for (const DecoderCall& call : calls) {
+      const auto seconds = predicted_seconds(plan, "prefill", call.symbol_values);
+      times.predicted_s = seconds && times.predicted_s
+                              ? std::optional(*times.predicted_s + *seconds)
+                              : std::nullopt;
+    }
   };
-  result.fused.launches = launches(*plans.fused);
-  result.unfused.launches = launches(*plans.unfused);
-  result.fused.predicted_s = predicted_seconds(plans.compiled, "prefill", call.symbol_values);
-  result.unfused.predicted_s = predicted_seconds(plans.apart, "prefill", call.symbol_values);
+  predict(plans.compiled, result.fused);
+  predict(plans.apart, result.unfused);
 
   const auto begin = Clock::now();
-  SINTER_LET(fused, TimedPrefill::create(*plans.fused, call));
-  SINTER_LET(unfused, TimedPrefill::create(*plans.unfused, call));
+  SINTER_LET(fused, TimedPrefill::create(*plans.fused, calls));
+  SINTER_LET(unfused, TimedPrefill::create(*plans.unfused, calls));
   for (int64_t i = 0; i < kWarmCalls; ++i) {
     SINTER_TRY(fused.run());
     SINTER_TRY(unfused.run());

@@ -32,6 +32,8 @@ PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
     costs.bytes += traffic.of(entry, step).total();
   }
   costs.kernels = kernels.size();
+  if (const auto arena = arena_layout(entry, sizes))
+    costs.arena_bytes = static_cast<double>(arena->bytes);
   return costs;
 }
 
@@ -50,10 +52,11 @@ std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_pl
   const bool has_copies = std::any_of(costs.begin(), costs.end(), [](const auto& of_entry) {
     return of_entry.first.copies + of_entry.second.copies > 0;
   });
-  TextTable table(has_copies ? "llrrrrrr" : "llrrrrr");
+  TextTable table(has_copies ? "llrrrrrrr" : "llrrrrrr");
   std::vector<std::string> header = {"entry", "at", "kernels", "launches", "of them GEMM"};
   if (has_copies) header.push_back("copy");
   header.push_back("bytes moved");
+  header.push_back("arena");
   header.push_back("predicted");
   table.add(header);
   for (size_t i = 0; i < costs.size(); ++i) {
@@ -68,6 +71,7 @@ std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_pl
     add(before.gemms, after.gemms);
     if (has_copies) add(before.copies, after.copies);
     row.push_back(arrow(with_unit(before.bytes, "B"), with_unit(after.bytes, "B")));
+    row.push_back(arrow(with_unit(before.arena_bytes, "B"), with_unit(after.arena_bytes, "B")));
     row.push_back(arrow(predicted(unfused_plan, entry), predicted(fused_plan, entry)));
     table.add(row);
   }

@@ -46,32 +46,66 @@ std::vector<double> pool(const double* rows, size_t length, size_t width, const 
   return result;
 }
 
+/// The first of the texts that share a call, one at least, and the arena of that call.
+struct Together {
+  size_t count = 0;
+  int64_t arena_bytes = 0;
+};
+Result<Together> fitting(const ModelSpec& spec, const Program& program,
+                         llvm::ArrayRef<std::vector<int32_t>> texts, size_t number,
+                         int64_t activation_bytes) {
+  SINTER_LET(entry, encode_entry(program));
+  Together together;
+  int64_t tokens = 0;
+  for (const auto& text : texts) {
+    const auto length = static_cast<int64_t>(text.size());
+    tokens += length;
+    if (tokens > spec.max_positions) break;
+    std::vector<int64_t> values = min_symbol_values(program.symbols);
+    values[static_cast<size_t>(find_symbol(program.symbols, "N"))] = tokens;
+    SINTER_LET(needed, arena_bytes(*entry, values));
+    if (needed > activation_bytes) {
+      if (together.count > 0) break;
+      return fail(fmt::format("text {} of {} tokens needs {} bytes for activations, {} are allowed",
+                              number, length, needed, activation_bytes),
+                  program.name,
+                  fmt::format("set activation-memory to {}B or more, or split the text", needed),
+                  ExitCode::usage);
+    }
+    ++together.count;
+    together.arena_bytes = needed;
+  }
+  return together;
+}
+
 }  // namespace
 
-Result<std::vector<std::vector<double>>> embed(const OpenedModel& model,
-                                               llvm::ArrayRef<std::vector<int32_t>> texts,
-                                               const EmbedOptions& options) {
+Result<Embeddings> embed(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> texts,
+                         const EmbedOptions& options) {
   SINTER_TRY(check_texts(model, texts, options.pooling));
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   const auto width = static_cast<size_t>(model.spec->hidden);
-  std::vector<std::vector<double>> vectors;
-  while (vectors.size() < texts.size()) {
-    size_t count = 0, tokens = 0;
-    for (const auto& text : texts.drop_front(vectors.size())) {
-      if (tokens + text.size() > static_cast<size_t>(model.spec->max_positions)) break;
-      tokens += text.size();
-      ++count;
-    }
-    const auto together = texts.slice(vectors.size(), count);
+  // All calls are known to fit before the first one runs.
+  std::vector<Together> calls;
+  Embeddings result;
+  for (size_t at = 0; at < texts.size(); at += calls.back().count) {
+    SINTER_LET(call, fitting(*model.spec, ready.model->program(), texts.drop_front(at), at + 1,
+                             options.activation_bytes));
+    calls.push_back(call);
+    result.arena_bytes = std::max(result.arena_bytes, call.arena_bytes);
+  }
+  result.calls = static_cast<int64_t>(calls.size());
+  for (const Together& call : calls) {
+    const auto together = texts.slice(result.vectors.size(), call.count);
     SINTER_LET(run, encode(*model.spec, *ready.model, together));
     const std::vector<double> hidden = to_doubles(run.outputs[0]);
     const double* rows = hidden.data();
     for (const auto& text : together) {
-      vectors.push_back(pool(rows, text.size(), width, options.pooling));
+      result.vectors.push_back(pool(rows, text.size(), width, options.pooling));
       rows += text.size() * width;
     }
   }
-  return vectors;
+  return result;
 }
 
 }  // namespace sinter

@@ -26,11 +26,15 @@ DecoderCall pack_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
   return call;
 }
 
+Result<const EntryPlan*> encode_entry(const Program& program) {
+  if (const EntryPlan* entry = program.find_entry("encode")) return entry;
+  return fail("the plan has no entry encode", program.name, "give an encoder, such as BERT");
+}
+
 Result<RunResult> encode(const ModelSpec& spec, const Model& model,
                          llvm::ArrayRef<std::vector<int32_t>> tokens, const CallOptions& options) {
   const Program& program = model.program();
-  if (!program.find_entry("encode"))
-    return fail("the plan has no entry encode", program.name, "give an encoder, such as BERT");
+  SINTER_TRY(encode_entry(program));
   const DecoderCall call = pack_texts(spec, program.symbols, tokens);
   SINTER_TRY(check_symbol_values(program.symbols, call.symbol_values));
   SINTER_LET(session, model.new_session(call.symbol_values));

@@ -11,6 +11,9 @@ namespace sinter {
 DecoderCall pack_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
                        llvm::ArrayRef<std::vector<int32_t>> tokens);
 
+/// The entry `encode`; an error where the plan has none.
+Result<const EntryPlan*> encode_entry(const Program& program);
+
 /// One call; its first output is last_hidden_state [tokens in all, hidden]. The tokens must be in
 /// the vocabulary; an error if there are more than the model's positions, or none.
 Result<RunResult> encode(const ModelSpec& spec, const Model& model,

@@ -5,14 +5,11 @@
 #include "runtime/compare.h"
 
 namespace sinter {
-namespace {
 
 int64_t rounded_up(int64_t value, const Symbol& symbol) {
   const int64_t at_least = std::max(value, symbol.low);
   return (at_least + symbol.multiple - 1) / symbol.multiple * symbol.multiple;
 }
-
-}  // namespace
 
 std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols) {
   return symbol_values_near(symbols, 0);
@@ -114,8 +111,9 @@ Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vecto
   }
   const DecoderCall call =
       pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);
+  SINTER_LET(result, session_->run(entry, call.symbol_values, addresses_of(call.inputs), options));
   for (size_t s = 0; s < tokens.size(); ++s) lengths_[s] += static_cast<int64_t>(tokens[s].size());
-  return session_->run(entry, call.symbol_values, addresses_of(call.inputs), options);
+  return std::move(result);
 }
 
 Result<RunResult> Decoder::prefill(llvm::ArrayRef<std::vector<int32_t>> tokens,

@@ -15,7 +15,8 @@ struct DecoderCall {
 enum class Wanted : uint8_t { all, last_of_each };
 
 /// Packs the tokens that follow the first `lengths[s]` of each sequence; sequence s owns the cache
-/// rows s * capacity .. (s + 1) * capacity - 1. `capacity` is one that the symbol R allows.
+/// rows s * capacity .. (s + 1) * capacity - 1. `capacity` is one that the symbol R allows. Of a
+/// prefill some lists may be empty, and have no last token then.
 DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
                            llvm::ArrayRef<std::vector<int32_t>> tokens,
                            llvm::ArrayRef<int64_t> lengths, int64_t capacity,
@@ -63,6 +64,8 @@ class Decoder {
 /// The index of the largest of the last row's `logits`; ties go to the smaller index.
 int32_t greedy_token(const HostTensor& logits, int64_t row);
 
+/// The least value of the symbol that is not below `value`; it may be above the symbol's range.
+int64_t rounded_up(int64_t value, const Symbol& symbol);
 /// Symbol values that are valid everywhere: each at its least, as far as bounds between symbols
 /// allow.
 std::vector<int64_t> min_symbol_values(llvm::ArrayRef<Symbol> symbols);

@@ -49,7 +49,8 @@ Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
 
   const Clock::time_point begin = Clock::now();
   SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling,
-                                          model.spec->streaming));
+                                          model.spec->streaming, options.prefill));
+  result.prefill = generator->prefill();
   const auto is_end = [&](int32_t token) {
     return options.stop_at_eos &&
            (llvm::is_contained(model.spec->eos, token) || llvm::is_contained(options.ends, token));

@@ -19,6 +19,7 @@ struct GenerateOptions {
       true;  // a sequence ends at one of the model's end tokens, which is not returned
   std::vector<int32_t> ends;  // tokens that end a sequence, beside the model's own
   Sampling sampling;
+  PrefillOptions prefill;
   /// Called with every token as it arrives; false ends the generation.
   std::function<bool(size_t sequence, int32_t token)> on_token;
 };
@@ -26,6 +27,7 @@ struct GenerateOptions {
 struct Generation {
   std::vector<std::vector<int32_t>> tokens;  // per prompt
   int64_t prompt_tokens = 0;
+  PrefillChunk prefill;    // how these were fed
   int64_t steps = 0;       // tokens of the longest sequence
   double first_s = 0;      // until the first token, compiling and loading apart
   double per_token_s = 0;  // mean of the others

@@ -11,6 +11,7 @@ namespace sinter {
 /// A model that has run its prompts, before the first token is chosen.
 struct Started {
   std::unique_ptr<Session> session;
+  PrefillChunk chunk;                                     // by which the prompts were fed
   std::vector<int64_t> symbol_values;                     // of decode and sample
   HostTensor logits;                                      // of the last token of each sequence
   std::map<std::string, HostTensor, std::less<>> inputs;  // tokens excepted
@@ -19,7 +20,8 @@ struct Started {
 /// Symbol values leave room for `most` tokens after each prompt.
 Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                                  int64_t most, const Sampling& sampling,
-                                 const std::optional<StreamingCache>& streaming);
+                                 const std::optional<StreamingCache>& streaming,
+                                 const PrefillOptions& prefill = {});
 
 /// Chooses tokens: runs `sample` on `logits` and the inputs, and moves the inputs one step on.
 /// Returns the tokens, which are an input too now.

@@ -4,6 +4,8 @@
 #include <numeric>
 
 #include "driver/generate/cuda_generator.h"
+#include "driver/generate/feed_prompts.h"
+#include "frontends/load_model.h"
 #include "runtime/cuda/executor.h"
 
 namespace sinter {
@@ -21,18 +23,27 @@ HostTensor counting_up(size_t count) {
 }
 
 Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32_t>> prompts,
-                        const std::optional<StreamingCache>& streaming) {
+                        int64_t most, const std::optional<StreamingCache>& streaming) {
   for (std::string_view name : {"prefill", "decode", "sample"})
     if (!program.find_entry(name))
       return fail(fmt::format("the plan has no entry {}", name), program.name,
                   "only language models generate");
-  const int64_t most =
-      streaming ? 1 : program.symbols[static_cast<size_t>(find_symbol(program.symbols, "B"))].high;
-  if (prompts.empty() || static_cast<int64_t>(prompts.size()) > most)
-    return fail(fmt::format("{} sequences, 1 to {} decode together", prompts.size(), most),
+  const auto largest = [&](std::string_view symbol) {
+    return program.symbols[static_cast<size_t>(find_symbol(program.symbols, symbol))].high;
+  };
+  const int64_t together = streaming ? 1 : largest("B");
+  if (prompts.empty() || static_cast<int64_t>(prompts.size()) > together)
+    return fail(fmt::format("{} sequences, 1 to {} decode together", prompts.size(), together),
                 program.name);
-  for (const auto& prompt : prompts)
+  const int64_t positions = largest("N");  // a call of prefill takes as many tokens at most
+  for (const auto& prompt : prompts) {
     if (prompt.empty()) return fail("a prompt has no tokens", program.name, "give at least one");
+    const int64_t length = text_tokens(prompt.size(), most);
+    if (!streaming && length > positions)
+      return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(),
+                              most, positions),
+                  program.name, "ask for fewer");
+  }
   return {};
 }
 
@@ -90,39 +101,34 @@ std::string_view carried_input(std::string_view output) {
 
 Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                                  int64_t most, const Sampling& sampling,
-                                 const std::optional<StreamingCache>& streaming) {
+                                 const std::optional<StreamingCache>& streaming,
+                                 const PrefillOptions& prefill) {
   const Program& program = model.program();
-  SINTER_TRY(check_generation(program, prompts, streaming));
+  SINTER_TRY(check_generation(program, prompts, most, streaming));
   int64_t longest = 0;
   for (const auto& prompt : prompts)
     longest = std::max(longest, static_cast<int64_t>(prompt.size()));
   const Symbol& rows = program.symbols[static_cast<size_t>(find_symbol(program.symbols, "R"))];
-  const int64_t needed = streaming ? streaming->rows() : longest + most - 1;
-  const int64_t capacity = (needed + rows.multiple - 1) / rows.multiple * rows.multiple;
+  const int64_t capacity = rounded_up(
+      streaming ? streaming->rows() : text_tokens(static_cast<size_t>(longest), most), rows);
   std::vector<std::vector<int32_t>> heads(prompts.begin(), prompts.end());
   if (streaming && longest > streaming->rows())
     heads[0].resize(static_cast<size_t>(streaming->rows()));
 
-  DecoderCall prefill =
-      pack_sequences("prefill", program.symbols, heads, std::vector<int64_t>(heads.size(), 0),
-                     capacity, Wanted::last_of_each);
-  SINTER_TRY(check_symbol_values(program.symbols, prefill.symbol_values));
   Started state;
-  state.symbol_values = prefill.symbol_values;
-  if (streaming) {
-    const auto visible = static_cast<size_t>(
-        prefill.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "K"))]);
-    prefill.inputs.push_back(counting_up(visible));
-    state.inputs["row_pos"] = counting_up(static_cast<size_t>(capacity));
-  }
-  SINTER_LET(session, model.new_session(prefill.symbol_values));
+  SINTER_LET(chunk,
+             choose_chunk(program, prompt_sizes(heads, capacity, Wanted::last_of_each), prefill));
+  state.chunk = chunk;
+  state.symbol_values = min_symbol_values(program.symbols);
+  for (const auto& [name, value] : {std::pair("R", static_cast<int64_t>(heads.size()) * capacity),
+                                    {"B", static_cast<int64_t>(heads.size())}})
+    state.symbol_values[static_cast<size_t>(find_symbol(program.symbols, name))] = value;
+  SINTER_LET(session, model.new_session(state.symbol_values));
   state.session = std::move(session);
-  SINTER_LET(result,
-             state.session->run("prefill", prefill.symbol_values, addresses_of(prefill.inputs)));
-  state.logits = std::move(result.outputs[0]);
+  SINTER_LET(logits, feed_prompts(*state.session, program, heads, capacity, chunk.tokens, prefill));
+  state.logits = std::move(logits);
+  if (streaming) state.inputs["row_pos"] = counting_up(static_cast<size_t>(capacity));
 
-  state.symbol_values[static_cast<size_t>(find_symbol(program.symbols, "B"))] =
-      static_cast<int64_t>(heads.size());
   std::vector<int32_t> pos, slot, first;
   for (size_t s = 0; s < heads.size(); ++s) {
     pos.push_back(static_cast<int32_t>(heads[s].size()) - 1);
@@ -167,16 +173,25 @@ Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state) {
   return std::vector<int32_t>(tokens.data<int32_t>(), tokens.data<int32_t>() + tokens.volume());
 }
 
-Result<std::unique_ptr<Generator>> Generator::create(
-    std::shared_ptr<const Model> model, llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t most,
-    const Sampling& sampling, const std::optional<StreamingCache>& streaming) {
+Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Model> model,
+                                                     llvm::ArrayRef<std::vector<int32_t>> prompts,
+                                                     int64_t most, const Sampling& sampling,
+                                                     const std::optional<StreamingCache>& streaming,
+                                                     const PrefillOptions& prefill) {
   SINTER_CHECK(most >= 1, "{} tokens", most);
-  SINTER_LET(state, start_generation(*model, prompts, most, sampling, streaming));
-  if (dynamic_cast<const CudaModel*>(model.get()))
-    return record_generation(std::move(model), std::move(state), most);
-  SINTER_LET(first, choose_tokens(*model, state));
-  return std::make_unique<SteppedGenerator>(std::move(model), std::move(state), std::move(first),
-                                            most);
+  SINTER_LET(state, start_generation(*model, prompts, most, sampling, streaming, prefill));
+  const PrefillChunk chunk = state.chunk;
+  std::unique_ptr<Generator> generator;
+  if (dynamic_cast<const CudaModel*>(model.get())) {
+    SINTER_LET(recorded, record_generation(std::move(model), std::move(state), most));
+    generator = std::move(recorded);
+  } else {
+    SINTER_LET(first, choose_tokens(*model, state));
+    generator = std::make_unique<SteppedGenerator>(std::move(model), std::move(state),
+                                                   std::move(first), most);
+  }
+  generator->prefill_ = chunk;
+  return generator;
 }
 
 }  // namespace sinter

@@ -1,7 +1,7 @@
 // Text, a token at a time, from a decoder-only model.
 #pragma once
 
-#include "driver/generate/decoder.h"
+#include "driver/generate/prefill_chunk.h"
 #include "frontends/model/model_spec.h"
 
 namespace sinter {
@@ -21,15 +21,23 @@ struct Sampling {
 class Generator {
  public:
   /// `streaming`: the cache that the model was built with; one prompt then, of any length.
-  /// Otherwise prompts and tokens must fit the model's positions. Runs the prompts (none empty). At
-  /// most `most` tokens will be asked for, at least 1; they decide how large the caches are.
+  /// Otherwise prompts and tokens must fit the model's positions. Runs the prompts (none empty), in
+  /// calls of as many tokens as `prefill` says. At most `most` tokens will be asked for, at least
+  /// 1; they decide how large the caches are.
   static Result<std::unique_ptr<Generator>> create(
       std::shared_ptr<const Model> model, llvm::ArrayRef<std::vector<int32_t>> prompts,
-      int64_t most, const Sampling& sampling, const std::optional<StreamingCache>& streaming = {});
+      int64_t most, const Sampling& sampling, const std::optional<StreamingCache>& streaming = {},
+      const PrefillOptions& prefill = {});
   virtual ~Generator() = default;
 
   /// The next token of every sequence, `most` times at most.
   virtual Result<std::vector<int32_t>> next() = 0;
+
+  /// How the prompts were fed.
+  const PrefillChunk& prefill() const { return prefill_; }
+
+ private:
+  PrefillChunk prefill_;
 };
 
 }  // namespace sinter

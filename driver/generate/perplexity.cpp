@@ -9,9 +9,6 @@
 namespace sinter {
 namespace {
 
-// Tokens of one call: their logits are in memory at once.
-constexpr int64_t kPiece = 256;
-
 /// -log softmax(row)[token] in float64.
 double negative_log_likelihood(const double* row, int64_t width, int32_t token) {
   const double largest = *std::max_element(row, row + width);
@@ -26,30 +23,40 @@ void add_rows(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens, Perplexi
   result.predicted += static_cast<int64_t>(tokens.size());
 }
 
+Result<PrefillChunk> chunk_of(const Model& model, int64_t length, Wanted wanted,
+                              const PrefillOptions& options) {
+  return choose_chunk(model.program(), {length, 1, length, length, wanted}, options);
+}
+
 Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
-                  int64_t window, Perplexity& result) {
-  for (size_t begin = 0; begin + 1 < tokens.size(); begin += static_cast<size_t>(window)) {
+                  size_t window, Perplexity& result) {
+  const auto chunk = static_cast<size_t>(result.prefill.tokens);
+  for (size_t begin = 0; begin + 1 < tokens.size(); begin += window) {
     const llvm::ArrayRef<int32_t> text =
-        tokens.slice(begin, std::min<size_t>(static_cast<size_t>(window), tokens.size() - begin));
+        tokens.slice(begin, std::min(window, tokens.size() - begin));
     SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(text.size())));
-    for (size_t at = 0; at < text.size(); at += kPiece) {
-      const llvm::ArrayRef<int32_t> piece =
-          text.slice(at, std::min<size_t>(kPiece, text.size() - at));
-      SINTER_LET(run, decoder.prefill({piece.vec()}));
-      add_rows(run.outputs[0], text.drop_front(at + 1).take_front(piece.size()), result);
+    for (size_t at = 0; at < text.size(); at += chunk) {
+      const llvm::ArrayRef<int32_t> call = text.slice(at, std::min(chunk, text.size() - at));
+      SINTER_LET(run, decoder.prefill({call.vec()}));
+      add_rows(run.outputs[0], text.drop_front(at + 1).take_front(call.size()), result);
     }
   }
   return {};
 }
 
 Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
-                      int64_t window, Perplexity& result) {
+                      size_t window, Perplexity& result) {
+  const auto chunk = static_cast<size_t>(result.prefill.tokens);
   for (size_t at = 1; at < tokens.size(); ++at) {
-    const size_t seen = std::min(at, static_cast<size_t>(window));
-    SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(seen)));
-    SINTER_LET(run,
-               decoder.prefill({tokens.slice(at - seen, seen).vec()}, {}, Wanted::last_of_each));
-    add_rows(run.outputs[0], tokens.slice(at, 1), result);
+    const llvm::ArrayRef<int32_t> seen = tokens.take_front(at).take_back(std::min(at, window));
+    SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(seen.size())));
+    RunResult last;
+    for (size_t from = 0; from < seen.size(); from += chunk) {
+      SINTER_LET(run, decoder.prefill({seen.slice(from, std::min(chunk, seen.size() - from)).vec()},
+                                      {}, Wanted::last_of_each));
+      last = std::move(run);
+    }
+    add_rows(last.outputs[0], tokens.slice(at, 1), result);
   }
   return {};
 }
@@ -57,6 +64,7 @@ Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<
 Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const StreamingCache& cache,
                     Perplexity& result) {
   SINTER_LET(state, start_generation(model, {{tokens.front()}}, 1, {}, cache));
+  result.prefill = state.chunk;
   for (size_t at = 1;; ++at) {
     add_rows(state.logits, tokens.slice(at, 1), result);
     if (at + 1 == tokens.size()) return {};
@@ -67,12 +75,15 @@ Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const St
 }  // namespace
 
 std::vector<double> prediction_losses(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens) {
-  const std::vector<double> values = to_doubles(logits);
   const int64_t width = logits.dims.back();
+  const size_t row_bytes = logits.bytes.size() / static_cast<size_t>(logits.dims[0]);
   std::vector<double> losses;
-  for (size_t i = 0; i < tokens.size(); ++i)
-    losses.push_back(
-        negative_log_likelihood(values.data() + static_cast<int64_t>(i) * width, width, tokens[i]));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    // A row at a time: all logits as float64 would need four times their memory.
+    const auto begin = logits.bytes.begin() + static_cast<ptrdiff_t>(i * row_bytes);
+    const HostTensor row{logits.dtype, {width}, {begin, begin + static_cast<ptrdiff_t>(row_bytes)}};
+    losses.push_back(negative_log_likelihood(to_doubles(row).data(), width, tokens[i]));
+  }
   return losses;
 }
 
@@ -90,12 +101,17 @@ Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> 
                 model.origin);
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   Perplexity result;
-  if (model.spec->streaming)
+  if (model.spec->streaming) {
     SINTER_TRY(add_streamed(*ready.model, tokens, *model.spec->streaming, result));
-  else if (options.recompute)
-    SINTER_TRY(add_recomputed(ready.model, tokens, window, result));
-  else
-    SINTER_TRY(add_pieces(ready.model, tokens, window, result));
+    return result;
+  }
+  const int64_t longest = std::min(window, static_cast<int64_t>(tokens.size()));
+  SINTER_LET(chunk,
+             chunk_of(*ready.model, longest, options.recompute ? Wanted::last_of_each : Wanted::all,
+                      options.prefill));
+  result.prefill = chunk;
+  const auto add = options.recompute ? add_recomputed : add_pieces;
+  SINTER_TRY(add(ready.model, tokens, static_cast<size_t>(window), result));
   return result;
 }
 

@@ -1,6 +1,7 @@
 // How well a model predicts a text.
 #pragma once
 
+#include "driver/generate/prefill_chunk.h"
 #include "driver/ready_model.h"
 #include "runtime/evaluate/host_tensor.h"
 
@@ -15,11 +16,14 @@ struct PerplexityOptions {
   int64_t window = 0;
   /// Every prediction from the last `window` tokens, computed anew: slow, the measure for caches.
   bool recompute = false;
+  /// Of a piece: the logits of a whole call are in memory at once.
+  PrefillOptions prefill;
 };
 
 struct Perplexity {
   int64_t predicted = 0;  // tokens
   double nll_sum = 0;     // natural logarithms
+  PrefillChunk prefill;   // of the longest piece
   double mean() const { return nll_sum / static_cast<double>(predicted); }
   double value() const;  // exp(mean)
 };

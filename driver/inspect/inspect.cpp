@@ -128,15 +128,14 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
 
 }  // namespace
 
-Result<Inspection> inspect(const OpenedModel& model, const std::string& device,
-                           const GivenSizes& given) {
+Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked) {
   Inspection result;
-  SINTER_LET(description, find_device(device));
+  SINTER_LET(description, find_device(asked.device));
   result.device = description;
   const Module& module = model.module;
   result.name = module.name;
   if (model.spec) add_facts(*model.spec, result);
-  SINTER_LET(sizes, stated_sizes(module.symbols, given));
+  SINTER_LET(sizes, stated_sizes(module.symbols, asked.sizes));
   const TypeSizes type_sizes(sizes);
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.
@@ -154,13 +153,27 @@ Result<Inspection> inspect(const OpenedModel& model, const std::string& device,
       result.cache_bytes_per_token +=
           type_sizes.bytes(state.type) / type_sizes.extent(state.type.dims[0]);
   CompileOptions options;
-  options.target = device;
-  options.fusion.enabled = false;
-  options.sizes = given;
+  options.target = asked.device;
+  options.sizes = asked.sizes;
   SINTER_LET(frozen, frozen_module(model, options));
+  std::shared_ptr<const Program> fused = model.plan ? model.plan->program() : nullptr;
+  if (!fused) {
+    SINTER_LET(compiled, compile(frozen, options));
+    fused = std::move(compiled.program);
+  }
+  options.fusion.enabled = false;
   SINTER_LET(unfused, compile(std::move(frozen), options));
-  for (size_t i = 0; i < unfused.fusions.size(); ++i)
-    result.entries.push_back(entry_costs(unfused, i));
+  for (size_t i = 0; i < unfused.fusions.size(); ++i) {
+    EntryCosts& costs = result.entries.emplace_back(entry_costs(unfused, i));
+    SINTER_LET(arena, arena_bytes(*fused->find_entry(costs.name), sizes));
+    SINTER_LET(apart, arena_bytes(unfused.program->entries[i], sizes));
+    costs.arena_bytes = arena;
+    costs.unfused_arena_bytes = apart;
+  }
+  if (asked.prompts) {
+    SINTER_LET(memory, prompt_memory(*fused, *asked.prompts, asked.prefill));
+    result.prompts = memory;
+  }
   return result;
 }
 

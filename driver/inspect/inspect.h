@@ -3,6 +3,7 @@
 
 #include "device/device.h"
 #include "driver/compile/stated_sizes.h"
+#include "driver/inspect/prompt_memory.h"
 #include "driver/opened_model.h"
 
 namespace sinter {
@@ -23,6 +24,8 @@ struct EntryCosts {
   std::string sizes;  // "N=512 K=1024"
   std::vector<NodeClass> classes;
   NodeClass total;
+  /// Of the fused plan, and of the one with a kernel for each op.
+  int64_t arena_bytes = 0, unfused_arena_bytes = 0;
 };
 
 struct Inspection {
@@ -33,15 +36,23 @@ struct Inspection {
   double cache_bytes_per_token = 0;  // all states, one row
   DeviceDescription device;
   std::vector<EntryCosts> entries;
+  std::optional<PromptMemory> prompts;
   /// Operations per byte at which the device's arithmetic and memory take equally long.
   double ridge() const { return device.tensor_flops_per_s / device.memory_bytes_per_s; }
 };
 
+struct InspectOptions {
+  std::string device = "sm_90a";
+  GivenSizes sizes;                     // in place of usual ones
+  std::optional<AskedPrompts> prompts;  // whose memory is wanted
+  PrefillOptions prefill;               // of these prompts
+};
+
 /// Reads no weights. Costs are those of the plan with a kernel for each op, at usual_sizes with the
-/// given ones in their place. Errors: an unknown device; a module that does not compile; sizes that
-/// the symbols cannot have.
-Result<Inspection> inspect(const OpenedModel& model, const std::string& device,
-                           const GivenSizes& given = {});
+/// given ones in their place; arenas and the memory of prompts are those of the fused plan, of a
+/// plan's folder that plan's. Errors: an unknown device; a module that does not compile; sizes that
+/// the symbols cannot have; those of prompt_memory.
+Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& options = {});
 
 std::string inspection_text(const Inspection& inspection);
 std::string inspection_json(const Inspection& inspection);

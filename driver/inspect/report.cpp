@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "driver/generate/prefill_report.h"
 #include "driver/inspect/inspect.h"
 #include "driver/text_table.h"
 
@@ -8,6 +9,32 @@ namespace {
 
 const char* bound(const NodeClass& c, double ridge) {
   return c.intensity() > ridge ? "compute" : "memory";
+}
+
+std::string bytes_text(int64_t bytes) { return with_unit(static_cast<double>(bytes), "B"); }
+
+std::string prompts_text(const PromptMemory& memory) {
+  const auto& [sequences, length] = memory.prompts;
+  TextTable table("ll");
+  table.add({"weights", bytes_text(memory.weight_bytes)});
+  table.add({"caches", bytes_text(memory.cache_bytes)});
+  table.add(
+      {"activations", fmt::format("{} (fed at once: {})", bytes_text(memory.prefill.arena_bytes),
+                                  bytes_text(memory.at_once_bytes))});
+  table.add({"in all", bytes_text(memory.bytes())});
+  table.add({"fed in", prefill_text(memory.prefill)});
+  return fmt::format("\n{} of {}\n{}", counted(static_cast<uint64_t>(sequences), "prompt"),
+                     counted(static_cast<uint64_t>(length), "token"), table.str(2));
+}
+
+nlohmann::ordered_json prompts_json(const PromptMemory& memory) {
+  return {{"sequences", memory.prompts.sequences},
+          {"tokens", memory.prompts.length},
+          {"weight_bytes", memory.weight_bytes},
+          {"cache_bytes", memory.cache_bytes},
+          {"prefill", prefill_json(memory.prefill)},
+          {"at_once_bytes", memory.at_once_bytes},
+          {"bytes", memory.bytes()}};
 }
 
 }  // namespace
@@ -37,7 +64,10 @@ std::string inspection_text(const Inspection& inspection) {
     for (const NodeClass& c : entry.classes) add(c);
     add(entry.total);
     text += table.str(2);
+    text += fmt::format("  arena: {}; with a kernel for each op {}\n",
+                        bytes_text(entry.arena_bytes), bytes_text(entry.unfused_arena_bytes));
   }
+  if (inspection.prompts) text += prompts_text(*inspection.prompts);
   return text + fmt::format(
                     "\n{}: {}/s, {}/s; above {:.0f} FLOP/byte arithmetic is the limit\n",
                     inspection.device.name, with_unit(inspection.device.tensor_flops_per_s, "FLOP"),
@@ -64,17 +94,20 @@ std::string inspection_json(const Inspection& inspection) {
     for (const NodeClass& c : entry.classes) classes.push_back(row(c));
     entries.push_back({{"name", entry.name},
                        {"sizes", entry.sizes},
+                       {"arena_bytes", entry.arena_bytes},
+                       {"unfused_arena_bytes", entry.unfused_arena_bytes},
                        {"classes", classes},
                        {"total", row(entry.total)}});
   }
-  const Json json = {{"name", inspection.name},
-                     {"facts", facts},
-                     {"parameters", inspection.parameters},
-                     {"weight_bytes", weights},
-                     {"cache_bytes_per_token", inspection.cache_bytes_per_token},
-                     {"device", inspection.device.name},
-                     {"ridge_flops_per_byte", inspection.ridge()},
-                     {"entries", entries}};
+  Json json = {{"name", inspection.name},
+               {"facts", facts},
+               {"parameters", inspection.parameters},
+               {"weight_bytes", weights},
+               {"cache_bytes_per_token", inspection.cache_bytes_per_token},
+               {"device", inspection.device.name},
+               {"ridge_flops_per_byte", inspection.ridge()},
+               {"entries", entries}};
+  if (inspection.prompts) json["prompts"] = prompts_json(*inspection.prompts);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

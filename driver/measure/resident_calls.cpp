@@ -53,28 +53,38 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
   SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");
   result.session_ = std::move(owned);
   const CudaSession& session = result.session();
+  std::vector<const EntryPlan*> entries;
+  bool apart = false;  // an arena each
   std::vector<size_t> arenas;
-  size_t all = 0;
+  size_t inputs_bytes = 0, largest = 0, all = 0;
   for (const ResidentCall& call : calls) {
+    entries.push_back(session.model().program().find_entry(call.entry));
+    SINTER_CHECK(entries.back(), "no entry {}", call.entry);
+    apart |= llvm::any_of(entries.back()->inputs, [&](uint32_t id) {
+      return !call.inputs.contains(entries.back()->buffers[id].value);
+    });
     SINTER_LET(bytes, session.arena_bytes(call.entry, call.symbol_values));
     arenas.push_back(aligned_bytes(bytes));
-    all += input_bytes(call) + arenas.back();
+    inputs_bytes += input_bytes(call);
+    largest = std::max(largest, arenas.back());
+    all += arenas.back();
   }
-  SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(), std::max<size_t>(all, 1),
+  const size_t arena_bytes = apart ? all : largest;
+  SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(),
+                                          std::max<size_t>(arena_bytes + inputs_bytes, 1),
                                           "inputs and arenas"));
   result.memory_ = std::move(memory);
-  CudaAddress at = result.memory_.address();
+  CudaAddress arena = result.memory_.address(), at = arena + arena_bytes;
   for (size_t i = 0; i < calls.size(); ++i) {
-    const EntryPlan* entry = session.model().program().find_entry(calls[i].entry);
-    SINTER_CHECK(entry, "no entry {}", calls[i].entry);
+    const EntryPlan* entry = entries[i];
     SINTER_LET(inputs,
                input_addresses(*entry, calls[i], at, i > 0 ? &result.calls_.back() : nullptr));
     for (const auto& [name, tensor] : calls[i].inputs) {
       SINTER_TRY(session.stream().copy_to_device(at, tensor.bytes));
       at += aligned_bytes(tensor.bytes.size());
     }
-    SINTER_LET(placed, session.place(calls[i].entry, calls[i].symbol_values, inputs, at));
-    at += arenas[i];
+    SINTER_LET(placed, session.place(calls[i].entry, calls[i].symbol_values, inputs, arena));
+    if (apart) arena += arenas[i];
     SINTER_TRY(session.prepare(placed));
     result.calls_.push_back(std::move(placed));
   }

@@ -19,8 +19,9 @@ struct ResidentCall {
 ResidentCall resident_call(const Program& program, std::string entry,
                            std::vector<int64_t> symbol_values, std::vector<HostTensor> inputs);
 
-/// Prepared calls on a session of their own: inputs uploaded, an arena each. Every run reads the
-/// same inputs and, where a state is written, writes the same rows.
+/// Prepared calls on a session of their own: inputs uploaded, one arena for all calls, or an arena
+/// each where a call reads results of the one before it. Every run reads the same inputs and, where
+/// a state is written, writes the same rows.
 class ResidentCalls {
  public:
   /// `session` is one of a CudaModel.
@@ -39,7 +40,7 @@ class ResidentCalls {
   ResidentCalls() = default;
 
   std::unique_ptr<Session> session_;
-  CudaMemory memory_;  // per call: inputs, then the arena
+  CudaMemory memory_;  // arenas, then the inputs of each call
   std::vector<CudaCall> calls_;
 };
 

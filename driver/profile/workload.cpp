@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "driver/compile/plan_summary.h"
+#include "driver/generate/feed_prompts.h"
 #include "driver/generate/generation_state.h"
 #include "driver/measure/decode_runs.h"
 #include "runtime/random_inputs.h"
@@ -50,11 +51,10 @@ void record_repeated(Workload& work) {
 Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model,
                                                          const ProfileOptions& options,
                                                          int64_t most) {
-  // One more: the first token is the prefill's. The prompts of all sequences are one call.
-  const int64_t positions = model.spec->max_positions;
-  const int64_t room = std::min(positions - most - 1, positions / options.batch);
-  SINTER_LET(context,
-             chosen_size(options.context, kUsualContext, 1, room, model, "tokens of context"));
+  // One more: the first token is the prefill's.
+  const int64_t room = model.spec->max_positions - most - 1;
+  const int64_t usual = std::min(kUsualContext, model.spec->max_positions / options.batch);
+  SINTER_LET(context, chosen_size(options.context, usual, 1, room, model, "tokens of context"));
   return random_sequences(model.spec->vocabulary, options.batch, context, options.seed);
 }
 
@@ -118,9 +118,9 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
     SINTER_TRY(check_symbol_values(program.symbols, packed.symbol_values));
     SINTER_LET(session, loaded->new_session(packed.symbol_values));
     if (context > 0) {
-      const DecoderCall first =
-          pack_sequences("prefill", program.symbols, {before}, {0}, capacity, Wanted::last_of_each);
-      SINTER_TRY(session->run("prefill", first.symbol_values, addresses_of(first.inputs)));
+      SINTER_LET(chunk,
+                 choose_chunk(program, prompt_sizes({before}, capacity, Wanted::last_of_each), {}));
+      SINTER_TRY(feed_prompts(*session, program, {before}, capacity, chunk.tokens));
     }
     return ResidentCalls::create(std::move(session),
                                  {resident_call(program, "prefill", std::move(packed.symbol_values),

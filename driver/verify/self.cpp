@@ -19,7 +19,8 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kRandomText = 512;  // where there is no tokenizer
-constexpr int64_t kCallTokens = 128;  // tokens of one call: their logits are in memory at once
+// Tokens of one call, at most: most of the text is predicted behind a filled cache.
+constexpr int64_t kCallTokens = 128;
 // Calls of which all stored values are compared: a prefill of so many tokens, so many decode steps.
 constexpr size_t kComparedTokens = 64, kComparedSteps = 4;
 constexpr int64_t kPromptTokens = 16;
@@ -35,8 +36,9 @@ double mean(llvm::ArrayRef<double> values) {
 
 class SelfCheck {
  public:
-  SelfCheck(const Plans& plans, const ModelSpec& spec, const SelfLimits& limits, SelfReport& report)
-      : plans_(plans), spec_(spec), limits_(limits), report_(report) {}
+  SelfCheck(const Plans& plans, const ModelSpec& spec, const SelfLimits& limits,
+            const PrefillOptions& prefill, SelfReport& report)
+      : plans_(plans), spec_(spec), limits_(limits), prefill_(prefill), report_(report) {}
 
   /// How much of the text is used.
   llvm::ArrayRef<int32_t> shortened(llvm::ArrayRef<int32_t> text, bool on_gpu) {
@@ -66,9 +68,11 @@ class SelfCheck {
 
   /// Both plans predict the text; their logits and, at the end, their caches are compared.
   Status predict(llvm::ArrayRef<int32_t> text) {
+    SINTER_TRY(choose_calls());
     SINTER_LET(decoders, new_decoders(report_.tokens));
-    for (size_t at = 0; at < text.size(); at += kCallTokens) {
-      const auto piece = text.slice(at, std::min<size_t>(kCallTokens, text.size() - at));
+    const auto chunk = static_cast<size_t>(report_.prefill.tokens);
+    for (size_t at = 0; at < text.size(); at += chunk) {
+      const auto piece = text.slice(at, std::min(chunk, text.size() - at));
       const auto next = text.drop_front(at + 1).take_front(piece.size());
       SINTER_LET(fused, predict_piece(decoders[0], piece, next, report_.fused));
       SINTER_LET(unfused, predict_piece(decoders[1], piece, next, report_.unfused));
@@ -118,7 +122,7 @@ class SelfCheck {
   void measure_memory() {
     for (const Weight& weight : program().weights)
       report_.weight_bytes += storage_bytes(weight.type).constant();
-    const int64_t piece = std::min(report_.tokens, kCallTokens);
+    const int64_t piece = report_.prefill.tokens;
     const DecoderCall call = pack_sequences("prefill", program().symbols,
                                             {std::vector<int32_t>(static_cast<size_t>(piece), 0)},
                                             {report_.tokens - piece}, (report_.tokens + 7) / 8 * 8);
@@ -135,6 +139,19 @@ class SelfCheck {
 
  private:
   const Program& program() const { return plans_.fused->program(); }
+
+  /// The same calls for both plans: products of other sizes may have other bits.
+  Status choose_calls() {
+    const PromptSizes sizes{report_.tokens, 1, report_.tokens, report_.tokens, Wanted::all};
+    PrefillOptions options = prefill_;
+    options.chunk = std::min(options.chunk.value_or(kCallTokens), kCallTokens);
+    for (const auto& plan : {plans_.unfused, plans_.fused}) {
+      SINTER_LET(chosen, choose_chunk(plan->program(), sizes, options));
+      options.chunk = chosen.tokens;
+      report_.prefill = chosen;
+    }
+    return {};
+  }
 
   Result<std::vector<Decoder>> new_decoders(int64_t capacity) const {
     std::vector<Decoder> decoders;
@@ -162,9 +179,9 @@ class SelfCheck {
     return std::move(result);
   }
 
-  static Status generate_with(const std::shared_ptr<const Model>& model,
-                              llvm::ArrayRef<int32_t> prompt, int64_t most, SelfRun& run) {
-    SINTER_LET(generator, Generator::create(model, {prompt.vec()}, most, {}));
+  Status generate_with(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> prompt,
+                       int64_t most, SelfRun& run) const {
+    SINTER_LET(generator, Generator::create(model, {prompt.vec()}, most, {}, {}, prefill_));
     Clock::time_point begin = Clock::now();
     for (int64_t i = 0; i < most; ++i) {
       SINTER_LET(next, generator->next());
@@ -196,6 +213,7 @@ class SelfCheck {
   const Plans& plans_;
   const ModelSpec& spec_;
   const SelfLimits& limits_;
+  const PrefillOptions& prefill_;
   SelfReport& report_;
 };
 
@@ -217,7 +235,7 @@ Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
   report.dtype = spec.dtype;
   report.device = plans.fused->device();
   report.strict = plans.fused->program().numerics == Numerics::strict;
-  SelfCheck check(plans, spec, limits, report);
+  SelfCheck check(plans, spec, limits, options.prefill, report);
   text = check.shortened(text, options.backend->on_gpu());
   if (text.size() < 2)
     return fail(fmt::format("{} and {} positions predict nothing",

@@ -2,6 +2,7 @@
 // are compared with each other, value by value, and with float64.
 #pragma once
 
+#include "driver/generate/prefill_chunk.h"
 #include "driver/verify/parts.h"
 
 namespace sinter {
@@ -15,6 +16,7 @@ struct SelfOptions {
   /// the same bits and tokens are not asked for, and a model that is too large for float64 is an
   /// error.
   CompileOptions compile;
+  PrefillOptions prefill;  // calls of the text have at most 128 tokens
 };
 
 /// What one plan did.
@@ -45,6 +47,7 @@ struct SelfReport {
   int64_t tokens = 0;        // of its beginning, which is used
   std::string shortened;     // why not all; empty: all are used
   int64_t prompt_tokens = 0;
+  PrefillChunk prefill;    // by which both plans were fed the text
   DTypeReport comparison;  // calls, values, elements, difference
   SelfRun fused, unfused;
   std::optional<PreciseLoss> precise;

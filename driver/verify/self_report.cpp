@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "driver/generate/prefill_report.h"
 #include "driver/text_table.h"
 
 namespace sinter {
@@ -60,10 +61,11 @@ std::string precise_text(const SelfReport& report) {
 
 std::string memory_text(const SelfReport& report) {
   const auto bytes = [](int64_t count) { return with_unit(static_cast<double>(count), "B"); };
-  return fmt::format("weights {}, caches {}, arena {} fused and {} unfused; host's peak {}",
-                     bytes(report.weight_bytes), bytes(report.state_bytes),
-                     bytes(report.fused.arena_bytes), bytes(report.unfused.arena_bytes),
-                     bytes(report.peak_bytes));
+  return fmt::format(
+      "weights {}, caches {}, arena {} fused and {} unfused in calls of {}; host's peak {}",
+      bytes(report.weight_bytes), bytes(report.state_bytes), bytes(report.fused.arena_bytes),
+      bytes(report.unfused.arena_bytes),
+      counted(static_cast<uint64_t>(report.prefill.tokens), "token"), bytes(report.peak_bytes));
 }
 
 std::string times_text(const SelfReport& report) {
@@ -129,6 +131,7 @@ std::string self_json(const SelfReport& report) {
                  {"elements", report.comparison.elements},
                  {"calls", report.comparison.calls},
                  {"prompt_tokens", report.prompt_tokens},
+                 {"prefill", prefill_json(report.prefill)},
                  {"fused", run_json(report, report.fused)},
                  {"unfused", run_json(report, report.unfused)},
                  {"float64", std::move(precise)},

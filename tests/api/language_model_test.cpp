@@ -78,6 +78,36 @@ TEST_CASE("models on two threads generate the tokens of one") {
   CHECK(second == alone);
 }
 
+TEST_CASE("prompts are fed in calls of a chosen size, between which they can be cancelled") {
+  LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu"))));
+  const auto prompt = take(model.encode("Long ago, Mira the baker went to the meadow"));
+  GenerateOptions options;
+  options.count = 6;
+  const auto whole = take(model.generate({prompt}, options));
+  std::vector<std::int64_t> told;
+  options.progress = [&](std::string_view stage, std::int64_t done, std::int64_t total) {
+    CHECK(stage == "prompts");
+    CHECK(total == static_cast<std::int64_t>(prompt.size()));
+    told.push_back(done);
+    return true;
+  };
+  options.prefill_chunk = 5;
+  CHECK(take(model.generate({prompt}, options)) == whole);
+  CHECK(told.size() == (prompt.size() + 4) / 5);
+  CHECK(told.back() == static_cast<std::int64_t>(prompt.size()));
+  options.progress = [](std::string_view, std::int64_t done, std::int64_t) { return done < 10; };
+  CHECK(model.generate({prompt}, options).error().code == Code::cancelled);
+  options = {};
+  options.count = 6;
+  options.activation_memory = "100kB";
+  CHECK(take(model.generate({prompt}, options)) == whole);
+  options.activation_memory = "100";
+  CHECK(model.generate({prompt}, options).error().code == Code::usage);
+  options.activation_memory = "much";
+  CHECK(model.generate({prompt}, options).error().message.find("option activation-memory") !=
+        std::string::npos);
+}
+
 TEST_CASE("loading is cancelled, and bad prompts and options are errors") {
   const Device cpu = take(Device::open("cpu"));
   CompileOptions cancel;

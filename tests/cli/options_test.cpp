@@ -80,7 +80,15 @@ constexpr Row kRows[] = {
     {"compile", "--no-machine-code", "--no-machine-code", Change::elsewhere},
     {"compile", "--context", "--context 99", Change::elsewhere},
     {"inspect explain compile", "--symbol", "--symbol N=7", Change::result},
+    // How prompts are fed.
+    {"generate ppl embed", "--activation-memory", "--activation-memory 1MB", Change::result, "-v"},
+    {"generate ppl", "--prefill-chunk", "--prefill-chunk 1", Change::result, "-v"},
+    {"inspect", "--activation-memory", "--activation-memory 1MB", Change::result, "--prompts 2x16"},
+    {"inspect", "--prefill-chunk", "--prefill-chunk 1", Change::result, "--prompts 2x16"},
+    {"verify", "--activation-memory", "--activation-memory 1MB", Change::refused},
+    {"verify", "--prefill-chunk", "--prefill-chunk 1", Change::refused},
     // Of one command or two.
+    {"inspect", "--prompts", "--prompts 2x16", Change::result},
     {"compile opt", "--output", "--output FOLDER/other", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
     {"explain", "--html", "--html FOLDER/html", Change::result},

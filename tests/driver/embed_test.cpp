@@ -37,11 +37,18 @@ Reference reference() {
   return result;
 }
 
+Embeddings embedded(const Texts& texts, int64_t activation_bytes) {
+  EmbedOptions options;
+  options.backend = cpu();
+  options.activation_bytes = activation_bytes;
+  return value(embed(load_golden("bert_post_ln", DType::f32), texts, options));
+}
+
 std::vector<std::vector<double>> vectors(const Texts& texts, const Pooling& pooling = {}) {
   EmbedOptions options;
   options.backend = cpu();
   options.pooling = pooling;
-  return value(embed(load_golden("bert_post_ln", DType::f32), texts, options));
+  return value(embed(load_golden("bert_post_ln", DType::f32), texts, options)).vectors;
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -82,6 +89,31 @@ TEST_CASE("texts of unequal length share calls without a trace of each other") {
     CAPTURE(i);
     CHECK(largest_difference(together[i], vectors({texts[i]})[0]) < 1e-5);
   }
+}
+
+TEST_CASE("whole texts share a call as far as the memory for activations goes") {
+  Texts texts;
+  for (int64_t length : {9, 20, 1, 30, 3})
+    texts.push_back(some_tokens(length, static_cast<uint64_t>(length)));
+  const Embeddings together = embedded(texts, kActivationBytes);
+  CHECK(together.calls == 1);
+  // As much as the longest text needs alone: 9 + 20 + 1, then 30, then 3.
+  const int64_t longest = embedded({texts[3]}, kActivationBytes).arena_bytes;
+  const Embeddings apart = embedded(texts, longest);
+  CHECK(apart.calls == 3);
+  CHECK(apart.arena_bytes == longest);
+  for (size_t i = 0; i < texts.size(); ++i)
+    CHECK(largest_difference(together.vectors[i], apart.vectors[i]) < 1e-5);
+
+  EmbedOptions options;
+  options.backend = cpu();
+  options.activation_bytes = longest - 1;
+  const auto refused = embed(load_golden("bert_post_ln", DType::f32), texts, options);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message() ==
+        fmt::format("bert_post_ln: text 4 of 30 tokens needs {0} bytes for activations, {1} are "
+                    "allowed; set activation-memory to {0}B or more, or split the text",
+                    longest, longest - 1));
 }
 
 TEST_CASE("what cannot be embedded") {

@@ -6,10 +6,13 @@
 #include <filesystem>
 #include <set>
 
+#include "driver/bench/calls.h"
 #include "driver/compile/compile.h"
 #include "driver/generate/cuda_generator.h"
 #include "driver/generate/decoder.h"
+#include "driver/generate/feed_prompts.h"
 #include "driver/host_kernels.h"
+#include "driver/measure/resident_calls.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "runtime/host/executor.h"
@@ -153,6 +156,52 @@ TEST_CASE("a session replays what it recorded, whatever others of other shapes d
     CHECK(c.tokens == expected()[2]);
   }
   CHECK(driver().handles() == before);
+}
+
+TEST_CASE("prompts in several calls give the tokens of prompts in one") {
+  const auto model = on_gpu();
+  const size_t before = driver().handles();
+  for (size_t i = 0; i < kPrompts.size(); ++i)
+    for (int64_t chunk : {1, 3, 4}) {
+      PrefillOptions prefill;
+      prefill.chunk = chunk;
+      const auto generator = value(Generator::create(
+          model, kPrompts[i], kMax[i], {.temperature = 1.5f, .top_k = 20, .seed = 4}, {}, prefill));
+      Tokens tokens;
+      for (int64_t step = 0; step < kMax[i]; ++step)
+        for (int32_t token : value(generator->next())) tokens.push_back(token);
+      CHECK(tokens == expected()[i]);
+    }
+  CHECK(driver().handles() == before);
+}
+
+TEST_CASE("calls that read nothing of each other reside in one arena, and give the host's logits") {
+  const auto model = on_gpu(), host = on_host();
+  const llvm::ArrayRef<Symbol> symbols = program()->symbols;
+  constexpr int64_t kCapacity = 16;
+  const std::vector<Tokens>& prompts = kPrompts[1];
+  for (int64_t chunk : {1, 4, 13}) {
+    CAPTURE(chunk);
+    std::vector<ResidentCall> calls;
+    std::vector<int64_t> values;
+    for (const PromptCall& part : cut_prompts(prompts, chunk)) {
+      DecoderCall call = pack_sequences("prefill", symbols, part.tokens, part.lengths, kCapacity,
+                                        Wanted::last_of_each);
+      values = call.symbol_values;
+      calls.push_back(resident_call(*program(), "prefill", values, std::move(call.inputs)));
+    }
+    const auto resident = value(ResidentCalls::create(value(model->new_session(values)), calls));
+    const auto session = value(host->new_session(values));
+    const HostTensor expected =
+        value(feed_prompts(*session, *program(), prompts, kCapacity, chunk));
+    const size_t row = expected.bytes.size() / prompts.size();
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      require(resident.enqueue());
+      const HostTensor logits = value(read_output(resident.calls().back(), 0, resident.stream()));
+      CHECK(std::equal(logits.bytes.end() - static_cast<ptrdiff_t>(row), logits.bytes.end(),
+                       expected.bytes.end() - static_cast<ptrdiff_t>(row)));
+    }
+  }
 }
 
 TEST_CASE("a generation that begins again gives the same tokens") {

@@ -95,7 +95,8 @@ TEST_CASE("inspect and the summary of compile have the same bytes and predicted 
     const Compiled unfused = plans_of(path, Numerics::strict).unfused;
     const auto model = open_model(path, {});
     REQUIRE(model);
-    const auto inspection = inspect(*model, unfused.program->target);
+    const auto inspection = inspect(
+        *model, {.device = unfused.program->target, .sizes = {}, .prompts = {}, .prefill = {}});
     REQUIRE(inspection);
     REQUIRE(inspection->entries.size() == unfused.program->entries.size());
     for (size_t i = 0; i < inspection->entries.size(); ++i) {
