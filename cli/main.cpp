@@ -50,9 +50,22 @@ std::string chosen_command(const CLI::App& program) {
   return name;
 }
 
+/// In quotes where a shell would read something else.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 int exit_with(ExitCode code) { return static_cast<int>(code); }
 
 int run(int argc, char** argv) {
+  command_line = "sinter";
+  for (int i = 1; i < argc; ++i) command_line += " " + quoted(argv[i]);
   CLI::App program("Compiles transformers into fused execution plans and says why.", "sinter");
   program.set_version_flag("--version", "sinter " SINTER_VERSION);
   program.set_help_flag("-h,--help", "this text");

@@ -61,12 +61,17 @@ Result<DType> parse_dtype_option(std::string_view text) {
               "give fp32, fp16 or bf16", ExitCode::usage);
 }
 
-Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
-                      const PassObserver& observer, const PassOptions& options) {
-  for (const std::string& name : entries)
+Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names) {
+  for (const std::string& name : names)
     if (!module.find_entry(name))
       return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
                   fmt::format("the module has {}", entry_names(module)), ExitCode::usage);
+  return {};
+}
+
+Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
+                      const PassObserver& observer, const PassOptions& options) {
+  SINTER_TRY(check_entry_names(module, entries));
   if (!entries.empty())
     std::erase_if(module.entries,
                   [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });

@@ -19,10 +19,10 @@ std::string dot_string(std::string_view text) {
 
 class EntryDrawing {
  public:
-  EntryDrawing(const EntryLedger& ledger, const Graph& graph, size_t number)
+  EntryDrawing(const Compiled& compiled, const EntryLedger& ledger)
       : ledger_(ledger),
-        graph_(graph),
-        number_(number),
+        graph_(compiled.module.entries[ledger.entry].graph),
+        number_(ledger.entry),
         sections_(layer_sections(ledger)),
         shown_(shown_steps(ledger, sections_)) {
     for (size_t i = 0; i < ledger.steps.size(); ++i)
@@ -120,11 +120,10 @@ class EntryDrawing {
 
 }  // namespace
 
-std::string ledger_dot(const Compiled& compiled) {
+std::string ledger_dot(const Compiled& compiled, std::string_view only) {
   std::string text = "digraph fusion {\n  node [shape=box, fontsize=10];\n";
-  const std::vector<EntryLedger> ledgers = ledger(compiled);
-  for (size_t i = 0; i < ledgers.size(); ++i)
-    text += EntryDrawing(ledgers[i], compiled.module.entries[i].graph, i).run();
+  for (const EntryLedger& entry : ledger(compiled, only))
+    text += EntryDrawing(compiled, entry).run();
   return text + "}\n";
 }
 

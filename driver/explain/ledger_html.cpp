@@ -1,6 +1,7 @@
 // The ledger as a web page: kernels, decisions, the module and the kernels' text, linked.
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
+#include <llvm/ADT/StringSet.h>
 
 #include "driver/explain/layers.h"
 #include "driver/text_table.h"
@@ -76,11 +77,11 @@ std::string link(std::string_view to, std::string_view text) {
 /// The parts of the page about one entry.
 class EntryPage {
  public:
-  EntryPage(const Compiled& compiled, const EntryLedger& ledger, size_t number)
+  EntryPage(const Compiled& compiled, const EntryLedger& ledger)
       : compiled_(compiled),
         ledger_(ledger),
-        graph_(compiled.module.entries[number].graph),
-        number_(number),
+        graph_(compiled.module.entries[ledger.entry].graph),
+        number_(ledger.entry),
         sections_(layer_sections(ledger)),
         shown_(shown_steps(ledger, sections_)) {
     for (uint32_t i = 0; i < graph_.size(); ++i) value_[graph_.ops()[i].name] = i;
@@ -225,12 +226,17 @@ std::string header_list(const Compiled& compiled, const ReportHeader& header) {
   return text + "</dl>\n";
 }
 
-std::string cuda_texts(const Program& program) {
+/// Of the kernels of these entries.
+std::string cuda_texts(const Program& program, llvm::ArrayRef<EntryLedger> ledgers) {
+  llvm::StringSet<> used;
+  for (const EntryLedger& entry : ledgers)
+    for (const LedgerStep& step : entry.steps) used.insert(step.name);
   std::string text = "<h2>CUDA text</h2>\n";
   for (const Kernel& kernel : program.kernels)
-    text += fmt::format(
-        "<details id=\"cuda-{0}\"><summary><code>{0}</code></summary><pre>{1}</pre></details>\n",
-        kernel.name, html(kernel.source));
+    if (used.contains(kernel.name))
+      text += fmt::format(
+          "<details id=\"cuda-{0}\"><summary><code>{0}</code></summary><pre>{1}</pre></details>\n",
+          kernel.name, html(kernel.source));
   return text;
 }
 
@@ -242,9 +248,9 @@ std::string ledger_html(const Compiled& compiled, const ReportHeader& header) {
       "ledger</title>{1}</head><body>\n<h1>{0}</h1>\n",
       html(compiled.program->name), kStyle);
   text += header_list(compiled, header);
-  const std::vector<EntryLedger> ledgers = ledger(compiled);
-  for (size_t i = 0; i < ledgers.size(); ++i) text += EntryPage(compiled, ledgers[i], i).run();
-  text += cuda_texts(*compiled.program);
+  const std::vector<EntryLedger> ledgers = ledger(compiled, header.only);
+  for (const EntryLedger& entry : ledgers) text += EntryPage(compiled, entry).run();
+  text += cuda_texts(*compiled.program, ledgers);
   text += kScript;
   return text + "</body></html>\n";
 }

@@ -97,10 +97,11 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
   return answer;
 }
 
-Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b) {
+Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b,
+                             std::string_view only) {
   const std::vector<Entry>& entries = compiled.module.entries;
-  const auto has = [](const Entry& entry, const std::string& name) {
-    return entry.graph.find(bare(name)).valid();
+  const auto has = [&](const Entry& entry, const std::string& name) {
+    return (only.empty() || entry.name == only) && entry.graph.find(bare(name)).valid();
   };
   for (const std::string& name : {a, b})
     if (llvm::none_of(entries, [&](const Entry& entry) { return has(entry, name); }))

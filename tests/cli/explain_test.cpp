@@ -215,7 +215,7 @@ TEST_CASE("the JSON ledger is complete") {
   const auto ledger = json_of({"explain", folder_of({"llama"}), "--json"});
   CHECK(ledger["format"] == "sinter.ledger");
   CHECK(ledger["version"] == 1);
-  CHECK(ledger["command"].get<std::string>().starts_with("sinter explain "));
+  CHECK(ledger["command"] == "sinter explain " + folder_of({"llama"}) + " --json");
   CHECK(ledger["target"] == "sm_90a");
   CHECK(ledger["numerics"] == "strict");
   for (const auto& entry : ledger["entries"]) {
