@@ -1,6 +1,7 @@
 #include "driver/compile/compile.h"
 
 #include "codegen/lowering/lower.h"
+#include "driver/compile/value_names.h"
 #include "plan/checker.h"
 
 namespace sinter {
@@ -12,14 +13,17 @@ std::string entry_names(const Module& module) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Every name of a pair must be a value of some entry.
-Status check_names(const Module& module,
-                   const std::vector<std::pair<std::string, std::string>>& pairs) {
-  for (const auto& [x, y] : pairs)
-    for (const std::string& name : {x, y})
-      if (llvm::none_of(module.entries, [&](const Entry& e) { return e.graph.find(name).valid(); }))
-        return fail(fmt::format("no value is called \"{}\"", printable(name)), module.name,
-                    "`sinter explain` lists the names", ExitCode::usage);
+/// Every name of a pair must be a value of some entry; it may begin with the text form's %.
+Status resolve_names(const Module& module,
+                     std::vector<std::pair<std::string, std::string>>& pairs) {
+  for (auto& pair : pairs)
+    for (std::string* name : {&pair.first, &pair.second}) {
+      *name = value_name(module, *name);
+      if (llvm::none_of(module.entries,
+                        [&](const Entry& e) { return e.graph.find(*name).valid(); }))
+        return fail(fmt::format("no value is called \"{}\"", printable(*name)), module.name,
+                    near_value_names(module, *name), ExitCode::usage);
+    }
   return {};
 }
 
@@ -31,7 +35,11 @@ Status check_required(const Entry& entry, const Fusion& fusion, const FusionOpti
     if (!verdict.accepted())
       return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
                               describe(verdict, entry.graph)),
-                  entry.name, "", ExitCode::check_failed);
+                  entry.name,
+                  fmt::format("without the requirement, `sinter explain --why {} {}` says what "
+                              "would have to change",
+                              x, y),
+                  ExitCode::check_failed);
   }
   return {};
 }
@@ -94,9 +102,9 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
 
 Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
-  SINTER_TRY(check_names(frozen, options.fusion.required));
-  SINTER_TRY(check_names(frozen, options.fusion.forbidden));
   FusionOptions fusing = options.fusion;
+  SINTER_TRY(resolve_names(frozen, fusing.required));
+  SINTER_TRY(resolve_names(frozen, fusing.forbidden));
   fusing.numerics = numerics_of(options);
   SINTER_LET(sizes, stated_sizes(frozen.symbols, options.sizes));
   Compiled compiled{std::move(frozen), {}, {}, std::move(sizes)};

@@ -80,8 +80,11 @@ struct ReportHeader {
 
 /// All of the records, a line for each (docs/plan.md: fusion.json).
 std::string ledger_json(const Compiled& compiled, const ReportHeader& header = {});
+/// "prefill, N=512: 8 kernel launches, 9 GEMM calls; 7 fusions save 1.27 MB, 20 refusals; predicted
+/// 162 µs".
+std::string ledger_headline(const EntryLedger& ledger);
 /// For a terminal: kernels by layer, equal layers once, and the refusals by reason, each with a few
-/// examples; `all`: with all of them, and what kernels read early.
+/// examples; `all`: with all of them, all fusions, and what kernels read early.
 std::string ledger_text(const EntryLedger& ledger, bool all);
 /// Values as nodes and kernels as clusters, equal layers once, edges by bytes; for Graphviz.
 std::string ledger_dot(const Compiled& compiled, std::string_view only = {});
