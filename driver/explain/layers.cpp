@@ -135,15 +135,15 @@ std::vector<DecisionReason> decisions_by_reason(const EntryLedger& ledger, bool 
     for (const std::string& value : d.path) key += "\n" + relative(value, layer);
     const auto [at, is_new] =
         known.try_emplace(key, static_cast<size_t>(reason - reasons.begin()), reason->kinds.size());
-    if (is_new) reason->kinds.push_back({&d, 0});
-    ++reasons[at->second.first].kinds[at->second.second].count;
+    if (is_new) reason->kinds.emplace_back();
+    reasons[at->second.first].kinds[at->second.second].all.push_back(&d);
   }
   return reasons;
 }
 
 std::string savings_text(const DecisionKind& kind) {
-  const double bytes = kind.first->saved_bytes;
-  return fmt::format("{}saves {}", kind.count > 1 ? "each " : "",
+  const double bytes = kind.first().saved_bytes;
+  return fmt::format("{}saves {}", kind.count() > 1 ? "each " : "",
                      bytes > 0 ? with_unit(bytes, "B") : "a launch");
 }
 

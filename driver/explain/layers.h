@@ -34,8 +34,10 @@ std::string repeats_text(const LayerSection& section);
 
 /// Decisions with the same reason and savings about the same values of different layers.
 struct DecisionKind {
-  const LedgerDecision* first = nullptr;
-  size_t count = 0;
+  std::vector<const LedgerDecision*> all;  // at least one
+
+  const LedgerDecision& first() const { return *all.front(); }
+  size_t count() const { return all.size(); }
 };
 struct DecisionReason {
   const LedgerDecision* first = nullptr;  // with the reason

@@ -31,12 +31,13 @@ class EntryPage {
     for (const bool fused : {true, false})
       for (const DecisionReason& reason : decisions_by_reason(ledger, fused))
         for (const DecisionKind& kind : reason.kinds) {
-          for (const std::string& value : {kind.first->a, kind.first->b})
-            if (const auto at = step_of_.find(value); at != step_of_.end()) {
-              std::vector<size_t>& about = decisions_of_[shown_[at->second]];
-              if (about.empty() || about.back() != decisions_.size())
-                about.push_back(decisions_.size());
-            }
+          for (const LedgerDecision* decision : kind.all)
+            for (const std::string& value : {decision->a, decision->b})
+              if (const auto at = step_of_.find(value); at != step_of_.end()) {
+                std::vector<size_t>& about = decisions_of_[shown_[at->second]];
+                if (about.empty() || about.back() != decisions_.size())
+                  about.push_back(decisions_.size());
+              }
           decisions_.push_back(kind);
         }
   }
@@ -72,7 +73,7 @@ class EntryPage {
     if (at == decisions_of_.end()) return text;
     for (size_t decision : at->second)
       text += fmt::format("{}<a class=\"{}\" href=\"#{}\">{}</a>", text.empty() ? "" : " ",
-                          decisions_[decision].first->fused ? "fused" : "refused",
+                          decisions_[decision].first().fused ? "fused" : "refused",
                           decision_id(decision), decision);
     return text;
   }
@@ -110,7 +111,7 @@ class EntryPage {
 
   std::string decision_row(size_t index) const {
     const DecisionKind& kind = decisions_[index];
-    const LedgerDecision& d = *kind.first;
+    const LedgerDecision& d = kind.first();
     std::string about = d.detail;
     const auto add = [&](const std::string& line) {
       if (!line.empty()) about += (about.empty() ? "" : "\n") + line;
@@ -123,7 +124,7 @@ class EntryPage {
     return fmt::format(
         "<tr id=\"{7}\"><td class=\"n\">{8}</td><td class=\"{0}\">{0}</td><td class=\"n\">{1}×</td>"
         "<td><code>{2}<br>{3}</code></td><td>{4}<br><code>{5}</code></td><td>{6}</td></tr>\n",
-        d.fused ? "fused" : "refused", kind.count, to_kernel(d.a), to_kernel(d.b), html(d.text),
+        d.fused ? "fused" : "refused", kind.count(), to_kernel(d.a), to_kernel(d.b), html(d.text),
         d.reason, lines, decision_id(index), index);
   }
 
@@ -137,7 +138,17 @@ class EntryPage {
     return text + "</tbody></table></details>\n";
   }
 
-  /// The entry's text; a line for each value that is no input, with the kernel that computes it.
+  /// By layer, the section that says of it "as layer 3".
+  std::map<int64_t, const LayerSection*> repeated_layers() const {
+    std::map<int64_t, const LayerSection*> repeated;
+    for (const LayerSection& section : sections_)
+      for (size_t k = 1; k <= section.repeats; ++k)
+        repeated[section.layer + static_cast<int64_t>(k)] = &section;
+    return repeated;
+  }
+
+  /// The entry's text: equal layers once, else a line for each value that is no input, with the
+  /// kernel that computes it.
   std::string ir() const {
     llvm::SmallVector<llvm::StringRef, 0> lines;
     const std::string printed = print_graph(graph_, compiled_.module.symbols);
@@ -145,8 +156,17 @@ class EntryPage {
     std::string text = fmt::format("<details><summary>Module</summary><pre>{}\n",
                                    html(lines.empty() ? "" : lines.front().str()));
     size_t line = 1;
+    const std::map<int64_t, const LayerSection*> repeated = repeated_layers();
+    const LayerSection* told = nullptr;
     for (uint32_t i = 0; i < graph_.size(); ++i) {
       const Op& op = graph_.ops()[i];
+      if (const auto at = repeated.find(layer_of(op.name)); at != repeated.end()) {
+        text += fmt::format("<span id=\"{}\"></span>", value_id(i));
+        if (std::exchange(told, at->second) != at->second)
+          text += html("  // " + repeats_text(*told)) + '\n';
+        ++line;
+        continue;
+      }
       if (op.kind == OpKind::input) {
         text += fmt::format("<span id=\"{}\"></span>", value_id(i));
         continue;

@@ -42,8 +42,8 @@ std::string fusions(const EntryLedger& ledger) {
     text += fmt::format("\n{}: {} ({})\n", counted(reason.count, "fusion"), reason.first->text,
                         reason.first->reason);
     for (const DecisionKind& kind : reason.kinds)
-      text += printable(fmt::format("  {:>4}×  {} and {}: {}", kind.count, kind.first->a,
-                                    kind.first->b, savings_text(kind)),
+      text += printable(fmt::format("  {:>4}×  {} and {}: {}", kind.count(), kind.first().a,
+                                    kind.first().b, savings_text(kind)),
                         kLongestLine) +
               '\n';
   }
@@ -56,8 +56,8 @@ std::string refusals(const EntryLedger& ledger, size_t examples) {
     text += fmt::format("\n{}: {} ({})\n", counted(reason.count, "refusal"), reason.first->text,
                         reason.first->reason);
     for (const DecisionKind& kind : llvm::ArrayRef(reason.kinds).take_front(examples)) {
-      const LedgerDecision& d = *kind.first;
-      std::string line = fmt::format("  {:>4}×  {} and {}", kind.count, d.a, d.b);
+      const LedgerDecision& d = kind.first();
+      std::string line = fmt::format("  {:>4}×  {} and {}", kind.count(), d.a, d.b);
       if (!d.detail.empty()) line += ": " + d.detail;
       if (!d.path.empty()) line += ": " + path_text(d.path);
       text += printable(line, kLongestLine) + '\n';
