@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "driver/generate/perplexity.h"
 #include "driver/text.h"
+#include "driver/text_table.h"
 
 namespace sinter {
 namespace {
@@ -43,9 +44,8 @@ Status ppl_command(const PplCommand& options) {
                                          {"predicted", result.predicted}};
     print_result(json.dump(2) + "\n");
   } else {
-    print_result(
-        fmt::format("perplexity {:.6g} over {} tokens (mean negative log-likelihood {:.9g})\n",
-                    result.value(), result.predicted, result.mean()));
+    print_result(fmt::format("perplexity {:.6g} over {} (mean negative log-likelihood {:.9g})\n",
+                             result.value(), counted(result.predicted, "token"), result.mean()));
   }
   return {};
 }

@@ -62,9 +62,7 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
 }
 
 Result<DType> parse_dtype_option(std::string_view text) {
-  if (text == "fp32" || text == "f32") return DType::f32;
-  if (text == "fp16" || text == "f16") return DType::f16;
-  if (text == "bf16") return DType::bf16;
+  if (const auto dtype = parse_dtype(text); dtype && is_float(*dtype)) return *dtype;
   return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype",
               "give fp32, fp16 or bf16", ExitCode::usage);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "driver/generate/cuda_generator.h"
+#include "driver/text_table.h"
 #include "runtime/cuda/executor.h"
 
 namespace sinter {
@@ -29,8 +30,9 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
   const int64_t most =
       streaming ? 1 : program.symbols[static_cast<size_t>(find_symbol(program.symbols, "B"))].high;
   if (prompts.empty() || static_cast<int64_t>(prompts.size()) > most)
-    return fail(fmt::format("{} sequences, 1 to {} decode together", prompts.size(), most),
-                program.name);
+    return fail(
+        fmt::format("{}, 1 to {} decode together", counted(prompts.size(), "sequence"), most),
+        program.name);
   for (const auto& prompt : prompts)
     if (prompt.empty()) return fail("a prompt has no tokens", program.name, "give at least one");
   return {};
