@@ -115,9 +115,11 @@ std::string Changes::State::of_path(size_t entry, ValueId a, ValueId b,
 std::string Changes::State::of_closed(size_t entry, ValueId a, ValueId b) {
   const Graph& graph = this->graph(entry);
   const Groups& groups = compiled.fusions[entry].state->groups;
-  const GroupShape& first = groups.shape(groups.find(a));
-  const GroupShape& shape = first.closed() ? first : groups.shape(groups.find(b));
-  const ValueId anchor = shape.anchor.value_or(first.closed() ? a : b);
+  const uint32_t closed = groups.shape(groups.find(a)).closed() ? groups.find(a) : groups.find(b);
+  const Members members = groups.members(closed);
+  const auto is_anchor = [&](ValueId id) { return anchored_by(graph[id].kind) != nullptr; };
+  const auto at = llvm::find_if(members, is_anchor);
+  const ValueId anchor = at == members.end() ? members[0] : *at;
   const KernelFamily* family = anchored_by(graph[anchor].kind);
   if (!family || family->kind != KernelFamily::Kind::call)
     return fmt::format("{} is a kernel of the family {}, which would have to open a port for it",
