@@ -33,10 +33,10 @@ TEST_CASE("pre-LN: attention stands between norm and residual; post-LN: they sha
     const std::string pre = swapped ? answer("pre_ln_block.sir", "res1", "norm1")
                                     : answer("pre_ln_block.sir", "norm1", "res1");
     CHECK(holds(pre, "norm1 → qkv → attn → attn_out → res1"));
-    CHECK(holds(pre,
-                fmt::format("  no kernel can hold both while attn needs norm1 and is needed by "
-                            "res1; res1 fuses with norm2 (saves 1.57 MB); {}\n",
-                            kClaim)));
+    CHECK(
+        holds(pre, fmt::format("  no kernel can hold both while attn needs norm1 and is needed by "
+                               "res1; res1 fuses with norm2 (saves 1.57 MB); {}\n",
+                               kClaim)));
   }
   CHECK(holds(answer("post_ln_block.sir", "res1", "norm1"), "res1 and norm1 share a kernel"));
   CHECK(holds(answer("post_ln_block.sir", "res2", "norm2"), "res2 and norm2 share a kernel"));
