@@ -14,41 +14,25 @@ struct ExplainCommand : CommandOptions {
   std::string html, dot;
 };
 
-/// The arguments as a shell would take them again.
-std::string command_line(const ExplainCommand& options) {
-  std::string line = "sinter explain " + options.model;
-  const auto add = [&](std::string_view option, const std::string& value) {
-    if (!value.empty()) line += fmt::format(" {} {}", option, value);
-  };
-  for (const std::string& arch : options.archs) add("--arch", arch);
-  add("--numerics", options.numerics);
-  add("--dtype", options.dtype);
-  add("--attention", options.attention);
-  add("--phase", options.phase);
-  for (const std::string& size : options.sizes) add("--symbol", size);
-  for (const std::string& pair : options.required) add("--require", pair);
-  for (const std::string& pair : options.forbidden) add("--forbid", pair);
-  if (options.no_fuse) line += " --no-fuse";
-  if (options.stop_after >= 0) add("--stop-after", std::to_string(options.stop_after));
-  return line;
-}
-
 Status explain_model(const ExplainCommand& options) {
   SINTER_LET(request, to_request(options));
+  request.compile.entries.clear();  // the whole plan is made, and one entry of it shown
   SINTER_LET(built, build(request));
   const Compiled& compiled = built.compiled;
   if (compiled.module.entries.empty()) return fail("the model has no entry point", options.model);
-  const ReportHeader header{model_line(built), command_line(options)};
+  const std::string& only = options.phase;
+  if (!only.empty()) SINTER_TRY(check_entry_names(compiled.module, only));
+  const ReportHeader header{model_line(built), command_line, only};
   if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled, header)));
-  if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled)));
+  if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, only)));
   if (!options.why.empty()) {
-    SINTER_LET(answers, why(compiled, options.why[0], options.why[1]));
+    SINTER_LET(answers, why(compiled, options.why[0], options.why[1], only));
     print_result(options.json ? why_json(answers) : why_text(answers));
   } else if (options.json) {
     print_result(ledger_json(compiled, header));
   } else if (options.html.empty() && options.dot.empty()) {
     std::string text = header.model + "\n";
-    for (const EntryLedger& entry : ledger(compiled))
+    for (const EntryLedger& entry : ledger(compiled, only))
       text += "\n" + ledger_text(entry, verbosity == Verbosity::verbose);
     print_result(text);
   }

@@ -9,6 +9,7 @@
 #include "driver/generate/perplexity.h"
 #include "driver/generate/prefill_report.h"
 #include "driver/text.h"
+#include "driver/text_table.h"
 
 namespace sinter {
 namespace {
@@ -47,9 +48,8 @@ Status ppl_command(const PplCommand& options) {
                                          {"prefill", prefill_json(result.prefill)}};
     print_result(json.dump(2) + "\n");
   } else {
-    print_result(
-        fmt::format("perplexity {:.6g} over {} tokens (mean negative log-likelihood {:.9g})\n",
-                    result.value(), result.predicted, result.mean()));
+    print_result(fmt::format("perplexity {:.6g} over {} (mean negative log-likelihood {:.9g})\n",
+                             result.value(), counted(result.predicted, "token"), result.mean()));
   }
   return {};
 }

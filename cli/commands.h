@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "ir/error.h"
 
@@ -13,6 +14,9 @@ namespace sinter {
 
 /// Runs after the arguments are read; an error ends the program with its exit code.
 using Action = std::function<Status()>;
+
+/// The program's command line, in a form that a shell takes.
+inline std::string command_line;
 
 void add_inspect(CLI::App& program, Action& action);
 void add_compile(CLI::App& program, Action& action);

@@ -1,4 +1,6 @@
 // sinter: reads the command line, runs one command, turns its result into an exit code.
+#include <llvm/ADT/StringRef.h>
+
 #include <CLI/CLI.hpp>
 #include <sstream>
 
@@ -50,9 +52,46 @@ std::string chosen_command(const CLI::App& program) {
   return name;
 }
 
+/// A word in place of a command, of the program or of one of its commands.
+Status refuse_unknown_command(const CLI::App& app, const std::string& prefix, int argc, char** argv,
+                              int at) {
+  const std::vector<const CLI::App*> commands =
+      app.get_subcommands([](const CLI::App*) { return true; });
+  if (commands.empty() || (at < argc && argv[at][0] == '-')) return {};
+  if (at >= argc)
+    return fail("no command is given", {}, fmt::format("see `sinter {}--help`", prefix),
+                ExitCode::usage);
+  const llvm::StringRef word = argv[at];
+  const CLI::App* nearest = commands.front();
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == word)
+      return refuse_unknown_command(*command, prefix + command->get_name() + " ", argc, argv,
+                                    at + 1);
+    if (word.edit_distance(command->get_name()) < word.edit_distance(nearest->get_name()))
+      nearest = command;
+  }
+  return fail(fmt::format("no command is called \"{}\"", printable(prefix + word.str())), {},
+              fmt::format("the nearest is {}{}; see `sinter {}--help`", prefix, nearest->get_name(),
+                          prefix),
+              ExitCode::usage);
+}
+
+/// In quotes where a shell would read something else.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(word);
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 int exit_with(ExitCode code) { return static_cast<int>(code); }
 
 int run(int argc, char** argv) {
+  command_line = "sinter";
+  for (int i = 1; i < argc; ++i) command_line += " " + quoted(argv[i]);
   CLI::App program("Compiles transformers into fused execution plans and says why.", "sinter");
   program.set_version_flag("--version", "sinter " SINTER_VERSION);
   program.set_help_flag("-h,--help", "this text");
@@ -61,6 +100,10 @@ int run(int argc, char** argv) {
   Action action;
   add_commands(program, action);
   program.footer(kFooter);  // after the commands, which would show it too
+  if (const Status known = refuse_unknown_command(program, "", argc, argv, 1); !known) {
+    print_error(known.error());
+    return exit_with(ExitCode::usage);
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

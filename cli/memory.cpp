@@ -40,8 +40,11 @@ void* reserve = nullptr;
   ::_exit(static_cast<int>(ExitCode::out_of_memory));
 }
 
-/// A container of LLVM's found no memory; it allocates by malloc and does not throw.
-[[noreturn]] void end_in_llvm(void*, const char* reason, bool) { end(reason); }
+/// A container of LLVM's found no memory; it allocates by malloc, does not throw, and does not tell
+/// how much it asked for.
+[[noreturn]] void end_in_llvm(void*, const char*, bool) {
+  end("a container found no room to grow");
+}
 
 /// An exception that nothing caught: of another thread than the main one.
 [[noreturn]] void end_uncaught() {

@@ -5,9 +5,9 @@
 
 namespace sinter {
 
-/// An allocation that fails ends the program with exit code 6 and one line that says how much was
-/// asked for, whichever thread asked, unless its caller reports it (ir/allocation_may_fail.h). The
-/// program's operator new, which this file replaces, tells how much that was.
+/// An allocation that fails ends the program with exit code 6 and one line, whichever thread asked,
+/// unless its caller reports it (ir/allocation_may_fail.h). The line says how much was asked for,
+/// as the program's operator new, which this file replaces, tells it; containers of LLVM's do not.
 void set_up_memory();
 
 /// Prints the line and ends the program at once.

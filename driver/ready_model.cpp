@@ -1,5 +1,6 @@
 #include "driver/ready_model.h"
 
+#include "frontends/files/shards.h"
 #include "runtime/cuda/nvrtc_library.h"
 
 namespace sinter {
@@ -30,10 +31,12 @@ Status require_runnable(const OpenedModel& model) {
   const bool needs_files = llvm::any_of(model.module.weights, [](const Weight& weight) {
     return llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; });
   });
-  if (needs_files && !model.tensors)
-    return fail("the model has no weights", model.origin,
-                "give them with --weights FILE, or stand-ins with --random-weights SEED");
-  return {};
+  if (!needs_files || model.tensors) return {};
+  if (const std::string other = other_weights(model.origin); !other.empty())
+    return fail(fmt::format("the model's weights are not safetensors but {}", other), model.origin,
+                kSafetensorsHint);
+  return fail("the model has no weights", model.origin,
+              "give them with --weights FILE, or stand-ins with --random-weights SEED");
 }
 
 Status require_tunable(const OpenedModel& model) {

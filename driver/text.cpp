@@ -9,6 +9,7 @@
 #include "driver/stored_plan/stored_plan.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
+#include "frontends/load_model.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
@@ -58,7 +59,7 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
     return std::optional<Tokenizer>(std::move(tokenizer));
   }
   if (!std::filesystem::exists(path, error))
-    return fail("no such file or folder", model, "check the path");
+    return fail("no such file or folder", model, missing_model_hint(model));
   SINTER_LET(folder, model_files(model));
   for (std::string_view name : kTokenizerFiles) {
     const std::filesystem::path file = std::filesystem::path(folder) / name;

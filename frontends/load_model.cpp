@@ -212,6 +212,9 @@ Result<LoadedModel> load_module(const std::string& path, const std::string& fold
     return fail("a module has its own element types", origin,
                 "leave out the element type, or write a module of another one", ExitCode::usage);
   SINTER_LET(file, BoundedFile::open(path));
+  if (file.size() == 0)
+    return fail("the file is empty", path,
+                "write a module into it: module @name { entry @f(...) -> (...) { ... } }");
   SINTER_TRY(refuse_impostor(file));
   SINTER_LET(text, read_small_file(path, kMaxModuleBytes));
   SINTER_LET(module, parse_module(text, path));
@@ -228,6 +231,10 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
                 folder.string(), "keep one of them");
   if (has_module) return load_module((folder / kModuleName).string(), folder.string(), options);
   if (has_config) return load_huggingface(folder, options);
+  if (const std::string other = other_weights(folder.string()); !other.empty())
+    return fail(
+        fmt::format("the folder has no {}, and its weights, {}, are not read", kConfigName, other),
+        folder.string(), "download config.json, tokenizer and safetensors of the model, too");
   return fail(fmt::format("the folder has neither {} nor {}", kConfigName, kModuleName),
               folder.string(), "give the folder of a Hugging Face model, or of a module");
 }
@@ -252,8 +259,27 @@ std::string context_note(const LoadedModel& model, int64_t context) {
                      model.spec->rope->original_max_positions);
 }
 
+std::string missing_model_hint(const std::string& path) {
+  const size_t slash = path.find('/');
+  const auto is_plain = [](std::string_view part) {
+    return !part.empty() && part[0] != '.' && part[0] != '~' &&
+           llvm::all_of(part, [](unsigned char c) {
+             return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+           });
+  };
+  const std::string ending = fs::path(path).extension().string();
+  if (slash == std::string::npos || ending == ".sir" || ending == ".json" || ending == ".bin" ||
+      !is_plain(path.substr(0, slash)) || !is_plain(path.substr(slash + 1)))
+    return "check the path";
+  return fmt::format(
+      "check the path, or download the model from the Hugging Face hub: `hf download {} "
+      "--local-dir {}`",
+      path, path.substr(slash + 1));
+}
+
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
+  if (!stands(path)) return fail("no such file or folder", path, missing_model_hint(path));
   if (fs::is_directory(path, error)) return load_folder(path, options);
   if (is_module_path(path)) return load_module(path, {}, options);
   SINTER_LET(file, BoundedFile::open(path));

@@ -47,6 +47,9 @@ int64_t text_tokens(size_t prompt, int64_t more);
 /// frequencies; empty: nothing.
 std::string context_note(const LoadedModel& model, int64_t context);
 
+/// What to do about a path where nothing is: a name like the hub's ones is told to be downloaded.
+std::string missing_model_hint(const std::string& path);
+
 /// A Hugging Face folder, a llama2.c file (.bin), a spec (.json), a module (.sir), or a folder with
 /// a module model.sir and its weights. Reads headers only: the types of all tensors that the
 /// weights need are checked, and that no tensor is left over; no data is read. A folder without

@@ -5,9 +5,26 @@
 
 namespace sinter {
 
+namespace {
+
+// Names that people bring from elsewhere: command lines, PyTorch.
+struct OtherName {
+  std::string_view name;
+  DType dtype;
+};
+constexpr OtherName kOtherNames[] = {{"fp32", DType::f32},
+                                     {"fp16", DType::f16},
+                                     {"float32", DType::f32},
+                                     {"float16", DType::f16},
+                                     {"bfloat16", DType::bf16}};
+
+}  // namespace
+
 std::optional<DType> parse_dtype(std::string_view text) {
   for (const DTypeInfo& info : kDTypes)
     if (info.name == text) return info.dtype;
+  for (const OtherName& other : kOtherNames)
+    if (other.name == text) return other.dtype;
   return std::nullopt;
 }
 

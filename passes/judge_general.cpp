@@ -19,7 +19,8 @@ std::optional<Verdict> constraints(const FusionState& state, Members x, Members 
     if ((holds(x, a) && holds(y, b)) || (holds(x, b) && holds(y, a)))
       return refuse(Reason::forbidden, fmt::format("{} with {}", a, b));
   if (options.stop_after >= 0 && state.statistics.accepted >= options.stop_after)
-    return refuse(Reason::stopped, fmt::format("after {} fusions", options.stop_after));
+    return refuse(Reason::stopped, fmt::format("after {} {}", options.stop_after,
+                                               options.stop_after == 1 ? "fusion" : "fusions"));
   return std::nullopt;
 }
 
@@ -42,7 +43,7 @@ std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, M
 
 std::optional<Verdict> slower(double seconds_together, double seconds_apart) {
   if (seconds_together <= seconds_apart) return std::nullopt;
-  return refuse(Reason::profit_slower, fmt::format("{:.2f} us together, {:.2f} us apart",
+  return refuse(Reason::profit_slower, fmt::format("{:.2f} µs together, {:.2f} µs apart",
                                                    seconds_together * 1e6, seconds_apart * 1e6));
 }
 

@@ -1,6 +1,7 @@
 #include "driver/compile/compile.h"
 
 #include "codegen/lowering/lower.h"
+#include "driver/compile/value_names.h"
 #include "plan/checker.h"
 
 namespace sinter {
@@ -12,14 +13,17 @@ std::string entry_names(const Module& module) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Every name of a pair must be a value of some entry.
-Status check_names(const Module& module,
-                   const std::vector<std::pair<std::string, std::string>>& pairs) {
-  for (const auto& [x, y] : pairs)
-    for (const std::string& name : {x, y})
-      if (llvm::none_of(module.entries, [&](const Entry& e) { return e.graph.find(name).valid(); }))
-        return fail(fmt::format("no value is called \"{}\"", printable(name)), module.name,
-                    "`sinter explain` lists the names", ExitCode::usage);
+/// Every name of a pair must be a value of some entry; it may begin with the text form's %.
+Status resolve_names(const Module& module,
+                     std::vector<std::pair<std::string, std::string>>& pairs) {
+  for (auto& pair : pairs)
+    for (std::string* name : {&pair.first, &pair.second}) {
+      *name = value_name(module, *name);
+      if (llvm::none_of(module.entries,
+                        [&](const Entry& e) { return e.graph.find(*name).valid(); }))
+        return fail(fmt::format("no value is called \"{}\"", printable(*name)), module.name,
+                    near_value_names(module, *name), ExitCode::usage);
+    }
   return {};
 }
 
@@ -31,7 +35,11 @@ Status check_required(const Entry& entry, const Fusion& fusion, const FusionOpti
     if (!verdict.accepted())
       return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
                               describe(verdict, entry.graph)),
-                  entry.name, "", ExitCode::check_failed);
+                  entry.name,
+                  fmt::format("without the requirement, `sinter explain --why {} {}` says what "
+                              "would have to change",
+                              x, y),
+                  ExitCode::check_failed);
   }
   return {};
 }
@@ -54,19 +62,22 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
 }
 
 Result<DType> parse_dtype_option(std::string_view text) {
-  if (text == "fp32" || text == "f32") return DType::f32;
-  if (text == "fp16" || text == "f16") return DType::f16;
-  if (text == "bf16") return DType::bf16;
+  if (const auto dtype = parse_dtype(text); dtype && is_float(*dtype)) return *dtype;
   return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype",
               "give fp32, fp16 or bf16", ExitCode::usage);
 }
 
-Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
-                      const PassObserver& observer, const PassOptions& options) {
-  for (const std::string& name : entries)
+Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names) {
+  for (const std::string& name : names)
     if (!module.find_entry(name))
       return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
                   fmt::format("the module has {}", entry_names(module)), ExitCode::usage);
+  return {};
+}
+
+Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
+                      const PassObserver& observer, const PassOptions& options) {
+  SINTER_TRY(check_entry_names(module, entries));
   if (!entries.empty())
     std::erase_if(module.entries,
                   [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
@@ -89,9 +100,9 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
 
 Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
-  SINTER_TRY(check_names(frozen, options.fusion.required));
-  SINTER_TRY(check_names(frozen, options.fusion.forbidden));
   FusionOptions fusing = options.fusion;
+  SINTER_TRY(resolve_names(frozen, fusing.required));
+  SINTER_TRY(resolve_names(frozen, fusing.forbidden));
   fusing.numerics = numerics_of(options);
   SINTER_LET(sizes, stated_sizes(frozen.symbols, options.sizes));
   Compiled compiled{std::move(frozen), {}, {}, std::move(sizes)};

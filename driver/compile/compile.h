@@ -39,6 +39,10 @@ struct Compiled {
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                       const PassObserver& observer = {}, const PassOptions& options = {});
 
+/// Every name is an entry's of the module; else an error, of usage, that names those that there
+/// are.
+Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names);
+
 /// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
 /// that the module lacks; sizes that the symbols cannot have; a required pair that stays apart
 /// (ExitCode::check_failed, with the verdict).

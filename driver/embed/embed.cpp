@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "driver/embed/encode.h"
+#include "driver/text_table.h"
 #include "runtime/compare.h"
 
 namespace sinter {
@@ -19,7 +20,8 @@ Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto length = static_cast<int64_t>(texts[i].size());
     if (length < 1 || length > most)
-      return fail(fmt::format("text {} has {} tokens, 1 to {} are possible", i + 1, length, most),
+      return fail(fmt::format("text {} has {}, 1 to {} are possible", i + 1,
+                              counted(texts[i].size(), "token"), most),
                   model.origin, "split the text");
     for (int32_t id : texts[i])
       if (id < 0 || id >= model.spec->vocabulary)

@@ -5,34 +5,13 @@
 #include <unordered_map>
 
 #include "driver/explain/layers.h"
+#include "driver/explain/other_fusions.h"
 #include "driver/text_table.h"
-#include "ir/op_roles.h"
 #include "kernels/family.h"
 #include "kernels/pointers.h"
-#include "passes/fusion_costs.h"
 #include "passes/fusion_state.h"
 
 namespace sinter {
-namespace {
-
-// Larger graphs are not fused anew at smaller sizes: each takes as long as the first fusion.
-constexpr size_t kFewOps = 200;
-
-bool together(const Fusion& fusion, ValueId a, ValueId b) {
-  const std::vector<uint32_t>& group_of = fusion.grouping.group_of;
-  return group_of[a.index] != UINT32_MAX && group_of[a.index] == group_of[b.index];
-}
-
-bool is_norm(const Op& op) { return op.attrs.has(AttrName::eps); }
-
-/// "a call of cuBLASLt", "a kernel of its own".
-std::string what_it_is(const Op& op) {
-  const KernelFamily* family = anchored_by(op.kind);
-  const bool call = family && family->kind == KernelFamily::Kind::call;
-  return call ? "a call of cuBLASLt" : "a kernel of its own";
-}
-
-}  // namespace
 
 struct Changes::State {
   /// One entry, with what answers about it have in common. Filled when it is first asked for.
@@ -41,8 +20,7 @@ struct Changes::State {
     std::vector<GroupMerge> merges;
     /// The first fusion of each op.
     std::unordered_map<uint32_t, size_t> merge_of;
-    std::optional<Fusion> fast;
-    std::vector<GroupMerge> fast_merges;
+    OtherFusions others;
   };
 
   explicit State(const Compiled& compiled) : compiled(compiled), answers(compiled.fusions.size()) {}
@@ -53,7 +31,7 @@ struct Changes::State {
   EntryAnswers& of(size_t entry) {
     std::unique_ptr<EntryAnswers>& own = answers[entry];
     if (own) return *own;
-    own = std::make_unique<EntryAnswers>();
+    own = std::make_unique<EntryAnswers>(EntryAnswers{{}, {}, {}, OtherFusions(compiled, entry)});
     const Graph& graph = this->graph(entry);
     for (uint32_t i = 0; i < graph.size(); ++i) own->by_name[graph.ops()[i].name] = {i};
     const Fusion& fusion = compiled.fusions[entry];
@@ -65,16 +43,8 @@ struct Changes::State {
     return *own;
   }
 
-  /// The same entry with other numerics or symbols.
-  Fusion fuse_again(size_t entry, llvm::ArrayRef<Symbol> symbols, Numerics numerics) const {
-    FusionOptions options;
-    options.numerics = numerics;
-    return fuse(graph(entry), symbols, *find_device(compiled.program->target), options);
-  }
-
   std::string partner(size_t entry, ValueId id);
   std::string elsewhere(size_t entry, ValueId a, ValueId b, ValueId closed);
-  std::string smaller_sizes(size_t entry, ValueId a, ValueId b) const;
   std::string of_path(size_t entry, ValueId a, ValueId b, llvm::ArrayRef<ValueId> path);
   std::string of_closed(size_t entry, ValueId a, ValueId b);
   std::string of_strict(size_t entry, ValueId a, ValueId b);
@@ -114,24 +84,6 @@ std::string Changes::State::elsewhere(size_t entry, ValueId a, ValueId b, ValueI
   return "";
 }
 
-/// The largest bound of a symbol, of those that halving leads to, at which they share a kernel.
-std::string Changes::State::smaller_sizes(size_t entry, ValueId a, ValueId b) const {
-  if (graph(entry).size() > kFewOps) return "";
-  const std::vector<Symbol>& symbols = compiled.module.symbols;
-  for (size_t s = 0; s < symbols.size(); ++s) {
-    std::vector<Symbol> smaller = symbols;
-    while (true) {
-      int64_t high = smaller[s].high / 2;
-      high -= high % smaller[s].multiple;
-      if (high < std::max<int64_t>(smaller[s].low, 1)) break;
-      smaller[s].high = high;
-      if (together(fuse_again(entry, smaller, compiled.program->numerics), a, b))
-        return fmt::format("with {} of at most {} they would share one", symbols[s].name, high);
-    }
-  }
-  return "";
-}
-
 std::string Changes::State::of_path(size_t entry, ValueId a, ValueId b,
                                     llvm::ArrayRef<ValueId> path) {
   const Graph& graph = this->graph(entry);
@@ -154,42 +106,36 @@ std::string Changes::State::of_path(size_t entry, ValueId a, ValueId b,
   std::string fused = partner(entry, b);
   if (fused.empty()) fused = partner(entry, a);
   if (!fused.empty()) text += (text.empty() ? "" : "; ") + fused;
-  // x + f(norm(x)): the norm stands before the branch.
-  const FusionProblem& problem = compiled.fusions[entry].state->problem;
-  const auto reads_same = [&] {
-    return llvm::any_of(problem.facts(a).reads, [&](const Read& x) {
-      return graph[x.root].kind != OpKind::weight &&
-             llvm::any_of(problem.facts(b).reads, [&](const Read& y) { return x.root == y.root; });
-    });
-  };
-  if (is_norm(graph[a]) && graph[b].kind == OpKind::add && reads_same())
-    text += fmt::format("; with the norm behind the residual add (post-LN) they would share one");
+  OtherFusions& others = of(entry).others;
+  if (others.is_pre_norm(a, b) && others.shares_with_norm_behind(a, b))
+    text += "; with the norm behind the residual add (post-LN) they would share one";
   return text;
 }
 
 std::string Changes::State::of_closed(size_t entry, ValueId a, ValueId b) {
   const Graph& graph = this->graph(entry);
-  const GroupShape* shapes[] = {nullptr, nullptr};
   const Groups& groups = compiled.fusions[entry].state->groups;
-  shapes[0] = &groups.shape(groups.find(a));
-  shapes[1] = &groups.shape(groups.find(b));
-  const ValueId closed = shapes[0]->closed() ? a : b;
-  std::string text = fmt::format("{} is {}", graph[closed].name, what_it_is(graph[closed]));
-  const std::string other = elsewhere(entry, a, b, closed);
+  const uint32_t closed = groups.shape(groups.find(a)).closed() ? groups.find(a) : groups.find(b);
+  const Members members = groups.members(closed);
+  const auto is_anchor = [&](ValueId id) { return anchored_by(graph[id].kind) != nullptr; };
+  const auto at = llvm::find_if(members, is_anchor);
+  const ValueId anchor = at == members.end() ? members[0] : *at;
+  const KernelFamily* family = anchored_by(graph[anchor].kind);
+  if (!family || family->kind != KernelFamily::Kind::call)
+    return fmt::format("{} is a kernel of the family {}, which would have to open a port for it",
+                       graph[anchor].name, family ? family->name : "that computes it");
+  std::string text = graph[anchor].name + " is a call of cuBLASLt";
+  const std::string other = elsewhere(entry, a, b, anchor);
   if (!other.empty()) return text + "; " + other;
-  if (graph[closed].kind == OpKind::linear)
+  if (graph[anchor].kind == OpKind::linear)
     return text + ", which neighbours can join only as a gemv of at most 8 tokens";
-  return text + ", whose values pass through memory";
+  return text + "; it would have to be a generated kernel with a port";
 }
 
 std::string Changes::State::of_strict(size_t entry, ValueId a, ValueId b) {
-  EntryAnswers& own = of(entry);
-  if (!own.fast) {
-    own.fast = fuse_again(entry, compiled.module.symbols, Numerics::fast);
-    own.fast_merges = FusionCosts(*own.fast, compiled.sizes).merges();
-  }
-  if (!together(*own.fast, a, b)) return "fast numerics would fuse one of them with another op";
-  for (const GroupMerge& merge : own.fast_merges) {
+  const OtherFusions::Fast& fast = of(entry).others.fast();
+  if (!together(fast.fusion, a, b)) return "fast numerics would fuse one of them with another op";
+  for (const GroupMerge& merge : fast.merges) {
     const auto joins = [&](const std::vector<ValueId>& x, const std::vector<ValueId>& y) {
       return llvm::is_contained(x, a) && llvm::is_contained(y, b);
     };
@@ -217,42 +163,46 @@ std::string Changes::text(size_t entry, ValueId a, ValueId b, const Verdict& ref
     case Reason::fused_horizontal:
       return "";
     case Reason::space_prefix:
-      return with_partner("ops share a kernel that have the same leading axes");
+      return with_partner("both would have to have the same leading axes");
     case Reason::space_reduction:
       return "a reduction over the trailing axes, or over a run of leading ones, can be joined: "
              "transpose the value first";
     case Reason::port_closed:
       return state.of_closed(entry, a, b);
     case Reason::port_other_element:
-      return with_partner("they share a kernel where both read the same elements of a row");
+      return with_partner("both would have to read the same elements of a row");
     case Reason::port_gathered:
-      return with_partner("what is read by number must stand in memory first");
+      return with_partner("the rows would have to be computed after the lookup, not before it");
     case Reason::state_version:
-      return with_partner("an append and a reader of its state are two launches");
+      return with_partner(
+          "the reader would have to take appended rows from their value, not from the state");
     case Reason::anchor_second:
-      return with_partner("each of the two products is a kernel of its own");
+      return with_partner("each of the two products needs a kernel of its own");
     case Reason::anchor_other_block:
-      return with_partner("what needs the sums of other blocks runs after the product");
+      return with_partner("an epilogue would have to need only what its own block computes");
     case Reason::convexity_path:
       return state.of_path(entry, a, b, refusal.path);
     case Reason::numerics_strict:
       return state.of_strict(entry, a, b);
     case Reason::profit_configuration:
       return fmt::format(
-          "rows that fit the shared memory of a block, and at most {} pointers, fit a kernel",
+          "rows would have to fit the shared memory of a block, and the kernel {} pointers",
           kMaxPointers);
     case Reason::profit_slower: {
-      const std::string smaller = state.smaller_sizes(entry, a, b);
-      return smaller.empty() ? with_partner("at the largest sizes one launch less does not pay")
-                             : smaller;
+      const auto smaller = state.of(entry).others.smaller_sizes(a, b);
+      if (!smaller) return with_partner("one kernel would have to be as fast");
+      return fmt::format("with {} of at most {} they would share one",
+                         state.compiled.module.symbols[smaller->symbol].name, smaller->high);
     }
     case Reason::forbidden:
       return "leave out --forbid";
     case Reason::stopped:
       return "give a larger --stop-after, or leave it out";
     case Reason::no_candidate:
-      return "the engine asks about values of which one reads the other, and about readers of one "
-             "value: two others save nothing but a launch";
+      return fmt::format(
+          "the engine asks about a value and its reader, and about two readers of one value; with "
+          "--require {},{} it would ask about them",
+          state.name(entry, a), state.name(entry, b));
     case Reason::no_kernel:
       return "ask about the value that it reads";
   }

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "driver/text_table.h"
+
 namespace sinter {
 namespace {
 
@@ -129,13 +131,20 @@ std::vector<DecisionReason> decisions_by_reason(const EntryLedger& ledger, bool 
     ++reason->count;
     const int64_t layer = std::max(layer_of(d.a), layer_of(d.b));
     std::string key = d.reason + "\n" + relative(d.a, layer) + "\n" + relative(d.b, layer);
+    if (fused) key += fmt::format("\n{}", d.saved_bytes);
     for (const std::string& value : d.path) key += "\n" + relative(value, layer);
     const auto [at, is_new] =
         known.try_emplace(key, static_cast<size_t>(reason - reasons.begin()), reason->kinds.size());
-    if (is_new) reason->kinds.push_back({&d, 0});
-    ++reasons[at->second.first].kinds[at->second.second].count;
+    if (is_new) reason->kinds.emplace_back();
+    reasons[at->second.first].kinds[at->second.second].all.push_back(&d);
   }
   return reasons;
+}
+
+std::string savings_text(const DecisionKind& kind) {
+  const double bytes = kind.first().saved_bytes;
+  return fmt::format("{}saves {}", kind.count() > 1 ? "each " : "",
+                     bytes > 0 ? with_unit(bytes, "B") : "a launch");
 }
 
 std::string path_text(const std::vector<std::string>& path) {

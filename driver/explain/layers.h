@@ -32,16 +32,20 @@ std::string section_title(const std::vector<LayerSection>& sections, size_t inde
 /// "layers 4–7: as layer 3"; empty: it has no repeats.
 std::string repeats_text(const LayerSection& section);
 
-/// Decisions with the same reason about the same values of different layers.
+/// Decisions with the same reason and savings about the same values of different layers.
 struct DecisionKind {
-  const LedgerDecision* first = nullptr;
-  size_t count = 0;
+  std::vector<const LedgerDecision*> all;  // at least one
+
+  const LedgerDecision& first() const { return *all.front(); }
+  size_t count() const { return all.size(); }
 };
 struct DecisionReason {
   const LedgerDecision* first = nullptr;  // with the reason
   size_t count = 0;                       // of decisions
   std::vector<DecisionKind> kinds;
 };
+/// "saves 8.39 MB", of each of several fusions "each saves a launch".
+std::string savings_text(const DecisionKind& kind);
 /// Refusals, or fusions, by reason, each in the order of their first decisions.
 std::vector<DecisionReason> decisions_by_reason(const EntryLedger& ledger, bool fused);
 

@@ -84,16 +84,18 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
   return d;
 }
 
-std::vector<EntryLedger> ledger(const Compiled& compiled) {
+std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only) {
   const Program& program = *compiled.program;
   const StepTraffic traffic(program, compiled.sizes);
   const Changes changes(compiled);
   std::vector<EntryLedger> result;
   for (size_t i = 0; i < program.entries.size(); ++i) {
     const EntryPlan& plan = program.entries[i];
+    if (!only.empty() && plan.name != only) continue;
     const Graph& graph = compiled.module.entries[i].graph;
     const Fusion& fusion = compiled.fusions[i];
     EntryLedger entry;
+    entry.entry = i;
     entry.name = plan.name;
     entry.sizes = show_sizes(program, plan, compiled.sizes);
     entry.steps = steps_of(program, plan, traffic);

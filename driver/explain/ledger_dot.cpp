@@ -1,4 +1,8 @@
 // The ledger as a Graphviz graph.
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringMap.h>
+
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -8,23 +12,35 @@
 namespace sinter {
 namespace {
 
+/// In quotes; lines are kept.
 std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return out + '"';
 }
 
+/// Lines are as wide as the bytes are many, from half a point to four.
+std::string edge_style(double bytes, double most, bool leads_back) {
+  const double width = most > 0 ? 0.5 + 3.5 * std::sqrt(bytes / most) : 0.5;
+  return fmt::format("label={}, penwidth={:.2f}{}", dot_string(with_unit(bytes, "B")), width,
+                     leads_back ? ", style=dashed, constraint=false" : "");
+}
+
 class EntryDrawing {
  public:
-  EntryDrawing(const EntryLedger& ledger, const Graph& graph, size_t number)
+  EntryDrawing(const Compiled& compiled, const EntryLedger& ledger)
       : ledger_(ledger),
-        graph_(graph),
-        number_(number),
+        graph_(compiled.module.entries[ledger.entry].graph),
+        number_(ledger.entry),
         sections_(layer_sections(ledger)),
         shown_(shown_steps(ledger, sections_)) {
+    for (uint32_t i = 0; i < graph_.size(); ++i) value_[graph_.ops()[i].name] = {i};
     for (size_t i = 0; i < ledger.steps.size(); ++i)
       for (size_t k = 0; k < ledger.steps[i].values.size(); ++k)
         place_[ledger.steps[i].values[k]] = {i, k};
@@ -37,7 +53,7 @@ class EntryDrawing {
     text += inputs();
     for (size_t i = 0; i < sections_.size(); ++i) text += section(i);
     text += "  }\n";
-    return text + edges();
+    return text + inner_edges() + memory_edges();
   }
 
  private:
@@ -46,14 +62,22 @@ class EntryDrawing {
     auto operator<=>(const Place&) const = default;
   };
 
+  ValueId find(const std::string& name) const {
+    const auto at = value_.find(name);
+    return at == value_.end() ? ValueId{} : at->second;
+  }
+
   /// The node that stands for a value; nullopt: a weight, a state or a constant.
   std::optional<std::string> node(ValueId id) const {
+    if (!id.valid()) return std::nullopt;
     const Op& op = graph_[id];
     if (op.kind == OpKind::input) return fmt::format("e{}i{}", number_, id.index);
     const auto at = place_.find(op.name);
     if (at == place_.end()) return std::nullopt;
     return fmt::format("e{}s{}_{}", number_, shown_[at->second.step], at->second.position);
   }
+
+  std::string cluster(size_t step) const { return fmt::format("cluster_{}_step{}", number_, step); }
 
   std::string inputs() const {
     std::string text;
@@ -73,8 +97,10 @@ class EntryDrawing {
     }
     for (size_t i : own.steps) {
       const LedgerStep& step = ledger_.steps[i];
-      text += fmt::format("{}subgraph cluster_{}_step{} {{ label={};\n", indent, number_, i,
-                          dot_string(step.name + ", " + with_unit(step.bytes.total(), "B")));
+      text += fmt::format(
+          "{}subgraph {} {{ style=solid; label={};\n", indent, cluster(i),
+          dot_string(fmt::format("{}\n{}, {}", step.name, with_unit(step.bytes.total(), "B"),
+                                 duration(step.predicted_s))));
       for (size_t k = 0; k < step.values.size(); ++k)
         text += fmt::format("{}  e{}s{}_{} [label={}];\n", indent, number_, i, k,
                             dot_string(step.values[k]));
@@ -83,29 +109,52 @@ class EntryDrawing {
     return own.repeats > 0 ? text + "    }\n" : text;
   }
 
-  /// Between kernels with their bytes. What a repeated layer reads of the one before it leads back.
-  std::string edges() const {
-    std::map<std::pair<size_t, std::string>, double> bytes;
-    for (const LedgerEdge& edge : ledger_.edges) bytes[{edge.to, edge.value}] = edge.bytes;
+  /// The first op of a kernel that reads the value.
+  std::optional<std::string> reader(size_t step, const std::string& value) const {
+    for (const std::string& name : ledger_.steps[step].values) {
+      const ValueId id = find(name);
+      if (id.valid() && llvm::any_of(graph_[id].operands, [&](ValueId operand) {
+            return graph_[root_of(graph_, operand)].name == value;
+          }))
+        return node(id);
+    }
+    return std::nullopt;
+  }
+
+  /// What ops of a kernel hand each other.
+  std::string inner_edges() const {
+    std::string text;
+    for (const LayerSection& section : sections_)
+      for (size_t step : section.steps)
+        for (const std::string& name : ledger_.steps[step].values) {
+          const ValueId to = find(name);
+          if (!to.valid()) continue;
+          std::set<ValueId> roots;  // one that is read twice is drawn once
+          for (ValueId operand : graph_[to].operands) {
+            const ValueId root = root_of(graph_, operand);
+            const auto from = place_.find(graph_[root].name);
+            if (from != place_.end() && from->second.step == step && roots.insert(root).second)
+              text += fmt::format("  {} -> {};\n", *node(root), *node(to));
+          }
+        }
+    return text;
+  }
+
+  /// What kernels read of each other and of inputs: an edge for each value and reading kernel, with
+  /// its bytes. What a repeated layer reads of the one before it leads back.
+  std::string memory_edges() const {
+    double most = 0;
+    for (const LedgerEdge& edge : ledger_.edges)
+      if (node(find(edge.value))) most = std::max(most, edge.bytes);
     std::set<std::pair<std::string, std::string>> drawn;
     std::string text;
     for (const bool repeated : {false, true})
-      for (const auto& [name, place] : place_) {
-        if ((shown_[place.step] != place.step) != repeated) continue;
-        const ValueId to = graph_.find(name);
-        if (!to.valid()) continue;
-        for (ValueId operand : graph_[to].operands) {
-          const ValueId root = root_of(graph_, operand);
-          const auto a = node(root), b = node(to);
-          if (!a || !b || !drawn.insert({*a, *b}).second) continue;
-          std::string style;
-          if (const auto at = bytes.find({place.step, graph_[root].name}); at != bytes.end())
-            style = "label=" + dot_string(with_unit(at->second, "B"));
-          if (repeated)
-            style += std::string(style.empty() ? "" : ", ") + "style=dashed, constraint=false";
-          text += fmt::format("  {} -> {}{};\n", *a, *b,
-                              style.empty() ? "" : fmt::format(" [{}]", style));
-        }
+      for (const LedgerEdge& edge : ledger_.edges) {
+        if ((shown_[edge.to] != edge.to) != repeated) continue;
+        const auto from = node(find(edge.value)), to = reader(edge.to, edge.value);
+        if (!from || !to || !drawn.insert({*from, *to}).second) continue;
+        text += fmt::format("  {} -> {} [lhead={}, {}];\n", *from, *to, cluster(shown_[edge.to]),
+                            edge_style(edge.bytes, most, repeated));
       }
     return text;
   }
@@ -115,16 +164,16 @@ class EntryDrawing {
   size_t number_;
   std::vector<LayerSection> sections_;
   std::vector<size_t> shown_;
+  llvm::StringMap<ValueId> value_;
   std::map<std::string, Place> place_;
 };
 
 }  // namespace
 
-std::string ledger_dot(const Compiled& compiled) {
-  std::string text = "digraph fusion {\n  node [shape=box, fontsize=10];\n";
-  const std::vector<EntryLedger> ledgers = ledger(compiled);
-  for (size_t i = 0; i < ledgers.size(); ++i)
-    text += EntryDrawing(ledgers[i], compiled.module.entries[i].graph, i).run();
+std::string ledger_dot(const Compiled& compiled, std::string_view only) {
+  std::string text = "digraph fusion {\n  compound=true;\n  node [shape=box, fontsize=10];\n";
+  for (const EntryLedger& entry : ledger(compiled, only))
+    text += EntryDrawing(compiled, entry).run();
   return text + "}\n";
 }
 

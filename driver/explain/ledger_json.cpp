@@ -86,7 +86,8 @@ std::string ledger_json(const Compiled& compiled, const ReportHeader& header) {
   for (size_t i = 0; i < program.symbols.size() && i < compiled.sizes.size(); ++i)
     sizes[program.symbols[i].name] = compiled.sizes[i];
   std::vector<std::string> entries;
-  for (const EntryLedger& entry : ledger(compiled)) entries.push_back(entry_json(entry));
+  for (const EntryLedger& entry : ledger(compiled, header.only))
+    entries.push_back(entry_json(entry));
   return fmt::format(
       "{{\n\"format\": \"sinter.ledger\",\n\"version\": {},\n\"sinter\": {},\n\"command\": {},\n"
       "\"model\": {},\n\"target\": {},\n\"numerics\": {},\n\"sizes\": {},\n"

@@ -36,14 +36,28 @@ std::string kernels_by_layer(const EntryLedger& ledger, bool all_lines) {
   return text;
 }
 
+std::string fusions(const EntryLedger& ledger) {
+  std::string text;
+  for (const DecisionReason& reason : decisions_by_reason(ledger, true)) {
+    text += fmt::format("\n{}: {} ({})\n", counted(reason.count, "fusion"), reason.first->text,
+                        reason.first->reason);
+    for (const DecisionKind& kind : reason.kinds)
+      text += printable(fmt::format("  {:>4}×  {} and {}: {}", kind.count(), kind.first().a,
+                                    kind.first().b, savings_text(kind)),
+                        kLongestLine) +
+              '\n';
+  }
+  return text;
+}
+
 std::string refusals(const EntryLedger& ledger, size_t examples) {
   std::string text;
   for (const DecisionReason& reason : decisions_by_reason(ledger, false)) {
     text += fmt::format("\n{}: {} ({})\n", counted(reason.count, "refusal"), reason.first->text,
                         reason.first->reason);
     for (const DecisionKind& kind : llvm::ArrayRef(reason.kinds).take_front(examples)) {
-      const LedgerDecision& d = *kind.first;
-      std::string line = fmt::format("  {:>4}×  {} and {}", kind.count, d.a, d.b);
+      const LedgerDecision& d = kind.first();
+      std::string line = fmt::format("  {:>4}×  {} and {}", kind.count(), d.a, d.b);
       if (!d.detail.empty()) line += ": " + d.detail;
       if (!d.path.empty()) line += ": " + path_text(d.path);
       text += printable(line, kLongestLine) + '\n';
@@ -58,7 +72,7 @@ std::string refusals(const EntryLedger& ledger, size_t examples) {
 
 }  // namespace
 
-std::string ledger_text(const EntryLedger& ledger, bool all) {
+std::string ledger_headline(const EntryLedger& ledger) {
   const size_t fused = ledger.fusions();
   const auto steps = [&](std::string_view kind) -> size_t {
     return llvm::count_if(ledger.steps, [&](const LedgerStep& s) { return s.kind == kind; });
@@ -68,13 +82,17 @@ std::string ledger_text(const EntryLedger& ledger, bool all) {
   if (fused > 0)
     savings =
         fmt::format(" {} {}", fused == 1 ? "saves" : "save", with_unit(ledger.saved_bytes(), "B"));
-  return fmt::format("{}{}{}: {}, {}{}; {}{}, {}; predicted {}\n\n", printable(ledger.name),
+  return fmt::format("{}{}{}: {}, {}{}; {}{}, {}; predicted {}", printable(ledger.name),
                      ledger.sizes.empty() ? "" : ", ", printable(ledger.sizes),
                      counted(steps("kernel"), "kernel launch", "kernel launches"),
                      counted(steps("gemm"), "GEMM call"), copies, counted(fused, "fusion"), savings,
                      counted(ledger.decisions.size() - fused, "refusal"),
-                     duration(ledger.predicted_s())) +
-         kernels_by_layer(ledger, all) + refusals(ledger, all ? SIZE_MAX : kFewExamples);
+                     duration(ledger.predicted_s()));
+}
+
+std::string ledger_text(const EntryLedger& ledger, bool all) {
+  return ledger_headline(ledger) + "\n\n" + kernels_by_layer(ledger, all) +
+         (all ? fusions(ledger) : "") + refusals(ledger, all ? SIZE_MAX : kFewExamples);
 }
 
 }  // namespace sinter

@@ -1,10 +1,10 @@
 #include "driver/explain/why.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/StringRef.h>
 
 #include <nlohmann/json.hpp>
 
+#include "driver/compile/value_names.h"
 #include "driver/explain/change.h"
 #include "driver/explain/layers.h"
 #include "driver/text_table.h"
@@ -12,29 +12,6 @@
 
 namespace sinter {
 namespace {
-
-/// Up to three names like `name`: those that hold it, then those that few edits lead to.
-std::string near_names(const Compiled& compiled, const std::string& name) {
-  std::vector<std::pair<unsigned, std::string_view>> found;
-  const auto limit = static_cast<unsigned>(name.size() / 3 + 1);
-  for (const Entry& entry : compiled.module.entries)
-    for (const Op& op : entry.graph.ops()) {
-      unsigned distance = llvm::StringRef(op.name).edit_distance(name, true, limit);
-      if (distance > limit && !name.empty() && op.name.find(name) != std::string::npos)
-        distance = limit;
-      if (distance <= limit) found.emplace_back(distance, op.name);
-    }
-  llvm::stable_sort(found, [](const auto& x, const auto& y) { return x.first < y.first; });
-  std::vector<std::string> names;
-  for (size_t i = 0; i < found.size() && names.size() < 3; ++i)
-    if (std::string one = printable(found[i].second); !llvm::is_contained(names, one))
-      names.push_back(std::move(one));
-  if (names.empty()) return "`sinter explain` lists the values";
-  return fmt::format("near it: {}", fmt::join(names, ", "));
-}
-
-/// Without the % that the text form writes before names.
-std::string bare(const std::string& name) { return name.starts_with('%') ? name.substr(1) : name; }
 
 /// What the fusion that brought the two together did.
 void add_merge(const Compiled& compiled, size_t entry, ValueId a, ValueId b, Why& answer) {
@@ -68,11 +45,14 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
   const Graph& graph = module_entry.graph;
   const Fusion& fusion = compiled.fusions[entry];
   const EntryPlan& plan = compiled.program->entries[entry];
-  const ValueId first = graph.find(bare(a)), second = graph.find(bare(b));
+  const Module& module = compiled.module;
+  const ValueId first = graph.find(value_name(module, a)),
+                second = graph.find(value_name(module, b));
   for (const auto& [id, name] : {std::pair(first, &a), {second, &b}})
     if (!id.valid())
       return fail(fmt::format("no value is called \"{}\"", printable(*name)),
-                  printable(module_entry.name), near_names(compiled, bare(*name)), ExitCode::usage);
+                  printable(module_entry.name), near_value_names(module, value_name(module, *name)),
+                  ExitCode::usage);
   Why answer;
   answer.entry = module_entry.name;
   const Verdict verdict = fusion.why(first, second);
@@ -81,7 +61,8 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
   if (verdict.accepted())
     add_merge(compiled, entry, root_a, root_b, answer);
   else
-    answer.decision.change = Changes(compiled).text(entry, root_a, root_b, verdict);
+    answer.decision.change =
+        Changes(compiled).text(entry, std::min(root_a, root_b), std::max(root_a, root_b), verdict);
   const auto place = [&](ValueId id, std::string& kernel, uint32_t& step) {
     const ValueId root = root_of(graph, id);
     if (root != id)
@@ -97,15 +78,18 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
   return answer;
 }
 
-Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b) {
+Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b,
+                             std::string_view only) {
   const std::vector<Entry>& entries = compiled.module.entries;
-  const auto has = [](const Entry& entry, const std::string& name) {
-    return entry.graph.find(bare(name)).valid();
+  const auto has = [&](const Entry& entry, const std::string& name) {
+    return (only.empty() || entry.name == only) &&
+           entry.graph.find(value_name(compiled.module, name)).valid();
   };
   for (const std::string& name : {a, b})
     if (llvm::none_of(entries, [&](const Entry& entry) { return has(entry, name); }))
-      return fail(fmt::format("no value is called \"{}\"", printable(name)), {},
-                  near_names(compiled, bare(name)), ExitCode::usage);
+      return fail(fmt::format("no value is called \"{}\"", printable(name)), printable(only),
+                  near_value_names(compiled.module, value_name(compiled.module, name)),
+                  ExitCode::usage);
   std::vector<Why> answers;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!has(entries[i], a) || !has(entries[i], b)) continue;

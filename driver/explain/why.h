@@ -17,10 +17,11 @@ struct Why {
   std::vector<std::string> notes;   // "l0.q is a part of l0.qkv"
 };
 
-/// An answer for each entry that has both values. Names may begin with the % of the text form. A
-/// name that no entry has is a usage error with the nearest names; so are two names that no entry
-/// has both.
-Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b);
+/// An answer for each entry that has both values, or of the entry `only`. Names may begin with the
+/// % of the text form. A name that no entry has is a usage error with the nearest names; so are two
+/// names that no entry has both.
+Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b,
+                             std::string_view only = {});
 /// The same of one entry, by its index.
 Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a, const std::string& b);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/text_table.h"
 #include "runtime/compare.h"
 
 namespace sinter {
@@ -106,8 +107,8 @@ Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vecto
     if (tokens[s].empty())
       return fail(fmt::format("sequence {} has no tokens", s), {}, "give at least one");
     if (length > capacity_)
-      return fail(fmt::format("sequence {} would have {} tokens, the cache has room for {}", s,
-                              length, capacity_));
+      return fail(fmt::format("sequence {} would have {}, the cache has room for {}", s,
+                              counted(static_cast<uint64_t>(length), "token"), capacity_));
   }
   const DecoderCall call =
       pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/text_table.h"
 #include "runtime/clock.h"
 
 namespace sinter {
@@ -25,9 +26,10 @@ Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_
     SINTER_TRY(check_tokens(model, prompt));
     const int64_t length = text_tokens(prompt.size(), count);
     if (!model.spec->streaming && length > model.spec->max_positions)
-      return fail(fmt::format("{} tokens and {} more, the model has {} positions", prompt.size(),
-                              count, model.spec->max_positions),
-                  model.origin, "ask for fewer, or give --kv sink=4,window=W");
+      return fail(
+          fmt::format("{} and {} more, the model has {}", counted(prompt.size(), "token"), count,
+                      counted(static_cast<uint64_t>(model.spec->max_positions), "position")),
+          model.origin, "ask for fewer, or give --kv sink=4,window=W");
   }
   return {};
 }

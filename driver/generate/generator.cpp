@@ -5,6 +5,7 @@
 
 #include "driver/generate/cuda_generator.h"
 #include "driver/generate/feed_prompts.h"
+#include "driver/text_table.h"
 #include "frontends/load_model.h"
 #include "runtime/cuda/executor.h"
 
@@ -33,8 +34,9 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
   };
   const int64_t together = streaming ? 1 : largest("B");
   if (prompts.empty() || static_cast<int64_t>(prompts.size()) > together)
-    return fail(fmt::format("{} sequences, 1 to {} decode together", prompts.size(), together),
-                program.name);
+    return fail(
+        fmt::format("{}, 1 to {} decode together", counted(prompts.size(), "sequence"), together),
+        program.name);
   const int64_t positions = largest("N");  // a call of prefill takes as many tokens at most
   for (const auto& prompt : prompts) {
     if (prompt.empty()) return fail("a prompt has no tokens", program.name, "give at least one");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "driver/generate/generation_state.h"
+#include "driver/text_table.h"
 #include "runtime/compare.h"
 
 namespace sinter {
@@ -96,8 +97,9 @@ Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> 
     return fail("a text of fewer than two tokens predicts nothing", model.origin);
   const int64_t window = options.window > 0 ? options.window : model.spec->max_positions;
   if (window > model.spec->max_positions)
-    return fail(fmt::format("a window of {} tokens, the model has {} positions", window,
-                            model.spec->max_positions),
+    return fail(fmt::format("a window of {}, the model has {}",
+                            counted(static_cast<uint64_t>(window), "token"),
+                            counted(static_cast<uint64_t>(model.spec->max_positions), "position")),
                 model.origin);
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   Perplexity result;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "driver/explain/layers.h"
+#include "driver/text_table.h"
 #include "ir/grouping.h"
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
@@ -75,8 +76,9 @@ std::string positions(const ModelSpec& spec) {
 std::string window(const ModelSpec& spec) {
   const auto layers = std::count(spec.windowed.begin(), spec.windowed.end(), true);
   return spec.windowed.empty()
-             ? fmt::format("{} tokens", *spec.window)
-             : fmt::format("{} tokens in {} of {} layers", *spec.window, layers, spec.layers);
+             ? counted(static_cast<uint64_t>(*spec.window), "token")
+             : fmt::format("{} in {} of {}", counted(static_cast<uint64_t>(*spec.window), "token"),
+                           layers, counted(static_cast<uint64_t>(spec.layers), "layer"));
 }
 
 std::string norms(const ModelSpec& spec) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "driver/text_table.h"
 #include "runtime/statistics.h"
 
 namespace sinter {
@@ -59,9 +60,9 @@ Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t s
 Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t count) {
   const size_t all = records.kernels.size();
   if (all == 0 || count == 0 || all % count != 0)
-    return fail(
-        fmt::format("CUPTI recorded {} kernels, which do not divide into {} tokens", all, count),
-        {}, "see that the user may profile", ExitCode::device);
+    return fail(fmt::format("CUPTI recorded {}, which do not divide into {}",
+                            counted(all, "kernel"), counted(count, "token")),
+                {}, "see that the user may profile", ExitCode::device);
   std::vector<ProfiledToken> tokens(count);
   for (size_t i = 0; i < all; ++i)
     tokens[i / (all / count)].kernels.push_back(

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "driver/generate/decoder.h"
+#include "driver/text_table.h"
 #include "frontends/files/safetensors.h"
 
 namespace sinter {
@@ -44,9 +45,10 @@ Result<TokenRun> run_tokens(const OpenedModel& model, const std::vector<int32_t>
   SINTER_TRY(check_tokens(model, tokens));
   const int64_t length = text_tokens(tokens.size(), more);
   if (length > model.spec->max_positions)
-    return fail(fmt::format("{} tokens and {} more, the model has {} positions", tokens.size(),
-                            more, model.spec->max_positions),
-                model.origin);
+    return fail(
+        fmt::format("{} and {} more, the model has {}", counted(tokens.size(), "token"), more,
+                    counted(static_cast<uint64_t>(model.spec->max_positions), "position")),
+        model.origin);
   SINTER_LET(loaded, make_ready(model, options.compile, *options.backend));
   const EntryPlan& entry = *loaded.compiled.program->find_entry("prefill");
   SINTER_TRY(check_keep({&entry}, options.keep, entry.name));

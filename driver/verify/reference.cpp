@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "driver/text_table.h"
 #include "driver/verify/parts.h"
 #include "frontends/model/build_model.h"
 
@@ -37,8 +38,8 @@ Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
   ReferenceFile reference(std::move(file));
   SINTER_LET(ids, reference.file_.read_tensor("input_ids"));
   if (ids.dims.size() != 2 || ids.dims[0] < 1 || ids.dims[1] < 1)
-    return fail(fmt::format("input_ids has {} axes, expected [sequences, tokens], neither 0",
-                            ids.dims.size()),
+    return fail(fmt::format("input_ids has {}, expected [sequences, tokens], neither 0",
+                            counted(ids.dims.size(), "axis", "axes")),
                 path);
   auto tokens = to_i32(ids);
   if (!tokens) return fail("input_ids: " + tokens.error().what, path);
@@ -88,8 +89,8 @@ Status ReferenceFile::check_values(const HostTensor& value, const std::string& t
   if (!file_.entry(tensor)) return {};
   SINTER_LET(expected, floats(file_, tensor));
   if (static_cast<int64_t>(expected.size()) != value.volume())
-    return fail(fmt::format("tensor {} has {} elements, %{} has {}", tensor, expected.size(), name,
-                            value.volume()),
+    return fail(fmt::format("tensor {} has {}, %{} has {}", tensor,
+                            counted(expected.size(), "element"), name, value.volume()),
                 file_.path());
   HostTensor rounded{DType::f32, value.dims,
                      std::vector<std::byte>(expected.size() * sizeof(float))};
@@ -110,8 +111,9 @@ Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) 
   if (!file_.entry("nll_mean")) return {};
   SINTER_LET(expected, floats(file_, "nll_mean"));
   if (expected.size() != 1)
-    return fail(fmt::format("tensor nll_mean has {} elements, expected 1", expected.size()),
-                file_.path());
+    return fail(
+        fmt::format("tensor nll_mean has {}, expected 1", counted(expected.size(), "element")),
+        file_.path());
   const std::vector<double> values = to_doubles(logits);
   const auto width = static_cast<size_t>(logits.dims.back());
   double sum = 0;

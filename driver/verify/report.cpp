@@ -23,21 +23,24 @@ std::string bounds_table(const DTypeReport& report) {
   return values.str(2);
 }
 
+/// "13 values, 103320 elements, 1 call".
+std::string compared_text(const DTypeReport& report) {
+  return fmt::format("{}, {}, {}", counted(report.values, "value"),
+                     counted(report.elements, "element"), counted(report.calls, "call"));
+}
+
 std::string dtype_text(const DTypeReport& report) {
   TextTable facts("ll");
   if (!report.bounds.empty())
-    facts.add({"against float64", fmt::format("fused and unfused: {} values, {} elements, {} calls",
-                                              report.values, report.elements, report.calls)});
+    facts.add({"against float64", "fused and unfused: " + compared_text(report)});
   else
     facts.add({"fused = unfused", report.difference.empty()
-                                      ? fmt::format("bit for bit: {} values, {} elements, {} calls",
-                                                    report.values, report.elements, report.calls)
+                                      ? "bit for bit: " + compared_text(report)
                                       : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
   if (report.host_checked_calls > 0)
-    facts.add(
-        {"device = host", fmt::format("bit for bit: every kernel without a contraction, {} calls",
-                                      report.host_checked_calls)});
+    facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {}",
+                                            counted(report.host_checked_calls, "call"))});
   if (report.fused_error)
     facts.add(
         {"against float64",
@@ -46,8 +49,8 @@ std::string dtype_text(const DTypeReport& report) {
                          ? ""
                          : fmt::format(": {}, the farthest", printable(report.float64_value)))});
   if (report.logits_hash != 0)
-    facts.add({"logits' hash",
-               fmt::format("{:016x} over {} steps", report.logits_hash, report.tokens.size())});
+    facts.add({"logits' hash", fmt::format("{:016x} over {}", report.logits_hash,
+                                           counted(report.tokens.size(), "step"))});
   if (report.recorded_match)
     facts.add({"recorded graph",
                *report.recorded_match ? "gives the same tokens" : "gives OTHER tokens"});

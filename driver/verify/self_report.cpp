@@ -33,7 +33,8 @@ std::string tokens_text(const SelfReport& report) {
 std::string comparison_text(const SelfReport& report) {
   const DTypeReport& found = report.comparison;
   const std::string size =
-      fmt::format("{} values, {} elements, {} calls", found.values, found.elements, found.calls);
+      fmt::format("{}, {}, {}", counted(found.values, "value"), counted(found.elements, "element"),
+                  counted(found.calls, "call"));
   if (found.difference.empty()) return "bit for bit: " + size;
   return (report.strict ? "NO: " : "not promised by fast numerics: ") + found.difference;
 }

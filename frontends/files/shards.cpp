@@ -126,6 +126,13 @@ bool has_weights(const std::string& folder) {
   return exists(inside(folder, single_name)) || exists(inside(folder, index_name));
 }
 
+std::string other_weights(const std::string& folder) {
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5",
+                           "flax_model.msgpack", "consolidated.00.pth"})
+    if (exists(inside(folder, name))) return name;
+  return {};
+}
+
 Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
@@ -139,10 +146,8 @@ Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
     return std::make_unique<ShardedWeights>(std::move(shards));
   }
   std::string what = fmt::format("the folder holds neither {} nor {}", single_name, index_name);
-  for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"})
-    if (exists(inside(path, pickle)))
-      return fail(fmt::format("{}, only {}", what, pickle), path,
-                  "convert the weights to safetensors, or download that form of the model");
+  if (const std::string other = other_weights(path); !other.empty())
+    return fail(fmt::format("{}, only {}", what, other), path, kSafetensorsHint);
   return fail(std::move(what), path, "download the weights, or use --random-weights SEED instead");
 }
 

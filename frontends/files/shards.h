@@ -40,6 +40,11 @@ class ShardedWeights final : public TensorSource {
 /// Whether open_weights() finds a file in the folder.
 bool has_weights(const std::string& folder);
 
+/// A file of weights in a form that is not read; empty: the folder has none.
+std::string other_weights(const std::string& folder);
+constexpr const char* kSafetensorsHint =
+    "convert the weights to safetensors, or download that form of the model";
+
 /// `path` is a safetensors file, or a folder with model.safetensors or, if that is not there, the
 /// shards of model.safetensors.index.json.
 Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path);

@@ -115,9 +115,7 @@ Status refuse_windows(HfConfig& config, int64_t layers) {
 
 Result<DType> read_dtype(const JsonView& view) {
   SINTER_LET(name, view.string_or("float32"));
-  for (auto [known, dtype] : {std::pair{"float32", DType::f32}, std::pair{"float16", DType::f16},
-                              std::pair{"bfloat16", DType::bf16}})
-    if (name == known) return dtype;
+  if (const auto dtype = parse_dtype(name); dtype && is_float(*dtype)) return *dtype;
   return view.fail(fmt::format("element type '{}' is not supported", printable(name)),
                    "supported: float32, float16, bfloat16");
 }

@@ -92,6 +92,17 @@ class Reader {
   std::set<std::string, std::less<>> read_;
 };
 
+Status read_dtype(Reader& reader, DType& dtype) {
+  const JsonView value = reader.at("dtype");
+  SINTER_LET(name, value.string());
+  const auto known = parse_dtype(name);
+  if (!known || !is_float(*known))
+    return value.fail(fmt::format("'{}' is not a known dtype", printable(name)),
+                      "use one of f32, f16, bf16");
+  dtype = *known;
+  return {};
+}
+
 Status read_version(const JsonDocument& document, Reader& reader) {
   const JsonView version = reader.at("sinter_spec");
   if (!version.value() && document.view()["model_type"].value())
@@ -239,7 +250,7 @@ Result<ModelSpec> read_spec(const JsonDocument& document) {
   ModelSpec spec;
   SINTER_LET(name, reader.at("name").string());
   spec.name = name;
-  SINTER_TRY(reader.choice(spec.dtype, "dtype", {DType::f32, DType::f16, DType::bf16}));
+  SINTER_TRY(read_dtype(reader, spec.dtype));
   SINTER_TRY(read_sizes(spec, reader));
   SINTER_TRY(read_embedding(spec, reader));
   SINTER_TRY(read_norms(spec, reader));

@@ -1,12 +1,15 @@
 // The folder of a plan: what it holds, that it is deterministic, and what it never replaces.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
@@ -189,6 +192,19 @@ TEST_CASE("a link to a plan's folder stays a link") {
     CHECK(compile_to(module, place.path() + "/link/", place.path() + "/cache").code == 0);
   CHECK(fs::is_symlink(place.path() + "/link"));
   CHECK(fs::exists(place.path() + "/real/plan.json"));
+}
+
+TEST_CASE("the program compiles kernels in as many threads as there are processors") {
+  const TemporaryDirectory place;
+  std::filesystem::copy_file(SINTER_COUNTING_NVRTC, place.path() + "/libnvrtc.so.13");
+  constexpr unsigned kKernels = 10;  // fewer than a Llama's plan has
+  const unsigned threads = std::min(kKernels, std::max(1U, std::thread::hardware_concurrency()));
+  const ProgramRun run = run_program(
+      {"compile", SINTER_SAMPLES_DIR "/llama-2-7b.json", "-o", place.path() + "/plan"},
+      {"LD_LIBRARY_PATH=" + place.path(), "SINTER_CACHE_DIR=" + place.path() + "/cache",
+       "SINTER_TEST_LOG=" + place.path() + "/log", fmt::format("SINTER_TEST_THREADS={}", threads)});
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(std::stoul(read_whole(place.path() + "/log")) >= threads);
 }
 
 }  // namespace

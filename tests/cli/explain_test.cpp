@@ -215,7 +215,7 @@ TEST_CASE("the JSON ledger is complete") {
   const auto ledger = json_of({"explain", folder_of({"llama"}), "--json"});
   CHECK(ledger["format"] == "sinter.ledger");
   CHECK(ledger["version"] == 1);
-  CHECK(ledger["command"].get<std::string>().starts_with("sinter explain "));
+  CHECK(ledger["command"] == "sinter explain " + folder_of({"llama"}) + " --json");
   CHECK(ledger["target"] == "sm_90a");
   CHECK(ledger["numerics"] == "strict");
   for (const auto& entry : ledger["entries"]) {
@@ -269,6 +269,51 @@ TEST_CASE("the graph has the repeating layer once") {
   CHECK(text.find("l0.attn_out") != std::string::npos);
   CHECK(text.find("l5.attn_out") == std::string::npos);
   CHECK(text.size() < 40000);
+  // Kernels are clusters with bytes and time, edges lead to them with what they read.
+  CHECK(text.find(R"(label="gemm\n117 MB, 70.7 µs";)") != std::string::npos);
+  CHECK(text.find(R"([lhead=cluster_0_step5, label="67.1 MB", penwidth=4.00])") !=
+        std::string::npos);
+  CHECK(text.find("style=dashed, constraint=false") != std::string::npos);
+}
+
+TEST_CASE("the page links kernels to their decisions, and its numbers are the text's") {
+  const TemporaryDirectory place;
+  const std::string page = place.path() + "/page.html",
+                    spec = SINTER_SAMPLES_DIR "/llama-2-7b.json";
+  REQUIRE(run_program({"explain", spec, "--html", page}).code == 0);
+  const std::string html = read_whole(page), text = run_program({"explain", spec, "-v"}).out;
+  for (const char* part : {"<td class=\"links\"><a class=\"fused\" href=\"#e0d",
+                           "<p>launched as <a href=\"#e0k0\">prefill 0</a></p>",
+                           "  // layers 1–30: as layer 0\n", "each saves 8.39 MB"})
+    CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+  // Layers that are told once have their lines of the module once.
+  CHECK(html.find("%l0.attn_out = linear") != std::string::npos);
+  CHECK(html.find("%l5.attn_out = linear") == std::string::npos);
+  CHECK(html.size() < 200000);
+  // Every amount with a unit stands in the text, too. The module and the kernels come later.
+  size_t amounts = 0;
+  for (const char* unit : {" KB<", " MB<", " GB<", " µs<", " ms<"})
+    for (size_t at = html.find(unit); at != std::string::npos; at = html.find(unit, at + 1)) {
+      const size_t begin = html.find_last_not_of("0123456789.", at - 1) + 1;
+      const std::string amount = html.substr(begin, at - begin + std::string(unit).size() - 1);
+      CHECK_MESSAGE(text.find(" " + amount) != std::string::npos, amount);
+      ++amounts;
+    }
+  CHECK(amounts > 100);
+}
+
+TEST_CASE("an entry can be shown alone") {
+  const TemporaryDirectory place;
+  const std::string page = place.path() + "/p", graph = place.path() + "/g";
+  const std::vector<std::string> command = {"explain", folder_of({"llama"}), "--phase", "decode"};
+  std::vector<std::string> files = command;
+  files.insert(files.end(), {"--html", page, "--dot", graph});
+  REQUIRE(run_program(files).code == 0);
+  for (const std::string& text : {run_program(command).out, read_whole(page), read_whole(graph)}) {
+    CHECK(text.find("decode, B=1") != std::string::npos);
+    CHECK(text.find("prefill, N=512") == std::string::npos);
+  }
+  CHECK(read_whole(page).find("attention_softmax_") == std::string::npos);
 }
 
 TEST_CASE("names cannot write into the page or the graph") {

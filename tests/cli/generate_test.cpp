@@ -228,5 +228,59 @@ TEST_CASE("chats that cannot be say what is possible") {
   check({"--chat", "--prompt", "a"}, 4, "/chat_template: expected a string, got 3");
 }
 
+TEST_CASE("one token has no rate, several have") {
+  const std::vector<std::string> command = {"generate", kLlama, "--tokens",    "1,2",
+                                            "--device", "cpu",  "--ignore-eos"};
+  const auto note = [&](const char* count) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"-n", count});
+    const ProgramRun run = run_program(arguments);
+    CHECK(run.code == 0);
+    CHECK(count_of(run.err, "\n") == 1);
+    CHECK(run.err.find("2 prompt tokens, first token after ") != std::string::npos);
+    return run.err;
+  };
+  CHECK(note("1").ends_with(" ms\n"));
+  CHECK(note("1").find("tokens/s") == std::string::npos);
+  CHECK(note("4").ends_with(" tokens/s\n"));
+}
+
+TEST_CASE("JSON has the text that is printed otherwise") {
+  const std::string model = SINTER_SAMPLES_DIR "/tiny-llama";
+  const std::vector<std::string> command = {"generate", model, "--prompt", "Once",     "--prompt",
+                                            "Long ago", "-n",  "7",        "--device", "cpu"};
+  const ProgramRun printed = run_program(command);
+  std::vector<std::string> as_json = command;
+  as_json.push_back("--json");
+  const json result = json::parse(run_program(as_json).out);
+  REQUIRE(result["text"].size() == 2);
+  CHECK(printed.out == "Once" + result["text"][0].get<std::string>() + "\nLong ago" +
+                           result["text"][1].get<std::string>() + "\n");
+  const ProgramRun untold =
+      run_program({"generate", kLlama, "--tokens", "1,2", "-n", "2", "--json", "--device", "cpu"});
+  CHECK_FALSE(json::parse(untold.out).contains("text"));  // no tokenizer
+}
+
+TEST_CASE("a prompt can come from a file or from standard input") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() + "/prompt",
+                    rest = " -n 6 --device cpu " SINTER_SAMPLES_DIR "/tiny-llama";
+  write_whole(file, "Long ago, Mira\n");
+  const ProgramRun given = run_shell("\"$SINTER\" generate --prompt 'Long ago, Mira'" + rest);
+  REQUIRE(given.code == 0);
+  CHECK(run_shell("\"$SINTER\" generate --prompt-file " + file + rest).out == given.out);
+  CHECK(run_shell("\"$SINTER\" generate --prompt - < " + file + rest).out == given.out);
+  CHECK(run_shell("echo 'Long ago, Mira' | \"$SINTER\" generate --prompt -" + rest).out ==
+        given.out);
+  const ProgramRun both =
+      run_shell("\"$SINTER\" generate --prompt - --prompt-file " + file + " < " + file + rest);
+  CHECK(both.out == given.out + given.out);
+  const ProgramRun twice = run_shell("\"$SINTER\" generate --prompt - --prompt - < " + file + rest);
+  CHECK(twice.code == 2);
+  CHECK(twice.err.find("standard input is read once") != std::string::npos);
+  write_whole(file, "a\xff");
+  CHECK(run_shell("\"$SINTER\" generate --prompt - < " + file + rest).code == 4);
+}
+
 }  // namespace
 }  // namespace sinter

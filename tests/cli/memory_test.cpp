@@ -1,4 +1,4 @@
-// Memory that runs out: one line that says how much was asked for, and exit code 6.
+// Memory that runs out: one line that says what found none, and exit code 6.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -18,6 +18,19 @@ ProgramRun limited(int mebibytes, const std::string& arguments) {
 
 bool one_line(const std::string& text) {
   return text.ends_with('\n') && std::count(text.begin(), text.end(), '\n') == 1;
+}
+
+/// The two lines that there are: of operator new, and of LLVM's containers.
+bool is_out_of_memory(const std::string& text) {
+  constexpr std::string_view kBefore = "sinter: out of memory: ",
+                             kAfter = "; use smaller sizes, or more memory\n";
+  if (!text.starts_with(kBefore) || !text.ends_with(kAfter)) return false;
+  const std::string what =
+      text.substr(kBefore.size(), text.size() - kBefore.size() - kAfter.size());
+  if (what == "a container found no room to grow") return true;
+  const size_t digits = what.find_first_not_of("0123456789");
+  return digits > 0 && digits != std::string::npos &&
+         what.substr(digits) == " bytes were asked for";
 }
 
 TEST_CASE("a value that does not fit says how many bytes it has") {
@@ -47,7 +60,7 @@ TEST_CASE("whatever the limit is, a command ends with its result or with one lin
       fmt::format("module @m {{\n  entry @f(%x: f32[4, 8]) -> (%v{}) {{\n{}  }}\n}}\n", kOps, ops));
   int least = 256;  // with which the program starts
   while (limited(least, "--version").code != 0) least += 64;
-  int without_memory = 0, with_bytes = 0, code = 6;
+  int without_memory = 0, code = 6;
   for (int more = 0; code != 0 && more <= 2048; more += 24) {
     const ProgramRun run = limited(least + more, "explain " + path);
     code = run.code;
@@ -57,16 +70,10 @@ TEST_CASE("whatever the limit is, a command ends with its result or with one lin
     ++without_memory;
     CHECK(code == 6);
     CHECK(run.out.empty());
-    CHECK(run.err.starts_with("sinter: out of memory: "));
-    // LLVM's vectors tell no number of bytes.
-    const bool says_bytes = run.err.find(" bytes were asked for; ") != std::string::npos;
-    with_bytes += says_bytes ? 1 : 0;
-    CHECK((says_bytes || run.err.starts_with("sinter: out of memory: Allocation failed; ")));
-    CHECK(one_line(run.err));
+    CHECK(is_out_of_memory(run.err));
   }
   CHECK(code == 0);
   CHECK(without_memory > 0);
-  CHECK(with_bytes > 0);
 }
 
 }  // namespace

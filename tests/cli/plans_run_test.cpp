@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.h"
 #include "golden/models.h"
@@ -89,15 +91,34 @@ struct TinyPlan {
   std::string plan = place.path() + "/plan";
   TinyPlan() { compile_to(model, plan); }
 
-  /// The command gives the same on both. The plan's name is the model's, but for its place.
-  void check_same(const std::string& command, std::vector<std::string> rest) {
-    CAPTURE(command);
-    rest.insert(rest.begin(), {command, ""});
-    rest[1] = model;
-    const std::string expected = printed(rest);
+  /// What the command prints about the model, and about its plan.
+  std::array<std::string, 2> both(const std::string& command, std::vector<std::string> rest) {
+    rest.insert(rest.begin(), {command, model});
+    const std::string of_model = printed(rest);
     rest[1] = plan;
-    CHECK(printed(rest) == expected);
-    CHECK(!expected.empty());
+    return {of_model, printed(rest)};
+  }
+
+  /// The command gives the same on both. The plan's name is the model's, but for its place.
+  void check_same(const std::string& command, const std::vector<std::string>& rest) {
+    CAPTURE(command);
+    const auto [of_model, of_plan] = both(command, rest);
+    CHECK(of_plan == of_model);
+    CHECK(!of_model.empty());
+  }
+
+  /// The same JSON, but for the field `command`, which names what was asked about.
+  void check_same_json(const std::string& command) {
+    CAPTURE(command);
+    const auto texts = both(command, {"--json"});
+    nlohmann::json of_model = nlohmann::json::parse(texts[0]),
+                   of_plan = nlohmann::json::parse(texts[1]);
+    CHECK(of_model.at("command") == "sinter " + command + " " + model + " --json");
+    CHECK(of_plan.at("command") == "sinter " + command + " " + plan + " --json");
+    of_model.erase("command");
+    of_plan.erase("command");
+    CHECK(of_plan == of_model);
+    CHECK(of_model.size() > 1);
   }
 };
 
@@ -110,8 +131,9 @@ TEST_CASE_FIXTURE(TinyPlan, "every command takes a plan in place of its model") 
   check_same("inspect", {});
   check_same("inspect", {"--json", "--arch", "sm_80"});
   check_same("explain", {});
-  check_same("explain", {"--json"});
+  check_same_json("explain");
   check_same("explain", {"--phase", "decode"});
+  check_same("explain", {"--phase", "decode", "--why", "l0.norm1", "l0.res1"});
   check_same("explain", {"--why", "l0.norm1", "l0.res1"});
   check_same("run", {"--tokens", "1,2,3", "--json", "--device", "cpu"});
   // A model is verified in three types, a plan in its own.

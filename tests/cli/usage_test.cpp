@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
 
 #include "cli/golden.h"
 #include "cli/program.h"
@@ -23,8 +26,13 @@ void check_error(const std::vector<std::string>& arguments, int code, const std:
 }
 
 TEST_CASE("usage errors are one line and exit 2") {
-  check_error({}, 2, "sinter --help");
-  check_error({"no-such-command"}, 2, "sinter --help");
+  check_error({}, 2, "no command is given; see `sinter --help`");
+  check_error({"cache"}, 2, "no command is given; see `sinter cache --help`");
+  check_error({"explian", kGpt2}, 2,
+              "no command is called \"explian\"; the nearest is explain; see `sinter --help`");
+  check_error({"cache", "statsu"}, 2,
+              "no command is called \"cache statsu\"; the nearest is cache status; see `sinter "
+              "cache --help`");
   check_error({"compile"}, 2, "MODEL is required; see `sinter compile --help`");
   check_error({"inspect", kGpt2, "--no-such-option"}, 2, "--no-such-option");
   check_error({"inspect", kGpt2, "--dtype", "f64"}, 2, "give fp32, fp16 or bf16");
@@ -36,6 +44,9 @@ TEST_CASE("usage errors are one line and exit 2") {
   check_error({"explain", kGpt2, "--why", "l0.norm", "l0.res1"}, 2, "near it: l0.norm1");
   check_error({"explain", kGpt2, "--forbid", "l0.res1,nothing"}, 2,
               "no value is called \"nothing\"");
+  for (const char* option : {"--require", "--forbid"})
+    check_error({"explain", kGpt2, option, "%l0.res1,l0.nrm2"}, 2,
+                "no value is called \"l0.nrm2\"; near it: l0.norm2");
 }
 
 TEST_CASE("a required fusion that is impossible exits 3 with its path") {
@@ -73,6 +84,72 @@ TEST_CASE("a GPU that is not there exits 5; auto takes the CPU and says why") {
   }
   check_error({"run", kGpt2, "--tokens", "1", "--device", "gpu"}, 2,
               "give auto, cpu, cuda or cuda:N");
+}
+
+TEST_CASE("what stands in place of a model is told what is missing") {
+  const TemporaryDirectory folder;
+  const std::string empty = folder.path() + "/empty.sir", pickled = folder.path() + "/pickled",
+                    alone = folder.path() + "/alone";
+  write_whole(empty, "");
+  check_error({"explain", empty}, 4, "empty.sir: the file is empty; write a module into it");
+  for (const std::string& path : {pickled, alone}) {
+    std::filesystem::create_directory(path);
+    write_whole(path + "/pytorch_model.bin", "");
+  }
+  write_whole(pickled + "/config.json", read_whole(kGpt2 + "/config.json"));
+  check_error({"run", pickled, "--tokens", "1"}, 4,
+              "the model's weights are not safetensors but pytorch_model.bin; convert the weights");
+  check_error({"explain", alone}, 4,
+              "the folder has no config.json, and its weights, "
+              "pytorch_model.bin, are not read; download config.json");
+  CHECK(run_program({"explain", pickled}).code == 0);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"explain"}, {"generate", "--prompt", "a"}}) {
+    std::vector<std::string> of_hub = command;
+    of_hub.insert(of_hub.begin() + 1, "meta-llama/Llama-2-7b-hf");
+    check_error(of_hub, 4,
+                "meta-llama/Llama-2-7b-hf: no such file or folder; check the path, or download the "
+                "model from the Hugging Face hub: `hf download meta-llama/Llama-2-7b-hf "
+                "--local-dir Llama-2-7b-hf`");
+  }
+  for (const char* path : {"models/none.json", "./a/b", "a/b/c", "none"}) {
+    const ProgramRun run = run_program({"explain", path});
+    CHECK(run.code == 4);
+    CHECK(run.err == fmt::format("sinter: {}: no such file or folder; check the path\n", path));
+  }
+}
+
+TEST_CASE("element types have the names that PyTorch and others give them, everywhere") {
+  const TemporaryDirectory folder;
+  const std::string module = folder.path() + "/m.sir", spec = folder.path() + "/s.json";
+  const auto inspected = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "inspect");
+    const ProgramRun run = run_program(arguments);
+    CHECK_MESSAGE(run.code == 0, run.err);
+    return run.out;
+  };
+  constexpr std::array<std::array<const char*, 3>, 3> kNames = {
+      {{"f32", "fp32", "float32"}, {"f16", "fp16", "float16"}, {"bf16", "bf16", "bfloat16"}}};
+  for (const auto& names : kNames) {
+    std::set<std::string> of_option, of_module, of_spec;
+    for (const char* name : names) {
+      of_option.insert(inspected({kGpt2, "--dtype", name}));
+      write_whole(module, fmt::format("module @m {{\n  entry @f(%x: {0}[4]) -> (%y) {{\n    %y = "
+                                      "exp %x : {0}[4]\n  }}\n}}\n",
+                                      name));
+      of_module.insert(inspected({module}));
+      std::string text = read_whole(SINTER_SAMPLES_DIR "/llama-2-7b.json");
+      const size_t at = text.find("\"f16\"");
+      REQUIRE(at != std::string::npos);
+      write_whole(spec, text.replace(at + 1, 3, name));
+      of_spec.insert(inspected({spec}));
+    }
+    CHECK(of_option.size() == 1);
+    CHECK(of_module.size() == 1);
+    CHECK(of_spec.size() == 1);
+    CHECK(of_spec.begin()->find(fmt::format("computes in      {}\n", names[0])) !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("bad input exits 4") {

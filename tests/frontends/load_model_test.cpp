@@ -427,8 +427,7 @@ TEST_CASE("what is no model") {
   CHECK(load_error(folder) ==
         "DIR/: the folder has neither config.json nor model.sir; give the folder of a Hugging Face "
         "model, or of a module");
-  CHECK(load_error(folder, "nothing") ==
-        "DIR/nothing: cannot open: No such file or directory; check the path");
+  CHECK(load_error(folder, "nothing") == "DIR/nothing: no such file or folder; check the path");
   folder.write("model.txt", "hello");
   CHECK(load_error(folder, "model.txt") ==
         "DIR/model.txt: a file that ends in '.txt' is no model; give a Hugging Face folder, a "

@@ -1,0 +1,29 @@
+#include "cli/input.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace sinter {
+
+Result<std::string> read_input() {
+  constexpr size_t kMaxBytes = size_t{1} << 30;
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (true) {
+    const ssize_t count = ::read(STDIN_FILENO, chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      return fail(fmt::format("cannot read: {}", std::generic_category().message(errno)),
+                  "standard input");
+    if (count == 0) return text;
+    text.append(chunk.data(), static_cast<size_t>(count));
+    if (text.size() > kMaxBytes)
+      return fail(fmt::format("more than {} bytes", kMaxBytes), "standard input",
+                  "give a shorter text");
+  }
+}
+
+}  // namespace sinter

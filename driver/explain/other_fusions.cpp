@@ -1,0 +1,107 @@
+#include "driver/explain/other_fusions.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <map>
+
+#include "passes/fusion_state.h"
+
+namespace sinter {
+namespace {
+
+// Ops of an entry that is still fused anew at smaller sizes.
+constexpr size_t kFewOps = 200;
+
+bool is_norm(const Op& op) { return op.attrs.has(AttrName::eps); }
+
+}  // namespace
+
+bool together(const Fusion& fusion, ValueId a, ValueId b) {
+  const std::vector<uint32_t>& group_of = fusion.grouping.group_of;
+  return group_of[a.index] != UINT32_MAX && group_of[a.index] == group_of[b.index];
+}
+
+OtherFusions::OtherFusions(const Compiled& compiled, size_t entry)
+    : compiled_(compiled),
+      graph_(compiled.module.entries[entry].graph),
+      fusion_(compiled.fusions[entry]) {}
+
+Fusion OtherFusions::fuse_again(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
+                                Numerics numerics) const {
+  FusionOptions options;
+  options.numerics = numerics;
+  return fuse(graph, symbols, *find_device(compiled_.program->target), options);
+}
+
+const OtherFusions::Fast& OtherFusions::fast() {
+  if (!fast_) {
+    fast_ = {fuse_again(graph_, compiled_.module.symbols, Numerics::fast), {}};
+    fast_->merges = FusionCosts(fast_->fusion, compiled_.sizes).merges();
+  }
+  return *fast_;
+}
+
+std::optional<OtherFusions::Bound> OtherFusions::smaller_sizes(ValueId a, ValueId b) {
+  if (graph_.size() > kFewOps) return std::nullopt;
+  if (!smaller_) {
+    smaller_.emplace();
+    for (size_t s = 0; s < compiled_.module.symbols.size(); ++s) {
+      std::vector<Symbol> symbols = compiled_.module.symbols;
+      Symbol& symbol = symbols[s];
+      while (true) {
+        int64_t high = symbol.high / 2;
+        high -= high % symbol.multiple;
+        if (high < std::max<int64_t>(symbol.low, 1)) break;
+        symbol.high = high;
+        smaller_->emplace_back(Bound{s, high},
+                               fuse_again(graph_, symbols, compiled_.program->numerics));
+      }
+    }
+  }
+  for (const auto& [bound, fusion] : *smaller_)
+    if (together(fusion, a, b)) return bound;
+  return std::nullopt;
+}
+
+bool OtherFusions::is_pre_norm(ValueId norm, ValueId add) const {
+  if (!is_norm(graph_[norm]) || graph_[add].kind != OpKind::add ||
+      graph_[graph_[norm].operands[0]].type != graph_[add].type)
+    return false;
+  const FusionProblem& problem = fusion_.state->problem;
+  return llvm::any_of(problem.facts(norm).reads, [&](const Read& x) {
+    return graph_[x.root].kind != OpKind::weight &&
+           llvm::any_of(problem.facts(add).reads, [&](const Read& y) { return x.root == y.root; });
+  });
+}
+
+bool OtherFusions::shares_with_norm_behind(ValueId norm, ValueId add) const {
+  const Groups& groups = fusion_.state->groups;
+  const Members members = groups.members(groups.find(add));
+  Graph kernel;
+  std::map<ValueId, ValueId> copies;
+  // What other kernels compute is an input of this one.
+  const auto copy = [&](const auto& self, ValueId id) -> ValueId {
+    if (const auto at = copies.find(id); at != copies.end()) return at->second;
+    Op op = graph_[id];
+    if (computes(op) && !llvm::is_contained(members, id))
+      op = Op{OpKind::input, op.type, {}, {}, op.name};
+    for (ValueId& operand : op.operands) operand = self(self, operand);
+    const ValueId added = kernel.add(std::move(op));
+    if (kernel[added].kind == OpKind::input) kernel.inputs.push_back(added);
+    return copies[id] = added;
+  };
+  for (ValueId member : members) {
+    const ValueId added = copy(copy, member);
+    if (fusion_.state->problem.read_outside(member, members)) kernel.outputs.push_back(added);
+  }
+  Op behind = graph_[norm];
+  behind.operands[0] = add;
+  for (ValueId& operand : behind.operands) operand = copy(copy, operand);
+  behind.name += " behind " + graph_[add].name;
+  const ValueId last = kernel.add(std::move(behind));
+  kernel.outputs.push_back(last);
+  return together(fuse_again(kernel, compiled_.module.symbols, compiled_.program->numerics),
+                  copies.at(add), last);
+}
+
+}  // namespace sinter
