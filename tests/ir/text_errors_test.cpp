@@ -147,6 +147,35 @@ TEST_CASE("types and attributes") {
                  "give f16[N, 4]"));
 }
 
+TEST_CASE("ops without a type") {
+  CHECK(contains(refused(with_ops("%a = add %x, %h\n%h = neg %x"), "3:14"),
+                 "%h is used before its definition at bad.sir:4:1"));
+  CHECK(contains(refused(with_ops("%a = reduce_sum %x {axes = [2]}"), "3:1"),
+                 "%a: reduce_sum: axis 2 of an operand of rank 2 (C8)"));
+  CHECK(contains(refused(with_ops("%a = add %x"), "3:1"), "takes 2 operands, got 1 (C1)"));
+  CHECK(contains(refused(with_ops("%t = transpose %x {axes = [1, 0]}\n%a = add %x, %t"), "4:1"),
+                 "shapes [N, 4] and [4, N] do not broadcast (C2)"));
+  CHECK(
+      contains(refused(with_ops("%a = reshape %x"), "3:1"),
+               "%a has no type, and the op 'reshape' no attribute dims to infer it from; write ': "
+               "TYPE' behind the op, or the attribute dims"));
+  CHECK(contains(refused(with_ops("%a = cast %x"), "3:1"), "no attribute dtype to infer it from"));
+  CHECK(contains(refused(with_ops("%a = constant {dims = [2], value = 1}"), "3:1"),
+                 "no attribute dtype to infer it from"));
+  CHECK(contains(refused(with_ops("%a = neg %x f32[N, 4]"), "3:13"),
+                 "expected an op, %name = ..., or '}', got 'f32'"));
+  CHECK(contains(refused(with_ops("%a = weight {}"), "4:1"), "expected ':', got '}'"));
+  // Nothing has been verified yet where a type is inferred.
+  CHECK(contains(refused("module @m { symbol N in [4, 1] step 0\nentry @e(%x: f32[N, 9]) -> (%a) "
+                         "{\n%a = reshape %x {dims = [9, N]} } }",
+                         "1:20"),
+                 "symbol N is in [4, 1]"));
+  CHECK(contains(refused("module @m { entry @e(%x: f32[4294967296, 4294967296]) -> (%a) {\n"
+                         "%a = concat %x, %x {axis = 0} } }",
+                         "2:1"),
+                 "2^48"));
+}
+
 TEST_CASE("symbols") {
   CHECK(contains(refused("module @m {\nsymbol N in [4, 1] }", "2:8"), "[4, 1]"));
   CHECK(contains(refused("module @m {\nsymbol N in [1, 4] step 0 }", "2:8"), "step 0"));

@@ -100,6 +100,68 @@ TEST_CASE("line ends mean nothing, comments are skipped, attributes may be spell
         "}\n");
 }
 
+TEST_CASE("an op without a type has the inferred one") {
+  // Every type that no required attribute is read from is left out.
+  std::istringstream lines(every_op_text());
+  std::string loose;
+  size_t left_out = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t op = line.find(" = "), type = line.rfind(" : ");
+    if (op != std::string::npos && type != std::string::npos && type > op) {
+      const std::string name = line.substr(op + 3, line.find(' ', op + 3) - op - 3);
+      const auto& required = op_info(*parse_op_kind(name)).required;
+      if (!llvm::is_contained(required, AttrName::dims) &&
+          !llvm::is_contained(required, AttrName::dtype)) {
+        line = line.substr(0, type);
+        ++left_out;
+      }
+    }
+    loose += line + '\n';
+  }
+  CHECK(left_out > 50);
+  CHECK(print_module(parsed(loose)) == every_op_text());
+}
+
+TEST_CASE("attributes give the type of an op without operands, a view or a cast") {
+  const Module loose = parsed(R"(
+module @m {
+  symbol N in [1, 8]
+  weight %w : f32[4] = {
+    %one = constant {dims = [4], dtype = f32, value = 1}
+    %two = add %one, %one
+    return %two
+  }
+  entry @e(%x: f32[N, 4]) -> (%y) {
+    %a = reshape %x {dims = [N, 2, 2]}
+    %i = iota {dims = [N], axis = 0}
+    %y = cast %a {dtype = f16}
+  }
+})");
+  CHECK(print_module(loose) ==
+        "module @m {\n"
+        "  symbol N in [1, 8]\n"
+        "  weight %w : f32[4] = {\n"
+        "    %one = constant {value = 0x1p+0} : f32[4]\n"
+        "    %two = add %one, %one : f32[4]\n"
+        "    return %two\n"
+        "  }\n"
+        "  entry @e(%x: f32[N, 4]) -> (%y) {\n"
+        "    %a = reshape %x : f32[N, 2, 2]\n"
+        "    %i = iota {axis = 0} : i32[N]\n"
+        "    %y = cast %a : f16[N, 2, 2]\n"
+        "  }\n"
+        "}\n");
+}
+
+TEST_CASE("a graph alone infers types with its symbols") {
+  const std::vector<Symbol> symbols = {{.name = "N", .low = 1, .high = 8}};
+  const Graph graph = value(
+      parse_graph("graph(%x: f32[N, 4]) -> (%y) { %h = slice %x {axis = 1, begin = 0, size = 2} "
+                  "%y = neg %h }",
+                  "g", symbols));
+  CHECK((graph.ops().back().type == TensorType{DType::f32, {SymbolId{0}, 2}}));
+}
+
 TEST_CASE("an optional dtype is kept apart from an absent one") {
   const std::string text =
       "module @m {\n"
