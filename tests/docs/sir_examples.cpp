@@ -18,7 +18,8 @@ constexpr ClassText kClasses[] = {
     {OpClass::append, "State", ""},
     {OpClass::reduce, "Reductions",
      "Sums and maxima over axes, in float32 and in a fixed order of operations, then rounded once. "
-     "The reduced axes stay, with the extent 1, so that the result broadcasts against the operand."},
+     "The reduced axes stay, with the extent 1, so that the result broadcasts against the "
+     "operand."},
     {OpClass::composite, "Composites",
      "An op that stands for several: its definition is the graph that is shown, conversions "
      "included. It fuses as these ops do, and gives the same bits."},
@@ -54,7 +55,8 @@ constexpr OpExample kExamples[] = {
     %y = mul %x, %w
   })"},
     // Views.
-    {OpKind::reshape, "reshape(x) -> [dims]", "The same elements in row-major order, cut otherwise.",
+    {OpKind::reshape, "reshape(x) -> [dims]",
+     "The same elements in row-major order, cut otherwise.",
      R"(  entry @e(%x: f16[N, 32]) -> (%heads) {
     %heads = reshape %x {dims = [N, 4, 8]}
   })"},
@@ -86,13 +88,13 @@ constexpr OpExample kExamples[] = {
     %y = concat %a, %b {axis = 1}
   })"},
     {OpKind::cast, "cast(x) -> dtype, the shape of x",
-     "To a float type: rounded to nearest even, once. i1 to i32 is exact. Floats become no integers.",
+     "To a float type: rounded to nearest even, once. i1 to i32 is exact. Floats become no "
+     "integers.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %wide = cast %x {dtype = f32}
     %y = exp %wide
   })"},
-    {OpKind::where, "where(c i1, a, b) -> c ? a : b",
-     "Element by element; the three broadcast.",
+    {OpKind::where, "where(c i1, a, b) -> c ? a : b", "Element by element; the three broadcast.",
      R"(  entry @e(%x: f32[N, 8]) -> (%y) {
     %zero = constant {value = 0} : f32[]
     %positive = less %zero, %x
@@ -176,7 +178,8 @@ constexpr OpExample kExamples[] = {
   })"},
     {OpKind::rope, "rope(x [N, heads, head_dim], cos [N, rotary/2], sin [N, rotary/2]) -> x",
      "Rotary positions: the pair (a, b) becomes (a·cos - b·sin, b·cos + a·sin). `pairing` \"half\" "
-     "pairs the elements i and i + rotary/2 of a head, \"interleaved\" 2i and 2i + 1; elements from "
+     "pairs the elements i and i + rotary/2 of a head, \"interleaved\" 2i and 2i + 1; elements "
+     "from "
      "`rotary` on stay.",
      R"(  entry @e(%q: f16[N, 4, 16], %cos: f16[N, 8], %sin: f16[N, 8]) -> (%y) {
     %y = rope %q, %cos, %sin {rotary = 16, pairing = "half"}
@@ -191,14 +194,17 @@ constexpr OpExample kExamples[] = {
   })"},
     {OpKind::einsum, "einsum(a, b) -> the axes that spec names",
      "A letter in both operands and in the result is a batch axis, one in both operands alone is "
-     "summed, one in an operand and the result is free. Every letter stands in two places at least.",
+     "summed, one in an operand and the result is free. Every letter stands in two places at "
+     "least.",
      R"(  entry @e(%a: f16[N, 4, 16], %b: f16[N, 4, 16]) -> (%scores) {
     %scores = einsum %a, %b {spec = "qhd,khd->hqk", dtype = f32}
   })"},
     {OpKind::attention,
-     "attention(q [N, heads·hd], keys [R, kv_heads·hd], values [R, kv_heads·vd], first i32[N], slot "
+     "attention(q [N, heads·hd], keys [R, kv_heads·hd], values [R, kv_heads·vd], first i32[N], "
+     "slot "
      "i32[N]) -> [N, heads·vd]",
-     "Token n attends to the rows first[n] .. slot[n] of the cache, with `window` w to the last w of "
+     "Token n attends to the rows first[n] .. slot[n] of the cache, with `window` w to the last w "
+     "of "
      "them; one that sees none gets NaN. Query head j uses the key/value head j / (heads / "
      "kv_heads). An infinity or NaN in a row of values may reach tokens that do not see the row. "
      "The keys and values are a state, a version of one, or values of the same call.",
@@ -213,14 +219,16 @@ constexpr OpExample kExamples[] = {
     // Anchors.
     {OpKind::gemv, "gemv(x [N, K], w [M, K], bias [M]?) -> [N, M]",
      "`linear` of at most eight rows, read at the speed of memory; `splits` parts of a matrix row "
-     "are summed apart, which fixes the order of the sum. w is a weight or an input as it stands in "
+     "are summed apart, which fixes the order of the sum. w is a weight or an input as it stands "
+     "in "
      "memory.",
      R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
   entry @e(%x: f16[4, 64]) -> (%y) {
     %y = gemv %x, %w {splits = 2}
   })"},
     {OpKind::decode_attention, "decode_attention(q, keys, values, first, slot) -> as attention",
-     "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts of "
+     "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts "
+     "of "
      "equal length.",
      R"(  state %k : f16[128, 32]
   state %v : f16[128, 32]
@@ -231,7 +239,8 @@ constexpr OpExample kExamples[] = {
      "sample(logits [N, V], temperature f32[N], top_k i32[N], top_p f32[N], seed i32[N], step "
      "i32[N]) -> i32[N]",
      "The choice of a token in each row. temperature 0 takes the largest logit, of equal ones the "
-     "first. Otherwise a draw from softmax(logits / temperature), cut to the top_k largest (0: all) "
+     "first. Otherwise a draw from softmax(logits / temperature), cut to the top_k largest (0: "
+     "all) "
      "and then to the fewest of the largest whose probabilities reach top_p (1: all). The draw "
      "depends on seed[n], step[n] and n alone.",
      R"(  entry @e(%logits: f16[N, 100], %temperature: f32[N], %top_k: i32[N], %top_p: f32[N], %seed: i32[N], %step: i32[N]) -> (%token) {

@@ -1,5 +1,5 @@
-// docs/sir.md is made here, from the tables of ops, attributes, element types and constraints and from
-// examples, each of which is verified: fused, unfused and in float64.
+// docs/sir.md is made here, from the tables of ops, attributes, element types and constraints and
+// from examples, each of which is verified: fused, unfused and in float64.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -58,8 +58,8 @@ void check_runs(const std::string& name, const std::string& text) {
 
 std::string_view type_of(AttrName name) {
   constexpr std::string_view kTypes[] = {
-      "an integer",       "a number",      "an element type", "an extent", "a list of extents",
-      "a list of integers", "a list of numbers", "a string"};
+      "an integer",        "a number",           "an element type",   "an extent",
+      "a list of extents", "a list of integers", "a list of numbers", "a string"};
   return kTypes[attr_type_index(name)];
 }
 
@@ -76,7 +76,7 @@ std::string attributes_of(const OpInfo& info) {
 std::string roles_of(OpKind kind) {
   constexpr std::string_view kNames[] = {
 #define ROLE(name) #name
-      ROLE(value), ROLE(row),   ROLE(matrix), ROLE(stream), ROLE(bias), ROLE(table), ROLE(state),
+      ROLE(value),  ROLE(row),   ROLE(matrix), ROLE(stream), ROLE(bias),  ROLE(table), ROLE(state),
       ROLE(update), ROLE(cache), ROLE(id),     ROLE(slot),   ROLE(first), ROLE(last)
 #undef ROLE
   };
@@ -100,12 +100,11 @@ std::string facts_of(OpKind kind) {
   const OpInfo& info = op_info(kind);
   std::string text;
   if (info.max_operands > 0)
-    text += fmt::format(
-        "- operands: {} ({})\n",
-        info.min_operands == info.max_operands
-            ? std::to_string(info.min_operands)
-            : fmt::format("{} to {}", info.min_operands, info.max_operands),
-        roles_of(kind));
+    text += fmt::format("- operands: {} ({})\n",
+                        info.min_operands == info.max_operands
+                            ? std::to_string(info.min_operands)
+                            : fmt::format("{} to {}", info.min_operands, info.max_operands),
+                        roles_of(kind));
   return text + fmt::format("- attributes: {}\n- constraints: {}\n", attributes_of(info),
                             numbers_text(test::constraints_of(kind)));
 }
@@ -116,12 +115,11 @@ std::string elementwise_section() {
     const OpInfo& info = op_info(kind);
     std::string formula;
     for (char c : info.formula) formula += c == '|' ? std::string("\\|") : std::string(1, c);
-    table += fmt::format(
-        "| `{}` | {} | {} | `{}` |\n", info.name,
-        info.domain == OpInfo::Domain::real     ? "a float type"
-        : info.domain == OpInfo::Domain::number ? "a float type or i32"
-                                                : "i1",
-        info.result == OpInfo::Result::truth ? "i1" : "the same", formula);
+    table += fmt::format("| `{}` | {} | {} | `{}` |\n", info.name,
+                         info.domain == OpInfo::Domain::real     ? "a float type"
+                         : info.domain == OpInfo::Domain::number ? "a float type or i32"
+                                                                 : "i1",
+                         info.result == OpInfo::Result::truth ? "i1" : "the same", formula);
   };
 #define SINTER_ELEMENTWISE(name, ...) add(OpKind::name);
 #include "ir/ops.def"
@@ -136,9 +134,9 @@ std::string elementwise_section() {
 std::string op_section(const OpExample& example) {
   const OpInfo& info = op_info(example.kind);
   const std::string text = module_text(std::string(info.name), example.module);
-  std::string section = fmt::format("### `{}`\n\n`{}`\n\n{}\n\n{}\n```\n{}```\n", info.name,
-                                    example.signature, example.meaning, facts_of(example.kind),
-                                    text);
+  std::string section =
+      fmt::format("### `{}`\n\n`{}`\n\n{}\n\n{}\n```\n{}```\n", info.name, example.signature,
+                  example.meaning, facts_of(example.kind), text);
   if (info.op_class != OpClass::composite) return section;
   const Module module = value(parse_module(text, "example"));
   return section + fmt::format("\nThe result is that of\n\n```\n{}```\n",
@@ -149,9 +147,9 @@ std::string op_section(const OpExample& example) {
 std::string tables() {
   std::string text = "## Attributes\n\n| name | value | meaning |\n| --- | --- | --- |\n";
   const auto meanings = test::attribute_texts();
-#define X(name, type)                                                                     \
-  REQUIRE_MESSAGE(meanings.count(AttrName::name), #name);                                 \
-  text += fmt::format("| `{}` | {} | {} |\n", #name, type_of(AttrName::name),             \
+#define X(name, type)                                                         \
+  REQUIRE_MESSAGE(meanings.count(AttrName::name), #name);                     \
+  text += fmt::format("| `{}` | {} | {} |\n", #name, type_of(AttrName::name), \
                       meanings.at(AttrName::name));
   SINTER_ATTRIBUTES(X)
 #undef X
@@ -176,7 +174,8 @@ std::string tables() {
 /// Every op with an example, by class.
 std::string ops() {
   std::string text =
-      "## Ops\n\nThe types of operands and result are written like calls; `?` marks an operand that "
+      "## Ops\n\nThe types of operands and result are written like calls; `?` marks an operand "
+      "that "
       "may be left out. Each example is a whole module.\n";
   for (const test::ClassText& part : test::class_texts()) {
     text += fmt::format("\n## {}\n", part.heading);
@@ -215,8 +214,8 @@ std::string with_commands(const std::string& text) {
       continue;
     }
     const std::string command = line.substr(3);
-    const ProgramRun run = run_shell("cd '" + folder.path() +
-                                     "' && sinter() { \"$SINTER\" \"$@\"; } && " + command);
+    const ProgramRun run =
+        run_shell("cd '" + folder.path() + "' && sinter() { \"$SINTER\" \"$@\"; } && " + command);
     CHECK_MESSAGE((run.code == 0 || run.code == 4), command, run.err);
     page += "$ " + command + "\n" + run.out + run.err;
   }

@@ -81,7 +81,8 @@ std::map<AttrName, std::string> attribute_texts() {
   // Files that a comment refers to are left out.
   const std::regex row(R"(X\((\w+), [^)]*\) */\* (.*?) \*/)"), file(R"( \(\w+\.(def|h)\))");
   for (std::sregex_iterator at(text.begin(), text.end(), row), end; at != end; ++at)
-    if (const auto name = parse_attr_name((*at)[1].str())) texts[*name] = std::regex_replace((*at)[2].str(), file, "");
+    if (const auto name = parse_attr_name((*at)[1].str()))
+      texts[*name] = std::regex_replace((*at)[2].str(), file, "");
   return texts;
 }
 
