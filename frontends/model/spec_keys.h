@@ -12,12 +12,12 @@ namespace sinter {
 enum class SpecValue : uint8_t {
   version,  // the number 1
   text,
-  choice,   // one of SpecKey::choices
-  flag,     // true or false
-  size,     // an integer of 1 .. kLargestSize
-  count,    // the same, or 0
-  number,   // above 0
-  flags,    // lists
+  choice,  // one of SpecKey::choices
+  flag,    // true or false
+  size,    // an integer of 1 .. kLargestSize
+  count,   // the same, or 0
+  number,  // above 0
+  flags,   // lists
   numbers,
   ids,
   rope,  // an object with rope_keys(), or null

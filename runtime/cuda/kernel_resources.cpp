@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint8_t kSizedFormat = 0x04;  // EIFMT_SVAL; the other formats have no payload
 constexpr uint8_t kRegisterCount = 0x2f, kMinStackSize = 0x12;
-// From compute capability 9.0 on the system's own part of a block's memory counts, where the section
-// of this name is.
+// From compute capability 9.0 on the system's own part of a block's memory counts, where the
+// section of this name is.
 constexpr std::string_view kReservedSection = ".nv.shared.reserved.0";
 constexpr uint64_t kReservedBytes = 1024;
 

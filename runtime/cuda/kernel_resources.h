@@ -1,5 +1,5 @@
-// What a compiled kernel uses of a multiprocessor, read from its machine code: the same for code that
-// was just compiled, found in the cache or stored in a plan.
+// What a compiled kernel uses of a multiprocessor, read from its machine code: the same for code
+// that was just compiled, found in the cache or stored in a plan.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace sinter {
 struct KernelResources {
   int64_t registers = 0;     // of a thread
   int64_t shared_bytes = 0;  // of a block, that the text declares; dynamic memory comes on top
-  /// Local memory of a thread for its calls: registers that did not fit, and arrays that are indexed
-  /// by numbers that the compiler does not know.
+  /// Local memory of a thread for its calls: registers that did not fit, and arrays that are
+  /// indexed by numbers that the compiler does not know.
   int64_t spill_bytes = 0;
 
   friend bool operator==(const KernelResources&, const KernelResources&) = default;

@@ -101,10 +101,10 @@ class Walk {
           (least ? value.size() < argument.get<size_t>() : value.size() > argument.get<size_t>()))
         wrong(at, "has " + std::to_string(value.size()) + " items");
     } else if (keyword == "minimum" || keyword == "maximum" || keyword == "exclusiveMinimum") {
-      const bool fits = !value.is_number()       ? true
-                        : keyword == "minimum"   ? value >= argument
-                        : keyword == "maximum"   ? value <= argument
-                                                 : value > argument;
+      const bool fits = !value.is_number()     ? true
+                        : keyword == "minimum" ? value >= argument
+                        : keyword == "maximum" ? value <= argument
+                                               : value > argument;
       if (!fits) wrong(at, value.dump() + " is beyond the " + keyword + " " + argument.dump());
     } else if (keyword == "pattern") {
       if (value.is_string() &&

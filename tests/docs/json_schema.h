@@ -1,6 +1,7 @@
 // Checks JSON against schemas of JSON Schema draft 2020-12, of which docs/schemas uses a part:
-// type, const, enum, required, properties, additionalProperties, items, minItems, maxItems, minimum,
-// exclusiveMinimum, maximum, pattern, oneOf, $ref. Another keyword is an error of the schema.
+// type, const, enum, required, properties, additionalProperties, items, minItems, maxItems,
+// minimum, exclusiveMinimum, maximum, pattern, oneOf, $ref. Another keyword is an error of the
+// schema.
 #pragma once
 
 #include <nlohmann/json.hpp>

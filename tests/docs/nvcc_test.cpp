@@ -35,9 +35,9 @@ TEST_CASE("nvcc -I include compiles kernels of a plan's folder") {
   }
   const TemporaryDirectory folder;
   const std::string plan = folder.path() + "/plan";
-  REQUIRE(run_program({"compile", SINTER_SAMPLES_DIR "/small-llama", "-o", plan,
-                       "--no-machine-code"})
-              .code == 0);
+  REQUIRE(
+      run_program({"compile", SINTER_SAMPLES_DIR "/small-llama", "-o", plan, "--no-machine-code"})
+          .code == 0);
   // The first kernel around each header: rows, gemv, attention, sampling.
   std::vector<std::string> kernels;
   for (const auto& entry : fs::directory_iterator(plan + "/kernels"))

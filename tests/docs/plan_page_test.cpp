@@ -42,9 +42,11 @@ constexpr FolderFile kFiles[] = {
 };
 
 std::regex pattern_of(std::string path) {
-  for (const auto& [word, pattern] :
-       {std::pair{"\\.", "\\."}, {"NAME", "[^/]+"}, {"ARCH", "sm_[0-9]+a?"}, {"NN", "[0-9]{2,}"},
-        {"PATH", ".+"}})
+  for (const auto& [word, pattern] : {std::pair{"\\.", "\\."},
+                                      {"NAME", "[^/]+"},
+                                      {"ARCH", "sm_[0-9]+a?"},
+                                      {"NN", "[0-9]{2,}"},
+                                      {"PATH", ".+"}})
     path = std::regex_replace(path, std::regex(word), pattern);
   return std::regex(path);
 }
@@ -72,60 +74,67 @@ std::vector<Plan> plans(const std::string& folder) {
       {"tiny", samples + "/tiny-llama", {"--no-machine-code", "--record", folder + "/record.json"}},
       {"fast", samples + "/small-llama", {"--no-machine-code", "--numerics", "fast"}},
       {"post_ln", golden + "/bert_post_ln", {"--no-machine-code"}},
-      {"cache", samples + "/attention_cache.sir", {"--no-machine-code", "--random-weights", "7"}},
+      {"attention",
+       samples + "/attention_cache.sir",
+       {"--no-machine-code", "--random-weights", "7"}},
       {"experts",
        samples + "/two_experts.sir",
        {"--no-machine-code", "--no-fuse", "--arch", "sm_80"}},
-      {"rows", std::string(SINTER_TESTS_DIR) + "/gpu/modules/computed_rows.sir",
+      {"rows",
+       std::string(SINTER_TESTS_DIR) + "/gpu/modules/computed_rows.sir",
        {"--no-machine-code"}},
   };
 }
 
-std::string type_text(const Json& schema) {
-  const auto name_of = [](const Json& reference) {
-    const std::string text = reference;
+std::string type_text(const std::string& name, const Json& schema) {
+  if (schema.contains("$ref")) {
+    const std::string text = schema["$ref"];
     const size_t slash = text.rfind('/');
-    if (slash != std::string::npos)
-      return fmt::format("[{}](#{})", text.substr(slash + 1), text.substr(slash + 1));
-    return fmt::format("[{}](schemas/{})", text.substr(0, text.find('.')), text);
-  };
-  if (schema.contains("$ref")) return name_of(schema["$ref"]);
+    if (slash == std::string::npos)
+      return fmt::format("[{}](schemas/{})", text.substr(0, text.find('.')), text);
+    return fmt::format("[{}](#{}-{})", text.substr(slash + 1), name, text.substr(slash + 1));
+  }
   if (schema.contains("const")) return fmt::format("`{}`", schema["const"].dump());
   const auto joined = [](const Json& list, auto show, const char* between) {
     std::string text;
     for (const Json& item : list) text += (text.empty() ? "" : between) + show(item);
     return text;
   };
+  const auto shown = [&](const Json& one) { return type_text(name, one); };
   if (schema.contains("enum"))
-    return joined(schema["enum"], [](const Json& v) { return "`" + v.dump() + "`"; }, ", ");
-  if (schema.contains("oneOf"))
-    return joined(schema["oneOf"], [](const Json& one) { return type_text(one); }, " or ");
+    return joined(
+        schema["enum"], [](const Json& v) { return "`" + v.dump() + "`"; }, ", ");
+  if (schema.contains("oneOf")) return joined(schema["oneOf"], shown, " or ");
   if (schema["type"].is_array())
     return joined(
         schema["type"],
         [&](const Json& type) {
           Json one = schema;
           one["type"] = type;
-          return type_text(one);
+          return shown(one);
         },
         " or ");
   const std::string type = schema["type"];
-  if (type == "array") return "list of " + type_text(schema["items"]);
+  if (type == "array") {
+    const Json& items = schema["items"];
+    const bool plain = items.contains("type") && !items.contains("items");
+    return "list of " + shown(items) + (plain ? "s" : "");
+  }
   if (type == "object" && schema.contains("additionalProperties"))
-    return "by name: " + type_text(schema["additionalProperties"]);
+    return "object, by name: " + shown(schema["additionalProperties"]);
   return type;
 }
 
 /// A table of the members of an object, and of objects in it.
-std::string members_table(const Json& schema) {
+std::string members_table(const std::string& name, const Json& schema) {
   std::string text = "| member | value | meaning |\n| --- | --- | --- |\n";
   const auto add = [&](auto& self, const Json& object, const std::string& before) -> void {
-    for (const auto& [name, member] : object["properties"].items()) {
+    for (const auto& [member, value] : object["properties"].items()) {
       const auto& required = object["required"];
-      const bool optional = std::find(required.begin(), required.end(), name) == required.end();
-      text += fmt::format("| `{}{}` | {} | {}{} |\n", before, name, type_text(member),
-                          member.value("description", ""), optional ? " (may be absent)" : "");
-      if (member.contains("properties")) self(self, member, before + name + ".");
+      const bool optional = std::find(required.begin(), required.end(), member) == required.end();
+      text += fmt::format("| `{}{}` | {} | {}{} |\n", before, member, type_text(name, value),
+                          value.value("description", ""), optional ? " (may be absent)" : "");
+      if (value.contains("properties")) self(self, value, before + member + ".");
     }
   };
   add(add, schema, "");
@@ -135,16 +144,16 @@ std::string members_table(const Json& schema) {
 std::string schema_section(const std::string& name) {
   const Json& schema = test::schema_named(name);
   std::string text = fmt::format("\n## {}\n\n{}\n\n{}", std::string(schema["title"]),
-                                 std::string(schema["description"]), members_table(schema));
+                                 std::string(schema["description"]), members_table(name, schema));
   if (!schema.contains("$defs")) return text;
   for (const auto& [part, definition] : schema["$defs"].items()) {
-    text += fmt::format("\n### {}\n", part);
+    text += fmt::format("\n### {}\n", name + " " + part);
     const Json one = Json::array({definition});
     const bool several = definition.contains("oneOf");
     if (several) text += "\nOne of:\n";
     for (const Json& form : several ? definition["oneOf"] : one) {
       text += fmt::format("\n{}\n", std::string(form["description"]));
-      if (form.contains("properties")) text += "\n" + members_table(form);
+      if (form.contains("properties")) text += "\n" + members_table(name, form);
     }
   }
   return text;
@@ -158,10 +167,11 @@ void replace(std::string& text, const std::string& word, const std::string& by) 
 
 std::string formats() {
   std::string rows;
-  for (const auto& [file, name] :
-       {std::pair{"`plan.json`", "plan"}, {"`manifest.json`", "manifest"},
-        {"`fusion.json`, `explain --json`", "ledger"}, {"`record.json`", "record"},
-        {"[specification](spec.md)", "spec"}}) {
+  for (const auto& [file, name] : {std::pair{"`plan.json`", "plan"},
+                                   {"`manifest.json`", "manifest"},
+                                   {"`fusion.json`, `explain --json`", "ledger"},
+                                   {"`record.json`", "record"},
+                                   {"[specification](spec.md)", "spec"}}) {
     const Json& schema = test::schema_named(name);
     const Json& members = schema["properties"];
     const bool nested = members.contains("format") && members["format"].contains("properties");
@@ -229,9 +239,9 @@ TEST_CASE("what does not fit a schema is found") {
   };
   const TemporaryDirectory folder;
   const std::string place = folder.path() + "/plan";
-  REQUIRE(run_program({"compile", SINTER_SAMPLES_DIR "/glu_mlp.sir", "-o", place,
-                       "--no-machine-code"})
-              .code == 0);
+  REQUIRE(
+      run_program({"compile", SINTER_SAMPLES_DIR "/glu_mlp.sir", "-o", place, "--no-machine-code"})
+          .code == 0);
   const Json plan = Json::parse(read_whole(place + "/plan.json"));
   REQUIRE(test::schema_violations("plan", plan).empty());
   const auto changed = [&](const char* pointer, const Json& value) {
@@ -267,7 +277,7 @@ TEST_CASE("docs/plan.md is made from the schemas") {
     if (!option.starts_with("-D") && !option.starts_with("--define"))
       options += (options.empty() ? "" : " ") + option;
   replace(page, "@OPTIONS@", options);
-  replace(page, "@FORMATS@\n", formats());
+  replace(page, "@FORMATS@", formats());
   for (const char* name : {"plan", "manifest", "ledger", "record"}) page += schema_section(name);
   test::check_text_file(page, "../docs/plan.md", "plan_page");
 }

@@ -59,8 +59,8 @@ const std::map<std::string, std::string> kUses = {
     {"encoder", R"({"encoder": true, "rope": null})"},
     {"embed_width", R"({"embed_width": 64})"},
     {"embed_scale", R"({"embed_scale": 2})"},
-    {"token_types", R"({"token_types": 2})"},
-    {"embed_norm", R"({"embed_norm": true})"},
+    {"token_types", R"({"token_types": 2, "encoder": true, "rope": null})"},
+    {"embed_norm", R"({"embed_norm": true, "encoder": true, "rope": null})"},
     {"final_norm", R"({"final_norm": false})"},
     {"tied", R"({"tied": true})"},
     {"head_bias", R"({"head_bias": true})"},
@@ -158,14 +158,12 @@ bool is_json(std::string_view text) { return Json::accept(text); }
 std::string table(llvm::ArrayRef<SpecKey> keys) {
   std::string text = "| key | value | default | meaning |\n| --- | --- | --- | --- |\n";
   for (const SpecKey& key : keys) {
-    std::string fallback = key.fallback.empty() ? "required"
-                           : is_json(key.fallback)
-                               ? fmt::format("`{}`", key.fallback)
-                               : std::string(key.fallback);
-    if (!key.scalings.empty())
-      fallback += fmt::format("; only with scaling {}", key.scalings);
-    text += fmt::format("| `{}` | {} | {} | {} |\n", key.name, value_text(key), fallback,
-                        key.meaning);
+    std::string fallback = key.fallback.empty()    ? "required"
+                           : is_json(key.fallback) ? fmt::format("`{}`", key.fallback)
+                                                   : std::string(key.fallback);
+    if (!key.scalings.empty()) fallback += fmt::format("; only with scaling {}", key.scalings);
+    text +=
+        fmt::format("| `{}` | {} | {} | {} |\n", key.name, value_text(key), fallback, key.meaning);
   }
   return text;
 }

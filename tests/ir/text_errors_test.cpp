@@ -1,9 +1,9 @@
 // Bad text gives an error that names the place and says what to do; nothing crashes.
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <sstream>
+#include <cctype>
 
+#include "ir/every_op.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -222,11 +222,7 @@ TEST_CASE("names") {
 }
 
 TEST_CASE("a text cut at any byte parses or is refused") {
-  std::ifstream file(SINTER_TESTS_DIR "/ir/every_op.sir");
-  REQUIRE(file);
-  std::stringstream stream;
-  stream << file.rdbuf();
-  const std::string text = stream.str();
+  const std::string text = every_op_text();
   REQUIRE(text.size() > 3000);
   for (size_t size = 0; size < text.size(); ++size) {
     const auto module = parse_module(std::string_view(text).substr(0, size), "cut.sir");
@@ -237,21 +233,32 @@ TEST_CASE("a text cut at any byte parses or is refused") {
 }
 
 TEST_CASE("a text with any byte changed parses or is refused") {
-  std::ifstream file(SINTER_TESTS_DIR "/ir/every_op.sir");
-  std::stringstream stream;
-  stream << file.rdbuf();
-  const std::string text = stream.str();
-  uint64_t random = 1;
-  size_t refusals = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    std::string changed = text;
-    changed[at] = static_cast<char>(random >> 56);
-    const auto module = parse_module(changed, "changed.sir");
-    refusals += !module;
-    if (!module) CHECK(module.error().where.starts_with("changed.sir:"));
+  for (const std::string& text : {every_op_text(), every_op_without_types()}) {
+    uint64_t random = 1;
+    size_t refusals = 0;
+    for (size_t at = 0; at < text.size(); ++at) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      std::string changed = text;
+      changed[at] = static_cast<char>(random >> 56);
+      const auto module = parse_module(changed, "changed.sir");
+      refusals += !module;
+      if (!module) CHECK(module.error().where.starts_with("changed.sir:"));
+    }
+    CHECK(refusals > text.size() / 4);
   }
-  CHECK(refusals > text.size() / 4);
+}
+
+TEST_CASE("numbers of any size, where types are inferred before they are verified") {
+  for (const char* number : {"0", "-1", "7", "9223372036854775807", "-9223372036854775808"}) {
+    const std::string text = every_op_without_types();
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!std::isdigit(static_cast<unsigned char>(text[at])) || text[at - 1] != ' ') continue;
+      std::string changed = text;
+      changed.replace(at, changed.find_first_of(",}])", at) - at, number);
+      const auto module = parse_module(changed, "changed.sir");
+      if (!module) CHECK(module.error().where.starts_with("changed.sir:"));
+    }
+  }
 }
 
 TEST_CASE("binary junk is refused") {

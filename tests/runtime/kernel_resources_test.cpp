@@ -9,8 +9,8 @@
 namespace sinter {
 namespace {
 
-// 80 numbers that live at the same time in blocks of 1024 threads, two on a multiprocessor: a thread
-// has 32 registers, and the rest goes to memory.
+// 80 numbers that live at the same time in blocks of 1024 threads, two on a multiprocessor: a
+// thread has 32 registers, and the rest goes to memory.
 constexpr const char* kText = R"(
 extern "C" __global__ void __launch_bounds__(1024, 2) spilling(float* p, int n) {
   float a[80];
@@ -70,7 +70,10 @@ TEST_CASE("a cubin that is cut or changed anywhere is read or refused" *
 
 TEST_CASE("what is no cubin tells nothing") {
   CHECK_FALSE(kernel_resources("", "k"));
-  CHECK_FALSE(kernel_resources("\x7f" "ELF", "k"));
+  CHECK_FALSE(
+      kernel_resources("\x7f"
+                       "ELF",
+                       "k"));
   CHECK_FALSE(kernel_resources(std::string(4096, 'x'), "k"));
 }
 
