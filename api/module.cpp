@@ -86,10 +86,10 @@ Status add_op(sinter_graph& graph, const char* name, llvm::ArrayRef<sinter_value
   Entry& entry = entry_of(graph);
   const auto kind = parse_op_kind(name);
   if (!kind || op_info(*kind).op_class == OpClass::leaf)
-    return fail(fmt::format("no op is called \"{}\"", printable(name)), {},
-                kind ? "sinter_graph_input and sinter_graph_use make leaves"
-                     : "the ops are listed in ir/ops.def",
-                ExitCode::usage);
+    return fail(
+        fmt::format("no op is called \"{}\"", printable(name)), {},
+        kind ? "sinter_graph_input and sinter_graph_use make leaves" : "docs/sir.md lists the ops",
+        ExitCode::usage);
   Op op{*kind, {}, {}, {}, {}};
   llvm::SmallVector<TensorType, 3> types;
   for (const sinter_value id : operands) {

@@ -44,6 +44,7 @@ Result<std::vector<MachineCode>> all_machine_code(const Program& program,
     }
     note(fmt::format("{} for {}: {} from the cache, {:.2f} s",
                      counted(code.kernels.size(), "kernel"), arch, code.from_cache, took.count()));
+    detail("what they use of a multiprocessor\n" + resource_table(program, code));
     all.push_back(std::move(code));
   }
   return all;

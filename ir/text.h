@@ -23,9 +23,10 @@
 // Line ends mean nothing, `//` begins a comment. A name that is not [A-Za-z0-9_.]+ is quoted:
 // %"a b", with the escapes \" \\ \n \t \xNN. Numbers are decimal; floating-point attributes print
 // as hexadecimal floats, inf or nan and may be written in decimal. The type of an op states its
-// attributes `dims` and `dtype` where the op requires them; they may be written out. An operand
-// that names a weight or a state of the module becomes that leaf. A weight whose function is one op
-// of the weight's own name needs no block.
+// attributes `dims` and `dtype` where the op requires them; they may be written out. An op without
+// a type, `%b = neg %a`, gets the inferred one. An operand that names a weight or a state of the
+// module becomes that leaf. A weight whose function is one op of the weight's own name needs no
+// block.
 #pragma once
 
 #include "ir/graph.h"

@@ -13,7 +13,7 @@ Status TextCursor::advance() {
 
 tl::unexpected<Error> TextCursor::expected(std::string_view what) const {
   return error(fmt::format("expected {}, got {}", what, describe(token_)), token_.at,
-               "the form of a module is described in ir/text.h");
+               "docs/sir.md describes the form of a module");
 }
 
 Result<bool> TextCursor::accept(std::string_view punctuation_or_word) {

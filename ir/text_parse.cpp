@@ -3,6 +3,7 @@
 // the verifier's to say.
 #include <llvm/ADT/StringMap.h>
 
+#include "ir/infer.h"
 #include "ir/text.h"
 #include "ir/text_cursor.h"
 #include "ir/verifier.h"
@@ -46,6 +47,8 @@ class Parser {
   /// Inputs, outputs and ops of an entry or a graph alone.
   Status body(Scope& scope);
   Result<Op> expression(Scope& scope);
+  /// The type of an op whose text states none.
+  Result<TensorType> inferred(const Scope& scope, const Op& op, const Token& name) const;
   Status define(Scope& scope, Op op, const Token& name);
   Result<ValueId> use(Scope& scope, const Token& name);
   Status declare(const Token& name, OpKind kind, const TensorType& type);
@@ -79,9 +82,9 @@ tl::unexpected<Error> Parser::unknown_op(const Token& word) const {
 #define SINTER_OP(name, op_class, least, most, required, optional, ...) consider(#name);
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) consider(#name);
 #include "ir/ops.def"
-  return cursor_.error(fmt::format("no op {}", describe(word)), word.at,
-                       nearest.empty() ? "the ops are listed in ir/ops.def"
-                                       : fmt::format("is '{}' meant?", nearest));
+  return cursor_.error(
+      fmt::format("no op {}", describe(word)), word.at,
+      nearest.empty() ? "docs/sir.md lists the ops" : fmt::format("is '{}' meant?", nearest));
 }
 
 Status Parser::declare(const Token& name, OpKind kind, const TensorType& type) {
@@ -149,15 +152,39 @@ void set_type(Op& op, TensorType type) {
   op.type = std::move(type);
 }
 
+Result<TensorType> Parser::inferred(const Scope& scope, const Op& op, const Token& name) const {
+  for (AttrName required : op_info(op.kind).required)
+    if (!op.attrs.has(required) && (required == AttrName::dims || required == AttrName::dtype))
+      return cursor_.error(
+          fmt::format("{} has no type, and the op '{}' no attribute {} to infer it from",
+                      describe(name), op_info(op.kind).name, to_string(required)),
+          name.at,
+          fmt::format("write ': TYPE' behind the op, or the attribute {}", to_string(required)));
+  llvm::SmallVector<TensorType, 3> operands;
+  for (ValueId operand : op.operands) operands.push_back(scope.graph[operand].type);
+  auto type = infer_type(op.kind, operands, op.attrs, module_.symbols);
+  if (!type) {
+    const Error& error = type.error();
+    return cursor_.error(fmt::format("{}: {}", describe(name), error.what), name.at,
+                         error.hint.empty() ? "change the op or its operands" : error.hint);
+  }
+  return std::move(*type);
+}
+
 Status Parser::ops(Scope& scope, std::string_view end) {
   while (!cursor_.at(end)) {
     SINTER_LET(name,
                cursor_.take(Token::Kind::value, fmt::format("an op, %name = ..., or '{}'", end)));
     SINTER_TRY(cursor_.expect("="));
     SINTER_LET(op, expression(scope));
-    SINTER_TRY(cursor_.expect(":"));
-    SINTER_LET(type, cursor_.type());
-    set_type(op, type);
+    if (op_class(op) == OpClass::leaf || cursor_.at(":")) {
+      SINTER_TRY(cursor_.expect(":"));
+      SINTER_LET(type, cursor_.type());
+      set_type(op, type);
+    } else {
+      SINTER_LET(type, inferred(scope, op, name));
+      op.type = type;
+    }
     SINTER_TRY(define(scope, std::move(op), name));
   }
   return {};
@@ -347,6 +374,7 @@ Result<Module> Parser::module() {
 }
 
 Result<Graph> Parser::graph_alone(llvm::ArrayRef<Symbol> symbols) {
+  module_.symbols.assign(symbols.begin(), symbols.end());
   for (size_t i = 0; i < symbols.size(); ++i)
     cursor_.declare_symbol(symbols[i].name, SymbolId{static_cast<uint32_t>(i)});
   SINTER_TRY(cursor_.start());

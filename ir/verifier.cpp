@@ -6,15 +6,14 @@
 //   V3   names are unique: among symbols, among weights and states, among entries, among the ops of
 //        a graph; an entry's inputs and ops are not named like a weight or a state
 //   V4   an op's operands stand before it
-//   V5   an op has as many operands as ops.def says
+//   V5   an op has as many operands as it takes
 //   V6   an op has its required attributes and none but these and its optional ones (their types
 //        hold by construction)
 //   V7   types and shapes: at most 8 axes, symbols that exist; at most 2^48 elements and bytes
 //        for all values of the symbols
-//   V8   an op's type is the inferred one (constraints C1.. of infer.cpp)
+//   V8   an op's type is the inferred one, and the op keeps the constraints C1 ..
 //   V9   a leaf `weight` or `state` has the name and the type of one of the module's and stands
-//   once
-//        (V3); weight functions have none
+//        once (V3); weight functions have none
 //   V10  `inputs` lists every op of kind `input` once, and nothing else; weight functions have none
 //   V11  outputs are ops of the graph; a weight function has one, of the weight's type
 //   V12  `file` stands in weight functions only

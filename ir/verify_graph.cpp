@@ -114,7 +114,7 @@ Checked GraphVerifier::counts(ValueId id) const {
                                 ? fmt::format("{}", info.min_operands)
                                 : fmt::format("{} to {}", info.min_operands, info.max_operands);
   return broken(5, fmt::format("{} takes {} operands, got {}", name(id), takes, count), at(id),
-                "see its row in ir/ops.def");
+                "docs/sir.md lists its operands");
 }
 
 Checked GraphVerifier::attributes(ValueId id) const {

@@ -18,6 +18,9 @@ struct MachineCode {
   std::string absent;  // not empty: there is none, because no NVRTC was found
 };
 
+/// A table: registers, shared memory and spills of each kernel.
+std::string resource_table(const Program& program, const MachineCode& code);
+
 /// Compiles for one architecture ("sm_90a"), a thread per processor, through the user's cache.
 Result<MachineCode> machine_code(const Program& program, const std::string& arch);
 

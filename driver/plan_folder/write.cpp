@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "device/capabilities.h"
 #include "driver/explain/ledger.h"
 #include "driver/plan_folder/content.h"
 #include "driver/stored_plan/embed_weights.h"
 #include "driver/stored_plan/fingerprint.h"
 #include "driver/temporary_folder.h"
+#include "kernels/library.h"
 #include "plan/plan_file.h"
 
 namespace sinter {
@@ -125,6 +127,27 @@ Status write_kernels(FolderWriter& folder, const Program& program, llvm::ArrayRe
   return {};
 }
 
+/// The headers that the kernels' text includes, for nvcc. It is told by target.h, which the first
+/// of them includes, what NVRTC is told by options; and that it gets NVRTC's text of functions that
+/// the host computes otherwise. Its own headers are read before.
+Status write_headers(FolderWriter& folder, const std::string& target) {
+  constexpr std::string_view kIncludedByAll = "ir/scalar_math.h";
+  std::string text = fmt::format(
+      "// For nvcc: what {} can do, and that device code is compiled, as NVRTC is told by "
+      "options.\n"
+      "#pragma once\n#ifndef __CUDACC_RTC__\n#define __CUDACC_RTC__ 1\n",
+      target);
+  for (const std::string& macro : kernel_macros(capabilities_of(target)))
+    text += fmt::format("#define {} 1\n", macro);
+  SINTER_TRY(folder.file(fmt::format("{}/target.h", kHeaderFiles), text + "#endif\n"));
+  for (const EmbeddedHeader& header : kernel_library()) {
+    const std::string_view head = header.name == kIncludedByAll ? "#include \"target.h\"\n" : "";
+    SINTER_TRY(folder.file(fmt::format("{}/{}", kHeaderFiles, header.name),
+                           fmt::format("{}{}", head, header.text)));
+  }
+  return {};
+}
+
 /// Where the plan's weights are; those to embed are written.
 Result<StoredWeights> store_weights(FolderWriter& folder, const FolderRequest& request) {
   const LoadedModel& model = request.built.model;
@@ -166,6 +189,7 @@ Status write_plan_folder(const std::string& folder, const FolderRequest& request
     SINTER_TRY(writer.file(dump_path(i), built.dumps[i].text));
   Manifest manifest;
   SINTER_TRY(write_kernels(writer, program, request.code, manifest));
+  SINTER_TRY(write_headers(writer, program.target));
   for (const ModelFile& file : request.model_files)
     SINTER_TRY(writer.file(fmt::format("{}/{}", kModelFiles, file.path), file.bytes));
   if (!request.record.empty()) SINTER_TRY(writer.file(kRecordFile, request.record));

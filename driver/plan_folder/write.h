@@ -1,4 +1,4 @@
-// A compiled plan as a folder, which is a MODEL itself (stored_plan.h).
+// A compiled plan as a folder, which is a MODEL itself (stored_plan.h). docs/plan.md describes it.
 //
 //   plan.json                  the plan (plan_file.h)
 //   manifest.json              what it needs beside, and hashes of all files (manifest.h)
@@ -6,6 +6,7 @@
 //   ir/00-input.sir, ...       the module after each pass
 //   kernels/NAME.cu            CUDA text
 //   kernels/NAME.ARCH.cubin    machine code
+//   include/...                the headers that kernels include, for other compilers than NVRTC
 //   model/...                  the model's tokenizer, chat template and pooling
 //   record.json                the decision record that it was compiled with
 //   weights/*.safetensors      weights, if they were embedded

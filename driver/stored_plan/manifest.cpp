@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::string_view kNoHash = "00000000000000000000000000000000";
+constexpr std::string_view kManifestName = "sinter.manifest";
 
 Json weights_json(const StoredWeights& weights) {
   if (const auto* seeded = std::get_if<SeededWeights>(&weights))
@@ -189,6 +190,14 @@ std::optional<size_t> hash_place(std::string_view text) {
   return at + kMember.size();
 }
 
+/// The version of the format. An older file has it in the place of the format's name.
+Result<int64_t> format_version(const JsonView& root) {
+  const auto name = root["format"].string();
+  if (!name) return root["format"].integer();
+  if (*name != kManifestName) return root["format"].mismatch(fmt::format("\"{}\"", kManifestName));
+  return root["version"].integer();
+}
+
 tl::unexpected<Error> damaged(const std::string& file, std::string what) {
   return fail(std::move(what), file, "the folder is damaged: compile the model again");
 }
@@ -206,7 +215,8 @@ std::string write_manifest(const Manifest& manifest) {
   const FusionOptions& fusion = manifest.compile.fusion;
   const auto& spec = manifest.spec;
   Json json;
-  json["format"] = kManifestFormat;
+  json["format"] = kManifestName;
+  json["version"] = kManifestFormat;
   json["sinter"] = manifest.writer;
   json["hash"] = kNoHash;
   json["kernel_library"] = manifest.kernel_library;
@@ -239,7 +249,7 @@ std::string with_hash(std::string text) {
 Result<Manifest> read_manifest(std::string_view text, const std::string& file) {
   SINTER_LET(document, parse_json(text, file));
   const JsonView root = document.view();
-  SINTER_LET(format, root["format"].integer());
+  SINTER_LET(format, format_version(root));
   if (format != kManifestFormat) {
     const auto writer = root["sinter"].string();
     return root["format"].fail(

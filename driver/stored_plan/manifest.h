@@ -1,7 +1,7 @@
 // manifest.json of a plan's folder: what the plan needs beside plan.json, and a hash of every file.
 //
 //   {
-//     "format": 1,
+//     "format": "sinter.manifest", "version": 1,
 //     "sinter": "0.1.0",               version of the writer
 //     "hash": "…",                     of this file, with zeros in place of these 32 digits
 //     "kernel_library": "…",           hash of the headers that the kernels' text includes
@@ -67,7 +67,8 @@ struct Manifest {
 };
 
 inline constexpr const char *kManifestFile = "manifest.json", *kRecordFile = "record.json",
-                            *kModelFiles = "model", *kWeightFiles = "weights";
+                            *kModelFiles = "model", *kWeightFiles = "weights",
+                            *kHeaderFiles = "include";
 inline constexpr int64_t kManifestFormat = 1;
 
 /// Hash of the headers that this program's kernels include: text of another library may mean

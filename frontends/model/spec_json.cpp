@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include "frontends/model/spec_keys.h"
+
 namespace sinter {
 
 namespace {
@@ -10,9 +12,11 @@ namespace {
 /// Reads the members of one object, defaults included, and refuses the members nobody asked for.
 class Reader {
  public:
-  explicit Reader(JsonView view) : view_(std::move(view)) {}
+  Reader(JsonView view, llvm::ArrayRef<SpecKey> keys) : view_(std::move(view)), keys_(keys) {}
 
   JsonView at(std::string_view key) {
+    SINTER_CHECK(llvm::any_of(keys_, [&](const SpecKey& row) { return row.name == key; }), "{}",
+                 key);
     read_.emplace(key);
     return view_[key];
   }
@@ -89,6 +93,7 @@ class Reader {
 
  private:
   JsonView view_;
+  llvm::ArrayRef<SpecKey> keys_;
   std::set<std::string, std::less<>> read_;
 };
 
@@ -149,7 +154,7 @@ Status read_rope_scaling(Rope& rope, Reader& reader) {
 }
 
 Result<Rope> read_rope(const JsonView& view, int64_t head_dim) {
-  Reader reader(view);
+  Reader reader(view, rope_keys());
   Rope rope;
   SINTER_TRY(reader.number(rope.theta, "theta"));
   SINTER_TRY(reader.size(rope.rotary, "rotary", head_dim));
@@ -245,7 +250,7 @@ Status read_sizes(ModelSpec& spec, Reader& reader) {
 
 Result<ModelSpec> read_spec(const JsonDocument& document) {
   SINTER_TRY(document.view().object());
-  Reader reader(document.view());
+  Reader reader(document.view(), spec_keys());
   SINTER_TRY(read_version(document, reader));
   ModelSpec spec;
   SINTER_LET(name, reader.at("name").string());

@@ -1,7 +1,7 @@
 // custom: an op that a caller has registered. Constraint:
-//   C23  an op is registered under the name; the operands fit its signature, the result has at
-//        least as many axes as row_axes counts and no value more than 8; `numbers` has number_count
-//        finite numbers
+//   C23  custom: an op is registered under the name; the operands fit its signature, the result has
+//        at least as many axes as the record's row_axes counts and no value more than 8; `numbers`
+//        has as many finite numbers as the record's number_count
 #include <cmath>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // cumulative_sum. Constraint:
-//   C22  elements of a float type or i32, an axis of at most kMaxScanned elements; reverse and
-//        exclusive are 0 or 1
+//   C22  cumulative_sum: elements of a float type or i32, an axis of at most 2^20 elements; reverse
+//        and exclusive are 0 or 1
 #include "ir/inference.h"
 #include "ir/sym_expr.h"
 #include "kernels/scan/order.h"

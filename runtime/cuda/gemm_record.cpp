@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMajor = 2;
+constexpr const char* kRecordName = "sinter.record";
+constexpr int64_t kRecordVersion = 2;
 constexpr uint64_t kMaxFormNumber = uint64_t{1} << 40;  // far beyond what any family takes
 
 /// Reads one record; the place of a value is its JSON pointer after the file's name.
@@ -20,9 +21,7 @@ class RecordReader {
 
   Result<GemmRecord> read(const Json& root) const {
     GemmRecord record;
-    SINTER_LET(major, member(root, "", "format"));
-    if (!major->is_number_integer() || *major != kMajor)
-      return mismatch("/format", fmt::format("format {}", kMajor), *major);
+    SINTER_TRY(check_format(root));
     SINTER_TRY(read_text(root, "", "device", record.device));
     SINTER_TRY(read_text(root, "", "library", record.library));
     SINTER_LET(choices, member(root, "", "choices"));
@@ -42,6 +41,19 @@ class RecordReader {
   }
 
  private:
+  /// An older record has the version in the place of the format's name.
+  Status check_format(const Json& root) const {
+    SINTER_LET(format, member(root, "", "format"));
+    const bool named = format->is_string();
+    if (named && *format != kRecordName)
+      return mismatch("/format", fmt::format("\"{}\"", kRecordName), *format);
+    const char* key = named ? "version" : "format";
+    SINTER_LET(version, member(root, "", key));
+    if (!version->is_number_integer() || *version != kRecordVersion)
+      return mismatch(fmt::format("/{}", key), fmt::format("format {}", kRecordVersion), *version);
+    return {};
+  }
+
   Status read_choice(const Json& value, const std::string& where, GemmChoice& choice) const {
     std::string kind;
     SINTER_TRY(read_text(value, where, "kind", kind));
@@ -123,7 +135,10 @@ class RecordReader {
 }  // namespace
 
 std::string GemmRecord::to_json() const {
-  nlohmann::ordered_json json = {{"format", kMajor}, {"device", device}, {"library", library}};
+  nlohmann::ordered_json json = {{"format", kRecordName},
+                                 {"version", kRecordVersion},
+                                 {"device", device},
+                                 {"library", library}};
   auto& list = json["choices"] = nlohmann::ordered_json::object();
   for (const auto& [key, choice] : choices) {
     auto& item = list[key];

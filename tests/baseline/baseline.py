@@ -84,7 +84,8 @@ def normal_plan(plan, names):
     """The plan without what depends on kernels' names or on the version."""
     for key in ("sinter", "weights_fingerprint"):
         plan.pop(key, None)
-    plan["format"].pop("major", None)
+    for key in ("name", "major"):
+        plan["format"].pop(key, None)
     for kernel in plan["kernels"]:
         for key in ("name", "file", "hash"):
             kernel.pop(key, None)

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <thread>
 
 #include "cli/program.h"
@@ -62,6 +63,32 @@ TEST_CASE("two processes with caches of their own write the same bytes") {
   const bool nvrtc = first.err.find("stay CUDA text") == std::string::npos;
   CHECK(beside == (nvrtc ? 4 : 2));
   if (nvrtc) CHECK(again.err.find("1 kernel for sm_90a: 1 from the cache") != std::string::npos);
+}
+
+TEST_CASE("compile -v tells what each kernel uses, from the cache too") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir";
+  write_whole(module, kModule);
+  const auto table = [&](const std::string& folder) {
+    const ProgramRun run = run_program({"compile", module, "-v", "-o", place.path() + "/" + folder},
+                                       {"SINTER_CACHE_DIR=" + place.path() + "/cache"});
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    if (run.err.find("stay CUDA text") != std::string::npos) return std::string();
+    const size_t begin = run.err.find("sm_90a  ");
+    REQUIRE_MESSAGE(begin != std::string::npos, run.err);
+    return run.err.substr(begin);
+  };
+  const std::string text = table("a");
+  if (text.empty()) return;  // no NVRTC
+  CHECK(text.find("registers  shared memory  dynamic  spills\n") != std::string::npos);
+  std::smatch match;
+  REQUIRE(std::regex_search(text, match,
+                            std::regex("add_rms_norm_[0-9a-f]+ +([0-9]+) +0 B +0 B +0 B\n")));
+  CHECK(std::stoi(match[1]) >= 16);
+  CHECK(table("b") == text);
+  const ProgramRun quiet = run_program({"compile", module, "-o", place.path() + "/c"},
+                                       {"SINTER_CACHE_DIR=" + place.path() + "/cache"});
+  CHECK(quiet.err.find("registers") == std::string::npos);
 }
 
 TEST_CASE("the ledger of a plan is JSON with kernels and decisions") {

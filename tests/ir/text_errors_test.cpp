@@ -1,9 +1,9 @@
 // Bad text gives an error that names the place and says what to do; nothing crashes.
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <sstream>
+#include <cctype>
 
+#include "ir/every_op.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -147,6 +147,35 @@ TEST_CASE("types and attributes") {
                  "give f16[N, 4]"));
 }
 
+TEST_CASE("ops without a type") {
+  CHECK(contains(refused(with_ops("%a = add %x, %h\n%h = neg %x"), "3:14"),
+                 "%h is used before its definition at bad.sir:4:1"));
+  CHECK(contains(refused(with_ops("%a = reduce_sum %x {axes = [2]}"), "3:1"),
+                 "%a: reduce_sum: axis 2 of an operand of rank 2 (C8)"));
+  CHECK(contains(refused(with_ops("%a = add %x"), "3:1"), "takes 2 operands, got 1 (C1)"));
+  CHECK(contains(refused(with_ops("%t = transpose %x {axes = [1, 0]}\n%a = add %x, %t"), "4:1"),
+                 "shapes [N, 4] and [4, N] do not broadcast (C2)"));
+  CHECK(
+      contains(refused(with_ops("%a = reshape %x"), "3:1"),
+               "%a has no type, and the op 'reshape' no attribute dims to infer it from; write ': "
+               "TYPE' behind the op, or the attribute dims"));
+  CHECK(contains(refused(with_ops("%a = cast %x"), "3:1"), "no attribute dtype to infer it from"));
+  CHECK(contains(refused(with_ops("%a = constant {dims = [2], value = 1}"), "3:1"),
+                 "no attribute dtype to infer it from"));
+  CHECK(contains(refused(with_ops("%a = neg %x f32[N, 4]"), "3:13"),
+                 "expected an op, %name = ..., or '}', got 'f32'"));
+  CHECK(contains(refused(with_ops("%a = weight {}"), "4:1"), "expected ':', got '}'"));
+  // Nothing has been verified yet where a type is inferred.
+  CHECK(contains(refused("module @m { symbol N in [4, 1] step 0\nentry @e(%x: f32[N, 9]) -> (%a) "
+                         "{\n%a = reshape %x {dims = [9, N]} } }",
+                         "1:20"),
+                 "symbol N is in [4, 1]"));
+  CHECK(contains(refused("module @m { entry @e(%x: f32[4294967296, 4294967296]) -> (%a) {\n"
+                         "%a = concat %x, %x {axis = 0} } }",
+                         "2:1"),
+                 "2^48"));
+}
+
 TEST_CASE("symbols") {
   CHECK(contains(refused("module @m {\nsymbol N in [4, 1] }", "2:8"), "[4, 1]"));
   CHECK(contains(refused("module @m {\nsymbol N in [1, 4] step 0 }", "2:8"), "step 0"));
@@ -193,11 +222,7 @@ TEST_CASE("names") {
 }
 
 TEST_CASE("a text cut at any byte parses or is refused") {
-  std::ifstream file(SINTER_TESTS_DIR "/ir/every_op.sir");
-  REQUIRE(file);
-  std::stringstream stream;
-  stream << file.rdbuf();
-  const std::string text = stream.str();
+  const std::string text = every_op_text();
   REQUIRE(text.size() > 3000);
   for (size_t size = 0; size < text.size(); ++size) {
     const auto module = parse_module(std::string_view(text).substr(0, size), "cut.sir");
@@ -208,21 +233,32 @@ TEST_CASE("a text cut at any byte parses or is refused") {
 }
 
 TEST_CASE("a text with any byte changed parses or is refused") {
-  std::ifstream file(SINTER_TESTS_DIR "/ir/every_op.sir");
-  std::stringstream stream;
-  stream << file.rdbuf();
-  const std::string text = stream.str();
-  uint64_t random = 1;
-  size_t refusals = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    random = random * 6364136223846793005u + 1442695040888963407u;
-    std::string changed = text;
-    changed[at] = static_cast<char>(random >> 56);
-    const auto module = parse_module(changed, "changed.sir");
-    refusals += !module;
-    if (!module) CHECK(module.error().where.starts_with("changed.sir:"));
+  for (const std::string& text : {every_op_text(), every_op_without_types()}) {
+    uint64_t random = 1;
+    size_t refusals = 0;
+    for (size_t at = 0; at < text.size(); ++at) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      std::string changed = text;
+      changed[at] = static_cast<char>(random >> 56);
+      const auto module = parse_module(changed, "changed.sir");
+      refusals += !module;
+      if (!module) CHECK(module.error().where.starts_with("changed.sir:"));
+    }
+    CHECK(refusals > text.size() / 4);
   }
-  CHECK(refusals > text.size() / 4);
+}
+
+TEST_CASE("numbers of any size, where types are inferred before they are verified") {
+  for (const char* number : {"0", "-1", "7", "9223372036854775807", "-9223372036854775808"}) {
+    const std::string text = every_op_without_types();
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!std::isdigit(static_cast<unsigned char>(text[at])) || text[at - 1] != ' ') continue;
+      std::string changed = text;
+      changed.replace(at, changed.find_first_of(",}])", at) - at, number);
+      const auto module = parse_module(changed, "changed.sir");
+      if (!module) CHECK(module.error().where.starts_with("changed.sir:"));
+    }
+  }
 }
 
 TEST_CASE("binary junk is refused") {

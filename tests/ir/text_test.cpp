@@ -4,11 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "ir/builder.h"
+#include "ir/every_op.h"
 #include "ir/symbols.h"
 #include "support/result.h"
 
@@ -16,14 +15,6 @@ namespace sinter {
 namespace {
 
 Module parsed(std::string_view text) { return value(parse_module(text, "test.sir")); }
-
-std::string every_op_text() {
-  std::ifstream file(SINTER_TESTS_DIR "/ir/every_op.sir");
-  REQUIRE(file);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 }  // namespace
 
@@ -98,6 +89,52 @@ TEST_CASE("line ends mean nothing, comments are skipped, attributes may be spell
         "    %b = cast %a : f32[2]\n"
         "  }\n"
         "}\n");
+}
+
+TEST_CASE("an op without a type has the inferred one") {
+  const std::string loose = every_op_without_types();
+  CHECK(loose.size() + 500 < every_op_text().size());
+  CHECK(print_module(parsed(loose)) == every_op_text());
+}
+
+TEST_CASE("attributes give the type of an op without operands, a view or a cast") {
+  const Module loose = parsed(R"(
+module @m {
+  symbol N in [1, 8]
+  weight %w : f32[4] = {
+    %one = constant {dims = [4], dtype = f32, value = 1}
+    %two = add %one, %one
+    return %two
+  }
+  entry @e(%x: f32[N, 4]) -> (%y) {
+    %a = reshape %x {dims = [N, 2, 2]}
+    %i = iota {dims = [N], axis = 0}
+    %y = cast %a {dtype = f16}
+  }
+})");
+  CHECK(print_module(loose) ==
+        "module @m {\n"
+        "  symbol N in [1, 8]\n"
+        "  weight %w : f32[4] = {\n"
+        "    %one = constant {value = 0x1p+0} : f32[4]\n"
+        "    %two = add %one, %one : f32[4]\n"
+        "    return %two\n"
+        "  }\n"
+        "  entry @e(%x: f32[N, 4]) -> (%y) {\n"
+        "    %a = reshape %x : f32[N, 2, 2]\n"
+        "    %i = iota {axis = 0} : i32[N]\n"
+        "    %y = cast %a : f16[N, 2, 2]\n"
+        "  }\n"
+        "}\n");
+}
+
+TEST_CASE("a graph alone infers types with its symbols") {
+  const std::vector<Symbol> symbols = {{.name = "N", .low = 1, .high = 8}};
+  const Graph graph = value(
+      parse_graph("graph(%x: f32[N, 4]) -> (%y) { %h = slice %x {axis = 1, begin = 0, size = 2} "
+                  "%y = neg %h }",
+                  "g", symbols));
+  CHECK((graph.ops().back().type == TensorType{DType::f32, {SymbolId{0}, 2}}));
 }
 
 TEST_CASE("an optional dtype is kept apart from an absent one") {

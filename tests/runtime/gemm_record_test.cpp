@@ -33,11 +33,22 @@ TEST_CASE("written and read back, equal to the last bit; the text is canonical")
   CHECK(read->to_json() == text);
 }
 
+TEST_CASE("a record with the older header is read") {
+  const std::string text = sample().to_json();
+  std::string older = text;
+  const std::string_view header = "\"format\": \"sinter.record\",\n \"version\": 2";
+  older.replace(older.find(header), header.size(), "\"format\": 2");
+  const auto read = GemmRecord::parse(older, "r.json");
+  REQUIRE_MESSAGE(read.has_value(), (read ? "" : read.error().message()));
+  CHECK(read->to_json() == text);
+}
+
 TEST_CASE("the text of forms; a record without them has no section, and is read") {
   GemmRecord record = sample();
   record.choices.clear();
   CHECK(record.to_json() == R"({
- "format": 2,
+ "format": "sinter.record",
+ "version": 2,
  "device": "NVIDIA H200",
  "library": "cuBLASLt 130000",
  "choices": {},
@@ -90,8 +101,12 @@ TEST_CASE("hostile records name the place") {
   CHECK(message("{\"format\": 1") == "r.json: not JSON" + hint);
   CHECK(message("[]") == "r.json: expected an object, got []" + hint);
   CHECK(message("{}") == "r.json: has no \"format\"" + hint);
-  CHECK(message(changed("\"format\": 2", "\"format\": 1")) ==
-        "r.json:/format: expected format 2, got 1" + hint);
+  CHECK(message(changed("\"version\": 2", "\"version\": 1")) ==
+        "r.json:/version: expected format 2, got 1" + hint);
+  CHECK(message(changed("sinter.record", "sinter.plan")) ==
+        "r.json:/format: expected \"sinter.record\", got \\\"sinter.plan\\\"" + hint);
+  CHECK(message("{\"format\": 1}") == "r.json:/format: expected format 2, got 1" + hint);
+  CHECK(message("{\"format\": \"sinter.record\"}") == "r.json: has no \"version\"" + hint);
   CHECK(message(changed("\"NVIDIA H200\"", "7")) ==
         "r.json:/device: expected a string, got 7" + hint);
   CHECK(message(changed("\"cublaslt\"", "\"magic\"")) ==

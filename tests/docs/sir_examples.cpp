@@ -1,0 +1,270 @@
+#include "docs/sir_examples.h"
+
+namespace sinter::test {
+namespace {
+
+constexpr ClassText kClasses[] = {
+    {OpClass::generator, "Generators",
+     "Values that are computed from attributes alone, wherever they are read. A number is rounded "
+     "once to the element type; to i32 it goes to the nearest one (NaN: 0), to i1 all but 0 are "
+     "true."},
+    {OpClass::view, "Views",
+     "Other ways of reading the operand: an order of addresses, never a kernel. A view of a "
+     "computed value is as good as one of an input."},
+    {OpClass::elementwise, "Elementwise ops", ""},
+    {OpClass::pointwise, "Copies, conversions and choices",
+     "Computed element by element, like elementwise ops."},
+    {OpClass::gather, "Rows by number", ""},
+    {OpClass::append, "State", ""},
+    {OpClass::reduce, "Reductions",
+     "Sums and maxima over axes, in float32 and in a fixed order of operations, then rounded once. "
+     "The reduced axes stay, with the extent 1, so that the result broadcasts against the "
+     "operand."},
+    {OpClass::composite, "Composites",
+     "An op that stands for several: its definition is the graph that is shown, conversions "
+     "included. It fuses as these ops do, and gives the same bits."},
+    {OpClass::contraction, "Products",
+     "Sums of products in float32, rounded once. They become calls of a matrix library, or "
+     "generated kernels where at most eight rows are multiplied."},
+    {OpClass::anchor, "Ops with a kernel of their own",
+     "`gemv` and `decode_attention` are what a pass makes of `linear` and `attention`; in a module "
+     "of your own write these. The others are yours to use."},
+};
+
+constexpr OpExample kExamples[] = {
+    // Generators.
+    {OpKind::constant, "constant -> dtype[dims]", "Every element is `value`.",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %two = constant {value = 2.0} : f16[]
+    %y = mul %x, %two
+  })"},
+    {OpKind::iota, "iota -> i32[dims]", "Each element is its index along `axis`: 0, 1, 2, ...",
+     R"(  entry @e() -> (%index) {
+    %index = iota {axis = 0} : i32[N]
+  })"},
+    {OpKind::literal, "literal -> dtype[dims]", "The elements one by one, row-major.",
+     R"(  entry @e(%x: f32[N, 3]) -> (%y) {
+    %w = literal {values = [0.5, -1.0, 2.0]} : f32[3]
+    %y = mul %x, %w
+  })"},
+    {OpKind::file, "file -> dtype[dims]",
+     "A tensor of the model's safetensors. The file's tensor must have exactly this type. Only in "
+     "the function of a weight.",
+     R"(  weight %w : f16[8] = file {tensor = "model.norm.weight"}
+  entry @e(%x: f16[N, 8]) -> (%y) {
+    %y = mul %x, %w
+  })"},
+    // Views.
+    {OpKind::reshape, "reshape(x) -> [dims]",
+     "The same elements in row-major order, cut otherwise.",
+     R"(  entry @e(%x: f16[N, 32]) -> (%heads) {
+    %heads = reshape %x {dims = [N, 4, 8]}
+  })"},
+    {OpKind::transpose, "transpose(x) -> axes in another order",
+     "Axis i of the result is axis `axes[i]` of x.",
+     R"(  entry @e(%x: f16[N, 4, 8]) -> (%y) {
+    %y = transpose %x {axes = [1, 0, 2]}
+  })"},
+    {OpKind::slice, "slice(x) -> x with size elements along axis",
+     "The elements begin .. begin + size - 1 along `axis`. `size` is a number or a symbol.",
+     R"(  entry @e(%qkv: f16[N, 48]) -> (%k) {
+    %k = slice %qkv {axis = 1, begin = 16, size = 16}
+  })"},
+    {OpKind::broadcast, "broadcast(x) -> [dims]",
+     "x repeated along new leading axes and along axes of extent 1. Elementwise ops broadcast by "
+     "themselves; other ops need it written.",
+     R"(  entry @e(%row: f32[N, 1]) -> (%y) {
+    %y = broadcast %row {dims = [2, N, 8]}
+  })"},
+    // Pointwise.
+    {OpKind::copy, "copy(x) -> x", "The same values in memory of their own, dense: it ends a view.",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %t = transpose %x {axes = [1, 0]}
+    %y = copy %t
+  })"},
+    {OpKind::concat, "concat(a, b, ...) -> joined along axis",
+     "The operands one after the other along `axis`, whose extents are constants.",
+     R"(  entry @e(%a: f16[N, 8], %b: f16[N, 16]) -> (%y) {
+    %y = concat %a, %b {axis = 1}
+  })"},
+    {OpKind::cast, "cast(x) -> dtype, the shape of x",
+     "To a float type: rounded to nearest even, once. i1 to i32 is exact. Floats become no "
+     "integers.",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %wide = cast %x {dtype = f32}
+    %y = exp %wide
+  })"},
+    {OpKind::where, "where(c i1, a, b) -> c ? a : b", "Element by element; the three broadcast.",
+     R"(  entry @e(%x: f32[N, 8]) -> (%y) {
+    %zero = constant {value = 0} : f32[]
+    %positive = less %zero, %x
+    %y = where %positive, %x, %zero
+  })"},
+    // Gather and append.
+    {OpKind::embedding, "embedding(table [V, D], ids i32[N]) -> [N, D]",
+     "Row n of the result is row ids[n] of the table.",
+     R"(  weight %table : f16[64, 8] = file {tensor = "embed"}
+  entry @e(%ids: i32[N]) -> (%x) {
+    %x = embedding %table, %ids
+  })"},
+    {OpKind::kv_append, "kv_append(state [R, ...], value [N, ...], slot i32[N]) -> [R, ...]",
+     "The next version of a state, in which row slot[n] is value[n]; the slots of one call are "
+     "distinct. The op writes in place: it belongs to the entry whether or not its result is used. "
+     "Each version has at most one writer, and what reads the old version stands before it.",
+     R"(  state %cache : f16[128, 8]
+  entry @e(%x: f16[N, 8], %slot: i32[N]) -> (%sum) {
+    %next = kv_append %cache, %x, %slot
+    %sum = reduce_sum %next {axes = [0]}
+  })"},
+    // Reductions.
+    {OpKind::reduce_sum, "reduce_sum(x) -> x with extents of 1 at axes",
+     "The sum; of no elements +0.",
+     R"(  entry @e(%x: f32[N, 64]) -> (%mean) {
+    %sum = reduce_sum %x {axes = [1]}
+    %count = constant {value = 64} : f32[]
+    %mean = div %sum, %count
+  })"},
+    {OpKind::reduce_max, "reduce_max(x) -> x with extents of 1 at axes",
+     "The largest element; of no elements -inf.",
+     R"(  entry @e(%x: f32[N, 64]) -> (%max) {
+    %max = reduce_max %x {axes = [1]}
+  })"},
+    // Composites.
+    {OpKind::silu, "silu(x) -> x", "x · sigmoid(x).",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %y = silu %x
+  })"},
+    {OpKind::gelu, "gelu(x) -> x", "GELU with erf.",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %y = gelu %x
+  })"},
+    {OpKind::gelu_tanh, "gelu_tanh(x) -> x", "GELU, approximated with tanh.",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %y = gelu_tanh %x
+  })"},
+    {OpKind::quick_gelu, "quick_gelu(x) -> x", "x · sigmoid(1.702 x).",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %y = quick_gelu %x
+  })"},
+    {OpKind::relu, "relu(x) -> x", "The larger of x and 0.",
+     R"(  entry @e(%x: f16[N, 8]) -> (%y) {
+    %y = relu %x
+  })"},
+    {OpKind::layer_norm, "layer_norm(x [..., D], weight [D], bias [D]?) -> x",
+     "Over the last axis: (x - mean) / sqrt(variance + eps) · weight + bias.",
+     R"(  weight %w : f16[64] = constant {value = 1.0}
+  weight %b : f16[64] = constant {value = 0.0}
+  entry @e(%x: f16[N, 64]) -> (%y) {
+    %y = layer_norm %x, %w, %b {eps = 1e-5}
+  })"},
+    {OpKind::rms_norm, "rms_norm(x [..., D], weight [D]) -> x",
+     "Over the last axis: x / sqrt(mean of squares + eps), rounded, times the weight.",
+     R"(  weight %w : f16[64] = constant {value = 1.0}
+  entry @e(%x: f16[N, 64]) -> (%y) {
+    %y = rms_norm %x, %w {eps = 1e-5}
+  })"},
+    {OpKind::softmax, "softmax(x [..., D]) -> x",
+     "Over the last axis. A row that is -inf everywhere, or has +inf or NaN, is NaN.",
+     R"(  entry @e(%x: f16[N, 64]) -> (%p) {
+    %p = softmax %x
+  })"},
+    {OpKind::attention_softmax,
+     "attention_softmax(scores f32[..., N, K], first i32[N], slot i32[N]) -> dtype[..., N, K]",
+     "Softmax over the last axis of scale · scores, where token n sees the keys first[n] .. "
+     "slot[n] and the others have the probability 0. With `softcap` c the scores are first "
+     "c · tanh(scores / c); with `window` w only the last w of the keys are seen.",
+     R"(  entry @e(%scores: f32[4, N, 64], %first: i32[N], %slot: i32[N]) -> (%p) {
+    %p = attention_softmax %scores, %first, %slot {dtype = f16, scale = 0.125}
+  })"},
+    {OpKind::rope, "rope(x [N, heads, head_dim], cos [N, rotary/2], sin [N, rotary/2]) -> x",
+     "Rotary positions: the pair (a, b) becomes (a·cos - b·sin, b·cos + a·sin). `pairing` \"half\" "
+     "pairs the elements i and i + rotary/2 of a head, \"interleaved\" 2i and 2i + 1; elements "
+     "from "
+     "`rotary` on stay.",
+     R"(  entry @e(%q: f16[N, 4, 16], %cos: f16[N, 8], %sin: f16[N, 8]) -> (%y) {
+    %y = rope %q, %cos, %sin {rotary = 16, pairing = "half"}
+  })"},
+    // Contractions.
+    {OpKind::linear, "linear(x [..., K], w [M, K], bias [M]?) -> [..., M]",
+     "x times the transposed matrix w, as in PyTorch, plus the bias.",
+     R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
+  weight %b : f16[32] = file {tensor = "proj.bias"}
+  entry @e(%x: f16[N, 64]) -> (%y) {
+    %y = linear %x, %w, %b
+  })"},
+    {OpKind::einsum, "einsum(a, b) -> the axes that spec names",
+     "A letter in both operands and in the result is a batch axis, one in both operands alone is "
+     "summed, one in an operand and the result is free. Every letter stands in two places at "
+     "least.",
+     R"(  entry @e(%a: f16[N, 4, 16], %b: f16[N, 4, 16]) -> (%scores) {
+    %scores = einsum %a, %b {spec = "qhd,khd->hqk", dtype = f32}
+  })"},
+    {OpKind::attention,
+     "attention(q [N, heads·hd], keys [R, kv_heads·hd], values [R, kv_heads·vd], first i32[N], "
+     "slot "
+     "i32[N]) -> [N, heads·vd]",
+     "Token n attends to the rows first[n] .. slot[n] of the cache, with `window` w to the last w "
+     "of "
+     "them; one that sees none gets NaN. Query head j uses the key/value head j / (heads / "
+     "kv_heads). An infinity or NaN in a row of values may reach tokens that do not see the row. "
+     "The keys and values are a state, a version of one, or values of the same call.",
+     R"(  symbol R in [1, 128]
+  state %k : f16[R, 32]
+  state %v : f16[R, 32]
+  entry @e(%q: f16[N, 64], %key: f16[N, 32], %value: f16[N, 32], %first: i32[N], %slot: i32[N]) -> (%y) {
+    %k1 = kv_append %k, %key, %slot
+    %v1 = kv_append %v, %value, %slot
+    %y = attention %q, %k1, %v1, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
+    // Anchors.
+    {OpKind::gemv, "gemv(x [N, K], w [M, K], bias [M]?) -> [N, M]",
+     "`linear` of at most eight rows, read at the speed of memory; `splits` parts of a matrix row "
+     "are summed apart, which fixes the order of the sum. w is a weight or an input as it stands "
+     "in "
+     "memory.",
+     R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
+  entry @e(%x: f16[4, 64]) -> (%y) {
+    %y = gemv %x, %w {splits = 2}
+  })"},
+    {OpKind::decode_attention, "decode_attention(q, keys, values, first, slot) -> as attention",
+     "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts "
+     "of "
+     "equal length.",
+     R"(  state %k : f16[128, 32]
+  state %v : f16[128, 32]
+  entry @e(%q: f16[2, 64], %first: i32[2], %slot: i32[2]) -> (%y) {
+    %y = decode_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
+  })"},
+    {OpKind::sample,
+     "sample(logits [N, V], temperature f32[N], top_k i32[N], top_p f32[N], seed i32[N], step "
+     "i32[N]) -> i32[N]",
+     "The choice of a token in each row. temperature 0 takes the largest logit, of equal ones the "
+     "first. Otherwise a draw from softmax(logits / temperature), cut to the top_k largest (0: "
+     "all) "
+     "and then to the fewest of the largest whose probabilities reach top_p (1: all). The draw "
+     "depends on seed[n], step[n] and n alone.",
+     R"(  entry @e(%logits: f16[N, 100], %temperature: f32[N], %top_k: i32[N], %top_p: f32[N], %seed: i32[N], %step: i32[N]) -> (%token) {
+    %token = sample %logits, %temperature, %top_k, %top_p, %seed, %step
+  })"},
+    {OpKind::cumulative_sum, "cumulative_sum(x) -> x",
+     "Running sums along `axis`, as PyTorch's cumsum: result i is the sum of the elements 0 .. i. "
+     "`reverse` = 1: of i .. n - 1; `exclusive` = 1: without i, so that the first result is 0. Of "
+     "i32 the sums wrap around.",
+     R"(  entry @e(%x: f32[N, 64]) -> (%y) {
+    %y = cumulative_sum %x {axis = 1}
+  })"},
+    {OpKind::custom, "custom(operands ...) -> what the registered op says",
+     "An op that the program which reads the module has registered under the name `op`, with its "
+     "rule of types, CUDA text and value on the host "
+     "([embedding](embedding.md)). The program `sinter` registers none and refuses the module.",
+     R"(  entry @e(%x: f16[N, 64], %w: f16[64]) -> (%y) {
+    %y = custom %x, %w {op = "test.rms_norm", numbers = [1e-5]}
+  })"},
+};
+
+}  // namespace
+
+llvm::ArrayRef<OpExample> op_examples() { return kExamples; }
+llvm::ArrayRef<ClassText> class_texts() { return kClasses; }
+
+}  // namespace sinter::test

@@ -1,0 +1,28 @@
+// What docs/sir.md says about each op beyond its row in the op table, with a module to show it.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+
+#include "ir/graph.h"
+
+namespace sinter::test {
+
+struct OpExample {
+  OpKind kind;
+  const char* signature;  // operands with their types -> the result's
+  const char* meaning;
+  const char* module;  // text of one entry or more, weights and states; the page adds the head
+};
+
+/// Every op but leaves and elementwise ones, in the order of the page.
+llvm::ArrayRef<OpExample> op_examples();
+
+/// The page's heading of the ops of a class.
+struct ClassText {
+  OpClass op_class;
+  const char* heading;
+  const char* text;
+};
+llvm::ArrayRef<ClassText> class_texts();
+
+}  // namespace sinter::test
