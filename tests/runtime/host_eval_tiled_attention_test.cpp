@@ -16,9 +16,10 @@ constexpr DType kTypes[] = {DType::f16, DType::bf16};
 /// A score errs by (steps of 16 elements) u sum |q k| scale, by 2 u |score| of the factor and of m
 /// times the factor, by 6 u |score| in softcap. A weight errs relatively by the score's error, by u
 /// times the range of the scores of the fused multiply-add, by the polynomial's 2.9e-6 and by the
-/// rounding to 16 bits; one too small for f16 by 2^-25 of the largest. What was summed is multiplied
-/// by another weight once a tile. Sums of n terms err by n u. Numerator and denominator have the
-/// same weights: each errs by that much of sum w |v| and sum w. The quotient is rounded twice.
+/// rounding to 16 bits; one too small for f16 by 2^-25 of the largest. What was summed is
+/// multiplied by another weight once a tile. Sums of n terms err by n u. Numerator and denominator
+/// have the same weights: each errs by that much of sum w |v| and sum w. The quotient is rounded
+/// twice.
 double error_bound(const AttentionCase& c, const AttentionValues& x, DType dtype, int64_t token,
                    int64_t head) {
   constexpr double u = 0x1p-24, power = 2.9e-6;
@@ -31,9 +32,8 @@ double error_bound(const AttentionCase& c, const AttentionValues& x, DType dtype
     smallest = std::min(smallest, score);
     largest = std::max(largest, score);
     const auto steps = static_cast<double>((c.width + 15) / 16);
-    score_error =
-        std::max(score_error, u * (steps * magnitude * std::abs(c.scale) +
-                                   (c.softcap > 0 ? 8 : 2) * std::abs(score)));
+    score_error = std::max(score_error, u * (steps * magnitude * std::abs(c.scale) +
+                                             (c.softcap > 0 ? 8 : 2) * std::abs(score)));
     const int64_t kv_head = head / (c.heads / c.kv_heads);
     for (int64_t i = 0; i < c.value_width; ++i)
       most = std::max(most, std::abs(x.v[(row * c.kv_heads + kv_head) * c.value_width + i]));
@@ -86,10 +86,10 @@ void check(const AttentionCase& c, DType dtype, const std::vector<HostTensor>& i
 
 TEST_CASE("attention of many tokens is attention, within its roundings") {
   const AttentionCase cases[] = {
-      {4, 4, 8, 8, 0.375},      {8, 2, 64, 64, 0.125},         {6, 2, 10, 7, 1},
-      {3, 1, 1, 1, 2},          {2, 1, 256, 256, 0.0625},      {4, 4, 3, 40, -1},
-      {5, 1, 40, 3, 0.5},       {12, 4, 80, 80, 0.25, 5},      {4, 1, 16, 16, 1, 30, 7},
-      {2, 2, 128, 128, 0.1, 0}, {2, 2, 16, 24, 1, 0, 1},       {2, 2, 16, 24, 1, 0, 64},
+      {4, 4, 8, 8, 0.375},      {8, 2, 64, 64, 0.125},          {6, 2, 10, 7, 1},
+      {3, 1, 1, 1, 2},          {2, 1, 256, 256, 0.0625},       {4, 4, 3, 40, -1},
+      {5, 1, 40, 3, 0.5},       {12, 4, 80, 80, 0.25, 5},       {4, 1, 16, 16, 1, 30, 7},
+      {2, 2, 128, 128, 0.1, 0}, {2, 2, 16, 24, 1, 0, 1},        {2, 2, 16, 24, 1, 0, 64},
       {2, 1, 96, 96, 0.1},      {2, 2, 16, 24, 1, 0, INT64_MAX}};
   for (const AttentionCase& c : cases)
     for (DType dtype : kTypes) {
