@@ -10,9 +10,7 @@
 
 namespace sinter {
 
-inline std::string every_op_text() {
-  return test::read_text(SINTER_TESTS_DIR "/ir/every_op.sir");
-}
+inline std::string every_op_text() { return test::read_text(SINTER_TESTS_DIR "/ir/every_op.sir"); }
 
 /// The same without the types of ops, but for those that a required attribute is read from.
 inline std::string every_op_without_types() {
