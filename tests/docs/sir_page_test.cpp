@@ -54,6 +54,9 @@ void check_runs(const std::string& name, const std::string& text) {
   options.open.random_weights = 1;
   const VerifyReport report = value(verify_model(path, options));
   CHECK_MESSAGE(report.passed(), verify_text(report));
+  REQUIRE(report.dtypes.size() == 1);
+  CHECK(report.dtypes[0].calls > 0);
+  CHECK(report.dtypes[0].elements > 0);
 }
 
 std::string_view type_of(AttrName name) {
