@@ -1,3 +1,4 @@
+// Longer than most files: a row for each op.
 #include "docs/sir_examples.h"
 
 namespace sinter::test {

@@ -54,6 +54,9 @@ void check_runs(const std::string& name, const std::string& text) {
   options.open.random_weights = 1;
   const VerifyReport report = value(verify_model(path, options));
   CHECK_MESSAGE(report.passed(), verify_text(report));
+  REQUIRE(report.dtypes.size() == 1);
+  CHECK(report.dtypes[0].calls > 0);
+  CHECK(report.dtypes[0].elements > 0);
 }
 
 std::string_view type_of(AttrName name) {
@@ -191,7 +194,7 @@ std::string ops() {
 }
 
 /// The text with each line "@@ COMMAND" replaced by the command and what it prints, run in a folder
-/// that has the page's blocks ```sir NAME.
+/// that has the page's blocks ```sir NAME. No GPU is used: the page is the same everywhere.
 std::string with_commands(const std::string& text) {
   const TemporaryDirectory folder;
   std::string page, block;
@@ -215,7 +218,8 @@ std::string with_commands(const std::string& text) {
     }
     const std::string command = line.substr(3);
     const ProgramRun run =
-        run_shell("cd '" + folder.path() + "' && sinter() { \"$SINTER\" \"$@\"; } && " + command);
+        run_shell("cd '" + folder.path() +
+                  "' && sinter() { CUDA_VISIBLE_DEVICES= \"$SINTER\" \"$@\"; } && " + command);
     CHECK_MESSAGE((run.code == 0 || run.code == 4), command, run.err);
     page += "$ " + command + "\n" + run.out + run.err;
   }

@@ -1,5 +1,6 @@
 // docs/spec.md and docs/schemas/spec.schema.json are made here from the reader's table of keys, and
-// the reader is held to the table: keys, types, defaults and allowed values.
+// the reader is held to the table: keys, types, defaults and allowed values. Longer than most
+// files, since page and schema say the same of each kind of value.
 #include <doctest/doctest.h>
 
 #include <filesystem>
