@@ -40,7 +40,7 @@ Status ppl_command(const PplCommand& options) {
   measuring.recompute = options.recompute;
   measuring.prefill = to_prefill(options);
   SINTER_LET(result, perplexity(model, ids, measuring));
-  detail("the text: " + prefill_text(result.prefill));
+  detail("a piece of the text: " + prefill_text(result.prefill));
   if (options.json) {
     const nlohmann::ordered_json json = {{"perplexity", result.value()},
                                          {"nll_mean", result.mean()},
