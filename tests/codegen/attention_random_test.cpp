@@ -1,0 +1,121 @@
+// Random attention problems: heads, widths, windows, caps, views and neighbours of a tiled_attention,
+// and calls of it with random lengths and ranges of keys. The kernel's text, run on the CPU, has the
+// bits of the host evaluator, as products of warps and of warpgroups.
+//
+// SINTER_TRIES=N tries N kernels, each in ten calls (6).
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "codegen/attention_trials.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kCalls = 10;          // of a kernel
+constexpr size_t kKernels = 8;      // compiled together
+
+class RandomGroup {
+ public:
+  explicit RandomGroup(std::mt19937& random) : random_(random) {}
+
+  /// Shape and attributes, with or without neighbours, as text.
+  std::string text() {
+    const int64_t kv_heads = between(1, 3), group = between(1, 3), heads = kv_heads * group;
+    const int64_t width = any_width(), value_width = chance(70) ? width : any_width();
+    const bool neighbours = chance(40), views = chance(20);
+    const int64_t pad = views ? between(1, 9) : 0;
+    std::string parameters = fmt::format(
+        "%x: DTYPE[N, {}], %c: DTYPE[K, {}], %d: DTYPE[K, {}], %first: i32[N], %last: i32[N]",
+        heads * width + pad, kv_heads * width + pad, kv_heads * value_width + pad);
+    std::string body = cut("q", "x", "N", heads * width, pad) +
+                       cut("k", "c", "K", kv_heads * width, pad) +
+                       cut("v", "d", "K", kv_heads * value_width, pad);
+    const std::string q = neighbours ? ahead(parameters, body, heads, width) : "q";
+    body += fmt::format(
+        "  %a = tiled_attention %{}, %k, %v, %first, %last {{heads = {}, kv_heads = {}, scale = "
+        "{}{}{}}} : DTYPE[N, {}]\n",
+        q, heads, kv_heads, chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
+        chance(25) ? fmt::format(", softcap = {}.0", between(1, 30)) : "",
+        chance(30) ? fmt::format(", window = {}", between(1, 300)) : "", heads * value_width);
+    std::string result = "a";
+    if (neighbours && chance(60)) {
+      parameters += fmt::format(", %gate: DTYPE[N, {}]", heads * value_width);
+      body += fmt::format("  %y = mul %a, %gate : DTYPE[N, {}]\n", heads * value_width);
+      result = "y";
+    }
+    with_neighbours_ = neighbours;
+    return fmt::format("graph({}) -> (%{}) {{\n{}}}", parameters, result, body);
+  }
+  bool with_neighbours() const { return with_neighbours_; }
+
+ private:
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return between(1, 100) <= percent; }
+  int64_t any_width() {
+    constexpr int64_t kUsual[] = {16, 32, 64, 80, 96, 128, 256};
+    if (chance(60)) return kUsual[between(0, chance(80) ? 3 : 6)];
+    return chance(80) ? 2 * between(1, 40) : between(1, 150);
+  }
+  /// %name: the columns of %of after the first `pad`, or all of it.
+  static std::string cut(std::string_view name, std::string_view of, std::string_view rows,
+                         int64_t width, int64_t pad) {
+    return fmt::format("  %{} = slice %{} {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
+                       name, of, pad, width, rows, width);
+  }
+  /// What is computed of the queries; the name of the value.
+  std::string ahead(std::string& parameters, std::string& body, int64_t heads, int64_t width) {
+    const int64_t all = heads * width;
+    if (width % 2 == 0 && chance(50)) {
+      const int64_t rotary = 2 * between(1, width / 2);
+      parameters += fmt::format(", %cos: DTYPE[N, {0}], %sin: DTYPE[N, {0}]", rotary / 2);
+      body += fmt::format(
+          "  %h = reshape %q {{dims = [N, {0}, {1}]}} : DTYPE[N, {0}, {1}]\n"
+          "  %r = rope %h, %cos, %sin {{rotary = {2}, pairing = \"{3}\"}} : DTYPE[N, {0}, {1}]\n"
+          "  %p = reshape %r {{dims = [N, {4}]}} : DTYPE[N, {4}]\n",
+          heads, width, rotary, chance(50) ? "half" : "interleaved", all);
+    } else {
+      parameters += fmt::format(", %bias: DTYPE[{}]", all);
+      body += fmt::format("  %p = add %q, %bias : DTYPE[N, {}]\n", all);
+    }
+    return "p";
+  }
+
+  std::mt19937& random_;
+  bool with_neighbours_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("random attention problems") {
+  const char* wanted = std::getenv("SINTER_TRIES");
+  const size_t tries = wanted ? static_cast<size_t>(std::atoi(wanted)) : 6;
+  std::mt19937 random(11);
+  size_t neighbours = 0, problems = 0;
+  for (size_t begin = 0; begin < tries; begin += kKernels) {
+    Trials trials;
+    const bool warpgroups = begin / kKernels % 2 == 1;
+    if (warpgroups) trials.played = {.mma = true, .wgmma = true};
+    trials.special_values = false;
+    for (size_t i = begin; i < std::min(begin + kKernels, tries); ++i) {
+      RandomGroup group(random);
+      const std::string text = group.text();
+      neighbours += group.with_neighbours() ? kCalls : 0;
+      problems += kCalls;
+      trials.add({"random", 0, text.c_str()}, kAttentionTypes[random() % 2], 0,
+                 *find_device(warpgroups ? "sm_90a" : "sm_80"));
+    }
+    std::vector<std::vector<int64_t>> sizes;
+    for (int call = 0; call < kCalls; ++call) {
+      const auto tokens = static_cast<int64_t>(random() % (call % 3 == 0 ? 200 : 40));
+      sizes.push_back({tokens, 0, tokens + 1 + static_cast<int64_t>(random() % 300), 0, 0});
+    }
+    VaryRanges vary{std::mt19937(static_cast<uint32_t>(begin))};
+    run_trials(trials, sizes, std::ref(vary));
+  }
+  MESSAGE(problems << " problems, " << neighbours << " of them with neighbours");
+}
+
+}  // namespace sinter
