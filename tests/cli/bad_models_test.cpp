@@ -183,7 +183,7 @@ TEST_CASE("bad input: a reference for another model") {
   const std::string ids = R"("input_ids":{"dtype":"I64","shape":[1,3],"data_offsets":[0,24]})";
   refused("{}", 0, {"reference.safetensors", "input_ids"});
   refused(R"({"input_ids":{"dtype":"I64","shape":[3],"data_offsets":[0,24]}})", 24,
-          {"input_ids has 1 axes"});
+          {"input_ids has 1 axis,"});
   refused(R"({"input_ids":{"dtype":"F32","shape":[1,3],"data_offsets":[0,12]}})", 12,
           {"input_ids", "F32"});
   refused("{" + ids + R"(,"nll_mean":{"dtype":"F32","shape":[0],"data_offsets":[24,24]}})", 24,

@@ -113,6 +113,7 @@ constexpr Row kRows[] = {
     {"verify", "--teacher-forced", "--teacher-forced", Change::result},
     {"generate", "--tokens", "--tokens 5", Change::result},
     {"generate", "--prompt", "--prompt b", Change::refused},
+    {"generate", "--prompt-file", "--prompt-file b", Change::refused},
     {"generate", "--chat", "--chat", Change::refused},
     {"generate", "--chat-template", "--chat-template chatml", Change::refused},
     {"generate", "--system", "--system a", Change::refused},
