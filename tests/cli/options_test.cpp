@@ -94,6 +94,7 @@ constexpr Row kRows[] = {
     {"explain", "--html", "--html FOLDER/html", Change::result},
     {"explain", "--dot", "--dot FOLDER/dot", Change::result},
     {"opt", "--pass", "--pass fold", Change::refused},
+    {"opt", "--device-inputs", "--device-inputs", Change::result},
     {"run", "--tokens", "--tokens 1,2", Change::result},
     {"run", "-n", "-n 2", Change::result},
     {"run", "--inputs", "--inputs zzz", Change::refused},
