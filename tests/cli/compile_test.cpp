@@ -68,7 +68,7 @@ TEST_CASE("two processes with caches of their own write the same bytes") {
 TEST_CASE("compile -v tells what each kernel uses, from the cache too") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir";
-  write_whole(module, kModule);
+  write_whole(module, kCompiled);
   const auto table = [&](const std::string& folder) {
     const ProgramRun run = run_program({"compile", module, "-v", "-o", place.path() + "/" + folder},
                                        {"SINTER_CACHE_DIR=" + place.path() + "/cache"});

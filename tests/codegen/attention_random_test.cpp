@@ -1,6 +1,6 @@
-// Random attention problems: heads, widths, windows, caps, views and neighbours of a tiled_attention,
-// and calls of it with random lengths and ranges of keys. The kernel's text, run on the CPU, has the
-// bits of the host evaluator, as products of warps and of warpgroups.
+// Random attention problems: heads, widths, windows, caps, views and neighbours of a
+// tiled_attention, and calls of it with random lengths and ranges of keys. The kernel's text, run
+// on the CPU, has the bits of the host evaluator, as products of warps and of warpgroups.
 //
 // SINTER_TRIES=N tries N kernels, each in ten calls (6).
 #include <doctest/doctest.h>
@@ -12,8 +12,8 @@
 namespace sinter {
 namespace {
 
-constexpr int kCalls = 10;          // of a kernel
-constexpr size_t kKernels = 8;      // compiled together
+constexpr int kCalls = 10;      // of a kernel
+constexpr size_t kKernels = 8;  // compiled together
 
 class RandomGroup {
  public:
@@ -35,7 +35,8 @@ class RandomGroup {
     body += fmt::format(
         "  %a = tiled_attention %{}, %k, %v, %first, %last {{heads = {}, kv_heads = {}, scale = "
         "{}{}{}}} : DTYPE[N, {}]\n",
-        q, heads, kv_heads, chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
+        q, heads, kv_heads,
+        chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
         chance(25) ? fmt::format(", softcap = {}.0", between(1, 30)) : "",
         chance(30) ? fmt::format(", window = {}", between(1, 300)) : "", heads * value_width);
     std::string result = "a";

@@ -12,7 +12,7 @@ inline constexpr DType kAttentionTypes[] = {DType::f16, DType::bf16};
 /// How the tokens of a call see keys.
 enum class Pattern : uint8_t { causal, all, one, packed, holes, none };
 inline constexpr Pattern kPatterns[] = {Pattern::causal, Pattern::all,   Pattern::one,
-                                 Pattern::packed, Pattern::holes, Pattern::none};
+                                        Pattern::packed, Pattern::holes, Pattern::none};
 
 struct Ranges {
   std::vector<int32_t> first, last;

@@ -342,7 +342,7 @@ TEST_CASE_FIXTURE(Fixture, "what a manifest says of the compilation belongs to i
       return model.error().message();
     }
     const auto compiled =
-        compile_opened(*model, value(frozen_module(*model)), *model->compiled_with);
+        compile_opened(*model, value(frozen_module(*model, {})), *model->compiled_with);
     REQUIRE_FALSE(compiled);
     CHECK(compiled.error().code == ExitCode::bad_input);
     return compiled.error().message();

@@ -114,7 +114,7 @@ std::shared_ptr<const Program> llama_2_7b(int64_t positions) {
   const std::string path = folder.path() + "/spec.json";
   std::ofstream(path) << text;
   const OpenedModel model = value(open_model(path));
-  return value(compile(value(frozen_module(model)), {})).program;
+  return value(compile(value(frozen_module(model, {})), {})).program;
 }
 
 TEST_CASE("Llama-2-7B: 8 prompts of 2,048 tokens and one of 32,768 fit one GPU") {
