@@ -76,8 +76,10 @@ Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const Compile
 Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,
                               Backend& backend) {
   SINTER_TRY(require_runnable(model));
+  CompileOptions whole = options;
+  whole.entries.clear();
   // A stored plan needs no pass: its entries have the module's inputs as they are.
-  SINTER_LET(frozen, model.plan ? Result<Module>(model.module) : frozen_module(model, options));
+  SINTER_LET(frozen, model.plan ? Result<Module>(model.module) : frozen_module(model, whole));
   SINTER_LET(compiled, plan_for(model, std::move(frozen),
                                 options_for(compile_options(model, options), backend), backend));
   SINTER_LET(models, backend.load({compiled.program}, model.tensors.get()));

@@ -28,7 +28,7 @@
 // of its element: its weight 0 is multiplied with it.)
 #pragma once
 
-#include "kernels/common/visible_keys.h"
+#include "kernels/common/visible_keys.cuh"
 
 namespace sinter {
 

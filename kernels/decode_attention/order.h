@@ -20,7 +20,7 @@
 // multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ...
 #pragma once
 
-#include "kernels/common/visible_keys.h"
+#include "kernels/common/visible_keys.cuh"
 
 namespace sinter {
 

@@ -97,7 +97,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::einsum, 11},
       {&GraphGenerator::attention, 3},
       {&GraphGenerator::decode_attention, 1},
-      {&GraphGenerator::tiled_attention, 2},
+      {&GraphGenerator::tiled_attention, 3},
       {&GraphGenerator::sample, 1},
       {&GraphGenerator::rope, 2},
       {&GraphGenerator::pre_norm_block, 3},

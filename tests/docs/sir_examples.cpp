@@ -28,8 +28,8 @@ constexpr ClassText kClasses[] = {
      "Sums of products in float32, rounded once. They become calls of a matrix library, or "
      "generated kernels where at most eight rows are multiplied."},
     {OpClass::anchor, "Ops with a kernel of their own",
-     "`gemv` and `decode_attention` are what a pass makes of `linear` and `attention`; in a module "
-     "of your own write these. The others are yours to use."},
+     "`gemv`, `decode_attention` and `tiled_attention` are what a pass makes of `linear` and "
+     "`attention`; in a module of your own write these. The others are yours to use."},
 };
 
 constexpr OpExample kExamples[] = {
@@ -235,6 +235,15 @@ constexpr OpExample kExamples[] = {
   state %v : f16[128, 32]
   entry @e(%q: f16[2, 64], %first: i32[2], %slot: i32[2]) -> (%y) {
     %y = decode_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
+  })"},
+    {OpKind::tiled_attention, "tiled_attention(q, keys, values, first, slot) -> as attention",
+     "`attention` of many tokens of a 16-bit type, on tensor cores: weights are rounded to the "
+     "type "
+     "before they are multiplied with the values.",
+     R"(  state %k : f16[128, 32]
+  state %v : f16[128, 32]
+  entry @e(%q: f16[20, 64], %first: i32[20], %slot: i32[20]) -> (%y) {
+    %y = tiled_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
   })"},
     {OpKind::sample,
      "sample(logits [N, V], temperature f32[N], top_k i32[N], top_p f32[N], seed i32[N], step "

@@ -79,7 +79,8 @@ void check(const AttentionCase& c, DType dtype, const std::vector<HostTensor>& i
   CAPTURE(c.attrs());
   CHECK(wrong == 0);
   CHECK(wrong_precise == 0);
-  CHECK(farthest > 0.01);  // the bound means something
+  CHECK((farthest > 0.01 ||
+         c.window == 1));  // the bound means something; of one key there is no error
 }
 
 }  // namespace
