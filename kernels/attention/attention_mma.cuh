@@ -42,7 +42,7 @@ SINTER_DEVICE void multiply_two_tiles(float (&sums)[count], int first, const uns
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend_by_warps(const AttentionBlock<Config>& block, const Query& q,
                                    const Result& out) {
-  using Sizes = AttentionSizes<Config>;
+  using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   const int thread = static_cast<int>(threadIdx.x), row0 = thread / 32 * 16;
   const bool computes = row0 < Sizes::rows;

@@ -10,7 +10,7 @@
 namespace sinter {
 
 template <typename Config>
-struct AttentionSizes {
+struct TiledSizes {
   static constexpr int rows = Config::kRows;
   static constexpr int keys = attention_key_tile(Config::kWidth, Config::kValueWidth);
   static constexpr int width = attention_padded(Config::kWidth);
@@ -53,7 +53,7 @@ struct SeenByRows {
 // A block's place, and what its rows see. Its constructor has a barrier.
 template <typename Config>
 class AttentionBlock {
-  using Sizes = AttentionSizes<Config>;
+  using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   static constexpr int kMost = 0x7fffffff;
 
@@ -232,7 +232,7 @@ class AttentionBlock {
 // The softmax of a lane's two rows, row0 + lane / 4 and 8 more.
 template <typename Config>
 class AttentionSoftmax {
-  using Sizes = AttentionSizes<Config>;
+  using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   static constexpr unsigned kAll = 0xffffffffu;
 

@@ -68,7 +68,7 @@ template <typename Config, typename Result>
 SINTER_DEVICE void compute_in_warpgroup(const AttentionBlock<Config>& block,
                                         AttentionBarriers<Config::kStages>& barriers,
                                         const Result& out) {
-  using Sizes = AttentionSizes<Config>;
+  using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   constexpr int row_bytes = attention_panel_row(Sizes::width),
                 value_row_bytes = attention_panel_row(Sizes::value_width);

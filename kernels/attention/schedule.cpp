@@ -8,7 +8,7 @@ namespace {
 
 // Beside the tiles, which are asked for at the launch, a block declares what its rows see and
 // barriers.
-constexpr int64_t kDeclaredBytes = 4096;
+constexpr int64_t kDeclaredBytes = 2048;
 
 int64_t bytes_of_tiles(int64_t width, int64_t value_width, const AttentionForm& form) {
   const int keys = attention_key_tile(static_cast<int>(width), static_cast<int>(value_width));
