@@ -110,7 +110,8 @@ constexpr OpExample kExamples[] = {
   })"},
     {OpKind::kv_append, "kv_append(state [R, ...], value [N, ...], slot i32[N]) -> [R, ...]",
      "The next version of a state, in which row slot[n] is value[n]; the slots of one call are "
-     "distinct. The op writes in place: it belongs to the entry whether or not its result is used. "
+     "distinct (not checked: of two values one is lost). The op writes in place: it belongs to the "
+     "entry whether or not its result is used. "
      "Each version has at most one writer, and what reads the old version stands before it.",
      R"(  state %cache : f16[128, 8]
   entry @e(%x: f16[N, 8], %slot: i32[N]) -> (%sum) {
@@ -204,9 +205,11 @@ constexpr OpExample kExamples[] = {
      "attention(q [N, heads·hd], keys [R, kv_heads·hd], values [R, kv_heads·vd], first i32[N], "
      "slot "
      "i32[N]) -> [N, heads·vd]",
-     "Token n attends to the rows first[n] .. slot[n] of the cache, with `window` w to the last w "
-     "of "
-     "them; one that sees none gets NaN. Query head j uses the key/value head j / (heads / "
+     "Token n attends to the rows first[n] .. slot[n] of the cache, both included: with first = 0 "
+     "and slot = its position attention is causal, once its own row is appended. With `window` w "
+     "only "
+     "the last w of them; one that sees none gets NaN. Query head j uses the key/value head j / "
+     "(heads / "
      "kv_heads). An infinity or NaN in a row of values may reach tokens that do not see the row. "
      "The keys and values are a state, a version of one, or values of the same call.",
      R"(  symbol R in [1, 128]
