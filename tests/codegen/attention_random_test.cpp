@@ -2,7 +2,7 @@
 // tiled_attention, and calls of it with random lengths and ranges of keys. The kernel's text, run
 // on the CPU, has the bits of the host evaluator, as products of warps and of warpgroups.
 //
-// SINTER_TRIES=N tries N kernels, each in ten calls (3).
+// SINTER_TRIES=N tries N kernels, each in ten calls (3); SINTER_SEED=S draws others (11).
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -93,7 +93,8 @@ class RandomGroup {
 TEST_CASE("random attention problems") {
   const char* wanted = std::getenv("SINTER_TRIES");
   const size_t tries = wanted ? static_cast<size_t>(std::atoi(wanted)) : 3;
-  std::mt19937 random(11);
+  const char* seed = std::getenv("SINTER_SEED");
+  std::mt19937 random(seed ? static_cast<uint32_t>(std::atoi(seed)) : 11);
   size_t neighbours = 0, problems = 0;
   for (size_t begin = 0; begin < tries; begin += kKernels) {
     Trials trials;
