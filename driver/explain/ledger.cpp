@@ -99,6 +99,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only)
     entry.name = plan.name;
     entry.sizes = show_sizes(program, plan, compiled.sizes);
     entry.steps = steps_of(program, plan, traffic);
+    entry.choices = choices_of(graph);
     if (fusion.state) {
       entry.values = values_of(graph, fusion.grouping, program.symbols);
       for (const LedgerEntry& e : fusion.ledger) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "driver/compile/compile.h"
+#include "driver/explain/choices.h"
 #include "ir/traffic.h"
 
 namespace sinter {
@@ -60,6 +61,7 @@ struct EntryLedger {
   std::vector<LedgerStep> steps;
   std::vector<LedgerEdge> edges;
   std::vector<LedgerDecision> decisions;
+  std::vector<LedgerChoice> choices;
 
   size_t fusions() const;
   double saved_bytes() const;

@@ -43,6 +43,10 @@ Json step_json(const LedgerStep& step, size_t index) {
           {"triggers_after_wait", step.triggers_after_wait}};
 }
 
+Json choice_json(const LedgerChoice& choice) {
+  return {{"what", choice.what}, {"by", choice.by}, {"why", choice.why}, {"values", choice.values}};
+}
+
 Json edge_json(const LedgerEdge& edge) {
   return {{"from", edge.from ? Json(*edge.from) : Json()},
           {"to", edge.to},
@@ -70,12 +74,13 @@ std::string entry_json(const EntryLedger& entry) {
   };
   return fmt::format(
       "  {{\n    \"name\": {},\n    \"sizes\": {},\n    \"saved_bytes\": {},\n"
-      "    \"predicted_s\": {},\n    \"values\": {},\n    \"kernels\": {},\n    \"edges\": {},\n"
+      "    \"predicted_s\": {},\n    \"choices\": {},\n    \"values\": {},\n    \"kernels\": {},\n "
+      "   \"edges\": {},\n"
       "    \"decisions\": {}\n  }}",
       line(entry.name), line(entry.sizes), static_cast<int64_t>(entry.saved_bytes()),
-      line(entry.predicted_s()), list(entry.values, plain(value_json)),
-      list(entry.steps, step_json), list(entry.edges, plain(edge_json)),
-      list(entry.decisions, plain(decision_json)));
+      line(entry.predicted_s()), list(entry.choices, plain(choice_json)),
+      list(entry.values, plain(value_json)), list(entry.steps, step_json),
+      list(entry.edges, plain(edge_json)), list(entry.decisions, plain(decision_json)));
 }
 
 }  // namespace

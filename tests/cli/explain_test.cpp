@@ -302,6 +302,21 @@ TEST_CASE("the page links kernels to their decisions, and its numbers are the te
   CHECK(amounts > 90);
 }
 
+TEST_CASE("the ledger says how attention is computed, and why") {
+  const std::string spec = SINTER_SAMPLES_DIR "/llama-2-7b.json";
+  const std::string tiled = run_program({"explain", spec}).out;
+  CHECK(tiled.find("attention: 32 by tiled_attention (many tokens of f16)") != std::string::npos);
+  CHECK(tiled.find("attention: 32 by decode_attention (at most 8 tokens)") != std::string::npos);
+  CHECK(run_program({"explain", spec, "--attention", "composed"})
+            .out.find("attention: 32 by composed (by --attention composed") != std::string::npos);
+  CHECK(run_program({"explain", spec, "--dtype", "fp32"})
+            .out.find("attention: 32 by composed (of f32: tensor cores would round its operands") !=
+        std::string::npos);
+  const auto entry = json_of({"explain", spec, "--phase", "prefill", "--json"})["entries"][0];
+  CHECK(entry["choices"][0]["by"] == "tiled_attention");
+  CHECK(entry["choices"][0]["values"].size() == 32);
+}
+
 TEST_CASE("an entry can be shown alone") {
   const TemporaryDirectory place;
   const std::string page = place.path() + "/p", graph = place.path() + "/g";

@@ -1,0 +1,44 @@
+#include "driver/explain/choices.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+namespace sinter {
+namespace {
+
+/// Why attention of many tokens is not one kernel, by the scores' and the probabilities' types:
+/// kernels/attention takes 16-bit elements.
+std::string why_composed(const Op& softmax) {
+  const DType dtype = softmax.type.dtype;
+  if (dtype_info(dtype).bits != 16)
+    return fmt::format("of {}: tensor cores would round its operands to 16 bits",
+                       to_string(dtype));
+  return "by --attention composed, or heads that no kernel takes";
+}
+
+}  // namespace
+
+std::vector<LedgerChoice> choices_of(const Graph& graph) {
+  std::vector<LedgerChoice> choices;
+  const auto add = [&](const Op& op, std::string by, std::string why) {
+    auto known = llvm::find_if(
+        choices, [&](const LedgerChoice& one) { return one.by == by && one.why == why; });
+    if (known == choices.end())
+      known = choices.insert(known, {"attention", std::move(by), std::move(why), {}});
+    known->values.push_back(op.name);
+  };
+  for (const Op& op : graph.ops()) {
+    const std::string name(op_info(op.kind).name);
+    if (op.kind == OpKind::decode_attention) add(op, name, "at most 8 tokens");
+    if (op.kind == OpKind::tiled_attention)
+      add(op, name, fmt::format("many tokens of {}", to_string(op.type.dtype)));
+    if (op.kind == OpKind::attention_softmax) add(op, "composed", why_composed(op));
+  }
+  return choices;
+}
+
+std::string choice_text(const LedgerChoice& choice) {
+  return fmt::format("{}: {} by {} ({})", choice.what, choice.values.size(), choice.by,
+                     choice.why);
+}
+
+}  // namespace sinter
