@@ -10,8 +10,7 @@ namespace {
 std::string why_composed(const Op& softmax) {
   const DType dtype = softmax.type.dtype;
   if (dtype_info(dtype).bits != 16)
-    return fmt::format("of {}: tensor cores would round its operands to 16 bits",
-                       to_string(dtype));
+    return fmt::format("of {}: tensor cores would round its operands to 16 bits", to_string(dtype));
   return "by --attention composed, or heads that no kernel takes";
 }
 
@@ -37,8 +36,7 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
 }
 
 std::string choice_text(const LedgerChoice& choice) {
-  return fmt::format("{}: {} by {} ({})", choice.what, choice.values.size(), choice.by,
-                     choice.why);
+  return fmt::format("{}: {} by {} ({})", choice.what, choice.values.size(), choice.by, choice.why);
 }
 
 }  // namespace sinter
