@@ -1,3 +1,5 @@
+// The scheduler of a block's threads. One file: every kind of wait (barrier, exchange, phase, named
+// barrier) is entered, released and described from the same state of the threads.
 #include "shim/block_runner.h"
 
 #include <llvm/ADT/ArrayRef.h>
