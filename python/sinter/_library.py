@@ -1,0 +1,85 @@
+"""Finds and loads libsinter.so.
+
+In this order: the file that SINTER_LIBRARY names; the library that the package carries
+(sinter/lib, put there by a wheel); build/release of the clone that the package lies in.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).resolve().parent
+NAME = "libsinter.so.0"
+
+
+def clone() -> Path | None:
+    """The clone of Sinter that the package lies in, or None."""
+    root = PACKAGE.parent.parent
+    return root if (root / "api" / "sinter_c.h").is_file() else None
+
+
+def find(name: str, folder: str) -> Path | None:
+    """A file that the package carries in sinter/`folder`, or that build/release of the clone has."""
+    carried = PACKAGE / folder / name
+    if carried.is_file():
+        return carried
+    root = clone()
+    if root is not None:
+        built = root / "build" / "release" / ("bin" if folder == "bin" else ".") / name
+        if built.is_file():
+            return built.resolve()
+    return None
+
+
+def library_path() -> Path:
+    """The library that will be loaded. Raises ImportError that says what to do."""
+    named = os.environ.get("SINTER_LIBRARY")
+    if named:
+        if not Path(named).is_file():
+            raise ImportError(f"SINTER_LIBRARY names {named}, which is not a file")
+        return Path(named)
+    found = find(NAME, "lib")
+    if found is None:
+        raise ImportError(
+            f"no {NAME} in {PACKAGE / 'lib'}"
+            + (f" or {clone() / 'build' / 'release'}" if clone() else "")
+            + "; build it with ./dev build release sinter_library, or set SINTER_LIBRARY to the file"
+        )
+    return found
+
+
+class Library:
+    """The functions of the library as attributes, with their types. It is loaded when the first
+    function is asked for. Calls release the GIL."""
+
+    def __init__(self, functions: dict[str, tuple[Any, list[Any]]]) -> None:
+        self._functions = functions
+        self._lock = threading.Lock()
+        self._loaded: ctypes.CDLL | None = None
+
+    def load(self) -> ctypes.CDLL:
+        with self._lock:
+            if self._loaded is None:
+                path = library_path()
+                try:
+                    self._loaded = ctypes.CDLL(str(path))
+                except OSError as error:
+                    raise ImportError(f"cannot load {path}: {error}") from error
+            return self._loaded
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._functions:
+            raise AttributeError(f"the library has no function '{name}'")
+        try:
+            function = getattr(self.load(), name)
+        except AttributeError:
+            raise ImportError(
+                f"{library_path()} has no {name}: it is older than this package; build it again"
+            ) from None
+        function.restype, function.argtypes = self._functions[name]
+        setattr(self, name, function)  # so that the next use finds it at once
+        return function
