@@ -258,6 +258,25 @@ sinter_error* sinter_graph_op(sinter_graph* graph, const char* op, const sinter_
   });
 }
 
+sinter_error* sinter_graph_rename(sinter_graph* graph, sinter_value value, const char* name) {
+  return border([&]() -> Status {
+    SINTER_TRY(require(graph, "graph"));
+    SINTER_TRY(require(name, "name"));
+    Graph& target = entry_of(*graph).graph;
+    SINTER_TRY(check_value(target, value));
+    Op& op = target[ValueId{value}];
+    if (op_info(op.kind).op_class == OpClass::leaf)
+      return fail(fmt::format("{} is an input, a weight or a state", printable(op.name)),
+                  "entry " + printable(entry_of(*graph).name), "give it its name when it is added",
+                  ExitCode::usage);
+    if (op.name == name) return {};
+    SINTER_TRY(take_name(*graph, name));
+    graph->names.erase(graph->names.find(op.name));
+    op.name = name;
+    return {};
+  });
+}
+
 sinter_error* sinter_graph_output(sinter_graph* graph, sinter_value value) {
   return border([&]() -> Status {
     SINTER_TRY(require(graph, "graph"));

@@ -385,6 +385,11 @@ class Graph {
                                     called.empty() ? nullptr : called.c_str(), &value.id));
     return value;
   }
+  /// Gives an op's value another name. Inputs, weights and states keep theirs.
+  void rename(Value value, Name name) {
+    if (building_->good())
+      building_->keep(sinter_graph_rename(graph_, value.id, std::string(name).c_str()));
+  }
   /// Adds a result of the entry.
   void output(Value value) {
     if (building_->good()) building_->keep(sinter_graph_output(graph_, value.id));

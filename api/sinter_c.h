@@ -150,6 +150,10 @@ SINTER_MAY_FAIL sinter_error* sinter_graph_op(sinter_graph* graph, const char* o
                                               const sinter_value* operands, size_t operand_count,
                                               const char* attributes, const char* name,
                                               sinter_value* value);
+/** Gives an op's value another name, for a program that knows the last of several ops only when it
+ *  has added it. Inputs, weights and states keep theirs. */
+SINTER_MAY_FAIL sinter_error* sinter_graph_rename(sinter_graph* graph, sinter_value value,
+                                                  const char* name);
 /** Adds a result of the entry. */
 SINTER_MAY_FAIL sinter_error* sinter_graph_output(sinter_graph* graph, sinter_value value);
 /** The type of a value: "f16[N, 768]". */

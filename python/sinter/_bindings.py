@@ -135,6 +135,7 @@ FUNCTIONS: dict = {
         sinter_error,
         [sinter_graph, c_char_p, POINTER(c_uint32), c_size_t, c_char_p, c_char_p, POINTER(c_uint32)],
     ),
+    "sinter_graph_rename": (sinter_error, [sinter_graph, c_uint32, c_char_p]),
     "sinter_graph_output": (sinter_error, [sinter_graph, c_uint32]),
     "sinter_graph_type": (sinter_error, [sinter_graph, c_uint32, POINTER(c_void_p)]),
     "sinter_model_open": (sinter_error, [c_char_p, sinter_options, POINTER(sinter_model)]),

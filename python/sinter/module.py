@@ -152,6 +152,11 @@ class GraphBuilder:
         )
         return Value(self, number.value, name)
 
+    def rename(self, value: Value, name: str) -> None:
+        """Gives an op's value another name. Inputs, weights and states keep theirs."""
+        check(lib.sinter_graph_rename(self.pointer, value.number, encoded(name)))
+        value.name = name
+
     def output(self, value: Value) -> None:
         """Adds a result of the entry."""
         if value.graph is not self:

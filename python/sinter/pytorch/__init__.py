@@ -1,0 +1,1 @@
+"""Sinter for PyTorch: the backend of torch.compile, and modules made by torch.export."""

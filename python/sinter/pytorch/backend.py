@@ -1,0 +1,132 @@
+"""The backend of torch.compile: `torch.compile(model, backend="sinter", options={...})`.
+
+aot_autograd gives graphs of core ATen ops, forward and backward, in which parameters are inputs.
+`partition` cuts each into parts that Sinter computes and ops that stay in eager; every part is
+imported, compiled and called with torch's own memory.
+"""
+
+from __future__ import annotations
+
+import time
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+
+from ..errors import usage
+from .decompositions import decompositions
+from .partition import Part, partition, rewritten
+from .report import GraphReport, record
+from .runtime import CompiledEntry
+
+# Options of torch.compile(options=...): name -> (default, what it means).
+OPTIONS: dict[str, tuple[Any, str]] = {
+    "require_full": (False, "an op that would run in eager is an error"),
+    "fuse": (True, "False: a kernel for each op, for comparing bits"),
+    "numerics": ("strict", "strict or fast"),
+    "target": (None, "the architecture to compile for; the default: the device's"),
+}
+
+
+def read_options(options: dict[str, Any] | None) -> dict[str, Any]:
+    """All options with their values; an unknown one is an error."""
+    given = dict(options or {})
+    unknown = [name for name in given if name not in OPTIONS]
+    if unknown:
+        raise usage(f"torch.compile: backend sinter has no option '{unknown[0]}'",
+                    hint="it has " + ", ".join(OPTIONS))
+    return {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
+
+
+def compile_options(options: dict[str, Any]) -> dict[str, str]:
+    """Options of sinter_compile."""
+    result = {"fuse": "true" if options["fuse"] else "false", "numerics": options["numerics"]}
+    if options["target"]:
+        result["target"] = options["target"]
+    return result
+
+
+def device_of(module: fx.GraphModule) -> torch.device:
+    """The device of the graph's tensors: a GPU if any of them is there."""
+    devices = {fake.device for node in module.graph.nodes
+               for fake in [node.meta.get("val")] if isinstance(fake, torch.Tensor)}
+    gpus = sorted((device for device in devices if device.type == "cuda"), key=str)
+    return gpus[0] if gpus else torch.device("cpu")
+
+
+def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str):
+    """A callable of a functional graph of ATen ops with fake tensors in its nodes."""
+    start = time.perf_counter()
+    device = device_of(module)
+    parts, eager = partition(module, device, phase)
+    if eager and options["require_full"]:
+        raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
+                    + "\n".join(f"  {op}" for op in eager),
+                    hint="leave out the option require_full to run them in eager")
+    entries = []
+    for part in parts:
+        entries.append(CompiledEntry(part.graph, part.leaves, device, compile_options(options)))
+    whole = whole_graph(module, parts, entries)
+    result = whole or rewritten(module, parts, entries).forward
+    record(GraphReport(phase, len(module.graph.nodes), list(zip(parts, entries)), eager,
+                       time.perf_counter() - start))
+    return result
+
+
+def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
+    """A direct call where one part is the whole graph, else None."""
+    if len(parts) != 1:
+        return None
+    part, entry = parts[0], entries[0]
+    output = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    if not isinstance(output, (tuple, list)):
+        return None
+    index = {node: i for i, node in enumerate(part.results)}
+    where = {node: i for i, node in enumerate(placeholders)}
+    if any(leaf not in where for leaf in part.leaves):
+        return None
+    places = []  # of each result: (of the entry?, index), or a constant
+    for item in output:
+        if isinstance(item, fx.Node) and item in index:
+            places.append((True, index[item]))
+        elif isinstance(item, fx.Node) and item in where:
+            places.append((False, where[item]))
+        elif item is None:
+            places.append(None)
+        else:
+            return None
+    taken = [where[leaf] for leaf in part.leaves]
+    straight = places == [(True, i) for i in range(len(part.results))]
+
+    def call(*arguments):
+        results = entry(*[arguments[i] for i in taken])
+        if straight:
+            return results
+        return [None if place is None else results[place[1]] if place[0] else arguments[place[1]]
+                for place in places]
+
+    return call
+
+
+def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
+    """What torch.compile calls for each graph that Dynamo found."""
+    if mode not in (None, "default"):
+        raise usage(f"torch.compile: backend sinter has no mode '{mode}'")
+    if others:
+        raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
+    chosen = read_options(options)
+
+    def compiler(phase: str):
+        def compile_phase(graph: fx.GraphModule, inputs):
+            from functorch.compile import make_boxed_func
+            return make_boxed_func(compile_aten(graph, chosen, phase))
+        return compile_phase
+
+    from functorch.compile import min_cut_rematerialization_partition
+    return aot_autograd(
+        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
+        inference_compiler=compiler("inference"), decompositions=decompositions(),
+        partition_fn=min_cut_rematerialization_partition)(module, example_inputs)

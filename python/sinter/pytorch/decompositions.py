@@ -1,0 +1,132 @@
+"""How composite ops of torch become those that the importer takes."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch._decomp import core_aten_decompositions
+
+from . import library  # noqa: F401  registers the ops
+
+aten = torch.ops.aten
+
+# Ops that the importer takes as they are, in one piece or with fewer roundings.
+KEPT = (
+    "silu", "silu_backward", "gelu", "gelu_backward", "nll_loss_forward", "nll_loss_backward",
+    "embedding_dense_backward", "slice_scatter", "select_scatter", "log_sigmoid_forward",
+    "mse_loss", "mse_loss_backward", "linalg_vector_norm", "baddbmm", "addmv", "leaky_relu",
+    "elu", "hardtanh", "softplus", "_softmax_backward_data", "_log_softmax_backward_data",
+    "sigmoid_backward", "tanh_backward", "threshold_backward", "logsumexp", "native_group_norm",
+    "_fused_rms_norm", "xlogy", "hypot", "logaddexp", "lerp", "addcmul", "addcdiv", "square",
+    "trunc", "frac", "diagonal", "index_select", "masked_fill", "stack", "unbind", "roll",
+)
+
+
+def decompositions() -> dict:
+    """The table for aot_autograd and torch.export."""
+    table = dict(core_aten_decompositions())
+    for name in KEPT:
+        packet = getattr(aten, name, None)
+        for overload in packet.overloads() if packet is not None else ():
+            table.pop(getattr(packet, overload), None)
+    for name, function in ATTENTION.items():
+        packet = getattr(aten, name, None)
+        if packet is not None:
+            table[packet.default] = function
+    return table
+
+
+def default_scale(q: torch.Tensor, scale: float | None) -> float:
+    return 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
+
+
+def _attention(q, k, v, mask, causal, scale):
+    """(result [B, H, S, E], logarithm of the softmax's denominator [B, H, S])"""
+    scale = default_scale(q, scale)
+    out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
+    s = q.float() @ k.float().transpose(-1, -2) * scale  # dropped where no one reads it
+    if mask is not None:
+        s = s + mask
+    if causal:
+        s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril(),
+                          -math.inf)
+    return out, torch.logsumexp(s, -1)
+
+
+def _backward(grad, q, k, v, mask, causal, scale):
+    return torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
+                                               default_scale(q, scale))
+
+
+def flash_cpu(q, k, v, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
+    if dropout_p:
+        return NotImplemented
+    return _attention(q, k, v, attn_mask, is_causal, scale)
+
+
+def flash_cpu_backward(grad, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None,
+                       scale=None):
+    if dropout_p:
+        return NotImplemented
+    return _backward(grad, q, k, v, attn_mask, is_causal, scale)
+
+
+def _seeds(q):
+    return [torch.empty((), dtype=torch.int64, device=q.device) for _ in range(2)]
+
+
+def flash(q, k, v, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+    if dropout_p or return_debug_mask:
+        return NotImplemented
+    out, total = _attention(q, k, v, None, is_causal, scale)
+    none = q.new_empty((0,))
+    return (out, total, None, None, q.shape[2], k.shape[2], *_seeds(q), none)
+
+
+def flash_backward(grad, q, k, v, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
+                   is_causal, philox_seed, philox_offset, *, scale=None):
+    if dropout_p:
+        return NotImplemented
+    return _backward(grad, q, k, v, None, is_causal, scale)
+
+
+def efficient(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *,
+              scale=None):
+    if dropout_p:
+        return NotImplemented
+    return (*_attention(q, k, v, attn_bias, is_causal, scale), *_seeds(q))
+
+
+def efficient_backward(grad, q, k, v, attn_bias, out, logsumexp, philox_seed, philox_offset,
+                       dropout_p, grad_input_mask, is_causal=False, *, scale=None):
+    if dropout_p or grad_input_mask[3]:
+        return NotImplemented
+    return (*_backward(grad, q, k, v, attn_bias, is_causal, scale), None)
+
+
+def cudnn(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False,
+          return_debug_mask=False, *, scale=None):
+    if dropout_p or return_debug_mask:
+        return NotImplemented
+    out, total = _attention(q, k, v, attn_bias, is_causal, scale)
+    return (out, total, None, None, q.shape[2], k.shape[2], *_seeds(q), q.new_empty((0,)))
+
+
+def cudnn_backward(grad, q, k, v, out, logsumexp, philox_seed, philox_offset, attn_bias,
+                   cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, *, scale=None):
+    if dropout_p:
+        return NotImplemented
+    return _backward(grad, q, k, v, attn_bias, is_causal, scale)
+
+
+ATTENTION = {
+    "_scaled_dot_product_flash_attention_for_cpu": flash_cpu,
+    "_scaled_dot_product_flash_attention_for_cpu_backward": flash_cpu_backward,
+    "_scaled_dot_product_flash_attention": flash,
+    "_scaled_dot_product_flash_attention_backward": flash_backward,
+    "_scaled_dot_product_efficient_attention": efficient,
+    "_scaled_dot_product_efficient_attention_backward": efficient_backward,
+    "_scaled_dot_product_cudnn_attention": cudnn,
+    "_scaled_dot_product_cudnn_attention_backward": cudnn_backward,
+}

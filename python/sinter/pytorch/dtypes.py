@@ -1,0 +1,43 @@
+"""Element types of torch and of Sinter."""
+
+from __future__ import annotations
+
+import torch
+
+from .unsupported import Unsupported
+
+TO_SINTER = {
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.bool: "i1",
+}
+TO_TORCH = {name: dtype for dtype, name in TO_SINTER.items()}
+
+# Bits of the significand, the hidden one included, and the largest and smallest exponent.
+_REAL = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+def sinter_dtype(dtype: torch.dtype) -> str:
+    """Sinter's name of an element type; `Unsupported` if it has none."""
+    name = TO_SINTER.get(dtype)
+    if name is None:
+        raise Unsupported(f"elements of {str(dtype).removeprefix('torch.')}")
+    return name
+
+
+def is_real(dtype: str) -> bool:
+    return dtype in _REAL
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype in ("i32", "i64")
+
+
+def holds(dtype: str, number: float) -> bool:
+    """Whether a float type has exactly this number."""
+    if number != number or number in (float("inf"), float("-inf")):
+        return True
+    return float(torch.tensor(number, dtype=torch.float64).to(_REAL[dtype])) == number

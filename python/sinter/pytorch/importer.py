@@ -1,0 +1,283 @@
+"""A graph of torch's ops as an entry of a Sinter module.
+
+The graph is functional, its ops are those of `ops`, and each node's `meta["val"]` has its fake
+tensor, as aot_autograd and torch.export make them.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Callable, Sequence
+
+import torch
+from torch import fx
+
+from ..errors import SinterError
+from ..module import GraphBuilder, ModuleBuilder, Value
+from .dtypes import sinter_dtype
+from .extents import Extent, Extents, expression_of
+from .names import Names, location_of
+from .ops import CONVERSIONS, Conversion
+from .tensor import Emitter, Tensor
+from .unsupported import Unsupported
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a tensor lies in memory: dense, its axes in this order, the last one innermost."""
+
+    order: tuple[int, ...]
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> Layout:
+        """The layout of a fake tensor; row-major where it has gaps or repeats elements."""
+        plain = Layout(tuple(range(tensor.dim())))
+        strides = tensor.stride()
+        if not all(isinstance(n, int) for n in (*strides, *tensor.shape)):
+            return plain
+        order = sorted(range(tensor.dim()), key=lambda axis: (-strides[axis], axis))
+        expected = 1
+        for axis in reversed(order):
+            if tensor.shape[axis] == 1:
+                continue
+            if strides[axis] != expected:
+                return plain
+            expected *= tensor.shape[axis]
+        # Axes of one element may stand anywhere; keep the plain order where it is right.
+        kept = [axis for axis in order if tensor.shape[axis] != 1]
+        return plain if kept == sorted(kept) else Layout(tuple(order))
+
+    @property
+    def inverse(self) -> tuple[int, ...]:
+        return tuple(self.order.index(axis) for axis in range(len(self.order)))
+
+    @property
+    def is_plain(self) -> bool:
+        return self.order == tuple(range(len(self.order)))
+
+
+@dataclass
+class Operand:
+    """An input or output of the entry, and the tensor of torch that it is."""
+
+    node: fx.Node
+    name: str
+    dtype: torch.dtype
+    layout: Layout
+    dims: tuple[Extent, ...]  # of the entry's type, in the order of memory
+    sizes: tuple  # of torch's tensor: numbers and expressions
+
+
+@dataclass
+class ImportedGraph:
+    """An entry under construction, and how to call it."""
+
+    module: ModuleBuilder
+    extents: Extents
+    inputs: list[Operand] = field(default_factory=list)
+    outputs: list[Operand] = field(default_factory=list)
+    locations: dict[str, str] = field(default_factory=dict)  # of named values in the user's source
+
+
+class Refused(Exception):
+    """Nodes that cannot be taken, with the reasons."""
+
+    def __init__(self, reasons: dict[fx.Node, str]) -> None:
+        super().__init__("; ".join(f"{node}: {reason}" for node, reason in reasons.items()))
+        self.reasons = reasons
+
+
+class Importer:
+    """Converts nodes into the graph of one entry."""
+
+    def __init__(self, name: str = "graph", entry: str = "main", names: Names | None = None) -> None:
+        self.imported = ImportedGraph(ModuleBuilder(name), Extents())
+        self.names = names or Names()
+        self.entry = entry
+        self.values: dict[fx.Node, object] = {}
+        self.reasons: dict[fx.Node, str] = {}
+        self._graph: GraphBuilder | None = None
+        self._emitter: Emitter | None = None
+
+    # ---- inputs
+
+    def begin(self, leaves: Sequence[fx.Node]) -> None:
+        """Declares symbols for the sizes of all inputs, and opens the entry."""
+        extents = self.imported.extents
+        for node in leaves:
+            extents.declare([node.meta["val"]] if isinstance(node.meta["val"], torch.SymInt) else
+                            [size for size in getattr(node.meta["val"], "shape", ())])
+        for symbol in extents.symbols.values():
+            self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
+
+    @property
+    def emitter(self) -> Emitter:
+        if self._emitter is None:
+            self._graph = self.imported.module.entry(self.entry)
+            self._emitter = Emitter(self._graph, self.imported.extents)
+        return self._emitter
+
+    def add_input(self, node: fx.Node, name: str | None = None) -> None:
+        """A tensor of the caller's. Sizes and other numbers are not values of the entry."""
+        fake = node.meta["val"]
+        if not isinstance(fake, torch.Tensor):
+            return
+        layout = Layout.of(fake)
+        sizes = [fake.shape[axis] for axis in layout.order]
+        name = self.names.unique(name or self.names.of(node))
+        tensor = self.emitter.input(name, sinter_dtype(fake.dtype), sizes)
+        self.imported.inputs.append(
+            Operand(node, name, fake.dtype, layout, tuple(tensor.value.dims), tuple(fake.shape)))
+        self.values[node] = tensor.permute(layout.inverse)
+
+    def add_weight(self, node: fx.Node, name: str) -> None:
+        """A weight of the module, which was declared."""
+        value = self.emitter.graph.use(name)
+        self.values[node] = Tensor(self.emitter, value, (1,) * len(value.dims))
+
+    # ---- nodes
+
+    def convert(self, node: fx.Node) -> bool:
+        """Adds a node's ops. False: it cannot be taken, and `reasons` says why."""
+        try:
+            self.values[node] = self._converted(node)
+            return True
+        except Unsupported as error:
+            self.reasons[node] = str(error)
+        except SinterError as error:  # a constraint that the conversion does not know
+            self.reasons[node] = str(error)
+        return False
+
+    def _converted(self, node: fx.Node):
+        if node.target is operator.getitem:
+            return self.values[node.args[0]][node.args[1]]
+        conversion = CONVERSIONS.get(node.target)
+        if conversion is None:
+            raise Unsupported("no conversion")
+        self.emitter.begin_node()
+        result = conversion(Conversion(self.emitter, node),
+                            *[self._argument(arg) for arg in node.args],
+                            **{key: self._argument(arg) for key, arg in node.kwargs.items()})
+        self._check(node, result)
+        results = result if isinstance(result, (list, tuple)) else [result]
+        names = self.emitter.end_node(self.names.of(node), results, self.names)
+        place = location_of(node)
+        if place:
+            self.imported.locations.update((name, place) for name in names)
+        return result
+
+    def _argument(self, argument):
+        if isinstance(argument, fx.Node):
+            if argument in self.values:
+                return self.values[argument]
+            value = argument.meta.get("val")
+            if isinstance(value, (torch.SymInt, int)):
+                expression = expression_of(value)
+                return expression if isinstance(expression, int) else value
+            raise Unsupported(f"an operand that is {describe(value)}")
+        if isinstance(argument, (list, tuple)):
+            return [self._argument(item) for item in argument]
+        return argument
+
+    def _check(self, node: fx.Node, result) -> None:
+        """The result has the type that torch inferred."""
+        meta = node.meta["val"]
+        pairs = zip(meta, result) if isinstance(meta, (list, tuple)) else [(meta, result)]
+        for fake, tensor in pairs:
+            if tensor is None or not isinstance(fake, torch.Tensor):
+                continue
+            sizes = tuple(self.imported.extents.product(size) for size in fake.shape)
+            if tensor.dtype != sinter_dtype(fake.dtype) or not same_sizes(tensor.shape, sizes):
+                raise AssertionError(
+                    f"{node.target}: converted to {tensor.value.type} {tensor.groups}, torch has "
+                    f"{fake.dtype} {tuple(fake.shape)}")
+
+    # ---- outputs
+
+    def add_output(self, node: fx.Node) -> None:
+        fake = node.meta["val"]
+        tensor = self.values[node]
+        layout = Layout.of(fake)
+        self.emitter.begin_node()
+        tensor = tensor.permute(layout.order)
+        taken = {operand.name for operand in self.imported.outputs}
+        if tensor.value.name is None or tensor.value.name in taken \
+                or any(tensor.value.name == operand.name for operand in self.imported.inputs):
+            tensor = tensor.copy()
+        self.emitter.end_node(self.names.of(node), [tensor], self.names)
+        self.emitter.graph.output(tensor.value)
+        self.imported.outputs.append(
+            Operand(node, tensor.value.name, fake.dtype, layout, tuple(tensor.value.dims),
+                    tuple(fake.shape)))
+
+
+def same_sizes(a: Sequence, b: Sequence) -> bool:
+    """Whether two shapes are the same; symbols of a product in any order."""
+    return len(a) == len(b) and all(
+        x.number == y.number and sorted(x.symbols) == sorted(y.symbols) for x, y in zip(a, b))
+
+
+def describe(value) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    return f"a {type(value).__name__}"
+
+
+def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = None,
+                 weight_names: dict[fx.Node, str] | None = None,
+                 input_names: dict[fx.Node, str] | None = None) -> ImportedGraph:
+    """A whole graph: its placeholders are inputs, or weights where `weight_names` says so.
+
+    Raises Refused with all nodes that cannot be taken."""
+    importer = Importer(name, names=names)
+    weights, given = weight_names or {}, input_names or {}
+    leaves = [node for node in graph.nodes if node.op == "placeholder"]
+    importer.begin(leaves)
+    for node, weight in weights.items():
+        fake = node.meta["val"]
+        dims = ", ".join(str(int(size)) for size in fake.shape)
+        importer.imported.module.weight(weight, f"{sinter_dtype(fake.dtype)}[{dims}]")
+        importer.names.take(weight)
+    for node in leaves:
+        if node in weights:
+            importer.add_weight(node, weights[node])
+        else:
+            importer.add_input(node, given.get(node))
+    for node in graph.nodes:
+        if node.op == "call_function" and not is_size(node) and not importer.convert(node):
+            substitute(importer, node)
+    if importer.reasons:
+        raise Refused(importer.reasons)
+    output = next(node for node in graph.nodes if node.op == "output")
+    for node in flat_nodes(output.args[0]):
+        importer.add_output(node)
+    return importer.imported
+
+
+def substitute(importer: Importer, node: fx.Node) -> None:
+    """Goes on behind a refused node, so that all that is refused is found at once."""
+    fakes = node.meta["val"]
+    try:
+        make = lambda fake: (importer.emitter.full(fake.shape, 0, sinter_dtype(fake.dtype))
+                             if isinstance(fake, torch.Tensor) else None)
+        importer.values[node] = (tuple(make(fake) for fake in fakes)
+                                 if isinstance(fakes, (list, tuple)) else make(fakes))
+    except Unsupported:
+        pass  # its readers are refused too
+
+
+def is_size(node: fx.Node) -> bool:
+    """Whether a node computes a size, a number of Python's."""
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int,
+                                             float, bool))
+
+
+def flat_nodes(value) -> list[fx.Node]:
+    if isinstance(value, fx.Node):
+        return [value] if isinstance(value.meta.get("val"), torch.Tensor) else []
+    if isinstance(value, (list, tuple)):
+        return [node for item in value for node in flat_nodes(item)]
+    if isinstance(value, dict):
+        return [node for item in value.values() for node in flat_nodes(item)]
+    return []

@@ -1,0 +1,60 @@
+"""Ops that the backend adds to torch: attention and its gradient, as Sinter takes them.
+
+torch has an op for each of its implementations of attention, and their gradients need a sum that the
+forward pass has to keep. In the backend's graphs they become these two ops, which any of them can be
+and whose gradient keeps nothing but q, k and v. Where Sinter does not take one, it runs in eager by
+the functions below.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch.library import custom_op
+
+
+@custom_op("sinter::attention", mutates_args=())
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
+              causal: bool, scale: float) -> torch.Tensor:
+    """softmax(scale q k' + mask) v. q [B, H, S, D], k [B, H, T, D], v [B, H, T, E], the mask
+    broadcasts to [B, H, S, T] (bool: True is seen). Result [B, S, H, E], dense. A token that sees
+    no key gets zeros. `causal`: token s sees the keys 0 .. s."""
+    p = _probabilities(q, k, mask, causal, scale)
+    return torch.einsum("bhst,bhte->bshe", p.to(q.dtype), v).contiguous()
+
+
+@attention.register_fake
+def _(q, k, v, mask, causal, scale):
+    return q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3]))
+
+
+@custom_op("sinter::attention_backward", mutates_args=())
+def attention_backward(
+        grad: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+        mask: torch.Tensor | None, causal: bool, scale: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of q, k and v, in their shapes, dense; grad [B, H, S, E]."""
+    p = _probabilities(q, k, mask, causal, scale)
+    dv = torch.einsum("bhst,bhse->bhte", p, grad.float())
+    dp = torch.einsum("bhse,bhte->bhst", grad.float(), v.float())
+    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+    dq = torch.einsum("bhst,bhtd->bhsd", ds, k.float())
+    dk = torch.einsum("bhst,bhsd->bhtd", ds, q.float())
+    return (dq.to(q.dtype).contiguous(), dk.to(k.dtype).contiguous(), dv.to(v.dtype).contiguous())
+
+
+@attention_backward.register_fake
+def _(grad, q, k, v, mask, causal, scale):
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+def _probabilities(q, k, mask, causal, scale):
+    """float32 [B, H, S, T]"""
+    s = q.float() @ k.float().transpose(-1, -2) * scale
+    if mask is not None:
+        s = s.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else s + mask
+    if causal:
+        seen = torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril()
+        s = s.masked_fill(~seen, -math.inf)
+    return torch.nan_to_num(torch.softmax(s, -1)) if mask is not None else torch.softmax(s, -1)

@@ -1,0 +1,60 @@
+"""Names of values, made of the names of the user's modules, and places in the user's source."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import torch
+from torch import fx
+
+LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<code>.*)')
+_TORCH = os.path.dirname(torch.__file__)
+
+
+class Names:
+    """Unique names. A node's name is the path of the module that made it, `layers.0.attn.q`, and
+    what torch calls the node where that module makes several values."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, name: str) -> None:
+        self._taken.add(name)
+
+    def unique(self, name: str) -> str:
+        candidate, number = name, 1
+        while candidate in self._taken:
+            candidate = f"{name}_{number}"
+            number += 1
+        self._taken.add(candidate)
+        return candidate
+
+    def of(self, node: fx.Node) -> str:
+        path = module_path(node)
+        if path and all(module_path(user) != path for user in node.users):
+            return path
+        return f"{path}.{node.name}" if path else node.name
+
+
+def module_path(node: fx.Node) -> str:
+    """The path of the innermost module that made a node; "" for the outermost, or none."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return ""
+    path = list(stack.values())[-1][0]
+    path = re.sub(r"^L\['self'\]\.?|^L__self___?", "", path)
+    path = re.sub(r"\._modules\['([^']+)'\]", r".\1", path)
+    path = re.sub(r"\['?([^'\]]+)'?\]", r".\1", path)
+    return re.sub(r"[^A-Za-z0-9_.]", "_", path).strip(".")
+
+
+def location_of(node: fx.Node) -> str:
+    """The user's line that made a node: "model.py:42: q = self.q(x)"; "" if it is not known."""
+    trace = node.meta.get("stack_trace") or node.stack_trace or ""
+    lines = [match for match in LINE.finditer(trace) if not match["file"].startswith(_TORCH)]
+    if not lines:
+        return ""
+    last = lines[-1]
+    code = last["code"].strip()
+    return f"{os.path.basename(last['file'])}:{last['line']}" + (f": {code}" if code else "")

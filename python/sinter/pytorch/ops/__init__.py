@@ -1,0 +1,12 @@
+"""What each op of torch is in Sinter's IR: a function for each, found by the op.
+
+A function gets the `Conversion` of its node and the node's arguments: a `Tensor` for each tensor,
+torch's sizes and Python's numbers as they stand. It returns a tensor, or a tuple of them for an op
+with several results (None where a result is not needed), or raises `Unsupported`.
+"""
+
+from .registry import CONVERSIONS, Conversion, converts
+from . import (attention, elementwise, generators, indexing, losses, movement, norms, products,
+               reductions)
+
+__all__ = ["CONVERSIONS", "Conversion", "converts"]

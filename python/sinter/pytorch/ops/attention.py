@@ -1,0 +1,127 @@
+"""Attention: the op of the IR where it fits, else its parts."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, converts
+
+# A token of a 16-bit type may have heads of this width at most in the op `attention`.
+WIDEST_HEAD = 256
+# Elements of a block of scores in the gradient: 256 MB of float32.
+SCORES = 2**26
+
+
+@converts(torch.ops.sinter.attention.default)
+def attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
+              scale: float) -> Tensor:
+    """q [B, H, S, D], k [B, H, T, D], v [B, H, T, E] -> [B, S, H, E]."""
+    if fits_op(q, k, v, mask, causal):
+        return packed_attention(c, q, k, v, causal, scale)
+    p = probabilities(scores(c, q, k, mask, causal, scale, 0)).to(q.dtype)
+    return c.g.einsum("bhst,bhte->bshe", p, v)
+
+
+def fits_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool) -> bool:
+    return (mask is None and q.dtype != "f32" and all(x.is_number for x in (q, k, v))
+            and q.size(3) <= WIDEST_HEAD and v.size(3) <= WIDEST_HEAD
+            and q.size(3) == v.size(3) and min(q.count(None), k.count(None)) > 0
+            and (not causal or q.size(2) == k.size(2)))
+
+
+def packed_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
+                     scale: float) -> Tensor:
+    """The sequences behind one another: each token sees rows of its own sequence."""
+    batch, heads, tokens, width = (q.size(axis) for axis in range(4))
+    keys = k.size(2)
+    pack = lambda x, rows: x.permute([0, 2, 1, 3]).reshape([batch * rows, heads * x.size(3)])
+    sequence = (c.g.iota(batch) * keys).unsqueeze(1).expand([batch, tokens])
+    first = sequence.reshape([batch * tokens])
+    if causal:
+        last = (sequence + c.g.iota(tokens)).reshape([batch * tokens])
+    else:
+        last = first + (keys - 1)
+    text = f"heads = {heads}, kv_heads = {heads}, scale = {float(scale).hex()}"
+    value = c.g.op("attention", [pack(q, tokens).value, pack(k, keys).value,
+                                       pack(v, keys).value, first.value, last.value], text)
+    return Tensor(c.g, value, (1, 1)).reshape([batch, tokens, heads, v.size(3)])
+
+
+def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float,
+           begin: int) -> Tensor:
+    """float32 [B, H, S, T]; -inf where a token does not see a key. Query 0 is token `begin`."""
+    s = c.g.einsum("bhsd,bhtd->bhst", q, k, "f32" if q.dtype != "f32" else None) * float(scale)
+    if mask is not None:
+        s = c.g.where(mask, s, -math.inf) if mask.dtype == "i1" else s + mask.f32()
+    if causal:
+        rows = (index_along(c, q, 2) + begin).unsqueeze(1)
+        s = c.g.where(index_along(c, k, 2).less_equal(rows), s, -math.inf)
+    return s
+
+
+def index_along(c: Conversion, x: Tensor, axis: int) -> Tensor:
+    if x.groups[axis] != 1:
+        raise Unsupported("attention along an axis of several symbols")
+    extent = x.axes(axis)[0]
+    value = c.g.op("iota", [], f"axis = 0, dims = [{extent}]")
+    return Tensor(c.g, value, (1,))
+
+
+def probabilities(s: Tensor) -> Tensor:
+    """softmax of rows; zeros where a row is -inf throughout."""
+    p = Tensor(s.g, s.g.op("softmax", [s.value]), s.groups)
+    empty = s.max([3], True).equals(-math.inf)
+    return s.g.where(empty, 0.0, p)
+
+
+@converts(torch.ops.sinter.attention_backward.default)
+def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, mask,
+                       causal: bool, scale: float) -> tuple:
+    """Gradients of q, k and v. The scores are computed again, in blocks of queries whose memory is
+    bounded: P = softmax(scores), dV = P' dO, dP = dO V', dS = P (dP - sum(P dP)), dQ = dS K,
+    dK = dS' Q."""
+    blocks = query_blocks(q, k)
+    parts = [backward_block(c, grad, q, k, v, mask, causal, scale, begin, end)
+             for begin, end in blocks]
+    dq = c.g.concat([part[0] for part in parts], 2) if len(parts) > 1 else parts[0][0]
+    dk, dv = parts[0][1:]
+    for part in parts[1:]:
+        dk, dv = dk + part[1], dv + part[2]
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
+
+
+def query_blocks(q: Tensor, k: Tensor) -> list[tuple[int, int]]:
+    if not q.is_number or not k.is_number:
+        return [(0, -1)]
+    batch, heads, tokens = (q.size(axis) for axis in range(3))
+    rows = max(1, SCORES // max(1, batch * heads * k.size(2)))
+    return [(begin, min(tokens, begin + rows)) for begin in range(0, tokens, rows)] or [(0, 0)]
+
+
+def backward_block(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, mask, causal,
+                   scale, begin: int, end: int) -> tuple[Tensor, Tensor, Tensor]:
+    """dQ of the queries begin .. end - 1, and what they add to dK and dV, all in float32."""
+    wide = lambda x: None if x.dtype == "f32" else "f32"
+    keys = None
+    if end >= 0:
+        q, grad = q.slice(2, begin, end), grad.slice(2, begin, end)
+        mask = mask if mask is None or mask.is_one(-2) else mask.slice(-2, begin, end)
+        if causal and mask is None and end < k.size(2):
+            keys = k.size(2)
+            k, v = k.slice(2, 0, end), v.slice(2, 0, end)  # later keys are not seen
+    p = probabilities(scores(c, q, k, mask, causal, scale, begin))
+    low = p.to(q.dtype)
+    dv = c.g.einsum("bhst,bhse->bhte", low, grad, wide(q))
+    dp = c.g.einsum("bhse,bhte->bhst", grad, v, wide(q))
+    ds = (p * (dp - (p * dp).sum([3], True)) * float(scale)).to(q.dtype)
+    dq = c.g.einsum("bhst,bhtd->bhsd", ds, k, wide(q))
+    dk = c.g.einsum("bhst,bhsd->bhtd", ds, q, wide(q))
+    if keys is not None:
+        pad = lambda x: c.g.concat([x, c.g.number(0, "f32").broadcast_to(
+            [x.axes(0), x.axes(1), (keys - end,), x.axes(3)])], 2)
+        dk, dv = pad(dk), pad(dv)
+    return dq, dk, dv

@@ -1,0 +1,528 @@
+"""Ops that compute each element from the elements at the same place."""
+
+from __future__ import annotations
+
+import math
+
+from ..dtypes import holds, is_integer, is_real
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, aten, converts
+
+LN2 = math.log(2.0)
+
+
+def single(c: Conversion, op: str, *operands) -> Tensor:
+    """One op of Sinter: computed in float32 and rounded once, as torch does."""
+    dtype = c.dtype
+    direct = all(x.dtype == dtype if isinstance(x, Tensor)
+                 else not is_real(dtype) or holds(dtype, float(x)) for x in operands)
+    if direct and any(isinstance(x, Tensor) for x in operands):
+        return c.g.map(op, *[x if isinstance(x, Tensor) else c.number(x, dtype)
+                             for x in operands])
+    return c.g.map(op, *c.operands(*operands)).to(dtype)
+
+
+def need_real(c: Conversion) -> None:
+    if not is_real(c.dtype):
+        raise Unsupported(f"the op for {c.dtype}")
+
+
+# ---- one operand
+
+UNARY = {"abs.default": "abs", "neg.default": "neg"}
+UNARY_REAL = {
+    "exp.default": "exp", "expm1.default": "expm1", "log.default": "log",
+    "log1p.default": "log1p", "sqrt.default": "sqrt", "rsqrt.default": "rsqrt",
+    "sigmoid.default": "sigmoid", "tanh.default": "tanh", "erf.default": "erf",
+    "sin.default": "sin", "cos.default": "cos",
+}
+ROUNDINGS = {"floor.default": "floor", "round.default": "round"}
+
+
+def _unary(op: str, real: bool):
+    def convert(c: Conversion, x: Tensor) -> Tensor:
+        if real:
+            need_real(c)
+        return single(c, op, x)
+    return convert
+
+
+for _name, _op in UNARY.items():
+    converts(aten(_name))(_unary(_op, False))
+for _name, _op in UNARY_REAL.items():
+    converts(aten(_name))(_unary(_op, True))
+
+
+def _rounding(op: str):
+    def convert(c: Conversion, x: Tensor) -> Tensor:
+        return x if is_integer(x.dtype) else single(c, op, x)
+    return convert
+
+
+for _name, _op in ROUNDINGS.items():
+    converts(aten(_name))(_rounding(_op))
+
+
+def real(function):
+    """A formula in float32 of operands that are cast to it, rounded once at the end."""
+    def convert(c: Conversion, *operands, **options) -> Tensor:
+        need_real(c)
+        tensors = [x.f32() if isinstance(x, Tensor) else x for x in operands]
+        return function(c, *tensors, **options).to(c.dtype)
+    return convert
+
+
+def formula(*names: str):
+    def register(function):
+        converts(*[aten(name) for name in names])(real(function))
+        return function
+    return register
+
+
+def trunc(x: Tensor) -> Tensor:
+    """Rounds towards zero; keeps the sign of zero."""
+    low = x.apply("floor")
+    return x.g.where(x.less(0.0), -((-x).apply("floor")), low)
+
+
+def sign_like(x: Tensor, nan_to_zero: bool) -> Tensor:
+    one = x.g.number(1.0, x.dtype)
+    zero = x.g.number(0.0, x.dtype)
+    rest = x.g.where(x.less(0.0), -one, zero)
+    result = x.g.where(x.greater(0.0), one, rest)
+    return result if nan_to_zero else x.g.where(x.is_nan(), x, result)
+
+
+@formula("ceil.default")
+def ceil(c, x): return -((-x).apply("floor"))
+
+
+converts(aten("ceil.default"))(
+    lambda c, x: x if is_integer(x.dtype) else real(ceil)(c, x))
+converts(aten("trunc.default"), aten("fix.default"))(
+    lambda c, x: x if is_integer(x.dtype) else real(lambda c, x: trunc(x))(c, x))
+
+
+@formula("frac.default")
+def frac(c, x): return x - trunc(x)
+
+
+@formula("reciprocal.default")
+def reciprocal(c, x): return 1.0 / x
+
+
+@formula("square.default")
+def square(c, x): return x * x
+
+
+@formula("log2.default")
+def log2(c, x): return x.apply("log") * (1.0 / LN2)
+
+
+@formula("log10.default")
+def log10(c, x): return x.apply("log") * (1.0 / math.log(10.0))
+
+
+@formula("exp2.default")
+def exp2(c, x): return c.g.map("pow", c.g.number(2.0, "f32"), x)
+
+
+@formula("erfc.default")
+def erfc(c, x): return 1.0 - x.apply("erf")
+
+
+@formula("tan.default")
+def tan(c, x): return x.apply("sin") / x.apply("cos")
+
+
+@formula("sinh.default")
+def sinh(c, x):
+    e = x.apply("abs").apply("expm1")
+    return c.g.where(x.less(0.0), -_half_sinh(e), _half_sinh(e))
+
+
+def _half_sinh(e: Tensor) -> Tensor:
+    # With e = exp(|x|) - 1: sinh |x| = (e + e / (e + 1)) / 2; e / (e + 1) is 1 where e is infinite.
+    ratio = e.g.where(e.equals(math.inf), 1.0, e / (e + 1.0))
+    return (e + ratio) * 0.5
+
+
+@formula("cosh.default")
+def cosh(c, x):
+    e = x.apply("abs").apply("exp")
+    return (e + 1.0 / e) * 0.5
+
+
+@converts(aten("sign.default"), aten("sgn.default"))
+def sign(c: Conversion, x: Tensor) -> Tensor:
+    if x.dtype == "i1":
+        return x
+    if is_real(x.dtype):
+        return sign_like(x, nan_to_zero=True)  # as torch: the sign of NaN is 0
+    one = c.g.number(1, x.dtype)
+    return c.g.where(x.greater(0), one, c.g.where(x.less(0), c.g.number(-1, x.dtype),
+                                                  c.g.number(0, x.dtype)))
+
+
+@converts(aten("isnan.default"))
+def isnan(c: Conversion, x: Tensor) -> Tensor:
+    return x.is_nan()
+
+
+@converts(aten("isinf.default"))
+def isinf(c: Conversion, x: Tensor) -> Tensor:
+    return x.equals(math.inf) | x.equals(-math.inf) if is_real(x.dtype) else x.less(x)
+
+
+@converts(aten("signbit.default"))
+def signbit(c: Conversion, x: Tensor) -> Tensor:
+    if not is_real(x.dtype):
+        return x.less(0)
+    raise Unsupported("the sign of zero and of NaN")
+
+
+@converts(aten("logical_not.default"), aten("bitwise_not.default"))
+def logical_not(c: Conversion, x: Tensor) -> Tensor:
+    if x.dtype != "i1" and c.dtype != "i1":
+        return -x - 1  # two's complement
+    return ~truth(x)
+
+
+def truth(x: Tensor) -> Tensor:
+    return x if x.dtype == "i1" else x.to("i1")
+
+
+# ---- activations
+
+ACTIVATIONS = {"relu.default": "relu", "silu.default": "silu"}
+for _name, _op in ACTIVATIONS.items():
+    @converts(aten(_name))
+    def _activation(c: Conversion, x: Tensor, op: str = _op) -> Tensor:
+        if op == "relu" and not is_real(x.dtype):
+            return x.maximum(0)
+        return c.g.map(op, x)
+
+
+@converts(aten("gelu.default"))
+def gelu(c: Conversion, x: Tensor, approximate: str = "none") -> Tensor:
+    return c.g.map("gelu_tanh" if approximate == "tanh" else "gelu", x)
+
+
+@formula("gelu_backward.default")
+def gelu_backward(c, grad, x, approximate: str = "none"):
+    if approximate == "tanh":
+        inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
+        t = inner.apply("tanh")
+        slope = math.sqrt(2.0 / math.pi) * (1.0 + 3.0 * 0.044715 * (x * x))
+        return grad * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * slope)
+    cdf = 0.5 * (1.0 + (x * math.sqrt(0.5)).apply("erf"))
+    pdf = (-0.5 * (x * x)).apply("exp") * (1.0 / math.sqrt(2.0 * math.pi))
+    return grad * (cdf + x * pdf)
+
+
+@formula("silu_backward.default")
+def silu_backward(c, grad, x):
+    s = x.apply("sigmoid")
+    return grad * s * (1.0 + x * (1.0 - s))
+
+
+@formula("sigmoid_backward.default")
+def sigmoid_backward(c, grad, y): return grad * ((1.0 - y) * y)
+
+
+@formula("tanh_backward.default")
+def tanh_backward(c, grad, y): return grad * (1.0 - y * y)
+
+
+@formula("threshold_backward.default")
+def threshold_backward(c, grad, x, threshold):
+    return c.g.where(x.less_equal(float(threshold)), 0.0, grad)
+
+
+@formula("leaky_relu.default")
+def leaky_relu(c, x, slope=0.01): return c.g.where(x.greater(0.0), x, x * float(slope))
+
+
+@formula("elu.default")
+def elu(c, x, alpha=1.0, scale=1.0, input_scale=1.0):
+    low = (x * float(input_scale)).apply("expm1") * float(alpha) * float(scale)
+    return c.g.where(x.greater(0.0), x * float(scale), low)
+
+
+@formula("hardtanh.default")
+def hardtanh(c, x, low=-1.0, high=1.0): return x.maximum(float(low)).minimum(float(high))
+
+
+@formula("softplus.default")
+def softplus(c, x, beta=1, threshold=20):
+    scaled = x * float(beta)
+    return c.g.where(scaled.greater(float(threshold)), x,
+                     scaled.apply("exp").apply("log1p") / float(beta))
+
+
+@formula("log_sigmoid_forward.default")
+def log_sigmoid(c, x):
+    return x.minimum(0.0) - x.apply("exp_neg_abs").apply("log1p")
+
+
+# ---- two operands
+
+def scaled(c: Conversion, b, alpha):
+    """alpha * b, in what torch computes in."""
+    if not isinstance(b, Tensor):
+        return b * alpha
+    return c.operands(b)[0] * (float(alpha) if is_real(c.math_dtype) else alpha)
+
+
+@converts(aten("add.Tensor"), aten("add.Scalar"))
+def add(c: Conversion, a, b, alpha=1) -> Tensor:
+    if c.dtype == "i1":
+        return truth(a) | truth(c.g.tensor(b, "i1"))
+    return single(c, "add", a, b) if alpha == 1 else single(c, "add", a, scaled(c, b, alpha))
+
+
+@converts(aten("sub.Tensor"), aten("sub.Scalar"))
+def sub(c: Conversion, a, b, alpha=1) -> Tensor:
+    return single(c, "sub", a, b) if alpha == 1 else single(c, "sub", a, scaled(c, b, alpha))
+
+
+@converts(aten("rsub.Tensor"), aten("rsub.Scalar"))
+def rsub(c: Conversion, a, b, alpha=1) -> Tensor:
+    return sub(c, b, a, alpha)
+
+
+@converts(aten("mul.Tensor"), aten("mul.Scalar"))
+def mul(c: Conversion, a, b) -> Tensor:
+    if c.dtype == "i1":
+        return truth(a) & truth(c.g.tensor(b, "i1"))
+    return single(c, "mul", a, b)
+
+
+@converts(aten("div.Tensor"), aten("div.Scalar"))
+def div(c: Conversion, a, b) -> Tensor:
+    return single(c, "div", a, b)
+
+
+@converts(aten("div.Tensor_mode"), aten("div.Scalar_mode"), aten("floor_divide.default"))
+def div_mode(c: Conversion, a, b, rounding_mode: str | None = "floor") -> Tensor:
+    if rounding_mode is None:
+        return single(c, "div", a, b)
+    if is_integer(c.dtype):
+        return integer_division(c, a, b, rounding_mode)
+    x, y = c.operands(a, b)
+    quotient = x / y
+    if rounding_mode == "trunc":
+        return trunc(quotient).to(c.dtype)
+    return floor_division(x, y).to(c.dtype)
+
+
+def integer_division(c: Conversion, a, b, mode: str) -> Tensor:
+    """By a number: with float32 where both are below 2^24, else a shift for powers of two."""
+    raise Unsupported("integer division")
+
+
+def floor_division(x: Tensor, y: Tensor) -> Tensor:
+    """floor(x / y) of float32 as torch computes it: by the remainder."""
+    g = x.g
+    mod = fmod_of(x, y)
+    quotient = (x - mod) / y
+    adjusted = g.where(mod.equals(0.0), quotient,
+                       g.where(differ(y.less(0.0), mod.less(0.0)), quotient - 1.0, quotient))
+    low = adjusted.apply("floor")
+    rounded = g.where((adjusted - low).greater(0.5), low + 1.0, low)
+    result = g.where(adjusted.equals(0.0), (x / y) * 0.0, rounded)
+    return g.where(y.equals(0.0), x / y, result)
+
+
+def differ(a: Tensor, b: Tensor) -> Tensor:
+    """Exclusive or."""
+    return (a | b) & ~(a & b)
+
+
+def fmod_of(x: Tensor, y: Tensor) -> Tensor:
+    """x - trunc(x / y) y: exact while the quotient is below 2^24 and rounds to its integer part."""
+    raise Unsupported("the remainder of a division")
+
+
+@converts(aten("maximum.default"))
+def maximum(c: Conversion, a, b) -> Tensor:
+    return a | b if c.dtype == "i1" else single(c, "maximum", a, b)
+
+
+@converts(aten("minimum.default"))
+def minimum(c: Conversion, a, b) -> Tensor:
+    return a & b if c.dtype == "i1" else single(c, "minimum", a, b)
+
+
+@converts(aten("fmax.default"))
+def fmax(c: Conversion, a, b) -> Tensor:
+    a, b = c.operands(a, b)
+    return c.g.where(b.is_nan(), a, c.g.where(a.is_nan(), b, a.maximum(b))).to(c.dtype)
+
+
+@converts(aten("fmin.default"))
+def fmin(c: Conversion, a, b) -> Tensor:
+    a, b = c.operands(a, b)
+    return c.g.where(b.is_nan(), a, c.g.where(a.is_nan(), b, a.minimum(b))).to(c.dtype)
+
+
+@converts(aten("clamp.default"), aten("clamp.Tensor"))
+def clamp(c: Conversion, x, low=None, high=None) -> Tensor:
+    x, = c.operands(x)
+    if low is not None:
+        x = x.maximum(c.operands(low)[0])
+    if high is not None:
+        x = x.minimum(c.operands(high)[0])
+    return x.to(c.dtype)
+
+
+converts(aten("clamp_min.default"), aten("clamp_min.Tensor"))(lambda c, x, low: clamp(c, x, low))
+converts(aten("clamp_max.default"), aten("clamp_max.Tensor"))(
+    lambda c, x, high: clamp(c, x, None, high))
+
+
+@converts(aten("pow.Tensor_Scalar"), aten("pow.Tensor_Tensor"), aten("pow.Scalar"))
+def power(c: Conversion, base, exponent) -> Tensor:
+    if not is_real(c.dtype):
+        if isinstance(exponent, int) and 0 <= exponent <= 8:
+            return repeated(c.operands(base)[0], exponent)
+        raise Unsupported("integer powers")
+    x = base if not isinstance(base, Tensor) else base.f32()
+    if isinstance(x, Tensor) and not isinstance(exponent, Tensor):
+        if exponent in (2, 3, 4):
+            return repeated(x, int(exponent)).to(c.dtype)
+        if exponent == 1:
+            return x.to(c.dtype)
+        if exponent == 0.5:
+            return x.apply("sqrt").to(c.dtype)
+        if exponent == -0.5:
+            return x.apply("rsqrt").to(c.dtype)
+        if exponent == -1:
+            return (1.0 / x).to(c.dtype)
+    return c.g.map("pow", *c.operands(base, exponent)).to(c.dtype)
+
+
+def repeated(x: Tensor, count: int) -> Tensor:
+    if count == 0:
+        return x.g.full_like(x, 1) if hasattr(x.g, "full_like") else x * 0 + 1
+    result = x
+    for _ in range(count - 1):
+        result = result * x
+    return result
+
+
+@formula("hypot.default")
+def hypot(c, a, b):
+    a, b = c.operands(a, b)
+    x, y = a.apply("abs"), b.apply("abs")
+    high, low = x.maximum(y), x.minimum(y)
+    ratio = low / high
+    root = high * (1.0 + ratio * ratio).apply("sqrt")
+    root = c.g.where(high.equals(0.0), 0.0, root)
+    return c.g.where(x.equals(math.inf) | y.equals(math.inf), math.inf, root)
+
+
+@formula("logaddexp.default")
+def logaddexp(c, a, b):
+    high = a.maximum(b)
+    rest = (a - b).apply("exp_neg_abs").apply("log1p")
+    return c.g.where(a.equals(b) & a.apply("abs").equals(math.inf), a, high + rest)
+
+
+@formula("xlogy.Tensor")
+def xlogy(c, x, y):
+    return c.g.where(y.is_nan(), y, c.g.where(x.equals(0.0), 0.0, x * y.apply("log")))
+
+
+# ---- comparisons
+
+COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+               "eq": "equals"}
+
+
+def _comparison(name: str):
+    def convert(c: Conversion, a, b) -> Tensor:
+        a, b = comparable(c, a, b)
+        return getattr(a, name)(b)
+    return convert
+
+
+def comparable(c: Conversion, a, b) -> list[Tensor]:
+    dtype = c.common_dtype()
+    return c.operands(a, b, dtype="i32" if dtype == "i1" else dtype)
+
+
+for _name, _method in COMPARISONS.items():
+    converts(aten(f"{_name}.Tensor"), aten(f"{_name}.Scalar"))(_comparison(_method))
+
+
+@converts(aten("ne.Tensor"), aten("ne.Scalar"))
+def not_equal(c: Conversion, a, b) -> Tensor:
+    a, b = comparable(c, a, b)
+    return ~a.equals(b)
+
+
+def _logical(name: str, function):
+    @converts(aten(f"logical_{name}.default"))
+    def logical(c: Conversion, a, b) -> Tensor:
+        return function(truth(a), truth(b))
+
+    @converts(aten(f"bitwise_{name}.Tensor"), aten(f"bitwise_{name}.Scalar"))
+    def bitwise(c: Conversion, a, b) -> Tensor:
+        if c.dtype != "i1":
+            raise Unsupported("bits of integers")
+        return function(truth(a), truth(c.g.tensor(b, "i1")))
+
+
+_logical("and", lambda a, b: a & b)
+_logical("or", lambda a, b: a | b)
+_logical("xor", differ)
+
+
+# ---- choice and conversion
+
+@converts(aten("where.self"), aten("where.ScalarOther"), aten("where.ScalarSelf"))
+def where(c: Conversion, condition, a, b) -> Tensor:
+    a, b = [x.to(c.dtype) if isinstance(x, Tensor) else c.number(x, c.dtype) for x in (a, b)]
+    return c.g.where(truth(condition), a, b)
+
+
+@converts(aten("masked_fill.Scalar"), aten("masked_fill.Tensor"))
+def masked_fill(c: Conversion, x, mask, value) -> Tensor:
+    return where(c, mask, value, x)
+
+
+@converts(aten("_to_copy.default"), aten("to.dtype"))
+def to_copy(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
+    device = options.get("device")
+    source = c.node.args[0].meta["val"].device
+    if device is not None and device != source and device.type != source.type:
+        raise Unsupported(f"a copy from {source} to {device}")
+    return x.to(c.dtype)
+
+
+def _convert_element_type():
+    import torch
+    return getattr(torch.ops.prims, "convert_element_type").default
+
+
+@converts(_convert_element_type())
+def convert_element_type(c: Conversion, x: Tensor, dtype) -> Tensor:
+    return x.to(c.dtype)
+
+
+@formula("lerp.Scalar", "lerp.Tensor")
+def lerp(c, a, b, weight):
+    if not isinstance(weight, Tensor):
+        weight = c.g.number(weight, "f32")
+    return c.g.where(weight.apply("abs").less(0.5), a + weight * (b - a),
+                     b - (b - a) * (1.0 - weight))
+
+
+@formula("addcmul.default")
+def addcmul(c, x, a, b, value=1): return x + float(value) * a * b
+
+
+@formula("addcdiv.default")
+def addcdiv(c, x, a, b, value=1): return x + float(value) * (a / b)

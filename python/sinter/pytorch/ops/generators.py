@@ -1,0 +1,69 @@
+"""Tensors that are made of no other tensor."""
+
+from __future__ import annotations
+
+import torch
+
+from ..dtypes import is_integer
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, aten, converts
+
+
+@converts(aten("full.default"))
+def full(c: Conversion, sizes, value, **options) -> Tensor:
+    return c.number(value, c.dtype).expand(c.shape)
+
+
+@converts(aten("full_like.default"), aten("new_full.default"))
+def full_like(c: Conversion, x: Tensor, *arguments, **options) -> Tensor:
+    return c.number(arguments[-1], c.dtype).expand(c.shape)
+
+
+@converts(aten("zeros.default"), aten("zeros_like.default"), aten("new_zeros.default"),
+          aten("empty.memory_format"), aten("empty_like.default"), aten("new_empty.default"),
+          aten("empty_permuted.default"), aten("empty_strided.default"))
+def zeros(c: Conversion, *ignored, **options) -> Tensor:
+    return c.number(0, c.dtype).expand(c.shape)
+
+
+@converts(aten("ones.default"), aten("ones_like.default"), aten("new_ones.default"))
+def ones(c: Conversion, *ignored, **options) -> Tensor:
+    return c.number(1, c.dtype).expand(c.shape)
+
+
+@converts(aten("scalar_tensor.default"))
+def scalar_tensor(c: Conversion, value, **options) -> Tensor:
+    return c.number(value, c.dtype)
+
+
+@converts(aten("arange.start_step"), aten("arange.default"), aten("arange.start"))
+def arange(c: Conversion, *arguments, **options) -> Tensor:
+    begin, step = 0, 1
+    if len(arguments) >= 2:
+        begin = arguments[0]
+    if len(arguments) == 3:
+        step = arguments[2]
+    if not isinstance(begin, (int, float)) or not isinstance(step, (int, float)):
+        raise Unsupported("a range that begins where only the call knows")
+    dtype = c.dtype
+    index = c.g.iota(c.shape[0])
+    if is_integer(dtype):
+        return index.to(dtype) * int(step) + int(begin)
+    return (index.f32() * float(step) + float(begin)).to(dtype)
+
+
+def _iota():
+    return torch.ops.prims.iota.default
+
+
+@converts(_iota())
+def iota(c: Conversion, length, start=0, step=1, **options) -> Tensor:
+    return arange(c, start, None, step)
+
+
+@converts(aten("eye.default"), aten("eye.m"))
+def eye(c: Conversion, *ignored, **options) -> Tensor:
+    rows = c.g.iota(c.shape[0]).unsqueeze(1)
+    columns = c.g.iota(c.shape[1]).unsqueeze(0)
+    return rows.equals(columns).to("i32" if is_integer(c.dtype) else "f32").to(c.dtype)

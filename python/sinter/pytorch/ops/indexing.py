@@ -1,0 +1,115 @@
+"""Rows and elements by index. Indices are i64 in torch; a row number is i32 in Sinter, and a
+number outside i32 becomes the nearest one, which names no row either."""
+
+from __future__ import annotations
+
+import math
+
+from ..extents import product_of
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, aten, converts
+
+MOST_ROWS = 2**31 - 1
+
+
+def row_numbers(index: Tensor, size: int, wrap: bool) -> Tensor:
+    """An index as i32; `wrap`: negative ones count from the end."""
+    index = index.to("i32")
+    return index.g.where(index.less(0), index + size, index) if wrap else index
+
+
+def gather_rows(c: Conversion, table: Tensor, rows: Tensor) -> Tensor:
+    """result[..., :] = table[rows[...], :] for a table of rank 2."""
+    flat = rows.reshape_to([product_of(rows.value.dims)])
+    if flat.groups != (1,):
+        raise Unsupported("indices whose number is a product of symbols")
+    value = c.g.op("embedding", [table.value, flat.value])
+    width = table.axes(1)
+    result = Tensor(c.g, value, (1, 1))
+    return result._reshaped([rows.axes(i) for i in range(rows.rank)] + [width])
+
+
+@converts(aten("embedding.default"))
+def embedding(c: Conversion, weight: Tensor, index: Tensor, *ignored) -> Tensor:
+    return gather_rows(c, weight, row_numbers(index, weight.size(0), wrap=False))
+
+
+@converts(aten("index_select.default"))
+def index_select(c: Conversion, x: Tensor, axis, index: Tensor) -> Tensor:
+    if x.rank == 0:
+        return x
+    axis %= x.rank
+    if index.rank == 0:
+        index = index.reshape([1])
+    order = [axis] + [i for i in range(x.rank) if i != axis]
+    rows = x.permute(order)
+    shape = [rows.size(i) for i in range(rows.rank)]
+    table = rows.reshape([shape[0], math.prod(shape[1:])])
+    taken = gather_rows(c, table, row_numbers(index, shape[0], wrap=False))
+    taken = taken.reshape([index.size(0)] + shape[1:])
+    return taken.permute([order.index(i) for i in range(x.rank)])
+
+
+@converts(aten("index.Tensor"))
+def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
+    """Advanced indexing with integers along neighbouring axes."""
+    axes = [i for i, index in enumerate(indices) if index is not None]
+    if any(indices[i].dtype == "i1" for i in axes):
+        raise Unsupported("indexing by a mask, whose result has an unknown size")
+    if axes != list(range(axes[0], axes[0] + len(axes))):
+        raise Unsupported("indices along axes that are no neighbours")
+    order = axes + [i for i in range(x.rank) if i not in axes]
+    rows = x.permute(order)
+    sizes = [rows.size(i) for i in range(rows.rank)]
+    count = len(axes)
+    total = math.prod(sizes[:count])
+    if total > MOST_ROWS:
+        raise Unsupported(f"indices into {total} rows")
+    number = None
+    for i, axis in enumerate(axes):
+        index = row_numbers(indices[axis], sizes[i], wrap=True)
+        inside = index.greater_equal(0) & index.less(sizes[i])
+        number = (index, inside) if number is None else (number[0] * sizes[i] + index,
+                                                         number[1] & inside)
+    row = number[0] if count == 1 else c.g.where(number[1], number[0], -1)
+    table = rows.reshape([total, math.prod(sizes[count:])])
+    taken = gather_rows(c, table, row)
+    taken = taken._reshaped([row.axes(i) for i in range(row.rank)]
+                            + [(size,) for size in sizes[count:]])
+    lead = axes[0]  # the result's index axes stand where those of x stood
+    index_axes = list(range(row.rank))
+    rest = list(range(row.rank, taken.rank))
+    return taken.permute(rest[:lead] + index_axes + rest[lead:])
+
+
+@converts(aten("gather.default"))
+def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) -> Tensor:
+    if x.rank == 0:
+        return x.expand(c.shape) if index.rank == 0 else x.reshape([1]).expand(c.shape)
+    if index.rank == 0:
+        index = index.reshape([1])
+    axis %= x.rank
+    sizes = [x.size(i) for i in range(x.rank)]
+    if math.prod(sizes) > MOST_ROWS:
+        raise Unsupported(f"indices into {math.prod(sizes)} elements")
+    along = row_numbers(index, sizes[axis], wrap=False)
+    inside = along.greater_equal(0) & along.less(sizes[axis])
+    flat, stride = None, 1
+    for i in reversed(range(x.rank)):
+        place = along if i == axis else place_along(c, index, i)
+        term = place * stride if stride != 1 else place
+        flat = term if flat is None else flat + term
+        stride *= sizes[i]
+    row = c.g.where(inside, flat, -1)
+    table = x.reshape([math.prod(sizes), 1])
+    taken = gather_rows(c, table, row)
+    return taken.reshape(c.shape)
+
+
+def place_along(c: Conversion, x: Tensor, axis: int) -> Tensor:
+    """The index along an axis, to be broadcast to x's shape."""
+    place = c.g.iota(x.size(axis))
+    for _ in range(x.rank - 1 - axis):
+        place = place.unsqueeze(place.rank)
+    return place

@@ -1,0 +1,216 @@
+"""Ops that move elements: views, concatenations, padding."""
+
+from __future__ import annotations
+
+import math
+
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, aten, converts
+
+
+@converts(aten("view.default"), aten("reshape.default"), aten("_unsafe_view.default"),
+          aten("_reshape_copy.default"), aten("view_copy.default"), aten("unflatten.int"))
+def view(c: Conversion, x: Tensor, *ignored) -> Tensor:
+    return x.reshape(c.shape)
+
+
+@converts(aten("clone.default"), aten("alias.default"), aten("detach.default"),
+          aten("contiguous.default"), aten("lift_fresh_copy.default"), aten("lift_fresh.default"),
+          aten("alias_copy.default"), aten("positive.default"))
+def same(c: Conversion, x: Tensor, **options) -> Tensor:
+    return x
+
+
+@converts(aten("permute.default"), aten("permute_copy.default"))
+def permute(c: Conversion, x: Tensor, order) -> Tensor:
+    return x.permute(order)
+
+
+@converts(aten("transpose.int"), aten("transpose_copy.int"))
+def transpose(c: Conversion, x: Tensor, a, b) -> Tensor:
+    return x.transpose(a, b) if x.rank else x
+
+
+@converts(aten("t.default"))
+def t(c: Conversion, x: Tensor) -> Tensor:
+    return x.transpose() if x.rank == 2 else x
+
+
+@converts(aten("expand.default"), aten("expand_copy.default"))
+def expand(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
+    return x.expand(c.shape)
+
+
+@converts(aten("squeeze.default"), aten("squeeze.dim"), aten("squeeze.dims"),
+          aten("unsqueeze.default"))
+def squeeze(c: Conversion, x: Tensor, *ignored) -> Tensor:
+    return x.reshape(c.shape)
+
+
+def bound(index, size: int) -> int:
+    """An end of a slice as torch reads it: from the back if it is negative, and inside."""
+    if index is None or not isinstance(index, int):
+        raise Unsupported("a slice whose ends are known only when the graph runs")
+    return min(max(index + size if index < 0 else index, 0), size)
+
+
+@converts(aten("slice.Tensor"), aten("slice_copy.Tensor"))
+def slice_tensor(c: Conversion, x: Tensor, axis=0, begin=None, end=None, step=1) -> Tensor:
+    if x.shape == tuple(c.g.extents.product(size) for size in c.shape):
+        return x
+    size = x.size(axis)
+    return x.slice(axis, bound(begin or 0, size), bound(size if end is None else end, size), step)
+
+
+@converts(aten("select.int"), aten("select_copy.int"))
+def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
+    if not isinstance(index, int):
+        raise Unsupported("an index that is known only when the graph runs")
+    return x.select(axis, index)
+
+
+@converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
+          aten("split_with_sizes_copy.default"), aten("unsafe_split.Tensor"))
+def split(c: Conversion, x: Tensor, sizes, axis=0) -> tuple:
+    parts, begin = [], 0
+    for meta in c.meta:
+        size = meta.shape[axis]
+        if not isinstance(size, int):
+            raise Unsupported("parts of unknown size")
+        parts.append(x.slice(axis, begin, begin + size))
+        begin += size
+    return tuple(parts)
+
+
+@converts(aten("unbind.int"), aten("unbind_copy.int"))
+def unbind(c: Conversion, x: Tensor, axis=0) -> tuple:
+    return tuple(x.select(axis, i) for i in range(x.size(axis)))
+
+
+@converts(aten("cat.default"))
+def cat(c: Conversion, tensors, axis=0) -> Tensor:
+    # torch drops operands of shape [0].
+    kept = [x.to(c.dtype) for x in tensors if not (x.rank == 1 and len(c.shape) != 1)]
+    return c.g.concat(kept, axis)
+
+
+@converts(aten("stack.default"))
+def stack(c: Conversion, tensors, axis=0) -> Tensor:
+    return c.g.concat([x.to(c.dtype).unsqueeze(axis) for x in tensors], axis)
+
+
+@converts(aten("repeat.default"))
+def repeat(c: Conversion, x: Tensor, counts) -> Tensor:
+    if not all(isinstance(count, int) for count in counts):
+        raise Unsupported("a number of repetitions that is known only when the graph runs")
+    lead = len(counts) - x.rank
+    sizes = [1] * lead + [x.size(axis) for axis in range(x.rank)]
+    x = x.reshape([part for size in sizes for part in (1, size)])
+    x = x.expand([part for count, size in zip(counts, sizes) for part in (count, size)])
+    return x.reshape(c.shape)
+
+
+@converts(aten("flip.default"))
+def flip(c: Conversion, x: Tensor, axes) -> Tensor:
+    for axis in axes:
+        size = x.size(axis)
+        if size > 64:
+            raise Unsupported("the reverse of more than 64 elements")
+        if size > 1:
+            x = c.g.concat([x.slice(axis, i, i + 1) for i in reversed(range(size))], axis)
+    return x
+
+
+@converts(aten("roll.default"))
+def roll(c: Conversion, x: Tensor, shifts, axes=()) -> Tensor:
+    shape = c.shape
+    if not axes:
+        x, axes = x.reshape([math.prod(x.size(axis) for axis in range(x.rank))]), [0]
+    for shift, axis in zip(shifts, axes):
+        size = x.size(axis)
+        begin = (size - shift) % size if size else 0
+        if begin:
+            x = c.g.concat([x.slice(axis, begin, size), x.slice(axis, 0, begin)], axis)
+    return x.reshape(shape)
+
+
+@converts(aten("constant_pad_nd.default"))
+def constant_pad(c: Conversion, x: Tensor, padding, value=0) -> Tensor:
+    for i in range(len(padding) // 2):
+        axis = x.rank - 1 - i
+        before, after = padding[2 * i], padding[2 * i + 1]
+        if not isinstance(before, int) or not isinstance(after, int):
+            raise Unsupported("padding that is known only when the graph runs")
+        if before < 0 or after < 0:
+            size = x.size(axis)
+            x = x.slice(axis, max(0, -before), size - max(0, -after))
+        parts = [x]
+        if before > 0:
+            parts.insert(0, filled_like(c, x, axis, before, value))
+        if after > 0:
+            parts.append(filled_like(c, x, axis, after, value))
+        x = c.g.concat(parts, axis) if len(parts) > 1 else x
+    return x
+
+
+def filled_like(c: Conversion, x: Tensor, axis: int, size: int, value) -> Tensor:
+    """A tensor of one number, of x's shape but for one axis."""
+    groups = [(size,) if i == axis else x.axes(i) for i in range(x.rank)]
+    return c.number(value, x.dtype).broadcast_to(groups)
+
+
+@converts(aten("slice_scatter.default"))
+def slice_scatter(c: Conversion, x: Tensor, source: Tensor, axis=0, begin=None, end=None,
+                  step=1) -> Tensor:
+    size = x.size(axis)
+    begin, end = bound(begin or 0, size), bound(size if end is None else end, size)
+    if step != 1:
+        raise Unsupported("a slice with steps is written")
+    if begin >= end:
+        return x
+    parts = [x.slice(axis, 0, begin)] if begin else []
+    parts.append(source.to(c.dtype))
+    if end < size:
+        parts.append(x.slice(axis, end, size))
+    return c.g.concat(parts, axis) if len(parts) > 1 else parts[0]
+
+
+@converts(aten("select_scatter.default"))
+def select_scatter(c: Conversion, x: Tensor, source: Tensor, axis, index) -> Tensor:
+    axis %= x.rank
+    index = index + x.size(axis) if index < 0 else index
+    return slice_scatter(c, x, source.unsqueeze(axis), axis, index, index + 1)
+
+
+@converts(aten("tril.default"))
+def tril(c: Conversion, x: Tensor, diagonal=0) -> Tensor:
+    return banded(c, x, diagonal, lower=True)
+
+
+@converts(aten("triu.default"))
+def triu(c: Conversion, x: Tensor, diagonal=0) -> Tensor:
+    return banded(c, x, diagonal, lower=False)
+
+
+def banded(c: Conversion, x: Tensor, diagonal: int, lower: bool) -> Tensor:
+    rows = c.g.iota(c.shape[-2]).unsqueeze(1) + diagonal
+    columns = c.g.iota(c.shape[-1]).unsqueeze(0)
+    inside = columns.less_equal(rows) if lower else rows.less_equal(columns)
+    return c.g.where(inside, x, c.number(0, x.dtype))
+
+
+@converts(aten("diagonal.default"), aten("diagonal_copy.default"))
+def diagonal(c: Conversion, x: Tensor, offset=0, first=0, second=1) -> Tensor:
+    first, second = first % x.rank, second % x.rank
+    rest = [axis for axis in range(x.rank) if axis not in (first, second)]
+    x = x.permute(rest + [first, second])
+    rows, columns = x.size(-2), x.size(-1)
+    count = c.shape[-1]
+    begin = offset if offset >= 0 else -offset * columns
+    # Elements begin, begin + columns + 1, ... of each flattened matrix.
+    flat = x.reshape(c.shape[:-1] + [rows * columns])
+    return flat.slice(-1, begin, begin + count * (columns + 1) - columns if count else begin,
+                      columns + 1)
+
+

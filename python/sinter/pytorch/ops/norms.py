@@ -1,0 +1,115 @@
+"""Softmax and normalizations."""
+
+from __future__ import annotations
+
+
+
+from ..dtypes import sinter_dtype
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, aten, converts
+
+
+@converts(aten("_softmax.default"))
+def softmax(c: Conversion, x: Tensor, axis, half_to_float=False) -> Tensor:
+    x = x.to(c.dtype)
+    if x.rank == 0:
+        return softmax_last(c, x.reshape([1])).reshape([])
+    return along_last(x, axis, lambda rows: softmax_last(c, rows))
+
+
+def softmax_last(c: Conversion, x: Tensor) -> Tensor:
+    if x.groups[-1] != 1:
+        raise Unsupported("a softmax along an axis of several symbols")
+    return Tensor(c.g, c.g.op("softmax", [x.value]), x.groups)
+
+
+def along_last(x: Tensor, axis: int, function) -> Tensor:
+    """Applies a function of rows along another axis."""
+    axis %= x.rank
+    if axis == x.rank - 1:
+        return function(x)
+    return function(x.transpose(axis, -1)).transpose(axis, -1)
+
+
+@converts(aten("_log_softmax.default"))
+def log_softmax(c: Conversion, x: Tensor, axis, half_to_float=False) -> Tensor:
+    x = x.f32()
+    if x.rank == 0:
+        return (x - x).to(c.dtype)
+    if x.count([axis]) == 0:
+        return x.to(c.dtype)
+    shifted = x - x.max([axis], True)
+    return (shifted - shifted.apply("exp").sum([axis], True).apply("log")).to(c.dtype)
+
+
+@converts(aten("_softmax_backward_data.default"))
+def softmax_backward(c: Conversion, grad: Tensor, y: Tensor, axis, input_dtype) -> Tensor:
+    grad, y = grad.f32(), y.f32()
+    if y.rank == 0:
+        return (y * (grad - grad * y)).to(c.dtype)
+    product = grad * y
+    return (product - y * product.sum([axis], True)).to(c.dtype)
+
+
+@converts(aten("_log_softmax_backward_data.default"))
+def log_softmax_backward(c: Conversion, grad: Tensor, y: Tensor, axis, input_dtype) -> Tensor:
+    grad, y = grad.f32(), y.f32()
+    total = grad.sum([axis], True) if y.rank else grad
+    return (grad - y.apply("exp") * total).to(c.dtype)
+
+
+@converts(aten("native_layer_norm.default"))
+def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
+    _, mean, rstd = c.meta
+    axes = list(range(x.rank - len(shape), x.rank))
+    if len(axes) == 1 and weight is not None and not c.uses(1) and not c.uses(2) \
+            and weight.dtype == x.dtype and (bias is None or bias.dtype == x.dtype) \
+            and x.count(axes) > 0:
+        operands = [x.value, weight.value] + ([bias.value] if bias is not None else [])
+        value = c.g.op("layer_norm", operands, f"eps = {float(eps).hex()}")
+        return Tensor(c.g, value, x.groups), None, None
+    dtype = x.dtype
+    x = x.f32()
+    average = x.mean(axes, True)
+    centered = x - average
+    scale = ((centered * centered).mean(axes, True) + float(eps)).apply("rsqrt")
+    y = centered * scale
+    if weight is not None:
+        y = y * weight.f32()
+    if bias is not None:
+        y = y + bias.f32()
+    return (y.to(dtype), average.to(sinter_dtype(mean.dtype)), scale.to(sinter_dtype(rstd.dtype)))
+
+
+@converts(aten("_fused_rms_norm.default"))
+def rms_norm(c: Conversion, x: Tensor, shape, weight, eps) -> tuple:
+    axes = list(range(x.rank - len(shape), x.rank))
+    if eps is None:
+        eps = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}[x.dtype]
+    y = x.f32()
+    scale = ((y * y).mean(axes, True) + float(eps)).apply("rsqrt")
+    y = y * scale
+    if weight is not None:
+        y = y * weight.f32()
+    return y.to(x.dtype), scale.to(sinter_dtype(c.meta[1].dtype))
+
+
+@converts(aten("native_group_norm.default"))
+def group_norm(c: Conversion, x: Tensor, weight, bias, n, channels, spatial, groups,
+               eps) -> tuple:
+    if not all(isinstance(number, int) for number in (n, channels, spatial, groups)):
+        raise Unsupported("a group norm of unknown sizes")
+    shape = list(c.meta[0].shape)
+    rows = x.f32().reshape([n, groups, channels // groups * spatial])
+    average = rows.mean([2], True)
+    centered = rows - average
+    scale = ((centered * centered).mean([2], True) + float(eps)).apply("rsqrt")
+    y = (centered * scale).reshape([n, channels, spatial])
+    if weight is not None:
+        y = y * weight.f32().reshape([1, channels, 1])
+    if bias is not None:
+        y = y + bias.f32().reshape([1, channels, 1])
+    return (y.to(x.dtype).reshape(shape),
+            average.reshape([n, groups]).to(sinter_dtype(c.meta[1].dtype)),
+            scale.reshape([n, groups]).to(sinter_dtype(c.meta[2].dtype)))

@@ -1,0 +1,132 @@
+"""Products of matrices, and patch embeddings."""
+
+from __future__ import annotations
+
+from ..dtypes import is_real
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .registry import Conversion, aten, converts
+
+
+def need_real(x: Tensor) -> None:
+    if not is_real(x.dtype):
+        raise Unsupported(f"products of {x.dtype}")
+
+
+def has_no_terms(a: Tensor, axis: int) -> bool:
+    product = a.product(axis)
+    return product.is_number and product.number == 0
+
+
+def multiply(c: Conversion, spec: str, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
+    """einsum with float32 sums; the result in the operands' type, or in `dtype`."""
+    need_real(a)
+    return c.g.einsum(spec, a, b, dtype if dtype != a.dtype else None)
+
+
+def rows_times(c: Conversion, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
+    """a [N, K] by b [K, M] as `linear`, which wants b's transpose as it stands; None: it is not."""
+    weight = b.transposed_of
+    if weight is None or a.groups[1] != 1 or not isinstance(a.axes(1)[0], int) \
+            or a.size(1) == 0 or not isinstance(weight.dims[0], int):
+        return None
+    operands = [a.value, weight] + ([bias.value] if bias is not None else [])
+    return Tensor(c.g, c.g.op("linear", operands), a.groups)
+
+
+@converts(aten("mm.default"))
+def mm(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
+    need_real(a)
+    if has_no_terms(a, 1):
+        return c.number(0, c.dtype).expand(c.shape)
+    return rows_times(c, a, b) or multiply(c, "nk,km->nm", a, b)
+
+
+@converts(aten("addmm.default"))
+def addmm(c: Conversion, bias: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha=1) -> Tensor:
+    need_real(a)
+    if alpha == 1 and beta == 1 and bias.rank == 1 and bias.groups == (1,) \
+            and not bias.is_one(0) and not has_no_terms(a, 1):
+        result = rows_times(c, a, b, bias)
+        if result is not None:
+            return result
+    return scaled_sum(c, bias, beta, "nk,km->nm", a, b, alpha)
+
+
+def scaled_sum(c: Conversion, added: Tensor, beta, spec: str, a: Tensor, b: Tensor,
+               alpha) -> Tensor:
+    """beta * added + alpha * (a by b) in float32, rounded once. beta = 0: `added` is not read."""
+    if has_no_terms(a, a.rank - 1):
+        product = c.g.number(0, "f32").expand(c.shape)
+    else:
+        product = multiply(c, spec, a, b, "f32")
+    if alpha != 1:
+        product = product * float(alpha)
+    if beta == 0:
+        return product.to(c.dtype)
+    added = added.f32()
+    return (product + (added if beta == 1 else added * float(beta))).to(c.dtype)
+
+
+@converts(aten("bmm.default"))
+def bmm(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
+    need_real(a)
+    if has_no_terms(a, 2):
+        return c.number(0, c.dtype).expand(c.shape)
+    return multiply(c, "bnk,bkm->bnm", a, b)
+
+
+@converts(aten("baddbmm.default"))
+def baddbmm(c: Conversion, added: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha=1) -> Tensor:
+    need_real(a)
+    return scaled_sum(c, added, beta, "bnk,bkm->bnm", a, b, alpha)
+
+
+@converts(aten("mv.default"))
+def mv(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
+    need_real(a)
+    if has_no_terms(a, 1):
+        return c.number(0, c.dtype).expand(c.shape)
+    return multiply(c, "nk,k->n", a, b)
+
+
+@converts(aten("dot.default"), aten("vdot.default"))
+def dot(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
+    need_real(a)
+    return (a.f32() * b.f32()).sum().to(c.dtype)
+
+
+@converts(aten("linear.default"))
+def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    need_real(x)
+    if x.groups[-1] != 1 or weight.rank != 2 or has_no_terms(x, x.rank - 1):
+        raise Unsupported("a product over no elements")
+    operands = [x.value, weight.value] + ([bias.value] if bias is not None else [])
+    return Tensor(c.g, c.g.op("linear", operands), x.groups)
+
+
+@converts(aten("convolution.default"))
+def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding, dilation,
+                transposed, output_padding, groups) -> Tensor:
+    """A patch embedding: patches that do not overlap, each multiplied with the whole kernel."""
+    kernel = [weight.size(axis) for axis in range(2, weight.rank)]
+    strides = list(stride) * (len(kernel) if len(stride) == 1 else 1)
+    if transposed or groups != 1 or any(padding) or any(d != 1 for d in dilation) \
+            or strides != kernel:
+        raise Unsupported("a convolution whose patches overlap or are padded")
+    channels = x.size(1)
+    counts = [x.size(axis) // k for axis, k in zip(range(2, x.rank), kernel)]
+    for axis, (count, k) in enumerate(zip(counts, kernel), 2):
+        x = x.slice(axis, 0, count * k)
+    batch = c.shape[0]
+    x = x.reshape([batch, channels] + [part for pair in zip(counts, kernel) for part in pair])
+    places = list(range(2, x.rank, 2))
+    x = x.permute([0] + places + [1] + [axis + 1 for axis in places])
+    terms = channels
+    for k in kernel:
+        terms *= k
+    x = x.reshape([batch] + counts + [terms])
+    matrix = weight.reshape([weight.size(0), terms])
+    operands = [x.value, matrix.value] + ([bias.value] if bias is not None else [])
+    y = Tensor(c.g, c.g.op("linear", operands), x.groups)
+    return y.permute([0, y.rank - 1] + list(range(1, y.rank - 1)))

@@ -1,0 +1,192 @@
+"""Sums, maxima, counts and positions along axes."""
+
+from __future__ import annotations
+
+import math
+
+from ..dtypes import is_integer, is_real
+from ..tensor import Tensor
+from ..unsupported import Unsupported
+from .elementwise import truth
+from .registry import Conversion, aten, converts
+
+# float32 counts exactly below this.
+EXACT = 2**24
+
+
+@converts(aten("sum.default"), aten("sum.dim_IntList"))
+def sum_(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tensor:
+    if is_real(c.dtype):
+        return x.f32().sum(axes, keepdim).to(c.dtype) if x.dtype != c.dtype \
+            else x.sum(axes, keepdim)
+    if x.dtype == "i1" and x.count(axes) < EXACT:
+        return x.to("i32").f32().sum(axes, keepdim).to("i32").to(c.dtype)
+    raise Unsupported("sums of integers")
+
+
+@converts(aten("mean.default"), aten("mean.dim"))
+def mean(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tensor:
+    return x.f32().mean(axes, keepdim).to(c.dtype)
+
+
+def need_elements(x: Tensor, axes) -> None:
+    if x.count(axes) == 0:
+        raise Unsupported("a maximum of no elements")
+
+
+def extreme(c: Conversion, x: Tensor, axes, keepdim: bool, largest: bool) -> Tensor:
+    if x.dtype == "i1":
+        x = x.to("i32").f32()
+        y = x.max(axes, keepdim) if largest else x.min(axes, keepdim)
+        return y.greater(0.5)
+    if not is_real(x.dtype):
+        raise Unsupported("maxima of integers")
+    return x.max(axes, keepdim) if largest else x.min(axes, keepdim)
+
+
+@converts(aten("amax.default"), aten("max.default"))
+def amax(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
+    return extreme(c, x, axes, keepdim, True)
+
+
+@converts(aten("amin.default"), aten("min.default"))
+def amin(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
+    return extreme(c, x, axes, keepdim, False)
+
+
+def position(c: Conversion, x: Tensor, axis: int, keepdim: bool, largest: bool) -> Tensor:
+    """The first place of the largest (smallest) element along an axis; of a NaN if there is one."""
+    if not is_real(x.dtype):
+        raise Unsupported("positions among integers")
+    x = x.f32() if largest else -x.f32()
+    size = x.size(axis)
+    if not 0 < size < EXACT:
+        raise Unsupported(f"a position among {size} elements")
+    best = x.max([axis], True)
+    found = x.equals(best) | x.is_nan()
+    index = c.g.iota(size).f32()
+    for _ in range(x.rank - 1 - axis % x.rank):
+        index = index.unsqueeze(index.rank)
+    return (-c.g.where(found, -index, -math.inf).max([axis], keepdim)).to("i32")
+
+
+@converts(aten("argmax.default"))
+def argmax(c: Conversion, x: Tensor, axis=None, keepdim=False) -> Tensor:
+    return flat_position(c, x, axis, keepdim, True)
+
+
+@converts(aten("argmin.default"))
+def argmin(c: Conversion, x: Tensor, axis=None, keepdim=False) -> Tensor:
+    return flat_position(c, x, axis, keepdim, False)
+
+
+def flat_position(c: Conversion, x: Tensor, axis, keepdim: bool, largest: bool) -> Tensor:
+    if x.rank == 0:
+        x, axis = x.reshape([1]), 0
+    elif axis is None:
+        x, axis = x.reshape([math.prod(x.size(i) for i in range(x.rank))]), 0
+    return position(c, x, axis, keepdim, largest).to(c.dtype).reshape(c.shape)
+
+
+def _with_position(largest: bool):
+    def convert(c: Conversion, x: Tensor, axis, keepdim=False) -> tuple:
+        shape = list(c.meta[0].shape)
+        flat = x.reshape([1]) if x.rank == 0 else x
+        value = extreme(c, flat, [axis], keepdim, largest).reshape(shape) if c.uses(0) else None
+        index = position(c, flat, axis, keepdim, largest).to("i64").reshape(shape) \
+            if c.uses(1) else None
+        return value, index
+    return convert
+
+
+converts(aten("max.dim"))(_with_position(True))
+converts(aten("min.dim"))(_with_position(False))
+
+
+def _truths(every: bool):
+    def convert(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
+        axes = [axes] if isinstance(axes, int) else axes
+        held = truth(x)
+        if x.rank == 0:
+            return held
+        numbers = held.to("i32").f32()
+        return ((numbers.min(axes, keepdim) if every else numbers.max(axes, keepdim)).greater(0.5)
+                if x.count(axes) else c.number(every, "i1").expand(c.shape))
+    return convert
+
+
+converts(aten("all.default"), aten("all.dim"), aten("all.dims"))(_truths(True))
+converts(aten("any.default"), aten("any.dim"), aten("any.dims"))(_truths(False))
+
+
+def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple[Tensor, Tensor]:
+    x = x.f32()
+    average = x.mean(axes, True)
+    difference = x - average
+    count = x.count(axes)
+    freedom = max(0.0, count - (1 if correction is None else correction))
+    total = (difference * difference).sum(axes, keepdim)
+    result = total / freedom
+    return result, average if keepdim else x.mean(axes, False)
+
+
+@converts(aten("var.correction"))
+def var(c: Conversion, x: Tensor, axes=None, *, correction=None, keepdim=False) -> Tensor:
+    return variance(c, x, axes, correction, keepdim)[0].to(c.dtype)
+
+
+@converts(aten("std.correction"))
+def std(c: Conversion, x: Tensor, axes=None, *, correction=None, keepdim=False) -> Tensor:
+    return variance(c, x, axes, correction, keepdim)[0].apply("sqrt").to(c.dtype)
+
+
+@converts(aten("var_mean.correction"))
+def var_mean(c: Conversion, x: Tensor, axes=None, *, correction=None, keepdim=False) -> tuple:
+    spread, average = variance(c, x, axes, correction, keepdim)
+    dtype = x.dtype
+    return spread.to(dtype), average.to(dtype)
+
+
+@converts(aten("logsumexp.default"))
+def logsumexp(c: Conversion, x: Tensor, axes, keepdim=False) -> Tensor:
+    x = x.f32()
+    if x.rank and x.count(axes) == 0:
+        return c.number(-math.inf, c.dtype).expand(c.shape)
+    best = x.max(axes, True)
+    shift = c.g.where(best.apply("abs").equals(math.inf), 0.0, best)
+    total = (x - shift).apply("exp").sum(axes, True).apply("log") + shift
+    return total.to(c.dtype).reshape(c.shape)
+
+
+@converts(aten("linalg_vector_norm.default"))
+def vector_norm(c: Conversion, x: Tensor, order=2, axes=None, keepdim=False, *,
+                dtype=None) -> Tensor:
+    x = x.f32().apply("abs")
+    if order == 2:
+        result = (x * x).sum(axes, keepdim).apply("sqrt") if x.rank else x
+    elif order == 1:
+        result = x.sum(axes, keepdim)
+    elif order == 0:
+        result = c.g.where(x.equals(0.0), 0.0, c.g.number(1.0, "f32")).sum(axes, keepdim)
+    elif order in (math.inf, -math.inf):
+        need_elements(x, axes)
+        result = x.max(axes, keepdim) if order > 0 else x.min(axes, keepdim)
+    else:
+        powers = c.g.map("pow", x, c.g.number(float(order), "f32"))
+        result = c.g.map("pow", powers.sum(axes, keepdim), c.g.number(1.0 / order, "f32"))
+    return result.to(c.dtype)
+
+
+@converts(aten("cumsum.default"))
+def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
+    if x.rank == 0:
+        return x.to(c.dtype)
+    if x.groups[axis % x.rank] != 1:
+        raise Unsupported("a running sum along an axis of several symbols")
+    source = x if is_real(c.dtype) and x.dtype == c.dtype else x.to("f32") if is_real(c.dtype) \
+        else x.to("i32") if x.dtype == "i1" else x
+    if source.dtype == "i64":
+        raise Unsupported("running sums of i64")
+    at = source.start(axis % source.rank)
+    value = c.g.op("cumulative_sum", [source.value], f"axis = {at}")
+    return Tensor(c.g, value, source.groups).to(c.dtype)

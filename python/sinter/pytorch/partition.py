@@ -1,0 +1,207 @@
+"""Which nodes of a graph Sinter computes, and which torch's eager mode."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from .dtypes import TO_SINTER
+from .importer import ImportedGraph, Importer, is_size, substitute
+from .names import location_of
+from .ops import CONVERSIONS
+
+aten = torch.ops.aten
+
+# Ops that only read their operand in another way, or make a tensor of nothing: alone they are no
+# work for a kernel.
+WORKLESS = {
+    operator.getitem, aten.view.default, aten._unsafe_view.default, aten.permute.default,
+    aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
+    aten.squeeze.default, aten.t.default, aten.transpose.int, aten.select.int, aten.slice.Tensor,
+    aten.alias.default, aten.detach.default, aten.full.default, aten.empty.memory_format,
+    aten.arange.start_step, aten.scalar_tensor.default, aten.split_with_sizes.default,
+    aten.lift_fresh_copy.default, aten.reshape.default, aten.clone.default,
+}
+
+
+@dataclass
+class EagerOp:
+    """A node that torch computes itself: the op, where the user wrote it, and why."""
+
+    op: str
+    name: str
+    location: str
+    reason: str
+
+
+@dataclass
+class Part:
+    """Nodes that one entry computes. `leaves`: what it reads; `results`: what others read of it."""
+
+    graph: ImportedGraph
+    nodes: list[fx.Node]
+    leaves: list[fx.Node]
+    results: list[fx.Node]
+
+
+class Taken(OperatorSupportBase):
+    """The nodes that Sinter takes: those with a conversion, but for those that were refused."""
+
+    def __init__(self, refused: dict[fx.Node, str], device: torch.device) -> None:
+        self.refused, self.device = refused, device
+
+    def is_node_supported(self, submodules, node: fx.Node) -> bool:
+        if node.op != "call_function" or is_size(node):
+            return False
+        if node not in self.refused:
+            reason = self._reason(node)
+            if reason is not None:
+                self.refused[node] = reason
+        return node not in self.refused
+
+    def _reason(self, node: fx.Node) -> str | None:
+        if node.target is operator.getitem:
+            source = node.args[0]
+            return self.refused.get(source) or (
+                "part of an op that is computed elsewhere" if source.op != "call_function" else None)
+        if node.target not in CONVERSIONS:
+            return "no conversion"
+        for fake in flat_fakes([node.meta.get("val"), [arg.meta.get("val")
+                                                       for arg in node.all_input_nodes]]):
+            if fake.dtype not in TO_SINTER:
+                return f"elements of {str(fake.dtype).removeprefix('torch.')}"
+            if fake.layout != torch.strided:
+                return f"the layout {fake.layout}"
+            if fake.device.type != self.device.type:
+                return f"a tensor on {fake.device} beside those on {self.device}"
+        return None
+
+
+def flat_fakes(value) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [fake for item in value for fake in flat_fakes(item)]
+    return []
+
+
+def works(nodes) -> bool:
+    """Whether any of the nodes computes something."""
+    return any(node.target not in WORKLESS for node in nodes)
+
+
+def partition(module: fx.GraphModule, device: torch.device,
+              name: str) -> tuple[list[Part], list[EagerOp]]:
+    """Cuts the graph; every part is imported. A node that cannot be imported goes to eager, and the
+    graph is cut anew, until all parts can be."""
+    refused: dict[fx.Node, str] = {}
+    order = {node: i for i, node in enumerate(module.graph.nodes)}
+    while True:
+        proposed = CapabilityBasedPartitioner(
+            module, Taken(refused, device), allows_single_node_partition=True).propose_partitions()
+        groups = [sorted(part.nodes, key=order.__getitem__) for part in proposed]
+        groups = [group for group in groups if works(group)]
+        known = len(refused)
+        parts = [import_part(group, name if len(groups) == 1 else f"{name}_{number}", refused)
+                 for number, group in enumerate(groups)]
+        if len(refused) == known:
+            break
+        for part in parts:
+            if part is not None:
+                part.graph.module.close()
+    taken = {node for part in parts for node in part.nodes}
+    eager = [EagerOp(str(node.target), node.name, location_of(node), refused[node])
+             for node in module.graph.nodes
+             if node in refused and node not in taken and node.target is not operator.getitem]
+    return parts, eager
+
+
+def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str]) -> Part | None:
+    """The part, or None: then `refused` has more nodes."""
+    inside = set(nodes)
+    leaves = list(dict.fromkeys(operand for node in nodes for operand in node.all_input_nodes
+                                if operand not in inside))
+    results = [node for node in nodes if isinstance(node.meta.get("val"), torch.Tensor)
+               and any(user not in inside for user in node.users)]
+    importer = Importer(name)
+    try:
+        importer.begin(leaves)
+        for leaf in leaves:
+            importer.add_input(leaf)
+        for node in nodes:
+            if not importer.convert(node):
+                substitute(importer, node)
+        if importer.reasons:
+            refused.update(importer.reasons)
+            importer.imported.module.close()
+            return None
+        for node in results:
+            importer.add_output(node)
+    except BaseException:
+        importer.imported.module.close()
+        raise
+    return Part(importer.imported, nodes, leaves, results)
+
+
+def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.GraphModule:
+    """The graph with a call of a submodule in the place of each part. `entries` are what the
+    submodules call: with the leaves, for a list of the results."""
+    part_of = {node: part for part in parts for node in part.nodes}
+    root = torch.nn.Module()
+    graph = fx.Graph()
+    new: dict[fx.Node, fx.Node] = {}
+    pending = [node for node in module.graph.nodes if node.op != "output"]
+    done: set[int] = set()
+    while pending:
+        waiting = []
+        for node in pending:
+            part = part_of.get(node)
+            reads = part.leaves if part is not None else node.all_input_nodes
+            if part is not None and id(part) in done:
+                continue
+            if any(read not in new for read in reads):
+                waiting.append(node)
+                continue
+            if part is None:
+                if node.op == "get_attr":
+                    copy_attribute(module, root, node.target)
+                new[node] = graph.node_copy(node, new.__getitem__)
+                continue
+            done.add(id(part))
+            number = parts.index(part)
+            root.add_module(f"part_{number}", Call(entries[number]))
+            call = graph.call_module(f"part_{number}", tuple(new[leaf] for leaf in part.leaves))
+            for i, result in enumerate(part.results):
+                new[result] = graph.call_function(operator.getitem, (call, i))
+        if len(waiting) == len(pending):
+            raise AssertionError("the parts of a graph depend on one another")
+        pending = waiting
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    graph.node_copy(output, new.__getitem__)
+    return fx.GraphModule(root, graph)
+
+
+class Call(torch.nn.Module):
+    """Calls an entry."""
+
+    def __init__(self, entry) -> None:
+        super().__init__()
+        self.entry = entry
+
+    def forward(self, *arguments):
+        return self.entry(*arguments)
+
+
+def copy_attribute(source: torch.nn.Module, target: torch.nn.Module, path: str) -> None:
+    """A constant of the graph."""
+    value = source
+    for part in path.split("."):
+        value = getattr(value, part)
+    if "." in path:
+        raise AssertionError(f"a nested constant {path}")
+    setattr(target, path, value)
