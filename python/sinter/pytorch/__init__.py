@@ -1,1 +1,8 @@
 """Sinter for PyTorch: the backend of torch.compile, and modules made by torch.export."""
+
+from .backend import OPTIONS, compile_graph
+from .export import TorchModel, from_torch
+from .report import Explanation, GraphReport, explain
+
+__all__ = ["Explanation", "GraphReport", "OPTIONS", "TorchModel", "compile_graph", "explain",
+           "from_torch"]

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import torch
+from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
@@ -65,13 +66,12 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str):
         raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                     + "\n".join(f"  {op}" for op in eager),
                     hint="leave out the option require_full to run them in eager")
-    entries = []
-    for part in parts:
-        entries.append(CompiledEntry(part.graph, part.leaves, device, compile_options(options)))
+    entries = [CompiledEntry(part.graph, part.leaves, device, compile_options(options))
+               for part in parts]
     whole = whole_graph(module, parts, entries)
     result = whole or rewritten(module, parts, entries).forward
-    record(GraphReport(phase, len(module.graph.nodes), list(zip(parts, entries)), eager,
-                       time.perf_counter() - start))
+    nodes = sum(node.op == "call_function" for node in module.graph.nodes)
+    record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start), module.graph)
     return result
 
 
@@ -121,11 +121,9 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
 
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
-            from functorch.compile import make_boxed_func
             return make_boxed_func(compile_aten(graph, chosen, phase))
         return compile_phase
 
-    from functorch.compile import min_cut_rematerialization_partition
     return aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=decompositions(),

@@ -62,27 +62,38 @@ class Extents:
         self._opaque = 0
 
     def declare(self, sizes: Iterable) -> None:
-        """Makes symbols for the sizes of an input."""
+        """Makes symbols for the sizes of all inputs.
+
+        Symbols that are a size themselves come first; a product of them needs no other. Of a product
+        with one more factor, this factor becomes a symbol."""
+        sizes = [size for size in sizes if not isinstance(expression_of(size), int)]
         for size in sizes:
             expression = expression_of(size)
-            if isinstance(expression, int) or expression in self._names:
-                continue
-            if expression.is_symbol:
+            if expression.is_symbol and expression not in self._names:
                 self._add(expression, str(expression), size)
+        for size in sizes:
+            expression = expression_of(size)
+            if self._factors(expression) is not None:
                 continue
-            if self._factors(expression) is None:
+            unknown = [symbol for symbol in expression.free_symbols if symbol not in self._names]
+            if len(unknown) == 1 and expression.as_powers_dict().get(unknown[0]) == 1 \
+                    and self._factors(expression / unknown[0]) is not None:
+                self._add(unknown[0], str(unknown[0]), size)
+            else:
                 self._opaque += 1
                 self._add(expression, f"size{self._opaque}", size)
 
     def _add(self, expression: sympy.Expr, name: str, size: torch.SymInt) -> None:
-        hint = size.node.hint if size.node.has_hint() else LEAST_HIGH
-        bounds = size.node.shape_env.bound_sympy(expression)
-        low = max(int(bounds.lower) if bounds.lower.is_finite else 0, 0)
+        """A symbol for an expression; `size` is it or a multiple of it."""
+        environment = size.node.shape_env
+        bounds = environment.bound_sympy(expression)
+        hint = environment.size_hint(expression, allow_none=True) or LEAST_HIGH
+        low = max(int(bounds.lower), 0) if isinstance(bounds.lower, sympy.Integer) else 0
         high = max(LEAST_HIGH, GROWTH * int(hint))
-        if bounds.upper.is_finite and int(bounds.upper) <= high:
+        if isinstance(bounds.upper, sympy.Integer) and int(bounds.upper) <= high:
             high = int(bounds.upper)
-        elif not bool(size <= high):  # adds a guard
-            raise Unsupported(f"size {expression} is larger than {high}")
+        else:  # a guard: torch compiles anew for a larger size
+            environment.evaluate_expr(sympy.Le(expression, high))
         self._names[expression] = name
         self.symbols[name] = Symbol(name, low, high)
 
@@ -92,6 +103,8 @@ class Extents:
     def _factors(self, expression: sympy.Expr) -> Product | None:
         if expression in self._names:
             return Product(1, (self._names[expression],))
+        if expression.is_Integer:
+            return Product(int(expression), ())
         if not expression.is_Mul and not expression.is_Pow:
             return None
         number, symbols = 1, []

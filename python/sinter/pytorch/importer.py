@@ -105,9 +105,7 @@ class Importer:
     def begin(self, leaves: Sequence[fx.Node]) -> None:
         """Declares symbols for the sizes of all inputs, and opens the entry."""
         extents = self.imported.extents
-        for node in leaves:
-            extents.declare([node.meta["val"]] if isinstance(node.meta["val"], torch.SymInt) else
-                            [size for size in getattr(node.meta["val"], "shape", ())])
+        extents.declare(size for node in leaves for size in sizes_of(node.meta["val"]))
         for symbol in extents.symbols.values():
             self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
 
@@ -210,6 +208,11 @@ class Importer:
         self.imported.outputs.append(
             Operand(node, tensor.value.name, fake.dtype, layout, tuple(tensor.value.dims),
                     tuple(fake.shape)))
+
+
+def sizes_of(value) -> list:
+    """A size, or the sizes of a tensor."""
+    return [value] if isinstance(value, torch.SymInt) else list(getattr(value, "shape", ()))
 
 
 def same_sizes(a: Sequence, b: Sequence) -> bool:

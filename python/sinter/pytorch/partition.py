@@ -38,6 +38,10 @@ class EagerOp:
     location: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.op} {self.location}: {self.reason}" if self.location \
+            else f"{self.op} ({self.name}): {self.reason}"
+
 
 @dataclass
 class Part:

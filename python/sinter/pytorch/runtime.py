@@ -6,14 +6,13 @@ import ctypes
 
 import torch
 
-from .._bindings import (lib, sinter_allocate, sinter_call, sinter_device, sinter_executable,
+from .._bindings import (lib, sinter_allocate, sinter_call, sinter_costs, sinter_device, sinter_executable,
                          sinter_model, sinter_options, sinter_plan, sinter_release,
                          sinter_session)
 from ..errors import check
-from ..handles import Handle, created, encoded, symbol_arrays, taken_text
+from ..handles import Handle, created, encoded, taken_text
 from .dtypes import sinter_dtype
-from .extents import expression_of
-from .importer import ImportedGraph, Operand
+from .importer import ImportedGraph, Operand, sizes_of
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
 
@@ -54,27 +53,38 @@ class TorchDevice:
 
 
 class SymbolSource:
-    """Where a call finds the value of a symbol: an axis of an argument, or a number."""
+    """Where a call finds the value of a symbol: a number, or an axis of an argument, whose size is
+    the symbol times a number and other symbols."""
 
-    def __init__(self, argument: int, axis: int | None) -> None:
-        self.argument, self.axis = argument, axis
+    def __init__(self, argument: int, axis: int | None, number: int,
+                 others: tuple[str, ...]) -> None:
+        self.argument, self.axis, self.number, self.others = argument, axis, number, others
 
-    def value(self, arguments) -> int:
+    def value(self, arguments, values: dict[str, int]) -> int:
         given = arguments[self.argument]
-        return int(given) if self.axis is None else given.shape[self.axis]
+        size = int(given) if self.axis is None else given.shape[self.axis]
+        for other in self.others:
+            size //= values[other]
+        return size // self.number
 
 
-def symbol_sources(graph: ImportedGraph, placeholders: list[torch.fx.Node]) -> dict[str, SymbolSource]:
+def symbol_sources(graph: ImportedGraph,
+                   placeholders: list[torch.fx.Node]) -> dict[str, SymbolSource]:
+    """A source for each symbol, in an order in which they can be read."""
+    places = [(position, None if isinstance(node.meta["val"], torch.SymInt) else axis,
+               graph.extents.product(size))
+              for position, node in enumerate(placeholders)
+              for axis, size in enumerate(sizes_of(node.meta["val"]))]
     sources: dict[str, SymbolSource] = {}
-    for position, node in enumerate(placeholders):
-        fake = node.meta["val"]
-        sizes = [(None, fake)] if isinstance(fake, torch.SymInt) else \
-            list(enumerate(getattr(fake, "shape", ())))
-        for axis, size in sizes:
-            expression = expression_of(size)
-            name = None if isinstance(expression, int) else graph.extents.name(expression)
-            if name is not None and name not in sources:
-                sources[name] = SymbolSource(position, axis)
+    while len(sources) < len(graph.extents.symbols):
+        known = len(sources)
+        for position, axis, product in places:
+            unknown = [name for name in product.symbols if name not in sources]
+            if len(unknown) == 1:
+                others = tuple(name for name in product.symbols if name != unknown[0])
+                sources[unknown[0]] = SymbolSource(position, axis, product.number, others)
+        if len(sources) == known:
+            raise AssertionError("a symbol that no argument tells")
     return sources
 
 
@@ -82,13 +92,12 @@ class BoundCall:
     """A call of the entry for one stream and one set of sizes."""
 
     def __init__(self, owner: CompiledEntry, stream: int | None, values: dict[str, int]) -> None:
-        names, numbers, count = symbol_arrays(values)
         if stream is None:
             session = created(sinter_session, lib.sinter_session_create, owner.executable.pointer,
-                              names, numbers, count)
+                              None, None, 0)
         else:
             session = created(sinter_session, lib.sinter_session_create_on_stream,
-                              owner.executable.pointer, names, numbers, count, stream)
+                              owner.executable.pointer, None, None, 0, stream)
         self.session = Handle(session, lib.sinter_session_free)
         self.handle = Handle(created(sinter_call, lib.sinter_call_create, session, b"main"),
                              lib.sinter_call_free)
@@ -112,7 +121,7 @@ class BoundCall:
             inputs[i] = tensor.data_ptr()
         for i, tensor in enumerate(results):
             outputs[i] = tensor.data_ptr()
-        if self.is_bound and hasattr(lib, "sinter_call_addresses"):
+        if self.is_bound:
             check(lib.sinter_call_addresses(self._call, inputs, len(inputs), outputs,
                                             len(outputs)))
         else:
@@ -167,6 +176,23 @@ class CompiledEntry:
         finally:
             lib.sinter_options_free(handle)
 
+    @property
+    def name(self) -> str:
+        return self.graph.module.name
+
+    @property
+    def ops(self) -> int:
+        """Ops of the entry, views and generators included."""
+        return self.text.count(" = ")
+
+    def costs(self) -> tuple[int, int]:
+        """(launches of a call, bytes that they move), sizes at usual values."""
+        costs = created(sinter_costs, lib.sinter_plan_costs, self.plan.pointer, 0, None, None, 0)
+        try:
+            return lib.sinter_costs_launches(costs), lib.sinter_costs_moved_bytes(costs)
+        finally:
+            lib.sinter_costs_free(costs)
+
     def output_sizes(self, operand: Operand, values: dict[str, int]) -> tuple[int, ...]:
         """torch's sizes of an output for values of the symbols."""
         sizes = []
@@ -196,7 +222,9 @@ class CompiledEntry:
             tensors.append(tensor)
         device = self.device.device
         stream = None if device.type == "cpu" else torch.cuda.current_stream(device).cuda_stream
-        values = {name: source.value(arguments) for name, source in self.sources.items()}
+        values: dict[str, int] = {}
+        for name, source in self.sources.items():
+            values[name] = source.value(arguments, values)
         key = (stream, *values.values())
         call = self._calls.get(key)
         if call is None:

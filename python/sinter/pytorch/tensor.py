@@ -126,14 +126,14 @@ class Emitter:
 
     def concat(self, tensors: Sequence["Tensor"], axis: int) -> "Tensor":
         axis %= tensors[0].rank
+        if len(tensors) == 1:
+            return tensors[0]
         if any(tensor.groups[axis] != 1 for tensor in tensors):
             raise Unsupported("a concatenation along an axis of several symbols")
         tensors = align_all_but(tensors, axis)
         first = tensors[0]
         if any(isinstance(t.axes(axis)[0], str) for t in tensors):
             raise Unsupported("a concatenation along an axis of unknown size")
-        if len(tensors) == 1:
-            return first
         at = first.start(axis)
         while len(tensors) > 64:  # what the op takes
             chunks = [tensors[i:i + 64] for i in range(0, len(tensors), 64)]

@@ -7,6 +7,6 @@ with several results (None where a result is not needed), or raises `Unsupported
 
 from .registry import CONVERSIONS, Conversion, converts
 from . import (attention, elementwise, generators, indexing, losses, movement, norms, products,
-               reductions)
+               reductions, scatter)
 
 __all__ = ["CONVERSIONS", "Conversion", "converts"]

@@ -318,21 +318,17 @@ def div_mode(c: Conversion, a, b, rounding_mode: str | None = "floor") -> Tensor
 
 
 def integer_division(c: Conversion, a, b, mode: str) -> Tensor:
-    """By a number: with float32 where both are below 2^24, else a shift for powers of two."""
-    raise Unsupported("integer division")
+    a, b = c.operands(a, b)
+    if mode == "floor":
+        return c.g.map("div_floor", a, b)
+    negative = differ(a.less(0), b.less(0))
+    quotient = c.g.map("div_floor", a.apply("abs"), b.apply("abs"))
+    return c.g.where(negative, -quotient, quotient)
 
 
 def floor_division(x: Tensor, y: Tensor) -> Tensor:
     """floor(x / y) of float32 as torch computes it: by the remainder."""
-    g = x.g
-    mod = fmod_of(x, y)
-    quotient = (x - mod) / y
-    adjusted = g.where(mod.equals(0.0), quotient,
-                       g.where(differ(y.less(0.0), mod.less(0.0)), quotient - 1.0, quotient))
-    low = adjusted.apply("floor")
-    rounded = g.where((adjusted - low).greater(0.5), low + 1.0, low)
-    result = g.where(adjusted.equals(0.0), (x / y) * 0.0, rounded)
-    return g.where(y.equals(0.0), x / y, result)
+    raise Unsupported("a quotient of floats that is rounded down")
 
 
 def differ(a: Tensor, b: Tensor) -> Tensor:
@@ -340,9 +336,11 @@ def differ(a: Tensor, b: Tensor) -> Tensor:
     return (a | b) & ~(a & b)
 
 
-def fmod_of(x: Tensor, y: Tensor) -> Tensor:
-    """x - trunc(x / y) y: exact while the quotient is below 2^24 and rounds to its integer part."""
-    raise Unsupported("the remainder of a division")
+@converts(aten("remainder.Tensor"), aten("remainder.Scalar"))
+def remainder(c: Conversion, a, b) -> Tensor:
+    if is_real(c.dtype):
+        raise Unsupported("the remainder of floats")
+    return c.g.map("mod_floor", *c.operands(a, b))
 
 
 @converts(aten("maximum.default"))
@@ -405,7 +403,7 @@ def power(c: Conversion, base, exponent) -> Tensor:
 
 def repeated(x: Tensor, count: int) -> Tensor:
     if count == 0:
-        return x.g.full_like(x, 1) if hasattr(x.g, "full_like") else x * 0 + 1
+        return x * 0 + 1
     result = x
     for _ in range(count - 1):
         result = result * x

@@ -22,6 +22,11 @@ def same(c: Conversion, x: Tensor, **options) -> Tensor:
     return x
 
 
+@converts(aten("copy.default"))
+def copy(c: Conversion, x: Tensor, source: Tensor, *ignored) -> Tensor:
+    return source.to(c.dtype).expand(c.shape)
+
+
 @converts(aten("permute.default"), aten("permute_copy.default"))
 def permute(c: Conversion, x: Tensor, order) -> Tensor:
     return x.permute(order)
@@ -92,7 +97,8 @@ def unbind(c: Conversion, x: Tensor, axis=0) -> tuple:
 def cat(c: Conversion, tensors, axis=0) -> Tensor:
     # torch drops operands of shape [0].
     kept = [x.to(c.dtype) for x in tensors if not (x.rank == 1 and len(c.shape) != 1)]
-    return c.g.concat(kept, axis)
+    filled = [x for x in kept if not x.product(axis).is_number or x.size(axis)]
+    return c.g.concat(filled or kept[:1], axis)
 
 
 @converts(aten("stack.default"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..dtypes import is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -109,6 +111,15 @@ def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None)
 def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding, dilation,
                 transposed, output_padding, groups) -> Tensor:
     """A patch embedding: patches that do not overlap, each multiplied with the whole kernel."""
+    patches, matrix = patches_of(x, weight, stride, padding, dilation, transposed, groups)
+    operands = [patches.value, matrix.value] + ([bias.value] if bias is not None else [])
+    y = Tensor(c.g, c.g.op("linear", operands), patches.groups)
+    return y.permute([0, y.rank - 1] + list(range(1, y.rank - 1)))
+
+
+def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,
+               groups) -> tuple[Tensor, Tensor]:
+    """(patches [batch, places ..., terms], kernel [channels of the result, terms])"""
     kernel = [weight.size(axis) for axis in range(2, weight.rank)]
     strides = list(stride) * (len(kernel) if len(stride) == 1 else 1)
     if transposed or groups != 1 or any(padding) or any(d != 1 for d in dilation) \
@@ -118,15 +129,26 @@ def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding,
     counts = [x.size(axis) // k for axis, k in zip(range(2, x.rank), kernel)]
     for axis, (count, k) in enumerate(zip(counts, kernel), 2):
         x = x.slice(axis, 0, count * k)
-    batch = c.shape[0]
-    x = x.reshape([batch, channels] + [part for pair in zip(counts, kernel) for part in pair])
+    batch = x.axes(0)
+    cut = [part for pair in zip(counts, kernel) for part in pair]
+    x = x._reshaped([batch, (channels,)] + [(part,) for part in cut])
     places = list(range(2, x.rank, 2))
     x = x.permute([0] + places + [1] + [axis + 1 for axis in places])
-    terms = channels
-    for k in kernel:
-        terms *= k
-    x = x.reshape([batch] + counts + [terms])
-    matrix = weight.reshape([weight.size(0), terms])
-    operands = [x.value, matrix.value] + ([bias.value] if bias is not None else [])
-    y = Tensor(c.g, c.g.op("linear", operands), x.groups)
-    return y.permute([0, y.rank - 1] + list(range(1, y.rank - 1)))
+    terms = channels * math.prod(kernel)
+    x = x._reshaped([batch] + [(count,) for count in counts] + [(terms,)])
+    return x, weight.reshape([weight.size(0), terms])
+
+
+@converts(aten("convolution_backward.default"))
+def convolution_backward(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor, bias_sizes, stride,
+                         padding, dilation, transposed, output_padding, groups, mask) -> tuple:
+    """Gradients of a patch embedding. That of the input is not needed where it is an image."""
+    patches, _ = patches_of(x, weight, stride, padding, dilation, transposed, groups)
+    if mask[0]:
+        raise Unsupported("the gradient of a convolution's input")
+    grad = grad.permute([0] + list(range(2, grad.rank)) + [1])  # [batch, places ..., channels]
+    letters = "abcdefgh"[:grad.rank - 1]
+    dw = multiply(c, f"{letters}m,{letters}k->mk", grad, patches)
+    sizes = [weight.size(axis) for axis in range(weight.rank)]
+    db = grad.sum(list(range(grad.rank - 1))) if mask[2] else None
+    return None, dw.reshape(sizes) if mask[1] else None, db

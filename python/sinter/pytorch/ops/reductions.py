@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import torch
+
 from ..dtypes import is_integer, is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -183,10 +185,19 @@ def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
         return x.to(c.dtype)
     if x.groups[axis % x.rank] != 1:
         raise Unsupported("a running sum along an axis of several symbols")
-    source = x if is_real(c.dtype) and x.dtype == c.dtype else x.to("f32") if is_real(c.dtype) \
-        else x.to("i32") if x.dtype == "i1" else x
-    if source.dtype == "i64":
+    if is_real(c.dtype):
+        source = x.to(c.dtype)
+    elif x.dtype == "i32" or counts_truths(c.node.args[0]):
+        source = x.to("i32")
+    else:
         raise Unsupported("running sums of i64")
     at = source.start(axis % source.rank)
     value = c.g.op("cumulative_sum", [source.value], f"axis = {at}")
     return Tensor(c.g, value, source.groups).to(c.dtype)
+
+
+def counts_truths(node) -> bool:
+    """Whether a node holds truth values, as they are or as integers: i32 holds their sums."""
+    is_truth = lambda x: x.meta["val"].dtype == torch.bool
+    cast = node.target is torch.ops.aten._to_copy.default
+    return is_truth(node) or (cast and is_truth(node.args[0]))
