@@ -125,6 +125,8 @@ Result<std::unique_ptr<sinter_plan>> compile_plan(const sinter_model& model,
     SINTER_TRY(progress("fusion", 2, 2));
   }
   plan->entries = describe_entries(*plan->program);
+  for (const State& state : plan->program->states)
+    plan->states.push_back({state.name, to_string(state.type, plan->program->symbols)});
   return plan;
 }
 

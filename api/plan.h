@@ -14,6 +14,7 @@ struct sinter_decision {
 
 struct sinter_costs {
   int64_t launches = 0, kernels = 0, products = 0, moved_bytes = 0, arena_bytes = 0;
+  double predicted_seconds = -1;
 };
 
 /// Names and types as texts that live as long as the plan.
@@ -30,6 +31,7 @@ struct sinter_plan {
   sinter::CompileOptions options;                  // how
   std::shared_ptr<const sinter::Program> program;  // of a stored plan: without the kernels' texts
   std::vector<sinter_plan_entry> entries;
+  std::vector<sinter_plan_entry::Value> states;
 
   /// What fusion decided: of the compilation, or of a stored plan's module, compiled again when it
   /// is asked for. Guarded by `asked`.

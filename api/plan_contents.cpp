@@ -1,6 +1,7 @@
 // What a plan has: symbols, entries, steps, kernels, costs.
 #include "api/plan.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/compile/predicted.h"
 
 namespace sinter {
 namespace {
@@ -78,6 +79,16 @@ void sinter_plan_symbol_range(const sinter_plan* plan, size_t index, int64_t* lo
   if (multiple) *multiple = symbols[index].multiple;
 }
 
+size_t sinter_plan_state_count(const sinter_plan* plan) { return plan ? plan->states.size() : 0; }
+const char* sinter_plan_state_name(const sinter_plan* plan, size_t state) {
+  const auto* value = plan ? value_at(plan->states, state) : nullptr;
+  return value ? value->name.c_str() : nullptr;
+}
+const char* sinter_plan_state_type(const sinter_plan* plan, size_t state) {
+  const auto* value = plan ? value_at(plan->states, state) : nullptr;
+  return value ? value->type.c_str() : nullptr;
+}
+
 size_t sinter_plan_entry_count(const sinter_plan* plan) { return plan ? plan->entries.size() : 0; }
 const char* sinter_plan_entry_name(const sinter_plan* plan, size_t entry) {
   const EntryPlan* at = entry_at(plan, entry);
@@ -119,6 +130,10 @@ sinter_error* sinter_plan_costs(const sinter_plan* plan, size_t entry, const cha
     auto result = std::make_unique<sinter_costs>();
     *result = {static_cast<int64_t>(all.launches), static_cast<int64_t>(all.kernels),
                static_cast<int64_t>(all.gemms), static_cast<int64_t>(all.bytes), arena->bytes};
+    const std::lock_guard lock(plan->asked);
+    if (!plan->source.model.plan)
+      result->predicted_seconds =
+          predicted_seconds(plan->decisions->compiled, at.name, sizes).value_or(-1);
     return result;
   });
 }
@@ -130,6 +145,9 @@ int64_t sinter_costs_moved_bytes(const sinter_costs* costs) {
 }
 int64_t sinter_costs_arena_bytes(const sinter_costs* costs) {
   return costs ? costs->arena_bytes : 0;
+}
+double sinter_costs_predicted_seconds(const sinter_costs* costs) {
+  return costs ? costs->predicted_seconds : -1;
 }
 void sinter_costs_free(sinter_costs* costs) { delete costs; }
 

@@ -170,6 +170,15 @@ sinter_error* sinter_call_output(sinter_call* call, const char* name, const char
   });
 }
 
+sinter_error* sinter_call_addresses(sinter_call* call, const void* const* inputs,
+                                    size_t input_count, void* const* outputs, size_t output_count) {
+  return with_handle(call, "call", [&]() -> Status {
+    if (input_count > 0) SINTER_TRY(require(inputs, "inputs"));
+    if (output_count > 0) SINTER_TRY(require(outputs, "outputs"));
+    return call->call->set_addresses({inputs, input_count}, {outputs, output_count});
+  });
+}
+
 sinter_error* sinter_call_output_dims(sinter_call* call, const char* name, size_t* rank,
                                       int64_t* dims) {
   return with_handle(call, "call", [&]() -> Status {

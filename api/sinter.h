@@ -692,11 +692,12 @@ struct Decision {
 
 /// What a call of an entry costs.
 struct Costs {
-  std::int64_t launches = 0;     ///< kernels, library calls and copies
-  std::int64_t kernels = 0;      ///< distinct generated kernels among them
-  std::int64_t products = 0;     ///< library calls among them
-  std::int64_t moved_bytes = 0;  ///< read and written by all launches
-  std::int64_t arena_bytes = 0;  ///< memory of intermediate values
+  std::int64_t launches = 0;      ///< kernels, library calls and copies
+  std::int64_t kernels = 0;       ///< distinct generated kernels among them
+  std::int64_t products = 0;      ///< library calls among them
+  std::int64_t moved_bytes = 0;   ///< read and written by all launches
+  std::int64_t arena_bytes = 0;   ///< memory of intermediate values
+  double predicted_seconds = -1;  ///< by the cost model; -1: the plan was opened from a folder
 };
 
 /// A parameter or a result of an entry.
@@ -759,6 +760,13 @@ class Plan {
       names.push_back(sinter_plan_entry_name(get(), i));
     return names;
   }
+  /// States, which a session keeps between calls.
+  std::vector<ValueInfo> states() const {
+    std::vector<ValueInfo> values;
+    for (std::size_t i = 0; i < sinter_plan_state_count(get()); ++i)
+      values.push_back({sinter_plan_state_name(get(), i), sinter_plan_state_type(get(), i)});
+    return values;
+  }
   /// Parameters of entry `entry`, counted from 0.
   std::vector<ValueInfo> inputs(std::size_t entry = 0) const {
     std::vector<ValueInfo> values;
@@ -796,9 +804,9 @@ class Plan {
             get(), entry, sizes.names.data(), sizes.values.data(), sizes.names.size(), &costs));
         !done)
       return done.error();
-    const Costs all{sinter_costs_launches(costs), sinter_costs_kernels(costs),
-                    sinter_costs_products(costs), sinter_costs_moved_bytes(costs),
-                    sinter_costs_arena_bytes(costs)};
+    const Costs all{sinter_costs_launches(costs),    sinter_costs_kernels(costs),
+                    sinter_costs_products(costs),    sinter_costs_moved_bytes(costs),
+                    sinter_costs_arena_bytes(costs), sinter_costs_predicted_seconds(costs)};
     sinter_costs_free(costs);
     return all;
   }
@@ -1065,6 +1073,12 @@ class Call {
     return detail::status(sinter_call_output(
         call_.get(), name.c_str(), to_string(tensor.dtype), tensor.dims.size(), tensor.dims.data(),
         tensor.strides.empty() ? nullptr : tensor.strides.data(), tensor.data));
+  }
+  /// Moves all inputs and outputs to other memory, in the order of Plan::inputs and Plan::outputs,
+  /// with the types, extents and strides that they are bound with. A prepared call stays prepared.
+  Status addresses(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
+    return detail::status(sinter_call_addresses(call_.get(), inputs.data(), inputs.size(),
+                                                outputs.data(), outputs.size()));
   }
   /// Extents of an output for the symbol values known so far.
   Result<std::vector<std::int64_t>> output_dims(const std::string& name) {

@@ -224,6 +224,11 @@ SINTER_API const char* sinter_plan_symbol_name(const sinter_plan* plan, size_t i
 SINTER_API void sinter_plan_symbol_range(const sinter_plan* plan, size_t index, int64_t* low,
                                          int64_t* high, int64_t* multiple);
 
+/** States, which a session keeps between calls. */
+SINTER_API size_t sinter_plan_state_count(const sinter_plan* plan);
+SINTER_API const char* sinter_plan_state_name(const sinter_plan* plan, size_t state);
+SINTER_API const char* sinter_plan_state_type(const sinter_plan* plan, size_t state);
+
 SINTER_API size_t sinter_plan_entry_count(const sinter_plan* plan);
 SINTER_API const char* sinter_plan_entry_name(const sinter_plan* plan, size_t entry);
 SINTER_API size_t sinter_plan_input_count(const sinter_plan* plan, size_t entry);
@@ -252,6 +257,9 @@ SINTER_API int64_t sinter_costs_products(const sinter_costs* costs);
 SINTER_API int64_t sinter_costs_moved_bytes(const sinter_costs* costs);
 /** Bytes of the memory for intermediate values. */
 SINTER_API int64_t sinter_costs_arena_bytes(const sinter_costs* costs);
+/** Seconds on the plan's target, by the cost model: its kernels and library calls one after the
+ *  other. -1 for a plan that was opened from a folder. */
+SINTER_API double sinter_costs_predicted_seconds(const sinter_costs* costs);
 SINTER_API void sinter_costs_free(sinter_costs* costs);
 
 /** The launches of an entry, in order. */
@@ -398,6 +406,13 @@ SINTER_MAY_FAIL sinter_error* sinter_call_output(sinter_call* call, const char* 
                                                  const char* dtype, size_t rank,
                                                  const int64_t* dims, const int64_t* strides,
                                                  void* data);
+/** Moves all inputs and outputs to other memory, in the order of sinter_plan_input_name and
+ *  sinter_plan_output_name, with the types, extents and strides that they are bound with. A
+ * prepared call stays prepared, and this takes microseconds. Memory is checked as when it is bound;
+ * on an error nothing moves. A CUDA graph keeps the addresses with which it was captured. */
+SINTER_MAY_FAIL sinter_error* sinter_call_addresses(sinter_call* call, const void* const* inputs,
+                                                    size_t input_count, void* const* outputs,
+                                                    size_t output_count);
 /** Extents of an output for the symbol values known so far. `*rank` is the room in `dims`, and
  *  becomes the rank; an error if there is too little room. */
 SINTER_MAY_FAIL sinter_error* sinter_call_output_dims(sinter_call* call, const char* name,

@@ -6,18 +6,6 @@
 namespace sinter {
 namespace {
 
-CudaAddress address_of(const TensorView& view) { return reinterpret_cast<CudaAddress>(view.data); }
-
-/// Bytes in memory, of a tensor or a weight.
-struct Range {
-  CudaAddress begin = 0, end = 0;
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
-};
-
-Range range_of(const TensorView& view) {
-  return {address_of(view), address_of(view) + bytes_of(view)};
-}
-
 /// The tensor of that name among a call's inputs or outputs.
 template <typename Tensors>
 Result<decltype(&std::declval<Tensors&>()[0])> find_tensor(Tensors& tensors, std::string_view name,
@@ -61,6 +49,12 @@ BoundCall::BoundCall(std::shared_ptr<CallSession> session, const EntryPlan& entr
     add(inputs_, "input", entry.buffers[entry.inputs[i]].value, entry.inputs[i], i);
   for (size_t i = 0; i < entry.outputs.size(); ++i)
     add(outputs_, "output", entry.output_names[i], entry.outputs[i], i);
+  if (!on_gpu()) return;
+  const CudaWeights& weights = session_->plan().on_gpu()->weights();
+  for (size_t i = 0; i < program().weights.size(); ++i) {
+    const auto bytes = static_cast<size_t>(storage_bytes(program().weights[i].type).constant());
+    weights_.push_back({weights.address(i), weights.address(i) + bytes});
+  }
 }
 
 BoundCall::~BoundCall() {
@@ -87,6 +81,7 @@ Status BoundCall::set_symbol(std::string_view name, int64_t value) {
   if (!is_new && at->second == value) return {};
   at->second = value;
   is_prepared_ = false;
+  is_rebound_ = true;
   return {};
 }
 
@@ -111,31 +106,36 @@ Status BoundCall::bind(Tensor& tensor, const TensorView& view) {
   if (tensor.view == view) return {};
   tensor.view = view;
   is_prepared_ = false;
+  is_rebound_ = true;
   return {};
 }
 
-Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const {
-  const TensorType& type = type_of(tensor);
-  bool fits = view.dtype == type.dtype && view.dims.size() == type.rank();
-  for (size_t i = 0; fits && i < view.dims.size(); ++i)
-    fits = !type.dims[i].is_constant() || type.dims[i].constant() == view.dims[i];
-  if (fits) return {};
-  return fail(
-      fmt::format("{} is given, {} is wanted", to_string(view), to_string(type, program().symbols)),
-      tensor.place, "check the tensor's type", ExitCode::usage);
-}
-
-Status BoundCall::check_place(const Tensor& tensor, const TensorView& view) const {
-  if (!on_gpu()) return {};
-  if (!is_dense(view))
-    return fail(fmt::format("strides [{}] of {}, device memory must be dense",
-                            fmt::join(view.strides, ", "), to_string(view)),
-                tensor.place, "copy the tensor", ExitCode::usage);
-  if (address_of(view) % kPointerAlignment != 0 && volume(view) != 0)
-    return fail(
-        fmt::format("address {:#x} is aligned to {} bytes, kernels need {}", address_of(view),
-                    address_of(view) & -address_of(view), kPointerAlignment),
-        tensor.place, "copy the tensor to memory of its own", ExitCode::usage);
+Status BoundCall::set_addresses(llvm::ArrayRef<const void*> inputs, llvm::ArrayRef<void*> outputs) {
+  const std::string& entry = entry_.name;
+  if (inputs.size() != entry_.inputs.size() || outputs.size() != entry_.outputs.size())
+    return fail(fmt::format("{} inputs and {} outputs are given, it has {} and {}", inputs.size(),
+                            outputs.size(), entry_.inputs.size(), entry_.outputs.size()),
+                "entry " + printable(entry), "give an address for each", ExitCode::usage);
+  Addresses to_inputs, to_outputs;
+  bool moves = false;
+  const auto add = [&](const Tensor& tensor, const void* address, Addresses& addresses) -> Status {
+    SINTER_TRY(check_new_address(tensor, address));
+    addresses.push_back(reinterpret_cast<CudaAddress>(address));
+    moves |= tensor.view->data != address;
+    return {};
+  };
+  for (const Tensor& input : inputs_) SINTER_TRY(add(input, inputs[input.index], to_inputs));
+  for (const Tensor& output : outputs_) SINTER_TRY(add(output, outputs[output.index], to_outputs));
+  if (!moves) return {};
+  SINTER_TRY(check_overlaps(to_inputs, to_outputs));
+  // One without elements stays: its address may be any, and a product was prepared with an aligned.
+  const auto move = [](Tensor& tensor, void* address) {
+    if (volume(*tensor.view) != 0) tensor.view->data = address;
+  };
+  for (Tensor& input : inputs_) move(input, const_cast<void*>(inputs[input.index]));
+  for (Tensor& output : outputs_) move(output, outputs[output.index]);
+  is_rebound_ = true;
+  if (is_prepared_ && on_gpu()) move_to_tensors();
   return {};
 }
 
@@ -156,48 +156,6 @@ Result<std::vector<int64_t>> BoundCall::output_dims(std::string_view name) const
   SINTER_LET(output, find_tensor(outputs_, name, "output", entry_));
   SINTER_LET(symbols, known_symbols());
   return symbols.dims(type_of(*output));
-}
-
-Status BoundCall::check_shapes(const CallSymbols& symbols) const {
-  for (const auto* list : {&inputs_, &outputs_})
-    for (const Tensor& tensor : *list) {
-      if (!tensor.view)
-        return fail(fmt::format("no tensor is bound, {} is wanted",
-                                to_string(type_of(tensor), program().symbols)),
-                    tensor.place, "bind one", ExitCode::usage);
-      SINTER_LET(dims, symbols.dims(type_of(tensor)));
-      if (dims == tensor.view->dims) continue;
-      const TensorView wanted{nullptr, type_of(tensor).dtype, dims, {}};
-      return fail(fmt::format("{} is given, {} is wanted, that is {}", to_string(*tensor.view),
-                              to_string(wanted), to_string(type_of(tensor), program().symbols)),
-                  tensor.place, "check the tensor's shape", ExitCode::usage);
-    }
-  return {};
-}
-
-Status BoundCall::check_overlaps() const {
-  const auto overlap = [](const Tensor& output, const std::string& other) {
-    return fail(fmt::format("its memory overlaps that of {}", other), output.place,
-                "give each output memory of its own", ExitCode::usage);
-  };
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const Range range = range_of(*outputs_[i].view);
-    if (range.begin == range.end || !is_dense(*outputs_[i].view)) continue;
-    for (size_t k = 0; k < i; ++k)
-      if (is_dense(*outputs_[k].view) && range.overlaps(range_of(*outputs_[k].view)))
-        return overlap(outputs_[i], "output " + printable(outputs_[k].name));
-    if (!on_gpu()) continue;
-    for (const Tensor& input : inputs_)
-      if (range.overlaps(range_of(*input.view)))
-        return overlap(outputs_[i], "input " + printable(input.name));
-    const CudaWeights& weights = session_->plan().on_gpu()->weights();
-    for (size_t k = 0; k < program().weights.size(); ++k) {
-      const auto bytes = static_cast<size_t>(storage_bytes(program().weights[k].type).constant());
-      if (range.overlaps({weights.address(k), weights.address(k) + bytes}))
-        return overlap(outputs_[i], "weight " + printable(program().weights[k].name));
-    }
-  }
-  return {};
 }
 
 Status BoundCall::prepare() {
@@ -222,19 +180,24 @@ Status BoundCall::prepare_on_gpu() {
                 ExitCode::usage);
   SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_));
   SINTER_LET(arena, session_->arena_of(bytes));
-  std::vector<CudaAddress> inputs, outputs(entry_.outputs.size(), 0);
+  Addresses inputs(entry_.inputs.size(), 0);
+  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, arena));
+  SINTER_TRY(place_rows(call));
+  call_ = std::move(call);
+  move_to_tensors();
+  return session.prepare(call_);
+}
+
+void BoundCall::move_to_tensors() {
+  Addresses inputs, outputs(entry_.outputs.size(), 0);
   for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
   for (const Tensor& output : outputs_) outputs[output.index] = address_of(*output.view);
-  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, arena, outputs));
-  SINTER_TRY(place_rows(call));
-  SINTER_TRY(session.prepare(call));
+  call_.move_to(inputs, outputs);
   copies_.clear();
   for (const Tensor& output : outputs_) {
-    const CudaAddress computed = call.output(output.index), wanted = outputs[output.index];
+    const CudaAddress computed = call_.output(output.index), wanted = outputs[output.index];
     if (computed != wanted) copies_.push_back({wanted, computed, bytes_of(*output.view)});
   }
-  call_ = std::move(call);
-  return {};
 }
 
 /// Like outputs, these buffers keep their places to the end of a call, so that any memory serves.
@@ -264,6 +227,7 @@ Status BoundCall::run() {
   if (!is_prepared_) SINTER_TRY(prepare());
   if (!on_gpu()) return run_on_cpu();
   has_run_ = true;
+  is_rebound_ = false;
   const CudaSession& session = *session_->cuda_;
   SINTER_TRY(session.enqueue(call_, session.stream(), CallBegin::in_order));
   for (const OutputCopy& copy : copies_)
@@ -290,7 +254,7 @@ Status BoundCall::check() {
   const CudaStream& stream = session_->cuda_->stream();
   SINTER_TRY(stream.synchronize(place));
   if (entry_.row_checks.empty()) return {};
-  if (!has_run_ || !is_prepared_)
+  if (!has_run_ || is_rebound_)
     return fail(has_run_ ? "the call was bound again since it ran" : "the call has not run", place,
                 "check a call after its run", ExitCode::usage);
   std::vector<std::vector<int32_t>> numbers;

@@ -30,6 +30,11 @@ class BoundCall {
   Status bind_input(std::string_view name, const TensorView& tensor);
   /// Where run() leaves an output; required for each.
   Status bind_output(std::string_view name, const TensorView& tensor);
+  /// Moves all inputs and outputs to other memory, in the entry's order, with the types, extents
+  /// and strides that they are bound with. The same checks as of a binding, and cheap: a prepared
+  /// call stays prepared. On an error nothing moves. Of an output that the entry names twice, the
+  /// first address counts.
+  Status set_addresses(llvm::ArrayRef<const void*> inputs, llvm::ArrayRef<void*> outputs);
   /// The extents of an output for the symbol values known so far.
   Result<std::vector<int64_t>> output_dims(std::string_view name) const;
 
@@ -59,6 +64,20 @@ class BoundCall {
     CudaAddress to = 0, from = 0;
     size_t bytes = 0;
   };
+  /// Bytes in memory: of a tensor, 0 where its strides leave gaps; of a weight.
+  struct Range {
+    CudaAddress begin = 0, end = 0;
+    bool is_empty() const { return begin == end; }
+    bool overlaps(const Range& other) const {
+      return !is_empty() && !other.is_empty() && begin < other.end && other.begin < end;
+    }
+  };
+  using Addresses = llvm::SmallVector<CudaAddress, 16>;
+  using Ranges = llvm::SmallVector<Range, 16>;
+
+  static CudaAddress address_of(const TensorView& view) {
+    return reinterpret_cast<CudaAddress>(view.data);
+  }
 
   BoundCall(std::shared_ptr<CallSession> session, const EntryPlan& entry);
   const Program& program() const { return session_->plan().program(); }
@@ -69,18 +88,27 @@ class BoundCall {
   Status bind(Tensor& tensor, const TensorView& view);
   Status check_type(const Tensor& tensor, const TensorView& view) const;
   Status check_place(const Tensor& tensor, const TensorView& view) const;
+  Status check_address(const Tensor& tensor, const TensorView& view, CudaAddress address) const;
   Result<CallSymbols> known_symbols() const;
   Status check_shapes(const CallSymbols& symbols) const;
+  Status check_new_address(const Tensor& tensor, const void* address) const;
   Status check_overlaps() const;
+  /// The same at addresses that the tensors do not have yet.
+  Status check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
+                        llvm::ArrayRef<CudaAddress> outputs) const;
   Status prepare_on_gpu();
   Status place_rows(CudaCall& call);
+  /// The call's inputs and outputs where their tensors are now, and the copies that this takes.
+  void move_to_tensors();
   Status run_on_cpu();
 
   std::shared_ptr<CallSession> session_;
   const EntryPlan& entry_;
   std::map<size_t, int64_t> set_symbols_;
   std::vector<Tensor> inputs_, outputs_;  // in the entry's order; an output named twice, once
+  std::vector<Range> weights_;            // on a GPU
   bool is_prepared_ = false, has_run_ = false;
+  bool is_rebound_ = false;             // since the last run
   std::vector<int64_t> symbol_values_;  // when prepared
   CudaCall call_;                       // on a GPU, when prepared
   std::vector<OutputCopy> copies_;

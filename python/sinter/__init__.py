@@ -1,12 +1,49 @@
-"""Sinter: a graph compiler with kernel fusion."""
+"""Sinter: a graph compiler with kernel fusion for NVIDIA GPUs.
+
+    compiled = sinter.compile("samples/layer_norm_residual.sir", random_weights=1)
+    print(compiled.why("norm", "sum"))
+    y = compiled.run(x=x, residual=residual)
+
+docs/python.md leads through the package.
+"""
 
 from sinter._bindings import Code, lib
+from sinter.compiled import Compiled, Report, compile, open_model, open_plan
+from sinter.devices import Device
 from sinter.errors import SinterError
+from sinter.language_model import Generation, LanguageModel
 from sinter.module import GraphBuilder, Model, ModuleBuilder, Value
+from sinter.plan import Costs, Decision, Entry, Kernel, Step, Symbol
+from sinter.session import Call, Executable, Session
 
 __version__ = "0.1.0"
 
-__all__ = ["Code", "GraphBuilder", "Model", "ModuleBuilder", "SinterError", "Value", "version"]
+__all__ = [
+    "Call",
+    "Code",
+    "Compiled",
+    "Costs",
+    "Decision",
+    "Device",
+    "Entry",
+    "Executable",
+    "Generation",
+    "GraphBuilder",
+    "Kernel",
+    "LanguageModel",
+    "Model",
+    "ModuleBuilder",
+    "Report",
+    "Session",
+    "SinterError",
+    "Step",
+    "Symbol",
+    "Value",
+    "compile",
+    "open_model",
+    "open_plan",
+    "version",
+]
 
 
 def version() -> str:

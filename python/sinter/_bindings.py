@@ -158,6 +158,9 @@ FUNCTIONS: dict = {
         None,
         [sinter_plan, c_size_t, POINTER(c_int64), POINTER(c_int64), POINTER(c_int64)],
     ),
+    "sinter_plan_state_count": (c_size_t, [sinter_plan]),
+    "sinter_plan_state_name": (c_char_p, [sinter_plan, c_size_t]),
+    "sinter_plan_state_type": (c_char_p, [sinter_plan, c_size_t]),
     "sinter_plan_entry_count": (c_size_t, [sinter_plan]),
     "sinter_plan_entry_name": (c_char_p, [sinter_plan, c_size_t]),
     "sinter_plan_input_count": (c_size_t, [sinter_plan, c_size_t]),
@@ -175,6 +178,7 @@ FUNCTIONS: dict = {
     "sinter_costs_products": (c_int64, [sinter_costs]),
     "sinter_costs_moved_bytes": (c_int64, [sinter_costs]),
     "sinter_costs_arena_bytes": (c_int64, [sinter_costs]),
+    "sinter_costs_predicted_seconds": (c_double, [sinter_costs]),
     "sinter_costs_free": (None, [sinter_costs]),
     "sinter_plan_step_count": (c_size_t, [sinter_plan, c_size_t]),
     "sinter_plan_step_kind": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
@@ -243,6 +247,10 @@ FUNCTIONS: dict = {
     "sinter_call_output": (
         sinter_error,
         [sinter_call, c_char_p, c_char_p, c_size_t, POINTER(c_int64), POINTER(c_int64), c_void_p],
+    ),
+    "sinter_call_addresses": (
+        sinter_error,
+        [sinter_call, POINTER(c_void_p), c_size_t, POINTER(c_void_p), c_size_t],
     ),
     "sinter_call_output_dims": (
         sinter_error,

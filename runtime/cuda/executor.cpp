@@ -9,6 +9,9 @@ namespace {
 
 constexpr int64_t kMaxBlocks = INT32_MAX;
 
+// All that a prepared product knows of its operands' addresses, so that a call may move.
+static_assert(kMaxAlignment <= kPointerAlignment);
+
 std::string version_of(int64_t capability) {
   return fmt::format("{}.{}", capability / 10, capability % 10);
 }
@@ -200,7 +203,6 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
         address = arena + static_cast<CudaAddress>(layout.offsets[i]);
         break;
       case Buffer::Place::input:
-        address = inputs[buffer.index];
         break;
       case Buffer::Place::weight:
         address = model_->weights().address(buffer.index);
@@ -211,11 +213,18 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
     }
     call.addresses.push_back(address);
   }
+  call.move_to(inputs, outputs);
+  return call;
+}
+
+void CudaCall::move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs) {
+  for (size_t i = 0; i < addresses.size(); ++i)
+    if (const Buffer& buffer = entry->buffers[i]; buffer.place == Buffer::Place::input)
+      addresses[i] = inputs[buffer.index];
   // An output keeps its place to the end, so that any other memory serves as well.
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] != 0 && entry->buffers[entry->outputs[i]].place == Buffer::Place::arena)
-      call.addresses[entry->outputs[i]] = outputs[i];
-  return call;
+      addresses[entry->outputs[i]] = outputs[i];
 }
 
 namespace {

@@ -84,6 +84,10 @@ struct CudaCall {
   size_t arena_bytes = 0;
 
   CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }
+  /// Moves inputs and outputs to other memory, in the entry's order. An output that another
+  /// buffer's memory holds (an input's, a weight's, a state's) stays where it is, and so does one
+  /// at 0.
+  void move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs);
 };
 
 /// What a session has of its own instead of sharing it.
@@ -119,7 +123,8 @@ class CudaSession final : public Session {
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {}) const;
-  /// Everything that enqueue needs but must not do: decisions, library plans.
+  /// Everything that enqueue needs but must not do: decisions, library plans. A call stays prepared
+  /// when it moves to other aligned addresses.
   Status prepare(const CudaCall& call) const;
   /// Enqueues all steps of a prepared call. Only launches: may be recorded.
   Status enqueue(const CudaCall& call, const CudaStream& stream,

@@ -39,6 +39,8 @@ TEST_CASE("a null handle has no name, no items and no error") {
   sinter_plan_symbol_range(nullptr, 0, &low, nullptr, nullptr);
   CHECK(low == 7);
   CHECK(sinter_plan_entry_count(nullptr) == 0);
+  CHECK(sinter_plan_state_count(nullptr) == 0);
+  CHECK(sinter_plan_state_type(nullptr, 0) == nullptr);
   CHECK(sinter_plan_input_name(nullptr, 0, 0) == nullptr);
   CHECK(sinter_plan_output_type(nullptr, 0, 0) == nullptr);
   CHECK(sinter_plan_step_kind(nullptr, 0, 0) == nullptr);
@@ -49,6 +51,7 @@ TEST_CASE("a null handle has no name, no items and no error") {
   CHECK(sinter_decision_reason(nullptr) == nullptr);
   CHECK(sinter_decision_path(nullptr, 0) == nullptr);
   CHECK(sinter_costs_launches(nullptr) == 0);
+  CHECK(sinter_costs_predicted_seconds(nullptr) == -1);
   CHECK(sinter_device_name(nullptr) == nullptr);
   CHECK(sinter_session_stream(nullptr) == nullptr);
   CHECK(sinter_report_passed(nullptr) == 0);
@@ -96,6 +99,8 @@ TEST_CASE("extents and strides that no memory has are errors that show them") {
   // Rows from the last to the first are as good as any.
   CHECK(output({-8, 1}, memory + 16).code == SINTER_CODE_NONE);
   ok(sinter_call_run(handles.call));
+  CHECK(Outcome(sinter_call_addresses(handles.call, nullptr, 2, nullptr, 1)).says("inputs"));
+  CHECK(Outcome(sinter_call_addresses(nullptr, nullptr, 0, nullptr, 0)).code == SINTER_CODE_USAGE);
   CHECK(Outcome(sinter_call_symbol(handles.call, "N", kLeast)).says("-9223372036854775808"));
   const char* const symbols[] = {"N"};
   sinter_costs* costs = nullptr;

@@ -94,6 +94,8 @@ TEST_CASE("a plan says its entries, steps, verdicts and costs") {
   CHECK(costs.launches == static_cast<std::int64_t>(steps.size()));
   CHECK(costs.products == 0);
   CHECK(costs.moved_bytes > 16 * 8 * 4);
+  CHECK(costs.predicted_seconds > 0);
+  CHECK(plan.states().empty());
   const auto kernels = plan.kernels();
   REQUIRE(steps[0].kernel >= 0);
   CHECK(kernels[static_cast<size_t>(steps[0].kernel)].source.find("__global__") !=
@@ -127,6 +129,7 @@ TEST_CASE("a plan that was saved and loaded computes the same bits") {
   CHECK(after.y == before.y);
   CHECK(after.n == before.n);
   CHECK(take(opened.why("main", "s", "n")).fused);
+  CHECK(take(opened.costs()).predicted_seconds == -1);
   CHECK(take(opened.text("plan.json")) == take(loaded.plan.text("plan.json")));
   CHECK(opened.save(folder("again")).error().code == Code::usage);
   std::ofstream(path + "/plan.json", std::ios::app) << " ";
@@ -171,6 +174,30 @@ TEST_CASE("strides are followed, in inputs and in outputs") {
   CHECK(n == dense.n);
   for (size_t row = 0; row < 3; ++row)
     for (size_t i = 0; i < 8; ++i) CHECK(y[i * 3 + row] == dense.y[row * 8 + i]);
+}
+
+TEST_CASE("a call moves to other memory of the same shapes") {
+  const Loaded loaded;
+  const Executable executable = loaded.executable(loaded.plan);
+  Session session = take(Session::create(executable));
+  Call moved = take(Call::create(session, "main"));
+  std::vector<std::int32_t> ids[] = {{3, 0, 9}, {2, 5, 8}};
+  std::vector<float> r(24, 0.25f), y[] = {std::vector<float>(24), std::vector<float>(24)}, n(24);
+  ok(moved.input("ids", {DType::i32, {3}, ids[0].data()}));
+  CHECK(moved.addresses({ids[1].data(), r.data()}, {y[1].data(), n.data()}).error().where ==
+        "entry main, input r");
+  ok(moved.input("r", {DType::f32, {3, 8}, r.data()}));
+  ok(moved.output("y", {DType::f32, {3, 8}, y[0].data()}));
+  ok(moved.output("n", {DType::f32, {3, 8}, n.data()}));
+  ok(moved.run());
+  CHECK(y[0] == take(call(executable, ids[0])).y);
+  ok(moved.addresses({ids[1].data(), r.data()}, {y[1].data(), n.data()}));
+  ok(moved.run());
+  CHECK(y[1] == take(call(executable, ids[1])).y);
+  CHECK(y[0] == take(call(executable, ids[0])).y);
+  CHECK(moved.addresses({r.data()}, {n.data()}).error().code == Code::usage);
+  CHECK(moved.addresses({ids[1].data(), nullptr}, {y[1].data(), n.data()}).error().where ==
+        "entry main, input r");
 }
 
 TEST_CASE("what does not fit is an error that says both") {
@@ -277,8 +304,11 @@ module @m {
     %sum = reduce_sum %next {axes = [0]} : f32[1, 4]
   }
 })"));
-  const Executable executable =
-      take(Executable::load(take(Plan::compile(model)), take(Device::open("cpu"))));
+  const Plan plan = take(Plan::compile(model));
+  REQUIRE(plan.states().size() == 1);
+  CHECK(plan.states()[0].name == "cache");
+  CHECK(plan.states()[0].type == "f32[8, 4]");
+  const Executable executable = take(Executable::load(plan, take(Device::open("cpu"))));
   float sums[4] = {};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

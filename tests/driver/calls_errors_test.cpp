@@ -416,6 +416,78 @@ TEST_CASE("bad tensors and symbols are refused, and the argument is named") {
   }
 }
 
+TEST_CASE("addresses that do not fit are refused, and nothing moves") {
+  Weighted given;
+  for (const bool on_gpu : {false, true}) {
+    CAPTURE(on_gpu);
+    StepCall step(value(given.load(on_gpu)));
+    CHECK(step.run() == "fine");
+    const EntryPlan& entry = *step.session->plan().program().find_entry("step");
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    for (const uint32_t id : entry.inputs)
+      inputs.push_back(step.given.at(entry.buffers[id].value).view().data);
+    for (const std::string& name : entry.output_names)
+      outputs.push_back(step.outputs.at(name).view().data);
+    const auto set = [&] { return said(step.call->set_addresses(inputs, outputs)); };
+    CHECK(set() == "fine");
+    CHECK(said(step.call->check()) == "fine");  // nothing moved, so the last run counts
+    const size_t x = 3;
+    REQUIRE(entry.buffers[entry.inputs[x]].value == "x");
+    const void* const before = inputs[x];
+    inputs[x] = nullptr;
+    CHECK(set() == "entry step, input x: f32[3, 32] has no memory; give its address");
+    inputs[x] = before;
+    void* const y = outputs[0];
+    outputs[0] = outputs[1];
+    CHECK(set() ==
+          "entry step, output x: its memory overlaps that of output y; give each output memory of "
+          "its own");
+    outputs[0] = const_cast<void*>(before);
+    CHECK(set() == (on_gpu ? "entry step, output y: its memory overlaps that of input x; give each "
+                             "output memory of its own"
+                           : "fine"));
+    outputs[0] = y;
+    CHECK(set() == "fine");
+    if (on_gpu) {
+      inputs[x] = static_cast<const std::byte*>(before) + 4;
+      CHECK(set().ends_with(
+          " is aligned to 4 bytes, kernels need 16; copy the tensor to memory of its own"));
+      inputs[x] = before;
+    }
+    CHECK(step.run() == "fine");
+    inputs.pop_back();
+    CHECK(set() == fmt::format("entry step: 3 inputs and {} outputs are given, it has 4 and {}; "
+                               "give an address for each",
+                               outputs.size(), outputs.size()));
+    const auto call = value(BoundCall::create(step.session, "rows"));
+    CHECK(said(call->set_addresses({before}, {y})) ==
+          "entry rows, input ids: no tensor is bound yet, and an address has no extents; bind a "
+          "tensor first");
+  }
+}
+
+TEST_CASE("a check after a move asks for a run") {
+  Weighted given;
+  StepCall step(value(given.load(true)));
+  CHECK(step.run() == "fine");
+  const EntryPlan& entry = *step.session->plan().program().find_entry("step");
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  const CallerMemory ids(i32_tensor({1, 20, 3}));
+  for (const uint32_t id : entry.inputs)
+    inputs.push_back(entry.buffers[id].value == "ids"
+                         ? ids.view().data
+                         : step.given.at(entry.buffers[id].value).view().data);
+  for (const std::string& name : entry.output_names)
+    outputs.push_back(step.outputs.at(name).view().data);
+  require(step.call->set_addresses(inputs, outputs));
+  CHECK(said(step.call->check()) ==
+        "entry step: the call was bound again since it ran; check a call after its run");
+  CHECK(step.run().ends_with(
+      "%ids[1] is 20, outside the 0 .. 19 that it points into; check the inputs"));
+}
+
 TEST_CASE("what is missing when a call runs is named") {
   Weighted given;
   for (const bool on_gpu : {false, true}) {

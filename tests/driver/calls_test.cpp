@@ -222,6 +222,98 @@ TEST_CASE("a prepared call only launches, and its first kernel begins in order")
   require(session->synchronize());
 }
 
+/// A call's tensors in memory of their own, in the entry's order.
+struct Moved {
+  Moved(const EntryPlan& entry, const std::map<std::string, HostTensor>& given,
+        const std::map<std::string, CallerMemory>& bound) {
+    for (const uint32_t id : entry.inputs) {
+      memory.emplace_back(given.at(entry.buffers[id].value));
+      inputs.push_back(memory.back().view().data);
+    }
+    std::map<std::string, void*> addresses;  // of an output that is named twice, one
+    for (const std::string& name : entry.output_names) {
+      if (!addresses.contains(name)) {
+        memory.emplace_back(empty_tensor(DType::f32, bound.at(name).view().dims));
+        addresses[name] = memory.back().view().data;
+        taken.emplace(name, memory.back());
+      }
+      outputs.push_back(addresses[name]);
+    }
+  }
+  std::vector<std::byte> read() const {
+    std::vector<std::byte> all;
+    for (const auto& [name, memory] : taken) {
+      const HostTensor tensor = memory.read();
+      all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
+    }
+    return all;
+  }
+  std::vector<CallerMemory> memory;
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  std::map<std::string, CallerMemory> taken;
+};
+
+TEST_CASE("a prepared call moves to other memory and only launches, with outputs of every kind") {
+  for (const auto& device : {CallDevice::cpu(), gpu()}) {
+    CAPTURE(device->on_gpu());
+    const auto session = value(CallSession::create(plan_on(device), kRows, {}));
+    const EntryPlan& entry = *session->plan().program().find_entry("step");
+    Called step(session, "step", step_inputs(1));
+    require(step.call->run());
+    require(session->synchronize());
+    const std::vector<std::byte> before = step.outputs();
+    for (const int64_t seed : {2, 5}) {
+      const auto given = step_inputs(seed);
+      const auto own = value(CallSession::create(plan_on(CallDevice::cpu()), kRows, {}));
+      require(own->clear_states());
+      Called reference(own, "step", given);
+      require(reference.call->run());
+      require(session->clear_states());
+      require(session->synchronize());
+      const Moved moved(entry, given, step.taken);
+      fake().take_calls();
+      require(step.call->set_addresses(moved.inputs, moved.outputs));
+      require(step.call->run());
+      const auto asked = names_of(fake().take_calls());
+      if (device->on_gpu())
+        CHECK(asked ==
+              std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"});
+      require(step.call->check());
+      require(session->synchronize());
+      CHECK(moved.read() == reference.outputs());
+      CHECK(step.outputs() == before);  // where it was bound before
+    }
+  }
+}
+
+TEST_CASE("a captured graph keeps its addresses when the call moves") {
+  const auto device = gpu();
+  const CudaStream stream = value(CudaStream::create(device->cuda()));
+  const auto session =
+      value(CallSession::create(plan_on(device), {{"R", kCallRows}}, stream.handle()));
+  Called wide(session, "wide", wide_inputs(20));
+  require(wide.call->prepare());
+  const CudaGraph graph =
+      value(CudaGraph::record(stream, [&]() -> Status { return wide.call->run(); }));
+  require(graph.launch(stream));
+  require(session->synchronize());
+  const std::vector<std::byte> captured = wide.outputs();
+  const EntryPlan& entry = *session->plan().program().find_entry("wide");
+  const Moved moved(entry, {{"w", value(random_tensor(DType::f32, {20, kCallWidth}, 8))}},
+                    wide.taken);
+  require(wide.call->set_addresses(moved.inputs, moved.outputs));
+  const std::vector<std::byte> untouched = moved.read();
+  require(graph.launch(stream));
+  require(session->synchronize());
+  CHECK(wide.outputs() == captured);
+  CHECK(moved.read() == untouched);
+  require(wide.call->run());
+  require(session->synchronize());
+  CHECK(moved.read() != untouched);
+  CHECK(moved.read() != captured);
+}
+
 TEST_CASE("a call is captured on the caller's stream and replayed on new inputs") {
   fake();
   const size_t before = fake().handles();

@@ -1,0 +1,99 @@
+// What a call refuses: tensors of other types and shapes, in memory that kernels cannot use.
+#include "driver/calls/bound_call.h"
+
+namespace sinter {
+Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const {
+  const TensorType& type = type_of(tensor);
+  bool fits = view.dtype == type.dtype && view.dims.size() == type.rank();
+  for (size_t i = 0; fits && i < view.dims.size(); ++i)
+    fits = !type.dims[i].is_constant() || type.dims[i].constant() == view.dims[i];
+  if (fits) return {};
+  return fail(
+      fmt::format("{} is given, {} is wanted", to_string(view), to_string(type, program().symbols)),
+      tensor.place, "check the tensor's type", ExitCode::usage);
+}
+
+Status BoundCall::check_place(const Tensor& tensor, const TensorView& view) const {
+  if (!on_gpu()) return {};
+  if (!is_dense(view))
+    return fail(fmt::format("strides [{}] of {}, device memory must be dense",
+                            fmt::join(view.strides, ", "), to_string(view)),
+                tensor.place, "copy the tensor", ExitCode::usage);
+  return check_address(tensor, view, address_of(view));
+}
+
+Status BoundCall::check_address(const Tensor& tensor, const TensorView& view,
+                                CudaAddress address) const {
+  if (!on_gpu() || address % kPointerAlignment == 0 || volume(view) == 0) return {};
+  return fail(fmt::format("address {:#x} is aligned to {} bytes, kernels need {}", address,
+                          address & -address, kPointerAlignment),
+              tensor.place, "copy the tensor to memory of its own", ExitCode::usage);
+}
+
+Status BoundCall::check_new_address(const Tensor& tensor, const void* address) const {
+  if (!tensor.view)
+    return fail("no tensor is bound yet, and an address has no extents", tensor.place,
+                "bind a tensor first", ExitCode::usage);
+  if (!address && volume(*tensor.view) != 0)
+    return fail(fmt::format("{} has no memory", to_string(*tensor.view)), tensor.place,
+                "give its address", ExitCode::usage);
+  return check_address(tensor, *tensor.view, reinterpret_cast<CudaAddress>(address));
+}
+
+Status BoundCall::check_shapes(const CallSymbols& symbols) const {
+  for (const auto* list : {&inputs_, &outputs_})
+    for (const Tensor& tensor : *list) {
+      if (!tensor.view)
+        return fail(fmt::format("no tensor is bound, {} is wanted",
+                                to_string(type_of(tensor), program().symbols)),
+                    tensor.place, "bind one", ExitCode::usage);
+      SINTER_LET(dims, symbols.dims(type_of(tensor)));
+      if (dims == tensor.view->dims) continue;
+      const TensorView wanted{nullptr, type_of(tensor).dtype, dims, {}};
+      return fail(fmt::format("{} is given, {} is wanted, that is {}", to_string(*tensor.view),
+                              to_string(wanted), to_string(type_of(tensor), program().symbols)),
+                  tensor.place, "check the tensor's shape", ExitCode::usage);
+    }
+  return {};
+}
+
+Status BoundCall::check_overlaps() const {
+  Addresses inputs, outputs;
+  for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
+  for (const Tensor& output : outputs_) outputs.push_back(address_of(*output.view));
+  return check_overlaps(inputs, outputs);
+}
+
+Status BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
+                                 llvm::ArrayRef<CudaAddress> outputs) const {
+  const auto ranges = [](llvm::ArrayRef<Tensor> tensors, llvm::ArrayRef<CudaAddress> addresses) {
+    Ranges list;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const TensorView& view = *tensors[i].view;
+      list.push_back({addresses[i], addresses[i] + (is_dense(view) ? bytes_of(view) : 0)});
+    }
+    return list;
+  };
+  const auto overlap = [](const Tensor& output, const std::string& other) {
+    return fail(fmt::format("its memory overlaps that of {}", other), output.place,
+                "give each output memory of its own", ExitCode::usage);
+  };
+  const Ranges taken = ranges(outputs_, outputs);
+  const Ranges given = on_gpu() ? ranges(inputs_, inputs) : Ranges();
+  for (size_t i = 0; i < taken.size(); ++i) {
+    const Range range = taken[i];
+    if (range.is_empty()) continue;
+    for (size_t k = 0; k < i; ++k)
+      if (range.overlaps(taken[k]))
+        return overlap(outputs_[i], "output " + printable(outputs_[k].name));
+    for (size_t k = 0; k < given.size(); ++k)
+      if (range.overlaps(given[k]))
+        return overlap(outputs_[i], "input " + printable(inputs_[k].name));
+    for (size_t k = 0; k < weights_.size(); ++k)
+      if (range.overlaps(weights_[k]))
+        return overlap(outputs_[i], "weight " + printable(program().weights[k].name));
+  }
+  return {};
+}
+
+}  // namespace sinter

@@ -1,0 +1,100 @@
+"""Conversations as text, by the chat template of a model's folder."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from sinter.errors import SinterError, bad_input, usage
+from sinter._bindings import Code
+
+Message = Mapping[str, Any]
+
+
+class ChatTemplate:
+    """The Jinja template of a folder: chat_template.jinja, or "chat_template" of
+    tokenizer_config.json. It came with the model, so it runs in a sandbox that changes nothing."""
+
+    def __init__(self, folder: str) -> None:
+        try:
+            from jinja2.sandbox import ImmutableSandboxedEnvironment
+        except ImportError:
+            raise SinterError(
+                Code.USAGE, "jinja2 is not installed", "chat", "pip install 'sinter[chat]'"
+            ) from None
+        path = Path(folder)
+        config = _read_config(path / "tokenizer_config.json")
+        text = _template_of(path, config)
+        self.bos_token = _token_text(config.get("bos_token"))
+        self.eos_token = _token_text(config.get("eos_token"))
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+        environment.filters["tojson"] = lambda value, indent=None: json.dumps(
+            value, ensure_ascii=False, indent=indent
+        )
+        environment.globals["raise_exception"] = _refuse
+        environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+        self._where = str(path)
+        try:
+            self._template = environment.from_string(text)
+        except Exception as error:
+            raise bad_input(f"the chat template is not valid: {error}", self._where) from error
+
+    def render(self, messages: Sequence[Message], **variables: Any) -> str:
+        """The conversation as text, up to where the model's answer begins."""
+        if not messages:
+            raise usage("there is no message", "chat", 'give [{"role": "user", "content": "..."}]')
+        given = {
+            "messages": list(messages),
+            "bos_token": self.bos_token,
+            "eos_token": self.eos_token,
+            "add_generation_prompt": True,
+            **variables,
+        }
+        try:
+            return self._template.render(**given)
+        except SinterError:
+            raise
+        except Exception as error:
+            raise bad_input(f"the chat template refuses the messages: {error}", self._where) from error
+
+
+def _refuse(message: str) -> None:
+    raise bad_input(f"the chat template refuses the messages: {message}", "chat")
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise bad_input(f"cannot read it: {error}", str(path)) from error
+
+
+def _template_of(folder: Path, config: dict[str, Any]) -> str:
+    file = folder / "chat_template.jinja"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    template = config.get("chat_template")
+    if isinstance(template, list):  # several, by name
+        by_name = {one.get("name"): one.get("template") for one in template}
+        template = by_name.get("default")
+    if not isinstance(template, str):
+        raise usage(
+            "the model has no chat template: neither chat_template.jinja nor chat_template in "
+            "tokenizer_config.json",
+            str(folder),
+            "use generate() with a prompt in the model's format",
+        )
+    return template
+
+
+def _token_text(token: Any) -> str:
+    """A token in tokenizer_config.json is a text or an object with its content."""
+    if isinstance(token, dict):
+        token = token.get("content")
+    return token if isinstance(token, str) else ""

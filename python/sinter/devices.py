@@ -1,0 +1,50 @@
+"""The CPU and GPUs."""
+
+from __future__ import annotations
+
+import threading
+
+from sinter._bindings import lib, sinter_device
+from sinter.handles import Handle, created, encoded
+
+
+class Device(Handle):
+    """ "cpu", "cuda" (the first GPU), "cuda:N", or "auto": the first GPU, else the CPU. A GPU is
+    used in its primary context, as torch does. Several threads may use it."""
+
+    def __init__(self, name: str = "auto") -> None:
+        super().__init__(
+            created(sinter_device, lib.sinter_device_open, encoded(name)), lib.sinter_device_free
+        )
+
+    @property
+    def name(self) -> str:
+        """ "cpu", "cuda:0 (NVIDIA H200)" """
+        return lib.sinter_device_name(self.pointer).decode()
+
+    @property
+    def target(self) -> str:
+        """What to compile for: "sm_90a"; of the CPU ""."""
+        return lib.sinter_device_target(self.pointer).decode()
+
+    @property
+    def place(self) -> str:
+        """ "cpu" or "cuda:N": where tensors must be."""
+        return self.name.partition(" ")[0]
+
+    def __repr__(self) -> str:
+        return f"<sinter.Device {self.name}>"
+
+
+_opened: dict[str, Device] = {}
+_lock = threading.Lock()
+
+
+def device_of(device: str | Device) -> Device:
+    """A device by name; each is opened once in a process and stays."""
+    if isinstance(device, Device):
+        return device
+    with _lock:
+        if device not in _opened:
+            _opened[device] = Device(device)
+        return _opened[device]

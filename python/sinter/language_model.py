@@ -1,0 +1,330 @@
+"""Language models: text in, text out, streamed."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import threading
+from typing import Any, Iterator, Sequence, Union
+
+from sinter._bindings import Code, lib, sinter_language_model, sinter_on_token
+from sinter.chat import ChatTemplate, Message
+from sinter.devices import Device, device_of
+from sinter.errors import Interrupts, SinterError, check, usage
+from sinter.handles import Handle, encoded, taken_text
+from sinter.options import Options, Progress
+
+Prompt = Union[str, Sequence[int]]
+
+
+class LanguageModel(Handle):
+    """A decoder-only language model on a device, compiled and loaded. One thread at a time.
+
+    path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
+    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context: tokens
+    of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed of
+    stand-in weights. progress: stages "model", and "weights" in bytes.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        device: str | Device = "auto",
+        dtype: str | None = None,
+        *,
+        context: int | None = None,
+        kv: str | None = None,
+        random_weights: int | None = None,
+        weights: str | os.PathLike[str] | None = None,
+        numerics: str | None = None,
+        progress: Progress = None,
+    ) -> None:
+        values = {
+            "dtype": dtype,
+            "context": context,
+            "kv": kv,
+            "random-weights": random_weights,
+            "weights": weights,
+            "numerics": numerics,
+        }
+        self.device = device_of(device)
+        pointer = sinter_language_model()
+        with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
+            interrupts.check(
+                lib.sinter_language_model_open(
+                    encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
+                )
+            )
+        super().__init__(pointer, lib.sinter_language_model_free)
+        self.path = os.fspath(path)
+        self._chat: ChatTemplate | None = None
+        self._running: set[_Stream] = set()
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text, with the special tokens that begin one."""
+        tokens = ctypes.POINTER(ctypes.c_int32)()
+        count = ctypes.c_size_t()
+        check(
+            lib.sinter_language_model_encode(
+                self.pointer, encoded(text), ctypes.byref(tokens), ctypes.byref(count)
+            )
+        )
+        try:
+            return tokens[: count.value]
+        finally:
+            lib.sinter_free(ctypes.cast(tokens, ctypes.c_void_p))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        ids = (ctypes.c_int32 * len(tokens))(*tokens)
+        return taken_text(lib.sinter_language_model_decode, self.pointer, ids, len(tokens))
+
+    def generate(
+        self,
+        prompt: Prompt | Sequence[Prompt],
+        *,
+        count: int = 64,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        stop: str | Sequence[str] = (),
+        end_tokens: Sequence[int] = (),
+        stop_at_end: bool = True,
+        activation_memory: str | None = None,
+        prefill_chunk: int | None = None,
+    ) -> Generation:
+        """Continues one prompt, or several at once; a prompt is a text or token ids.
+
+        count: tokens for each, at most. temperature: 0 takes the likeliest token. top_k: 0 means
+        all. seed: of the draws. stop: texts that end a sequence, and are not given. end_tokens:
+        further tokens that do. stop_at_end: whether the model's own end tokens do.
+        activation_memory: what the intermediate values of a call may take at most ("2GB"); longer
+        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at most.
+
+        Nothing runs before the result is iterated over or read.
+        """
+        alone = isinstance(prompt, str) or (
+            len(prompt) > 0 and all(isinstance(token, int) for token in prompt)
+        )
+        prompts: list[Prompt] = [prompt] if alone else list(prompt)  # type: ignore[list-item]
+        ids = [self.encode(one) if isinstance(one, str) else list(one) for one in prompts]
+        options = {
+            "count": count,
+            "temperature": float(temperature),
+            "top-k": top_k,
+            "top-p": float(top_p),
+            "seed": seed,
+            "stop-at-end": stop_at_end,
+            "end": list(end_tokens) or None,
+            "activation-memory": activation_memory,
+            "prefill-chunk": prefill_chunk,
+        }
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if "" in stops:
+            raise usage('an empty text is given for "stop"', hint="leave it out")
+        return Generation(self, ids, options, stops, bool(alone))
+
+    def chat(self, messages: Sequence[Message], **options: Any) -> Generation:
+        """The model's answer to a conversation, by the chat template that its folder brings.
+
+        messages: [{"role": "user", "content": "Hello"}, ...]. The options are those of generate(),
+        and `template_options`, a dict of further variables of the template. Needs jinja2: pip
+        install 'sinter[chat]'.
+        """
+        template_options = options.pop("template_options", {})
+        if self._chat is None:
+            self._chat = ChatTemplate(self.path)
+        text = self._chat.render(messages, **template_options)
+        begin = self.encode("")
+        ids = self._without(begin, self.encode(text))
+        if self._chat.eos_token:
+            end = self._without(begin, self.encode(self._chat.eos_token))
+            if len(end) == 1:
+                options["end_tokens"] = [*options.get("end_tokens", ()), *end]
+        return self.generate(ids, **options)
+
+    @staticmethod
+    def _without(begin: list[int], ids: list[int]) -> list[int]:
+        """Templates write the tokens that begin a text themselves."""
+        return ids[len(begin) :] if begin and ids[: len(begin)] == begin else ids
+
+    def close(self) -> None:
+        """Ends what is being generated, and frees the model."""
+        for stream in list(self._running):
+            stream.stop()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<sinter.LanguageModel {self.path} on {self.device.name}>"
+
+
+class Generation:
+    """What a model writes. Of one prompt, iterating gives pieces of text; of several, pairs
+    (number of the prompt, piece). Leaving the loop ends the generation.
+
+        for piece in model.generate("Once"):
+            print(piece, end="", flush=True)
+
+    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists): their
+    ids, so far; the end token is not among them.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: list[list[int]],
+        options: dict[str, Any],
+        stops: list[str],
+        alone: bool,
+    ) -> None:
+        self._model, self._prompts, self._options = model, prompts, options
+        self._stops, self._alone = stops, alone
+        self._started = False
+        self.token_lists: list[list[int]] = [[] for _ in prompts]
+        self._texts = ["" for _ in prompts]
+
+    @property
+    def tokens(self) -> list[int]:
+        return self.token_lists[0]
+
+    @property
+    def texts(self) -> list[str]:
+        if not self._started:
+            for _ in self:
+                pass
+        return self._texts
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._started:
+            raise usage("this generation has run", "generate", "read .text, or call generate again")
+        self._started = True
+        return self._pieces()
+
+    def _pieces(self) -> Iterator[Any]:
+        filters = [_StopFilter(self._stops) for _ in self._prompts]
+        stream = _Stream(self._model, self._prompts, self._options)
+        try:
+            for sequence, token, text in stream:
+                one = filters[sequence]
+                if one.stopped:
+                    continue
+                self.token_lists[sequence].append(token)
+                yield from self._piece(sequence, one.push(text))
+                if all(each.stopped for each in filters):
+                    break
+            for sequence, one in enumerate(filters):
+                yield from self._piece(sequence, one.rest())
+        finally:
+            stream.stop()
+
+    def _piece(self, sequence: int, text: str) -> Iterator[Any]:
+        if text:
+            self._texts[sequence] += text
+            yield text if self._alone else (sequence, text)
+
+
+class _StopFilter:
+    """Text of a sequence up to the first of the stop texts. Holds back what may begin one."""
+
+    def __init__(self, stops: list[str]) -> None:
+        self._stops, self._held, self.stopped = stops, "", False
+
+    def push(self, text: str) -> str:
+        self._held += text
+        places = [at for at in (self._held.find(stop) for stop in self._stops) if at >= 0]
+        if places:
+            self.stopped = True
+            certain, self._held = self._held[: min(places)], ""
+            return certain
+        keep = max(
+            (
+                length
+                for stop in self._stops
+                for length in range(1, min(len(stop), len(self._held) + 1))
+                if self._held.endswith(stop[:length])
+            ),
+            default=0,
+        )
+        at = len(self._held) - keep
+        certain, self._held = self._held[:at], self._held[at:]
+        return certain
+
+    def rest(self) -> str:
+        certain, self._held = self._held, ""
+        return certain
+
+
+class _Stream:
+    """A generation that runs in a thread, as an iterator of (sequence, token, text)."""
+
+    def __init__(
+        self, model: LanguageModel, prompts: list[list[int]], options: dict[str, Any]
+    ) -> None:
+        self._model, self._prompts, self._options = model, prompts, options
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._stopped = False
+        model.pointer  # an error where the model is closed
+        self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
+        model._running.add(self)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._generate()
+            self._queue.put(None)
+        except BaseException as error:
+            self._queue.put(error)
+
+    def _generate(self) -> None:
+        arrays = [(ctypes.c_int32 * len(ids))(*ids) for ids in self._prompts]
+        pointers = (ctypes.POINTER(ctypes.c_int32) * len(arrays))(
+            *(ctypes.cast(array, ctypes.POINTER(ctypes.c_int32)) for array in arrays)
+        )
+        lengths = (ctypes.c_size_t * len(arrays))(*map(len, self._prompts))
+        interrupts = Interrupts()
+
+        def take(user: Any, sequence: int, token: int, text: bytes) -> int:
+            if not self._stopped:
+                self._queue.put((sequence, token, text.decode()))
+            return self._stopped
+
+        def go_on(stage: str, done: int, total: int) -> bool:
+            return not self._stopped
+
+        with Options(self._options, interrupts, go_on) as options:
+            error = lib.sinter_language_model_generate(
+                self._model.pointer,
+                pointers,
+                lengths,
+                len(arrays),
+                options.pointer,
+                sinter_on_token(take),
+                None,
+            )
+            interrupts.check(error)
+
+    def __iter__(self) -> Iterator[tuple[int, int, str]]:
+        while True:
+            item = self._queue.get()
+            if item is None:
+                return
+            if isinstance(item, SinterError) and item.code == Code.CANCELLED and self._stopped:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def stop(self) -> None:
+        """Ends the generation at its next token, and waits for that."""
+        self._stopped = True
+        self._thread.join()
+        self._model._running.discard(self)
