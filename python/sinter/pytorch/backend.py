@@ -41,12 +41,10 @@ def read_options(options: dict[str, Any] | None) -> dict[str, Any]:
     return {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
 
 
-def compile_options(options: dict[str, Any]) -> dict[str, str]:
+def compile_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of sinter_compile."""
-    result = {"fuse": "true" if options["fuse"] else "false", "numerics": options["numerics"]}
-    if options["target"]:
-        result["target"] = options["target"]
-    return result
+    chosen = {"fuse": options["fuse"], "numerics": options["numerics"]}
+    return {**chosen, "target": options["target"]} if options["target"] else chosen
 
 
 def device_of(module: fx.GraphModule) -> torch.device:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
+from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
 from .decompositions import decompositions
@@ -62,10 +63,9 @@ class TorchModel:
             lines.append(f"{line}  // {place}" if place else line)
         return "\n".join(lines) + "\n"
 
-    def compile(self, **options: Any):
+    def compile(self, **options: Any) -> Compiled:
         """`sinter.compile` of the module with its weights."""
-        import sinter
-        return sinter.compile(self.model, weights=self.weights, **options)
+        return compile(self.model, weights=self.weights, **options)
 
 
 def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any] | None = None, *,

@@ -87,7 +87,7 @@ class Extents:
         """A symbol for an expression; `size` is it or a multiple of it."""
         environment = size.node.shape_env
         bounds = environment.bound_sympy(expression)
-        hint = environment.size_hint(expression, allow_none=True) or LEAST_HIGH
+        hint = size.node.hint if size.node.has_hint() else LEAST_HIGH
         low = max(int(bounds.lower), 0) if isinstance(bounds.lower, sympy.Integer) else 0
         high = max(LEAST_HIGH, GROWTH * int(hint))
         if isinstance(bounds.upper, sympy.Integer) and int(bounds.upper) <= high:
@@ -136,8 +136,10 @@ class Extents:
             return (product.number,)
         return product.symbols + ((product.number,) if product.number != 1 else ())
 
-    def evaluate(self, extents: Sequence[Extent], values: dict[str, int]) -> list[int]:
-        return [values[extent] if isinstance(extent, str) else extent for extent in extents]
+    def evaluate(self, size, values: dict[str, int]) -> int:
+        """A size of torch for values of the symbols."""
+        product = self.product(size)
+        return math.prod((product.number, *(values[symbol] for symbol in product.symbols)))
 
 
 def product_of(extents: Sequence[Extent]) -> Product:

@@ -51,9 +51,8 @@ class Explanation:
         lines = [f"\n{graph.phase}: {count(graph.nodes, 'op')} of torch, compiled in "
                  f"{graph.seconds:.2f} s"]
         for entry in graph.entries:
-            launches, moved = entry.costs()
-            lines.append(f"  {entry.name}: {count(entry.ops, 'op')} of Sinter in "
-                         f"{count(launches, 'launch')}, {megabytes(moved)} moved")
+            one = entry.compiled.entry()
+            lines.append(f"  {entry.name}: {one.costs()}; unfused {one.unfused_costs()}")
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
             again = f" ({times} times)" if times > 1 else ""
@@ -64,10 +63,6 @@ class Explanation:
 def count(number: int, noun: str) -> str:
     plural = noun + ("es" if noun.endswith("ch") else "s")
     return f"{number} {noun if number == 1 else plural}"
-
-
-def megabytes(number: int) -> str:
-    return f"{number / 1e6:.1f} MB" if number >= 1e5 else f"{number / 1e3:.1f} KB"
 
 
 REPORTS: list[GraphReport] = []

@@ -101,6 +101,23 @@ class Emitter:
         value = self.op("iota", [], f"axis = 0, dims = {list_text(axes)}")
         return Tensor(self, value, (1,)).to(dtype)
 
+    def extent(self, size) -> "Tensor":
+        """A size that only the call knows, as a float32 number."""
+        return self.extent_of(self.extents.axes(size))
+
+    def extent_of(self, axes: Sequence[Extent]) -> "Tensor":
+        """The number of elements of axes as a float32 number: a sum of ones."""
+        result = self.number(1.0, "f32")
+        for axis in axes:
+            if isinstance(axis, int):
+                factor = self.number(float(axis), "f32")
+            else:
+                ones = self.op("broadcast", [self.number(1.0, "f32").value], f"dims = [{axis}]")
+                factor = Tensor(self, self.op("reduce_sum", [ones], "axes = [0]"), (1,))
+                factor = factor._reshaped([])
+            result = result * factor
+        return result
+
     def literal(self, numbers: Sequence[Number], sizes: Sequence[int], dtype: str) -> "Tensor":
         values = list_text([text_of(number, dtype) for number in numbers])
         value = self.op("literal", [],
@@ -408,9 +425,13 @@ class Tensor:
         return math.prod(self.size(axis) for axis in chosen) if self.rank else 1
 
     def mean(self, axes=None, keepdim=False) -> "Tensor":
-        count = self.count(axes)
         total = self.sum(axes, keepdim)
-        return total / float(count) if count else total / 0.0
+        chosen = {axis % max(self.rank, 1) for axis in axes} if axes else set(range(self.rank))
+        if all(self.product(axis).is_number for axis in chosen):
+            return total / float(self.count(axes))
+        extents = [extent for axis in sorted(chosen) for extent in self.axes(axis)]
+        count = self.g.extent_of(extents)
+        return total / count
 
 
 def regroup(dims: Sequence[Extent], wanted: Sequence[Product]) -> list[tuple[Extent, ...]]:

@@ -16,7 +16,8 @@ def single(c: Conversion, op: str, *operands) -> Tensor:
     """One op of Sinter: computed in float32 and rounded once, as torch does."""
     dtype = c.dtype
     direct = all(x.dtype == dtype if isinstance(x, Tensor)
-                 else not is_real(dtype) or holds(dtype, float(x)) for x in operands)
+                 else isinstance(x, (int, float)) and (not is_real(dtype) or holds(dtype, float(x)))
+             for x in operands)
     if direct and any(isinstance(x, Tensor) for x in operands):
         return c.g.map(op, *[x if isinstance(x, Tensor) else c.number(x, dtype)
                              for x in operands])

@@ -74,6 +74,8 @@ class Conversion:
         return [x.to(dtype) if isinstance(x, Tensor) else self.number(x, dtype) for x in operands]
 
     def number(self, number, dtype: str) -> Tensor:
+        if isinstance(number, torch.SymInt):
+            return self.g.extent(number).to(dtype)
         if not isinstance(number, (int, float, bool)):
             raise Unsupported("a number that is known only when the graph runs")
         return self.g.number(number, dtype)
