@@ -11,8 +11,8 @@
 namespace sinter {
 namespace {
 
-// Every block reads the whole index: as many blocks as a device holds at a time read it often
-// enough. More rows than these would make the lists of their updates long.
+// Every block reads the whole index, so that there are no more blocks than the device holds at a
+// time, if a block then has no more rows than these: longer lists take longer to walk.
 constexpr int64_t kBlocksOfProcessor = 8;
 constexpr int64_t kMaxRowsOfBlock = 64;
 
@@ -28,12 +28,11 @@ Result<KernelBody> emit_scatter(const EmitContext& context) {
   const int64_t blocks = kBlocksOfProcessor * context.device.multiprocessors;
   const int64_t most_rows = std::max<int64_t>(rows.upper_bound(context.symbols), 1);
   int64_t of_block = 1;
-  while (of_block < kMaxRowsOfBlock && 2 * of_block * blocks <= 2 * most_rows) of_block *= 2;
+  while (of_block < kMaxRowsOfBlock && of_block * blocks < most_rows) of_block *= 2;
   // Few rows: blocks share their columns.
   const int64_t slices =
       std::max<int64_t>(ceil_div(columns.upper_bound(context.symbols), kScatterColumns), 1);
-  const int64_t groups =
-      of_block > 1 ? 1 : std::clamp<int64_t>(blocks / most_rows, 1, slices);
+  const int64_t groups = of_block > 1 ? 1 : std::clamp<int64_t>(blocks / most_rows, 1, slices);
   const bool aligned = operands.aligned() && columns.divisor(context.symbols) % 8 == 0;
   const auto code = [&](const SymExpr& e) { return size_code(e, context.parameters, false); };
 

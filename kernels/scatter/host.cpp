@@ -19,9 +19,9 @@ Result<HostView> add_rows(const OpCall& call) {
     const Sum* update = reader.next(call.dims[1], scratch.data());
     if (index[n] < 0 || index[n] >= rows) {
       if (is_checked(call.op)) continue;
-      return call.error(fmt::format("index {} at position {} is not one of the {} rows", index[n],
-                                    n, rows),
-                        "check the inputs");
+      return call.error(
+          fmt::format("index {} at position {} is not one of the {} rows", index[n], n, rows),
+          "check the inputs");
     }
     Sum* row = sums.data() + static_cast<size_t>(index[n]) * width;
     for (size_t d = 0; d < width; ++d) row[d] += update[d];

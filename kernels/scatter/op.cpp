@@ -10,14 +10,15 @@ Result<TensorType> infer_scatter_add(const Inference& op) {
   const Dim rows = op.attrs.get<Dim>(AttrName::rows);
   if (updates.rank() != 2 || !is_float(updates.dtype) ||
       index != TensorType{DType::i32, {updates.dims[0]}})
-    return op.reject(25, fmt::format("needs an index i32[N] and updates [N, D] of a float type, got "
-                                     "{} and {}",
-                                     op.show(index), op.show(updates)));
+    return op.reject(25,
+                     fmt::format("needs an index i32[N] and updates [N, D] of a float type, got "
+                                 "{} and {}",
+                                 op.show(index), op.show(updates)));
   constexpr int64_t kMost = int64_t{1} << 31;
   for (const Dim extent : {rows, updates.dims[0]})
     if (SymExpr(extent).upper_bound(op.symbols) > kMost)
-      return op.reject(25, fmt::format("{} rows, at most 2^31 are possible",
-                                       to_string(extent, op.symbols)));
+      return op.reject(
+          25, fmt::format("{} rows, at most 2^31 are possible", to_string(extent, op.symbols)));
   return TensorType{updates.dtype, {rows, updates.dims[1]}};
 }
 

@@ -78,6 +78,7 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
       {&GraphGenerator::elementwise, 22},
+      {&GraphGenerator::of_integers, 4},
       {&GraphGenerator::comparison, 3},
       {&GraphGenerator::logical, 4},
       {&GraphGenerator::select, 4},

@@ -16,7 +16,6 @@ void GraphGenerator::elementwise() {
        {a});
     return;
   }
-  if (random_.chance(8)) return of_integers();
   const OpKind kind =
       random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum, pow});
   const TensorType type = graph_[a].type;
@@ -43,8 +42,14 @@ void GraphGenerator::elementwise() {
 
 void GraphGenerator::of_integers() {
   using enum OpKind;
-  const Value x = pick([](const TensorType& t) { return is_integer(t.dtype); });
-  if (!x) return;
+  Value x = pick([](const TensorType& t) { return is_integer(t.dtype); });
+  if (!x || random_.chance(30)) {
+    const DType dtype = random_.chance(50) ? DType::i32 : DType::i64;
+    const ValueId other = pick_float();
+    x = random_.chance(50) ? op(OpKind::cast, {other}, Attributes().set(AttrName::dtype, dtype))
+                           : value_of({dtype, graph_[other].type.dims});
+    if (!x) return;
+  }
   if (random_.chance(20)) {
     op(random_.pick(std::array{neg, abs}), {*x});
     return;

@@ -15,8 +15,8 @@ using V = std::vector<double>;
 Module scatter(std::string_view dtype, int64_t columns, std::string_view rows,
                std::string_view checked = "") {
   return module_of(fmt::format("%i: i32[N], %u: {}[N, {}]", dtype, columns),
-                   fmt::format("%y = scatter_add %i, %u {{rows = {}{}}} : {}[{}, {}]", rows, checked,
-                               dtype, rows, columns));
+                   fmt::format("%y = scatter_add %i, %u {{rows = {}{}}} : {}[{}, {}]", rows,
+                               checked, dtype, rows, columns));
 }
 
 TEST_CASE("a row is the sum of its updates, rows that none names are +0") {
@@ -25,8 +25,8 @@ TEST_CASE("a row is the sum of its updates, rows that none names are +0") {
   const HostTensor y = evaluated(scatter("f16", 2, "M"), {index, updates}, {4, 4});
   CHECK(values_of(y) == V{3, 4, 0, 0, 111, 8, 0, 0});
   const HostTensor zeros = tensor(DType::f16, {1, 1}, {-0.0});
-  const V sum = values_of(
-      evaluated(scatter("f16", 1, "1"), {tensor(DType::i32, {1}, {0}), zeros}, {1, 0}));
+  const V sum =
+      values_of(evaluated(scatter("f16", 1, "1"), {tensor(DType::i32, {1}, {0}), zeros}, {1, 0}));
   CHECK_FALSE(std::signbit(sum[0]));  // the sum begins with +0
 }
 
@@ -42,7 +42,8 @@ TEST_CASE("sums are added in ascending order in float32 and rounded once") {
     const V u = values_of(updates);
     const Module module = scatter(to_string(dtype), 3, "7");
     const V got = values_of(evaluated(module, {index, updates}, {kCount, 0}));
-    const V precise = values_of(evaluated(module, {index, updates}, {kCount, 0}, {.precise = true}));
+    const V precise =
+        values_of(evaluated(module, {index, updates}, {kCount, 0}, {.precise = true}));
     std::vector<float> up(kRows * 3, 0.0f), down(kRows * 3, 0.0f);
     V exact(kRows * 3, 0.0);
     const auto place = [&](int64_t n, int64_t d) {
@@ -66,7 +67,8 @@ TEST_CASE("sums are added in ascending order in float32 and rounded once") {
 
 TEST_CASE("a number that names no row is an error, or where it is checked adds nothing") {
   const HostTensor updates = tensor(DType::f32, {3, 1}, {1, 2, 4});
-  for (double number : {-1.0, 3.0, static_cast<double>(INT32_MAX), static_cast<double>(INT32_MIN)}) {
+  for (double number :
+       {-1.0, 3.0, static_cast<double>(INT32_MAX), static_cast<double>(INT32_MIN)}) {
     const HostTensor index = tensor(DType::i32, {3}, {2, number, 2});
     CHECK(eval_error(scatter("f32", 1, "3"), {index, updates}, {3, 0}).find("at position 1") !=
           std::string::npos);
