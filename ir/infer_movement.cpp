@@ -28,6 +28,19 @@ Result<TensorType> infer_embedding(const Inference& op) {
   return TensorType{table.dtype, {ids.dims[0], table.dims[1]}};
 }
 
+Result<TensorType> infer_gather(const Inference& op) {
+  const TensorType &x = op.operands[0], &index = op.operands[1];
+  const int64_t axis = op.attrs.get<int64_t>(AttrName::axis);
+  SINTER_TRY(op.check_axis(axis, x.rank()));
+  Dims dims = x.dims;
+  if (index.rank() == x.rank()) dims[axis] = index.dims[axis];
+  if (index != TensorType{DType::i32, dims})
+    return op.reject(11, fmt::format("needs an index i32 with the extents of x but along axis {}, "
+                                     "got x {} and index {}",
+                                     axis, op.show(x), op.show(index)));
+  return TensorType{x.dtype, dims};
+}
+
 Result<TensorType> infer_kv_append(const Inference& op) {
   const TensorType &state = op.operands[0], &value = op.operands[1], &slot = op.operands[2];
   const bool fits = state.rank() >= 1 && value.rank() == state.rank() &&
