@@ -19,7 +19,7 @@ from sinter.module import Model, ModuleBuilder
 from sinter.options import Options, Progress
 from sinter.plan import Decision, Entry, Kernel, Plan, Symbol, symbols_in
 from sinter.session import Executable, Session, Weights
-from sinter.tensors import borrow, torch_stream
+from sinter.tensors import place_of, torch_stream
 
 Source = Union[str, "os.PathLike[str]", Model, ModuleBuilder]
 Pairs = Iterable["tuple[str, str]"]
@@ -427,11 +427,9 @@ class Compiled:
         return f"<sinter.Compiled {self.model.name} for {self.target}: {entries}>"
 
 
-def _place_of(
-    given: Mapping[str, Any], out: Mapping[str, Any], entry: str
-) -> tuple[str, str]:
+def _place_of(given: Mapping[str, Any], out: Mapping[str, Any], entry: str) -> tuple[str, str]:
     """Device and kind of the first tensor; of a call without any the CPU's."""
-    for name, value in (*given.items(), *out.items()):
-        tensor = borrow(value, f"entry {entry}, {name}")
-        return tensor.device, tensor.kind
+    for kind, values in (("input", given), ("output", out)):
+        for name, value in values.items():
+            return place_of(value, f"entry {entry}, {kind} {name}")
     return "cpu", "numpy"

@@ -57,22 +57,35 @@ def _numpy() -> Any:
     return numpy
 
 
+def place_of(value: Any, where: str) -> tuple[str, str]:
+    """Device and kind of a tensor: ("cuda:0", "torch")."""
+    torch, numpy = _torch(), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return str(value.device), "torch"
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return "cpu", "numpy"
+    if not (hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")):
+        raise bad_input(
+            f"a {type(value).__name__} is given, a tensor is wanted",
+            where,
+            "give a NumPy array, a torch tensor or another object with __dlpack__",
+        )
+    kind, ordinal = value.__dlpack_device__()
+    if int(kind) not in _DLPACK_DEVICES:
+        raise bad_input(f"memory of DLPack device type {int(kind)}", where, "move it to cpu or cuda")
+    device = _DLPACK_DEVICES[int(kind)]
+    return (device if device == "cpu" else f"cuda:{ordinal}"), "dlpack"
+
+
 def borrow(value: Any, where: str, stream: int | None = None, writable: bool = False) -> Tensor:
     """The memory of a tensor. `stream` is the CUstream in which the tensor will be used: DLPack
     producers on a GPU are told it. Errors name `where`."""
-    torch = _torch()
-    if torch is not None and isinstance(value, torch.Tensor):
+    device, kind = place_of(value, where)
+    if kind == "torch":
         return _from_torch(value, where)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.ndarray):
+    if kind == "numpy":
         return _from_numpy(value, where, writable)
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        return _from_dlpack(value, where, stream)
-    raise bad_input(
-        f"a {type(value).__name__} is given, a tensor is wanted",
-        where,
-        "give a NumPy array, a torch tensor or another object with __dlpack__",
-    )
+    return _from_dlpack(value, device, where, stream)
 
 
 def _strides(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
@@ -151,12 +164,9 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _from_dlpack(value: Any, where: str, stream: int | None) -> Tensor:
-    kind, _ = value.__dlpack_device__()
-    if _DLPACK_DEVICES.get(int(kind)) is None:
-        raise bad_input(f"memory of DLPack device type {int(kind)}", where, "move it to cpu or cuda")
+def _from_dlpack(value: Any, device: str, where: str, stream: int | None) -> Tensor:
     # To DLPack, 1 is the legacy default stream, which is null in CUDA.
-    capsule = value.__dlpack__(stream=(stream or 1)) if int(kind) == 2 else value.__dlpack__()
+    capsule = value.__dlpack__() if device == "cpu" else value.__dlpack__(stream=stream or 1)
     # The capsule is not consumed: it keeps the memory, and frees it when it goes.
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     dtype = _DLPACK_TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
@@ -169,13 +179,12 @@ def _from_dlpack(value: Any, where: str, stream: int | None) -> Tensor:
         )
     dims = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
-    device = _DLPACK_DEVICES[tensor.device_type]
     return Tensor(
         (tensor.data or 0) + tensor.byte_offset,
         dtype,
         dims,
         None if strides is None else _strides(dims, strides),
-        device if device == "cpu" else f"cuda:{tensor.device_id}",
+        device,
         capsule,
         "dlpack",
     )
