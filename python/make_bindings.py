@@ -119,6 +119,7 @@ def bindings(header: Header) -> str:
         "    c_uint32,",
         "    c_void_p,",
         ")",
+        "from typing import Any",
         "",
         "from sinter._library import Library",
         "",
@@ -138,7 +139,7 @@ def bindings(header: Header) -> str:
     for result, name, arguments in header.callbacks:
         parts = [header.ctype(result.strip()), *header.arguments(arguments)]
         lines.append(f"{name} = CFUNCTYPE({', '.join(parts)})")
-    lines += ["", "FUNCTIONS: dict = {"]
+    lines += ["", "FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {"]
     for result, name, arguments in header.functions:
         kinds = ", ".join(header.arguments(arguments))
         line = f'    "{name}": ({header.ctype(result.strip())}, [{kinds}]),'

@@ -44,9 +44,10 @@ def library_path() -> Path:
         return Path(named)
     found = find(NAME, "lib")
     if found is None:
+        root = clone()
         raise ImportError(
             f"no {NAME} in {PACKAGE / 'lib'}"
-            + (f" or {clone() / 'build' / 'release'}" if clone() else "")
+            + ("" if root is None else f" or {root / 'build' / 'release'}")
             + "; build it with ./dev build release sinter_library, or set SINTER_LIBRARY to the file"
         )
     return found

@@ -14,7 +14,7 @@ from typing import Any, Iterable, Mapping, Union
 from sinter._bindings import lib, sinter_model, sinter_plan, sinter_report
 from sinter.devices import Device, device_of
 from sinter.errors import Interrupts, SinterError, usage
-from sinter.handles import created, encoded, taken_text
+from sinter.handles import created, encoded, taken_text, text_of
 from sinter.module import Model, ModuleBuilder
 from sinter.options import Options, Progress
 from sinter.plan import Decision, Entry, Kernel, Plan, Symbol, symbols_in
@@ -162,9 +162,10 @@ class Compiled:
         weights: Weights | None,
         progress: Progress,
     ) -> None:
-        with Interrupts() as interrupts, Options(
-            options, interrupts, progress, require, forbid
-        ) as given:
+        with (
+            Interrupts() as interrupts,
+            Options(options, interrupts, progress, require, forbid) as given,
+        ):
             pointer = sinter_plan()
             interrupts.check(
                 lib.sinter_compile(model.pointer, given.pointer, ctypes.byref(pointer))
@@ -208,7 +209,7 @@ class Compiled:
     @property
     def target(self) -> str:
         """What it was compiled for: "sm_90a"."""
-        return lib.sinter_plan_target(self.plan.pointer).decode()
+        return text_of(lib.sinter_plan_target(self.plan.pointer))
 
     @property
     def text(self) -> str:
@@ -228,7 +229,8 @@ class Compiled:
     @property
     def ledger(self) -> dict[str, Any]:
         """The same as data, in the format of docs/schemas/fusion.json."""
-        return json.loads(self._text("ledger.json"))
+        ledger: dict[str, Any] = json.loads(self._text("ledger.json"))
+        return ledger
 
     def explain_html(self) -> str:
         """A page with the graph, kernels, decisions and the module."""
@@ -393,7 +395,10 @@ class Compiled:
                 options.pointer,
             )
         try:
-            errors = [lib.sinter_report_fused_error(handle), lib.sinter_report_unfused_error(handle)]
+            errors = [
+                lib.sinter_report_fused_error(handle),
+                lib.sinter_report_unfused_error(handle),
+            ]
             return Report(
                 bool(lib.sinter_report_passed(handle)),
                 lib.sinter_report_difference(handle).decode(),
@@ -415,9 +420,10 @@ class Compiled:
         """Writes the folder of the plan, which must be absent, empty or hold a plan. It appears as a
         whole or not at all. machine_code: architectures to compile the kernels for, ["sm_90a"], which
         needs NVRTC."""
-        with Interrupts() as interrupts, Options(
-            {"machine-code": machine_code}, interrupts, progress
-        ) as options:
+        with (
+            Interrupts() as interrupts,
+            Options({"machine-code": machine_code}, interrupts, progress) as options,
+        ):
             interrupts.check(
                 lib.sinter_plan_save(self.plan.pointer, encoded(folder), options.pointer)
             )

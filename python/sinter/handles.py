@@ -51,6 +51,11 @@ def created(kind: type, function: Callable[..., Any], *arguments: Any) -> Any:
     return pointer
 
 
+def text_of(text: bytes) -> str:
+    """A text that a handle owns."""
+    return text.decode()
+
+
 def taken_text(function: Callable[..., Any], *arguments: Any) -> str:
     """The text that a function gives through its last parameter, a `char**`; frees it."""
     address = ctypes.c_void_p()

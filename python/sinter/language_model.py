@@ -6,7 +6,7 @@ import ctypes
 import os
 import queue
 import threading
-from typing import Any, Iterator, Sequence, Union
+from typing import Any, Iterator, Sequence, Union, cast
 
 from sinter._bindings import Code, lib, sinter_language_model, sinter_on_token
 from sinter.chat import ChatTemplate, Message
@@ -108,7 +108,7 @@ class LanguageModel(Handle):
         alone = isinstance(prompt, str) or (
             len(prompt) > 0 and all(isinstance(token, int) for token in prompt)
         )
-        prompts: list[Prompt] = [prompt] if alone else list(prompt)  # type: ignore[list-item]
+        prompts = cast("list[Prompt]", [prompt] if alone else list(prompt))
         ids = [self.encode(one) if isinstance(one, str) else list(one) for one in prompts]
         options = {
             "count": count,
@@ -124,7 +124,7 @@ class LanguageModel(Handle):
         stops = [stop] if isinstance(stop, str) else list(stop)
         if "" in stops:
             raise usage('an empty text is given for "stop"', hint="leave it out")
-        return Generation(self, ids, options, stops, bool(alone))
+        return Generation(self, ids, options, stops, alone)
 
     def chat(self, messages: Sequence[Message], **options: Any) -> Generation:
         """The model's answer to a conversation, by the chat template that its folder brings.

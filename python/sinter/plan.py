@@ -199,9 +199,7 @@ class Entry:
         self._compiled, self._index = compiled, signature.index
         self.name, self.inputs, self.outputs = signature.name, signature.inputs, signature.outputs
         self.symbols: dict[str, Symbol] = {
-            name: symbol
-            for name, symbol in compiled.symbols.items()
-            if name in signature.symbols
+            name: symbol for name, symbol in compiled.symbols.items() if name in signature.symbols
         }
 
     @property
@@ -276,4 +274,3 @@ class Entry:
         inputs = ", ".join(f"{name}: {type}" for name, type in self.inputs.items())
         outputs = ", ".join(f"{name}: {type}" for name, type in self.outputs.items())
         return f"<sinter.Entry {self.name}({inputs}) -> ({outputs})>"
-

@@ -72,7 +72,9 @@ def place_of(value: Any, where: str) -> tuple[str, str]:
         )
     kind, ordinal = value.__dlpack_device__()
     if int(kind) not in _DLPACK_DEVICES:
-        raise bad_input(f"memory of DLPack device type {int(kind)}", where, "move it to cpu or cuda")
+        raise bad_input(
+            f"memory of DLPack device type {int(kind)}", where, "move it to cpu or cuda"
+        )
     device = _DLPACK_DEVICES[int(kind)]
     return (device if device == "cpu" else f"cuda:{ordinal}"), "dlpack"
 
@@ -108,7 +110,9 @@ def _from_numpy(value: Any, where: str, writable: bool) -> Tensor:
         )
     size = value.itemsize
     if any(stride % size for stride in value.strides):
-        raise bad_input(f"strides of {value.strides} bytes for elements of {size}", where, "copy it")
+        raise bad_input(
+            f"strides of {value.strides} bytes for elements of {size}", where, "copy it"
+        )
     if writable and not value.flags.writeable:
         raise bad_input("the array is read-only, and a result goes there", where, "copy it")
     strides = _strides(value.shape, [stride // size for stride in value.strides])
@@ -120,7 +124,9 @@ def _from_torch(value: Any, where: str) -> Tensor:
     dtype = _FROM_NAME.get(str(value.dtype).removeprefix("torch."))
     if dtype is None:
         raise bad_input(
-            f"elements of {value.dtype}", where, f"convert it; the types are {', '.join(_FROM_NAME)}"
+            f"elements of {value.dtype}",
+            where,
+            f"convert it; the types are {', '.join(_FROM_NAME)}",
         )
     if value.layout is not torch.strided or value.device.type not in ("cpu", "cuda"):
         raise bad_input(

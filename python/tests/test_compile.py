@@ -132,7 +132,9 @@ def test_what_cannot_be_compiled_is_an_error(source, options, message):
 
 def test_an_open_model_takes_no_options_of_files():
     model = sinter.compile(ADD).model
-    with pytest.raises(sinter.SinterError, match="random-weights is given for a model that is open"):
+    with pytest.raises(
+        sinter.SinterError, match="random-weights is given for a model that is open"
+    ):
         sinter.compile(model, random_weights=1)
 
 

@@ -181,5 +181,7 @@ def test_a_model_without_a_template_says_so(model):
 def test_without_jinja2_the_error_says_how_to_get_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2.sandbox", None)
     with sinter.LanguageModel(folder, "cpu") as model:
-        with pytest.raises(sinter.SinterError, match=r"jinja2 is not installed; pip install 'sinter\[chat\]'"):
+        with pytest.raises(
+            sinter.SinterError, match=r"jinja2 is not installed; pip install 'sinter\[chat\]'"
+        ):
             model.chat([{"role": "user", "content": "x"}])

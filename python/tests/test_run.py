@@ -113,16 +113,28 @@ def test_bf16_is_ml_dtypes_or_bits(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"x": np.zeros((3, 5), np.float32)}, r"input x: f32\[3, 5\] is given, f32\[N, 4\] is wanted"),
+        (
+            {"x": np.zeros((3, 5), np.float32)},
+            r"input x: f32\[3, 5\] is given, f32\[N, 4\] is wanted",
+        ),
         ({"x": np.zeros((3, 4))}, r"input x: elements of NumPy type <f8 \(float64\)"),
-        ({"x": np.zeros((3, 4), np.float16)}, r"input x: f16\[3, 4\] is given, f32\[N, 4\] is wanted"),
+        (
+            {"x": np.zeros((3, 4), np.float16)},
+            r"input x: f16\[3, 4\] is given, f32\[N, 4\] is wanted",
+        ),
         ({"x": np.zeros((3, 4), ">f4")}, "input x: elements of NumPy type >f4"),
         ({"x": np.zeros((2, 4), np.float32)}, "symbol N is 2 by input x and 3 by input y"),
         ({"x": [[1.0] * 4]}, "input x: a list is given, a tensor is wanted"),
         ({"w": np.zeros(3)}, 'no input is called "w"; it has x, y'),
         ({"out": {"y": np.zeros(3)}}, 'no output is called "y"; it has z'),
-        ({"out": {"z": np.zeros((3, 4), np.int32)}}, r"output z: i32\[3, 4\] is given, f32\[N, 4\]"),
-        ({"out": {"z": np.zeros((4, 4), np.float32)}}, r"output z: f32\[4, 4\] is given, f32\[3, 4\]"),
+        (
+            {"out": {"z": np.zeros((3, 4), np.int32)}},
+            r"output z: i32\[3, 4\] is given, f32\[N, 4\]",
+        ),
+        (
+            {"out": {"z": np.zeros((4, 4), np.float32)}},
+            r"output z: f32\[4, 4\] is given, f32\[3, 4\]",
+        ),
         ({"symbols": {"N": 2}}, "symbol N is 2 by set_symbol and 3 by input x"),
         ({"symbols": {"M": 2}}, 'no symbol is called "M"'),
         ({"device": "tpu"}, "tpu"),
@@ -136,7 +148,9 @@ def test_what_does_not_fit_is_named_with_both_values(change, message):
 
 def test_what_is_missing_is_named():
     add = sinter.compile(ADD)
-    with pytest.raises(sinter.SinterError, match=r"input y: no tensor is given, f32\[N, 4\] is wanted"):
+    with pytest.raises(
+        sinter.SinterError, match=r"input y: no tensor is given, f32\[N, 4\] is wanted"
+    ):
         add.run(x=np.zeros((3, 4), np.float32))
     add.run(x=np.zeros((3, 4), np.float32), y=np.zeros((3, 4), np.float32))
     with pytest.raises(sinter.SinterError, match="input y: no tensor is given"):
@@ -188,9 +202,7 @@ def test_states_stay_in_a_session_and_not_between_runs():
         assert not session.read_state("cache").any()
         with pytest.raises(sinter.SinterError, match="no such state; it has cache"):
             session.read_state("keys")
-    alone = [
-        cached.run(x=x, slot=np.array([i, i + 1], np.int32), symbols={"R": 8}) for i in (0, 4)
-    ]
+    alone = [cached.run(x=x, slot=np.array([i, i + 1], np.int32), symbols={"R": 8}) for i in (0, 4)]
     np.testing.assert_array_equal(alone[0], alone[1])
     with pytest.raises(sinter.SinterError, match="symbol R has no value"):
         cached.run(x=x, slot=np.array([0, 1], np.int32))
@@ -207,6 +219,14 @@ def test_a_prebound_call_runs_on_what_its_memory_holds():
         call.bind(y=x, out={"z": z})  # x stays
         call.run()
         np.testing.assert_array_equal(z, x * x + x)
+        other, moved = random(3, 4), np.zeros((3, 4), np.float32)
+        call.move([other.ctypes.data, y.ctypes.data], [moved.ctypes.data])
+        call.run()
+        np.testing.assert_array_equal(moved, other * y + y)
+        with pytest.raises(ValueError):
+            call.move([other.ctypes.data], [moved.ctypes.data])
+        with pytest.raises(sinter.SinterError, match="input x: f32.3, 4. has no memory"):
+            call.move([0, y.ctypes.data], [moved.ctypes.data])
         call.forget()
         with pytest.raises(sinter.SinterError, match="no tensors are bound"):
             call.run()
