@@ -1,4 +1,4 @@
-"""Declarations of api/sinter_c.h for ctypes, and the library. Written by make_bindings.py."""
+"""api/sinter_c.h for ctypes, and the library. Written by make_bindings.py."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def clone() -> Path | None:
 
 
 def find(name: str, folder: str) -> Path | None:
-    """A file that the package carries in sinter/`folder`, or that build/release of the clone has."""
+    """A file that the package carries in sinter/`folder`, or that build/release of the clone
+    has."""
     carried = PACKAGE / folder / name
     if carried.is_file():
         return carried
@@ -48,7 +49,7 @@ def library_path() -> Path:
         raise ImportError(
             f"no {NAME} in {PACKAGE / 'lib'}"
             + ("" if root is None else f" or {root / 'build' / 'release'}")
-            + "; build it with ./dev build release sinter_library, or set SINTER_LIBRARY to the file"
+            + "; build it with ./dev build release sinter_library, or set SINTER_LIBRARY to a file"
         )
     return found
 

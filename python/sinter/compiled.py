@@ -287,8 +287,8 @@ class Compiled:
     # ---- running -----------------------------------------------------------------------------
 
     def load(self, device: str | Device = "auto", progress: Progress = None) -> Executable:
-        """Loads the plan on a device with its weights, once: kernels are compiled, weights computed.
-        `run` and `session` do it where it was not done."""
+        """Loads the plan on a device with its weights, once: kernels are compiled, weights
+        computed. `run` and `session` do it where it was not done."""
         opened = device_of(device)
         with self._lock:
             if opened.name not in self._executables:
@@ -306,8 +306,8 @@ class Compiled:
         """A session, for states that several calls share, or for calls that are bound once.
 
         stream: a CUstream as a number (torch.cuda.Stream.cuda_stream); None: torch's current one
-        where the program has torch, else a stream of its own. symbols: values of the symbols in types
-        of states.
+        where the program has torch, else a stream of its own. symbols: values of the symbols in
+        types of states.
         """
         return Session(self.plan, self.load(device), stream, symbols)
 
@@ -374,9 +374,9 @@ class Compiled:
         repeat: int | None = None,
         symbols: dict[str, int] | None = None,
     ) -> Report:
-        """Calls every entry in one session on random inputs, fused beside unfused, bit for bit (fast
-        numerics: within their bounds), and beside float64 where that takes no time. A broken promise
-        is a report that is False. For modules."""
+        """Calls every entry in one session on random inputs, fused beside unfused, bit for bit
+        (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
+        promise is a report that is False. For modules."""
         values: dict[str, Any] = {
             "seed": seed,
             "repeat": repeat,
@@ -417,9 +417,9 @@ class Compiled:
         machine_code: list[str] | None = None,
         progress: Progress = None,
     ) -> None:
-        """Writes the folder of the plan, which must be absent, empty or hold a plan. It appears as a
-        whole or not at all. machine_code: architectures to compile the kernels for, ["sm_90a"], which
-        needs NVRTC."""
+        """Writes the folder of the plan, which must be absent, empty or hold a plan. It appears as
+        a whole or not at all. machine_code: architectures to compile the kernels for, ["sm_90a"],
+        which needs NVRTC."""
         with (
             Interrupts() as interrupts,
             Options({"machine-code": machine_code}, interrupts, progress) as options,

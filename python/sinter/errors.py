@@ -62,8 +62,8 @@ class Interrupts:
 
     Python runs a signal's handler between two instructions, which inside a call of the library is
     the first instruction of a callback, before any `try` in it. ctypes would print and drop what it
-    raises there. So while the call runs, the handler only keeps the exception; the callback sees it,
-    asks the library to stop, and `check` raises it.
+    raises there. So while the call runs, the handler only keeps the exception; the callback sees
+    it, asks the library to stop, and `check` raises it.
     """
 
     def __init__(self) -> None:

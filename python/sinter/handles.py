@@ -22,10 +22,14 @@ class Handle:
         self._pointer = pointer
         self._finalizer = weakref.finalize(self, free, pointer)
 
-    @property
-    def pointer(self) -> Any:
+    def check_open(self) -> None:
+        """Raises if it was closed."""
         if not self._finalizer.alive:
             raise usage(f"this {type(self).__name__} is closed", hint="make another")
+
+    @property
+    def pointer(self) -> Any:
+        self.check_open()
         return self._pointer
 
     def close(self) -> None:

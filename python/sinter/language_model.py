@@ -101,7 +101,8 @@ class LanguageModel(Handle):
         all. seed: of the draws. stop: texts that end a sequence, and are not given. end_tokens:
         further tokens that do. stop_at_end: whether the model's own end tokens do.
         activation_memory: what the intermediate values of a call may take at most ("2GB"); longer
-        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at most.
+        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at
+        most.
 
         Nothing runs before the result is iterated over or read.
         """
@@ -167,8 +168,8 @@ class Generation:
         for piece in model.generate("Once"):
             print(piece, end="", flush=True)
 
-    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists): their
-    ids, so far; the end token is not among them.
+    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists):
+    their ids, so far; the end token is not among them.
     """
 
     def __init__(
@@ -272,7 +273,7 @@ class _Stream:
         self._model, self._prompts, self._options = model, prompts, options
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stopped = False
-        model.pointer  # an error where the model is closed
+        model.check_open()
         self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
         model._running.add(self)
         self._thread.start()

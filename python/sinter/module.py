@@ -9,8 +9,8 @@
         graph.output(y)
         compiled = sinter.compile(module)
 
-Types are texts: an element type (f32, f16, bf16, i32, i1) and extents, each a number or the name of a
-symbol. docs/ops.md lists the ops with their attributes.
+Types are texts: an element type (f32, f16, bf16, i32, i1) and extents, each a number or the name
+of a symbol. docs/ops.md lists the ops with their attributes.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class GraphBuilder:
 
     @property
     def pointer(self) -> sinter_graph:
-        self.module.pointer  # an error where the module is closed
+        self.module.check_open()
         return self._graph
 
     def input(self, name: str, type: str) -> Value:

@@ -72,8 +72,8 @@ class Decision:
     """A verdict of fusion about two values.
 
     reason: an id that stays between versions, "convexity.path" (docs/reasons.md). text: what it
-    means. detail: the values and sizes that decided. path: the witness of a refusal, values from one
-    to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
+    means. detail: the values and sizes that decided. path: the witness of a refusal, values from
+    one to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
     """
 
     a: str

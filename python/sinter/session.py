@@ -227,7 +227,8 @@ class Call(Handle):
         **tensors_by_name: Any,
     ) -> Call:
         """Binds tensors to inputs, by name; those that are not named keep theirs. Outputs go to the
-        tensors of `out`, or to new ones of the kind of the inputs. On a GPU tensors must be dense."""
+        tensors of `out`, or to new ones of the kind of the inputs. On a GPU tensors must be
+        dense."""
         given = {**(inputs or {}), **tensors_by_name}
         for name, value in (symbols or {}).items():
             check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
@@ -329,8 +330,8 @@ class Call(Handle):
         check(lib.sinter_call_prepare(self.pointer))
 
     def run(self) -> Any:
-        """Runs the entry and returns `results`. On a GPU it only enqueues kernels: results are there
-        for what follows in the session's stream."""
+        """Runs the entry and returns `results`. On a GPU it only enqueues kernels: results are
+        there for what follows in the session's stream."""
         if len(self._outputs) < len(self.entry.outputs):
             raise usage("no tensors are bound", f"entry {self.entry.name}", "bind them first")
         check(lib.sinter_call_run(self.pointer))

@@ -1,4 +1,5 @@
-"""Tensors of the caller: NumPy arrays, torch tensors, and whatever speaks DLPack. Nothing is copied.
+"""Tensors of the caller: NumPy arrays, torch tensors, and whatever speaks DLPack. Nothing is
+copied.
 
 Element types are Sinter's names: f32, f16, bf16, i32, i64, i1. NumPy has no bfloat16: arrays of
 ml_dtypes.bfloat16 are bf16, and so are DLPack tensors of that type.
