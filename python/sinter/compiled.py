@@ -46,13 +46,13 @@ def compile(
 
     source: the path of a Hugging Face folder, a llama2.c file, a spec (.json), a module (.sir) or a
     plan's folder; the text of a module (a str with line breaks); a Model or a ModuleBuilder.
-    dtype: f32, f16 or bf16, of a language model. target: what to compile for, "sm_90a" (the default)
-    or a Device. numerics: "strict" (the default: fused equals unfused bit for bit) or "fast". fuse:
-    False compiles every op to a launch of its own. entries: the default is all. random_weights: a
-    seed of stand-in weights. weights: a safetensors file or folder, or tensors by name. context:
-    tokens of the longest text. require, forbid: pairs of values that must share a kernel, or must
-    not. device_inputs: whether kernels check row numbers in inputs, as inputs on a GPU need; the
-    default is True for modules.
+    dtype: f32, f16 or bf16, of a language model. target: what to compile for, "sm_90a" (the
+    default) or a Device. numerics: "strict" (the default: fused equals unfused bit for bit) or
+    "fast". fuse: False compiles every op to a launch of its own. entries: the default is all.
+    random_weights: a seed of stand-in weights. weights: a safetensors file or folder, or tensors by
+    name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
+    forbid: pairs of values that must share a kernel, or must not. device_inputs: whether kernels
+    check row numbers in inputs, as inputs on a GPU need; the default is True for modules.
 
     A required pair that stays apart is a SinterError with the reason (Code.CHECK_FAILED).
     """
@@ -168,9 +168,10 @@ class Compiled:
         ):
             pointer = sinter_plan()
             interrupts.check(
-                lib.sinter_compile(model.pointer, given.pointer, ctypes.byref(pointer))
+                lib.sinter_compile(model.pointer, given.pointer, ctypes.byref(pointer)),
+                lambda: lib.sinter_plan_free(pointer),
             )
-        self.model, self.plan = model, Plan(pointer)
+            self.model, self.plan = model, Plan(pointer)
         self.symbols: dict[str, Symbol] = self.plan.symbols
         self.states: dict[str, str] = self.plan.states
         self._options, self._weights = options, weights

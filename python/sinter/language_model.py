@@ -22,9 +22,9 @@ class LanguageModel(Handle):
     """A decoder-only language model on a device, compiled and loaded. One thread at a time.
 
     path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
-    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context: tokens
-    of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed of
-    stand-in weights. progress: stages "model", and "weights" in bytes.
+    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context:
+    tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed
+    of stand-in weights. progress: stages "model", and "weights" in bytes.
     """
 
     def __init__(
@@ -54,9 +54,10 @@ class LanguageModel(Handle):
             interrupts.check(
                 lib.sinter_language_model_open(
                     encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
-                )
+                ),
+                lambda: lib.sinter_language_model_free(pointer),
             )
-        super().__init__(pointer, lib.sinter_language_model_free)
+            super().__init__(pointer, lib.sinter_language_model_free)
         self.path = os.fspath(path)
         self._chat: ChatTemplate | None = None
         self._running: set[_Stream] = set()

@@ -67,9 +67,10 @@ class Executable(Handle):
                     None if weights is None else weights.pointer,
                     options.pointer,
                     ctypes.byref(pointer),
-                )
+                ),
+                lambda: lib.sinter_executable_free(pointer),
             )
-        super().__init__(pointer, lib.sinter_executable_free)
+            super().__init__(pointer, lib.sinter_executable_free)
         self.device, self._weights = device, weights
 
 

@@ -5,9 +5,10 @@ import signal
 import threading
 
 import pytest
-from conftest import BLOCK, SAMPLES
+from conftest import ADD, BLOCK, SAMPLES
 
 import sinter
+from sinter._bindings import lib
 
 
 def press():
@@ -66,6 +67,28 @@ def test_generating_is_interrupted():
                     pass
         assert [one for one in threading.enumerate() if one.name == "sinter generate"] == []
         assert model.generate("Long ago", count=3).text
+
+
+@pytest.mark.parametrize("name", ["sinter_compile", "sinter_load", "sinter_language_model_open"])
+def test_what_was_made_when_ctrl_c_is_pressed_is_freed(handles, monkeypatch, name):
+    function = getattr(lib, name)
+
+    def call(*arguments):
+        error = function(*arguments)
+        press()
+        return error
+
+    monkeypatch.setattr(lib, name, call)
+    with pytest.raises(KeyboardInterrupt):
+        if name == "sinter_language_model_open":
+            sinter.LanguageModel(SAMPLES / "tiny-llama", "cpu")
+        else:
+            sinter.compile(ADD).load("cpu")
+    kind = {"sinter_compile": "plan", "sinter_load": "executable"}.get(name, "language_model")
+    assert handles.created[kind] == 1
+    left = handles.left()
+    left.pop("device", None)
+    assert left == {}
 
 
 def test_the_callers_own_handler_is_called_and_put_back():
