@@ -11,6 +11,7 @@ from sinter._bindings import Code, lib
 from sinter.compiled import Compiled, Report, compile, open_model, open_plan
 from sinter.devices import Device
 from sinter.errors import SinterError
+from sinter.handles import text_of
 from sinter.language_model import Generation, LanguageModel
 from sinter.module import GraphBuilder, Model, ModuleBuilder, Value
 from sinter.plan import Costs, Decision, Entry, Kernel, Step, Symbol
@@ -48,4 +49,4 @@ __all__ = [
 
 def version() -> str:
     """The version of the library that is loaded."""
-    return lib.sinter_version().decode()
+    return text_of(lib.sinter_version())

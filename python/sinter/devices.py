@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from sinter._bindings import lib, sinter_device
-from sinter.handles import Handle, created, encoded
+from sinter.handles import Handle, created, encoded, text_of
 
 
 class Device(Handle):
@@ -20,12 +20,12 @@ class Device(Handle):
     @property
     def name(self) -> str:
         """ "cpu", "cuda:0 (NVIDIA H200)" """
-        return lib.sinter_device_name(self.pointer).decode()
+        return text_of(lib.sinter_device_name(self.pointer))
 
     @property
     def target(self) -> str:
         """What to compile for: "sm_90a"; of the CPU ""."""
-        return lib.sinter_device_target(self.pointer).decode()
+        return text_of(lib.sinter_device_target(self.pointer))
 
     @property
     def place(self) -> str:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import queue
 import threading
-from typing import Any, Iterator, Sequence, Union
+from typing import Any, Iterator, Sequence, Union, cast
 
 from sinter._bindings import Code, lib, sinter_language_model, sinter_on_token
 from sinter.chat import ChatTemplate, Message
@@ -22,9 +22,9 @@ class LanguageModel(Handle):
     """A decoder-only language model on a device, compiled and loaded. One thread at a time.
 
     path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
-    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context: tokens
-    of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed of
-    stand-in weights. progress: stages "model", and "weights" in bytes.
+    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context:
+    tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed
+    of stand-in weights. progress: stages "model", and "weights" in bytes.
     """
 
     def __init__(
@@ -54,9 +54,10 @@ class LanguageModel(Handle):
             interrupts.check(
                 lib.sinter_language_model_open(
                     encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
-                )
+                ),
+                lambda: lib.sinter_language_model_free(pointer),
             )
-        super().__init__(pointer, lib.sinter_language_model_free)
+            super().__init__(pointer, lib.sinter_language_model_free)
         self.path = os.fspath(path)
         self._chat: ChatTemplate | None = None
         self._running: set[_Stream] = set()
@@ -101,14 +102,15 @@ class LanguageModel(Handle):
         all. seed: of the draws. stop: texts that end a sequence, and are not given. end_tokens:
         further tokens that do. stop_at_end: whether the model's own end tokens do.
         activation_memory: what the intermediate values of a call may take at most ("2GB"); longer
-        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at most.
+        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at
+        most.
 
         Nothing runs before the result is iterated over or read.
         """
         alone = isinstance(prompt, str) or (
             len(prompt) > 0 and all(isinstance(token, int) for token in prompt)
         )
-        prompts: list[Prompt] = [prompt] if alone else list(prompt)  # type: ignore[list-item]
+        prompts = cast("list[Prompt]", [prompt] if alone else list(prompt))
         ids = [self.encode(one) if isinstance(one, str) else list(one) for one in prompts]
         options = {
             "count": count,
@@ -124,7 +126,7 @@ class LanguageModel(Handle):
         stops = [stop] if isinstance(stop, str) else list(stop)
         if "" in stops:
             raise usage('an empty text is given for "stop"', hint="leave it out")
-        return Generation(self, ids, options, stops, bool(alone))
+        return Generation(self, ids, options, stops, alone)
 
     def chat(self, messages: Sequence[Message], **options: Any) -> Generation:
         """The model's answer to a conversation, by the chat template that its folder brings.
@@ -167,8 +169,8 @@ class Generation:
         for piece in model.generate("Once"):
             print(piece, end="", flush=True)
 
-    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists): their
-    ids, so far; the end token is not among them.
+    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists):
+    their ids, so far; the end token is not among them.
     """
 
     def __init__(
@@ -272,7 +274,7 @@ class _Stream:
         self._model, self._prompts, self._options = model, prompts, options
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stopped = False
-        model.pointer  # an error where the model is closed
+        model.check_open()
         self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
         model._running.add(self)
         self._thread.start()

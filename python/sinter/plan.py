@@ -72,8 +72,8 @@ class Decision:
     """A verdict of fusion about two values.
 
     reason: an id that stays between versions, "convexity.path" (docs/reasons.md). text: what it
-    means. detail: the values and sizes that decided. path: the witness of a refusal, values from one
-    to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
+    means. detail: the values and sizes that decided. path: the witness of a refusal, values from
+    one to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
     """
 
     a: str
@@ -199,9 +199,7 @@ class Entry:
         self._compiled, self._index = compiled, signature.index
         self.name, self.inputs, self.outputs = signature.name, signature.inputs, signature.outputs
         self.symbols: dict[str, Symbol] = {
-            name: symbol
-            for name, symbol in compiled.symbols.items()
-            if name in signature.symbols
+            name: symbol for name, symbol in compiled.symbols.items() if name in signature.symbols
         }
 
     @property
@@ -276,4 +274,3 @@ class Entry:
         inputs = ", ".join(f"{name}: {type}" for name, type in self.inputs.items())
         outputs = ", ".join(f"{name}: {type}" for name, type in self.outputs.items())
         return f"<sinter.Entry {self.name}({inputs}) -> ({outputs})>"
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from sinter import tensors
 from sinter._bindings import (
@@ -67,9 +67,10 @@ class Executable(Handle):
                     None if weights is None else weights.pointer,
                     options.pointer,
                     ctypes.byref(pointer),
-                )
+                ),
+                lambda: lib.sinter_executable_free(pointer),
             )
-        super().__init__(pointer, lib.sinter_executable_free)
+            super().__init__(pointer, lib.sinter_executable_free)
         self.device, self._weights = device, weights
 
 
@@ -95,9 +96,7 @@ class Session(Handle):
             stream = tensors.torch_stream(place)
         names = symbol_arrays(symbols)
         if stream is None:
-            pointer = created(
-                sinter_session, lib.sinter_session_create, executable.pointer, *names
-            )
+            pointer = created(sinter_session, lib.sinter_session_create, executable.pointer, *names)
         else:
             pointer = created(
                 sinter_session,
@@ -214,6 +213,10 @@ class Call(Handle):
         self.has_symbols = False
         self._inputs: dict[str, tensors.Tensor] = {}
         self._outputs: dict[str, Any] = {}
+        self._addresses = (
+            (ctypes.c_void_p * len(entry.inputs))(),
+            (ctypes.c_void_p * len(entry.outputs))(),
+        )
 
     def bind(
         self,
@@ -225,7 +228,8 @@ class Call(Handle):
         **tensors_by_name: Any,
     ) -> Call:
         """Binds tensors to inputs, by name; those that are not named keep theirs. Outputs go to the
-        tensors of `out`, or to new ones of the kind of the inputs. On a GPU tensors must be dense."""
+        tensors of `out`, or to new ones of the kind of the inputs. On a GPU tensors must be
+        dense."""
         given = {**(inputs or {}), **tensors_by_name}
         for name, value in (symbols or {}).items():
             check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
@@ -262,7 +266,9 @@ class Call(Handle):
     def _check(self, tensor: tensors.Tensor, wanted: str, where: str) -> None:
         """What the library cannot know: where the memory is, and types that it does not have."""
         if tensor.dtype != split_type(wanted)[0]:
-            raise bad_input(f"{tensor.type} is given, {wanted} is wanted", where, "convert the tensor")
+            raise bad_input(
+                f"{tensor.type} is given, {wanted} is wanted", where, "convert the tensor"
+            )
         if tensor.device != self._place:
             raise bad_input(
                 f"the tensor is on {tensor.device}, the session is on {self._place}",
@@ -290,9 +296,7 @@ class Call(Handle):
             kinds = [tensor.kind for tensor in self._inputs.values()]
             kind = "torch" if "torch" in kinds else (kinds or ["numpy"])[0]
             dims = self._output_dims(name, len(split_type(wanted)[1]))
-            value = tensors.empty(
-                split_type(wanted)[0], dims, self._place, kind, where
-            )
+            value = tensors.empty(split_type(wanted)[0], dims, self._place, kind, where)
         tensor = tensors.borrow_result(value, split_type(wanted)[0], where)
         self._check(tensor, wanted, where)
         self._give(lib.sinter_call_output, name, tensor)
@@ -310,6 +314,14 @@ class Call(Handle):
             return next(iter(self._outputs.values()))
         return dict(self._outputs)
 
+    def move(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Moves all inputs and outputs to other memory, in the entry's order: addresses of tensors
+        with the types, extents and strides of those that were bound, which the caller keeps alive.
+        A prepared call stays prepared. Takes microseconds."""
+        given, taken = self._addresses
+        given[:], taken[:] = list(inputs), list(outputs)
+        check(lib.sinter_call_addresses(self.pointer, given, len(given), taken, len(taken)))
+
     def forget(self) -> None:
         """Lets go of the tensors, whose memory may then be gone: bind all of them before a run."""
         self._inputs, self._outputs = {}, {}
@@ -319,8 +331,8 @@ class Call(Handle):
         check(lib.sinter_call_prepare(self.pointer))
 
     def run(self) -> Any:
-        """Runs the entry and returns `results`. On a GPU it only enqueues kernels: results are there
-        for what follows in the session's stream."""
+        """Runs the entry and returns `results`. On a GPU it only enqueues kernels: results are
+        there for what follows in the session's stream."""
         if len(self._outputs) < len(self.entry.outputs):
             raise usage("no tensors are bound", f"entry {self.entry.name}", "bind them first")
         check(lib.sinter_call_run(self.pointer))
