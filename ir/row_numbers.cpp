@@ -25,7 +25,7 @@ size_t named_axis(const Op& op) {
 }
 
 IndexMap number_coords(const Op& gather, const IndexMap& coords) {
-  return gather.kind == OpKind::gather ? coords : IndexMap{coords[0]};
+  return gather.kind == OpKind::gather ? coords : IndexMap(coords.begin(), coords.end() - 1);
 }
 
 std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {

@@ -316,11 +316,12 @@ ValueEmitter::CheckedRow ValueEmitter::checked_row(const std::string& id, Dim ex
   return {inside, *scope.find("row of " + inside)};
 }
 
-/// `coords` of the result of a gather, in its table: along one axis the loaded row.
+/// `coords` of the result of a gather, in its table: along one axis the loaded row. A row of an
+/// embedding's table has one axis.
 IndexMap ValueEmitter::table_coords(const Op& op, const IndexMap& coords, const std::string& row,
                                     Level level) {
   const size_t axis = named_axis(op);
-  IndexMap at = coords;
+  IndexMap at = op.kind == OpKind::embedding ? IndexMap{coords[0], coords.back()} : coords;
   at[axis] = loaded_row(row, form_.graph[op.operands[0]].type.dims[axis], level);
   return at;
 }

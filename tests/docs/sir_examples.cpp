@@ -108,7 +108,7 @@ constexpr OpExample kExamples[] = {
     %y = where %positive, %x, %zero
   })"},
     // Gather and append.
-    {OpKind::embedding, "embedding(table [V, D], ids i32[N]) -> [N, D]",
+    {OpKind::embedding, "embedding(table [V, D], ids i32[..., N]) -> [..., N, D]",
      "Row n of the result is row ids[n] of the table.",
      R"(  weight %table : f16[64, 8] = file {tensor = "embed"}
   entry @e(%ids: i32[N]) -> (%x) {

@@ -196,7 +196,8 @@ TEST_CASE("C11 embedding") {
   gives(OpKind::embedding, {f16({100, 8}), i32({kN})}, {}, f16({kN, 8}));
   rejects(11, OpKind::embedding, {f16({100}), i32({kN})});
   rejects(11, OpKind::embedding, {f16({100, 8}), f16({kN})});
-  rejects(11, OpKind::embedding, {f16({100, 8}), i32({kN, 1})});
+  gives(OpKind::embedding, {f16({100, 8}), i32({kN, 3})}, {}, f16({kN, 3, 8}));
+  rejects(11, OpKind::embedding, {f16({100, 8}), i32({})});
 }
 
 TEST_CASE("C11 gather") {

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 
-from ..extents import product_of
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
@@ -21,13 +20,10 @@ def row_numbers(index: Tensor, size: int, wrap: bool) -> Tensor:
 
 def gather_rows(c: Conversion, table: Tensor, rows: Tensor) -> Tensor:
     """result[..., :] = table[rows[...], :] for a table of rank 2."""
-    flat = rows.reshape_to([product_of(rows.value.dims)])
-    if flat.groups != (1,):
-        raise Unsupported("indices whose number is a product of symbols")
-    value = c.g.op("embedding", [table.value, flat.value])
-    width = table.axes(1)
-    result = Tensor(c.g, value, (1, 1))
-    return result._reshaped([rows.axes(i) for i in range(rows.rank)] + [width])
+    if rows.rank == 0:
+        return gather_rows(c, table, rows.reshape([1])).reshape([table.size(1)])
+    value = c.g.op("embedding", [table.value, rows.value])
+    return Tensor(c.g, value, rows.groups + (1,))
 
 
 @converts(aten("embedding.default"))
