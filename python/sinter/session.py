@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any, Mapping, Sequence
 
 from sinter import tensors
@@ -19,6 +20,9 @@ from sinter.handles import Handle, created, encoded, symbol_arrays
 from sinter.module import split_type
 from sinter.options import Options, Progress
 from sinter.plan import Plan, Signature
+
+
+_name = functools.lru_cache(maxsize=4096)(encoded)  # of names, which come again
 
 
 def _dims(values: tuple[int, ...] | None) -> Any:
@@ -280,8 +284,8 @@ class Call(Handle):
         check(
             function(
                 self.pointer,
-                encoded(name),
-                encoded(tensor.dtype),
+                _name(name),
+                _name(tensor.dtype),
                 len(tensor.dims),
                 _dims(tensor.dims),
                 _dims(tensor.strides),
