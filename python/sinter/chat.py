@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from sinter.errors import SinterError, bad_input, usage
 from sinter._bindings import Code
+from sinter.errors import SinterError, bad_input, usage
 
 Message = Mapping[str, Any]
 

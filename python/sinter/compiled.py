@@ -6,22 +6,21 @@ import ctypes
 import html
 import json
 import os
-import tempfile
 import threading
-from dataclasses import dataclass
-from typing import Any, Iterable, Mapping, Union
+from typing import Any, Iterable, Mapping
 
-from sinter._bindings import lib, sinter_model, sinter_plan, sinter_report
+from sinter._bindings import lib, sinter_plan
 from sinter.devices import Device, device_of
-from sinter.errors import Interrupts, SinterError, usage
-from sinter.handles import created, encoded, taken_text, text_of
-from sinter.module import Model, ModuleBuilder
+from sinter.errors import Interrupts, SinterError
+from sinter.handles import encoded, taken_text, text_of
+from sinter.module import Model
+from sinter.opening import Source, open_source
 from sinter.options import Options, Progress
 from sinter.plan import Decision, Entry, Kernel, Plan, Symbol, symbols_in
 from sinter.session import Executable, Session, Weights
 from sinter.tensors import place_of, torch_stream
+from sinter.verify import Report, verify
 
-Source = Union[str, "os.PathLike[str]", Model, ModuleBuilder]
 Pairs = Iterable["tuple[str, str]"]
 
 
@@ -57,7 +56,7 @@ def compile(
     A required pair that stays apart is a SinterError with the reason (Code.CHECK_FAILED).
     """
     tensors = None if weights is None or isinstance(weights, (str, os.PathLike)) else weights
-    model = _open(
+    model = open_source(
         source,
         {
             "dtype": dtype,
@@ -81,69 +80,6 @@ def compile(
 def open_plan(folder: str | os.PathLike[str]) -> Compiled:
     """The plan in a folder, as `Compiled.save` and `sinter compile -o` write it."""
     return compile(folder)
-
-
-def _open(source: Source, options: dict[str, Any]) -> Model:
-    given = [name for name, value in options.items() if value is not None]
-    if isinstance(source, Model):
-        if given:
-            raise usage(f"{given[0]} is given for a model that is open already", "compile")
-        return source
-    if isinstance(source, ModuleBuilder):
-        if not given:
-            return source.model()
-        source = source.text()
-    if isinstance(source, str) and "\n" in source:
-        return _open_text(source, options if given else None)
-    return open_model(source, options)
-
-
-def _open_text(text: str, options: dict[str, Any] | None) -> Model:
-    if options is None:
-        data = text.encode()
-        return Model(created(sinter_model, lib.sinter_model_parse, data, len(data), b"module"))
-    # Options that say where weights come from are those of files.
-    with tempfile.TemporaryDirectory(prefix="sinter-") as folder:
-        path = os.path.join(folder, "module.sir")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return open_model(path, options)
-
-
-def open_model(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> Model:
-    """Opens a model in files. Reads no weights. The options are those of sinter_model_open."""
-    with Options(options or {}) as given:
-        return Model(created(sinter_model, lib.sinter_model_open, encoded(path), given.pointer))
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a comparison of the fused and the unfused plan found. True where every promise holds.
-
-    difference: the first value that differs, and how; "". values, elements: how many were compared.
-    fused_error, unfused_error: largest absolute error of an output against float64; None where it
-    was not measured.
-    """
-
-    passed: bool
-    difference: str
-    values: int
-    elements: int
-    fused_launches: int
-    unfused_launches: int
-    fused_error: float | None
-    unfused_error: float | None
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def __str__(self) -> str:
-        if not self.passed:
-            return f"not verified: {self.difference}"
-        return (
-            f"verified: {self.elements:,} elements of {self.values} values, fused in "
-            f"{self.fused_launches} launches, unfused in {self.unfused_launches}"
-        )
 
 
 class Compiled:
@@ -378,39 +314,13 @@ class Compiled:
         """Calls every entry in one session on random inputs, fused beside unfused, bit for bit
         (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
         promise is a report that is False. For modules."""
-        values: dict[str, Any] = {
+        options = {
             "seed": seed,
             "repeat": repeat,
             "numerics": self._options.get("numerics"),
             "target": self._options.get("target"),
         }
-        for name, value in (symbols or {}).items():
-            values[f"symbol.{name}"] = value
-        with Options(values) as options:
-            handle = created(
-                sinter_report,
-                lib.sinter_verify,
-                self.model.pointer,
-                device_of(device).pointer,
-                None if self._weights is None else self._weights.pointer,
-                options.pointer,
-            )
-        try:
-            errors = [
-                lib.sinter_report_fused_error(handle),
-                lib.sinter_report_unfused_error(handle),
-            ]
-            return Report(
-                bool(lib.sinter_report_passed(handle)),
-                lib.sinter_report_difference(handle).decode(),
-                lib.sinter_report_values(handle),
-                lib.sinter_report_elements(handle),
-                lib.sinter_report_fused_launches(handle),
-                lib.sinter_report_unfused_launches(handle),
-                *(None if error < 0 else error for error in errors),
-            )
-        finally:
-            lib.sinter_report_free(handle)
+        return verify(self.model, device_of(device), self._weights, options, symbols or {})
 
     def save(
         self,

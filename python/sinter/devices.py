@@ -16,6 +16,8 @@ class Device(Handle):
         super().__init__(
             created(sinter_device, lib.sinter_device_open, encoded(name)), lib.sinter_device_free
         )
+        self.place = self.name.partition(" ")[0]
+        """ "cpu" or "cuda:N": where tensors must be."""
 
     @property
     def name(self) -> str:
@@ -26,11 +28,6 @@ class Device(Handle):
     def target(self) -> str:
         """What to compile for: "sm_90a"; of the CPU ""."""
         return text_of(lib.sinter_device_target(self.pointer))
-
-    @property
-    def place(self) -> str:
-        """ "cpu" or "cuda:N": where tensors must be."""
-        return self.name.partition(" ")[0]
 
     def __repr__(self) -> str:
         return f"<sinter.Device {self.name}>"

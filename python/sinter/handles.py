@@ -85,3 +85,8 @@ def symbol_arrays(symbols: dict[str, int] | None) -> tuple[Any, Any, int]:
     names = (ctypes.c_char_p * count)(*(encoded(name) for name in given))
     values = (ctypes.c_int64 * count)(*given.values())
     return names, values, count
+
+
+def dims_array(values: tuple[int, ...] | None) -> Any:
+    """Extents or strides as functions of the library take them."""
+    return None if values is None else (ctypes.c_int64 * len(values))(*values)

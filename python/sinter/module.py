@@ -16,6 +16,7 @@ of a symbol. docs/ops.md lists the ops with their attributes.
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Sequence
 
 from sinter._bindings import lib, sinter_graph, sinter_model, sinter_module, sinter_value
@@ -23,6 +24,7 @@ from sinter.errors import check, usage
 from sinter.handles import Handle, created, encoded, taken_text, text_of
 
 
+@functools.lru_cache(maxsize=4096)
 def split_type(text: str) -> tuple[str, tuple[int | str, ...]]:
     """Element type and extents of "f16[N, 768]": ("f16", ("N", 768))."""
     dtype, bracket, rest = text.partition("[")

@@ -117,7 +117,8 @@ def _from_numpy(value: Any, where: str, writable: bool) -> Tensor:
     if writable and not value.flags.writeable:
         raise bad_input("the array is read-only, and a result goes there", where, "copy it")
     strides = _strides(value.shape, [stride // size for stride in value.strides])
-    return Tensor(value.ctypes.data, dtype, value.shape, strides, "cpu", value, "numpy")
+    address = value.__array_interface__["data"][0]
+    return Tensor(address, dtype, value.shape, strides, "cpu", value, "numpy")
 
 
 def _from_torch(value: Any, where: str) -> Tensor:

@@ -30,6 +30,7 @@ def test_a_run_is_enqueued_in_torchs_current_stream(add):
     assert result.device == x.device and torch.equal(result, expected(x, y))
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
+        add.run(x=x + 1, y=y)  # makes the stream's session, which waits
         torch.cuda._sleep(20_000_000)
         late = x + 1
         result = add.run(x=late, y=y)

@@ -221,7 +221,7 @@ def test_a_prebound_call_runs_on_what_its_memory_holds():
         np.testing.assert_array_equal(z, x * x + x)
         other, moved = random(3, 4), np.zeros((3, 4), np.float32)
         call.move([other.ctypes.data, y.ctypes.data], [moved.ctypes.data])
-        call.run()
+        assert call.run() == {}
         np.testing.assert_array_equal(moved, other * y + y)
         with pytest.raises(ValueError):
             call.move([other.ctypes.data], [moved.ctypes.data])
