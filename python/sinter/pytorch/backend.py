@@ -18,6 +18,7 @@ from torch._dynamo.backends.common import aot_autograd
 
 from ..errors import usage
 from .decompositions import decompositions
+from .mutations import take_copies, with_copies
 from .partition import Part, partition, rewritten
 from .report import GraphReport, record
 from .runtime import CompiledEntry
@@ -59,6 +60,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str):
     """A callable of a functional graph of ATen ops with fake tensors in its nodes."""
     start = time.perf_counter()
     device = device_of(module)
+    targets = take_copies(module)
     parts, eager = partition(module, device, phase)
     if eager and options["require_full"]:
         raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
@@ -67,7 +69,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str):
     entries = [CompiledEntry(part.graph, part.leaves, device, compile_options(options))
                for part in parts]
     whole = whole_graph(module, parts, entries)
-    result = whole or rewritten(module, parts, entries).forward
+    result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
     nodes = sum(node.op == "call_function" for node in module.graph.nodes)
     record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start), module.graph)
     return result
@@ -125,4 +127,4 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     return aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition)(module, example_inputs)
+        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(module, example_inputs)

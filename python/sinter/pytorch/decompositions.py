@@ -8,6 +8,7 @@ import torch
 from torch._decomp import core_aten_decompositions
 
 from . import library  # noqa: F401  registers the ops
+from .foreach import foreach_decompositions
 
 aten = torch.ops.aten
 
@@ -25,7 +26,7 @@ KEPT = (
 
 def decompositions() -> dict:
     """The table for aot_autograd and torch.export."""
-    table = dict(core_aten_decompositions())
+    table = {**core_aten_decompositions(), **foreach_decompositions()}
     for name in KEPT:
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 
@@ -32,9 +33,15 @@ class Names:
 
     def of(self, node: fx.Node) -> str:
         path = module_path(node)
-        if path and all(module_path(user) != path for user in node.users):
+        if path and all(module_path(reader) != path for reader in readers(node)):
             return path
         return f"{path}.{node.name}" if path else node.name
+
+
+def readers(node: fx.Node) -> list[fx.Node]:
+    """The nodes that read a node or one of its results."""
+    return [reader for user in node.users
+            for reader in (readers(user) if user.target is operator.getitem else [user])]
 
 
 def module_path(node: fx.Node) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import torch
+
 from ..dtypes import holds, is_integer, is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -502,7 +504,6 @@ def to_copy(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
 
 
 def _convert_element_type():
-    import torch
     return getattr(torch.ops.prims, "convert_element_type").default
 
 
@@ -525,3 +526,12 @@ def addcmul(c, x, a, b, value=1): return x + float(value) * a * b
 
 @formula("addcdiv.default")
 def addcdiv(c, x, a, b, value=1): return x + float(value) * (a / b)
+
+
+def _fma():
+    from torch._inductor import inductor_prims  # registers the op, where this torch has it
+    return getattr(inductor_prims, "fma", None)
+
+
+# What Dynamo makes of addcmul_ and addcdiv_ with a factor that is a tensor.
+converts(_fma())(real(lambda c, a, b, x: a * b + x))

@@ -8,7 +8,7 @@ from ..dtypes import is_real
 from ..extents import product_of
 from ..tensor import Tensor
 from ..unsupported import Unsupported
-from .indexing import MOST_ROWS, place_along, row_numbers
+from .indexing import MOST_ROWS, chosen_places, one_of_each_row, place_along, row_numbers
 from .registry import Conversion, aten, converts
 
 
@@ -73,6 +73,9 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
         return x
     for i in range(x.rank):
         source = source.slice(i, 0, index.size(i))
+    if one_of_each_row(x, axis, index):
+        return c.g.where(chosen_places(c, x, axis, index), x.f32() + source.f32(),
+                         x.f32()).to(c.dtype)
     along = row_numbers(index, sizes[axis], wrap=False)
     inside = along.greater_equal(0) & along.less(sizes[axis])
     place, stride = None, 1
