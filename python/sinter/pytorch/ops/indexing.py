@@ -92,20 +92,12 @@ def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) 
         # A sum in which all other elements are zeros: it shares a kernel with what made the row.
         chosen = chosen_places(c, x, axis, index)
         return c.g.where(chosen, x, 0.0).f32().sum([axis], True).to(x.dtype)
-    if math.prod(sizes) > MOST_ROWS:
-        raise Unsupported(f"indices into {math.prod(sizes)} elements")
+    for i in range(x.rank):
+        if i != axis:
+            x = x.slice(i, 0, index.size(i))
     along = row_numbers(index, sizes[axis], wrap=False)
-    inside = along.greater_equal(0) & along.less(sizes[axis])
-    flat, stride = None, 1
-    for i in reversed(range(x.rank)):
-        place = along if i == axis else place_along(c, index, i)
-        term = place * stride if stride != 1 else place
-        flat = term if flat is None else flat + term
-        stride *= sizes[i]
-    row = c.g.where(inside, flat, -1)
-    table = x.reshape([math.prod(sizes), 1])
-    taken = gather_rows(c, table, row)
-    return taken.reshape(c.shape)
+    value = c.g.op("gather", [x.value, along.value], f"axis = {axis}")
+    return Tensor(c.g, value, (1,) * x.rank)
 
 
 def one_of_each_row(x: Tensor, axis: int, index: Tensor) -> bool:
