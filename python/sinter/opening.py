@@ -27,7 +27,7 @@ def open_source(source: Source, options: dict[str, Any]) -> Model:
         source = source.text()
     if not isinstance(source, (str, os.PathLike)):
         raise usage(
-            f"a {type(source).__name__} is given, a model is wanted",
+            f"an object of type {type(source).__name__} is given, a model is wanted",
             "compile",
             "give a path, the text of a module, a Model or a ModuleBuilder",
         )
