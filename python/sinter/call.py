@@ -36,7 +36,7 @@ class Call(Handle):
         self._outputs: dict[str, Any] = {}
         self._addresses = (
             (ctypes.c_void_p * len(entry.inputs))(),
-            (ctypes.c_void_p * len(entry.outputs))(),
+            (ctypes.c_void_p * entry.output_count)(),
         )
 
     def bind(
@@ -140,7 +140,7 @@ class Call(Handle):
     def move(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Moves all inputs and outputs to other memory, in the entry's order: addresses of tensors
         with the types, extents and strides of those that were bound, which the caller keeps alive.
-        A prepared call stays prepared. Takes microseconds."""
+        Of an output that the entry names twice the first address counts. A prepared call stays prepared. Takes microseconds."""
         given, taken = self._addresses
         given[:], taken[:] = list(inputs), list(outputs)
         check(lib.sinter_call_addresses(self.pointer, given, len(given), taken, len(taken)))

@@ -25,6 +25,12 @@ def open_source(source: Source, options: dict[str, Any]) -> Model:
         if not given:
             return source.model()
         source = source.text()
+    if not isinstance(source, (str, os.PathLike)):
+        raise usage(
+            f"an object of type {type(source).__name__} is given, a model is wanted",
+            "compile",
+            "give a path, the text of a module, a Model or a ModuleBuilder",
+        )
     if isinstance(source, str) and "\n" in source:
         return _open_text(source, options if given else None)
     return open_model(source, options)

@@ -118,12 +118,14 @@ def decision_of(handle: sinter_decision) -> Decision:
 
 @dataclass(frozen=True)
 class Signature:
-    """Types of inputs and outputs of entry `index`, by name, in the entry's order."""
+    """Types of inputs and outputs of entry `index`, by name, in the entry's order. An output that
+    the entry names twice counts twice in `output_count`."""
 
     index: int
     name: str
     inputs: dict[str, str]
     outputs: dict[str, str]
+    output_count: int
 
     @property
     def symbols(self) -> set[str]:
@@ -179,13 +181,15 @@ def _signature(plan: sinter_plan, index: int) -> Signature:
         ).decode()
         for i in range(lib.sinter_plan_input_count(plan, index))
     }
+    output_count = lib.sinter_plan_output_count(plan, index)
     outputs = {
         lib.sinter_plan_output_name(plan, index, i).decode(): lib.sinter_plan_output_type(
             plan, index, i
         ).decode()
-        for i in range(lib.sinter_plan_output_count(plan, index))
+        for i in range(output_count)
     }
-    return Signature(index, lib.sinter_plan_entry_name(plan, index).decode(), inputs, outputs)
+    name = lib.sinter_plan_entry_name(plan, index).decode()
+    return Signature(index, name, inputs, outputs, output_count)
 
 
 class Entry:

@@ -15,7 +15,6 @@ from typing import Any, Sequence
 
 from sinter.errors import bad_input, usage
 
-BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "i1": 1}
 NUMPY_NAMES = {
     "f32": "float32",
     "f16": "float16",

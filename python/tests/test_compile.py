@@ -123,6 +123,7 @@ def test_options_of_a_compilation():
         (BLOCK, {"numerics": "exact"}, '"exact" is neither strict nor fast'),
         (BLOCK, {"entries": ["side"]}, "side"),
         ("module @m {\n", {}, "module:2"),
+        (3, {}, "compile: an object of type int is given, a model is wanted; give a path"),
     ],
 )
 def test_what_cannot_be_compiled_is_an_error(source, options, message):

@@ -232,6 +232,19 @@ def test_a_prebound_call_runs_on_what_its_memory_holds():
             call.run()
 
 
+def test_an_output_that_is_named_twice_is_one():
+    twice = sinter.compile(ADD.replace("-> (%z)", "-> (%z, %p, %z)"))
+    x, y = random(3, 4), random(3, 4)
+    z, p = np.zeros((2, 3, 4), np.float32)
+    assert list(twice.run(x=x, y=y)) == ["z", "p"]
+    with twice.session("cpu") as session:
+        call = session.call().bind(x=x, y=y)
+        call.move([x.ctypes.data, y.ctypes.data], [z.ctypes.data, p.ctypes.data, z.ctypes.data])
+        call.run()
+    np.testing.assert_array_equal(p, x * y)
+    np.testing.assert_array_equal(z, x * y + y)
+
+
 def test_threads_run_at_the_same_time_on_one_plan(block, weights):
     ids, r = np.array([3, 0, 9], np.int32), random(3, 8)
     expected = block.run(ids=ids, r=r)["y"]
