@@ -165,6 +165,8 @@ class CompiledEntry:
         tensors = []
         for position, order in self._places:
             tensor = arguments[position]
+            if tensor.device != self.device:  # a number in host memory
+                tensor = tensor.to(self.device, non_blocking=True)
             if order is not None:
                 tensor = tensor.permute(order)
             if not tensor.is_contiguous():
