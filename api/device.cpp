@@ -44,7 +44,7 @@ Result<TensorView> view_of(const char* name, const char* dtype, size_t rank, con
   const auto type = parse_dtype(dtype);
   if (!type)
     return fail(fmt::format("no element type is called \"{}\"", printable(dtype)), printable(name),
-                "the types are f32, f16, bf16, i32 and i1", ExitCode::usage);
+                "the types are f32, f16, bf16, i32, i64 and i1", ExitCode::usage);
   view.dtype = *type;
   view.data = data;
   bool empty = false;

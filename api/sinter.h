@@ -255,9 +255,9 @@ class Options {
 // ---- building a module ----------------------------------------------------------------------
 
 /// Element types.
-enum class DType { f32, f16, bf16, i32, i1 };
+enum class DType { f32, f16, bf16, i32, i64, i1 };
 inline const char* to_string(DType dtype) {
-  constexpr const char* kNames[] = {"f32", "f16", "bf16", "i32", "i1"};
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "i32", "i64", "i1"};
   return kNames[static_cast<int>(dtype)];
 }
 
@@ -439,6 +439,10 @@ class Graph {
   Value embedding(Value table, Value ids, Name name = {}) {
     return op("embedding", {table, ids}, {}, name);
   }
+  /// x[i, index[i, j, k], k] for axis 1: index i32 with the extents of x but along `axis`.
+  Value gather(Value x, Value index, std::int64_t axis, Name name = {}) {
+    return op("gather", {x, index}, Attributes().set("axis", axis).text(), name);
+  }
   Value cast(Value x, DType dtype, Name name = {}) {
     return op("cast", {x}, Attributes().set("dtype", to_string(dtype)).text(), name);
   }
@@ -450,10 +454,17 @@ class Graph {
   // Elementwise; operands broadcast as in NumPy.
   Value neg(Value a, Name name = {}) { return op("neg", {a}, {}, name); }
   Value abs(Value a, Name name = {}) { return op("abs", {a}, {}, name); }
+  Value floor(Value a, Name name = {}) { return op("floor", {a}, {}, name); }
+  /// To the nearest integer, ties to even.
+  Value round(Value a, Name name = {}) { return op("round", {a}, {}, name); }
   Value exp(Value a, Name name = {}) { return op("exp", {a}, {}, name); }
   /// e^-|a|
   Value exp_neg_abs(Value a, Name name = {}) { return op("exp_neg_abs", {a}, {}, name); }
+  /// e^a - 1
+  Value expm1(Value a, Name name = {}) { return op("expm1", {a}, {}, name); }
   Value log(Value a, Name name = {}) { return op("log", {a}, {}, name); }
+  /// log(1 + a)
+  Value log1p(Value a, Name name = {}) { return op("log1p", {a}, {}, name); }
   Value sqrt(Value a, Name name = {}) { return op("sqrt", {a}, {}, name); }
   Value rsqrt(Value a, Name name = {}) { return op("rsqrt", {a}, {}, name); }
   Value sigmoid(Value a, Name name = {}) { return op("sigmoid", {a}, {}, name); }
@@ -465,6 +476,10 @@ class Graph {
   Value sub(Value a, Value b, Name name = {}) { return op("sub", {a, b}, {}, name); }
   Value mul(Value a, Value b, Name name = {}) { return op("mul", {a, b}, {}, name); }
   Value div(Value a, Value b, Name name = {}) { return op("div", {a, b}, {}, name); }
+  Value pow(Value a, Value b, Name name = {}) { return op("pow", {a, b}, {}, name); }
+  /// Of integers: the quotient rounded down, and what it leaves.
+  Value div_floor(Value a, Value b, Name name = {}) { return op("div_floor", {a, b}, {}, name); }
+  Value mod_floor(Value a, Value b, Name name = {}) { return op("mod_floor", {a, b}, {}, name); }
   Value maximum(Value a, Value b, Name name = {}) { return op("maximum", {a, b}, {}, name); }
   Value minimum(Value a, Value b, Name name = {}) { return op("minimum", {a, b}, {}, name); }
   Value less(Value a, Value b, Name name = {}) { return op("less", {a, b}, {}, name); }
@@ -495,6 +510,11 @@ class Graph {
     if (reverse) attributes.set("reverse", std::int64_t{1});
     if (exclusive) attributes.set("exclusive", std::int64_t{1});
     return op("cumulative_sum", {x}, attributes.text(), name);
+  }
+
+  /// [rows, D]: row v is the sum of the updates [N, D] with index[n] = v, in ascending order.
+  Value scatter_add(Value index, Value updates, const Dim& rows, Name name = {}) {
+    return op("scatter_add", {index, updates}, Attributes().set("rows", rows.text()).text(), name);
   }
 
   // Activations and norms, over the last axis.
@@ -1321,7 +1341,8 @@ class Evaluation {
     return {dims, dims + sinter_evaluation_rank(evaluation_, operand)};
   }
   std::vector<std::int64_t> result_dims() const { return dims(operands()); }
-  /// Dense elements: float or double for every float type, int32_t for i32, uint8_t for i1.
+  /// Dense elements: float or double for every float type, int32_t for i32, int64_t for i64,
+  /// uint8_t for i1.
   template <typename T>
   const T* operand(std::size_t index) const {
     return static_cast<const T*>(sinter_evaluation_operand(evaluation_, index));

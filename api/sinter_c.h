@@ -31,7 +31,7 @@
  * comes through a `char**` or `int32_t**` belongs to the caller, who gives it to sinter_free.
  *
  * Types are texts of Sinter's text form: "f16[N, 4096]" is an element type (f32, f16, bf16, i32,
- * i1) and extents, each a number or the name of a symbol of the module.
+ * i64, i1) and extents, each a number or the name of a symbol of the module.
  */
 #ifndef SINTER_C_H
 #define SINTER_C_H
@@ -540,7 +540,8 @@ SINTER_API size_t sinter_evaluation_operand_count(const sinter_evaluation* evalu
 /** Operand `index`, or with `index` the number of operands the result: its extents. */
 SINTER_API size_t sinter_evaluation_rank(const sinter_evaluation* evaluation, size_t index);
 SINTER_API const int64_t* sinter_evaluation_dims(const sinter_evaluation* evaluation, size_t index);
-/** Dense elements: float or double for every float type, int32_t for i32, uint8_t for i1. */
+/** Dense elements: float or double for every float type, int32_t for i32, int64_t for
+ * i64, uint8_t for i1. */
 SINTER_API const void* sinter_evaluation_operand(const sinter_evaluation* evaluation, size_t index);
 /** Where the result goes, dense; float types are rounded to the element type afterwards. */
 SINTER_API void* sinter_evaluation_result(const sinter_evaluation* evaluation);

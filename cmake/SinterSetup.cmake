@@ -75,6 +75,10 @@ add_library(sinter_llvm INTERFACE)
 target_include_directories(sinter_llvm SYSTEM INTERFACE ${SINTER_LLVM_INCLUDE})
 target_link_libraries(sinter_llvm INTERFACE ${SINTER_LLVM_SUPPORT} ${SINTER_LLVM_DEMANGLE}
                       Threads::Threads ${CMAKE_DL_LIBS})
+if(SINTER_PORTABLE)
+  add_library(sinter_older_glibc STATIC ${CMAKE_CURRENT_LIST_DIR}/older_glibc.cpp)
+  target_link_libraries(sinter_llvm INTERFACE sinter_older_glibc)
+endif()
 
 # -ffp-contract=off: host arithmetic is the reference of the numerics contract.
 set(SINTER_COMPILE_OPTIONS -Wall -Wextra -Werror -ffp-contract=off)

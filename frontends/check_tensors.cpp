@@ -17,7 +17,7 @@ Status check_tensor(const Weight& weight, const Op& op, const TensorSource& sour
                               to_string(op.type, {}));
     return tl::make_unexpected(std::move(error));
   }
-  if (*found != op.type)
+  if (!reads_as(*found, op.type))
     return fail(fmt::format("tensor {} is {}, weight %{} needs it as {}", printable(name),
                             to_string(*found, {}), printable(weight.name), to_string(op.type, {})),
                 place, "give the weights that belong to the module");

@@ -17,6 +17,7 @@ namespace sinter {
   X(dims, Dims)                  /* a shape */                                                   \
   X(begin, int64_t)              /* first element of a slice */                                  \
   X(size, Dim)                   /* extent of a slice */                                         \
+  X(rows, Dim)                   /* rows of a result */                                          \
   X(dtype, DType)                /* a result's element type */                                   \
   X(value, double)               /* a constant; rounded to the result's element type */          \
   X(values, std::vector<double>) /* a literal's elements, row-major */                           \

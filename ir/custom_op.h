@@ -4,10 +4,10 @@
 //   %y = custom %x, %w {op = "acme.rms_norm", numbers = [0x1p-20]} : f16[N, 512]
 //
 // Signature, the shape rule: "x: float[..., D], w: x[D] -> x[..., D]". An operand has a name and a
-// type: f32, f16, bf16, i32, i1, `float` (any float type), or the name of an earlier operand (its
-// element type). A dim is a number or a variable, which has one extent in all places, constant or
-// symbolic. `...` stands for leading axes, the same in all places, perhaps none. A result's dim may
-// be `2*D` or `D/2`, where D is constant. Its type is one of the five or an operand's.
+// type: f32, f16, bf16, i32, i64, i1, `float` (any float type), or the name of an earlier operand
+// (its element type). A dim is a number or a variable, which has one extent in all places, constant
+// or symbolic. `...` stands for leading axes, the same in all places, perhaps none. A result's dim
+// may be `2*D` or `D/2`, where D is constant. Its type is one of the five or an operand's.
 //
 // Kernel text: a function template, which may include headers of the kernel library:
 //
@@ -43,7 +43,7 @@ namespace sinter {
 struct Op;  // ir/graph.h
 
 /// What a host evaluation is called with. All arrays are dense and row-major. Elements of float
-/// types are float, or double if `precise`; i32: int32_t; i1: uint8_t, 0 or 1.
+/// types are float, or double if `precise`; i32: int32_t; i64: int64_t; i1: uint8_t, 0 or 1.
 struct CustomOpCall {
   struct Tensor {
     DType dtype = DType::f32;

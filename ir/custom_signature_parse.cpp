@@ -106,8 +106,9 @@ class CustomSignatureParser {
     pattern.any_float = name == "float";
     if (!pattern.dtype && pattern.same_as < 0 && !(pattern.any_float && is_operand)) {
       at_ = begin;
-      return expected(is_operand ? "f32, f16, bf16, i32, i1, float or an earlier operand's name"
-                                 : "f32, f16, bf16, i32, i1 or an operand's name");
+      return expected(is_operand
+                          ? "f32, f16, bf16, i32, i64, i1, float or an earlier operand's name"
+                          : "f32, f16, bf16, i32, i64, i1 or an operand's name");
     }
     const size_t dims = at_;
     if (!accept("[")) return expected("'['");

@@ -33,6 +33,12 @@ int32_t nearest_i32(double value) {
   return static_cast<int32_t>(std::clamp(std::rint(value), -0x1p31, 0x1p31 - 1));
 }
 
+int64_t nearest_i64(double value) {
+  if (value != value) return 0;
+  if (value >= 0x1p63) return INT64_MAX;
+  return static_cast<int64_t>(std::max(std::rint(value), -0x1p63));
+}
+
 int64_t whole_bytes(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   SINTER_CHECK(info.bits % 8 == 0, "an element of {} has no address of its own", info.name);

@@ -50,8 +50,14 @@ constexpr std::string_view to_string(DType dtype) { return dtype_info(dtype).nam
 std::optional<DType> parse_dtype(std::string_view text);
 constexpr bool is_float(DType dtype) { return dtype_info(dtype).type_class == DTypeClass::real; }
 
-/// What a constant of i32 is: the nearest number that i32 has, ties to even; 0 for NaN.
+constexpr bool is_integer(DType dtype) {
+  return dtype_info(dtype).type_class == DTypeClass::integer;
+}
+
+/// What a constant of an integer type is: the nearest number that the type has, ties to even; 0 for
+/// NaN.
 int32_t nearest_i32(double value);
+int64_t nearest_i64(double value);
 
 /// Bytes of `elements` elements side by side, nullopt if the last byte is not full.
 constexpr std::optional<int64_t> packed_bytes(int64_t bits, int64_t elements) {

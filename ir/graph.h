@@ -41,7 +41,7 @@ struct OpInfo {
   llvm::SmallVector<AttrName, 4> required, optional;
   std::string_view formula;  // elementwise only
   enum class Result : uint8_t { same, truth } result;
-  enum class Domain : uint8_t { real, number, truth } domain;
+  enum class Domain : uint8_t { real, number, integer, truth } domain;
 };
 const OpInfo& op_info(OpKind kind);
 std::optional<OpKind> parse_op_kind(std::string_view name);

@@ -11,11 +11,11 @@
 //        or at most it
 //   C7   broadcast: the operand's dims broadcast to `dims`
 //   C8   axis in 0 .. rank-1; axes ascending and distinct
-//   C9   cast: a conversion that exists
 //   C10  concat: operands differ in nothing but a constant extent along `axis`
-//   C11  embedding: table [V, D], ids i32 of rank 1
+//   C11  embedding: table [V, D], ids i32 of rank >= 1; gather: index i32, the extents of x but along
+//        `axis`
 //   C12  kv_append: state [R, ...], value [N, ...] of the same type but for N, slot i32 [N]
-//   C13  reduce, norm, softmax: float operands of rank >= 1
+//   C13  reduce, norm, softmax: float operands of rank >= 1; reduce: of i32 too
 //   C14  norm: weight and bias [D] of the operand's element type, D a constant >= 1
 //   C15  rope: x [N, H, hd], cos and sin [N, rotary/2] of one float type; rotary even, 2 .. hd
 //   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; gemv: x of

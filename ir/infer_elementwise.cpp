@@ -18,11 +18,20 @@ Result<TensorType> infer_elementwise(const Inference& op) {
     dims = *common;
   }
   const DType dtype = op.operands[0].dtype;
-  const bool allowed = info.domain == OpInfo::Domain::truth ? dtype == DType::i1
-                       : info.domain == OpInfo::Domain::number
-                           ? is_float(dtype) || dtype == DType::i32
-                           : is_float(dtype);
-  if (!allowed) return op.reject(3, fmt::format("not defined for {}", to_string(dtype)));
+  const auto allowed = [&] {
+    switch (info.domain) {
+      case OpInfo::Domain::real:
+        return is_float(dtype);
+      case OpInfo::Domain::number:
+        return is_float(dtype) || is_integer(dtype);
+      case OpInfo::Domain::integer:
+        return is_integer(dtype);
+      case OpInfo::Domain::truth:
+        return dtype == DType::i1;
+    }
+    SINTER_CHECK(false, "domain");
+  };
+  if (!allowed()) return op.reject(3, fmt::format("not defined for {}", to_string(dtype)));
   return TensorType{info.result == OpInfo::Result::truth ? DType::i1 : dtype, dims};
 }
 
@@ -42,11 +51,7 @@ Result<TensorType> infer_where(const Inference& op) {
 }
 
 Result<TensorType> infer_cast(const Inference& op) {
-  const DType from = op.operands[0].dtype, to = op.attrs.get<DType>(AttrName::dtype);
-  const bool exists = from == to || is_float(to) || (to == DType::i32 && from == DType::i1);
-  if (!exists)
-    return op.reject(9, fmt::format("no conversion from {} to {}", to_string(from), to_string(to)));
-  return TensorType{to, op.operands[0].dims};
+  return TensorType{op.attrs.get<DType>(AttrName::dtype), op.operands[0].dims};
 }
 
 Result<TensorType> infer_copy(const Inference& op) { return op.operands[0]; }

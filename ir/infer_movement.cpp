@@ -22,10 +22,25 @@ Result<TensorType> infer_concat(const Inference& op) {
 
 Result<TensorType> infer_embedding(const Inference& op) {
   const TensorType &table = op.operands[0], &ids = op.operands[1];
-  if (table.rank() != 2 || ids.rank() != 1 || ids.dtype != DType::i32)
-    return op.reject(11, fmt::format("needs a table [V, D] and ids i32[N], got {} and {}",
+  if (table.rank() != 2 || ids.rank() < 1 || ids.dtype != DType::i32)
+    return op.reject(11, fmt::format("needs a table [V, D] and ids i32[..., N], got {} and {}",
                                      op.show(table), op.show(ids)));
-  return TensorType{table.dtype, {ids.dims[0], table.dims[1]}};
+  TensorType result{table.dtype, ids.dims};
+  result.dims.push_back(table.dims[1]);
+  return result;
+}
+
+Result<TensorType> infer_gather(const Inference& op) {
+  const TensorType &x = op.operands[0], &index = op.operands[1];
+  const int64_t axis = op.attrs.get<int64_t>(AttrName::axis);
+  SINTER_TRY(op.check_axis(axis, x.rank()));
+  Dims dims = x.dims;
+  if (index.rank() == x.rank()) dims[axis] = index.dims[axis];
+  if (index != TensorType{DType::i32, dims})
+    return op.reject(11, fmt::format("needs an index i32 with the extents of x but along axis {}, "
+                                     "got x {} and index {}",
+                                     axis, op.show(x), op.show(index)));
+  return TensorType{x.dtype, dims};
 }
 
 Result<TensorType> infer_kv_append(const Inference& op) {

@@ -10,9 +10,9 @@ namespace {
 /// The named axes become 1.
 Result<TensorType> reduced(const Inference& op) {
   TensorType result = op.operands[0];
-  if (!is_float(result.dtype) || result.rank() == 0)
-    return op.reject(13,
-                     fmt::format("needs a float operand of rank >= 1, got {}", op.show(result)));
+  if ((!is_float(result.dtype) && result.dtype != DType::i32) || result.rank() == 0)
+    return op.reject(
+        13, fmt::format("needs a float or i32 operand of rank >= 1, got {}", op.show(result)));
   const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
   SINTER_TRY(op.check_axes(axes, result.rank()));
   if (axes.empty()) return op.reject(8, "axes is empty; name the axes to reduce");

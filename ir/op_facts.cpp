@@ -7,6 +7,7 @@
 
 #include "ir/decompose.h"
 #include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 namespace {
@@ -127,7 +128,7 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
     case OpClass::reduce:
       return pull_reduce(op, coords);
     case OpClass::gather:
-      pull(operand_with(op, OperandRole::id), {coords[0]}, space);
+      pull(operand_with(op, OperandRole::id), number_coords(op, coords), space);
       return read(root_of(primitives_, operand_with(op, OperandRole::table)), {}, space, true);
     case OpClass::append:
       read(root_of(primitives_, operand_with(op, OperandRole::state)), {}, space, true);

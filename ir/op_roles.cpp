@@ -19,6 +19,7 @@ struct RoleColumn {
   static Role slot(int rows_of) { return {Role::slot, rows_of}; }
   static Role first(int rows_of = Role::kNoRows) { return {Role::first, rows_of}; }
   static Role last(int rows_of = Role::kNoRows) { return {Role::last, rows_of}; }
+  static Role target() { return {Role::target, Role::kResult}; }
 
   /// By op; the operands that follow those of the list are values.
   static llvm::ArrayRef<OperandRole> of(OpKind kind) {

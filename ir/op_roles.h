@@ -20,13 +20,15 @@ struct OperandRole {
     slot,
     first,
     last,
+    target,
   };
   static constexpr int kNoRows = -1;
+  static constexpr int kResult = -2;
 
   constexpr OperandRole(Kind kind = value, int rows_of = kNoRows) : kind(kind), rows_of(rows_of) {}
 
   Kind kind;
-  int rows_of;  // the operand whose rows the values name
+  int rows_of;  // the operand whose rows the values name, or kResult
 
   bool is_address() const { return rows_of != kNoRows; }
   friend bool operator==(const OperandRole&, const OperandRole&) = default;

@@ -2,9 +2,10 @@
 // and prologues follow it, whatever the number of threads.
 //
 // A row of n elements is cut into chunks of 8. Chunk c belongs to virtual lane c mod V. A lane
-// starts at the identity (sum: +0, max: -inf) and takes its chunks, and a chunk's elements, in
-// ascending order. Then lanes combine by a butterfly: for stride = 1, 2, 4 .. V/2 lane l becomes
-// combine(l, l xor stride). combine is commutative, so that all lanes end equal.
+// starts at the identity (sum: +0, max: -inf; of i32: 0, the least number) and takes its chunks,
+// and a chunk's elements, in ascending order. Then lanes combine by a butterfly: for stride = 1, 2,
+// 4 .. V/2 lane l becomes combine(l, l xor stride). combine is commutative, so that all lanes end
+// equal.
 #pragma once
 
 #include <bit>

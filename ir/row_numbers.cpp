@@ -6,16 +6,6 @@
 namespace sinter {
 namespace {
 
-/// Rows that the operand's values name; nullopt: they name none.
-std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {
-  const OperandRole role = operand_role(op.kind, operand);
-  if (role.is_address()) return graph[op.operands[role.rows_of]].type.dims[0];
-  const ValueId row = operand_with(op, OperandRole::row);
-  const bool position = role == OperandRole::first || role == OperandRole::last;
-  if (position && row.valid()) return graph[row].type.dims.back();
-  return std::nullopt;
-}
-
 int64_t least(Dim dim, llvm::ArrayRef<Symbol> symbols) {
   return dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].low;
 }
@@ -29,6 +19,24 @@ bool at_most(Dim a, Dim b, llvm::ArrayRef<Symbol> symbols) {
 }
 
 }  // namespace
+
+size_t named_axis(const Op& op) {
+  return op.kind == OpKind::gather ? static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis)) : 0;
+}
+
+IndexMap number_coords(const Op& gather, const IndexMap& coords) {
+  return gather.kind == OpKind::gather ? coords : IndexMap(coords.begin(), coords.end() - 1);
+}
+
+std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {
+  const OperandRole role = operand_role(op.kind, operand);
+  if (role.rows_of == OperandRole::kResult) return op.type.dims[0];
+  if (role.is_address()) return graph[op.operands[role.rows_of]].type.dims[named_axis(op)];
+  const ValueId row = operand_with(op, OperandRole::row);
+  const bool position = role == OperandRole::first || role == OperandRole::last;
+  if (position && row.valid()) return graph[row].type.dims.back();
+  return std::nullopt;
+}
 
 bool is_checked(const Op& op) {
   return op.attrs.has(AttrName::checked) && op.attrs.get<int64_t>(AttrName::checked) != 0;

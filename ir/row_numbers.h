@@ -1,8 +1,8 @@
-// Operands whose values name rows of another operand: the roles id, slot, first and last of
-// ops.def.
+// Operands whose values name rows: the roles id, slot, first, last and target of ops.def.
 #pragma once
 
 #include "ir/graph.h"
+#include "ir/index_map.h"
 
 namespace sinter {
 
@@ -15,6 +15,14 @@ struct RowNumbers {
   Dim rows;        // 0 .. rows - 1 name rows
   bool address;    // false: they are only compared
 };
+
+/// The axis of the operand whose rows an op's numbers name.
+size_t named_axis(const Op& op);
+/// Where a gather reads the number that the element `coords` of its result is taken by.
+IndexMap number_coords(const Op& gather, const IndexMap& coords);
+
+/// The number of rows among which the operand's values name one; nullopt: they name none.
+std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand);
 
 /// Of all ops of the graph, in order.
 std::vector<RowNumbers> row_numbers(const Graph& graph);

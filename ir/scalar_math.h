@@ -1,8 +1,8 @@
 // Scalar arithmetic of the numerics contract: one text for host and device, the same bits on both.
 //
 // Everything here is built from IEEE single precision +, -, *, /, sqrt and fused multiply-add, from
-// integer operations and, in the range reduction of sin and cos, two exact or correctly rounded
-// double operations; so the results are equal wherever the compiler neither contracts nor flushes:
+// integer operations and, in pow and in the range reduction of sin and cos, from double operations
+// of the same kinds; so the results are equal wherever the compiler neither contracts nor flushes:
 // NVRTC with --fmad=false --ftz=false --prec-div=true --prec-sqrt=true, the host with
 // -ffp-contract=off. Every function is within 2 ulp for all 2^32 arguments
 // (tests/ir/scalar_math_test.cpp lists the measured maxima). A NaN result has no particular
@@ -24,6 +24,7 @@ namespace math {
 using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
+using i64 = long long;
 
 // Bits.
 
@@ -56,6 +57,21 @@ SINTER_DEVICE float minus_zero() {
 }
 SINTER_DEVICE float infinity() { return bits_float(0x7f800000u); }
 SINTER_DEVICE float nan() { return bits_float(0x7fffffffu); }
+SINTER_DEVICE double bits_double(u64 bits) {
+#ifdef __CUDACC_RTC__
+  return __longlong_as_double(static_cast<long long>(bits));
+#else
+  return __builtin_bit_cast(double, bits);
+#endif
+}
+SINTER_DEVICE u64 double_bits(double x) {
+#ifdef __CUDACC_RTC__
+  return static_cast<u64>(__double_as_longlong(x));
+#else
+  return __builtin_bit_cast(u64, x);
+#endif
+}
+
 SINTER_DEVICE float copy_sign(float magnitude, float sign) {
   return bits_float((float_bits(magnitude) & 0x7fffffffu) | (float_bits(sign) & 0x80000000u));
 }
@@ -120,7 +136,37 @@ SINTER_DEVICE u16 i32_to_bf16(int x) {
   return float_to_bf16(x < 0 ? -rounded : rounded);
 }
 
-// Arithmetic: the functions that the formulas of ops.def name. int wraps around.
+// The same of i64. A number that no float is first becomes the float next to it towards zero, its
+// last bit set: a bf16 is then rounded as from the number itself.
+SINTER_DEVICE float i64_to_float(i64 x) { return static_cast<float>(x); }
+SINTER_DEVICE u16 i64_to_f16(i64 x) { return float_to_f16(static_cast<float>(x)); }
+SINTER_DEVICE u16 i64_to_bf16(i64 x) {
+  const u64 magnitude = x < 0 ? 0ull - static_cast<u64>(x) : static_cast<u64>(x);
+  u32 bits = float_bits(static_cast<float>(magnitude));
+  const u64 back = static_cast<u64>(bits_float(bits));  // at most 2^63
+  if (back > magnitude) --bits;
+  if (back != magnitude) bits |= 1u;
+  return float_to_bf16(x < 0 ? -bits_float(bits) : bits_float(bits));
+}
+
+// Float to integer: towards zero; the nearest number of the type where there is none, 0 for NaN.
+SINTER_DEVICE int float_to_i32(float x) {
+  if (x >= 0x1p31f) return 2147483647;
+  if (x >= -0x1p31f) return static_cast<int>(x);
+  return x != x ? 0 : -2147483647 - 1;
+}
+SINTER_DEVICE i64 float_to_i64(float x) {
+  if (x >= 0x1p63f) return 9223372036854775807ll;
+  if (x >= -0x1p63f) return static_cast<i64>(x);
+  return x != x ? 0 : -9223372036854775807ll - 1;
+}
+// The nearest i32.
+SINTER_DEVICE int i64_to_i32(i64 x) {
+  if (x > 2147483647ll) return 2147483647;
+  return x < -2147483647ll - 1 ? -2147483647 - 1 : static_cast<int>(x);
+}
+
+// Arithmetic: the functions that the formulas of ops.def name. Integers wrap around.
 
 SINTER_DEVICE float fma(float a, float b, float c) {
 #ifdef __CUDACC_RTC__
@@ -145,14 +191,60 @@ SINTER_DEVICE float sub(float a, float b) { return a - b; }
 SINTER_DEVICE float mul(float a, float b) { return a * b; }
 SINTER_DEVICE float div(float a, float b) { return a / b; }
 
-SINTER_DEVICE int add(int a, int b) {
-  return static_cast<int>(static_cast<u32>(a) + static_cast<u32>(b));
+SINTER_DEVICE double fma(double a, double b, double c) {
+#ifdef __CUDACC_RTC__
+  return __fma_rn(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
 }
-SINTER_DEVICE int sub(int a, int b) {
-  return static_cast<int>(static_cast<u32>(a) - static_cast<u32>(b));
+
+// div_floor rounds the quotient down, and mod_floor is what it leaves: of the divisor's sign, as in
+// Python. A division by 0 gives 0 and leaves a; the quotient of the least number and -1 wraps.
+#define SINTER_INTEGER_ARITHMETIC(T, U)                                                           \
+  SINTER_DEVICE T add(T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); } \
+  SINTER_DEVICE T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); } \
+  SINTER_DEVICE T mul(T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); } \
+  SINTER_DEVICE T neg(T a) { return sub(T(0), a); }                                               \
+  SINTER_DEVICE T abs(T a) { return a < 0 ? neg(a) : a; }                                         \
+  SINTER_DEVICE T maximum(T a, T b) { return a < b ? b : a; }                                     \
+  SINTER_DEVICE T minimum(T a, T b) { return a < b ? a : b; }                                     \
+  SINTER_DEVICE T mod_floor(T a, T b) {                                                           \
+    if (b == 0) return a;                                                                         \
+    const T rest = b == -1 ? T(0) : a % b;                                                        \
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;                                  \
+  }                                                                                               \
+  SINTER_DEVICE T div_floor(T a, T b) {                                                           \
+    if (b == 0) return 0;                                                                         \
+    if (b == -1) return neg(a);                                                                   \
+    const T quotient = a / b;                                                                     \
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;                            \
+  }
+SINTER_INTEGER_ARITHMETIC(int, u32)
+SINTER_INTEGER_ARITHMETIC(i64, u64)
+#ifndef __CUDACC_RTC__
+SINTER_INTEGER_ARITHMETIC(long, unsigned long)  // int64_t of the host
+#endif
+#undef SINTER_INTEGER_ARITHMETIC
+
+// The integer below, and the nearest one, ties to even.
+SINTER_DEVICE float floor(float a) {
+#ifdef __CUDACC_RTC__
+  float result;
+  asm("cvt.rmi.f32.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+#else
+  return __builtin_floorf(a);
+#endif
 }
-SINTER_DEVICE int mul(int a, int b) {
-  return static_cast<int>(static_cast<u32>(a) * static_cast<u32>(b));
+SINTER_DEVICE float round(float a) {
+#ifdef __CUDACC_RTC__
+  float result;
+  asm("cvt.rni.f32.f32 %0, %1;" : "=f"(result) : "f"(a));
+  return result;
+#else
+  return __builtin_rintf(a);
+#endif
 }
 
 // NaN if an operand is; -0 is less than +0: so both commute, bit for bit.
@@ -179,9 +271,6 @@ SINTER_DEVICE float minimum(float a, float b) {
   return a < b ? a : b;
 #endif
 }
-
-SINTER_DEVICE int maximum(int a, int b) { return a < b ? b : a; }
-SINTER_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 
 // x, but low or high where it lies outside; NaN stays.
 SINTER_DEVICE float clamp(float x, float low, float high) {
@@ -256,11 +345,33 @@ SINTER_DEVICE float exp_neg_abs(float x) {
   return fma(exp_slope(r) * r, power, power) * 0x1p-64f;
 }
 
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1), and +-0 as it is. From 20 on the 1 changes nothing.
+SINTER_DEVICE float expm1(float x) {
+  float shifted;
+  const float r = reduce_exponent(clamp(x, -18.0f, 20.0f), shifted);  // e^-18 - 1 is -1
+  const float power = bits_float((float_bits(shifted) << 23) + 0x3f800000u);
+  const float y = fma(power, exp_slope(r) * r, power - 1.0f);
+  return x >= 20.0f ? exp(x) : x == 0.0f ? x : y;
+}
+
 // 1 / (1 + e^-x), and e^x / (1 + e^x) for negative x: the divisor is in [1, 2].
 SINTER_DEVICE float sigmoid(float x) {
   const float e = exp_neg_abs(x);
   const float y = reciprocal_near_one(1.0f + e);
   return x < 0.0f ? e * y : y;
+}
+
+// log(1 + f) for 1 + f in [2/3, 4/3) is f + f^2 log_slope(f).
+SINTER_DEVICE float log_slope(float f) {
+  float p = -0x1.07c39ap-3f;
+  p = fma(p, f, 0x1.1e752ap-3f);
+  p = fma(p, f, -0x1.f3313cp-4f);
+  p = fma(p, f, 0x1.1ed3eap-3f);
+  p = fma(p, f, -0x1.559c90p-3f);
+  p = fma(p, f, 0x1.99d060p-3f);
+  p = fma(p, f, -0x1.fffef8p-3f);
+  p = fma(p, f, 0x1.555506p-2f);
+  return fma(p, f, -0.5f);
 }
 
 // log(x) = n ln 2 + log(1 + f), 1 + f in [2/3, 4/3).
@@ -278,16 +389,73 @@ SINTER_DEVICE float log(float x) {
   const u32 exponent = (bits - 0x3f2aaaabu) & 0xff800000u;  // bits of 2/3
   const float f = bits_float(bits - exponent) - 1.0f;
   n += static_cast<float>(static_cast<int>(exponent) >> 23);
-  float p = -0x1.07c39ap-3f;
-  p = fma(p, f, 0x1.1e752ap-3f);
-  p = fma(p, f, -0x1.f3313cp-4f);
-  p = fma(p, f, 0x1.1ed3eap-3f);
-  p = fma(p, f, -0x1.559c90p-3f);
-  p = fma(p, f, 0x1.99d060p-3f);
-  p = fma(p, f, -0x1.fffef8p-3f);
-  p = fma(p, f, 0x1.555506p-2f);
-  p = fma(p, f, -0.5f);
-  return fma(n, 0x1.62e430p-1f, fma(p, f * f, f));
+  return fma(n, 0x1.62e430p-1f, fma(log_slope(f), f * f, f));
+}
+
+// log(1 + x): of 1 + x as log has it, with what the sum 1 + x lost by its rounding added to f.
+SINTER_DEVICE float log1p(float x) {
+  if (x >= -0x1.555554p-2f && x < 0x1.555554p-2f) {
+    return x == 0.0f ? x : fma(log_slope(x), x * x, x);  // n is 0
+  }
+  const float sum = 1.0f + x;
+  if (!(sum > 0.0f && sum < infinity())) return log(sum);
+  const u32 exponent = (float_bits(sum) - 0x3f2aaaabu) & 0xff800000u;
+  const float lost = x > 1.0f ? 1.0f - (sum - x) : x - (sum - 1.0f);
+  const float f = bits_float(float_bits(sum) - exponent) - 1.0f;
+  const float n = static_cast<float>(static_cast<int>(exponent) >> 23);
+  return fma(n, 0x1.62e430p-1f, fma(log_slope(f), f * f, f + lost / sum));
+}
+
+// a^b = 2^n e^r of b log |a|, in float64: its logarithm is within 2^-39 of its size, so that a
+// product of up to 128 is known far better than a float. Exact results are exact, and the special
+// cases are those of C's pow.
+SINTER_DEVICE float pow(float a, float b) {
+  if (a == 1.0f || b == 0.0f) return 1.0f;
+  const float size = abs(a), whole = abs(b);
+  const bool is_integer = floor(whole) == whole;  // so are infinity and all from 2^23 on
+  const bool is_odd = is_integer && whole < 0x1p24f && (static_cast<int>(whole) & 1) != 0;
+  const bool is_negative = float_bits(a) >> 31 != 0;
+  // log |a| = n ln 2 + 2 atanh(s), 1 + f = m in [2/3, 4/3), s = f / (2 + f).
+  const double wide = size;
+  const u64 bits = double_bits(wide);
+  const u64 exponent = (bits - 0x3fe5555555555555ull) & 0xfff0000000000000ull;
+  const double f = bits_double(bits - exponent) - 1.0;
+  const double s = f / (f + 2.0), t = s * s;
+  double p = 1.0 / 15.0;
+  p = fma(p, t, 1.0 / 13.0);
+  p = fma(p, t, 1.0 / 11.0);
+  p = fma(p, t, 1.0 / 9.0);
+  p = fma(p, t, 1.0 / 7.0);
+  p = fma(p, t, 1.0 / 5.0);
+  p = fma(p, t, 1.0 / 3.0);
+  const double n = static_cast<double>(static_cast<int>(static_cast<i64>(exponent) >> 52));
+  double z = fma(n, 0x1.62e42fefa39efp-1, 2.0 * fma(p * t, s, s));
+  // The product; beyond these bounds the power is 0 or infinite.
+  const bool grows = (size > 1.0f) == (b > 0.0f);
+  z *= static_cast<double>(b);
+  z = z > 100.0 ? 100.0 : z < -110.0 ? -110.0 : z;
+  if (size == 0.0f || size == infinity() || whole == infinity()) z = grows ? 100.0 : -110.0;
+  // e^z by its series.
+  const double shift = 0x1.8p52;
+  const double shifted = fma(z, 0x1.71547652b82fep+0, shift);
+  const double r = fma(shifted - shift, -0x1.62e42fefa39efp-1, z);
+  double e = 1.0 / 3628800.0;
+  e = fma(e, r, 1.0 / 362880.0);
+  e = fma(e, r, 1.0 / 40320.0);
+  e = fma(e, r, 1.0 / 5040.0);
+  e = fma(e, r, 1.0 / 720.0);
+  e = fma(e, r, 1.0 / 120.0);
+  e = fma(e, r, 1.0 / 24.0);
+  e = fma(e, r, 1.0 / 6.0);
+  e = fma(e, r, 0.5);
+  e = fma(e, r, 1.0);
+  e = fma(e, r, 1.0);
+  float y =
+      static_cast<float>(e * bits_double((double_bits(shifted) << 52) + 0x3ff0000000000000ull));
+  if (size == 1.0f) y = 1.0f;
+  if (is_negative && !is_integer && size != 0.0f && size != infinity()) y = nan();
+  if (a != a || b != b) y = nan();
+  return is_negative && is_odd ? neg(y) : y;
 }
 
 // tanh(x) = 1 - 2 t / (1 + t), t = e^-2|x|, and an odd polynomial where that cancels. Both are

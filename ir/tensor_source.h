@@ -10,6 +10,12 @@
 
 namespace sinter {
 
+/// A tensor that a source finds as `found` is read as `wanted`, perhaps as i32 instead of i64.
+inline bool reads_as(const TensorType& found, const TensorType& wanted) {
+  const bool narrows = found.dtype == DType::i64 && wanted.dtype == DType::i32;
+  return found == wanted || (narrows && found.dims == wanted.dims);
+}
+
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -23,7 +29,8 @@ class TensorSource {
   virtual Error missing(std::string_view name) const {
     return Error{fmt::format("no tensor named \"{}\"", printable(name)), {}, {}};
   }
-  /// Fills `out` (exactly the tensor's bytes, little-endian, row-major).
+  /// Fills `out` (exactly the tensor's bytes, little-endian, row-major). An i64 tensor of files is
+  /// also read into half as many bytes, as i32: an error where a value does not fit.
   virtual Status read(std::string_view name, std::span<std::byte> out) const = 0;
 };
 

@@ -32,6 +32,7 @@ std::optional<float> apply(OpKind kind, float a, float b) {
     return formula;
 #define SINTER_FOLD_same_number(name, formula) SINTER_FOLD_same_real(name, formula)
 #define SINTER_FOLD_truth_number(name, formula)
+#define SINTER_FOLD_same_integer(name, formula)
 #define SINTER_FOLD_same_truth(name, formula)
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
   SINTER_FOLD_##result##_##domain(name, formula)

@@ -5,8 +5,8 @@
     python make_bindings.py --check    compares, and fails if the file is not fresh
 
 The header declares in few ways, and a declaration that is none of them is an error: handles
-(`typedef struct x x;`), callbacks (`typedef R (*x)(...)`), one enum, one integer type, and functions
-after SINTER_API or SINTER_MAY_FAIL.
+(`typedef struct x x;`), callbacks (`typedef R (*x)(...)`), one enum, one integer type, and
+functions after SINTER_API or SINTER_MAY_FAIL.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Header:
             raise SystemExit(f"{HEADER}: declarations of an unknown kind: {rest.split()[:8]}")
 
     def ctype(self, declared: str) -> str:
-        """The ctypes name of a C type. `const char*` is bytes; text that the caller frees (`char**`)
-        stays an address."""
+        """The ctypes name of a C type. `const char*` is bytes; text that the caller frees
+        (`char**`) stays an address."""
         words = declared.replace("*", " * ").split()
         stars = words.count("*")
         base = [word for word in words if word not in ("*", "const")]
@@ -102,7 +102,7 @@ class Header:
 
 def bindings(header: Header) -> str:
     lines = [
-        '"""Declarations of api/sinter_c.h for ctypes, and the library. Written by make_bindings.py."""',
+        '"""api/sinter_c.h for ctypes, and the library. Written by make_bindings.py."""',
         "",
         "from __future__ import annotations",
         "",
@@ -119,6 +119,7 @@ def bindings(header: Header) -> str:
         "    c_uint32,",
         "    c_void_p,",
         ")",
+        "from typing import Any",
         "",
         "from sinter._library import Library",
         "",
@@ -138,12 +139,13 @@ def bindings(header: Header) -> str:
     for result, name, arguments in header.callbacks:
         parts = [header.ctype(result.strip()), *header.arguments(arguments)]
         lines.append(f"{name} = CFUNCTYPE({', '.join(parts)})")
-    lines += ["", "FUNCTIONS: dict = {"]
+    lines += ["", "FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {"]
     for result, name, arguments in header.functions:
         kinds = ", ".join(header.arguments(arguments))
-        line = f'    "{name}": ({header.ctype(result.strip())}, [{kinds}]),'
+        kind = header.ctype(result.strip())
+        line = f'    "{name}": ({kind}, [{kinds}]),'
         if len(line) > 100:
-            line = f'    "{name}": (\n        {header.ctype(result.strip())},\n        [{kinds}],\n    ),'
+            line = f'    "{name}": (\n        {kind},\n        [{kinds}],\n    ),'
         lines.append(line)
     lines += ["}", "", "lib = Library(FUNCTIONS)", ""]
     return "\n".join(lines)

@@ -24,26 +24,26 @@ Status same_volume(const HostTensor& tensor, std::span<const double> reference) 
                           tensor.volume(), reference.size()));
 }
 
-uint32_t bits_at(const HostTensor& tensor, int64_t index) {
+uint64_t bits_at(const HostTensor& tensor, int64_t index) {
   const auto width = static_cast<size_t>(whole_bytes(tensor.dtype));
-  uint32_t bits = 0;
+  uint64_t bits = 0;
   std::memcpy(&bits, tensor.bytes.data() + static_cast<size_t>(index) * width, width);
   return bits;
 }
 
 // All ones in the exponent and a fraction.
-bool is_nan(uint32_t bits, DType dtype) {
+bool is_nan(uint64_t bits, DType dtype) {
   if (dtype == DType::f32) return (bits & 0x7fffffffu) > 0x7f800000u;
   if (dtype == DType::f16) return (bits & 0x7fffu) > 0x7c00u;
   return dtype == DType::bf16 && (bits & 0x7fffu) > 0x7f80u;
 }
 
 // Position among the type's values in ascending order; both zeros stand at 0.
-int64_t position(uint32_t bits, DType dtype) {
+int64_t position(uint64_t bits, DType dtype) {
   if (dtype == DType::i32) return static_cast<int32_t>(bits);
-  if (dtype == DType::i1) return bits;
+  if (dtype == DType::i64 || dtype == DType::i1) return static_cast<int64_t>(bits);
   const uint32_t sign = dtype == DType::f32 ? 0x80000000u : 0x8000u;
-  const int64_t magnitude = bits & (sign - 1);
+  const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
   return bits & sign ? -magnitude : magnitude;
 }
 
@@ -74,7 +74,7 @@ Result<std::optional<BitDifference>> compare_bits(const HostTensor& a, const Hos
   BitDifference difference;
   difference.volume = a.volume();
   for (int64_t i = 0; i < difference.volume; ++i) {
-    const uint32_t x = bits_at(a, i), y = bits_at(b, i);
+    const uint64_t x = bits_at(a, i), y = bits_at(b, i);
     if (x == y || (is_nan(x, a.dtype) && is_nan(y, b.dtype))) continue;
     if (difference.count++ > 0) continue;
     difference.index = i;

@@ -14,7 +14,7 @@ struct BitDifference {
   int64_t volume = 0;
   int64_t index = 0;  // of the first, row-major
   double a = 0, b = 0;
-  uint32_t a_bits = 0, b_bits = 0;
+  uint64_t a_bits = 0, b_bits = 0;
 };
 /// nullopt: none. Tensors of different types are an error.
 Result<std::optional<BitDifference>> compare_bits(const HostTensor& a, const HostTensor& b);

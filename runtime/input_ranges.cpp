@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 
@@ -32,14 +33,13 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     const Graph& group = facts.kernel->group;
     for (const Op& op : group.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
-        const OperandRole role = operand_role(op.kind, i);
-        if (!role.is_address()) continue;
+        if (!operand_role(op.kind, i).is_address()) continue;
         const auto at = llvm::find(group.inputs, root_of(group, op.operands[i]));
         if (at == group.inputs.end()) continue;
         const Buffer& buffer =
             entry.buffers[facts.reads[static_cast<size_t>(at - group.inputs.begin())]];
         if (buffer.place != Buffer::Place::input) continue;
-        const Dim extent = group[op.operands[role.rows_of]].type.dims[0];
+        const Dim extent = *named_rows(group, op, i);
         const int64_t count =
             extent.is_constant() ? extent.constant() : symbol_values[extent.symbol().index];
         rows[buffer.index] = std::min(rows[buffer.index], count);

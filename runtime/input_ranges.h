@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-/// An error where an i32 input whose values name rows of an operand (`id`, `slot`, `first`, `last`)
-/// points outside of that operand.
+/// An error where an i32 input whose values name rows of an operand (`id`, `slot`, `first`, `last`,
+/// `target`) points outside of that operand.
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs);

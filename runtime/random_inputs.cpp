@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 #include "runtime/evaluate/host_view.h"
 
 namespace sinter {
@@ -42,6 +43,9 @@ struct Role {
   int64_t rows = INT64_MAX;  // of the smallest table or state that it points into
 };
 
+// Integers that name no row are 0 .. 7.
+constexpr int64_t kOtherIntegers = 8;
+
 class InputMaker {
  public:
   InputMaker(const Graph& graph, llvm::ArrayRef<int64_t> symbol_values)
@@ -51,10 +55,11 @@ class InputMaker {
     const Op& op = graph_[input];
     std::vector<int64_t> dims;
     for (Dim dim : op.type.dims) dims.push_back(extent(dim));
-    if (op.type.dtype != DType::i32) return random_tensor(op.type.dtype, std::move(dims), seed);
+    if (op.type.dtype != DType::i32)
+      return random_tensor(op.type.dtype, std::move(dims), seed, {1, 0, kOtherIntegers - 1});
     const Role role = role_of(input);
     if (!role.slots && !role.first) {
-      const int64_t rows = role.rows == INT64_MAX ? 8 : role.rows;
+      const int64_t rows = role.rows == INT64_MAX ? kOtherIntegers : role.rows;
       if (rows == 0 && !llvm::is_contained(dims, 0))
         return fail(fmt::format("%{} points into an empty table", op.name));
       return random_tensor(op.type.dtype, std::move(dims), seed, {1, 0, rows - 1});
@@ -86,11 +91,10 @@ class InputMaker {
         if (!as.is_address() || root_of(graph_, op.operands[i]) != input) continue;
         role.slots |= as.kind == OperandRole::slot || as.kind == OperandRole::last;
         role.first |= as.kind == OperandRole::first;
-        role.rows = std::min(role.rows, rows(op.operands[as.rows_of]));
+        role.rows = std::min(role.rows, extent(*named_rows(graph_, op, i)));
       }
     return role;
   }
-  int64_t rows(ValueId table) const { return extent(graph_[table].type.dims[0]); }
 
   const Graph& graph_;
   llvm::ArrayRef<int64_t> values_;
@@ -106,6 +110,9 @@ Result<HostTensor> random_tensor(DType dtype, std::vector<int64_t> dims, uint64_
   if (dtype == DType::i32) {
     for (int64_t i = 0; i < count; ++i)
       tensor.data<int32_t>()[i] = static_cast<int32_t>(random.integer(range.low, range.high));
+  } else if (dtype == DType::i64) {
+    for (int64_t i = 0; i < count; ++i)
+      tensor.data<int64_t>()[i] = random.integer(range.low, range.high);
   } else if (dtype == DType::i1) {
     for (int64_t i = 0; i < count; ++i)
       tensor.bytes[static_cast<size_t>(i)] = std::byte(random.bits() >> 63);

@@ -139,6 +139,8 @@ CHOICES = {"greedy": (0.0, 0, 1.0), "draw": (1.0, 0, 1.0), "top_k": (1.0, 50, 1.
 VOCABULARIES = [32000, 128256]
 # Running sums of one long row, and along an axis that is not the last.
 SUMS = {"row": ([1, 2**20], 1), "column": ([4096, 8192], 0)}
+# Gradients of embeddings: type, updates, columns, rows.
+SCATTERS = [("f32", 32768, 768, 50257), ("bf16", 32768, 768, 1024)]
 LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
@@ -222,6 +224,14 @@ def sum_module(name: str, dims: list[int], axis: int, dtype: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def scatter_module(dtype: str, updates: int, columns: int, rows: int) -> str:
+    lines = [f"// Made by make.py: {updates} rows of {columns} {dtype} added to {rows} rows by number.",
+             f"module @scatter_add_{rows}_{dtype} {{",
+             f"  entry @f(%index: i32[{updates}], %x: {dtype}[{updates}, {columns}]) -> (%y) {{",
+             f"    %y = scatter_add %index, %x {{rows = {rows}}} : {dtype}[{rows}, {columns}]", "  }", "}"]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     for name, (dims, axis) in SUMS.items():
         path = FOLDER / f"cumulative_sum.{name}.bf16.sir"
@@ -229,6 +239,9 @@ def main() -> None:
     for name, dtype, rows, width in COLUMNS:
         path = FOLDER / f"{name}.{rows}x{width}.{dtype}.sir"
         path.write_text(module(name, width, dtype, False, rows), encoding="utf-8")
+    for dtype, updates, columns, rows in SCATTERS:
+        path = FOLDER / f"scatter_add.{rows}.{dtype}.sir"
+        path.write_text(scatter_module(dtype, updates, columns, rows), encoding="utf-8")
     for name in CHOICES:
         for width in VOCABULARIES:
             (FOLDER / f"sample_{name}.{width}.bf16.sir").write_text(choice_module(name, width), encoding="utf-8")

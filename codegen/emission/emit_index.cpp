@@ -178,7 +178,8 @@ bool LoopSpace::contiguous(const IndexExpr& e, int64_t alignment) const {
       return level(*term.atom.operand) != Level::element && aligned(term.coefficient);
     const bool in_run =
         term.atom.variable >= first + matched && term.atom.variable < first + stage.axes.size();
-    return in_run || aligned(term.coefficient);
+    return in_run ||
+           (variables_[term.atom.variable].level != Level::element && aligned(term.coefficient));
   });
 }
 

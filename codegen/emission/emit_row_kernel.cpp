@@ -63,7 +63,8 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
       result = fmt::format("reduce_row<{}>(lanes{}, {})", owners(), number, shared);
     }
     const std::string name = fmt::format("s{}", number);
-    row_.line("const float {} = {};", name, rounded_code(result, op(task).type.dtype));
+    const DType dtype = op(task).type.dtype;
+    row_.line("const {} {} = {};", register_type(dtype), name, rounded_code(result, dtype));
     values_.define_reduction(task.value, name);
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/emission/emit_context.h"
+#include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/row_config.h"
@@ -43,9 +44,7 @@ class RowKernel {
   std::string preamble() const;
 
   const Op& op(const Task& task) const { return form_.graph[task.value]; }
-  const char* combine(const Task& task) const {
-    return op(task).kind == OpKind::reduce_sum ? "Sum" : "Max";
-  }
+  const char* combine(const Task& task) const { return reduction_type(op(task)); }
   int64_t owners() const { return config_.owners(stage_->lanes); }
   int64_t lanes_per_thread() const { return stage_->lanes == 0 ? 1 : stage_->lanes / owners(); }
   RowProblem::Stage problem_stage() const {

@@ -48,6 +48,11 @@ int64_t chunk_alignment(DType dtype) {
 std::string literal_code(double value, DType dtype) {
   if (is_float(dtype)) return float_literal(constant_as_float(value, dtype));
   if (dtype == DType::i1) return value != 0 ? "true" : "false";
+  if (dtype == DType::i64) {
+    const int64_t integer = nearest_i64(value);
+    if (integer == INT64_MIN) return "(-9223372036854775807ll - 1)";
+    return integer < 0 ? fmt::format("({}ll)", integer) : fmt::format("{}ll", integer);
+  }
   const int32_t integer = nearest_i32(value);
   if (integer == INT32_MIN) return "(-2147483647 - 1)";
   return integer < 0 ? fmt::format("({})", integer) : fmt::format("{}", integer);
@@ -89,13 +94,24 @@ std::string formula_code(OpKind kind, llvm::ArrayRef<std::string> operands) {
   return text;
 }
 
+const char* reduction_type(const Op& op) {
+  const bool sums = op.kind == OpKind::reduce_sum;
+  if (is_float(op.type.dtype)) return sums ? "Sum" : "Max";
+  return sums ? "IntSum" : "IntMax";
+}
+
 std::string cast_code(const std::string& operand, DType from, DType to) {
   if (from == to || (is_float(from) && to == DType::f32)) return operand;
-  if (is_float(from)) return rounded_code(operand, to);
-  if (to == DType::i32) return fmt::format("{} ? 1 : 0", operand);
-  if (from == DType::i1) return fmt::format("{} ? 1.0f : 0.0f", operand);
-  if (to == DType::f32) return fmt::format("math::i32_to_float({})", operand);
-  return fmt::format("math::{0}_to_float(math::i32_to_{0}({1}))", to_string(to), operand);
+  if (is_float(from) && is_float(to)) return rounded_code(operand, to);
+  if (to == DType::i1) return fmt::format("{} != 0", operand);
+  if (from == DType::i1)
+    return fmt::format("{} ? {} : {}", operand, literal_code(1, to), literal_code(0, to));
+  if (is_float(from)) return fmt::format("math::float_to_{}({})", to_string(to), operand);
+  if (to == DType::i64) return fmt::format("static_cast<long long>({})", operand);
+  if (to == DType::i32) return fmt::format("math::i64_to_i32({})", operand);
+  if (to == DType::f32) return fmt::format("math::{}_to_float({})", to_string(from), operand);
+  return fmt::format("math::{0}_to_float(math::{1}_to_{0}({2}))", to_string(to), to_string(from),
+                     operand);
 }
 
 }  // namespace sinter

@@ -26,6 +26,9 @@ std::string rounded_code(std::string expression, DType dtype);
 /// The op's formula with the operands' expressions in place of a, b and c.
 std::string formula_code(OpKind kind, llvm::ArrayRef<std::string> operands);
 
+/// The type of kernels/common/reduce.cuh that combines the elements of a reduction.
+const char* reduction_type(const Op& op);
+
 /// `operand` converted as a cast does.
 std::string cast_code(const std::string& operand, DType from, DType to);
 

@@ -190,6 +190,7 @@ std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std:
     case OpKind::literal:
       return table(id, coords, key);
     case OpKind::embedding:
+    case OpKind::gather:
       return gather(op, coords);
     case OpKind::concat:
       return concat(id, coords, key);
@@ -315,29 +316,40 @@ ValueEmitter::CheckedRow ValueEmitter::checked_row(const std::string& id, Dim ex
   return {inside, *scope.find("row of " + inside)};
 }
 
+/// `coords` of the result of a gather, in its table: along one axis the loaded row. A row of an
+/// embedding's table has one axis.
+IndexMap ValueEmitter::table_coords(const Op& op, const IndexMap& coords, const std::string& row,
+                                    Level level) {
+  const size_t axis = named_axis(op);
+  IndexMap at = op.kind == OpKind::embedding ? IndexMap{coords[0], coords.back()} : coords;
+  at[axis] = loaded_row(row, form_.graph[op.operands[0]].type.dims[axis], level);
+  return at;
+}
+
 /// Zero where the row is not there: a load has that condition, what is computed is chosen by it.
-std::string ValueEmitter::checked_gather(const Op& op, const IndexMap& coords) {
-  const Level level = space_.level(coords[0]);
+std::string ValueEmitter::checked_gather(const Op& op, const IndexMap& coords,
+                                         const IndexMap& number) {
+  const Level level = space_.level(number);
   ValueId table = op.operands[0];
-  const Dim rows = form_.graph[table].type.dims[0];
-  const CheckedRow row = checked_row(value(op.operands[1], {coords[0]}), rows, level);
-  IndexMap at{loaded_row(row.row, rows, level), coords[1]};
+  const CheckedRow row =
+      checked_row(value(op.operands[1], number), *named_rows(form_.graph, op, 1), level);
+  IndexMap at = table_coords(op, coords, row.row, level);
   for (; op_class(form_.graph[table]) == OpClass::view; table = form_.graph[table].operands[0])
     at = through_view(form_.graph, table, at, space_.extents());
   if (form_.graph[table].kind != OpKind::input)
     return fmt::format("({} ? {} : 0)", row.inside, value(table, at));
   // Rows of other numbers may have the same place: that of a table's only row.
   const std::string key =
-      fmt::format("{} by {}", key_of(table, at), key_of(op.operands[1], {coords[0]}));
+      fmt::format("{} by {}", key_of(table, at), key_of(op.operands[1], number));
   const std::string known = find(table, key, std::max(space_.level(at), level));
   return known.empty() ? load(table, at, key, {row.inside, level}) : known;
 }
 
 std::string ValueEmitter::gather(const Op& op, const IndexMap& coords) {
-  if (is_checked(op)) return checked_gather(op, coords);
-  const std::string id = value(op.operands[1], {coords[0]});
-  const Dim rows = form_.graph[op.operands[0]].type.dims[0];
-  return value(op.operands[0], {loaded_row(id, rows, space_.level(coords[0])), coords[1]});
+  const IndexMap number = number_coords(op, coords);
+  if (is_checked(op)) return checked_gather(op, coords, number);
+  const std::string row = value(op.operands[1], number);
+  return value(op.operands[0], table_coords(op, coords, row, space_.level(number)));
 }
 
 }  // namespace sinter

@@ -87,7 +87,8 @@ class ValueEmitter {
   std::string table(ValueId id, const IndexMap& coords, const std::string& key);
   std::string reduction(ValueId id, const IndexMap& coords);
   std::string gather(const Op& op, const IndexMap& coords);
-  std::string checked_gather(const Op& op, const IndexMap& coords);
+  std::string checked_gather(const Op& op, const IndexMap& coords, const IndexMap& number);
+  IndexMap table_coords(const Op& op, const IndexMap& coords, const std::string& row, Level level);
   llvm::SmallVector<std::string, 3> operands_of(const Op& op, const IndexMap& coords);
   std::string key_of(ValueId id, const IndexMap& coords) const;
   std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);

@@ -58,7 +58,7 @@ Status GivenTensors::check(const Program& program) const {
         if (error.where.empty()) error.where = "weight " + printable(weight.name);
         return tl::make_unexpected(std::move(error));
       }
-      if (*found != op.type)
+      if (!reads_as(*found, op.type))
         return fail(fmt::format("the tensor is {}, the plan reads {}", to_string(*found, {}),
                                 to_string(op.type, {})),
                     tensor_place(name), "give the weights that belong to the model");

@@ -56,7 +56,7 @@ Status KnownSizes::bind(const TensorType& type, const FileTensor& tensor) {
                             to_string(tensor.dtype), fmt::join(tensor.dims, ", "),
                             to_string(type, module_->symbols)));
   };
-  if (tensor.dims.size() != type.rank() || to_dtype(tensor.dtype) != type.dtype) return mismatch();
+  if (tensor.dims.size() != type.rank() || !reads_as(tensor.dtype, type.dtype)) return mismatch();
   const std::string from = fmt::format("tensor {}", printable(tensor.name));
   for (size_t i = 0; i < type.rank(); ++i) {
     const int64_t extent = tensor.dims[i];

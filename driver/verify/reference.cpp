@@ -62,7 +62,7 @@ Status compare_outputs(const SafetensorsFile& file, const Entry& entry,
     const FileTensor* tensor = tensor_of(file, entry, names[i]);
     if (!tensor || llvm::is_contained(names.take_front(i), names[i])) continue;
     const HostTensor& output = outputs[i];
-    if (to_dtype(tensor->dtype) != output.dtype || tensor->dims != output.dims)
+    if (!reads_as(tensor->dtype, output.dtype) || tensor->dims != output.dims)
       return fail(
           fmt::format("tensor {} is {} [{}], output %{} of entry {} is {} [{}]",
                       printable(tensor->name), to_string(tensor->dtype),

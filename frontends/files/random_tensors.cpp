@@ -83,6 +83,8 @@ void fill_as(DType dtype, std::span<std::byte> out, uint64_t key, float (*value)
       return fill<uint16_t>(out, key, [=](int l) { return to_bf16(value(l)); });
     case DType::i32:
       return fill<int32_t>(out, key, [](int l) { return l % 2; });
+    case DType::i64:
+      return fill<int64_t>(out, key, [](int l) { return int64_t{l % 2}; });
     case DType::i1:
       return fill<uint8_t>(out, key, [](int l) { return static_cast<uint8_t>(l % 2); });
   }

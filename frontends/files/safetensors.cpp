@@ -45,12 +45,15 @@ Status narrow(std::span<const std::byte> wide, std::byte* out, uint64_t first,
   return {};
 }
 
-/// "F32, F16, ... or I64": what the compiler reads.
+/// "F32, F16, ... or BOOL": what the compiler reads.
 std::string readable_dtypes() {
   std::string text;
   for (const DTypeInfo& info : kDTypes)
-    text += (text.empty() ? "" : ", ") + std::string(info.safetensors);
-  return text + " or I64";
+    text += (text.empty()                     ? ""
+             : &info == std::end(kDTypes) - 1 ? " or "
+                                              : ", ") +
+            std::string(info.safetensors);
+  return text;
 }
 
 }  // namespace
@@ -71,8 +74,6 @@ std::optional<DType> to_dtype(FileDType dtype) {
   case FileDType::safetensors:                                                    \
     return DType::name;
 #include "ir/dtypes.def"
-    case FileDType::I64:
-      return DType::i32;
     default:
       return std::nullopt;
   }
@@ -181,7 +182,8 @@ Status SafetensorsFile::read_narrowed(const FileTensor& tensor, std::span<std::b
 Status SafetensorsFile::read(std::string_view name, std::span<std::byte> out) const {
   if (!find(name)) return tl::make_unexpected(missing(name));
   const FileTensor& tensor = *entry(name);
-  if (tensor.dtype == FileDType::I64) return read_narrowed(tensor, out);
+  if (tensor.dtype == FileDType::I64 && 2 * out.size() == tensor.end - tensor.begin && !out.empty())
+    return read_narrowed(tensor, out);
   SINTER_CHECK(out.size() == tensor.end - tensor.begin, "{} bytes for {}", out.size(),
                tensor.end - tensor.begin);
   return read_entry(tensor, out);

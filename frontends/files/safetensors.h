@@ -28,9 +28,13 @@ enum class FileDType : uint8_t {
 std::string_view to_string(FileDType dtype);
 std::optional<FileDType> parse_file_dtype(std::string_view text);
 int64_t size_bits(FileDType dtype);
-/// The type that the compiler reads the elements as, nullopt if it has none. I64 is read as i32,
-/// each value checked to fit.
+/// The type of the compiler that the elements have, nullopt if it has none.
 std::optional<DType> to_dtype(FileDType dtype);
+/// Elements of a file's type are read as `wanted`: they have that type, or are I64 and read as i32,
+/// each value checked to fit.
+inline bool reads_as(FileDType found, DType wanted) {
+  return to_dtype(found) == wanted || (found == FileDType::I64 && wanted == DType::i32);
+}
 FileDType to_file_dtype(DType dtype);
 
 /// Bytes of a dense tensor. A failure (without a place) if a dim is negative, or if the product
@@ -53,7 +57,7 @@ struct LoadedTensor {
 };
 
 /// One file, its header validated as a whole when it is opened; data is read on demand.
-/// As a TensorSource it shows the tensors that to_dtype() has a type for, in that type.
+/// As a TensorSource it shows the tensors that to_dtype() has a type for.
 class SafetensorsFile final : public TensorSource {
  public:
   static Result<SafetensorsFile> open(const std::string& path);

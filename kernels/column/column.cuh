@@ -16,33 +16,35 @@ namespace sinter {
 // One lane of 8 columns.
 template <typename Op>
 struct ColumnLane {
-  float value[8];
+  using T = typename Op::T;
+  T value[8];
 
   SINTER_DEVICE ColumnLane() {
 #pragma unroll
     for (int e = 0; e < 8; ++e) value[e] = Op::identity();
   }
-  SINTER_DEVICE void take(int e, float x) { value[e] = Op::combine(value[e], x); }
+  SINTER_DEVICE void take(int e, T x) { value[e] = Op::combine(value[e], x); }
 };
 
 // The tree over a run of `lanes` lanes, a power of two, given in ascending order: a counter in
 // binary, in which a digit 1 is the pending sum of so many lanes.
 template <typename Op, int lanes>
 struct ColumnRun {
+  using T = typename Op::T;
   static SINTER_DEVICE constexpr int levels() {
     int count = 0;
     while (1 << count < lanes) ++count;
     return count;
   }
-  float pending[lanes == 1 ? 1 : levels()][8];
-  float total[8];  // when the last lane has been added
+  T pending[lanes == 1 ? 1 : levels()][8];
+  T total[8];  // when the last lane has been added
 
   SINTER_DEVICE ColumnRun() {
 #pragma unroll
     for (int e = 0; e < 8; ++e) total[e] = Op::identity();
   }
   SINTER_DEVICE void add(int lane, const ColumnLane<Op>& sums) {
-    float value[8];
+    T value[8];
 #pragma unroll
     for (int e = 0; e < 8; ++e) value[e] = sums.value[e];
     bool carries = true;
@@ -67,7 +69,7 @@ struct ColumnRun {
 // `segments`, at `to` of its shared memory. Every thread calls it. `shared` holds 8 floats for each
 // chunk and each of its warps, or runs where a warp has no two.
 template <typename Op, int chunks, int runs, int segments>
-SINTER_DEVICE void hand_over(float (&total)[8], float* shared, float* to) {
+SINTER_DEVICE void hand_over(typename Op::T (&total)[8], float* shared, float* to) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int near = chunks < 32 ? 32 / chunks : 1;  // runs of a warp
   constexpr int left = runs / near;                    // values of a column
@@ -82,30 +84,30 @@ SINTER_DEVICE void hand_over(float (&total)[8], float* shared, float* to) {
   __syncthreads();  // all have read what was in shared memory
   if (run % near == 0) {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) shared[(8 * side + e) * left + run / near] = total[e];
+    for (int e = 0; e < 8; ++e) shared[(8 * side + e) * left + run / near] = Op::to_float(total[e]);
   }
   __syncthreads();
   constexpr int items = 8 * chunks * left, threads = chunks * runs;
 #pragma unroll
   for (int first = 0; first < items; first += threads) {
     const int item = first + thread;
-    float value = item < items ? shared[item] : Op::identity();
+    typename Op::T value = item < items ? Op::from_float(shared[item]) : Op::identity();
 #pragma unroll
     for (int stride = 1; stride < left; stride *= 2)
       value = Op::combine(value, __shfl_xor_sync(all, value, stride));
-    if (item < items && item % left == 0) give<segments>(to + item / left, 0, value);
+    if (item < items && item % left == 0) give<segments>(to + item / left, 0, Op::to_float(value));
   }
 }
 
 // The values of 8 columns from those of the segments, `stride` floats apart.
 template <typename Op, int segments>
-SINTER_DEVICE void join_segments(float (&out)[8], const float* values, int stride) {
+SINTER_DEVICE void join_segments(typename Op::T (&out)[8], const float* values, int stride) {
 #pragma unroll
   for (int e = 0; e < 8; ++e) {
-    float value[segments];
+    typename Op::T value[segments];
 #pragma unroll
     for (int segment = 0; segment < segments; ++segment)
-      value[segment] = values[segment * stride + e];
+      value[segment] = Op::from_float(values[segment * stride + e]);
 #pragma unroll
     for (int near = 1; near < segments; near *= 2)
 #pragma unroll

@@ -69,9 +69,7 @@ class ColumnKernel {
 
  private:
   const Op& op(size_t number) const { return form_.prologue.graph[form_.reductions[number]]; }
-  const char* combine(size_t number) const {
-    return op(number).kind == OpKind::reduce_sum ? "Sum" : "Max";
-  }
+  const char* combine(size_t number) const { return reduction_type(op(number)); }
   std::string size(const SymExpr& e, bool nested = true) const {
     return prologue_space_.size_code(e, nested);
   }
@@ -192,8 +190,8 @@ class ColumnKernel {
     for (size_t n = 0; n < form_.reductions.size(); ++n) {
       const std::string name = fmt::format("s{}", n);
       sums +=
-          fmt::format("float {}[8];\njoin_segments<{}, {}>({}, totals + {} + 8 * side, {});\n",
-                      name, combine(n), config_.segments, name,
+          fmt::format("{} {}[8];\njoin_segments<{}, {}>({}, totals + {} + 8 * side, {});\n",
+                      register_type(op(n).type.dtype), name, combine(n), config_.segments, name,
                       static_cast<int64_t>(n) * config_.segments * config_.tile(), config_.tile());
       const std::string element = name + "[e]", rounded = rounded_code(element, op(n).type.dtype);
       if (rounded != element)

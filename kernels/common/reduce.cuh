@@ -22,32 +22,55 @@ SINTER_DEVICE Index hidden(Index end) {
   return end;
 }
 
-struct Sum {
+// What is reduced. Shared memory holds floats; a whole number has its bits in one.
+struct FloatReduction {
+  using T = float;
+  static SINTER_DEVICE float to_float(float x) { return x; }
+  static SINTER_DEVICE float from_float(float x) { return x; }
+};
+struct IntReduction {
+  using T = int;
+  static SINTER_DEVICE float to_float(int x) { return math::bits_float(static_cast<math::u32>(x)); }
+  static SINTER_DEVICE int from_float(float x) { return static_cast<int>(math::float_bits(x)); }
+};
+
+struct Sum : FloatReduction {
   static SINTER_DEVICE float identity() { return 0.0f; }
   static SINTER_DEVICE float combine(float a, float b) { return math::add(a, b); }
 };
 
-struct Max {
+struct Max : FloatReduction {
   static SINTER_DEVICE float identity() { return -math::infinity(); }
   static SINTER_DEVICE float combine(float a, float b) { return math::maximum(a, b); }
+};
+
+struct IntSum : IntReduction {
+  static SINTER_DEVICE int identity() { return 0; }
+  static SINTER_DEVICE int combine(int a, int b) { return math::add(a, b); }
+};
+
+struct IntMax : IntReduction {
+  static SINTER_DEVICE int identity() { return -2147483647 - 1; }
+  static SINTER_DEVICE int combine(int a, int b) { return math::maximum(a, b); }
 };
 
 // The lanes that one thread simulates.
 template <typename Op, int count>
 struct Lanes {
-  float value[count];
+  using T = typename Op::T;
+  T value[count];
 
   SINTER_DEVICE Lanes() {
 #pragma unroll
     for (int k = 0; k < count; ++k) value[k] = Op::identity();
   }
-  SINTER_DEVICE void take(int k, float x) { value[k] = Op::combine(value[k], x); }
+  SINTER_DEVICE void take(int k, T x) { value[k] = Op::combine(value[k], x); }
 };
 
 // The row's result, in all of its threads. Every thread of the block calls it. `shared` holds
 // `count` floats for each warp of the block (unused if P <= 32) and serves one call only.
 template <int P, typename Op, int count>
-SINTER_DEVICE float reduce_row(Lanes<Op, count>& lanes, float* shared) {
+SINTER_DEVICE typename Op::T reduce_row(Lanes<Op, count>& lanes, float* shared) {
   constexpr unsigned all = 0xffffffffu;
   constexpr int width = P < 32 ? P : 32;
 #pragma unroll
@@ -60,13 +83,13 @@ SINTER_DEVICE float reduce_row(Lanes<Op, count>& lanes, float* shared) {
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     if (lane == 0) {
 #pragma unroll
-      for (int k = 0; k < count; ++k) shared[warp * count + k] = lanes.value[k];
+      for (int k = 0; k < count; ++k) shared[warp * count + k] = Op::to_float(lanes.value[k]);
     }
     __syncthreads();
     const int peer = warp / warps * warps + lane % warps;
 #pragma unroll
     for (int k = 0; k < count; ++k) {
-      lanes.value[k] = shared[peer * count + k];
+      lanes.value[k] = Op::from_float(shared[peer * count + k]);
 #pragma unroll
       for (int stride = 1; stride < warps; stride *= 2)
         lanes.value[k] = Op::combine(lanes.value[k], __shfl_xor_sync(all, lanes.value[k], stride));

@@ -1,11 +1,11 @@
 // Element types in memory, and chunks of 8 elements moved in accesses of 16 bytes.
 //
-// A kernel computes in float, int and bool; memory holds float, f16, bf16, int and one byte per
-// truth value. load and store convert; a store rounds to nearest, as a cast does. Chunks are
-// aligned to their size in memory, at most 16 bytes, and loaded from memory that the kernel does
-// not write. Loads are plain: where a kernel's inputs are __restrict__, the compiler knows that
-// they may pass by what keeps caches coherent and be moved ahead; elsewhere they must not
-// (launch.cuh).
+// A kernel computes in float, int, long long and bool; memory holds float, f16, bf16, int, long
+// long and one byte per truth value. load and store convert; a store rounds to nearest, as a cast
+// does. Chunks are aligned to their size in memory, at most 16 bytes, and loaded from memory that
+// the kernel does not write. Loads are plain: where a kernel's inputs are __restrict__, the
+// compiler knows that they may pass by what keeps caches coherent and be moved ahead; elsewhere
+// they must not (launch.cuh).
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -24,12 +24,14 @@ SINTER_DEVICE float load(const float* p) { return *p; }
 SINTER_DEVICE float load(const f16* p) { return math::f16_to_float(p->bits); }
 SINTER_DEVICE float load(const bf16* p) { return math::bf16_to_float(p->bits); }
 SINTER_DEVICE int load(const int* p) { return *p; }
+SINTER_DEVICE long long load(const long long* p) { return *p; }
 SINTER_DEVICE bool load(const i1* p) { return *p != 0; }
 
 SINTER_DEVICE void store(float* p, float x) { *p = x; }
 SINTER_DEVICE void store(f16* p, float x) { p->bits = math::float_to_f16(x); }
 SINTER_DEVICE void store(bf16* p, float x) { p->bits = math::float_to_bf16(x); }
 SINTER_DEVICE void store(int* p, int x) { *p = x; }
+SINTER_DEVICE void store(long long* p, long long x) { *p = x; }
 SINTER_DEVICE void store(i1* p, bool x) { *p = x ? 1 : 0; }
 
 // Two elements as they lie in memory, rounded in one instruction where there is one.
@@ -166,6 +168,26 @@ SINTER_DEVICE void store_chunk(T* p, const T (&in)[8]) {
   for (int k = 0; k < 2; ++k)
     store_words(p + 4 * k, make_uint4(to_word(in[4 * k]), to_word(in[4 * k + 1]),
                                       to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
+}
+
+// Eight bytes an element: 2 in one access.
+SINTER_DEVICE void load_chunk(long long (&out)[8], const long long* p) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const uint4 words = reinterpret_cast<const uint4*>(p)[k];
+    out[2 * k] = static_cast<long long>(static_cast<math::u64>(words.y) << 32 | words.x);
+    out[2 * k + 1] = static_cast<long long>(static_cast<math::u64>(words.w) << 32 | words.z);
+  }
+}
+SINTER_DEVICE void store_chunk(long long* p, const long long (&in)[8]) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const math::u64 low = static_cast<math::u64>(in[2 * k]);
+    const math::u64 high = static_cast<math::u64>(in[2 * k + 1]);
+    store_words(p + 2 * k,
+                make_uint4(static_cast<unsigned>(low), static_cast<unsigned>(low >> 32),
+                           static_cast<unsigned>(high), static_cast<unsigned>(high >> 32)));
+  }
 }
 
 // Packed values, stored as another type.

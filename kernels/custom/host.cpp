@@ -1,4 +1,5 @@
-// The host evaluation of a caller's op, on dense arrays of float, double, int32_t and uint8_t.
+// The host evaluation of a caller's op, on dense arrays of float, double, int32_t, int64_t and
+// uint8_t.
 #include "ir/custom_op.h"
 #include "runtime/evaluate/ops.h"
 
@@ -11,10 +12,12 @@ struct DenseOperand {
   std::vector<float> floats;
   std::vector<double> doubles;
   std::vector<int32_t> integers;
+  std::vector<int64_t> long_integers;
   std::vector<uint8_t> truths;
 
   const void* read(const HostView& view, DType dtype, bool precise) {
     if (dtype == DType::i32) return dense_elements(view, integers);
+    if (dtype == DType::i64) return dense_elements(view, long_integers);
     if (dtype == DType::i1) return dense_elements(view, truths);
     if (precise) return dense_elements(view, doubles);
     return dense_elements(view, floats);
@@ -56,6 +59,8 @@ Result<HostView> evaluate_custom(const OpCall& call) {
   switch (custom.result_dtype) {
     case DType::i32:
       return run_custom<int32_t>(call, record, custom);
+    case DType::i64:
+      return run_custom<int64_t>(call, record, custom);
     case DType::i1:
       return run_custom<uint8_t>(call, record, custom);
     default:

@@ -26,7 +26,7 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
       int64_t bytes = 0;
       for (const auto& [key, value] : kept)
         if (value.stage == s && value.first < pass && pass <= value.last)
-          bytes += is_narrow(value.dtype) ? 2 : 4;
+          bytes += is_narrow(value.dtype) ? 2 : std::max<int64_t>(4, whole_bytes(value.dtype));
       stage.kept_bytes = std::max(stage.kept_bytes, bytes);
     }
     problem.stages.push_back(stage);

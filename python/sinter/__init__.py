@@ -8,13 +8,18 @@ docs/python.md leads through the package.
 """
 
 from sinter._bindings import Code, lib
-from sinter.compiled import Compiled, Report, compile, open_model, open_plan
+from sinter.call import Call
+from sinter.compiled import Compiled, compile, open_plan
 from sinter.devices import Device
 from sinter.errors import SinterError
-from sinter.language_model import Generation, LanguageModel
+from sinter.generation import Generation
+from sinter.handles import text_of
+from sinter.language_model import LanguageModel
 from sinter.module import GraphBuilder, Model, ModuleBuilder, Value
+from sinter.opening import open_model
 from sinter.plan import Costs, Decision, Entry, Kernel, Step, Symbol
-from sinter.session import Call, Executable, Session
+from sinter.session import Executable, Session
+from sinter.verify import Report
 
 __version__ = "0.1.0"
 
@@ -48,4 +53,4 @@ __all__ = [
 
 def version() -> str:
     """The version of the library that is loaded."""
-    return lib.sinter_version().decode()
+    return text_of(lib.sinter_version())

@@ -9,7 +9,9 @@ from sinter._library import PACKAGE, find
 def main() -> None:
     program = find("sinter", "bin")
     if program is None:
-        sys.exit(f"sinter: no program in {PACKAGE / 'bin'}; build it with ./dev build release sinter")
+        sys.exit(
+            f"sinter: no program in {PACKAGE / 'bin'}; build it with ./dev build release sinter"
+        )
     os.execv(program, ["sinter", *sys.argv[1:]])
 
 

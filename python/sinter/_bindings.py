@@ -1,4 +1,4 @@
-"""Declarations of api/sinter_c.h for ctypes, and the library. Written by make_bindings.py."""
+"""api/sinter_c.h for ctypes, and the library. Written by make_bindings.py."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ctypes import (
     c_uint32,
     c_void_p,
 )
+from typing import Any
 
 from sinter._library import Library
 
@@ -105,7 +106,7 @@ sinter_release = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
 sinter_on_token = CFUNCTYPE(c_int, c_void_p, c_size_t, c_int32, c_char_p)
 sinter_evaluate = CFUNCTYPE(c_int, c_void_p, sinter_evaluation)
 
-FUNCTIONS: dict = {
+FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_version": (c_char_p, []),
     "sinter_error_code": (c_int, [sinter_error]),
     "sinter_error_message": (c_char_p, [sinter_error]),

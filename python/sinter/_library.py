@@ -23,7 +23,8 @@ def clone() -> Path | None:
 
 
 def find(name: str, folder: str) -> Path | None:
-    """A file that the package carries in sinter/`folder`, or that build/release of the clone has."""
+    """A file that the package carries in sinter/`folder`, or that build/release of the clone
+    has."""
     carried = PACKAGE / folder / name
     if carried.is_file():
         return carried
@@ -44,10 +45,11 @@ def library_path() -> Path:
         return Path(named)
     found = find(NAME, "lib")
     if found is None:
+        root = clone()
         raise ImportError(
             f"no {NAME} in {PACKAGE / 'lib'}"
-            + (f" or {clone() / 'build' / 'release'}" if clone() else "")
-            + "; build it with ./dev build release sinter_library, or set SINTER_LIBRARY to the file"
+            + ("" if root is None else f" or {root / 'build' / 'release'}")
+            + "; build it with ./dev build release sinter_library, or set SINTER_LIBRARY to a file"
         )
     return found
 

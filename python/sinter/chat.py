@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from sinter.errors import SinterError, bad_input, usage
 from sinter._bindings import Code
+from sinter.errors import SinterError, bad_input, usage
 
 Message = Mapping[str, Any]
 
@@ -55,11 +55,13 @@ class ChatTemplate:
             **variables,
         }
         try:
-            return self._template.render(**given)
+            return str(self._template.render(**given))
         except SinterError:
             raise
         except Exception as error:
-            raise bad_input(f"the chat template refuses the messages: {error}", self._where) from error
+            raise bad_input(
+                f"the chat template refuses the messages: {error}", self._where
+            ) from error
 
 
 def _refuse(message: str) -> None:
@@ -68,11 +70,14 @@ def _refuse(message: str) -> None:
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise bad_input(f"cannot read it: {error}", str(path)) from error
+    if not isinstance(config, dict):
+        raise bad_input("it is no JSON object", str(path))
+    return config
 
 
 def _template_of(folder: Path, config: dict[str, Any]) -> str:

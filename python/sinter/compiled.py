@@ -6,22 +6,21 @@ import ctypes
 import html
 import json
 import os
-import tempfile
 import threading
-from dataclasses import dataclass
-from typing import Any, Iterable, Mapping, Union
+from typing import Any, Iterable, Mapping
 
-from sinter._bindings import lib, sinter_model, sinter_plan, sinter_report
+from sinter._bindings import lib, sinter_plan
 from sinter.devices import Device, device_of
-from sinter.errors import Interrupts, SinterError, usage
-from sinter.handles import created, encoded, taken_text
-from sinter.module import Model, ModuleBuilder
+from sinter.errors import Interrupts, SinterError
+from sinter.handles import encoded, taken_text, text_of
+from sinter.module import Model
+from sinter.opening import Source, open_source
 from sinter.options import Options, Progress
 from sinter.plan import Decision, Entry, Kernel, Plan, Symbol, symbols_in
 from sinter.session import Executable, Session, Weights
-from sinter.tensors import borrow, torch_stream
+from sinter.tensors import place_of, torch_stream
+from sinter.verify import Report, verify
 
-Source = Union[str, "os.PathLike[str]", Model, ModuleBuilder]
 Pairs = Iterable["tuple[str, str]"]
 
 
@@ -46,18 +45,18 @@ def compile(
 
     source: the path of a Hugging Face folder, a llama2.c file, a spec (.json), a module (.sir) or a
     plan's folder; the text of a module (a str with line breaks); a Model or a ModuleBuilder.
-    dtype: f32, f16 or bf16, of a language model. target: what to compile for, "sm_90a" (the default)
-    or a Device. numerics: "strict" (the default: fused equals unfused bit for bit) or "fast". fuse:
-    False compiles every op to a launch of its own. entries: the default is all. random_weights: a
-    seed of stand-in weights. weights: a safetensors file or folder, or tensors by name. context:
-    tokens of the longest text. require, forbid: pairs of values that must share a kernel, or must
-    not. device_inputs: whether kernels check row numbers in inputs, as inputs on a GPU need; the
-    default is True for modules.
+    dtype: f32, f16 or bf16, of a language model. target: what to compile for, "sm_90a" (the
+    default) or a Device. numerics: "strict" (the default: fused equals unfused bit for bit) or
+    "fast". fuse: False compiles every op to a launch of its own. entries: the default is all.
+    random_weights: a seed of stand-in weights. weights: a safetensors file or folder, or tensors by
+    name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
+    forbid: pairs of values that must share a kernel, or must not. device_inputs: whether kernels
+    check row numbers in inputs, as inputs on a GPU need; the default is True for modules.
 
     A required pair that stays apart is a SinterError with the reason (Code.CHECK_FAILED).
     """
     tensors = None if weights is None or isinstance(weights, (str, os.PathLike)) else weights
-    model = _open(
+    model = open_source(
         source,
         {
             "dtype": dtype,
@@ -83,69 +82,6 @@ def open_plan(folder: str | os.PathLike[str]) -> Compiled:
     return compile(folder)
 
 
-def _open(source: Source, options: dict[str, Any]) -> Model:
-    given = [name for name, value in options.items() if value is not None]
-    if isinstance(source, Model):
-        if given:
-            raise usage(f"{given[0]} is given for a model that is open already", "compile")
-        return source
-    if isinstance(source, ModuleBuilder):
-        if not given:
-            return source.model()
-        source = source.text()
-    if isinstance(source, str) and "\n" in source:
-        return _open_text(source, options if given else None)
-    return open_model(source, options)
-
-
-def _open_text(text: str, options: dict[str, Any] | None) -> Model:
-    if options is None:
-        data = text.encode()
-        return Model(created(sinter_model, lib.sinter_model_parse, data, len(data), b"module"))
-    # Options that say where weights come from are those of files.
-    with tempfile.TemporaryDirectory(prefix="sinter-") as folder:
-        path = os.path.join(folder, "module.sir")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return open_model(path, options)
-
-
-def open_model(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> Model:
-    """Opens a model in files. Reads no weights. The options are those of sinter_model_open."""
-    with Options(options or {}) as given:
-        return Model(created(sinter_model, lib.sinter_model_open, encoded(path), given.pointer))
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a comparison of the fused and the unfused plan found. True where every promise holds.
-
-    difference: the first value that differs, and how; "". values, elements: how many were compared.
-    fused_error, unfused_error: largest absolute error of an output against float64; None where it
-    was not measured.
-    """
-
-    passed: bool
-    difference: str
-    values: int
-    elements: int
-    fused_launches: int
-    unfused_launches: int
-    fused_error: float | None
-    unfused_error: float | None
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def __str__(self) -> str:
-        if not self.passed:
-            return f"not verified: {self.difference}"
-        return (
-            f"verified: {self.elements:,} elements of {self.values} values, fused in "
-            f"{self.fused_launches} launches, unfused in {self.unfused_launches}"
-        )
-
-
 class Compiled:
     """A compiled plan of all entries. Immutable; several threads may use it.
 
@@ -162,14 +98,16 @@ class Compiled:
         weights: Weights | None,
         progress: Progress,
     ) -> None:
-        with Interrupts() as interrupts, Options(
-            options, interrupts, progress, require, forbid
-        ) as given:
+        with (
+            Interrupts() as interrupts,
+            Options(options, interrupts, progress, require, forbid) as given,
+        ):
             pointer = sinter_plan()
             interrupts.check(
-                lib.sinter_compile(model.pointer, given.pointer, ctypes.byref(pointer))
+                lib.sinter_compile(model.pointer, given.pointer, ctypes.byref(pointer)),
+                lambda: lib.sinter_plan_free(pointer),
             )
-        self.model, self.plan = model, Plan(pointer)
+            self.model, self.plan = model, Plan(pointer)
         self.symbols: dict[str, Symbol] = self.plan.symbols
         self.states: dict[str, str] = self.plan.states
         self._options, self._weights = options, weights
@@ -208,7 +146,7 @@ class Compiled:
     @property
     def target(self) -> str:
         """What it was compiled for: "sm_90a"."""
-        return lib.sinter_plan_target(self.plan.pointer).decode()
+        return text_of(lib.sinter_plan_target(self.plan.pointer))
 
     @property
     def text(self) -> str:
@@ -228,7 +166,8 @@ class Compiled:
     @property
     def ledger(self) -> dict[str, Any]:
         """The same as data, in the format of docs/schemas/fusion.json."""
-        return json.loads(self._text("ledger.json"))
+        ledger: dict[str, Any] = json.loads(self._text("ledger.json"))
+        return ledger
 
     def explain_html(self) -> str:
         """A page with the graph, kernels, decisions and the module."""
@@ -285,8 +224,8 @@ class Compiled:
     # ---- running -----------------------------------------------------------------------------
 
     def load(self, device: str | Device = "auto", progress: Progress = None) -> Executable:
-        """Loads the plan on a device with its weights, once: kernels are compiled, weights computed.
-        `run` and `session` do it where it was not done."""
+        """Loads the plan on a device with its weights, once: kernels are compiled, weights
+        computed. `run` and `session` do it where it was not done."""
         opened = device_of(device)
         with self._lock:
             if opened.name not in self._executables:
@@ -304,8 +243,8 @@ class Compiled:
         """A session, for states that several calls share, or for calls that are bound once.
 
         stream: a CUstream as a number (torch.cuda.Stream.cuda_stream); None: torch's current one
-        where the program has torch, else a stream of its own. symbols: values of the symbols in types
-        of states.
+        where the program has torch, else a stream of its own. symbols: values of the symbols in
+        types of states.
         """
         return Session(self.plan, self.load(device), stream, symbols)
 
@@ -372,39 +311,16 @@ class Compiled:
         repeat: int | None = None,
         symbols: dict[str, int] | None = None,
     ) -> Report:
-        """Calls every entry in one session on random inputs, fused beside unfused, bit for bit (fast
-        numerics: within their bounds), and beside float64 where that takes no time. A broken promise
-        is a report that is False. For modules."""
-        values: dict[str, Any] = {
+        """Calls every entry in one session on random inputs, fused beside unfused, bit for bit
+        (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
+        promise is a report that is False. For modules."""
+        options = {
             "seed": seed,
             "repeat": repeat,
             "numerics": self._options.get("numerics"),
             "target": self._options.get("target"),
         }
-        for name, value in (symbols or {}).items():
-            values[f"symbol.{name}"] = value
-        with Options(values) as options:
-            handle = created(
-                sinter_report,
-                lib.sinter_verify,
-                self.model.pointer,
-                device_of(device).pointer,
-                None if self._weights is None else self._weights.pointer,
-                options.pointer,
-            )
-        try:
-            errors = [lib.sinter_report_fused_error(handle), lib.sinter_report_unfused_error(handle)]
-            return Report(
-                bool(lib.sinter_report_passed(handle)),
-                lib.sinter_report_difference(handle).decode(),
-                lib.sinter_report_values(handle),
-                lib.sinter_report_elements(handle),
-                lib.sinter_report_fused_launches(handle),
-                lib.sinter_report_unfused_launches(handle),
-                *(None if error < 0 else error for error in errors),
-            )
-        finally:
-            lib.sinter_report_free(handle)
+        return verify(self.model, device_of(device), self._weights, options, symbols or {})
 
     def save(
         self,
@@ -412,12 +328,13 @@ class Compiled:
         machine_code: list[str] | None = None,
         progress: Progress = None,
     ) -> None:
-        """Writes the folder of the plan, which must be absent, empty or hold a plan. It appears as a
-        whole or not at all. machine_code: architectures to compile the kernels for, ["sm_90a"], which
-        needs NVRTC."""
-        with Interrupts() as interrupts, Options(
-            {"machine-code": machine_code}, interrupts, progress
-        ) as options:
+        """Writes the folder of the plan, which must be absent, empty or hold a plan. It appears as
+        a whole or not at all. machine_code: architectures to compile the kernels for, ["sm_90a"],
+        which needs NVRTC."""
+        with (
+            Interrupts() as interrupts,
+            Options({"machine-code": machine_code}, interrupts, progress) as options,
+        ):
             interrupts.check(
                 lib.sinter_plan_save(self.plan.pointer, encoded(folder), options.pointer)
             )
@@ -427,11 +344,9 @@ class Compiled:
         return f"<sinter.Compiled {self.model.name} for {self.target}: {entries}>"
 
 
-def _place_of(
-    given: Mapping[str, Any], out: Mapping[str, Any], entry: str
-) -> tuple[str, str]:
+def _place_of(given: Mapping[str, Any], out: Mapping[str, Any], entry: str) -> tuple[str, str]:
     """Device and kind of the first tensor; of a call without any the CPU's."""
-    for name, value in (*given.items(), *out.items()):
-        tensor = borrow(value, f"entry {entry}, {name}")
-        return tensor.device, tensor.kind
+    for kind, values in (("input", given), ("output", out)):
+        for name, value in values.items():
+            return place_of(value, f"entry {entry}, {kind} {name}")
     return "cpu", "numpy"

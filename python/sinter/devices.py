@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from sinter._bindings import lib, sinter_device
-from sinter.handles import Handle, created, encoded
+from sinter.handles import Handle, created, encoded, text_of
 
 
 class Device(Handle):
@@ -16,21 +16,18 @@ class Device(Handle):
         super().__init__(
             created(sinter_device, lib.sinter_device_open, encoded(name)), lib.sinter_device_free
         )
+        self.place = self.name.partition(" ")[0]
+        """ "cpu" or "cuda:N": where tensors must be."""
 
     @property
     def name(self) -> str:
         """ "cpu", "cuda:0 (NVIDIA H200)" """
-        return lib.sinter_device_name(self.pointer).decode()
+        return text_of(lib.sinter_device_name(self.pointer))
 
     @property
     def target(self) -> str:
         """What to compile for: "sm_90a"; of the CPU ""."""
-        return lib.sinter_device_target(self.pointer).decode()
-
-    @property
-    def place(self) -> str:
-        """ "cpu" or "cuda:N": where tensors must be."""
-        return self.name.partition(" ")[0]
+        return text_of(lib.sinter_device_target(self.pointer))
 
     def __repr__(self) -> str:
         return f"<sinter.Device {self.name}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Callable
 
 from sinter._bindings import Code, lib, sinter_error
 
@@ -38,13 +38,18 @@ def bad_input(what: str, where: str = "", hint: str = "") -> SinterError:
     return SinterError(Code.BAD_INPUT, what, where, hint)
 
 
+def _code(number: int) -> Code:
+    """A newer library may know more kinds of errors."""
+    return Code(number) if number in list(Code) else Code.INTERNAL_ERROR
+
+
 def check(error: sinter_error) -> None:
     """Raises what a function of the library returned, and frees it. Null is success."""
     if not error:
         return
     try:
         raise SinterError(
-            Code(lib.sinter_error_code(error)),
+            _code(lib.sinter_error_code(error)),
             lib.sinter_error_what(error).decode(),
             lib.sinter_error_where(error).decode(),
             lib.sinter_error_hint(error).decode(),
@@ -62,8 +67,8 @@ class Interrupts:
 
     Python runs a signal's handler between two instructions, which inside a call of the library is
     the first instruction of a callback, before any `try` in it. ctypes would print and drop what it
-    raises there. So while the call runs, the handler only keeps the exception; the callback sees it,
-    asks the library to stop, and `check` raises it.
+    raises there. So while the call runs, the handler only keeps the exception; the callback sees
+    it, asks the library to stop, and `check` raises it.
     """
 
     def __init__(self) -> None:
@@ -94,11 +99,12 @@ class Interrupts:
                 self.raised = error
         return 0 if self.raised is None else 1
 
-    def check(self, error: sinter_error) -> None:
-        """Raises what a callback or Ctrl-C raised, else what the library says."""
+    def check(self, error: sinter_error, undo: Callable[[], None] = lambda: None) -> None:
+        """Raises what a callback or Ctrl-C raised, else what the library says. `undo` frees what
+        the call made nevertheless."""
         if self.raised is not None:
-            if error:
-                lib.sinter_error_free(error)
+            lib.sinter_error_free(error)
+            undo()
             raise self.raised
         check(error)
 

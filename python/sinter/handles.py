@@ -22,10 +22,14 @@ class Handle:
         self._pointer = pointer
         self._finalizer = weakref.finalize(self, free, pointer)
 
-    @property
-    def pointer(self) -> Any:
+    def check_open(self) -> None:
+        """Raises if it was closed."""
         if not self._finalizer.alive:
             raise usage(f"this {type(self).__name__} is closed", hint="make another")
+
+    @property
+    def pointer(self) -> Any:
+        self.check_open()
         return self._pointer
 
     def close(self) -> None:
@@ -49,6 +53,11 @@ def created(kind: type, function: Callable[..., Any], *arguments: Any) -> Any:
     pointer = kind()
     check(function(*arguments, ctypes.byref(pointer)))
     return pointer
+
+
+def text_of(text: bytes) -> str:
+    """A text that a handle owns."""
+    return text.decode()
 
 
 def taken_text(function: Callable[..., Any], *arguments: Any) -> str:
@@ -76,3 +85,8 @@ def symbol_arrays(symbols: dict[str, int] | None) -> tuple[Any, Any, int]:
     names = (ctypes.c_char_p * count)(*(encoded(name) for name in given))
     values = (ctypes.c_int64 * count)(*given.values())
     return names, values, count
+
+
+def dims_array(values: tuple[int, ...] | None) -> Any:
+    """Extents or strides as functions of the library take them."""
+    return None if values is None else (ctypes.c_int64 * len(values))(*values)

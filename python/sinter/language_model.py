@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import queue
-import threading
-from typing import Any, Iterator, Sequence, Union
+from typing import Any, Sequence, Union, cast
 
-from sinter._bindings import Code, lib, sinter_language_model, sinter_on_token
+from sinter._bindings import lib, sinter_language_model
 from sinter.chat import ChatTemplate, Message
 from sinter.devices import Device, device_of
-from sinter.errors import Interrupts, SinterError, check, usage
+from sinter.errors import Interrupts, check, usage
+from sinter.generation import Generation, Stream
 from sinter.handles import Handle, encoded, taken_text
 from sinter.options import Options, Progress
 
@@ -22,9 +21,9 @@ class LanguageModel(Handle):
     """A decoder-only language model on a device, compiled and loaded. One thread at a time.
 
     path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
-    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context: tokens
-    of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed of
-    stand-in weights. progress: stages "model", and "weights" in bytes.
+    "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context:
+    tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed
+    of stand-in weights. progress: stages "model", and "weights" in bytes.
     """
 
     def __init__(
@@ -54,12 +53,13 @@ class LanguageModel(Handle):
             interrupts.check(
                 lib.sinter_language_model_open(
                     encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
-                )
+                ),
+                lambda: lib.sinter_language_model_free(pointer),
             )
-        super().__init__(pointer, lib.sinter_language_model_free)
+            super().__init__(pointer, lib.sinter_language_model_free)
         self.path = os.fspath(path)
         self._chat: ChatTemplate | None = None
-        self._running: set[_Stream] = set()
+        self._running: set[Stream] = set()
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text, with the special tokens that begin one."""
@@ -101,14 +101,15 @@ class LanguageModel(Handle):
         all. seed: of the draws. stop: texts that end a sequence, and are not given. end_tokens:
         further tokens that do. stop_at_end: whether the model's own end tokens do.
         activation_memory: what the intermediate values of a call may take at most ("2GB"); longer
-        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at most.
+        prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at
+        most.
 
         Nothing runs before the result is iterated over or read.
         """
         alone = isinstance(prompt, str) or (
             len(prompt) > 0 and all(isinstance(token, int) for token in prompt)
         )
-        prompts: list[Prompt] = [prompt] if alone else list(prompt)  # type: ignore[list-item]
+        prompts = cast("list[Prompt]", [prompt] if alone else list(prompt))
         ids = [self.encode(one) if isinstance(one, str) else list(one) for one in prompts]
         options = {
             "count": count,
@@ -124,7 +125,7 @@ class LanguageModel(Handle):
         stops = [stop] if isinstance(stop, str) else list(stop)
         if "" in stops:
             raise usage('an empty text is given for "stop"', hint="leave it out")
-        return Generation(self, ids, options, stops, bool(alone))
+        return Generation(self, ids, options, stops, alone)
 
     def chat(self, messages: Sequence[Message], **options: Any) -> Generation:
         """The model's answer to a conversation, by the chat template that its folder brings.
@@ -158,173 +159,3 @@ class LanguageModel(Handle):
 
     def __repr__(self) -> str:
         return f"<sinter.LanguageModel {self.path} on {self.device.name}>"
-
-
-class Generation:
-    """What a model writes. Of one prompt, iterating gives pieces of text; of several, pairs
-    (number of the prompt, piece). Leaving the loop ends the generation.
-
-        for piece in model.generate("Once"):
-            print(piece, end="", flush=True)
-
-    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists): their
-    ids, so far; the end token is not among them.
-    """
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: list[list[int]],
-        options: dict[str, Any],
-        stops: list[str],
-        alone: bool,
-    ) -> None:
-        self._model, self._prompts, self._options = model, prompts, options
-        self._stops, self._alone = stops, alone
-        self._started = False
-        self.token_lists: list[list[int]] = [[] for _ in prompts]
-        self._texts = ["" for _ in prompts]
-
-    @property
-    def tokens(self) -> list[int]:
-        return self.token_lists[0]
-
-    @property
-    def texts(self) -> list[str]:
-        if not self._started:
-            for _ in self:
-                pass
-        return self._texts
-
-    @property
-    def text(self) -> str:
-        return self.texts[0]
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._started:
-            raise usage("this generation has run", "generate", "read .text, or call generate again")
-        self._started = True
-        return self._pieces()
-
-    def _pieces(self) -> Iterator[Any]:
-        filters = [_StopFilter(self._stops) for _ in self._prompts]
-        stream = _Stream(self._model, self._prompts, self._options)
-        try:
-            for sequence, token, text in stream:
-                one = filters[sequence]
-                if one.stopped:
-                    continue
-                self.token_lists[sequence].append(token)
-                yield from self._piece(sequence, one.push(text))
-                if all(each.stopped for each in filters):
-                    break
-            for sequence, one in enumerate(filters):
-                yield from self._piece(sequence, one.rest())
-        finally:
-            stream.stop()
-
-    def _piece(self, sequence: int, text: str) -> Iterator[Any]:
-        if text:
-            self._texts[sequence] += text
-            yield text if self._alone else (sequence, text)
-
-
-class _StopFilter:
-    """Text of a sequence up to the first of the stop texts. Holds back what may begin one."""
-
-    def __init__(self, stops: list[str]) -> None:
-        self._stops, self._held, self.stopped = stops, "", False
-
-    def push(self, text: str) -> str:
-        self._held += text
-        places = [at for at in (self._held.find(stop) for stop in self._stops) if at >= 0]
-        if places:
-            self.stopped = True
-            certain, self._held = self._held[: min(places)], ""
-            return certain
-        keep = max(
-            (
-                length
-                for stop in self._stops
-                for length in range(1, min(len(stop), len(self._held) + 1))
-                if self._held.endswith(stop[:length])
-            ),
-            default=0,
-        )
-        at = len(self._held) - keep
-        certain, self._held = self._held[:at], self._held[at:]
-        return certain
-
-    def rest(self) -> str:
-        certain, self._held = self._held, ""
-        return certain
-
-
-class _Stream:
-    """A generation that runs in a thread, as an iterator of (sequence, token, text)."""
-
-    def __init__(
-        self, model: LanguageModel, prompts: list[list[int]], options: dict[str, Any]
-    ) -> None:
-        self._model, self._prompts, self._options = model, prompts, options
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._stopped = False
-        model.pointer  # an error where the model is closed
-        self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
-        model._running.add(self)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._generate()
-            self._queue.put(None)
-        except BaseException as error:
-            self._queue.put(error)
-
-    def _generate(self) -> None:
-        arrays = [(ctypes.c_int32 * len(ids))(*ids) for ids in self._prompts]
-        pointers = (ctypes.POINTER(ctypes.c_int32) * len(arrays))(
-            *(ctypes.cast(array, ctypes.POINTER(ctypes.c_int32)) for array in arrays)
-        )
-        lengths = (ctypes.c_size_t * len(arrays))(*map(len, self._prompts))
-        interrupts = Interrupts()
-
-        def take(user: Any, sequence: int, token: int, text: bytes) -> int:
-            if not self._stopped:
-                self._queue.put((sequence, token, text.decode()))
-            return self._stopped
-
-        def go_on(stage: str, done: int, total: int) -> bool:
-            return not self._stopped
-
-        with Options(self._options, interrupts, go_on) as options:
-            error = lib.sinter_language_model_generate(
-                self._model.pointer,
-                pointers,
-                lengths,
-                len(arrays),
-                options.pointer,
-                sinter_on_token(take),
-                None,
-            )
-            interrupts.check(error)
-
-    def __iter__(self) -> Iterator[tuple[int, int, str]]:
-        while True:
-            item = self._queue.get()
-            if item is None:
-                return
-            if isinstance(item, SinterError) and item.code == Code.CANCELLED and self._stopped:
-                return
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-
-    def stop(self) -> None:
-        """Ends the generation at its next token, and waits for that."""
-        self._stopped = True
-        self._thread.join()
-        self._model._running.discard(self)

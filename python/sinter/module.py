@@ -9,20 +9,22 @@
         graph.output(y)
         compiled = sinter.compile(module)
 
-Types are texts: an element type (f32, f16, bf16, i32, i1) and extents, each a number or the name of a
-symbol. docs/ops.md lists the ops with their attributes.
+Types are texts: an element type (f32, f16, bf16, i32, i1) and extents, each a number or the name
+of a symbol. docs/ops.md lists the ops with their attributes.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Sequence
 
 from sinter._bindings import lib, sinter_graph, sinter_model, sinter_module, sinter_value
 from sinter.errors import check, usage
-from sinter.handles import Handle, created, encoded, taken_text
+from sinter.handles import Handle, created, encoded, taken_text, text_of
 
 
+@functools.lru_cache(maxsize=4096)
 def split_type(text: str) -> tuple[str, tuple[int | str, ...]]:
     """Element type and extents of "f16[N, 768]": ("f16", ("N", 768))."""
     dtype, bracket, rest = text.partition("[")
@@ -39,7 +41,7 @@ class Model(Handle):
 
     @property
     def name(self) -> str:
-        return lib.sinter_model_name(self.pointer).decode()
+        return text_of(lib.sinter_model_name(self.pointer))
 
     @property
     def text(self) -> str:
@@ -50,9 +52,9 @@ class Model(Handle):
     def tensors(self) -> dict[str, str]:
         """Name and type of each tensor that the weights are made of."""
         return {
-            lib.sinter_model_tensor_name(self.pointer, index).decode(): lib.sinter_model_tensor_type(
+            lib.sinter_model_tensor_name(
                 self.pointer, index
-            ).decode()
+            ).decode(): lib.sinter_model_tensor_type(self.pointer, index).decode()
             for index in range(lib.sinter_model_tensor_count(self.pointer))
         }
 
@@ -105,13 +107,15 @@ class GraphBuilder:
 
     @property
     def pointer(self) -> sinter_graph:
-        self.module.pointer  # an error where the module is closed
+        self.module.check_open()
         return self._graph
 
     def input(self, name: str, type: str) -> Value:
         """A parameter of the entry."""
         number = sinter_value()
-        check(lib.sinter_graph_input(self.pointer, encoded(name), encoded(type), ctypes.byref(number)))
+        check(
+            lib.sinter_graph_input(self.pointer, encoded(name), encoded(type), ctypes.byref(number))
+        )
         return Value(self, number.value, name)
 
     def use(self, name: str) -> Value:
@@ -161,7 +165,8 @@ class GraphBuilder:
         """Adds a result of the entry."""
         if value.graph is not self:
             raise usage(
-                f"{value!r} is a value of entry '{value.graph.name}'", f"output of entry '{self.name}'"
+                f"{value!r} is a value of entry '{value.graph.name}'",
+                f"output of entry '{self.name}'",
             )
         check(lib.sinter_graph_output(self.pointer, value.number))
 

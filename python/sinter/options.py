@@ -38,9 +38,7 @@ class Options(Handle):
         )
         for name, value in values.items():
             if value is not None:
-                check(
-                    lib.sinter_options_set(self.pointer, encoded(name), encoded(_text(value)))
-                )
+                check(lib.sinter_options_set(self.pointer, encoded(name), encoded(_text(value))))
         for required, pairs in ((1, require), (0, forbid)):
             for a, b in pairs:
                 check(lib.sinter_options_pair(self.pointer, required, encoded(a), encoded(b)))

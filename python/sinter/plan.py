@@ -72,8 +72,8 @@ class Decision:
     """A verdict of fusion about two values.
 
     reason: an id that stays between versions, "convexity.path" (docs/reasons.md). text: what it
-    means. detail: the values and sizes that decided. path: the witness of a refusal, values from one
-    to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
+    means. detail: the values and sizes that decided. path: the witness of a refusal, values from
+    one to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
     """
 
     a: str
@@ -118,12 +118,14 @@ def decision_of(handle: sinter_decision) -> Decision:
 
 @dataclass(frozen=True)
 class Signature:
-    """Types of inputs and outputs of entry `index`, by name, in the entry's order."""
+    """Types of inputs and outputs of entry `index`, by name, in the entry's order. An output that
+    the entry names twice counts twice in `output_count`."""
 
     index: int
     name: str
     inputs: dict[str, str]
     outputs: dict[str, str]
+    output_count: int
 
     @property
     def symbols(self) -> set[str]:
@@ -179,13 +181,15 @@ def _signature(plan: sinter_plan, index: int) -> Signature:
         ).decode()
         for i in range(lib.sinter_plan_input_count(plan, index))
     }
+    output_count = lib.sinter_plan_output_count(plan, index)
     outputs = {
         lib.sinter_plan_output_name(plan, index, i).decode(): lib.sinter_plan_output_type(
             plan, index, i
         ).decode()
-        for i in range(lib.sinter_plan_output_count(plan, index))
+        for i in range(output_count)
     }
-    return Signature(index, lib.sinter_plan_entry_name(plan, index).decode(), inputs, outputs)
+    name = lib.sinter_plan_entry_name(plan, index).decode()
+    return Signature(index, name, inputs, outputs, output_count)
 
 
 class Entry:
@@ -199,9 +203,7 @@ class Entry:
         self._compiled, self._index = compiled, signature.index
         self.name, self.inputs, self.outputs = signature.name, signature.inputs, signature.outputs
         self.symbols: dict[str, Symbol] = {
-            name: symbol
-            for name, symbol in compiled.symbols.items()
-            if name in signature.symbols
+            name: symbol for name, symbol in compiled.symbols.items() if name in signature.symbols
         }
 
     @property
@@ -276,4 +278,3 @@ class Entry:
         inputs = ", ".join(f"{name}: {type}" for name, type in self.inputs.items())
         outputs = ", ".join(f"{name}: {type}" for name, type in self.outputs.items())
         return f"<sinter.Entry {self.name}({inputs}) -> ({outputs})>"
-

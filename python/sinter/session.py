@@ -1,4 +1,4 @@
-"""Plans that run: executables, sessions with their states, and calls with their tensors bound."""
+"""Plans that run: executables with their weights, and sessions with their states."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ import ctypes
 from typing import Any, Mapping
 
 from sinter import tensors
-from sinter._bindings import (
-    lib,
-    sinter_call,
-    sinter_executable,
-    sinter_session,
-    sinter_weights,
-)
+from sinter._bindings import lib, sinter_executable, sinter_session, sinter_weights
+from sinter.call import Call
 from sinter.devices import Device
 from sinter.errors import Interrupts, bad_input, check, usage
-from sinter.handles import Handle, created, encoded, symbol_arrays
+from sinter.handles import Handle, created, dims_array, encoded, symbol_arrays
 from sinter.module import split_type
 from sinter.options import Options, Progress
-from sinter.plan import Plan, Signature
-
-
-def _dims(values: tuple[int, ...] | None) -> Any:
-    return None if values is None else (ctypes.c_int64 * len(values))(*values)
+from sinter.plan import Plan
 
 
 class Weights(Handle):
@@ -44,8 +35,8 @@ class Weights(Handle):
                     encoded(name),
                     encoded(tensor.dtype),
                     len(tensor.dims),
-                    _dims(tensor.dims),
-                    _dims(tensor.strides),
+                    dims_array(tensor.dims),
+                    dims_array(tensor.strides),
                     tensor.address,
                     tensor.device != "cpu",
                 )
@@ -67,9 +58,10 @@ class Executable(Handle):
                     None if weights is None else weights.pointer,
                     options.pointer,
                     ctypes.byref(pointer),
-                )
+                ),
+                lambda: lib.sinter_executable_free(pointer),
             )
-        super().__init__(pointer, lib.sinter_executable_free)
+            super().__init__(pointer, lib.sinter_executable_free)
         self.device, self._weights = device, weights
 
 
@@ -95,9 +87,7 @@ class Session(Handle):
             stream = tensors.torch_stream(place)
         names = symbol_arrays(symbols)
         if stream is None:
-            pointer = created(
-                sinter_session, lib.sinter_session_create, executable.pointer, *names
-            )
+            pointer = created(sinter_session, lib.sinter_session_create, executable.pointer, *names)
         else:
             pointer = created(
                 sinter_session,
@@ -186,8 +176,8 @@ class Session(Handle):
                 encoded(name),
                 encoded(tensor.dtype),
                 len(tensor.dims),
-                _dims(tensor.dims),
-                _dims(tensor.strides),
+                dims_array(tensor.dims),
+                dims_array(tensor.strides),
                 tensor.address,
             )
         )
@@ -197,135 +187,3 @@ class Session(Handle):
         for call in self._calls.values():
             call.close()
         super().close()
-
-
-class Call(Handle):
-    """An entry of a session with its tensors bound. It holds them until it is bound anew."""
-
-    def __init__(self, session: Session, entry: Signature) -> None:
-        super().__init__(
-            created(sinter_call, lib.sinter_call_create, session.pointer, encoded(entry.name)),
-            lib.sinter_call_free,
-        )
-        # The library keeps its session; a reference to the Python object would make a cycle.
-        self._executable, self._stream = session._executable, session.stream
-        self._place = session.device.place
-        self.entry = entry
-        self.has_symbols = False
-        self._inputs: dict[str, tensors.Tensor] = {}
-        self._outputs: dict[str, Any] = {}
-
-    def bind(
-        self,
-        inputs: Mapping[str, Any] | None = None,
-        /,
-        *,
-        symbols: dict[str, int] | None = None,
-        out: Mapping[str, Any] | None = None,
-        **tensors_by_name: Any,
-    ) -> Call:
-        """Binds tensors to inputs, by name; those that are not named keep theirs. Outputs go to the
-        tensors of `out`, or to new ones of the kind of the inputs. On a GPU tensors must be dense."""
-        given = {**(inputs or {}), **tensors_by_name}
-        for name, value in (symbols or {}).items():
-            check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
-            self.has_symbols = True
-        for name, value in given.items():
-            self._bind_input(name, value)
-        for name in self.entry.inputs:
-            if name not in self._inputs:
-                raise usage(
-                    f"no tensor is given, {self.entry.inputs[name]} is wanted",
-                    f"entry {self.entry.name}, input {name}",
-                    "give one",
-                )
-        for name in out or {}:
-            if name not in self.entry.outputs:
-                raise self._unknown("output", name, self.entry.outputs)
-        for name in self.entry.outputs:
-            self._bind_output(name, (out or {}).get(name))
-        return self
-
-    def _unknown(self, kind: str, name: str, names: Mapping[str, str]) -> Exception:
-        has = f"it has {', '.join(names)}" if names else f"it has no {kind}s"
-        return usage(f'no {kind} is called "{name}"', f"entry {self.entry.name}", has)
-
-    def _bind_input(self, name: str, value: Any) -> None:
-        if name not in self.entry.inputs:
-            raise self._unknown("input", name, self.entry.inputs)
-        where = f"entry {self.entry.name}, input {name}"
-        tensor = tensors.borrow(value, where, self._stream)
-        self._check(tensor, self.entry.inputs[name], where)
-        self._give(lib.sinter_call_input, name, tensor)
-        self._inputs[name] = tensor
-
-    def _check(self, tensor: tensors.Tensor, wanted: str, where: str) -> None:
-        """What the library cannot know: where the memory is, and types that it does not have."""
-        if tensor.dtype != split_type(wanted)[0]:
-            raise bad_input(f"{tensor.type} is given, {wanted} is wanted", where, "convert the tensor")
-        if tensor.device != self._place:
-            raise bad_input(
-                f"the tensor is on {tensor.device}, the session is on {self._place}",
-                where,
-                "move the tensor, or make a session there",
-            )
-
-    def _give(self, function: Any, name: str, tensor: tensors.Tensor) -> None:
-        check(
-            function(
-                self.pointer,
-                encoded(name),
-                encoded(tensor.dtype),
-                len(tensor.dims),
-                _dims(tensor.dims),
-                _dims(tensor.strides),
-                tensor.address,
-            )
-        )
-
-    def _bind_output(self, name: str, value: Any) -> None:
-        wanted = self.entry.outputs[name]
-        where = f"entry {self.entry.name}, output {name}"
-        if value is None:
-            kinds = [tensor.kind for tensor in self._inputs.values()]
-            kind = "torch" if "torch" in kinds else (kinds or ["numpy"])[0]
-            dims = self._output_dims(name, len(split_type(wanted)[1]))
-            value = tensors.empty(
-                split_type(wanted)[0], dims, self._place, kind, where
-            )
-        tensor = tensors.borrow_result(value, split_type(wanted)[0], where)
-        self._check(tensor, wanted, where)
-        self._give(lib.sinter_call_output, name, tensor)
-        self._outputs[name] = value
-
-    def _output_dims(self, name: str, rank: int) -> list[int]:
-        dims, room = (ctypes.c_int64 * rank)(), ctypes.c_size_t(rank)
-        check(lib.sinter_call_output_dims(self.pointer, encoded(name), ctypes.byref(room), dims))
-        return list(dims)
-
-    @property
-    def results(self) -> Any:
-        """The output, or where there are several, a dict of them in the entry's order."""
-        if len(self._outputs) == 1:
-            return next(iter(self._outputs.values()))
-        return dict(self._outputs)
-
-    def forget(self) -> None:
-        """Lets go of the tensors, whose memory may then be gone: bind all of them before a run."""
-        self._inputs, self._outputs = {}, {}
-
-    def prepare(self) -> None:
-        """Does all that run() needs and must not do while a CUDA graph is captured."""
-        check(lib.sinter_call_prepare(self.pointer))
-
-    def run(self) -> Any:
-        """Runs the entry and returns `results`. On a GPU it only enqueues kernels: results are there
-        for what follows in the session's stream."""
-        if len(self._outputs) < len(self.entry.outputs):
-            raise usage("no tensors are bound", f"entry {self.entry.name}", "bind them first")
-        check(lib.sinter_call_run(self.pointer))
-        return self.results
-
-    def check(self) -> None:
-        """On a GPU: waits, and raises if a row number of the last run names no row."""
-        check(lib.sinter_call_check(self.pointer))

@@ -1,4 +1,5 @@
-"""Tensors of the caller: NumPy arrays, torch tensors, and whatever speaks DLPack. Nothing is copied.
+"""Tensors of the caller: NumPy arrays, torch tensors, and whatever speaks DLPack. Nothing is
+copied.
 
 Element types are Sinter's names: f32, f16, bf16, i32, i64, i1. NumPy has no bfloat16: arrays of
 ml_dtypes.bfloat16 are bf16, and so are DLPack tensors of that type.
@@ -14,7 +15,6 @@ from typing import Any, Sequence
 
 from sinter.errors import bad_input, usage
 
-BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "i1": 1}
 NUMPY_NAMES = {
     "f32": "float32",
     "f16": "float16",
@@ -57,22 +57,37 @@ def _numpy() -> Any:
     return numpy
 
 
+def place_of(value: Any, where: str) -> tuple[str, str]:
+    """Device and kind of a tensor: ("cuda:0", "torch")."""
+    torch, numpy = _torch(), sys.modules.get("numpy")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return str(value.device), "torch"
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return "cpu", "numpy"
+    if not (hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__")):
+        raise bad_input(
+            f"a {type(value).__name__} is given, a tensor is wanted",
+            where,
+            "give a NumPy array, a torch tensor or another object with __dlpack__",
+        )
+    kind, ordinal = value.__dlpack_device__()
+    if int(kind) not in _DLPACK_DEVICES:
+        raise bad_input(
+            f"memory of DLPack device type {int(kind)}", where, "move it to cpu or cuda"
+        )
+    device = _DLPACK_DEVICES[int(kind)]
+    return (device if device == "cpu" else f"cuda:{ordinal}"), "dlpack"
+
+
 def borrow(value: Any, where: str, stream: int | None = None, writable: bool = False) -> Tensor:
     """The memory of a tensor. `stream` is the CUstream in which the tensor will be used: DLPack
     producers on a GPU are told it. Errors name `where`."""
-    torch = _torch()
-    if torch is not None and isinstance(value, torch.Tensor):
+    device, kind = place_of(value, where)
+    if kind == "torch":
         return _from_torch(value, where)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.ndarray):
+    if kind == "numpy":
         return _from_numpy(value, where, writable)
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        return _from_dlpack(value, where, stream)
-    raise bad_input(
-        f"a {type(value).__name__} is given, a tensor is wanted",
-        where,
-        "give a NumPy array, a torch tensor or another object with __dlpack__",
-    )
+    return _from_dlpack(value, device, where, stream)
 
 
 def _strides(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | None:
@@ -95,11 +110,14 @@ def _from_numpy(value: Any, where: str, writable: bool) -> Tensor:
         )
     size = value.itemsize
     if any(stride % size for stride in value.strides):
-        raise bad_input(f"strides of {value.strides} bytes for elements of {size}", where, "copy it")
+        raise bad_input(
+            f"strides of {value.strides} bytes for elements of {size}", where, "copy it"
+        )
     if writable and not value.flags.writeable:
         raise bad_input("the array is read-only, and a result goes there", where, "copy it")
     strides = _strides(value.shape, [stride // size for stride in value.strides])
-    return Tensor(value.ctypes.data, dtype, value.shape, strides, "cpu", value, "numpy")
+    address = value.__array_interface__["data"][0]
+    return Tensor(address, dtype, value.shape, strides, "cpu", value, "numpy")
 
 
 def _from_torch(value: Any, where: str) -> Tensor:
@@ -107,7 +125,9 @@ def _from_torch(value: Any, where: str) -> Tensor:
     dtype = _FROM_NAME.get(str(value.dtype).removeprefix("torch."))
     if dtype is None:
         raise bad_input(
-            f"elements of {value.dtype}", where, f"convert it; the types are {', '.join(_FROM_NAME)}"
+            f"elements of {value.dtype}",
+            where,
+            f"convert it; the types are {', '.join(_FROM_NAME)}",
         )
     if value.layout is not torch.strided or value.device.type not in ("cpu", "cuda"):
         raise bad_input(
@@ -151,12 +171,9 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _from_dlpack(value: Any, where: str, stream: int | None) -> Tensor:
-    kind, _ = value.__dlpack_device__()
-    if _DLPACK_DEVICES.get(int(kind)) is None:
-        raise bad_input(f"memory of DLPack device type {int(kind)}", where, "move it to cpu or cuda")
+def _from_dlpack(value: Any, device: str, where: str, stream: int | None) -> Tensor:
     # To DLPack, 1 is the legacy default stream, which is null in CUDA.
-    capsule = value.__dlpack__(stream=(stream or 1)) if int(kind) == 2 else value.__dlpack__()
+    capsule = value.__dlpack__() if device == "cpu" else value.__dlpack__(stream=stream or 1)
     # The capsule is not consumed: it keeps the memory, and frees it when it goes.
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     dtype = _DLPACK_TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
@@ -169,13 +186,12 @@ def _from_dlpack(value: Any, where: str, stream: int | None) -> Tensor:
         )
     dims = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
-    device = _DLPACK_DEVICES[tensor.device_type]
     return Tensor(
         (tensor.data or 0) + tensor.byte_offset,
         dtype,
         dims,
         None if strides is None else _strides(dims, strides),
-        device if device == "cpu" else f"cuda:{tensor.device_id}",
+        device,
         capsule,
         "dlpack",
     )

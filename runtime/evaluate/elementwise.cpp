@@ -2,6 +2,7 @@
 // functions of scalar_math.h, and over double for precise evaluation. Blocks of elements are
 // widened, computed and rounded in turn, so that they stay in the first-level cache.
 #include <algorithm>
+#include <cmath>
 
 #include "ir/scalar_math.h"
 #include "runtime/evaluate/ops.h"
@@ -64,6 +65,12 @@ Result<HostView> apply(const OpCall& call, Function function) {
       });
 }
 
+template <int kOperands, typename Function>
+Result<HostView> apply_integers(const OpCall& call, Function function) {
+  return call.operand_type(0).dtype == DType::i32 ? apply<kOperands, int32_t>(call, function)
+                                                  : apply<kOperands, int64_t>(call, function);
+}
+
 /// The formula in the arithmetic of its domain and of the operands' element type; `block` is its
 /// loop in float32.
 template <OpInfo::Domain kDomain, int kOperands, typename Single, typename Double, typename Out>
@@ -72,16 +79,21 @@ Result<HostView> apply_in_domain(const OpCall& call, Single single, Double preci
   if constexpr (kDomain == OpInfo::Domain::truth) {
     return apply<kOperands, bool>(call, [=](bool a, bool b) -> bool { return single(a, b); });
   } else {
-    if constexpr (kDomain == OpInfo::Domain::number)
-      if (call.operand_type(0).dtype == DType::i32) return apply<kOperands, int32_t>(call, single);
+    if constexpr (kDomain == OpInfo::Domain::number) {
+      if (is_integer(call.operand_type(0).dtype)) return apply_integers<kOperands>(call, single);
+    }
     if (call.options.precise) return apply<kOperands, double>(call, precise);
     return apply_blocks<kOperands, float, Out>(call, block);
   }
 }
 
 // The float32 loops, where evaluation spends its time, are functions that can be cloned. Formulas
-// over truth values take floats as such here, and are not used so.
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                                \
+// over truth values take floats as such here, and are not used so; those over integers have none.
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) SINTER_BLOCK_##domain(name)
+#define SINTER_BLOCK_integer(name)
+#define SINTER_BLOCK_number(name) SINTER_BLOCK_real(name)
+#define SINTER_BLOCK_truth(name) SINTER_BLOCK_real(name)
+#define SINTER_BLOCK_real(name)                                                                    \
   SINTER_VECTOR_CLONES void name##_block(const float* a, const float* b,                           \
                                          Element<decltype(math::name##_formula(0.0f, 0.0f))>* out, \
                                          int64_t count) {                                          \
@@ -109,33 +121,83 @@ Result<HostView> select(const OpCall& call) {
   return value.view;
 }
 
-/// i32 or i1 to a float type or to i32, rounded once.
+// One value as another type, as the cast of ops.def defines it.
 template <typename From>
-Result<HostView> convert_integers(const OpCall& call) {
+int32_t to_i32(From x) {
+  if constexpr (std::is_same_v<From, double>)
+    return nearest_i32(std::trunc(x));
+  else if constexpr (std::is_same_v<From, float>)
+    return math::float_to_i32(x);
+  else
+    return math::i64_to_i32(x);
+}
+template <typename From>
+int64_t to_i64(From x) {
+  if constexpr (std::is_same_v<From, double>)
+    return nearest_i64(std::trunc(x));
+  else if constexpr (std::is_same_v<From, float>)
+    return math::float_to_i64(x);
+  else
+    return x;
+}
+/// A float that the type has: rounded once.
+template <typename From>
+float to_bf16(From x) {
+  if constexpr (std::is_floating_point_v<From>)
+    return math::bf16_to_float(math::float_to_bf16(static_cast<float>(x)));
+  else
+    return math::bf16_to_float(math::i64_to_bf16(x));
+}
+
+/// result = function(x) per element.
+template <typename From, typename Function>
+Result<HostView> convert(const OpCall& call, Function function) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   HostReader reader(call.operands[0]);
   From scratch[kBlock];
-  int32_t integers[kBlock];
-  double results[kBlock];
+  decltype(function(From{})) results[kBlock];
   const int64_t total = value.view.volume(), bytes = whole_bytes(call.storage);
   for (int64_t start = 0; start < total; start += kBlock) {
     const int64_t count = std::min(kBlock, total - start);
     const From* from = reader.next(count, scratch);
-    std::byte* out = value.out + start * bytes;
-    if (call.storage == Storage::i32) {
-      std::copy(from, from + count, integers);
-      store_run(integers, count, call.storage, out);
-    } else {
-      std::copy(from, from + count, results);  // exact in float64
-      store_run(results, count, call.storage, out);
-    }
+    std::transform(from, from + count, results, function);
+    store_run(results, count, call.storage, value.out + start * bytes);
   }
   return value.view;
 }
 
+template <typename From>
+Result<HostView> convert_from(const OpCall& call) {
+  switch (call.storage) {
+    case Storage::i32:
+      return convert<From>(call, to_i32<From>);
+    case Storage::i64:
+      return convert<From>(call, to_i64<From>);
+    case Storage::i1:
+      return convert<From>(call, [](From x) -> uint8_t { return x != 0; });
+    case Storage::f64:
+      return convert<From>(call, [](From x) { return static_cast<double>(x); });
+    case Storage::bf16:
+      return convert<From>(call, to_bf16<From>);
+    case Storage::f32:
+    case Storage::f16:  // infinite long before a float is inexact
+      return convert<From>(call, [](From x) { return static_cast<float>(x); });
+  }
+  SINTER_CHECK(false, "storage");
+}
+
 }  // namespace
 
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                      \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+  SINTER_EVALUATE_##domain(name, operands, domain)
+#define SINTER_EVALUATE_integer(name, operands, domain)                                         \
+  Result<HostView> evaluate_##name(const OpCall& call) {                                        \
+    return apply_integers<operands>(call,                                                       \
+                                    [](auto a, auto b) { return math::name##_formula(a, b); }); \
+  }
+#define SINTER_EVALUATE_number(name, operands, domain) SINTER_EVALUATE_real(name, operands, domain)
+#define SINTER_EVALUATE_truth(name, operands, domain) SINTER_EVALUATE_real(name, operands, domain)
+#define SINTER_EVALUATE_real(name, operands, domain)                                     \
   Result<HostView> evaluate_##name(const OpCall& call) {                                 \
     return apply_in_domain<OpInfo::Domain::domain, operands>(                            \
         call, [](auto a, auto b) { return math::name##_formula(a, b); },                 \
@@ -147,6 +209,8 @@ Result<HostView> evaluate_where(const OpCall& call) {
   switch (call.storage) {
     case Storage::i32:
       return select<int32_t>(call);
+    case Storage::i64:
+      return select<int64_t>(call);
     case Storage::i1:
       return select<uint8_t>(call);
     case Storage::f64:
@@ -159,10 +223,19 @@ Result<HostView> evaluate_where(const OpCall& call) {
 Result<HostView> evaluate_cast(const OpCall& call) {
   const DType from = call.operand_type(0).dtype;
   if (from == call.op.type.dtype) return call.operands[0];
-  if (from == DType::i32) return convert_integers<int32_t>(call);
-  if (from == DType::i1) return convert_integers<uint8_t>(call);
-  if (call.options.precise) return call.operands[0];
-  return copy_dense(call.operands[0], call.storage);
+  if (is_float(from) && is_float(call.op.type.dtype))
+    return call.options.precise ? Result<HostView>(call.operands[0])
+                                : copy_dense(call.operands[0], call.storage);
+  switch (from) {
+    case DType::i32:
+      return convert_from<int32_t>(call);
+    case DType::i64:
+      return convert_from<int64_t>(call);
+    case DType::i1:
+      return convert_from<uint8_t>(call);
+    default:
+      return call.options.precise ? convert_from<double>(call) : convert_from<float>(call);
+  }
 }
 
 }  // namespace sinter

@@ -11,6 +11,9 @@ void store_constants(llvm::ArrayRef<double> values, Storage storage, std::byte* 
     if (storage == Storage::i32) {
       const int32_t value = nearest_i32(values[i]);
       store_run(&value, 1, storage, out);
+    } else if (storage == Storage::i64) {
+      const int64_t value = nearest_i64(values[i]);
+      store_run(&value, 1, storage, out);
     } else if (storage == Storage::i1) {
       const uint8_t value = values[i] != 0;
       store_run(&value, 1, storage, out);
@@ -56,7 +59,7 @@ Result<HostView> evaluate_file(const OpCall& call) {
                       "evaluate weights with a tensor source");
   const std::optional<TensorType> found = call.options.source->find(name);
   if (!found) return call.error(fmt::format("the model has no tensor \"{}\"", printable(name)));
-  if (*found != call.op.type)
+  if (!reads_as(*found, call.op.type))
     return call.error(fmt::format("tensor \"{}\" is {}, expected {}", printable(name),
                                   to_string(*found, {}), to_string(call.op.type, {})));
   const Storage storage = storage_of(call.op.type.dtype);

@@ -30,6 +30,8 @@ void with_memory_type(Storage storage, Run&& run) {
       return run(Bf16{});
     case Storage::i32:
       return run(int32_t{});
+    case Storage::i64:
+      return run(int64_t{});
     case Storage::i1:
       return run(uint8_t{});
     case Storage::f64:
@@ -276,6 +278,7 @@ HostView transpose_view(const HostView& view, llvm::ArrayRef<int64_t> axes) {
 SINTER_INSTANTIATE(float)
 SINTER_INSTANTIATE(double)
 SINTER_INSTANTIATE(int32_t)
+SINTER_INSTANTIATE(int64_t)
 SINTER_INSTANTIATE(uint8_t)
 
 }  // namespace sinter

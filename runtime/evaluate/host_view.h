@@ -44,7 +44,7 @@ HostView broadcast_view(const HostView& view, llvm::ArrayRef<int64_t> dims);
 HostView transpose_view(const HostView& view, llvm::ArrayRef<int64_t> axes);
 
 /// Elements at data, data + stride, .. as T: float of a float type, double of that or f64, int32_t
-/// of i32, uint8_t of i1.
+/// of i32, int64_t of i64, uint8_t of i1.
 template <typename T>
 void load_run(Storage storage, const std::byte* data, int64_t stride, int64_t count, T* out);
 /// The reverse: rounds once to `storage`.

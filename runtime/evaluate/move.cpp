@@ -75,6 +75,32 @@ Result<HostView> evaluate_embedding(const OpCall& call) {
   return value.view;
 }
 
+Result<HostView> evaluate_gather(const OpCall& call) {
+  const HostView& x = call.operands[0];
+  const auto axis = static_cast<size_t>(call.op.attrs.get<int64_t>(AttrName::axis));
+  std::vector<int32_t> scratch;
+  SINTER_LET(index, row_indices(call, 1, x.dims[axis], "index", scratch));
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  const int64_t bytes = whole_bytes(x.storage), out_bytes = whole_bytes(call.storage);
+  Extents at(call.dims.size(), 0);
+  std::byte* out = value.out;
+  for (int32_t position : index) {
+    int64_t place = 0;
+    for (size_t i = 0; i < at.size(); ++i) place += (i == axis ? position : at[i]) * x.strides[i];
+    if (is_row(position, x.dims[axis]))
+      HostReader(HostView{x.storage, x.data + place * bytes, {}, {}, nullptr})
+          .copy_next(1, call.storage, out);
+    else
+      std::fill_n(out, out_bytes, std::byte{0});
+    out += out_bytes;
+    for (size_t i = at.size(); i-- > 0;) {
+      if (++at[i] < call.dims[i]) break;
+      at[i] = 0;
+    }
+  }
+  return value.view;
+}
+
 Result<HostView> evaluate_kv_append(const OpCall& call) {
   std::vector<int32_t> scratch;
   SINTER_LET(slots, row_indices(call, 2, call.dims[0], "slot", scratch));

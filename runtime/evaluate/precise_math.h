@@ -11,6 +11,11 @@ inline double abs(double a) { return std::fabs(a); }
 inline double exp(double a) { return std::exp(a); }
 inline double exp_neg_abs(double a) { return std::exp(-std::fabs(a)); }
 inline double sigmoid(double a) { return 1.0 / (1.0 + std::exp(-a)); }
+inline double expm1(double a) { return std::expm1(a); }
+inline double log1p(double a) { return std::log1p(a); }
+inline double floor(double a) { return std::floor(a); }
+inline double round(double a) { return std::nearbyint(a); }
+inline double pow(double a, double b) { return std::pow(a, b); }
 inline double log(double a) { return std::log(a); }
 inline double sqrt(double a) { return std::sqrt(a); }
 inline double rsqrt(double a) { return 1.0 / std::sqrt(a); }

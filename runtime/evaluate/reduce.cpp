@@ -18,14 +18,17 @@ struct Sum {
     return 0;
   }
   static float combine(float a, float b) { return math::add(a, b); }
+  static int32_t combine(int32_t a, int32_t b) { return math::add(a, b); }
   static double combine(double a, double b) { return precise::add(a, b); }
 };
 struct Max {
   template <typename T>
   static T identity() {
-    return -std::numeric_limits<T>::infinity();
+    using Limits = std::numeric_limits<T>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   }
   static float combine(float a, float b) { return math::maximum(a, b); }
+  static int32_t combine(int32_t a, int32_t b) { return math::maximum(a, b); }
   static double combine(double a, double b) { return precise::maximum(a, b); }
 };
 
@@ -75,6 +78,7 @@ Result<HostView> reduce_rows(const OpCall& call) {
 
 template <typename Combine>
 Result<HostView> reduce_axes(const OpCall& call) {
+  if (call.op.type.dtype == DType::i32) return reduce_rows<Combine, int32_t>(call);
   return call.options.precise ? reduce_rows<Combine, double>(call)
                               : reduce_rows<Combine, float>(call);
 }

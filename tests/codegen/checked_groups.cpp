@@ -68,6 +68,17 @@ graph(%table: DTYPE[50, 16], %x: DTYPE[N, 8], %i: i32[N]) -> (%y) {
   %e = embedding %table, %i {checked = 1} : DTYPE[N, 16]
   %y = concat %x, %e, %x {axis = 1} : DTYPE[N, 32]
 })"},
+    {"gather_of_elements", 0, R"(
+graph(%x: DTYPE[N, 40], %i: i32[N, 24]) -> (%y) {
+  %g = gather %x, %i {axis = 1, checked = 1} : DTYPE[N, 24]
+  %y = exp %g : DTYPE[N, 24]
+})"},
+    {"gather_of_whole_rows", 0, R"(
+graph(%x: DTYPE[N, 7, 24], %i: i32[5]) -> (%y) {
+  %r = reshape %i {dims = [1, 5, 1]} : i32[1, 5, 1]
+  %b = broadcast %r {dims = [N, 5, 24]} : i32[N, 5, 24]
+  %y = gather %x, %b {axis = 1, checked = 1} : DTYPE[N, 5, 24]
+})"},
     {"append_of_chunks", 1, R"(
 graph(%k: DTYPE[N, 32], %cache: DTYPE[64, 32], %i: i32[N]) -> (%s, %c) {
   %s = silu %k : DTYPE[N, 32]

@@ -252,6 +252,102 @@ graph(%x: f32[N, 8], %t: i1[N, 8], %i: i32[N, 8]) -> (%a, %b, %c) {
   %b = cast %t {dtype = DTYPE} : DTYPE[N, 8]
   %c = cast %i {dtype = bf16} : bf16[N, 8]
 })"},
+    {"conversions", 0, R"(
+graph(%x: DTYPE[N, 24], %i: i32[N, 24], %l: i64[N, 24], %t: i1[N, 24]) -> (%a, %b, %c, %d, %e, %f, %g, %h, %k) {
+  %a = cast %x {dtype = i32} : i32[N, 24]
+  %b = cast %x {dtype = i64} : i64[N, 24]
+  %c = cast %x {dtype = i1} : i1[N, 24]
+  %d = cast %i {dtype = i64} : i64[N, 24]
+  %e = cast %l {dtype = i32} : i32[N, 24]
+  %f = cast %l {dtype = DTYPE} : DTYPE[N, 24]
+  %g = cast %l {dtype = i1} : i1[N, 24]
+  %h = cast %t {dtype = i64} : i64[N, 24]
+  %k = cast %i {dtype = i1} : i1[N, 24]
+})"},
+    {"long_integers", 0, R"(
+graph(%l: i64[N, 9], %m: i64[9], %i: i32[N, 9]) -> (%a, %b, %c, %d, %e) {
+  %count = iota {axis = 1} : i32[1, 9]
+  %wide = cast %count {dtype = i64} : i64[1, 9]
+  %list = literal {values = [3, -inf, 0, 7, inf, 1, 2, 5, 8]} : i64[9]
+  %half = constant {value = 2.5} : i64[]
+  %sum = add %l, %wide : i64[N, 9]
+  %product = mul %sum, %list : i64[N, 9]
+  %a = sub %product, %m : i64[N, 9]
+  %b = less %a, %half : i1[N, 9]
+  %n = neg %a : i64[N, 9]
+  %p = abs %n : i64[N, 9]
+  %q = maximum %p, %l : i64[N, 9]
+  %c = where %b, %q, %n : i64[N, 9]
+  %part = concat %l, %c {axis = 1} : i64[N, 18]
+  %d = slice %part {axis = 1, begin = 3, size = 9} : i64[N, 9]
+  %quotient = div_floor %i, %count : i32[N, 9]
+  %three = constant {value = -3} : i32[]
+  %rest = mod_floor %quotient, %three : i32[N, 9]
+  %r = cast %rest {dtype = i64} : i64[N, 9]
+  %s = div_floor %product, %r : i64[N, 9]
+  %e = mod_floor %s, %m : i64[N, 9]
+})"},
+    {"long_integers_in_chunks", 1, R"(
+graph(%l: i64[N, WIDTH], %x: DTYPE[N, WIDTH]) -> (%a, %y) {
+  %a = add %l, %l : i64[N, WIDTH]
+  %f = cast %a {dtype = DTYPE} : DTYPE[N, WIDTH]
+  %z = add %f, %x : DTYPE[N, WIDTH]
+  %y = softmax %z : DTYPE[N, WIDTH]
+})"},
+    {"rounded_and_raised", 0, R"(
+graph(%x: DTYPE[N, 24], %y: DTYPE[N, 24]) -> (%a, %b, %c, %d, %e) {
+  %a = floor %x : DTYPE[N, 24]
+  %b = round %x : DTYPE[N, 24]
+  %c = expm1 %x : DTYPE[N, 24]
+  %d = log1p %x : DTYPE[N, 24]
+  %e = pow %x, %y : DTYPE[N, 24]
+})"},
+    {"integer_rows", 1, R"(
+graph(%i: i32[N, WIDTH]) -> (%s, %y) {
+  %s = reduce_sum %i {axes = [1]} : i32[N, 1]
+  %m = reduce_max %i {axes = [1]} : i32[N, 1]
+  %d = sub %i, %m : i32[N, WIDTH]
+  %t = mul %d, %s : i32[N, WIDTH]
+  %y = cast %t {dtype = DTYPE} : DTYPE[N, WIDTH]
+})"},
+    {"integer_columns", 0, R"(
+graph(%i: i32[N, 3, 40], %x: DTYPE[40]) -> (%s, %y) {
+  %d = mul %i, %i : i32[N, 3, 40]
+  %s = reduce_sum %d {axes = [0]} : i32[1, 3, 40]
+  %m = reduce_max %i {axes = [0]} : i32[1, 3, 40]
+  %t = sub %m, %s : i32[1, 3, 40]
+  %f = cast %t {dtype = DTYPE} : DTYPE[1, 3, 40]
+  %y = mul %f, %x : DTYPE[1, 3, 40]
+})"},
+    {"gather_of_elements", 0, R"(
+graph(%x: DTYPE[N, 40], %i: i32[N, 24]) -> (%y, %z) {
+  %y = gather %x, %i {axis = 1} : DTYPE[N, 24]
+  %z = abs %y : DTYPE[N, 24]
+})"},
+    {"gather_along_the_first_axis", 0, R"(
+graph(%x: DTYPE[50, 40], %i: i32[N, 40]) -> (%y) {
+  %y = gather %x, %i {axis = 0} : DTYPE[N, 40]
+})"},
+    {"gather_of_whole_rows", 0, R"(
+graph(%x: DTYPE[N, 7, 24], %i: i32[5]) -> (%y) {
+  %r = reshape %i {dims = [1, 5, 1]} : i32[1, 5, 1]
+  %b = broadcast %r {dims = [N, 5, 24]} : i32[N, 5, 24]
+  %g = gather %x, %b {axis = 1} : DTYPE[N, 5, 24]
+  %y = exp %g : DTYPE[N, 5, 24]
+})"},
+    {"gather_for_each_row", 1, R"(
+graph(%x: DTYPE[N, K], %i: i32[N, 1], %l: i64[N, 1]) -> (%y, %z) {
+  %y = gather %x, %i {axis = 1} : DTYPE[N, 1]
+  %c = cast %l {dtype = DTYPE} : DTYPE[N, 1]
+  %z = sub %y, %c : DTYPE[N, 1]
+})"},
+    {"gather_through_views", 0, R"(
+graph(%x: DTYPE[24, N], %i: i32[9, N]) -> (%y) {
+  %t = transpose %x {axes = [1, 0]} : DTYPE[N, 24]
+  %s = slice %t {axis = 1, begin = 3, size = 20} : DTYPE[N, 20]
+  %u = transpose %i {axes = [1, 0]} : i32[N, 9]
+  %y = gather %s, %u {axis = 1} : DTYPE[N, 9]
+})"},
     {"kept_across_three_passes", 1, R"(
 graph(%x: DTYPE[N, 200], %r: DTYPE[N, 200]) -> (%y) {
   %s = add %x, %r : DTYPE[N, 200]

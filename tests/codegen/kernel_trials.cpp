@@ -11,12 +11,24 @@
 namespace sinter {
 namespace {
 
-/// Zeros of both signs, infinities, NaN and subnormals among a tensor's elements.
+/// Zeros of both signs, infinities, NaN and subnormals among a tensor's elements; of i64 numbers of
+/// every size.
 void sprinkle(HostTensor& tensor, size_t seed) {
   constexpr double kSpecial[] = {-0.0, 0.0, INFINITY, -INFINITY, NAN, 1e-40, -6e-8, 65504, 3e38};
+  constexpr int64_t kLong[] = {INT64_MIN,
+                               INT64_MAX,
+                               -1,
+                               0,
+                               int64_t{1} << 31,
+                               -(int64_t{1} << 31) - 1,
+                               (int64_t{1} << 40) + 1,
+                               -3,
+                               int64_t{1} << 62};
   const auto count = static_cast<size_t>(tensor.volume());
   for (size_t i = seed % 11, k = seed; i < count; i += 11 + i % 3, ++k) {
     const double value = kSpecial[k % std::size(kSpecial)];
+    if (tensor.dtype == DType::i64)  // large and negative ones, and near the ends of i32
+      tensor.data<int64_t>()[i] = kLong[k % std::size(kLong)];
     if (tensor.dtype == DType::f32) tensor.data<float>()[i] = math::to_float_sticky(value);
     if (tensor.dtype == DType::f16) tensor.data<uint16_t>()[i] = math::double_to_f16(value);
     if (tensor.dtype == DType::bf16) tensor.data<uint16_t>()[i] = math::double_to_bf16(value);

@@ -78,6 +78,7 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
       {&GraphGenerator::elementwise, 22},
+      {&GraphGenerator::of_integers, 4},
       {&GraphGenerator::comparison, 3},
       {&GraphGenerator::logical, 4},
       {&GraphGenerator::select, 4},
@@ -92,6 +93,8 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::copy, 2},
       {&GraphGenerator::generator, 4},
       {&GraphGenerator::embedding, 5},
+      {&GraphGenerator::gather, 3},
+      {&GraphGenerator::scatter, 3},
       {&GraphGenerator::append, 4},
       {&GraphGenerator::linear, 4},
       {&GraphGenerator::einsum, 11},
@@ -289,8 +292,9 @@ DType GraphGenerator::any_float() {
 }
 
 DType GraphGenerator::any_dtype() {
-  return random_.chance(88) ? any_float()
-                            : random_.pick(std::array{DType::i32, DType::i32, DType::i1});
+  return random_.chance(88)
+             ? any_float()
+             : random_.pick(std::array{DType::i32, DType::i32, DType::i64, DType::i1});
 }
 
 std::string GraphGenerator::name(std::string_view role) {

@@ -63,7 +63,7 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
     }
     repeated += twice;
   }
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1})
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i64, DType::i1})
     CHECK(dtypes[dtype] > 100);
   // At most 8 tokens where the number is a constant, 8 or 12 where it is a symbol.
   CHECK(of_few_tokens > 10);
@@ -154,6 +154,8 @@ TEST_CASE("row numbers are computed, for tables, states and caches") {
   }
   CHECK(modules["embedding 1"] > kCoverageSeeds / 10);
   CHECK(modules["kv_append 2"] > kCoverageSeeds / 10);
+  CHECK(modules["gather 1"] > kCoverageSeeds / 50);
+  CHECK(modules["scatter_add 0"] > kCoverageSeeds / 50);
   for (const char* reader : {"attention 3", "attention 4", "decode_attention 3",
                              "decode_attention 4", "tiled_attention 3", "tiled_attention 4"})
     CHECK_MESSAGE(modules[reader] > 0, reader);

@@ -129,6 +129,38 @@ void GraphGenerator::embedding() {
     op(OpKind::embedding, {value_of(type), *numbers});
 }
 
+void GraphGenerator::gather() {
+  const Value x = pick([](const TensorType& t) { return t.rank() >= 1; });
+  if (!x) return;
+  Dims dims = graph_[*x].type.dims;
+  const int64_t axis = random_.below(static_cast<int64_t>(dims.size()));
+  const Dim rows = dims[axis];
+  dims[axis] = random_.chance(40) ? Dim(1) : any_dim();
+  if (volume_of({DType::i32, dims}) > kMaxElements) return;
+  Value index;
+  if (rows.is_constant() && extent(rows) > 0 && random_.chance(50)) {  // the same along other axes
+    const ValueId numbers = clamped(any_integers(dims[axis], rows.constant()), rows.constant());
+    Dims alone(dims.size(), Dim(1));
+    alone[axis] = dims[axis];
+    const ValueId column =
+        must(OpKind::reshape, {numbers}, Attributes().set(AttrName::dims, alone));
+    index = must(OpKind::broadcast, {column}, Attributes().set(AttrName::dims, dims));
+  } else if (extent(rows) > 0 || volume_of({DType::i32, dims}) == 0) {
+    index = input({DType::i32, dims});
+  }
+  if (index) op(OpKind::gather, {*x, *index}, Attributes().set(AttrName::axis, axis));
+}
+
+void GraphGenerator::scatter() {
+  const Dim count = random_.chance(80) ? rows_ : any_dim();
+  const Dim rows = any_rows(mostly({1, 3, 16}, 1, 40));
+  const TensorType updates{any_float(), {count, any_dim()}};
+  if (volume_of(updates) > kMaxElements) return;
+  if (volume_of({updates.dtype, {rows, updates.dims[1]}}) > kMaxElements) return;
+  if (const Value numbers = ids(count, rows))
+    op(OpKind::scatter_add, {*numbers, value_of(updates)}, Attributes().set(AttrName::rows, rows));
+}
+
 GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
   const Value next = op(OpKind::kv_append, {version, value, slot});
   if (!next) return next;

@@ -12,17 +12,12 @@ void GraphGenerator::elementwise() {
   if (random_.chance(35)) {
     // exp and log less often than their number suggests: they make values leave the finite range.
     op(random_.pick(std::array{neg, abs, exp, exp_neg_abs, sigmoid, log, sqrt, rsqrt, tanh, tanh,
-                               erf, sin, cos, neg, abs}),
+                               erf, sin, cos, neg, abs, floor, round, expm1, log1p}),
        {a});
     return;
   }
   const OpKind kind =
-      random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum});
-  if (random_.chance(4)) {
-    const Value x = pick([](const TensorType& t) { return t.dtype == DType::i32; });
-    if (x) op(kind, {*x, value_of(graph_[*x].type)});
-    return;
-  }
+      random_.pick(std::array{add, add, add, sub, sub, mul, mul, mul, div, maximum, minimum, pow});
   const TensorType type = graph_[a].type;
   ValueId b = a;
   if (random_.chance(15)) {
@@ -43,6 +38,27 @@ void GraphGenerator::elementwise() {
   } else {
     op(kind, {b, a});
   }
+}
+
+void GraphGenerator::of_integers() {
+  using enum OpKind;
+  Value x = pick([](const TensorType& t) { return is_integer(t.dtype); });
+  if (!x || random_.chance(30)) {
+    const DType dtype = random_.chance(50) ? DType::i32 : DType::i64;
+    const ValueId other = pick_float();
+    x = random_.chance(50) ? op(OpKind::cast, {other}, Attributes().set(AttrName::dtype, dtype))
+                           : value_of({dtype, graph_[other].type.dims});
+    if (!x) return;
+  }
+  if (random_.chance(20)) {
+    op(random_.pick(std::array{neg, abs}), {*x});
+    return;
+  }
+  const TensorType type = graph_[*x].type;
+  const ValueId y = random_.chance(40) ? this->constant(type.dtype, {}) : value_of(type);
+  op(random_.pick(
+         std::array{add, sub, mul, maximum, minimum, div_floor, div_floor, mod_floor, mod_floor}),
+     {*x, y});
 }
 
 void GraphGenerator::comparison() {
@@ -81,7 +97,8 @@ void GraphGenerator::cast() {
   if (!x) return;
   const DType from = graph_[*x].type.dtype;
   DType to = random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
-  if (from == DType::i1 && random_.chance(30)) to = DType::i32;
+  if (random_.chance(from == DType::i1 ? 40 : 15))
+    to = random_.pick(std::array{DType::i32, DType::i64, DType::i64, DType::i1});
   op(OpKind::cast, {*x}, Attributes().set(AttrName::dtype, to));
 }
 
@@ -101,7 +118,11 @@ void GraphGenerator::norm() {
 void GraphGenerator::softmax() { op(OpKind::softmax, {pick_float()}); }
 
 void GraphGenerator::reduction() {
-  const ValueId x = pick_float();
+  const Value whole =
+      random_.chance(10)
+          ? pick([](const TensorType& t) { return t.dtype == DType::i32 && t.rank() >= 1; })
+          : std::nullopt;
+  const ValueId x = whole ? *whole : pick_float();
   const auto rank = static_cast<int64_t>(graph_[x].type.rank());
   std::vector<int64_t> axes;
   if (random_.chance(60)) {
@@ -246,8 +267,7 @@ double GraphGenerator::any_number(int unusual) {
 
 ValueId GraphGenerator::constant(DType dtype, Dims dims) {
   double value = any_number(12);
-  if (dtype == DType::i32 && !random_.chance(8))
-    value = static_cast<double>(random_.between(-3, 20));
+  if (is_integer(dtype) && !random_.chance(8)) value = static_cast<double>(random_.between(-3, 20));
   if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
   return must(OpKind::constant, {},
               Attributes()

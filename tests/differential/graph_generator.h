@@ -63,12 +63,13 @@ class GraphGenerator {
   Dim any_dim();
   Dim any_symbol();
   DType any_float();
-  /// A float type mostly, else i32 or i1.
+  /// A float type mostly, else i32, i64 or i1.
   DType any_dtype();
   std::string name(std::string_view role);
 
   // One random op each (generate_ops.cpp); they may decline.
   void elementwise();
+  void of_integers();
   void comparison();
   void logical();
   void select();
@@ -108,6 +109,8 @@ class GraphGenerator {
   ValueId clamped(ValueId x, int64_t rows);
   Value slots(Dim count, Dim rows);
   void embedding();
+  void gather();
+  void scatter();
   Value append_to(ValueId version, ValueId value, ValueId slot);
   void append();
   void old_and_new();

@@ -6,6 +6,7 @@
 
 #include "differential/random.h"
 #include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 #include "ir/scalar_math.h"
 
 namespace sinter {
@@ -82,11 +83,9 @@ Rows DataMaker::rows_read_by(ValueId input) const {
   for (const Op& op : graph_.ops())
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const OperandRole role = operand_role(op.kind, i);
-      const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
-      if (op.operands[i] != input || !(role.is_address() || position)) continue;
-      // Positions that address nothing are those along the rows that they are compared with.
-      limit(role.is_address() ? graph_[op.operands[role.rows_of]].type.dims.front()
-                              : graph_[operand_with(op, OperandRole::row)].type.dims.back());
+      const std::optional<Dim> named = named_rows(graph_, op, i);
+      if (op.operands[i] != input || !named) continue;
+      limit(*named);
       rows.distinct = rows.distinct || role.kind == OperandRole::slot;
       if (role.kind == OperandRole::first) rows.at_most = operand_with(op, OperandRole::last);
     }
@@ -122,6 +121,12 @@ Result<HostTensor> DataMaker::numbers(const TensorType& type) {
       case DType::i32:
         tensor.data<int32_t>()[i] = static_cast<int32_t>(
             special_ && random_.chance(kSpecialPercent) ? random_.next() : random_.between(-9, 20));
+        break;
+      case DType::i64:
+        tensor.data<int64_t>()[i] =
+            special_ && random_.chance(kSpecialPercent)
+                ? static_cast<int64_t>(random_.next() << 32 | (random_.next() & 0xffffffffu))
+                : random_.between(-9, 20);
         break;
       case DType::i1:
         tensor.data<uint8_t>()[i] = static_cast<uint8_t>(random_.below(2));

@@ -7,8 +7,8 @@ namespace {
 constexpr ClassText kClasses[] = {
     {OpClass::generator, "Generators",
      "Values that are computed from attributes alone, wherever they are read. A number is rounded "
-     "once to the element type; to i32 it goes to the nearest one (NaN: 0), to i1 all but 0 are "
-     "true."},
+     "once to the element type; to i32 and i64 it goes to the nearest one (NaN: 0), to i1 all "
+     "but 0 are true."},
     {OpClass::view, "Views",
      "Other ways of reading the operand: an order of addresses, never a kernel. A view of a "
      "computed value is as good as one of an input."},
@@ -18,7 +18,8 @@ constexpr ClassText kClasses[] = {
     {OpClass::gather, "Rows by number", ""},
     {OpClass::append, "State", ""},
     {OpClass::reduce, "Reductions",
-     "Sums and maxima over axes, in float32 and in a fixed order of operations, then rounded once. "
+     "Sums and maxima over axes, in float32 and in a fixed order of operations, then rounded once; "
+     "of i32 sums wrap around. "
      "The reduced axes stay, with the extent 1, so that the result broadcasts against the "
      "operand."},
     {OpClass::composite, "Composites",
@@ -89,8 +90,13 @@ constexpr OpExample kExamples[] = {
     %y = concat %a, %b {axis = 1}
   })"},
     {OpKind::cast, "cast(x) -> dtype, the shape of x",
-     "To a float type: rounded to nearest even, once. i1 to i32 is exact. Floats become no "
-     "integers.",
+     "Every type to every other. To a float type: rounded to nearest even, once. A float becomes "
+     "an "
+     "integer towards zero. A number that the integer type does not have becomes the nearest that "
+     "it "
+     "has (NaN: 0), so that an i64 that is no number of a row is none as i32 either. To i1 all but "
+     "0 "
+     "are true.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %wide = cast %x {dtype = f32}
     %y = exp %wide
@@ -102,11 +108,17 @@ constexpr OpExample kExamples[] = {
     %y = where %positive, %x, %zero
   })"},
     // Gather and append.
-    {OpKind::embedding, "embedding(table [V, D], ids i32[N]) -> [N, D]",
+    {OpKind::embedding, "embedding(table [V, D], ids i32[..., N]) -> [..., N, D]",
      "Row n of the result is row ids[n] of the table.",
      R"(  weight %table : f16[64, 8] = file {tensor = "embed"}
   entry @e(%ids: i32[N]) -> (%x) {
     %x = embedding %table, %ids
+  })"},
+    {OpKind::gather, "gather(x, index i32) -> x with the extent of index along axis",
+     "Along `axis` an element is taken at the place that index says: result[i, j] = x[i, index[i, "
+     "j]] where `axis` is 1. The other extents of index are those of x.",
+     R"(  entry @e(%logits: f32[N, 64], %label: i32[N, 1]) -> (%y) {
+    %y = gather %logits, %label {axis = 1}
   })"},
     {OpKind::kv_append, "kv_append(state [R, ...], value [N, ...], slot i32[N]) -> [R, ...]",
      "The next version of a state, in which row slot[n] is value[n]; the slots of one call are "
@@ -120,14 +132,14 @@ constexpr OpExample kExamples[] = {
   })"},
     // Reductions.
     {OpKind::reduce_sum, "reduce_sum(x) -> x with extents of 1 at axes",
-     "The sum; of no elements +0.",
+     "The sum of a float type or i32; of no elements +0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%mean) {
     %sum = reduce_sum %x {axes = [1]}
     %count = constant {value = 64} : f32[]
     %mean = div %sum, %count
   })"},
     {OpKind::reduce_max, "reduce_max(x) -> x with extents of 1 at axes",
-     "The largest element; of no elements -inf.",
+     "The largest element of a float type or i32; of no elements -inf, or the least number.",
      R"(  entry @e(%x: f32[N, 64]) -> (%max) {
     %max = reduce_max %x {axes = [1]}
   })"},
@@ -265,6 +277,13 @@ constexpr OpExample kExamples[] = {
      "i32 the sums wrap around.",
      R"(  entry @e(%x: f32[N, 64]) -> (%y) {
     %y = cumulative_sum %x {axis = 1}
+  })"},
+    {OpKind::scatter_add, "scatter_add(index i32[N], updates [N, D]) -> [rows, D]",
+     "Row v of the result is the sum of the updates n with index[n] = v, n ascending, in float32 "
+     "and "
+     "rounded once; a row that no number names is +0. The gradient of `embedding`.",
+     R"(  entry @e(%ids: i32[N], %gradient: f16[N, 24]) -> (%y) {
+    %y = scatter_add %ids, %gradient {rows = 100}
   })"},
     {OpKind::custom, "custom(operands ...) -> what the registered op says",
      "An op that the program which reads the module has registered under the name `op`, with its "

@@ -31,7 +31,9 @@ std::string module_text(const std::string& name, const std::string& parts) {
 std::string elementwise_module() {
   std::string ops, outputs;
   const auto add = [&](std::string_view name, int operands, OpInfo::Domain domain) {
-    const char* values = domain == OpInfo::Domain::truth ? "%p, %q" : "%a, %b";
+    const char* values = domain == OpInfo::Domain::truth     ? "%p, %q"
+                         : domain == OpInfo::Domain::integer ? "%i, %j"
+                                                             : "%a, %b";
     ops += fmt::format("    %{} = {} {}\n", name, name,
                        std::string(values).substr(0, operands == 1 ? 2 : 6));
     outputs += fmt::format("{}%{}", outputs.empty() ? "" : ", ", name);
@@ -39,9 +41,11 @@ std::string elementwise_module() {
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
   add(#name, operands, OpInfo::Domain::domain);
 #include "ir/ops.def"
-  return module_text("elementwise",
-                     "  entry @e(%a: f32[N, 8], %b: f32[8], %p: i1[N, 8], %q: i1[8]) -> (" +
-                         outputs + ") {\n" + ops + "  }");
+  return module_text(
+      "elementwise",
+      "  entry @e(%a: f32[N, 8], %b: f32[8], %i: i32[N, 8], %j: i32[8], %p: i1[N, 8], "
+      "%q: i1[8]) -> (" +
+          outputs + ") {\n" + ops + "  }");
 }
 
 void check_runs(const std::string& name, const std::string& text) {
@@ -79,8 +83,9 @@ std::string attributes_of(const OpInfo& info) {
 std::string roles_of(OpKind kind) {
   constexpr std::string_view kNames[] = {
 #define ROLE(name) #name
-      ROLE(value),  ROLE(row),   ROLE(matrix), ROLE(stream), ROLE(bias),  ROLE(table), ROLE(state),
-      ROLE(update), ROLE(cache), ROLE(id),     ROLE(slot),   ROLE(first), ROLE(last)
+      ROLE(value), ROLE(row),   ROLE(matrix), ROLE(stream), ROLE(bias),
+      ROLE(table), ROLE(state), ROLE(update), ROLE(cache),  ROLE(id),
+      ROLE(slot),  ROLE(first), ROLE(last),   ROLE(target)
 #undef ROLE
   };
   std::string text;
@@ -88,7 +93,10 @@ std::string roles_of(OpKind kind) {
   for (int i = 0; i < std::min(most, 6); ++i) {
     const OperandRole role = operand_role(kind, static_cast<size_t>(i));
     text += fmt::format("{}{}", i ? ", " : "", kNames[role.kind]);
-    if (role.is_address()) text += fmt::format(" of operand {}", role.rows_of);
+    if (role.rows_of == OperandRole::kResult)
+      text += " of the result";
+    else if (role.is_address())
+      text += fmt::format(" of operand {}", role.rows_of);
   }
   return text + (most > 6 ? ", …" : "");
 }
@@ -112,16 +120,27 @@ std::string facts_of(OpKind kind) {
                             numbers_text(test::constraints_of(kind)));
 }
 
+std::string_view domain_text(OpInfo::Domain domain) {
+  switch (domain) {
+    case OpInfo::Domain::real:
+      return "a float type";
+    case OpInfo::Domain::number:
+      return "a float type, i32 or i64";
+    case OpInfo::Domain::integer:
+      return "i32 or i64";
+    case OpInfo::Domain::truth:
+      return "i1";
+  }
+  SINTER_CHECK(false, "domain");
+}
+
 std::string elementwise_section() {
   std::string table = "| op | of | gives | formula |\n| --- | --- | --- | --- |\n";
   const auto add = [&](OpKind kind) {
     const OpInfo& info = op_info(kind);
     std::string formula;
     for (char c : info.formula) formula += c == '|' ? std::string("\\|") : std::string(1, c);
-    table += fmt::format("| `{}` | {} | {} | `{}` |\n", info.name,
-                         info.domain == OpInfo::Domain::real     ? "a float type"
-                         : info.domain == OpInfo::Domain::number ? "a float type or i32"
-                                                                 : "i1",
+    table += fmt::format("| `{}` | {} | {} | `{}` |\n", info.name, domain_text(info.domain),
                          info.result == OpInfo::Result::truth ? "i1" : "the same", formula);
   };
 #define SINTER_ELEMENTWISE(name, ...) add(OpKind::name);
@@ -129,8 +148,8 @@ std::string elementwise_section() {
   return fmt::format(
       "An element of the result comes from the elements of the operands a, b at its place. All "
       "operands have one element type. Shapes broadcast as in NumPy: aligned at the last axis, "
-      "extents of 1 repeated. Float types are computed in float32 and rounded once; i32 wraps "
-      "around. None has an attribute. Constraints: {}.\n\n{}\n```\n{}```\n",
+      "extents of 1 repeated. Float types are computed in float32 and rounded once; i32 and "
+      "i64 wrap around. None has an attribute. Constraints: {}.\n\n{}\n```\n{}```\n",
       numbers_text(test::constraints_of(OpKind::add)), table, elementwise_module());
 }
 
@@ -161,7 +180,7 @@ std::string tables() {
       "fusion, costs and checks may assume. Operands are counted from 0.\n\n| role | meaning |\n"
       "| --- | --- |\n";
   const auto roles = test::role_texts();
-  CHECK(roles.size() == 13);
+  CHECK(roles.size() == 14);
   for (const auto& [name, meaning] : roles) text += fmt::format("| {} | {} |\n", name, meaning);
   text +=
       "\n## Constraints of ops\n\nAn error names the number: `%y: add: shapes [N, 8] and [N, 9] do "

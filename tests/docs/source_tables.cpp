@@ -88,7 +88,7 @@ std::map<AttrName, std::string> attribute_texts() {
 
 std::map<std::string, std::string> role_texts() {
   std::map<std::string, std::string> texts;
-  const std::regex row(R"(//         (\w+)(?:\(k\))?(?:, (\w+)\(k\))?  +(.*))"),
+  const std::regex row(R"(//         (\w+)(?:\(k?\))?(?:, (\w+)\(k\))?  +(.*))"),
       more(R"(// {19}(.*))");
   std::vector<std::string*> open;
   std::istringstream lines(source("ir/ops.def"));

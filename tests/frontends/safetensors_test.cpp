@@ -150,7 +150,7 @@ TEST_CASE("safetensors: I64 becomes i32 where it fits") {
   check_error(to_i32({FileDType::F32, {1}, std::vector<std::byte>(4)}), {"I64", "F32"});
 }
 
-TEST_CASE("safetensors: an I64 tensor is a source of i32") {
+TEST_CASE("safetensors: an I64 tensor is a source of i64, and of i32 where its values fit") {
   ScratchFolder folder;
   std::vector<int64_t> values(20'000);  // more than are read at once
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i) - 7;
@@ -165,11 +165,21 @@ TEST_CASE("safetensors: an I64 tensor is a source of i32") {
   };
   auto file = write();
   REQUIRE(file);
-  CHECK(file->find("ids") == TensorType{DType::i32, {100, 200}});
+  CHECK(file->find("ids") == TensorType{DType::i64, {100, 200}});
+  CHECK(reads_as(*file->find("ids"), {DType::i64, {100, 200}}));
+  CHECK(reads_as(*file->find("ids"), {DType::i32, {100, 200}}));
+  CHECK_FALSE(reads_as(*file->find("ids"), {DType::i32, {200, 100}}));
+  CHECK_FALSE(reads_as(*file->find("ids"), {DType::f32, {100, 200}}));
+  CHECK_FALSE(reads_as({DType::i32, {3}}, {DType::i64, {3}}));
+  CHECK(reads_as(FileDType::I64, DType::i32));
+  CHECK_FALSE(reads_as(FileDType::I32, DType::i64));
+  std::vector<int64_t> wide(values.size());
+  REQUIRE(file->read("ids", std::as_writable_bytes(std::span(wide))));
+  CHECK(wide == values);
   std::vector<int32_t> read(values.size());
   REQUIRE(file->read("ids", std::as_writable_bytes(std::span(read))));
   CHECK(std::equal(read.begin(), read.end(), values.begin()));
-  CHECK(file->find("none") == TensorType{DType::i32, {0, 3}});
+  CHECK(file->find("none") == TensorType{DType::i64, {0, 3}});
   CHECK(file->read("none", {}));
 
   for (const auto& [element, value] : {std::pair<size_t, int64_t>{0, int64_t{INT32_MIN} - 1},

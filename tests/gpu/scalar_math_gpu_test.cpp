@@ -21,7 +21,7 @@ constexpr int64_t kElements = int64_t{1} << 22;  // of a call
 
 constexpr std::string_view kModule = R"(
 module @scalar_math {
-  entry @main(%x: f32[4194304]) -> (%a, %b, %c, %d, %e, %f, %g, %h, %i, %j, %k) {
+  entry @main(%x: f32[4194304]) -> (%a, %b, %c, %d, %e, %f, %g, %h, %i, %j, %k, %l, %m, %n, %o, %p, %q, %r) {
     %a = exp %x : f32[4194304]
     %b = log %x : f32[4194304]
     %c = tanh %x : f32[4194304]
@@ -33,6 +33,13 @@ module @scalar_math {
     %i = sigmoid %x : f32[4194304]
     %j = exp_neg_abs %x : f32[4194304]
     %k = div %x, %a : f32[4194304]
+    %l = expm1 %x : f32[4194304]
+    %m = log1p %x : f32[4194304]
+    %n = floor %x : f32[4194304]
+    %o = round %x : f32[4194304]
+    %p = pow %x, %c : f32[4194304]
+    %q = cast %x : i32[4194304]
+    %r = cast %x : i64[4194304]
   }
 }
 )";

@@ -1,4 +1,4 @@
-# Fails when a program needs a shared library that is not part of every Linux.
+# Fails when a program needs a shared library that is not part of every Linux, or a later glibc.
 # Run: cmake -DPROGRAM=<file> -P check_portable.cmake
 cmake_policy(VERSION 3.25)
 execute_process(COMMAND readelf -d ${PROGRAM} OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
@@ -13,4 +13,18 @@ foreach(line IN LISTS needed)
 endforeach()
 if(found EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} names no shared library; is it a program?")
+endif()
+# It runs with glibc 2.35, that of Ubuntu 22.04.
+execute_process(COMMAND readelf -V ${PROGRAM} OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "GLIBC_2\\.[0-9]+" versions "${output}")
+list(REMOVE_DUPLICATES versions)
+foreach(version IN LISTS versions)
+  string(REPLACE "GLIBC_" "" number ${version})
+  if(number VERSION_GREATER 2.35)
+    message(FATAL_ERROR "${PROGRAM} needs ${version}, not 2.35 at most; cmake/older_glibc.cpp may have "
+                        "what it takes")
+  endif()
+endforeach()
+if(NOT versions)
+  message(FATAL_ERROR "${PROGRAM} names no version of glibc")
 endif()

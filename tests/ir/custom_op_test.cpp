@@ -82,11 +82,12 @@ TEST_CASE("a signature that is none is refused with its place") {
   CHECK(parse_error("x f16[D] -> x[D]") ==
         "signature, character 3: expected ':', got 'f16[D] -> x[D]'");
   CHECK(parse_error("x: f64[D] -> x[D]") ==
-        "signature, character 4: expected f32, f16, bf16, i32, i1, float or an earlier operand's "
+        "signature, character 4: expected f32, f16, bf16, i32, i64, i1, float or an earlier "
+        "operand's "
         "name, got 'f64[D] -> x[D]'");
   CHECK(parse_error("x: f16[D]") == "signature, character 10: expected ',' or '->', got the end");
   CHECK(parse_error("x: f16[D] -> float[D]") ==
-        "signature, character 14: expected f32, f16, bf16, i32, i1 or an operand's name, got "
+        "signature, character 14: expected f32, f16, bf16, i32, i64, i1 or an operand's name, got "
         "'float[D]'");
   CHECK(parse_error("x: f16[D] -> x[E]") == "signature, character 16: no operand has the dim E");
   CHECK(parse_error("x: f16[D] -> x[..., D]") == "signature, character 15: no operand has '...'");

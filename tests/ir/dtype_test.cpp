@@ -33,6 +33,15 @@ TEST_CASE("a constant of i32 is the nearest number that i32 has") {
   CHECK(nearest_i32(std::numeric_limits<double>::quiet_NaN()) == 0);
 }
 
+TEST_CASE("a constant of i64 is the nearest number that i64 has") {
+  CHECK(nearest_i64(-3) == -3);
+  CHECK(nearest_i64(2.5) == 2);
+  CHECK(nearest_i64(0x1p40) == int64_t{1} << 40);
+  CHECK(nearest_i64(1e30) == INT64_MAX);
+  CHECK(nearest_i64(-1e30) == INT64_MIN);
+  CHECK(nearest_i64(std::numeric_limits<double>::quiet_NaN()) == 0);
+}
+
 TEST_CASE("no two element types share a name") {
   std::set<std::string_view> names, memory, safetensors, numpy;
   std::set<int> library;

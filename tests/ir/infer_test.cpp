@@ -24,6 +24,7 @@ using Axes = std::vector<int64_t>;
 TensorType f32(Dims dims) { return {DType::f32, std::move(dims)}; }
 TensorType f16(Dims dims) { return {DType::f16, std::move(dims)}; }
 TensorType i32(Dims dims) { return {DType::i32, std::move(dims)}; }
+TensorType i64(Dims dims) { return {DType::i64, std::move(dims)}; }
 TensorType i1(Dims dims) { return {DType::i1, std::move(dims)}; }
 
 Attributes with(AttrName name, AttrValue value) { return Attributes().set(name, std::move(value)); }
@@ -94,7 +95,13 @@ TEST_CASE("C2 elementwise shapes broadcast") {
 
 TEST_CASE("C3 elementwise types") {
   gives(OpKind::add, {i32({2}), i32({2})}, {}, i32({2}));
+  gives(OpKind::add, {i64({2}), i64({2})}, {}, i64({2}));
   gives(OpKind::less, {i32({2}), i32({2})}, {}, i1({2}));
+  gives(OpKind::neg, {i32({2})}, {}, i32({2}));
+  gives(OpKind::mod_floor, {i64({2}), i64({2})}, {}, i64({2}));
+  rejects(3, OpKind::mod_floor, {f32({2}), f32({2})});
+  rejects(3, OpKind::add, {i32({2}), i64({2})});
+  rejects(3, OpKind::pow, {i64({2}), i64({2})});
   gives(OpKind::equal, {f16({2}), f16({2})}, {}, i1({2}));
   gives(OpKind::where, {i1({2}), i32({2}), i32({2})}, {}, i32({2}));
   rejects(3, OpKind::add, {f32({2}), f16({2})});
@@ -167,14 +174,11 @@ TEST_CASE("C8 axes") {
   rejects(8, OpKind::iota, {}, dims({}).set(AttrName::axis, int64_t{0}));
 }
 
-TEST_CASE("C9 casts that exist") {
-  const auto to = [](DType dtype) { return with(AttrName::dtype, dtype); };
-  gives(OpKind::cast, {f32({kN})}, to(DType::bf16), {DType::bf16, {kN}});
-  gives(OpKind::cast, {i32({2})}, to(DType::f16), f16({2}));
-  gives(OpKind::cast, {i1({2})}, to(DType::i32), i32({2}));
-  rejects(9, OpKind::cast, {f32({2})}, to(DType::i32));
-  rejects(9, OpKind::cast, {f32({2})}, to(DType::i1));
-  rejects(9, OpKind::cast, {i32({2})}, to(DType::i1));
+TEST_CASE("casts of every type to every other") {
+  for (const DTypeInfo& from : kDTypes)
+    for (const DTypeInfo& to : kDTypes)
+      gives(OpKind::cast, {{from.dtype, {kN, 3}}}, with(AttrName::dtype, to.dtype),
+            {to.dtype, {kN, 3}});
 }
 
 TEST_CASE("C10 concat along one constant axis") {
@@ -192,7 +196,19 @@ TEST_CASE("C11 embedding") {
   gives(OpKind::embedding, {f16({100, 8}), i32({kN})}, {}, f16({kN, 8}));
   rejects(11, OpKind::embedding, {f16({100}), i32({kN})});
   rejects(11, OpKind::embedding, {f16({100, 8}), f16({kN})});
-  rejects(11, OpKind::embedding, {f16({100, 8}), i32({kN, 1})});
+  gives(OpKind::embedding, {f16({100, 8}), i32({kN, 3})}, {}, f16({kN, 3, 8}));
+  rejects(11, OpKind::embedding, {f16({100, 8}), i32({})});
+}
+
+TEST_CASE("C11 gather") {
+  const auto along = [](int64_t axis) { return with(AttrName::axis, axis); };
+  gives(OpKind::gather, {f16({kN, 8, kM}), i32({kN, 3, kM})}, along(1), f16({kN, 3, kM}));
+  gives(OpKind::gather, {i64({5}), i32({kN})}, along(0), i64({kN}));
+  rejects(8, OpKind::gather, {f16({kN, 8}), i32({kN, 8})}, along(2));
+  rejects(8, OpKind::gather, {f16({}), i32({})}, along(0));
+  rejects(11, OpKind::gather, {f16({kN, 8}), i32({kN})}, along(1));
+  rejects(11, OpKind::gather, {f16({kN, 8}), i32({kM, 8})}, along(1));
+  rejects(11, OpKind::gather, {f16({kN, 8}), i64({kN, 8})}, along(1));
 }
 
 TEST_CASE("C12 kv_append") {
@@ -209,7 +225,9 @@ TEST_CASE("C12 kv_append") {
 TEST_CASE("C13 operands of reductions, norms and softmax") {
   gives(OpKind::reduce_sum, {f16({kN, 8})}, axes({0, 1}), f16({1, 1}));
   gives(OpKind::softmax, {f16({kN, kM})}, {}, f16({kN, kM}));
-  rejects(13, OpKind::reduce_sum, {i32({8})}, axes({0}));
+  gives(OpKind::reduce_max, {i32({8})}, axes({0}), i32({1}));
+  rejects(13, OpKind::reduce_sum, {i64({8})}, axes({0}));
+  rejects(13, OpKind::reduce_sum, {i1({8})}, axes({0}));
   rejects(13, OpKind::reduce_sum, {f32({})}, axes({0}));
   rejects(13, OpKind::softmax, {f32({})});
 }
@@ -389,6 +407,17 @@ TEST_CASE("C24 tiled_attention") {
     rejects(24, OpKind::tiled_attention, widths(width, value_width), attention(4, 2));
   // What attention rejects.
   rejects(18, OpKind::tiled_attention, good, attention(4, 3));
+}
+
+TEST_CASE("C25 scatter_add") {
+  const auto rows = [](Dim count) { return with(AttrName::rows, count); };
+  gives(OpKind::scatter_add, {i32({kN}), f16({kN, 8})}, rows(7), f16({7, 8}));
+  gives(OpKind::scatter_add, {i32({kN}), f32({kN, kM})}, rows(kM), f32({kM, kM}));
+  rejects(25, OpKind::scatter_add, {i32({kM}), f16({kN, 8})}, rows(7));
+  rejects(25, OpKind::scatter_add, {i64({kN}), f16({kN, 8})}, rows(7));
+  rejects(25, OpKind::scatter_add, {i32({kN}), i32({kN, 8})}, rows(7));
+  rejects(25, OpKind::scatter_add, {i32({kN}), f16({kN})}, rows(7));
+  rejects(25, OpKind::scatter_add, {i32({kN}), f16({kN, 1})}, rows((int64_t{1} << 31) + 1));
 }
 
 TEST_CASE("C21 sample") {

@@ -1,7 +1,7 @@
 // Accuracy of scalar_math.h. Every 997th float by default; all 2^32 with SINTER_EXHAUSTIVE=1, which
 // measured these maxima, in ulp, against the host's double functions:
 //   exp 0.8913, exp_neg_abs 1.1308, log 0.9338, tanh 1.5609, erf 1.0827, sin 1.5356, cos 1.5331,
-//   rsqrt 0.5000
+//   rsqrt 0.5000, expm1 1.9621, log1p 1.3639
 #include "ir/scalar_math.h"
 
 #include <doctest/doctest.h>
@@ -67,11 +67,84 @@ TEST_CASE("functions are within 2 ulp for all arguments") {
             [](double x) { return std::name(x); }) <= 2.0);
   SINTER_MEASURE(exp)
   SINTER_MEASURE(log)
+  SINTER_MEASURE(expm1)
+  SINTER_MEASURE(log1p)
+  SINTER_MEASURE(floor)
   SINTER_MEASURE(tanh)
   SINTER_MEASURE(erf)
   SINTER_MEASURE(sin)
   SINTER_MEASURE(cos)
 #undef SINTER_MEASURE
+}
+
+TEST_CASE("pow is within 0.51 ulp, and has the special cases of C") {
+  uint64_t state = 1;
+  const auto next = [&] {
+    return static_cast<uint32_t>((state = state * 6364136223846793005u + 1442695040888963407u) >>
+                                 32);
+  };
+  double largest = 0;
+  const auto check = [&](float a, float b) {
+    const double exact = std::pow(static_cast<double>(a), static_cast<double>(b));
+    const float result = math::pow(a, b);
+    CAPTURE(a);
+    CAPTURE(b);
+    if (std::isnan(exact) || std::isnan(result)) {
+      CHECK(std::isnan(exact) == std::isnan(result));
+    } else if (std::isinf(result) || std::isinf(static_cast<float>(exact)) || exact == 0) {
+      CHECK(result == static_cast<float>(exact));
+    } else {
+      largest = std::max(largest, std::abs(result - exact) / ulp(exact));
+    }
+    if (!std::isnan(exact)) CHECK(std::signbit(exact) == std::signbit(result));
+  };
+  for (int i = 0; i < 300000; ++i) {
+    const float a = math::bits_float(next());
+    check(a, math::bits_float(next()));
+    check(a, static_cast<float>(static_cast<int>(next() % 65) - 32));
+    // A result of any size, of any base and of one near 1.
+    for (const float base : {a, 0.7f + static_cast<float>(next()) * 0x1.333334p-33f}) {
+      const double log = std::log(std::fabs(static_cast<double>(base)));
+      check(base, static_cast<float>(static_cast<int32_t>(next()) * 0x1p-31 * 100 / log));
+    }
+  }
+  const float inf = math::infinity(), nan = math::nan();
+  for (float a :
+       {0.0f,  -0.0f, 1.0f,  -1.0f, inf,   -inf,  nan,    2.0f,    -2.0f,       0.5f,
+        -0.5f, 3.0f,  -3.0f, 1.5f,  -1.5f, 1e38f, 1e-45f, -1e-45f, 16777216.0f, -16777215.0f})
+    for (float b : {0.0f,  -0.0f,  1.0f,        -1.0f,       inf,          -inf,  nan,
+                    2.0f,  -2.0f,  0.5f,        -0.5f,       3.0f,         -3.0f, 2.5f,
+                    1e10f, -1e10f, 16777216.0f, 16777215.0f, -16777215.0f, 1e-45f})
+      check(a, b);
+  CHECK(largest < 0.51);
+  CHECK(math::pow(3.0f, 13.0f) == 1594323.0f);
+  CHECK(math::pow(-2.0f, -149.0f) == -0x1p-149f);
+}
+
+TEST_CASE("rounding to whole numbers: ties to even, zeros keep their sign") {
+  const float values[] = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 0.49999997f, 8388607.5f, -0.0f};
+  const float rounded[] = {0.0f, 2.0f, 2.0f, -0.0f, -2.0f, 0.0f, 8388608.0f, -0.0f};
+  for (size_t i = 0; i < std::size(values); ++i)
+    CHECK(math::float_bits(math::round(values[i])) == math::float_bits(rounded[i]));
+  CHECK(math::floor(-0.5f) == -1);
+  CHECK(math::float_bits(math::floor(-0.0f)) == 0x80000000u);
+  CHECK(std::isnan(math::floor(math::nan())));
+  CHECK(math::round(-math::infinity()) == -math::infinity());
+}
+
+TEST_CASE("floats become integers towards zero, or the last number") {
+  CHECK(math::float_to_i32(-2.9f) == -2);
+  CHECK(math::float_to_i32(2147483648.0f) == std::numeric_limits<int>::max());
+  CHECK(math::float_to_i32(-2147483648.0f) == std::numeric_limits<int>::min());
+  CHECK(math::float_to_i32(-math::infinity()) == std::numeric_limits<int>::min());
+  CHECK(math::float_to_i32(math::nan()) == 0);
+  CHECK(math::float_to_i64(0x1.fffffep62f) == 0x1.fffffep62);
+  CHECK(math::float_to_i64(0x1p63f) == std::numeric_limits<int64_t>::max());
+  CHECK(math::float_to_i64(-1e30f) == std::numeric_limits<int64_t>::min());
+  CHECK(math::float_to_i64(math::nan()) == 0);
+  CHECK(math::i64_to_i32(int64_t{1} << 31) == std::numeric_limits<int>::max());
+  CHECK(math::i64_to_i32(-(int64_t{1} << 31) - 1) == std::numeric_limits<int>::min());
+  CHECK(math::i64_to_i32(-5) == -5);
 }
 
 TEST_CASE("zeros, infinities and NaN") {
@@ -81,6 +154,8 @@ TEST_CASE("zeros, infinities and NaN") {
     CHECK(math::log(zero) == -inf);
     CHECK(math::cos(zero) == 1);
     CHECK(math::float_bits(math::tanh(zero)) == math::float_bits(zero));
+    CHECK(math::float_bits(math::expm1(zero)) == math::float_bits(zero));
+    CHECK(math::float_bits(math::log1p(zero)) == math::float_bits(zero));
     CHECK(math::float_bits(math::erf(zero)) == math::float_bits(zero));
     CHECK(math::float_bits(math::sin(zero)) == math::float_bits(zero));
     CHECK(math::float_bits(math::sqrt(zero)) == math::float_bits(zero));
@@ -95,6 +170,13 @@ TEST_CASE("zeros, infinities and NaN") {
   CHECK(math::float_bits(math::minus_zero()) == 0x80000000u);
   CHECK(math::log(inf) == inf);
   CHECK(math::tanh(-inf) == -1);
+  CHECK(math::expm1(-inf) == -1);
+  CHECK(math::expm1(inf) == inf);
+  CHECK(math::log1p(-1.0f) == -inf);
+  CHECK(math::log1p(inf) == inf);
+  CHECK(std::isnan(math::log1p(-1.5f)));
+  CHECK(std::isnan(math::expm1(math::nan())));
+  CHECK(std::isnan(math::log1p(math::nan())));
   CHECK(math::erf(-inf) == -1);
   for (float undefined :
        {math::log(-inf), math::log(-1.0f), math::sin(inf), math::cos(-inf), math::sqrt(-1.0f),
@@ -224,6 +306,23 @@ TEST_CASE("i32 to 16-bit floats rounds once") {
   int wrong = 0;
   for (int64_t x = std::numeric_limits<int>::min(); x <= std::numeric_limits<int>::max(); x += 4999)
     wrong += math::i32_to_bf16(static_cast<int>(x)) != math::double_to_bf16(static_cast<double>(x));
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("i64 to bf16 rounds once") {
+  constexpr int64_t kTie = (int64_t{1} << 40) + (int64_t{1} << 32);
+  CHECK(math::i64_to_bf16(kTie) == math::double_to_bf16(0x1p40));
+  CHECK(math::i64_to_bf16(kTie + 1) == math::double_to_bf16(0x1.02p40));
+  CHECK(math::i64_to_bf16(-kTie - 1) == math::double_to_bf16(-0x1.02p40));
+  CHECK(math::i64_to_bf16(std::numeric_limits<int64_t>::min()) == math::double_to_bf16(-0x1p63));
+  CHECK(math::i64_to_bf16(std::numeric_limits<int64_t>::max()) == math::double_to_bf16(0x1p63));
+  // Numbers that a double has exactly.
+  int wrong = 0;
+  for (uint64_t i = 0, x = 1; i < 100000;
+       ++i, x = x * 6364136223846793005u + 1442695040888963407u) {
+    const auto number = static_cast<int64_t>(x) >> 11 << (i % 11);
+    wrong += math::i64_to_bf16(number) != math::double_to_bf16(static_cast<double>(number));
+  }
   CHECK(wrong == 0);
 }
 

@@ -128,7 +128,7 @@ TEST_CASE("100,000 nested parentheses") {
 TEST_CASE("types and attributes") {
   CHECK(contains(refused(with_ops("%a = neg %x : f16[N, 4]"), "3:1"), "states f16[N, 4]"));
   CHECK(contains(refused(with_ops("%a = neg %x : f64[N, 4]"), "3:15"),
-                 "f32 f16 bf16 i32 i1, got 'f64'"));
+                 "f32 f16 bf16 i32 i64 i1, got 'f64'"));
   CHECK(contains(refused(with_ops("%a = neg %x : f32[M, 4]"), "3:19"), "no symbol 'M'"));
   CHECK(contains(refused(with_ops("%a = neg %x {speed = 1} : f32[N, 4]"), "3:14"),
                  "no attribute 'speed'"));

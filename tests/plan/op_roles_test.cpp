@@ -34,13 +34,18 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"copy", "value"},
     {"concat", "64 value"},
     {"embedding", "table id(0)"},
+    {"gather", "table id(0)"},
     {"cast", "value"},
     {"kv_append", "state update slot(0)"},
     {"neg", "value"},
     {"abs", "value"},
+    {"floor", "value"},
+    {"round", "value"},
     {"exp", "value"},
     {"exp_neg_abs", "value"},
+    {"expm1", "value"},
     {"log", "value"},
+    {"log1p", "value"},
     {"sqrt", "value"},
     {"rsqrt", "value"},
     {"sigmoid", "value"},
@@ -52,6 +57,9 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"sub", "value value"},
     {"mul", "value value"},
     {"div", "value value"},
+    {"pow", "value value"},
+    {"div_floor", "value value"},
+    {"mod_floor", "value value"},
     {"maximum", "value value"},
     {"minimum", "value value"},
     {"less", "value value"},
@@ -81,6 +89,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"tiled_attention", "row cache cache first(1) last(1)"},
     {"sample", "row value value value value value"},
     {"cumulative_sum", "row"},
+    {"scatter_add", "target() row"},
     {"custom", "8 value"},
     // clang-format on
 };
@@ -88,9 +97,10 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
 std::string role_text(OperandRole role) {
   constexpr std::string_view kNames[] = {"value", "row",   "matrix", "stream", "bias",
                                          "table", "state", "update", "cache",  "id",
-                                         "slot",  "first", "last"};
+                                         "slot",  "first", "last",   "target"};
   const std::string name(kNames[role.kind]);
   if (role.kind < OperandRole::id) return name;
+  if (role.rows_of == OperandRole::kResult) return name + "()";
   return role.is_address() ? fmt::format("{}({})", name, role.rows_of) : name + "()";
 }
 
@@ -140,6 +150,7 @@ TEST_CASE("the comparison finds every wrong role") {
         if (kind < OperandRole::id && rows_of != OperandRole::kNoRows) continue;
         all.push_back({static_cast<OperandRole::Kind>(kind), rows_of});
       }
+    all.push_back({OperandRole::target, OperandRole::kResult});
     return all;
   }();
   for (const auto& [name, right] : kRoles) {

@@ -28,6 +28,9 @@ HostTensor tensor(DType dtype, std::vector<int64_t> dims, const std::vector<doub
       case DType::i32:
         made->data<int32_t>()[i] = static_cast<int32_t>(values[i]);
         break;
+      case DType::i64:
+        made->data<int64_t>()[i] = static_cast<int64_t>(values[i]);
+        break;
       case DType::i1:
         made->data<uint8_t>()[i] = values[i] != 0;
         break;
@@ -64,6 +67,9 @@ std::vector<double> values_of(const HostTensor& tensor) {
         break;
       case DType::i32:
         values[i] = tensor.data<int32_t>()[i];
+        break;
+      case DType::i64:
+        values[i] = static_cast<double>(tensor.data<int64_t>()[i]);
         break;
       case DType::i1:
         values[i] = tensor.data<uint8_t>()[i];

@@ -12,7 +12,7 @@ namespace sinter {
 
 /// A tensor of these values, rounded to `dtype`.
 HostTensor tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);
-/// `tensor` of uniform values in [low, high), whole numbers for i32 and i1.
+/// `tensor` of uniform values in [low, high), whole numbers for integers and i1.
 HostTensor random_tensor(DType dtype, std::vector<int64_t> dims, double low, double high,
                          uint64_t seed);
 /// Its elements, widened.

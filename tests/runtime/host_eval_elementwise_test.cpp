@@ -22,6 +22,14 @@ const std::map<std::string, Case>& cases() {
   static const std::map<std::string, Case> table = {
       {"neg", {-9, 9, [](double a, double) { return -a; }}},
       {"abs", {-9, 9, [](double a, double) { return std::abs(a); }}},
+      {"floor", {-9, 9, [](double a, double) { return std::floor(a); }}},
+      {"round", {-9, 9, [](double a, double) { return std::nearbyint(a); }}},
+      {"expm1", {-9, 9, [](double a, double) { return std::expm1(a); }}},
+      {"log1p", {-0.99, 9, [](double a, double) { return std::log1p(a); }}},
+      {"pow", {0.1, 3, [](double a, double b) { return std::pow(a, b); }}},
+      {"div_floor", {-9, 9, [](double a, double b) { return b == 0 ? 0 : std::floor(a / b); }}},
+      {"mod_floor",
+       {-9, 9, [](double a, double b) { return b == 0 ? a : a - b * std::floor(a / b); }}},
       {"exp", {-9, 9, [](double a, double) { return std::exp(a); }}},
       {"exp_neg_abs", {-9, 9, [](double a, double) { return std::exp(-std::abs(a)); }}},
       {"sigmoid", {-9, 9, [](double a, double) { return 1 / (1 + std::exp(-a)); }}},
@@ -87,18 +95,28 @@ void check_op(OpKind kind, DType dtype) {
   CHECK(wrong == 0);
 }
 
+std::vector<DType> types_of(OpInfo::Domain domain) {
+  switch (domain) {
+    case OpInfo::Domain::truth:
+      return {DType::i1};
+    case OpInfo::Domain::integer:
+      return {DType::i32, DType::i64};
+    case OpInfo::Domain::real:
+      return {DType::f32, DType::f16, DType::bf16};
+    case OpInfo::Domain::number:
+      return {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i64};
+  }
+  SINTER_CHECK(false, "domain");
+}
+
 TEST_CASE("every elementwise op, in every type of its domain") {
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
-  if (OpInfo::Domain::domain == OpInfo::Domain::truth)              \
-    check_op(OpKind::name, DType::i1);                              \
-  else                                                              \
-    for (DType dtype : kFloats) check_op(OpKind::name, dtype);      \
-  if (OpInfo::Domain::domain == OpInfo::Domain::number) check_op(OpKind::name, DType::i32);
+  for (DType dtype : types_of(OpInfo::Domain::domain)) check_op(OpKind::name, dtype);
 #include "ir/ops.def"
 }
 
 TEST_CASE("where, in every type") {
-  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i1}) {
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::i64, DType::i1}) {
     const std::string_view type = to_string(dtype);
     const Module module =
         module_of(fmt::format("%c: i1[3, 1], %a: {0}[700], %b: {0}[3, 700]", type),
@@ -118,15 +136,20 @@ TEST_CASE("where, in every type") {
   }
 }
 
-TEST_CASE("cast: every conversion that exists, rounded once") {
-  const auto cast = [](DType from, DType to, std::vector<double> values) {
-    const int64_t count = static_cast<int64_t>(values.size());
-    return values_of(
-        evaluated(module_of(fmt::format("%x: {}[{}]", to_string(from), count),
-                            fmt::format("%y = cast %x : {}[{}]", to_string(to), count)),
-                  {tensor(from, {count}, values)}));
-  };
-  using V = std::vector<double>;
+using V = std::vector<double>;
+
+HostTensor converted(const HostTensor& x, DType to, bool precise = false) {
+  return evaluated(module_of(fmt::format("%x: {}[{}]", to_string(x.dtype), x.volume()),
+                             fmt::format("%y = cast %x : {}[{}]", to_string(to), x.volume())),
+                   {x}, {0, 0}, {.precise = precise});
+}
+
+V cast(DType from, DType to, const V& values, bool precise = false) {
+  return values_of(
+      converted(tensor(from, {static_cast<int64_t>(values.size())}, values), to, precise));
+}
+
+TEST_CASE("cast to a float type rounds once") {
   CHECK(cast(DType::f32, DType::f16,
              {1 + 0x1p-11, 1 + 0x3p-11, 65519, 65520, 0x1p-25, 0x1.8p-25, -0.0}) ==
         V{1, 1 + 0x1p-9, 65504, INFINITY, 0, 0x1p-24, 0});
@@ -137,9 +160,71 @@ TEST_CASE("cast: every conversion that exists, rounded once") {
   CHECK(cast(DType::i32, DType::f32, {-7, 16777217, 2147483647}) == V{-7, 16777216, 2147483648.0});
   CHECK(cast(DType::i32, DType::bf16, {16842753}) == V{16908288});  // through f32: 16777216
   CHECK(cast(DType::i32, DType::f16, {2049, 100000}) == V{2048, INFINITY});
-  CHECK(cast(DType::i1, DType::i32, {0, 1}) == V{0, 1});
   CHECK(cast(DType::i1, DType::bf16, {0, 1}) == V{0, 1});
   CHECK(cast(DType::i32, DType::i32, {5}) == V{5});
+  CHECK(cast(DType::i64, DType::f32, {-7, 16777217, 0x1p62}) == V{-7, 16777216, 0x1p62});
+  CHECK(cast(DType::i64, DType::f16, {2049, 0x1p40}) == V{2048, INFINITY});
+  // A tie of bf16 and one more than it, which a float cannot tell from the tie.
+  CHECK(cast(DType::i64, DType::bf16, {0x1.01p40, 0x1.01p40 + 1, -0x1.01p40 - 1}) ==
+        V{0x1p40, 0x1.02p40, -0x1.02p40});
+}
+
+TEST_CASE("cast from a float type to an integer goes towards zero, and ends at the last number") {
+  for (bool precise : {false, true}) {
+    const auto to = [&](DType from, DType type, const V& values) {
+      return cast(from, type, values, precise);
+    };
+    const V values = {2.7, -2.7, -0.9, -0.0, NAN, INFINITY, -INFINITY};
+    for (DType from : kFloats) {
+      CHECK(to(from, DType::i32, values) == V{2, -2, 0, 0, 0, 2147483647, -2147483648.0});
+      // As doubles the last numbers of i64 are powers of two.
+      CHECK(to(from, DType::i64, values) == V{2, -2, 0, 0, 0, 0x1p63, -0x1p63});
+      CHECK(to(from, DType::i1, {0, -0.0, 0.25, NAN, INFINITY, -1}) == V{0, 0, 1, 1, 1, 1});
+    }
+    CHECK(to(DType::f32, DType::i32, {2147483520, 2147483648.0, -2147483648.0, -3e9, 3e9}) ==
+          V{2147483520, 2147483647, -2147483648.0, -2147483648.0, 2147483647});
+    CHECK(to(DType::f32, DType::i64, {3e9, -3e9, 1e30, -1e30}) == V{3e9, -3e9, 0x1p63, -0x1p63});
+  }
+}
+
+TEST_CASE("cast between integers keeps the number, or takes the nearest") {
+  CHECK(cast(DType::i32, DType::i64, {-5, 2147483647}) == V{-5, 2147483647});
+  CHECK(cast(DType::i64, DType::i32, {-5, 2147483648.0, -2147483649.0, 0x1p62, -0x1p62}) ==
+        V{-5, 2147483647, -2147483648.0, 2147483647, -2147483648.0});
+  for (DType integer : {DType::i32, DType::i64}) {
+    CHECK(cast(integer, DType::i1, {0, 2, -1}) == V{0, 1, 1});
+    CHECK(cast(DType::i1, integer, {0, 1}) == V{0, 1});
+  }
+  HostTensor wide = tensor(DType::i64, {2}, {0, 0});
+  wide.data<int64_t>()[0] = INT64_MAX;
+  wide.data<int64_t>()[1] = (int64_t{1} << 53) + 1;  // no double
+  const HostTensor same = converted(wide, DType::i64);
+  CHECK(same.bytes == wide.bytes);
+}
+
+TEST_CASE("i64 wraps around, and no double stands in for it") {
+  const auto apply = [](std::string_view op, int64_t a, int64_t b) {
+    HostTensor x = tensor(DType::i64, {1}, {0}), y = x;
+    x.data<int64_t>()[0] = a;
+    y.data<int64_t>()[0] = b;
+    const HostTensor result = evaluated(
+        module_of("%a: i64[1], %b: i64[1]", fmt::format("%y = {} %a, %b : i64[1]", op)), {x, y});
+    return result.data<int64_t>()[0];
+  };
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;
+  CHECK(apply("add", INT64_MAX, 1) == INT64_MIN);
+  CHECK(apply("sub", INT64_MIN, 1) == INT64_MAX);
+  CHECK(apply("mul", INT64_MAX, 2) == -2);
+  CHECK(apply("add", kOdd, 0) == kOdd);
+  CHECK(apply("maximum", kOdd, kOdd - 1) == kOdd);
+  CHECK(apply("div_floor", kOdd, 1) == kOdd);
+  CHECK(apply("div_floor", -7, 2) == -4);
+  CHECK(apply("div_floor", INT64_MIN, -1) == INT64_MIN);
+  CHECK(apply("mod_floor", -7, 2) == 1);
+  CHECK(apply("mod_floor", 7, -2) == -1);
+  CHECK(apply("mod_floor", INT64_MIN, -1) == 0);
+  CHECK(apply("div_floor", 5, 0) == 0);
+  CHECK(apply("mod_floor", 5, 0) == 5);
 }
 
 TEST_CASE("activations against their definition") {

@@ -29,6 +29,15 @@ TEST_CASE("every element type has a storage of its own, in the bytes that its ro
   }
 }
 
+TEST_CASE("generators of i64 go beyond i32") {
+  const HostTensor y = evaluated(
+      module_of("", "%y = literal {values = [0x1p+40, -inf, inf, nan, 2.5]} : i64[5]"), {});
+  const int64_t expected[] = {int64_t{1} << 40, INT64_MIN, INT64_MAX, 0, 2};
+  CHECK(y.elements<int64_t>() == llvm::ArrayRef<int64_t>(expected));
+  CHECK(values_of(evaluated(module_of("", "%y = constant {value = -3} : i64[2]"), {})) ==
+        V{-3, -3});
+}
+
 TEST_CASE("generators") {
   CHECK(values_of(evaluated(module_of("", "%y = iota {axis = 1} : i32[2, 3]"), {})) ==
         V{0, 1, 2, 0, 1, 2});
@@ -91,6 +100,33 @@ TEST_CASE("embedding takes rows of a table, also of a transposed one") {
       std::string::npos);
   CHECK(eval_error(module, {table, tensor(DType::i32, {3}, {0, 1, -1})}).find("id -1") !=
         std::string::npos);
+}
+
+TEST_CASE("gather takes an element at the place along an axis that the index says") {
+  const HostTensor x = tensor(DType::bf16, {2, 3, 2}, counted(12));
+  const Module middle = module_of("%x: bf16[2, 3, 2], %i: i32[2, 1, 2]",
+                                  "%y = gather %x, %i {axis = 1} : bf16[2, 1, 2]");
+  CHECK(values_of(evaluated(middle, {x, tensor(DType::i32, {2, 1, 2}, {2, 0, 1, 1})})) ==
+        V{4, 1, 8, 9});
+  const Module first = module_of("%x: bf16[2, 3, 2], %i: i32[3, 3, 2]",
+                                 "%y = gather %x, %i {axis = 0} : bf16[3, 3, 2]");
+  V index(18, 1);
+  index[0] = 0;
+  CHECK(values_of(evaluated(first, {x, tensor(DType::i32, {3, 3, 2}, index)})) ==
+        V{0, 7, 8, 9, 10, 11, 6, 7, 8, 9, 10, 11, 6, 7, 8, 9, 10, 11});
+  // Through views, and of i64.
+  const Module turned = module_of("%x: i64[3, 2], %i: i32[2, 3]",
+                                  "%t = transpose %x {axes = [1, 0]} : i64[2, 3]\n"
+                                  "%y = gather %t, %i {axis = 1} : i64[2, 3]");
+  CHECK(values_of(evaluated(turned, {tensor(DType::i64, {3, 2}, counted(6)),
+                                     tensor(DType::i32, {2, 3}, {2, 1, 0, 0, 0, 2})})) ==
+        V{4, 2, 0, 1, 1, 5});
+  CHECK(eval_error(middle, {x, tensor(DType::i32, {2, 1, 2}, {0, 0, 3, 0})})
+            .find("index 3 at position 2 is not one of the 3 rows") != std::string::npos);
+  const Module checked = module_of("%x: bf16[2, 3, 2], %i: i32[2, 1, 2]",
+                                   "%y = gather %x, %i {axis = 1, checked = 1} : bf16[2, 1, 2]");
+  CHECK(values_of(evaluated(checked, {x, tensor(DType::i32, {2, 1, 2}, {1, -1, 3, 0})})) ==
+        V{2, 0, 0, 7});
 }
 
 TEST_CASE("kv_append gives the whole new state and leaves the old one") {
@@ -198,6 +234,16 @@ TEST_CASE("every op takes empty tensors") {
        {"%x: f16[0, 4], %z: f16[2, 4]", "%y = concat %x, %z, %x {axis = 0} : f16[2, 4]", 8}},
       {OpKind::embedding, {"%x: f16[3, 4], %i: i32[N]", "%y = embedding %x, %i : f16[N, 4]"}},
       {OpKind::embedding, {"%x: f16[0, 4], %i: i32[N]", "%y = embedding %x, %i : f16[N, 4]"}},
+      {OpKind::gather,
+       {"%x: f16[N, 4], %i: i32[N, 2]", "%y = gather %x, %i {axis = 1} : f16[N, 2]"}},
+      {OpKind::gather,
+       {"%x: f16[3, 4], %i: i32[N, 4]", "%y = gather %x, %i {axis = 0} : f16[N, 4]"}},
+      {OpKind::scatter_add,
+       {"%i: i32[N], %x: f16[N, 4]", "%y = scatter_add %i, %x {rows = 2} : f16[2, 4]", 8}},
+      {OpKind::scatter_add,
+       {"%i: i32[N], %x: f16[N, 4]", "%y = scatter_add %i, %x {rows = M} : f16[M, 4]"}},
+      {OpKind::scatter_add,
+       {"%i: i32[3], %x: f16[3, N]", "%y = scatter_add %i, %x {rows = 2} : f16[2, N]"}},
       {OpKind::cast, {"%x: f16[N, 4]", "%y = cast %x : f32[N, 4]"}},
       {OpKind::cast, {"%x: i32[N, 4]", "%y = cast %x : f16[N, 4]"}},
       {OpKind::kv_append,
@@ -264,12 +310,14 @@ TEST_CASE("every op takes empty tensors") {
                        fmt::format("%y = {} %a{} : {}[N, 3]", op_info(kind).name,
                                    operands == 2 ? ", %b" : "", out));
   };
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                 \
-  add(OpKind::name, OpInfo::Domain::domain == OpInfo::Domain::truth ? "i1" : "f16", \
-      OpInfo::Domain::domain == OpInfo::Domain::truth ||                            \
-              OpInfo::Result::result == OpInfo::Result::truth                       \
-          ? "i1"                                                                    \
-          : "f16",                                                                  \
+  const auto of_domain = [](OpInfo::Domain domain) {
+    return domain == OpInfo::Domain::truth     ? "i1"
+           : domain == OpInfo::Domain::integer ? "i64"
+                                               : "f16";
+  };
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                               \
+  add(OpKind::name, of_domain(OpInfo::Domain::domain),                                            \
+      OpInfo::Result::result == OpInfo::Result::truth ? "i1" : of_domain(OpInfo::Domain::domain), \
       operands);
 #include "ir/ops.def"
   for (OpKind kind :

@@ -116,6 +116,24 @@ TEST_CASE("any set of axes: a row is its elements in row-major order") {
   }
 }
 
+TEST_CASE("sums of i32 wrap around, maxima start at the least number") {
+  const auto reduce = [](std::string_view op, std::vector<double> row) {
+    const int64_t length = static_cast<int64_t>(row.size());
+    const Module module = module_of(fmt::format("%x: i32[{}]", length),
+                                    fmt::format("%y = {} %x {{axes = [0]}} : i32[1]", op));
+    const HostTensor x = tensor(DType::i32, {length}, row);
+    CHECK(evaluated(module, {x}, {0, 0}, {.precise = true}).bytes == evaluated(module, {x}).bytes);
+    return values_of(evaluated(module, {x}))[0];
+  };
+  CHECK(reduce("reduce_sum", {1, -2, 30}) == 29);
+  CHECK(reduce("reduce_sum", {16777216, 1}) == 16777217);  // no float
+  CHECK(reduce("reduce_sum", {2147483647, 2}) == -2147483647);
+  CHECK(reduce("reduce_sum", {}) == 0);
+  CHECK(reduce("reduce_max", {-7, -2, -30}) == -2);
+  CHECK(reduce("reduce_max", {16777216, 16777217}) == 16777217);
+  CHECK(reduce("reduce_max", {}) == -2147483648.0);
+}
+
 TEST_CASE("sums start at +0, maxima at -inf, and NaN stays") {
   const auto reduce = [](std::string_view op, std::vector<double> row) {
     const int64_t length = static_cast<int64_t>(row.size());

@@ -179,6 +179,50 @@ TEST_CASE("an append drops the rows of computed slots outside its cache") {
   CHECK(said_of(module, {INT32_MIN + 1, 2, 3}) == outside("k", "i", 0, INT32_MIN, kRows));
 }
 
+TEST_CASE("a gather of computed places outside of its axis gives zeros and is an error") {
+  const Module module = module_of(
+      "%two = add %n, %n : i32[N]\n%i = reshape %two {dims = [N, 1]} : i32[N, 1]\n"
+      "%g = gather %x, %i {axis = 1} : f32[N, 1]\n%y = exp %g : f32[N, 1]",
+      "%y");
+  CHECK(said_of(module, {1, 7, 3}) == "fine");
+  CHECK(said_of(module, {1, 8, 3}) == outside("g", "i", 1, 16, 16));
+  CHECK(said_of(module, {-1, 0, 3}) == outside("g", "i", 0, -2, 16));
+}
+
+TEST_CASE("a gather of given places outside of its axis is refused before the call") {
+  const Module module = module_of(
+      "%i = reshape %n {dims = [N, 1]} : i32[N, 1]\n%g = gather %x, %i {axis = 1} : f32[N, 1]",
+      "%g");
+  CHECK(said_of(module, {0, 15, 3}) == "fine");
+  CHECK(said_of(module, {0, 16, 3}) ==
+        "entry main: %n[1] is 16, outside the 0 .. 15 that it points into; check the inputs");
+}
+
+TEST_CASE("an i64 outside of i32 names no row where it is made an i32") {
+  const Module module = module_of(
+      "%wide = cast %n {dtype = i64} : i64[N]\n%big = constant {value = 0x1p+32} : i64[]\n"
+      "%more = mul %wide, %big : i64[N]\n%i = cast %more {dtype = i32} : i32[N]\n"
+      "%e = embedding %table, %i : f32[N, 16]",
+      "%e");
+  CHECK(said_of(module, {0, 0, 0}) == "fine");
+  CHECK(said_of(module, {0, 1, 0}) == outside("e", "i", 1, INT32_MAX, 10));
+  CHECK(said_of(module, {0, 0, -1}) == outside("e", "i", 2, INT32_MIN, 10));
+}
+
+TEST_CASE("updates of computed rows that are not there are added nowhere, and are an error") {
+  const Module module = module_of(
+      "%i = add %n, %n : i32[N]\n%v = exp %x : f32[N, 16]\n"
+      "%s = scatter_add %i, %v {rows = R} : f32[R, 16]\n%y = abs %s : f32[R, 16]",
+      "%y");
+  CHECK(said_of(module, {1, 11, 1}) == "fine");
+  CHECK(said_of(module, {1, 12, 1}) == outside("s", "i", 1, kRows, kRows));
+  CHECK(said_of(module, {1, 0, -1}) == outside("s", "i", 2, -2, kRows));
+  const Module given = module_of("%s = scatter_add %n, %x {rows = 9} : f32[9, 16]", "%s");
+  CHECK(said_of(given, {8, 0, 8}) == "fine");
+  CHECK(said_of(given, {8, 9, 8}) ==
+        "entry main: %n[1] is 9, outside the 0 .. 8 that it points into; check the inputs");
+}
+
 TEST_CASE("attention of few tokens sees those of its computed rows that are there") {
   const Module module = module_of(
       "%one = constant {value = 1} : i32[]\n%f = sub %n, %one : i32[N]\n"

@@ -2,7 +2,7 @@
 
 from .backend import OPTIONS, compile_graph
 from .export import TorchModel, from_torch
-from .report import Explanation, GraphReport, explain
+from .report import Explanation, GraphReport, explain, reset
 
 __all__ = ["Explanation", "GraphReport", "OPTIONS", "TorchModel", "compile_graph", "explain",
-           "from_torch"]
+           "from_torch", "reset"]

@@ -14,10 +14,10 @@ aten = torch.ops.aten
 
 # Ops that the importer takes as they are, in one piece or with fewer roundings.
 KEPT = (
-    "silu", "silu_backward", "gelu", "gelu_backward", "nll_loss_forward", "nll_loss_backward",
+    "silu", "silu_backward", "gelu", "gelu_backward",
     "embedding_dense_backward", "slice_scatter", "select_scatter", "log_sigmoid_forward",
     "mse_loss", "mse_loss_backward", "linalg_vector_norm", "baddbmm", "addmv", "leaky_relu",
-    "elu", "hardtanh", "softplus", "_softmax_backward_data", "_log_softmax_backward_data",
+    "elu", "hardtanh", "softplus", "_softmax_backward_data",
     "sigmoid_backward", "tanh_backward", "threshold_backward", "logsumexp", "native_group_norm",
     "_fused_rms_norm", "xlogy", "hypot", "logaddexp", "lerp", "addcmul", "addcdiv", "square",
     "trunc", "frac", "diagonal", "index_select", "masked_fill", "stack", "unbind", "roll",
@@ -31,7 +31,7 @@ def decompositions() -> dict:
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():
             table.pop(getattr(packet, overload), None)
-    for name, function in ATTENTION.items():
+    for name, function in {**ATTENTION, **ROWS}.items():
         packet = getattr(aten, name, None)
         if packet is not None:
             table[packet.default] = function
@@ -136,3 +136,66 @@ ATTENTION = {
     "_scaled_dot_product_cudnn_attention": cudnn,
     "_scaled_dot_product_cudnn_attention_backward": cudnn_backward,
 }
+
+
+# The loss of labels in ops that torch's partitioner computes again in the backward pass: what the
+# forward pass keeps of the logits is then two numbers a row, and no float32 tensor of their size.
+
+def log_softmax(x, dim, half_to_float):
+    y = x.float()
+    if y.dim() == 0 or y.shape[dim] == 0:
+        return NotImplemented
+    y = y - y.amax(dim, keepdim=True)
+    y = y - y.exp().sum(dim, keepdim=True).log()
+    return y if half_to_float else y.to(x.dtype)
+
+
+def log_softmax_backward(grad, y, dim, input_dtype):
+    g = grad.float()
+    total = g.sum(dim, keepdim=True) if y.dim() else g
+    return (g - y.float().exp() * total).to(input_dtype)
+
+
+NO_REDUCTION, MEAN = 0, 1
+
+
+def _at_label(x, target):
+    """bool [..., classes]: whether the column is the row's label."""
+    columns = torch.arange(x.shape[-1], dtype=torch.int32, device=x.device)
+    return columns == target.to(torch.int32).unsqueeze(-1)
+
+
+def _label_weights(at, target, weight, ignore):
+    """float32: the weight of each row's class, 0 where the label is ignored."""
+    kept = target != ignore
+    if weight is None:
+        return kept.float()
+    return torch.where(at & kept.unsqueeze(-1), weight.float(), 0.0).sum(-1)
+
+
+def nll_loss(x, target, weight, reduction, ignore):
+    """The element that a label names is a sum of its row in which all others are zeros: a reduction
+    that shares a kernel with the softmax of the row."""
+    at = _at_label(x, target)
+    weights = _label_weights(at, target, weight, ignore)
+    here = at & (target != ignore).unsqueeze(-1)
+    loss = -torch.where(here, x.float(), 0.0).sum(-1) * weights
+    total = weights.sum()
+    if reduction == NO_REDUCTION and x.dim() == 2:
+        return loss.to(x.dtype), x.new_zeros(())
+    loss = loss.sum()
+    loss = loss / total if reduction == MEAN else loss
+    return loss.to(x.dtype), total.to(x.dtype)
+
+
+def nll_loss_backward(grad, x, target, weight, reduction, ignore, total_weight):
+    at = _at_label(x, target)
+    scale = grad.float()
+    if reduction == MEAN:
+        scale = scale / total_weight.float()
+    factor = -(_label_weights(at, target, weight, ignore) * scale)
+    return torch.where(at, factor.unsqueeze(-1), 0.0).to(x.dtype)
+
+
+ROWS = {"_log_softmax": log_softmax, "_log_softmax_backward_data": log_softmax_backward,
+        "nll_loss_forward": nll_loss, "nll_loss_backward": nll_loss_backward}

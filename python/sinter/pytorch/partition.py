@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .dtypes import TO_SINTER
@@ -80,6 +81,8 @@ class Taken(OperatorSupportBase):
         for fake in results + operands:
             if fake.dtype not in TO_SINTER:
                 return f"elements of {str(fake.dtype).removeprefix('torch.')}"
+            if any(free_unbacked_symbols(size) for size in fake.shape):
+                return "a size that depends on data"
             if fake.layout != torch.strided:
                 return f"the layout {fake.layout}"
         numbers = [fake for fake in operands if fake.dim() == 0 and fake.device.type == "cpu"]

@@ -421,12 +421,16 @@ class Tensor:
 
     def count(self, axes: Sequence[int] | None) -> int:
         """The number of elements that a reduction over the axes takes."""
-        chosen = {axis % max(self.rank, 1) for axis in axes} if axes else set(range(self.rank))
-        return math.prod(self.size(axis) for axis in chosen) if self.rank else 1
+        if self.rank == 0:
+            return 1
+        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
+        return math.prod(self.size(axis) for axis in chosen)
 
     def mean(self, axes=None, keepdim=False) -> "Tensor":
         total = self.sum(axes, keepdim)
-        chosen = {axis % max(self.rank, 1) for axis in axes} if axes else set(range(self.rank))
+        if self.rank == 0:
+            return total
+        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
         if all(self.product(axis).is_number for axis in chosen):
             return total / float(self.count(axes))
         extents = [extent for axis in sorted(chosen) for extent in self.axes(axis)]

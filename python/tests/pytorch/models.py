@@ -164,14 +164,15 @@ def gradients(model: nn.Module, run: Callable) -> tuple[torch.Tensor, list[torch
                            for p in model.parameters()]
 
 
-def compare(name: str, dtype: torch.dtype = torch.float32, dynamic: bool | None = None):
+def compare(name: str, dtype: torch.dtype = torch.float32, dynamic: bool | None = None,
+            device: str = "cpu"):
     """(largest difference of the loss, of the gradients relative to the largest, breaks, reports)"""
     torch.manual_seed(1)
     torch._dynamo.reset()
     report.REPORTS.clear()
     model, inputs = MODELS[name]()
-    model = model.to(dtype).eval()
-    inputs = {key: value.to(dtype) if value.is_floating_point() else value
+    model = model.to(device, dtype).eval()
+    inputs = {key: value.to(device, dtype if value.is_floating_point() else value.dtype)
               for key, value in inputs.items()}
     if hasattr(model, "config"):
         model.config.use_cache = False

@@ -264,9 +264,18 @@ def softplus(c, x, beta=1, threshold=20):
                      scaled.apply("exp").apply("log1p") / float(beta))
 
 
-@formula("log_sigmoid_forward.default")
-def log_sigmoid(c, x):
-    return x.minimum(0.0) - x.apply("exp_neg_abs").apply("log1p")
+@converts(aten("log_sigmoid_forward.default"))
+def log_sigmoid(c: Conversion, x: Tensor) -> tuple:
+    """(log sigmoid x, what torch's gradient keeps on the CPU: e^-|x|)"""
+    dtype, x = x.dtype, x.f32()
+    small = x.apply("exp_neg_abs")
+    kept = small.to(dtype) if c.meta[1].numel() else None
+    return (x.minimum(0.0) - small.apply("log1p")).to(dtype), kept
+
+
+@formula("log_sigmoid_backward.default")
+def log_sigmoid_backward(c, grad, x, kept):
+    return grad * (-x).apply("sigmoid")
 
 
 # ---- two operands

@@ -49,8 +49,11 @@ def arange(c: Conversion, *arguments, **options) -> Tensor:
     dtype = c.dtype
     index = c.g.iota(c.shape[0])
     if is_integer(dtype):
-        return index.to(dtype) * int(step) + int(begin)
-    return (index.f32() * float(step) + float(begin)).to(dtype)
+        index, step, begin = index.to(dtype), int(step), int(begin)
+    else:
+        index, step, begin = index.f32(), float(step), float(begin)
+    index = index * step if step != 1 else index
+    return (index + begin if begin != 0 else index).to(dtype)
 
 
 def _iota():

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 
 from ..dtypes import is_real
-from ..extents import product_of
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
@@ -22,13 +21,10 @@ def row_numbers(index: Tensor, size: int, wrap: bool) -> Tensor:
 
 def gather_rows(c: Conversion, table: Tensor, rows: Tensor) -> Tensor:
     """result[..., :] = table[rows[...], :] for a table of rank 2."""
-    flat = rows.reshape_to([product_of(rows.value.dims)])
-    if flat.groups != (1,):
-        raise Unsupported("indices whose number is a product of symbols")
-    value = c.g.op("embedding", [table.value, flat.value])
-    width = table.axes(1)
-    result = Tensor(c.g, value, (1, 1))
-    return result._reshaped([rows.axes(i) for i in range(rows.rank)] + [width])
+    if rows.rank == 0:
+        return gather_rows(c, table, rows.reshape([1])).reshape([table.size(1)])
+    value = c.g.op("embedding", [table.value, rows.value])
+    return Tensor(c.g, value, rows.groups + (1,))
 
 
 @converts(aten("embedding.default"))
@@ -96,20 +92,12 @@ def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) 
         # A sum in which all other elements are zeros: it shares a kernel with what made the row.
         chosen = chosen_places(c, x, axis, index)
         return c.g.where(chosen, x, 0.0).f32().sum([axis], True).to(x.dtype)
-    if math.prod(sizes) > MOST_ROWS:
-        raise Unsupported(f"indices into {math.prod(sizes)} elements")
+    for i in range(x.rank):
+        if i != axis:
+            x = x.slice(i, 0, index.size(i))
     along = row_numbers(index, sizes[axis], wrap=False)
-    inside = along.greater_equal(0) & along.less(sizes[axis])
-    flat, stride = None, 1
-    for i in reversed(range(x.rank)):
-        place = along if i == axis else place_along(c, index, i)
-        term = place * stride if stride != 1 else place
-        flat = term if flat is None else flat + term
-        stride *= sizes[i]
-    row = c.g.where(inside, flat, -1)
-    table = x.reshape([math.prod(sizes), 1])
-    taken = gather_rows(c, table, row)
-    return taken.reshape(c.shape)
+    value = c.g.op("gather", [x.value, along.value], f"axis = {axis}")
+    return Tensor(c.g, value, (1,) * x.rank)
 
 
 def one_of_each_row(x: Tensor, axis: int, index: Tensor) -> bool:

@@ -49,7 +49,8 @@ def expand(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
 
 
 @converts(aten("squeeze.default"), aten("squeeze.dim"), aten("squeeze.dims"),
-          aten("unsqueeze.default"))
+          aten("unsqueeze.default"), aten("squeeze_.dim"), aten("squeeze_.default"),
+          aten("unsqueeze_.default"))
 def squeeze(c: Conversion, x: Tensor, *ignored) -> Tensor:
     return x.reshape(c.shape)
 

@@ -1,0 +1,25 @@
+// Rows that are added to rows by number, each sum in ascending order, without atomics.
+#include "kernels/family.h"
+
+#include "codegen/emission/kernel_body.h"
+
+namespace sinter {
+
+EmitKernel emit_scatter;
+
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::scatter_add};
+
+}  // namespace
+
+extern const KernelFamily scatter_family;
+constinit const KernelFamily scatter_family{
+    .name = "scatter",
+    .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
+    .make = emit_scatter,
+    .cost = streaming_cost,
+};
+
+}  // namespace sinter

@@ -1,0 +1,185 @@
+"""What a language model writes, as it is written."""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Iterator
+
+from sinter._bindings import Code, lib, sinter_on_token
+from sinter.errors import Interrupts, SinterError, usage
+from sinter.options import Options
+
+if TYPE_CHECKING:
+    from sinter.language_model import LanguageModel
+
+
+class Generation:
+    """What a model writes. Of one prompt, iterating gives pieces of text; of several, pairs
+    (number of the prompt, piece). Leaving the loop ends the generation.
+
+        for piece in model.generate("Once"):
+            print(piece, end="", flush=True)
+
+    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists):
+    their ids, so far; the end token is not among them.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: list[list[int]],
+        options: dict[str, Any],
+        stops: list[str],
+        alone: bool,
+    ) -> None:
+        self._model, self._prompts, self._options = model, prompts, options
+        self._stops, self._alone = stops, alone
+        self._started = False
+        self.token_lists: list[list[int]] = [[] for _ in prompts]
+        self._texts = ["" for _ in prompts]
+
+    @property
+    def tokens(self) -> list[int]:
+        return self.token_lists[0]
+
+    @property
+    def texts(self) -> list[str]:
+        if not self._started:
+            for _ in self:
+                pass
+        return self._texts
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._started:
+            raise usage("this generation has run", "generate", "read .text, or call generate again")
+        self._started = True
+        return self._pieces()
+
+    def _pieces(self) -> Iterator[Any]:
+        filters = [_StopFilter(self._stops) for _ in self._prompts]
+        stream = Stream(self._model, self._prompts, self._options)
+        try:
+            for sequence, token, text in stream:
+                one = filters[sequence]
+                if one.stopped:
+                    continue
+                self.token_lists[sequence].append(token)
+                yield from self._piece(sequence, one.push(text))
+                if all(each.stopped for each in filters):
+                    break
+            for sequence, one in enumerate(filters):
+                yield from self._piece(sequence, one.rest())
+        finally:
+            stream.stop()
+
+    def _piece(self, sequence: int, text: str) -> Iterator[Any]:
+        if text:
+            self._texts[sequence] += text
+            yield text if self._alone else (sequence, text)
+
+
+class _StopFilter:
+    """Text of a sequence up to the first of the stop texts. Holds back what may begin one."""
+
+    def __init__(self, stops: list[str]) -> None:
+        self._stops, self._held, self.stopped = stops, "", False
+
+    def push(self, text: str) -> str:
+        self._held += text
+        places = [at for at in (self._held.find(stop) for stop in self._stops) if at >= 0]
+        if places:
+            self.stopped = True
+            certain, self._held = self._held[: min(places)], ""
+            return certain
+        keep = max(
+            (
+                length
+                for stop in self._stops
+                for length in range(1, min(len(stop), len(self._held) + 1))
+                if self._held.endswith(stop[:length])
+            ),
+            default=0,
+        )
+        at = len(self._held) - keep
+        certain, self._held = self._held[:at], self._held[at:]
+        return certain
+
+    def rest(self) -> str:
+        certain, self._held = self._held, ""
+        return certain
+
+
+class Stream:
+    """A generation that runs in a thread, as an iterator of (sequence, token, text)."""
+
+    def __init__(
+        self, model: LanguageModel, prompts: list[list[int]], options: dict[str, Any]
+    ) -> None:
+        self._model, self._prompts, self._options = model, prompts, options
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._stopped = False
+        model.check_open()
+        self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
+        model._running.add(self)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._generate()
+            self._queue.put(None)
+        except BaseException as error:
+            self._queue.put(error)
+
+    def _generate(self) -> None:
+        arrays = [(ctypes.c_int32 * len(ids))(*ids) for ids in self._prompts]
+        pointers = (ctypes.POINTER(ctypes.c_int32) * len(arrays))(
+            *(ctypes.cast(array, ctypes.POINTER(ctypes.c_int32)) for array in arrays)
+        )
+        lengths = (ctypes.c_size_t * len(arrays))(*map(len, self._prompts))
+        interrupts = Interrupts()
+
+        def take(user: Any, sequence: int, token: int, text: bytes) -> int:
+            if not self._stopped:
+                self._queue.put((sequence, token, text.decode()))
+            return self._stopped
+
+        def go_on(stage: str, done: int, total: int) -> bool:
+            return not self._stopped
+
+        with Options(self._options, interrupts, go_on) as options:
+            error = lib.sinter_language_model_generate(
+                self._model.pointer,
+                pointers,
+                lengths,
+                len(arrays),
+                options.pointer,
+                sinter_on_token(take),
+                None,
+            )
+            interrupts.check(error)
+
+    def __iter__(self) -> Iterator[tuple[int, int, str]]:
+        while True:
+            item = self._queue.get()
+            if item is None:
+                return
+            if isinstance(item, SinterError) and item.code == Code.CANCELLED and self._stopped:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def stop(self) -> None:
+        """Ends the generation at its next token, and waits for that."""
+        self._stopped = True
+        self._thread.join()
+        self._model._running.discard(self)

@@ -1,0 +1,187 @@
+"""Language models: texts, streams, stops, chats."""
+
+import json
+import shutil
+import sys
+import threading
+
+import pytest
+from conftest import SAMPLES
+
+import sinter
+
+PROMPT = "Long ago, Mira the baker"
+STORY = " walked from the mountain to the school. Her cat came along."
+
+
+@pytest.fixture(scope="module")
+def model():
+    with sinter.LanguageModel(SAMPLES / "tiny-llama", "cpu") as model:
+        yield model
+
+
+def threads():
+    return [one for one in threading.enumerate() if one.name == "sinter generate"]
+
+
+def test_texts_are_encoded_and_decoded(model):
+    ids = model.encode(PROMPT)
+    assert ids[0] == 0 and model.decode(ids) == PROMPT
+    assert model.encode("") == [0]
+
+
+def test_a_prompt_is_continued_piece_by_piece(model):
+    generation = model.generate(PROMPT, count=30)
+    pieces = list(generation)
+    assert len(pieces) > 10
+    assert "".join(pieces).startswith(STORY)
+    assert generation.text == "".join(pieces)
+    assert model.decode(model.encode(PROMPT) + generation.tokens).startswith(PROMPT + STORY)
+    assert model.generate(model.encode(PROMPT), count=30).text == generation.text
+    assert not threads()
+
+
+def test_several_prompts_are_continued_at_once(model):
+    prompts = [PROMPT, "One morning, Felix and Ida went to the market."]
+    generation = model.generate(prompts, count=20)
+    by_prompt = ["", ""]
+    for sequence, piece in generation:
+        by_prompt[sequence] += piece
+    assert by_prompt == generation.texts
+    assert by_prompt == [model.generate(prompt, count=20).text for prompt in prompts]
+    assert [len(tokens) for tokens in generation.token_lists] == [20, 20]
+
+
+def test_draws_depend_on_the_seed(model):
+    def draw(seed):
+        return model.generate(PROMPT, count=20, temperature=1.2, top_k=50, seed=seed).text
+
+    assert draw(1) == draw(1) and len({draw(seed) for seed in range(4)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [
+        ("school", " walked from the mountain to the "),
+        (["the school", "mountain"], " walked from the "),
+        (" to the mountain", STORY),
+        ("ool. Her c", " walked from the mountain to the sch"),
+    ],
+)
+def test_a_stop_text_ends_the_text_before_it(model, stop, text):
+    generation = model.generate(PROMPT, count=16, stop=stop)
+    assert "".join(generation) == generation.text
+    assert generation.text == text or generation.text.startswith(text) and text == STORY
+    assert not threads()
+
+
+def test_a_stop_text_ends_one_sequence_and_not_the_others(model):
+    prompts = [PROMPT, "One morning, Felix and Ida went to the market."]
+    texts = model.generate(prompts, count=20, stop="school").texts
+    assert texts[0] == " walked from the mountain to the "
+    assert texts[1] == model.generate(prompts[1], count=20).text
+
+
+def test_leaving_the_loop_ends_the_generation(model):
+    for piece in model.generate(PROMPT, count=400):
+        assert piece == " walked"
+        break
+    assert not threads()
+    generation = model.generate(PROMPT, count=400)
+    for piece in generation:
+        break
+    assert not threads() and len(generation.tokens) == 1
+    with pytest.raises(sinter.SinterError, match="this generation has run"):
+        iter(generation)
+
+
+def test_an_exception_in_the_loop_ends_the_generation(model):
+    with pytest.raises(ZeroDivisionError):
+        for _ in model.generate(PROMPT, count=400):
+            1 / 0
+    assert not threads()
+
+
+def test_nothing_runs_before_it_is_asked_for(model):
+    generation = model.generate(PROMPT)
+    assert not threads() and generation.tokens == []
+
+
+def test_closing_a_model_ends_what_it_writes():
+    model = sinter.LanguageModel(SAMPLES / "tiny-llama", "cpu")
+    pieces = iter(model.generate(PROMPT, count=400))
+    next(pieces)
+    model.close()
+    assert not threads()
+    with pytest.raises(sinter.SinterError, match="this LanguageModel is closed"):
+        model.encode("x")
+
+
+def test_what_cannot_be_generated_is_an_error(model):
+    with pytest.raises(sinter.SinterError, match="count"):
+        model.generate(PROMPT, count=0).text
+    with pytest.raises(sinter.SinterError, match="temperature"):
+        model.generate(PROMPT, temperature=-1).text
+    with pytest.raises(sinter.SinterError, match="tokens|positions|context"):
+        model.generate(PROMPT, count=100000).text
+    with pytest.raises(sinter.SinterError, match='an empty text is given for "stop"'):
+        model.generate(PROMPT, stop="")
+    with pytest.raises(sinter.SinterError, match="there is no prompt"):
+        model.generate([]).text
+    with pytest.raises(sinter.SinterError):
+        sinter.LanguageModel(SAMPLES / "no-such-model", "cpu")
+
+
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message.role not in ['user', 'assistant'] %}"
+    "{{ raise_exception('no role ' + message.role) }}{% endif %}"
+    "{{ message.content | trim }}\n{% endfor %}{% if add_generation_prompt %}Long ago,{% endif %}"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    shutil.copytree(SAMPLES / "tiny-llama", tmp_path / "model")
+    config = {"bos_token": {"content": "<s>"}, "eos_token": "</s>", "chat_template": TEMPLATE}
+    (tmp_path / "model" / "tokenizer_config.json").write_text(json.dumps(config))
+    return tmp_path / "model"
+
+
+def test_a_chat_is_the_models_own_template(folder):
+    with sinter.LanguageModel(folder, "cpu") as model:
+        messages = [{"role": "user", "content": " Tell a story. "}]
+        answer = model.chat(messages, count=20)
+        text = "Tell a story.\nLong ago,"
+        assert answer._prompts == [model.encode(text)]  # one <s>, though the template has one too
+        assert answer.text == model.generate(text, count=20).text
+        assert answer._options["end"] == [1]
+        with pytest.raises(sinter.SinterError, match="refuses the messages: no role robot"):
+            model.chat([{"role": "robot", "content": ""}])
+        with pytest.raises(sinter.SinterError, match="there is no message"):
+            model.chat([])
+
+
+def test_a_template_in_a_file_comes_first_and_runs_in_a_sandbox(folder):
+    (folder / "chat_template.jinja").write_text("{{ messages.__class__.__mro__ }}")
+    with sinter.LanguageModel(folder, "cpu") as model:
+        with pytest.raises(sinter.SinterError, match="refuses the messages.*unsafe"):
+            model.chat([{"role": "user", "content": "x"}])
+    (folder / "chat_template.jinja").write_text("{% for x in %}")
+    with sinter.LanguageModel(folder, "cpu") as model:
+        with pytest.raises(sinter.SinterError, match="the chat template is not valid"):
+            model.chat([{"role": "user", "content": "x"}])
+
+
+def test_a_model_without_a_template_says_so(model):
+    with pytest.raises(sinter.SinterError, match="the model has no chat template"):
+        model.chat([{"role": "user", "content": "x"}])
+
+
+def test_without_jinja2_the_error_says_how_to_get_it(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2.sandbox", None)
+    with sinter.LanguageModel(folder, "cpu") as model:
+        with pytest.raises(
+            sinter.SinterError, match=r"jinja2 is not installed; pip install 'sinter\[chat\]'"
+        ):
+            model.chat([{"role": "user", "content": "x"}])
