@@ -21,7 +21,7 @@ from .decompositions import decompositions
 from .mutations import take_copies, with_copies
 from .padding import pad_products
 from .partition import Part, partition, rewritten
-from .report import GraphReport, record
+from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
 
 # Options of torch.compile(options=...): name -> (default, what it means).
@@ -57,8 +57,9 @@ def device_of(module: fx.GraphModule) -> torch.device:
     return gpus[0] if gpus else torch.device("cpu")
 
 
-def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str):
-    """A callable of a functional graph of ATen ops with fake tensors in its nodes."""
+def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None):
+    """A callable of a functional graph of ATen ops with fake tensors in its nodes. `owner` is what
+    torch.compile was given, for the report."""
     start = time.perf_counter()
     device = device_of(module)
     targets = take_copies(module)
@@ -72,7 +73,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str):
     whole = whole_graph(module, parts, entries)
     result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
     nodes = sum(node.op == "call_function" for node in module.graph.nodes)
-    record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start), module.graph)
+    record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start, owner))
     return result
 
 
@@ -124,11 +125,11 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
         raise usage(f"torch.compile: backend sinter has no mode '{mode}'")
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
-    chosen = read_options(options)
+    chosen, owner = read_options(options), calling()
 
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
-            return make_boxed_func(compile_aten(graph, chosen, phase))
+            return make_boxed_func(compile_aten(graph, chosen, phase, owner))
         return compile_phase
 
     return aot_autograd(

@@ -7,7 +7,7 @@ import math
 import torch
 from torch._decomp import core_aten_decompositions
 
-from . import library  # noqa: F401  registers the ops
+from . import library  # registers the ops
 from .foreach import foreach_decompositions
 
 aten = torch.ops.aten
@@ -42,11 +42,16 @@ def default_scale(q: torch.Tensor, scale: float | None) -> float:
     return 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
 
 
-def _attention(q, k, v, mask, causal, scale):
-    """(result [B, H, S, E], logarithm of the softmax's denominator [B, H, S])"""
+def _attention(q, k, v, mask, causal, scale, like_query=True):
+    """(result [B, H, S, E], logarithm of the softmax's denominator [B, H, S])
+
+    like_query: whether torch's op lays its result out as q; else as [B, S, H, E]."""
     scale = default_scale(q, scale)
     out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
-    s = q.float() @ k.float().transpose(-1, -2) * scale  # dropped where no one reads it
+    if like_query and q.is_contiguous():
+        out = out.contiguous()
+    # Dropped where no one reads it.
+    s = q.float() @ library.repeated(k, q).float().transpose(-1, -2) * scale
     if mask is not None:
         s = s + mask
     if causal:
@@ -96,7 +101,7 @@ def efficient(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=F
               scale=None):
     if dropout_p:
         return NotImplemented
-    return (*_attention(q, k, v, attn_bias, is_causal, scale), *_seeds(q))
+    return (*_attention(q, k, v, attn_bias, is_causal, scale, False), *_seeds(q))
 
 
 def efficient_backward(grad, q, k, v, attn_bias, out, logsumexp, philox_seed, philox_offset,

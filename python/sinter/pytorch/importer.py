@@ -129,6 +129,15 @@ class Importer:
             Operand(node, name, fake.dtype, layout, tuple(tensor.value.dims), tuple(fake.shape)))
         self.values[node] = tensor.permute(layout.inverse)
 
+    def try_input(self, node: fx.Node) -> bool:
+        """Adds an input. False: it is no tensor for Sinter, and `reasons` says why of its readers."""
+        try:
+            self.add_input(node)
+            return True
+        except (Unsupported, SinterError) as error:
+            self.reasons.update((user, str(error)) for user in node.users)
+        return False
+
     def add_weight(self, node: fx.Node, name: str) -> None:
         """A weight of the module, which was declared."""
         value = self.emitter.graph.use(name)

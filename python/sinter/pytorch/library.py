@@ -17,11 +17,24 @@ from torch.library import custom_op
 @custom_op("sinter::attention", mutates_args=())
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
               causal: bool, scale: float) -> torch.Tensor:
-    """softmax(scale q k' + mask) v. q [B, H, S, D], k [B, H, T, D], v [B, H, T, E], the mask
-    broadcasts to [B, H, S, T] (bool: True is seen). Result [B, S, H, E], dense. A token that sees
-    no key gets zeros. `causal`: token s sees the keys 0 .. s."""
+    """softmax(scale q k' + mask) v. q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] where G divides
+    H; the mask broadcasts to [B, H, S, T] (bool: True is seen). Result [B, S, H, E], dense. A token
+    that sees no key gets zeros. `causal`: token s sees the keys 0 .. s."""
+    k, v = repeated(k, q), repeated(v, q)
     p = _probabilities(q, k, mask, causal, scale)
     return torch.einsum("bhst,bhte->bshe", p.to(q.dtype), v).contiguous()
+
+
+def repeated(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    """Keys or values [B, G, T, D] for each query head."""
+    heads, groups = q.shape[1], x.shape[1]
+    return x if groups == heads else x.repeat_interleave(heads // groups, 1)
+
+
+def grouped_sum(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """The gradient of keys or values from that of `repeated`."""
+    groups = x.shape[1]
+    return grad if grad.shape[1] == groups else grad.unflatten(1, (groups, -1)).sum(2)
 
 
 @attention.register_fake
@@ -35,12 +48,15 @@ def attention_backward(
         mask: torch.Tensor | None, causal: bool, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of q, k and v, in their shapes, dense; grad [B, H, S, E]."""
+    keys, values = k, v
+    k, v = repeated(k, q), repeated(v, q)
     p = _probabilities(q, k, mask, causal, scale)
     dv = torch.einsum("bhst,bhse->bhte", p, grad.float())
     dp = torch.einsum("bhse,bhte->bhst", grad.float(), v.float())
     ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
     dq = torch.einsum("bhst,bhtd->bhsd", ds, k.float())
-    dk = torch.einsum("bhst,bhsd->bhtd", ds, q.float())
+    dk = grouped_sum(torch.einsum("bhst,bhsd->bhtd", ds, q.float()), keys)
+    dv = grouped_sum(dv, values)
     return (dq.to(q.dtype).contiguous(), dk.to(k.dtype).contiguous(), dv.to(v.dtype).contiguous())
 
 

@@ -26,8 +26,10 @@ def take_copies(module: fx.GraphModule) -> list[int]:
     if not isinstance(output.args[0], (tuple, list)):
         return []
     copies = [node for node in graph.nodes
-              if node.target is aten.copy_.default and node.args[0] in position and not node.users
-              and isinstance(node.args[1], fx.Node)]
+              if node.target is aten.copy_.default and node.args[0] in position
+              and set(node.users) <= {output} and isinstance(node.args[1], fx.Node)]
+    for node in copies:
+        node.replace_all_uses_with(node.args[0])
     output.args = ((*output.args[0], *[node.args[1] for node in copies]),)
     targets = [position[node.args[0]] for node in copies]
     for node in copies:

@@ -50,7 +50,7 @@ def module_path(node: fx.Node) -> str:
     if not stack:
         return ""
     path = list(stack.values())[-1][0]
-    path = re.sub(r"^L\['self'\]\.?|^L__self___?", "", path)
+    path = re.sub(r"^L\['\w+'\]\.?|^L__self___?", "", path)
     path = re.sub(r"\._modules\['([^']+)'\]", r".\1", path)
     path = re.sub(r"\['?([^'\]]+)'?\]", r".\1", path)
     return re.sub(r"[^A-Za-z0-9_.]", "_", path).strip(".")

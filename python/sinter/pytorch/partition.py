@@ -76,15 +76,18 @@ class Taken(OperatorSupportBase):
                 "part of an op that is computed elsewhere" if source.op != "call_function" else None)
         if node.target not in CONVERSIONS:
             return "no conversion"
-        for fake in flat_fakes([node.meta.get("val"), [arg.meta.get("val")
-                                                       for arg in node.all_input_nodes]]):
+        results = flat_fakes(node.meta.get("val"))
+        operands = flat_fakes([arg.meta.get("val") for arg in node.all_input_nodes])
+        for fake in results + operands:
             if fake.dtype not in TO_SINTER:
                 return f"elements of {str(fake.dtype).removeprefix('torch.')}"
             if any(free_unbacked_symbols(size) for size in fake.shape):
                 return "a size that depends on data"
             if fake.layout != torch.strided:
                 return f"the layout {fake.layout}"
-            if fake.device.type != self.device.type:
+        numbers = [fake for fake in operands if fake.dim() == 0 and fake.device.type == "cpu"]
+        for fake in results + operands:  # numbers in host memory are copied for the call
+            if fake.device != self.device and not any(fake is number for number in numbers):
                 return f"a tensor on {fake.device} beside those on {self.device}"
         return None
 
@@ -138,13 +141,13 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str]) ->
     importer = Importer(name)
     try:
         importer.begin(leaves)
-        for leaf in leaves:
-            importer.add_input(leaf)
-        for node in nodes:
-            if not importer.convert(node):
-                substitute(importer, node)
+        if all([importer.try_input(leaf) for leaf in leaves]):
+            for node in nodes:
+                if not importer.convert(node):
+                    substitute(importer, node)
         if importer.reasons:
-            refused.update(importer.reasons)
+            refused.update((node, reason) for node, reason in importer.reasons.items()
+                           if node in inside)
             importer.imported.module.close()
             return None
         for node in results:

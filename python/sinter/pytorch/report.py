@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import re
+import os
+import sys
+import types
+import weakref
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-FRAME = re.compile(r'File "([^"]+)", line \d+, in (\S+)')
+import torch
 
 
 @dataclass
@@ -17,7 +20,8 @@ class GraphReport:
 
     phase: "forward", "backward", or "inference" where nothing needs a gradient.
     nodes: ops of torch in the graph. entries: what Sinter compiled, a CompiledEntry a part.
-    eager: the ops that torch computes itself (EagerOp). seconds: what compiling took.
+    eager: the ops that torch computes itself (EagerOp). seconds: what compiling took. owner: a weak
+    reference to the function or module that torch.compile was given.
     """
 
     phase: str
@@ -25,7 +29,7 @@ class GraphReport:
     entries: list
     eager: list
     seconds: float
-    frames: set[tuple[str, str]] = field(default_factory=set)  # (file, function) of its source
+    owner: weakref.ref | None = None
 
 
 @dataclass
@@ -68,29 +72,41 @@ def count(number: int, noun: str) -> str:
 REPORTS: list[GraphReport] = []
 
 
-def record(report: GraphReport, graph) -> None:
-    """Keeps a report, with the places of the graph's nodes in the user's source."""
-    for node in graph.nodes:
-        trace = node.meta.get("stack_trace") or node.stack_trace or ""
-        report.frames.update(FRAME.findall(trace))
+def record(report: GraphReport) -> None:
     REPORTS.append(report)
 
 
-def explain(compiled: Any = None) -> Explanation:
-    """What Sinter made of a function or module that torch.compile returned; of None, of all.
+# The file in which torch calls what torch.compile was given, as the variable `fn` of a frame.
+_EVAL_FRAME = os.path.join("torch", "_dynamo", "eval_frame.py")
 
-    A graph belongs to it if its source lines lie in its code: two models of one class are not told
-    apart."""
+
+def calling() -> weakref.ref | None:
+    """The compiled function or module whose call is running, for which Dynamo makes graphs."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_EVAL_FRAME) and callable(frame.f_locals.get("fn")):
+            owner = owner_of(frame.f_locals["fn"])
+            kind = weakref.WeakMethod if isinstance(owner, types.MethodType) else weakref.ref
+            return kind(owner)
+        frame = frame.f_back
+    return None
+
+
+def owner_of(function: Any) -> Any:
+    """A module for its own call; else the function, without what wraps it."""
+    function = getattr(function, "_orig_mod", function)
+    function = inspect.unwrap(getattr(function, "_torchdynamo_orig_callable", function))
+    module = getattr(function, "__self__", None)
+    is_call = getattr(function, "__name__", "") in ("__call__", "_call_impl", "_wrapped_call_impl")
+    return module if isinstance(module, torch.nn.Module) and is_call else function
+
+
+def explain(compiled: Any = None) -> Explanation:
+    """What Sinter made of a function or module that torch.compile returned; of None, of all."""
     if compiled is None:
         return Explanation(list(REPORTS))
-    function = getattr(compiled, "_orig_mod", compiled)
-    function = getattr(function, "forward", function)
-    function = getattr(function, "_torchdynamo_orig_callable", function)
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
-        return Explanation(list(REPORTS))
-    key = (code.co_filename, code.co_name)
-    return Explanation([report for report in REPORTS if key in report.frames])
+    owner = owner_of(compiled)
+    return Explanation([one for one in REPORTS if one.owner is not None and one.owner() == owner])
 
 
 def reset() -> None:

@@ -107,8 +107,13 @@ class BoundCall(Handle):
         self._inputs = (ctypes.c_void_p * len(entry.graph.inputs))()
         self._outputs = (ctypes.c_void_p * len(entry.graph.outputs))()
         self._is_bound = False
+        self._lock = threading.Lock()  # between the addresses of a run and the run
 
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
+        with self._lock:
+            self._run(tensors, results)
+
+    def _run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         inputs, outputs, call = self._inputs, self._outputs, self._pointer
         for i, tensor in enumerate(tensors):
             inputs[i] = tensor.data_ptr()
@@ -165,6 +170,8 @@ class CompiledEntry:
         tensors = []
         for position, order in self._places:
             tensor = arguments[position]
+            if tensor.device != self.device:  # a number in host memory
+                tensor = tensor.to(self.device, non_blocking=True)
             if order is not None:
                 tensor = tensor.permute(order)
             if not tensor.is_contiguous():

@@ -20,11 +20,31 @@ SCORES = 2**27
 @converts(torch.ops.sinter.attention.default)
 def attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
               scale: float) -> Tensor:
-    """q [B, H, S, D], k [B, H, T, D], v [B, H, T, E] -> [B, S, H, E]."""
+    """q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] -> [B, S, H, E]."""
     if fits_op(q, k, v, mask, causal):
         return packed_attention(c, q, k, v, causal, scale)
+    k, v = repeated(k, q), repeated(v, q)
     p = probabilities(scores(c, q, k, mask, causal, scale, 0), mask is not None).to(q.dtype)
     return c.g.einsum("bhst,bhte->bshe", p, v)
+
+
+def repeated(x: Tensor, q: Tensor) -> Tensor:
+    """Keys or values [B, G, T, D] for each of the H query heads."""
+    if x.product(1) == q.product(1):
+        return x
+    groups, times = x.size(1), q.size(1) // x.size(1)
+    axes = [x.axes(0), (groups,), (times,), x.axes(2), x.axes(3)]
+    x = x.unsqueeze(2).broadcast_to(axes)
+    return x._reshaped([axes[0], (groups * times,), *axes[3:]])
+
+
+def grouped_sum(grad: Tensor, groups: int) -> Tensor:
+    """The gradient of keys or values from that of `repeated`."""
+    times = grad.size(1) // groups
+    if times == 1:
+        return grad
+    axes = [grad.axes(i) for i in range(4)]
+    return grad._reshaped([axes[0], (groups,), (times,), *axes[2:]]).sum([2])
 
 
 def fits_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool) -> bool:
@@ -38,15 +58,16 @@ def packed_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: boo
                      scale: float) -> Tensor:
     """The sequences behind one another: each token sees rows of its own sequence."""
     batch, heads, tokens, width = (q.size(axis) for axis in range(4))
-    keys = k.size(2)
-    pack = lambda x, rows: x.permute([0, 2, 1, 3]).reshape([batch * rows, heads * x.size(3)]).merged()
+    groups, keys = k.size(1), k.size(2)
+    pack = lambda x, rows: x.permute([0, 2, 1, 3]).reshape(
+        [batch * rows, x.size(1) * x.size(3)]).merged()
     sequence = (c.g.iota(batch) * keys).unsqueeze(1).expand([batch, tokens])
     first = sequence.reshape([batch * tokens]).merged()
     if causal:
         last = (sequence + c.g.iota(tokens)).reshape([batch * tokens]).merged()
     else:
         last = first + (keys - 1)
-    text = f"heads = {heads}, kv_heads = {heads}, scale = {float(scale).hex()}"
+    text = f"heads = {heads}, kv_heads = {groups}, scale = {float(scale).hex()}"
     value = c.g.op("attention", [pack(q, tokens).value, pack(k, keys).value,
                                        pack(v, keys).value, first.value, last.value], text)
     return Tensor(c.g, value, (1, 1)).reshape([batch, tokens, heads, v.size(3)])
@@ -85,6 +106,7 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
     """Gradients of q, k and v. The scores are computed again, in blocks of queries whose memory is
     bounded: P = softmax(scores), dV = P' dO, dP = dO V', dS = P (dP - sum(P dP)), dQ = dS K,
     dK = dS' Q."""
+    groups, k, v = k.size(1), repeated(k, q), repeated(v, q)
     blocks = query_blocks(q, k)
     parts = [backward_block(c, grad, q, k, v, mask, causal, scale, begin, end)
              for begin, end in blocks]
@@ -92,6 +114,7 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
     dk, dv = parts[0][1:]
     for part in parts[1:]:
         dk, dv = dk + part[1], dv + part[2]
+    dk, dv = grouped_sum(dk, groups), grouped_sum(dv, groups)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..dtypes import is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
@@ -73,7 +74,21 @@ def slice_tensor(c: Conversion, x: Tensor, axis=0, begin=None, end=None, step=1)
 def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
     if not isinstance(index, int):
         raise Unsupported("an index that is known only when the graph runs")
+    if not x.product(axis).is_number and is_real(x.dtype):
+        return select_of_unknown(c, x, axis % x.rank, index)
     return x.select(axis, index)
+
+
+def select_of_unknown(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
+    """An element of an axis of unknown size: a sum in which all others are zeros."""
+    place = c.g.iota(c.node.args[0].meta["val"].shape[axis])
+    if index < 0:
+        size = c.g.extent_of(x.axes(axis)).to("i32")
+        index = size + index
+    chosen = place.equals(index)
+    for _ in range(x.rank - 1 - axis):
+        chosen = chosen.unsqueeze(chosen.rank)
+    return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
 
 
 @converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
@@ -170,6 +185,8 @@ def filled_like(c: Conversion, x: Tensor, axis: int, size: int, value) -> Tensor
 @converts(aten("slice_scatter.default"))
 def slice_scatter(c: Conversion, x: Tensor, source: Tensor, axis=0, begin=None, end=None,
                   step=1) -> Tensor:
+    if source.shape == x.shape:
+        return source.to(c.dtype)
     size = x.size(axis)
     begin, end = bound(begin or 0, size), bound(size if end is None else end, size)
     if step != 1:
