@@ -342,7 +342,10 @@ def main() -> None:
     parser.add_argument("--json")
     parser.add_argument("--parts", default="calls,kernels,block,training,models")
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--backends", default=",".join(BACKENDS))
     given = parser.parse_args()
+    for name in set(BACKENDS) - set(given.backends.split(",")):
+        del BACKENDS[name]
     torch.backends.cuda.matmul.allow_tf32 = False
     path = Path(given.json) if given.json else None
     kept = json.loads(path.read_text()) if path and path.is_file() else {}

@@ -7,6 +7,8 @@
 docs/python.md leads through the package.
 """
 
+from typing import Any
+
 from sinter._bindings import Code, lib
 from sinter.call import Call
 from sinter.compiled import Compiled, compile, open_plan
@@ -45,6 +47,8 @@ __all__ = [
     "Symbol",
     "Value",
     "compile",
+    "explain",
+    "from_torch",
     "open_model",
     "open_plan",
     "version",
@@ -54,3 +58,12 @@ __all__ = [
 def version() -> str:
     """The version of the library that is loaded."""
     return text_of(lib.sinter_version())
+
+
+def __getattr__(name: str) -> Any:
+    """`from_torch` and `explain` are those of `sinter.pytorch`, which needs torch."""
+    if name in ("explain", "from_torch"):
+        from sinter import pytorch
+
+        return getattr(pytorch, name)
+    raise AttributeError(f"module 'sinter' has no attribute '{name}'")

@@ -13,9 +13,10 @@ class Device(Handle):
     used in its primary context, as torch does. Several threads may use it."""
 
     def __init__(self, name: str = "auto") -> None:
-        super().__init__(
-            created(sinter_device, lib.sinter_device_open, encoded(name)), lib.sinter_device_free
-        )
+        self._take(created(sinter_device, lib.sinter_device_open, encoded(name)))
+
+    def _take(self, pointer: sinter_device) -> None:
+        super().__init__(pointer, lib.sinter_device_free)
         self.place = self.name.partition(" ")[0]
         """ "cpu" or "cuda:N": where tensors must be."""
 

@@ -1,5 +1,10 @@
 """Sinter for PyTorch: the backend of torch.compile, and modules made by torch.export."""
 
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("torch is not installed; pip install 'sinter[torch]'") from error
+
 from .backend import OPTIONS, compile_graph
 from .export import TorchModel, from_torch
 from .report import Explanation, GraphReport, explain, reset

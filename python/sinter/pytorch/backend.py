@@ -19,6 +19,7 @@ from torch._dynamo.backends.common import aot_autograd
 from ..errors import usage
 from .decompositions import decompositions
 from .mutations import take_copies, with_copies
+from .padding import pad_products
 from .partition import Part, partition, rewritten
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
@@ -112,6 +113,12 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
     return call
 
 
+def forward_and_backward(joint: fx.GraphModule, inputs, **options):
+    """Cuts a joint graph so that little is kept from the forward pass for the backward pass."""
+    pad_products(joint)
+    return min_cut_rematerialization_partition(joint, inputs, **options)
+
+
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
     """What torch.compile calls for each graph that Dynamo found."""
     if mode not in (None, "default"):
@@ -128,4 +135,5 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     return aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(module, example_inputs)
+        partition_fn=forward_and_backward,
+        keep_inference_input_mutations=True)(module, example_inputs)

@@ -35,7 +35,7 @@ class TorchDevice(Device):
         self._release = sinter_release(self._release_memory)
         pointer = created(sinter_device, lib.sinter_device_open_cuda, device.index or 0, None,
                           self._allocate, self._release, None)
-        Handle.__init__(self, pointer, lib.sinter_device_free)
+        self._take(pointer)
 
     def _allocate_memory(self, user, size, stream):
         try:

@@ -145,8 +145,6 @@ class Emitter:
         axis %= tensors[0].rank
         if len(tensors) == 1:
             return tensors[0]
-        if any(tensor.groups[axis] != 1 for tensor in tensors):
-            raise Unsupported("a concatenation along an axis of several symbols")
         tensors = align_all_but(tensors, axis)
         first = tensors[0]
         if any(isinstance(t.axes(axis)[0], str) for t in tensors):
@@ -162,21 +160,17 @@ class Emitter:
         """A letter for each axis of a tensor; an axis of several symbols takes several letters."""
         left, result = spec.split("->")
         names = left.split(",")
-        split: dict[str, str] = {}
         spare = iter(c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                      if c not in spec)
-        operands = []
-        for letters, tensor in zip(names, (a, b)):
-            tensor = tensor.split_like({i: split[c] for i, c in enumerate(letters) if c in split})
-            for i, letter in enumerate(letters):
-                count = tensor.groups[i]
-                if letter not in split:
-                    split[letter] = letter + "".join(next(spare) for _ in range(count - 1))
-            operands.append(tensor)
-        for letters, tensor in zip(names, operands):
-            for i, letter in enumerate(letters):
-                if tensor.groups[i] != len(split[letter]):
-                    raise Unsupported("products whose axes are split in different ways")
+        ways: dict[str, tuple[Extent, ...]] = {}
+        for letter in dict.fromkeys(names[0] + names[1]):
+            here = [(tensor, letters.index(letter)) for letters, tensor in zip(names, (a, b))
+                    if letter in letters]
+            ways[letter] = common_axes([tensor for tensor, _ in here], [axis for _, axis in here])
+        split = {letter: letter + "".join(next(spare) for _ in way[1:])
+                 for letter, way in ways.items()}
+        operands = [conformed(tensor, [ways[letter] for letter in letters])
+                    for letters, tensor in zip(names, (a, b))]
         spell = lambda letters: "".join(split[letter] for letter in letters)
         text = f'spec = "{spell(names[0])},{spell(names[1])}->{spell(result)}"'
         if dtype is not None:
@@ -289,7 +283,7 @@ class Tensor:
         dims = [axis for group in groups for axis in group]
         counts = tuple(len(group) for group in groups)
         if list(self.value.dims) == dims:
-            return Tensor(self.g, self.value, counts)
+            return self if counts == self.groups else Tensor(self.g, self.value, counts)
         value = self.g.op("reshape", [self.value], f"dims = {list_text(dims)}")
         return Tensor(self.g, value, counts)
 
@@ -351,17 +345,22 @@ class Tensor:
         value = self.g.op("broadcast", [tensor.value], f"dims = {list_text(dims)}")
         return Tensor(self.g, value, tensor.groups)
 
-    def split_like(self, counts: dict[int, str]) -> "Tensor":
-        """An axis of size 1 takes as many axes as `counts` has letters for it."""
-        groups = [(1,) * len(counts[i]) if i in counts and self.is_one(i) else self.axes(i)
-                  for i in range(self.rank)]
+    def merged(self, *axes: int) -> "Tensor":
+        """These axes (none: all), written as one axis each."""
+        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
+        groups = [self.axes(i) for i in range(self.rank)]
+        for axis in chosen:
+            if len(groups[axis]) > 1:
+                groups[axis] = tuple(joined(groups[axis]))
+                if len(groups[axis]) > 1:
+                    raise Unsupported("an axis of several symbols")
         return self._reshaped(groups)
 
     def slice(self, axis: int, begin: int, end: int, step: int = 1) -> "Tensor":
         """Elements begin .. end - 1 of an axis, each `step`-th."""
         axis %= self.rank
         if self.groups[axis] != 1:
-            raise Unsupported("a slice of an axis of several symbols")
+            return self.merged(axis).slice(axis, begin, end, step)
         extent = self.axes(axis)[0]
         if isinstance(extent, str):
             raise Unsupported("a slice of an axis of unknown size")
@@ -438,72 +437,102 @@ class Tensor:
         return total / count
 
 
+# A value has at most 8 axes; above this many a merged axis of numbers becomes one axis of the value.
+MOST_AXES = 6
+
+
 def regroup(dims: Sequence[Extent], wanted: Sequence[Product]) -> list[tuple[Extent, ...]]:
-    """Axes for each wanted size, in the order of `dims` where they can be kept."""
-    if all(product.is_number for product in wanted):
-        return [(product.number,) for product in wanted]
+    """Axes for each wanted size, in the order of `dims` where they can be kept.
+
+    Numbers that a first axis joins stay apart, as symbols do: `x.flatten(0, 1)` of [B, S, D] goes on
+    with the rows of x, so that all ops between two such views have the same rows, and can fuse."""
     factors: list[Extent] = [dim for dim in dims if dim != 1]
     groups = []
-    for product in wanted:
+    for position, product in enumerate(wanted):
         number, symbols = product.number, list(product.symbols)
         group: list[Extent] = []
-        while factors and (number != 1 or symbols):
+        while factors and (number not in (0, 1) or symbols):
             factor = factors[0]
             if isinstance(factor, str):
                 if factor not in symbols:
                     break
                 symbols.remove(factor)
-                group.append(factor)
-                factors.pop(0)
+                group.append(factors.pop(0))
                 continue
-            if number != 0 and number % factor == 0 and number != 1:
-                taken = factor
-                factors.pop(0)
-            elif number > 1 and factor % number == 0:
+            if factor != 0 and number % factor == 0:
+                taken = factors.pop(0)
+            elif factor % number == 0:
                 taken = number
                 factors[0] = factor // number
             else:
                 break
             number //= taken
-            if group and isinstance(group[-1], int):
-                group[-1] *= taken
-            else:
-                group.append(taken)
+            group.append(taken)
         if number != 1 or symbols:  # the order is lost; any factors in row-major order are right
             group = [*product.symbols] + ([product.number] if product.number != 1 else [])
             factors = []
-        groups.append(tuple(group) or (1,))
-    return groups
+        groups.append(group)
+    for position, group in enumerate(groups):
+        if position > 0 or sum(map(len, groups)) > MOST_AXES:
+            groups[position] = joined(group)
+    return [tuple(group) or (1,) for group in groups]
+
+
+def joined(axes: Sequence[Extent]) -> list[Extent]:
+    """Neighbouring numbers as their product."""
+    result: list[Extent] = []
+    for axis in axes:
+        if result and isinstance(axis, int) and isinstance(result[-1], int):
+            result[-1] *= axis
+        else:
+            result.append(axis)
+    return result
+
+
+def common_axes(tensors: Sequence[Tensor], axes: Sequence[int]) -> tuple[Extent, ...]:
+    """How tensors that meet in an element share one axis (`axes`: which it is in each): the finest
+    of their ways to write it, or one number where they differ."""
+    ways = [tensor.axes(axis) for tensor, axis in zip(tensors, axes) if not tensor.is_one(axis)]
+    if not ways:
+        return (1,)
+    finest = max(ways, key=len)
+    if all(way == finest or len(way) == 1 for way in ways):
+        return finest
+    product = product_of(finest)
+    if not product.is_number:
+        raise Unsupported("an axis that two tensors split in different ways")
+    return (product.number,)
+
+
+def conformed(tensor: Tensor, wanted: Sequence[tuple[Extent, ...]]) -> Tensor:
+    """The tensor with its axes written in these ways; an axis of size 1 as so many ones."""
+    groups = []
+    for axis, way in enumerate(wanted):
+        if tensor.is_one(axis):
+            groups.append((1,) * len(way))
+        elif product_of(tensor.axes(axis)) == product_of(way):
+            groups.append(way)
+        elif len(tensor.axes(axis)) == len(way):
+            groups.append(tensor.axes(axis))
+        else:
+            raise Unsupported("an axis that two tensors split in different ways")
+    return tensor._reshaped(groups)
 
 
 def align(tensors: Sequence[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:
     """Gives tensors that broadcast the same groups."""
     rank = max(tensor.rank for tensor in tensors)
-    counts = []
+    ways = []
     for axis in range(rank):
-        count = 1
-        for tensor in tensors:
-            own = axis - (rank - tensor.rank)
-            if own >= 0 and tensor.groups[own] > 1:
-                count = tensor.groups[own]
-        counts.append(count)
-    result = []
-    for tensor in tensors:
-        lead = rank - tensor.rank
-        groups = []
-        for axis in range(tensor.rank):
-            if tensor.groups[axis] == counts[lead + axis]:
-                groups.append(tensor.axes(axis))
-            elif tensor.is_one(axis):
-                groups.append((1,) * counts[lead + axis])
-            else:
-                raise Unsupported("an axis that two tensors split in different ways")
-        result.append(tensor._reshaped(groups))
-    return result, tuple(counts)
+        here = [tensor for tensor in tensors if axis >= rank - tensor.rank]
+        ways.append(common_axes(here, [axis - (rank - tensor.rank) for tensor in here]))
+    return ([conformed(tensor, ways[rank - tensor.rank:]) for tensor in tensors],
+            tuple(len(way) for way in ways))
 
 
 def align_all_but(tensors: Sequence[Tensor], axis: int) -> list[Tensor]:
-    """Groups of tensors that are alike in all axes but one."""
-    if any(tensor.groups != tensors[0].groups for tensor in tensors):
-        raise Unsupported("an axis that two tensors split in different ways")
-    return list(tensors)
+    """Gives tensors that are alike in all axes but one the same groups."""
+    tensors = [tensor.merged(axis) for tensor in tensors]
+    ways = [common_axes(tensors, [i] * len(tensors)) for i in range(tensors[0].rank)]
+    return [conformed(tensor, [tensor.axes(axis) if i == axis else way
+                               for i, way in enumerate(ways)]) for tensor in tensors]

@@ -59,11 +59,12 @@ def packed_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: boo
     """The sequences behind one another: each token sees rows of its own sequence."""
     batch, heads, tokens, width = (q.size(axis) for axis in range(4))
     groups, keys = k.size(1), k.size(2)
-    pack = lambda x, rows: x.permute([0, 2, 1, 3]).reshape([batch * rows, x.size(1) * x.size(3)])
+    pack = lambda x, rows: x.permute([0, 2, 1, 3]).reshape(
+        [batch * rows, x.size(1) * x.size(3)]).merged()
     sequence = (c.g.iota(batch) * keys).unsqueeze(1).expand([batch, tokens])
-    first = sequence.reshape([batch * tokens])
+    first = sequence.reshape([batch * tokens]).merged()
     if causal:
-        last = (sequence + c.g.iota(tokens)).reshape([batch * tokens])
+        last = (sequence + c.g.iota(tokens)).reshape([batch * tokens]).merged()
     else:
         last = first + (keys - 1)
     text = f"heads = {heads}, kv_heads = {groups}, scale = {float(scale).hex()}"
@@ -85,9 +86,7 @@ def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float
 
 
 def index_along(c: Conversion, x: Tensor, axis: int) -> Tensor:
-    if x.groups[axis] != 1:
-        raise Unsupported("attention along an axis of several symbols")
-    extent = x.axes(axis)[0]
+    extent, = x.merged(axis).axes(axis)
     value = c.g.op("iota", [], f"axis = 0, dims = [{extent}]")
     return Tensor(c.g, value, (1,))
 

@@ -23,7 +23,7 @@ def gather_rows(c: Conversion, table: Tensor, rows: Tensor) -> Tensor:
     """result[..., :] = table[rows[...], :] for a table of rank 2."""
     if rows.rank == 0:
         return gather_rows(c, table, rows.reshape([1])).reshape([table.size(1)])
-    value = c.g.op("embedding", [table.value, rows.value])
+    value = c.g.op("embedding", [table.merged().value, rows.value])
     return Tensor(c.g, value, rows.groups + (1,))
 
 
@@ -96,8 +96,9 @@ def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) 
         if i != axis:
             x = x.slice(i, 0, index.size(i))
     along = row_numbers(index, sizes[axis], wrap=False)
+    x, along = x.merged(), along.merged()
     value = c.g.op("gather", [x.value, along.value], f"axis = {axis}")
-    return Tensor(c.g, value, (1,) * x.rank)
+    return Tensor(c.g, value, x.groups)
 
 
 def one_of_each_row(x: Tensor, axis: int, index: Tensor) -> bool:

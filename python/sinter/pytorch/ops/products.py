@@ -26,51 +26,14 @@ def multiply(c: Conversion, spec: str, a: Tensor, b: Tensor, dtype: str | None =
     return c.g.einsum(spec, a, b, dtype if dtype != a.dtype else None)
 
 
-# What the library's products on tensor cores ask of extents, in elements; below PADDED a product is
-# too small to gain by it.
-ALIGNED, PADDED = 8, 512
-
-
-def short_of_aligned(x: Tensor, axis: int) -> int:
-    """Elements that a 16-bit matrix lacks along an axis."""
-    product = x.product(axis)
-    if x.dtype == "f32" or not product.is_number or product.number < PADDED:
-        return 0
-    return -product.number % ALIGNED
-
-
-def padded(x: Tensor, axis: int) -> Tensor:
-    """Zeros behind the elements, up to an aligned extent."""
-    missing = short_of_aligned(x, axis)
-    if missing == 0:
-        return x
-    zeros = x.g.number(0, x.dtype).broadcast_to(
-        [(missing,) if i == axis else x.axes(i) for i in range(x.rank)])
-    return x.g.concat([x, zeros], axis)
-
-
 def rows_times(c: Conversion, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
     """a [N, K] by b [K, M] as `linear`, which wants b's transpose as it stands; None: it is not."""
     weight = b.transposed_of
-    if weight is None or a.groups[1] != 1 or not isinstance(a.axes(1)[0], int) \
-            or a.size(1) == 0 or not isinstance(weight.dims[0], int):
+    if weight is None or not a.product(1).is_number or a.size(1) == 0 or not isinstance(weight.dims[0], int):
         return None
+    a = a.merged(1)
     operands = [a.value, weight] + ([bias.value] if bias is not None else [])
     return Tensor(c.g, c.g.op("linear", operands), a.groups)
-
-
-def matrix_product(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
-    """a [N, K] by b [K, M]; extents that are not aligned are padded with zeros."""
-    if not any((short_of_aligned(a, 0), short_of_aligned(a, 1), short_of_aligned(b, 1))):
-        return rows_times(c, a, b) or multiply(c, "nk,km->nm", a, b)
-    rows, columns = a.shape[0], b.shape[1]
-    a = padded(padded(a, 1), 0)
-    b = padded(padded(b.transpose(), 1), 0).transpose()
-    y = rows_times(c, a, b) or multiply(c, "nk,km->nm", a, b)
-    for axis, wanted in ((0, rows), (1, columns)):
-        if y.product(axis) != wanted:
-            y = y.slice(axis, 0, wanted.number)
-    return y
 
 
 @converts(aten("mm.default"))
@@ -78,7 +41,7 @@ def mm(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
     need_real(a)
     if has_no_terms(a, 1):
         return c.number(0, c.dtype).expand(c.shape)
-    return matrix_product(c, a, b)
+    return rows_times(c, a, b) or multiply(c, "nk,km->nm", a, b)
 
 
 @converts(aten("addmm.default"))
@@ -138,8 +101,9 @@ def dot(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
 @converts(aten("linear.default"))
 def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     need_real(x)
-    if x.groups[-1] != 1 or weight.rank != 2 or has_no_terms(x, x.rank - 1):
+    if weight.rank != 2 or has_no_terms(x, x.rank - 1):
         raise Unsupported("a product over no elements")
+    x, weight = x.merged(-1), weight.merged()
     operands = [x.value, weight.value] + ([bias.value] if bias is not None else [])
     return Tensor(c.g, c.g.op("linear", operands), x.groups)
 

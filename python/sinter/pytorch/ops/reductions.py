@@ -183,8 +183,7 @@ def vector_norm(c: Conversion, x: Tensor, order=2, axes=None, keepdim=False, *,
 def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
     if x.rank == 0:
         return x.to(c.dtype)
-    if x.groups[axis % x.rank] != 1:
-        raise Unsupported("a running sum along an axis of several symbols")
+    x = x.merged(axis)
     if is_real(c.dtype):
         source = x.to(c.dtype)
     elif x.dtype == "i32" or counts_truths(c.node.args[0]):

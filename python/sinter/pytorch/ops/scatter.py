@@ -16,16 +16,14 @@ def sum_rows(c: Conversion, index: Tensor, updates: Tensor, rows: int) -> Tensor
     """float [rows, D]: row v is the sum of the updates [N, D] whose index [N] is v."""
     if not is_real(updates.dtype):
         raise Unsupported("sums of integers")
+    index, updates = index.merged(), updates.merged()
     value = c.g.op("scatter_add", [index.value, updates.value], f"rows = {rows}")
     return Tensor(c.g, value, (1, 1))
 
 
 def flat(x: Tensor) -> Tensor:
     """All elements along one axis."""
-    result = x.reshape_to([product_of(x.value.dims)])
-    if result.groups != (1,):
-        raise Unsupported("indices whose number is a product of symbols")
-    return result
+    return x.reshape_to([product_of(x.value.dims)]).merged()
 
 
 @converts(aten("embedding_dense_backward.default"))
