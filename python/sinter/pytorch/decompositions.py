@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -24,6 +25,7 @@ KEPT = (
 )
 
 
+@functools.cache
 def decompositions() -> dict:
     """The table for aot_autograd and torch.export."""
     table = {**core_aten_decompositions(), **foreach_decompositions()}

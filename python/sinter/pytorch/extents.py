@@ -60,6 +60,7 @@ class Extents:
         self._given = names or {}
         self.symbols: dict[str, Symbol] = {}
         self._names: dict[sympy.Expr, str] = {}
+        self._pairs: dict[int, tuple[int, int] | None] = {}  # by product; None: of several pairs
         self._opaque = 0
 
     def declare(self, sizes: Iterable) -> None:
@@ -86,6 +87,22 @@ class Extents:
 
     def _name_of(self, symbol: sympy.Symbol) -> str:
         return self._given.get(str(symbol), str(symbol))
+
+    def declare_rows(self, shapes: Iterable[Sequence]) -> None:
+        """Notes the leading pairs of axes, such as (batch, tokens), of tensors of three axes or
+        more."""
+        for shape in shapes:
+            if len(shape) >= 3 and all(isinstance(size, int) and size > 1 for size in shape[:2]):
+                pair = tuple(shape[:2])
+                known = self._pairs.setdefault(pair[0] * pair[1], pair)
+                if known != pair:
+                    self._pairs[pair[0] * pair[1]] = None
+
+    def rows(self, size) -> tuple[Extent, ...]:
+        """The axes of a first axis: those of a pair whose product it is, so that a tensor [batch *
+        tokens, ...] has the same rows as one [batch, tokens, ...], and can fuse with it."""
+        pair = self._pairs.get(size) if isinstance(size, int) else None
+        return pair or self.axes(size)
 
     def _add(self, expression: sympy.Expr, name: str, size: torch.SymInt) -> None:
         """A symbol for an expression; `size` is it or a multiple of it."""

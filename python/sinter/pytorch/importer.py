@@ -113,6 +113,8 @@ class Importer:
     def begin(self, leaves: Sequence[fx.Node]) -> None:
         """Declares symbols for the sizes of all inputs, and opens the entry."""
         extents = self.imported.extents
+        if self.as_in_memory:
+            extents.declare_rows(getattr(node.meta["val"], "shape", ()) for node in leaves)
         extents.declare(size for node in leaves for size in sizes_of(node.meta["val"]))
         for symbol in extents.symbols.values():
             self.imported.module.symbol(symbol.name, symbol.low, symbol.high)

@@ -77,7 +77,8 @@ class Emitter:
     # ---- leaves and generators
 
     def input(self, name: str, dtype: str, sizes: Sequence) -> "Tensor":
-        axes = [self.extents.axes(size) for size in sizes]
+        axes = [self.extents.axes(size) if i else self.extents.rows(size)
+                for i, size in enumerate(sizes)]
         dims = [axis for group in axes for axis in group]
         return Tensor(self, self.graph.input(name, f"{dtype}{list_text(dims)}"),
                       tuple(len(group) for group in axes))
