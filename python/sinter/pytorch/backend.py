@@ -29,6 +29,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "require_full": (False, "an op that would run in eager is an error"),
     "fuse": (True, "False: a kernel for each op, for comparing bits"),
     "numerics": ("strict", "strict or fast"),
+    "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "target": (None, "the architecture to compile for; the default: the device's"),
 }
 
@@ -68,7 +69,8 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
         raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                     + "\n".join(f"  {op}" for op in eager),
                     hint="leave out the option require_full to run them in eager")
-    entries = [CompiledEntry(part.graph, part.leaves, device, compile_options(options))
+    given = compile_options(options)
+    entries = [CompiledEntry(part.graph, part.leaves, device, given, options["check"])
                for part in parts]
     whole = whole_graph(module, parts, entries)
     result = with_copies(whole or rewritten(module, parts, entries).forward, targets)

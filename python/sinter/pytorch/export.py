@@ -15,6 +15,7 @@ from ..module import Model
 from .decompositions import decompositions
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
+from .unsupported import Unsupported
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -96,11 +97,31 @@ def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any]
         elif spec.kind is InputKind.USER_INPUT:
             inputs[node] = spec.arg.name
     program.graph.eliminate_dead_code()
+    symbol_names = names_of_symbols(inputs, dynamic_shapes)
     try:
-        graph = import_graph(program.graph, title, Names(), weight_names, inputs)
+        graph = import_graph(program.graph, title, Names(), weight_names, inputs, symbol_names)
+    except Unsupported as error:
+        raise usage(f"a tensor that Sinter does not take: {error}", title) from None
     except Refused as refused:
         raise usage("Sinter does not take all ops of the module:\n" + "\n".join(
             f"  {node.target} {location_of(node)}: {reason}"
             for node, reason in refused.reasons.items()), title,
             "torch.compile(backend=\"sinter\") runs such ops in eager") from None
     return TorchModel(graph, weights)
+
+
+def names_of_symbols(inputs: dict[torch.fx.Node, str], dynamic_shapes: Any) -> dict[str, str]:
+    """The names of torch.export.Dim for torch's symbols, of arguments that are tensors themselves."""
+    names: dict[str, str] = {}
+    for position, (node, argument) in enumerate(inputs.items()):
+        try:
+            axes = dynamic_shapes[argument if isinstance(dynamic_shapes, dict) else position]
+            axes = axes if isinstance(axes, dict) else dict(enumerate(axes))
+        except (TypeError, KeyError, IndexError):
+            continue  # nothing of this argument is dynamic, or it is no tensor
+        for axis, dim in axes.items():
+            size = node.meta["val"].shape[axis]
+            name = getattr(dim, "__name__", None)
+            if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and name:
+                names.setdefault(str(size.node.expr), name)
+    return names

@@ -54,9 +54,10 @@ def expression_of(size) -> sympy.Expr | int:
 
 
 class Extents:
-    """The symbols of one graph."""
+    """The symbols of one graph. names: of torch's symbols, where they have others."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: dict[str, str] | None = None) -> None:
+        self._given = names or {}
         self.symbols: dict[str, Symbol] = {}
         self._names: dict[sympy.Expr, str] = {}
         self._pairs: dict[int, tuple[int, int] | None] = {}  # by product; None: of several pairs
@@ -71,7 +72,7 @@ class Extents:
         for size in sizes:
             expression = expression_of(size)
             if expression.is_symbol and expression not in self._names:
-                self._add(expression, str(expression), size)
+                self._add(expression, self._name_of(expression), size)
         for size in sizes:
             expression = expression_of(size)
             if self._factors(expression) is not None:
@@ -79,10 +80,13 @@ class Extents:
             unknown = [symbol for symbol in expression.free_symbols if symbol not in self._names]
             if len(unknown) == 1 and expression.as_powers_dict().get(unknown[0]) == 1 \
                     and self._factors(expression / unknown[0]) is not None:
-                self._add(unknown[0], str(unknown[0]), size)
+                self._add(unknown[0], self._name_of(unknown[0]), size)
             else:
                 self._opaque += 1
                 self._add(expression, f"size{self._opaque}", size)
+
+    def _name_of(self, symbol: sympy.Symbol) -> str:
+        return self._given.get(str(symbol), str(symbol))
 
     def declare_rows(self, shapes: Iterable[Sequence]) -> None:
         """Notes the leading pairs of axes, such as (batch, tokens), of tensors of three axes or

@@ -89,10 +89,15 @@ class Refused(Exception):
 
 
 class Importer:
-    """Converts nodes into the graph of one entry."""
+    """Converts nodes into the graph of one entry.
 
-    def __init__(self, name: str = "graph", entry: str = "main", names: Names | None = None) -> None:
-        self.imported = ImportedGraph(ModuleBuilder(name), Extents())
+    as_in_memory: inputs and outputs have their axes in the order of torch's memory, so that none is
+    copied; else in torch's order. symbol_names: of torch's symbols, where they have others."""
+
+    def __init__(self, name: str = "graph", entry: str = "main", names: Names | None = None,
+                 as_in_memory: bool = True, symbol_names: dict[str, str] | None = None) -> None:
+        self.imported = ImportedGraph(ModuleBuilder(name), Extents(symbol_names))
+        self.as_in_memory = as_in_memory
         self.names = names or Names()
         self.entry = entry
         self.values: dict[fx.Node, object] = {}
@@ -100,12 +105,16 @@ class Importer:
         self._graph: GraphBuilder | None = None
         self._emitter: Emitter | None = None
 
+    def _layout(self, fake: torch.Tensor) -> Layout:
+        return Layout.of(fake) if self.as_in_memory else Layout(tuple(range(fake.dim())))
+
     # ---- inputs
 
     def begin(self, leaves: Sequence[fx.Node]) -> None:
         """Declares symbols for the sizes of all inputs, and opens the entry."""
         extents = self.imported.extents
-        extents.declare_rows(getattr(node.meta["val"], "shape", ()) for node in leaves)
+        if self.as_in_memory:
+            extents.declare_rows(getattr(node.meta["val"], "shape", ()) for node in leaves)
         extents.declare(size for node in leaves for size in sizes_of(node.meta["val"]))
         for symbol in extents.symbols.values():
             self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
@@ -122,7 +131,7 @@ class Importer:
         fake = node.meta["val"]
         if not isinstance(fake, torch.Tensor):
             return
-        layout = Layout.of(fake)
+        layout = self._layout(fake)
         sizes = [fake.shape[axis] for axis in layout.order]
         name = self.names.unique(name or self.names.of(node))
         tensor = self.emitter.input(name, sinter_dtype(fake.dtype), sizes)
@@ -206,7 +215,7 @@ class Importer:
     def add_output(self, node: fx.Node) -> None:
         fake = node.meta["val"]
         tensor = self.values[node]
-        layout = Layout.of(fake)
+        layout = self._layout(fake)
         self.emitter.begin_node()
         tensor = tensor.permute(layout.order)
         taken = {operand.name for operand in self.imported.outputs}
@@ -239,13 +248,15 @@ def describe(value) -> str:
 
 def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = None,
                  weight_names: dict[fx.Node, str] | None = None,
-                 input_names: dict[fx.Node, str] | None = None) -> ImportedGraph:
+                 input_names: dict[fx.Node, str] | None = None,
+                 symbol_names: dict[str, str] | None = None) -> ImportedGraph:
     """A whole graph: its placeholders are inputs, or weights where `weight_names` says so.
 
     Raises Refused with all nodes that cannot be taken."""
-    importer = Importer(name, names=names)
+    importer = Importer(name, names=names, as_in_memory=False, symbol_names=symbol_names)
     weights, given = weight_names or {}, input_names or {}
-    leaves = [node for node in graph.nodes if node.op == "placeholder"]
+    leaves = [node for node in graph.nodes if node.op == "placeholder"
+              and (input_names is None or node in given or node in weights)]
     importer.begin(leaves)
     for node, weight in weights.items():
         fake = node.meta["val"]

@@ -109,9 +109,13 @@ class BoundCall(Handle):
         self._is_bound = False
         self._lock = threading.Lock()  # between the addresses of a run and the run
 
-    def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
+    def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor],
+            is_checked: bool = False) -> None:
+        """Enqueues the kernels. is_checked: waits, and raises for a row number out of range."""
         with self._lock:
             self._run(tensors, results)
+            if is_checked:
+                check(lib.sinter_call_check(self._pointer))
 
     def _run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         inputs, outputs, call = self._inputs, self._outputs, self._pointer
@@ -147,7 +151,7 @@ class CompiledEntry:
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
-                 options: dict) -> None:
+                 options: dict, is_checked: bool = False) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
@@ -165,6 +169,7 @@ class CompiledEntry:
                         for operand in graph.inputs]
         self._calls: dict[tuple, BoundCall] = {}
         self._is_cuda = device.type == "cuda"
+        self._is_checked = is_checked
 
     def __call__(self, *arguments):
         tensors = []
@@ -189,7 +194,7 @@ class CompiledEntry:
             call = self._calls[key] = BoundCall(self, stream, values)
         memory = [torch.empty(dims, dtype=dtype, device=self.device)
                   for dims, dtype, _ in call.results]
-        call.run(tensors, memory)
+        call.run(tensors, memory, self._is_checked)
         return [self._as_torch(tensor, operand, values) for tensor, operand in
                 zip(memory, self.graph.outputs)]
 

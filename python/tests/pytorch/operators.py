@@ -28,11 +28,35 @@ FULL = read_options({"require_full": True})
 
 
 @dataclass
+class Errors:
+    """The largest differences of results, each divided by the largest number of its result."""
+
+    ours: float = 0.0  # from float64
+    eager: float = 0.0  # of eager from float64
+    apart: float = 0.0  # of ours from eager
+
+    def add(self, ours: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> None:
+        if not eager.is_floating_point() or exact.shape != eager.shape:
+            return
+        a, b, x = ours.double(), eager.double(), exact.double()
+        finite = a.isfinite() & b.isfinite() & x.isfinite()
+        if not finite.any():
+            return
+        a, b, x = a[finite], b[finite], x[finite]
+        scale = x.abs().max().item() or 1.0
+        largest = lambda difference: difference.abs().max().item() / scale
+        self.ours = max(self.ours, largest(a - x))
+        self.eager = max(self.eager, largest(b - x))
+        self.apart = max(self.apart, largest(a - b))
+
+
+@dataclass
 class Outcome:
     passed: int = 0
     skipped: collections.Counter = field(default_factory=collections.Counter)
     refused: collections.Counter = field(default_factory=collections.Counter)
     wrong: list = field(default_factory=list)
+    errors: Errors = field(default_factory=Errors)
 
 
 def is_tensor(value) -> bool:
@@ -84,8 +108,8 @@ def close(ours: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> str |
     return f"{message}: {error_ours.max():.2e} from float64, eager {error_eager.max():.2e}"
 
 
-def run_sample(op, sample) -> tuple[str, str | None]:
-    """("passed" | "skipped" | "refused" | "wrong", detail)"""
+def run_sample(op, sample, errors: Errors) -> tuple[str, str | None]:
+    """("passed" | "skipped" | "refused" | "wrong", detail). What passed is added to the errors."""
     inputs, spec = tree_flatten((sample.input, tuple(sample.args), sample.kwargs))
     places = [i for i, value in enumerate(inputs) if is_tensor(value)]
 
@@ -126,6 +150,7 @@ def run_sample(op, sample) -> tuple[str, str | None]:
             detail = close(ours, eager, double)
             if detail:
                 return "wrong", detail
+            errors.add(ours, eager, double)
     return "passed", None
 
 
@@ -136,7 +161,7 @@ def run_entry(op, dtype: torch.dtype, most: int | None = None) -> Outcome:
             break
         torch.manual_seed(number)
         try:
-            status, detail = run_sample(op, sample)
+            status, detail = run_sample(op, sample, outcome.errors)
         except Exception as error:
             status, detail = "wrong", f"{type(error).__name__}: {error}"
         if status == "passed":

@@ -81,14 +81,21 @@ def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
 
 def select_of_unknown(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
     """An element of an axis of unknown size: a sum in which all others are zeros."""
-    place = c.g.iota(c.node.args[0].meta["val"].shape[axis])
+    chosen = chosen_along(c, x, axis, index)
+    return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
+
+
+def chosen_along(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
+    """i1, to be broadcast to x's shape: element `index` of an axis, from the end if it is negative.
+    x is the node's first argument."""
     if index < 0:
-        size = c.g.extent_of(x.axes(axis)).to("i32")
-        index = size + index
-    chosen = place.equals(index)
+        number = x.product(axis)
+        index = index + (number.number if number.is_number
+                         else c.g.extent_of(x.axes(axis)).to("i32"))
+    chosen = c.g.iota(c.node.args[0].meta["val"].shape[axis]).equals(index)
     for _ in range(x.rank - 1 - axis):
         chosen = chosen.unsqueeze(chosen.rank)
-    return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
+    return chosen
 
 
 @converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
@@ -202,9 +209,10 @@ def slice_scatter(c: Conversion, x: Tensor, source: Tensor, axis=0, begin=None, 
 
 @converts(aten("select_scatter.default"))
 def select_scatter(c: Conversion, x: Tensor, source: Tensor, axis, index) -> Tensor:
+    if not isinstance(index, int):
+        raise Unsupported("an index that is known only when the graph runs")
     axis %= x.rank
-    index = index + x.size(axis) if index < 0 else index
-    return slice_scatter(c, x, source.unsqueeze(axis), axis, index, index + 1)
+    return c.g.where(chosen_along(c, x, axis, index), source.to(c.dtype).unsqueeze(axis), x)
 
 
 @converts(aten("tril.default"))

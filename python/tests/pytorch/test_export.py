@@ -1,0 +1,167 @@
+"""sinter.pytorch.from_torch: names, weights, symbols, files, and what is refused."""
+
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import sinter
+from sinter._library import find
+from sinter.pytorch import from_torch
+
+randn = torch.randn
+
+
+class Net(nn.Module):
+    """Tied weights, a buffer, a parameter that nothing reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.norm = nn.Embedding(10, 8), nn.LayerNorm(8)
+        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))
+        self.head = nn.Linear(8, 10)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("scale", torch.tensor(2.0))
+        self.unused = nn.Linear(3, 3)
+
+    def forward(self, tokens, *, shift):
+        x = self.embedding(tokens) * self.scale + shift
+        for block in self.blocks:
+            x = x + torch.relu(block(self.norm(x)))
+        return {"logits": self.head(x), "shift": shift}
+
+
+def example():
+    torch.manual_seed(0)
+    net, tokens, shift = Net(), torch.randint(0, 10, (6,)), randn(8)
+    return net, tokens, shift, from_torch(net, (tokens,), {"shift": shift})
+
+
+class TestFromTorch(unittest.TestCase):
+    def test_the_plan_computes_what_the_module_does(self):
+        net, tokens, shift, model = example()
+        results = model.compile().run(tokens=tokens, shift=shift)
+        wanted = net(tokens, shift=shift)
+        torch.testing.assert_close(results["head"], wanted["logits"].detach())
+        torch.testing.assert_close(results["shift_1"], shift)
+
+    def test_values_have_the_names_of_modules_and_weights_those_of_parameters(self):
+        _, _, _, model = example()
+        self.assertIn("%blocks.0 = linear", model.text)
+        self.assertIn("weight %blocks.1.bias : f32[8]", model.text)
+        self.assertEqual(list(model.inputs), ["tokens", "shift"])
+        self.assertNotIn("unused", model.text)
+        self.assertNotIn("unused.weight", model.weights)
+        self.assertEqual(set(model.weights) & {"head.weight", "embedding.weight"}, {"head.weight"})
+
+    def test_lines_of_the_module_end_with_the_users_line(self):
+        _, _, _, model = example()
+        (line,) = [line for line in model.annotated_text().splitlines() if "%blocks.0 =" in line]
+        self.assertRegex(line, r"// test_export.py:\d+: x = x \+ torch.relu")
+
+    def test_why_is_asked_in_those_names(self):
+        _, _, _, model = example()
+        decision = model.compile().why("norm", "blocks.0")
+        self.assertEqual({decision.a, decision.b}, {"norm", "blocks.0"})
+
+    def test_weights_are_the_modules_and_not_copies(self):
+        net, tokens, shift, model = example()
+        self.assertEqual(model.weights["norm.weight"].data_ptr(), net.norm.weight.data_ptr())
+
+    def test_a_saved_model_is_one_of_the_program_sinter(self):
+        program = find("sinter", "bin")
+        if program is None:
+            self.skipTest("the program sinter is not built")
+        net, tokens, shift, model = example()
+        with tempfile.TemporaryDirectory() as folder:
+            path = model.save(folder)
+            self.assertEqual(sorted(file.name for file in path.iterdir()),
+                             ["model.safetensors", "model.sir"])
+            done = subprocess.run([program, "verify", str(path)], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("verified: every promise holds", done.stdout)
+            results = sinter.compile(path).run(tokens=tokens, shift=shift)
+        wanted = net(tokens, shift=shift)["logits"].detach()
+        torch.testing.assert_close(torch.as_tensor(results["head"]), wanted)
+
+    def test_saving_twice_replaces_the_files(self):
+        _, _, _, model = example()
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(folder)
+            model.save(folder)
+            self.assertEqual(len(list(Path(folder).iterdir())), 2)
+
+    def test_inputs_and_outputs_have_torchs_shapes_however_they_lie_in_memory(self):
+        class Turn(nn.Module):
+            def forward(self, x):
+                return x.t(), x * 2
+
+        model = from_torch(Turn(), (randn(4, 3).t(),))
+        self.assertIn("@main(%x: f32[3, 4])", model.text)
+        x = randn(3, 4)
+        turned, doubled = model.compile().run(x=x).values()
+        torch.testing.assert_close((turned, doubled), (x.t(), x * 2))
+
+    def test_transposed_weights(self):
+        net = nn.Linear(4, 6)
+        net.weight.data = randn(4, 6).t()
+        x = randn(2, 4)
+        result = from_torch(net, (x,)).compile().run(input=x)
+        torch.testing.assert_close(result, net(x).detach())
+
+    def test_a_dynamic_size_is_a_symbol_of_the_users_name(self):
+        net = nn.Sequential(nn.Linear(4, 4), nn.GELU())
+        batch = torch.export.Dim("Batch", max=64)
+        model = from_torch(net, (randn(3, 4),), dynamic_shapes=({0: batch},))
+        self.assertIn("symbol Batch in [", model.text)
+        self.assertIn("%input: f32[Batch, 4]", model.text)
+        compiled = model.compile()
+        for count in (2, 5, 64):
+            x = randn(count, 4)
+            torch.testing.assert_close(compiled.run(input=x), net(x).detach())
+
+
+class TestRefusals(unittest.TestCase):
+    def assert_refused(self, module, text, *arguments):
+        with self.assertRaisesRegex(sinter.SinterError, text):
+            from_torch(module, arguments or (randn(3, 4),))
+
+    def test_all_ops_that_sinter_lacks_are_named_with_their_lines(self):
+        class Module(nn.Module):
+            def forward(self, x):
+                x = x.sort()[0]
+                return torch.cumprod(x, 0)
+
+        self.assert_refused(Module(), r"(?s)aten.sort.default test_export.py:\d+: x = x.sort.*"
+                                      r"aten.cumprod.default test_export.py:\d+")
+
+    def test_a_module_that_changes_a_buffer_or_an_argument(self):
+        class Count(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("calls", torch.zeros(()))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                return x * self.calls
+
+        class Change(nn.Module):
+            def forward(self, x):
+                return x.add_(1)
+
+        self.assert_refused(Count(), "Count: the module changes calls; return new values instead")
+        self.assert_refused(Change(), "Change: the module changes x")
+
+    def test_weights_of_a_type_that_sinter_lacks(self):
+        self.assert_refused(nn.Linear(4, 4).double(), "Linear: .*elements of float64",
+                            randn(3, 4).double())
+
+    def test_dropout_that_is_on(self):
+        self.assert_refused(nn.Dropout(0.5), "aten.native_dropout.default")
+
+
+if __name__ == "__main__":
+    unittest.main()

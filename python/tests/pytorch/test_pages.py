@@ -1,0 +1,54 @@
+"""docs/pytorch.md and docs/pytorch_ops.md say what is true."""
+
+import doctest
+import os
+import re
+import tempfile
+import unittest
+
+import make_tables
+import torch._dynamo
+
+from sinter.pytorch import OPTIONS
+from sinter.pytorch.ops import CONVERSIONS
+
+GUIDE = make_tables.ROOT / "docs" / "pytorch.md"
+
+
+class TestGuide(unittest.TestCase):
+    def test_examples_print_what_the_page_says(self):
+        torch._dynamo.reset()
+        text = GUIDE.read_text().replace("```", "")
+        test = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                os.mkdir("build")
+                runner.run(test)
+            finally:
+                os.chdir(here)
+        self.assertEqual(runner.failures, 0)
+        self.assertGreater(runner.tries, 15)
+
+    def test_all_options_are_in_the_table(self):
+        listed = re.findall(r"^\| `(\w+)` \|", GUIDE.read_text(), flags=re.M)
+        self.assertEqual(sorted(listed), sorted(OPTIONS))
+
+
+class TestOps(unittest.TestCase):
+    def test_the_page_is_fresh_or_from_another_torch(self):
+        text = make_tables.PAGE.read_text()
+        if f"with torch {make_tables.version()}." in text:
+            self.assertEqual(text, make_tables.page(), "write it anew: python make_tables.py")
+
+    def test_every_op_with_a_conversion_is_in_the_page(self):
+        listed = set(re.findall(r"`([a-z0-9_.]+)`", make_tables.PAGE.read_text()))
+        missing = {packet for packet in (str(op).rpartition(".")[0] for op in CONVERSIONS)
+                   if packet.removeprefix("aten.") not in listed}
+        self.assertEqual(missing, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
