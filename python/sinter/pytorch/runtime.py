@@ -91,33 +91,25 @@ def symbol_sources(graph: ImportedGraph,
 
 
 class BoundCall(Handle):
-    """A call of the entry in one stream and for one set of sizes."""
+    """A call of the entry in a session, that is in one stream, and for one set of sizes."""
 
-    def __init__(self, entry: CompiledEntry, stream: int | None, values: dict[str, int]) -> None:
-        self.session = Session(entry.compiled.plan, entry.executable, stream)
-        pointer = created(sinter_call, lib.sinter_call_create, self.session.pointer, b"main")
+    def __init__(self, entry: CompiledEntry, session: Session, values: dict[str, int]) -> None:
+        pointer = created(sinter_call, lib.sinter_call_create, session.pointer, b"main")
         super().__init__(pointer, lib.sinter_call_free)
         for name, value in values.items():
             check(lib.sinter_call_symbol(pointer, encoded(name), value))
         evaluate = lambda dims: [values[dim] if isinstance(dim, str) else dim for dim in dims]
         self._operands = [(operand, evaluate(operand.dims)) for operand in
                           (*entry.graph.inputs, *entry.graph.outputs)]
-        self.results = [(dims, operand.dtype, operand.layout)
+        self.results = [(dims, operand.dtype)
                         for operand, dims in self._operands[len(entry.graph.inputs):]]
         self._inputs = (ctypes.c_void_p * len(entry.graph.inputs))()
         self._outputs = (ctypes.c_void_p * len(entry.graph.outputs))()
         self._is_bound = False
-        self._lock = threading.Lock()  # between the addresses of a run and the run
 
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor],
             is_checked: bool = False) -> None:
         """Enqueues the kernels. is_checked: waits, and raises for a row number out of range."""
-        with self._lock:
-            self._run(tensors, results)
-            if is_checked:
-                check(lib.sinter_call_check(self._pointer))
-
-    def _run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         inputs, outputs, call = self._inputs, self._outputs, self._pointer
         for i, tensor in enumerate(tensors):
             inputs[i] = tensor.data_ptr()
@@ -132,6 +124,8 @@ class BoundCall(Handle):
         error = lib.sinter_call_run(call)
         if error:
             check(error)
+        if is_checked:
+            check(lib.sinter_call_check(call))
 
     def _bind(self) -> None:
         addresses = (*self._inputs, *self._outputs)
@@ -167,7 +161,9 @@ class CompiledEntry:
         self._places = [(position[operand.node],
                          None if operand.layout.is_plain else operand.layout.order)
                         for operand in graph.inputs]
-        self._calls: dict[tuple, BoundCall] = {}
+        self._sessions: dict[int | None, Session] = {}  # by stream; calls share its memory
+        self._calls: dict[tuple, BoundCall] = {}  # by stream and sizes
+        self._lock = threading.Lock()  # a session is one thread's at a time
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
 
@@ -188,15 +184,22 @@ class CompiledEntry:
         values: dict[str, int] = {}
         for name, source in self._sources.items():
             values[name] = source.value(arguments, values)
-        key = (stream, *values.values())
-        call = self._calls.get(key)
-        if call is None:
-            call = self._calls[key] = BoundCall(self, stream, values)
-        memory = [torch.empty(dims, dtype=dtype, device=self.device)
-                  for dims, dtype, _ in call.results]
-        call.run(tensors, memory, self._is_checked)
+        with self._lock:
+            call = self._calls.get((stream, *values.values()))
+            if call is None:
+                call = self._new_call(stream, values)
+            memory = [torch.empty(dims, dtype=dtype, device=self.device)
+                      for dims, dtype in call.results]
+            call.run(tensors, memory, self._is_checked)
         return [self._as_torch(tensor, operand, values) for tensor, operand in
                 zip(memory, self.graph.outputs)]
+
+    def _new_call(self, stream: int | None, values: dict[str, int]) -> BoundCall:
+        if stream not in self._sessions:
+            self._sessions[stream] = Session(self.compiled.plan, self.executable, stream)
+        call = BoundCall(self, self._sessions[stream], values)
+        self._calls[stream, *values.values()] = call
+        return call
 
     def _as_torch(self, memory: torch.Tensor, operand: Operand,
                   values: dict[str, int]) -> torch.Tensor:
