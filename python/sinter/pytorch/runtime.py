@@ -164,7 +164,7 @@ class CompiledEntry:
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}
-        self._places = [(position[operand.node],
+        self._places = [(position[operand.node], operand.dtype,
                          None if operand.layout.is_plain else operand.layout.order)
                         for operand in graph.inputs]
         self._calls: dict[tuple, BoundCall] = {}
@@ -173,10 +173,10 @@ class CompiledEntry:
 
     def __call__(self, *arguments):
         tensors = []
-        for position, order in self._places:
+        for position, dtype, order in self._places:
             tensor = arguments[position]
-            if tensor.device != self.device:  # a number in host memory
-                tensor = tensor.to(self.device, non_blocking=True)
+            if tensor.device != self.device or tensor.dtype != dtype:  # a number in host memory
+                tensor = tensor.to(self.device, dtype, non_blocking=True)
             if order is not None:
                 tensor = tensor.permute(order)
             if not tensor.is_contiguous():
