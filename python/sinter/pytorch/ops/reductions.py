@@ -21,9 +21,11 @@ def sum_(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tens
     if is_real(c.dtype):
         return x.f32().sum(axes, keepdim).to(c.dtype) if x.dtype != c.dtype \
             else x.sum(axes, keepdim)
-    if x.dtype == "i1" and x.count(axes) < EXACT:
-        return x.to("i32").f32().sum(axes, keepdim).to("i32").to(c.dtype)
-    raise Unsupported("sums of integers")
+    if x.dtype == "i64" and not counts_truths(c.node.args[0]):
+        raise Unsupported("sums of i64")
+    if x.dtype == "i32" and c.dtype == "i64":
+        raise Unsupported("sums of i32 that i32 may not hold")
+    return x.to("i32").sum(axes, keepdim).to(c.dtype)
 
 
 @converts(aten("mean.default"), aten("mean.dim"))
@@ -38,11 +40,12 @@ def need_elements(x: Tensor, axes) -> None:
 
 def extreme(c: Conversion, x: Tensor, axes, keepdim: bool, largest: bool) -> Tensor:
     if x.dtype == "i1":
-        x = x.to("i32").f32()
-        y = x.max(axes, keepdim) if largest else x.min(axes, keepdim)
-        return y.greater(0.5)
-    if not is_real(x.dtype):
-        raise Unsupported("maxima of integers")
+        x = x.to("i32")
+        return (x.max(axes, keepdim) if largest else x.min(axes, keepdim)).equals(1)
+    if x.dtype == "i64":
+        raise Unsupported("maxima of i64")
+    if x.dtype == "i32" and not largest:
+        raise Unsupported("minima of i32")  # of the least number there is no negative
     return x.max(axes, keepdim) if largest else x.min(axes, keepdim)
 
 
@@ -111,9 +114,8 @@ def _truths(every: bool):
         held = truth(x)
         if x.rank == 0:
             return held
-        numbers = held.to("i32").f32()
-        return ((numbers.min(axes, keepdim) if every else numbers.max(axes, keepdim)).greater(0.5)
-                if x.count(axes) else c.number(every, "i1").expand(c.shape))
+        found = (~held if every else held).to("i32").max(axes, keepdim).equals(1)
+        return ~found if every else found
     return convert
 
 
