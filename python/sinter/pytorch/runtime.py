@@ -17,6 +17,7 @@ from .dtypes import sinter_dtype
 from .importer import ImportedGraph, Operand, sizes_of
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
+MOST_CALLS = 256  # of an entry, in all streams and for all sizes, that are kept ready
 
 
 class TorchDevice(Device):
@@ -90,12 +91,22 @@ def symbol_sources(graph: ImportedGraph,
     return sources
 
 
-class BoundCall(Handle):
-    """A call of the entry in one stream and for one set of sizes."""
+class StreamSession(Session):
+    """A session of the entry in one stream. Its calls of all sizes share the memory of intermediate
+    values, which grows to that of the largest."""
 
-    def __init__(self, entry: CompiledEntry, stream: int | None, values: dict[str, int]) -> None:
-        self.session = Session(entry.compiled.plan, entry.executable, stream)
-        pointer = created(sinter_call, lib.sinter_call_create, self.session.pointer, b"main")
+    def __init__(self, entry: CompiledEntry, stream: int | None) -> None:
+        super().__init__(entry.compiled.plan, entry.executable, stream)
+        self.lock = threading.Lock()  # one thread at a time, from addresses to launches
+
+
+class BoundCall(Handle):
+    """A call of the entry in one session and for one set of sizes."""
+
+    def __init__(self, entry: CompiledEntry, session: StreamSession,
+                 values: dict[str, int]) -> None:
+        self._session = session
+        pointer = created(sinter_call, lib.sinter_call_create, session.pointer, b"main")
         super().__init__(pointer, lib.sinter_call_free)
         for name, value in values.items():
             check(lib.sinter_call_symbol(pointer, encoded(name), value))
@@ -107,12 +118,11 @@ class BoundCall(Handle):
         self._inputs = (ctypes.c_void_p * len(entry.graph.inputs))()
         self._outputs = (ctypes.c_void_p * len(entry.graph.outputs))()
         self._is_bound = False
-        self._lock = threading.Lock()  # between the addresses of a run and the run
 
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor],
             is_checked: bool = False) -> None:
         """Enqueues the kernels. is_checked: waits, and raises for a row number out of range."""
-        with self._lock:
+        with self._session.lock:
             self._run(tensors, results)
             if is_checked:
                 check(lib.sinter_call_check(self._pointer))
@@ -167,7 +177,9 @@ class CompiledEntry:
         self._places = [(position[operand.node], operand.dtype,
                          None if operand.layout.is_plain else operand.layout.order)
                         for operand in graph.inputs]
-        self._calls: dict[tuple, BoundCall] = {}
+        self._sessions: dict[int | None, StreamSession] = {}
+        self._calls: dict[tuple, BoundCall] = {}  # the oldest first
+        self._lock = threading.Lock()  # of making sessions and calls
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
 
@@ -191,12 +203,22 @@ class CompiledEntry:
         key = (stream, *values.values())
         call = self._calls.get(key)
         if call is None:
-            call = self._calls[key] = BoundCall(self, stream, values)
+            call = self._new_call(key, stream, values)
         memory = [torch.empty(dims, dtype=dtype, device=self.device)
                   for dims, dtype, _ in call.results]
         call.run(tensors, memory, self._is_checked)
         return [self._as_torch(tensor, operand, values) for tensor, operand in
                 zip(memory, self.graph.outputs)]
+
+    def _new_call(self, key: tuple, stream: int | None, values: dict[str, int]) -> BoundCall:
+        with self._lock:
+            if stream not in self._sessions:
+                self._sessions[stream] = StreamSession(self, stream)
+            call = BoundCall(self, self._sessions[stream], values)
+            if len(self._calls) >= MOST_CALLS:
+                del self._calls[next(iter(self._calls))]
+            self._calls[key] = call
+            return call
 
     def _as_torch(self, memory: torch.Tensor, operand: Operand,
                   values: dict[str, int]) -> torch.Tensor:
