@@ -174,7 +174,9 @@ class CompiledEntry:
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}
-        self._places = [(position[operand.node], operand.dtype,
+        # Of each input: which leaf, the type to which a number in host memory is converted, and the
+        # order of axes in memory.
+        self._places = [(position[operand.node], self._converted_type(operand),
                          None if operand.layout.is_plain else operand.layout.order)
                         for operand in graph.inputs]
         self._sessions: dict[int | None, StreamSession] = {}
@@ -187,7 +189,7 @@ class CompiledEntry:
         tensors = []
         for position, dtype, order in self._places:
             tensor = arguments[position]
-            if tensor.device != self.device or tensor.dtype != dtype:  # a number in host memory
+            if dtype is not None:
                 tensor = tensor.to(self.device, dtype, non_blocking=True)
             if order is not None:
                 tensor = tensor.permute(order)
@@ -209,6 +211,11 @@ class CompiledEntry:
         call.run(tensors, memory, self._is_checked)
         return [self._as_torch(tensor, operand, values) for tensor, operand in
                 zip(memory, self.graph.outputs)]
+
+    def _converted_type(self, operand: Operand) -> torch.dtype | None:
+        given = operand.node.meta["val"]
+        is_same = given.device == self.device and given.dtype == operand.dtype
+        return None if is_same else operand.dtype
 
     def _new_call(self, key: tuple, stream: int | None, values: dict[str, int]) -> BoundCall:
         with self._lock:
