@@ -15,7 +15,7 @@ from torch import fx
 
 from ..errors import SinterError
 from ..module import GraphBuilder, ModuleBuilder, Value
-from .dtypes import sinter_dtype
+from .dtypes import is_double_number, sinter_dtype
 from .extents import Extent, Extents, expression_of
 from .names import Names, location_of
 from .ops import CONVERSIONS, Conversion
@@ -134,9 +134,10 @@ class Importer:
         layout = self._layout(fake)
         sizes = [fake.shape[axis] for axis in layout.order]
         name = self.names.unique(name or self.names.of(node))
-        tensor = self.emitter.input(name, sinter_dtype(fake.dtype), sizes)
+        dtype = torch.float32 if is_double_number(fake) else fake.dtype
+        tensor = self.emitter.input(name, sinter_dtype(dtype), sizes)
         self.imported.inputs.append(
-            Operand(node, name, fake.dtype, layout, tuple(tensor.value.dims), tuple(fake.shape)))
+            Operand(node, name, dtype, layout, tuple(tensor.value.dims), tuple(fake.shape)))
         self.values[node] = tensor.permute(layout.inverse)
 
     def try_input(self, node: fx.Node) -> bool:

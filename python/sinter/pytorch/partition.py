@@ -11,7 +11,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .dtypes import TO_SINTER
+from .dtypes import TO_SINTER, is_double_number
 from .importer import ImportedGraph, Importer, is_size, substitute
 from .names import location_of
 from .ops import CONVERSIONS
@@ -78,7 +78,9 @@ class Taken(OperatorSupportBase):
             return "no conversion"
         results = flat_fakes(node.meta.get("val"))
         operands = flat_fakes([arg.meta.get("val") for arg in node.all_input_nodes])
-        for fake in results + operands:
+        for i, fake in enumerate(results + operands):
+            if i >= len(results) and is_double_number(fake):
+                continue
             if fake.dtype not in TO_SINTER:
                 return f"elements of {str(fake.dtype).removeprefix('torch.')}"
             if any(free_unbacked_symbols(size) for size in fake.shape):
@@ -109,6 +111,7 @@ def partition(module: fx.GraphModule, device: torch.device,
               name: str) -> tuple[list[Part], list[EagerOp]]:
     """Cuts the graph; every part is imported. A node that cannot be imported goes to eager, and the
     graph is cut anew, until all parts can be."""
+    skip_idle_casts(module.graph)
     refused: dict[fx.Node, str] = {}
     order = {node: i for i, node in enumerate(module.graph.nodes)}
     while True:
@@ -129,6 +132,16 @@ def partition(module: fx.GraphModule, device: torch.device,
              for node in module.graph.nodes
              if node in refused and node not in taken and node.target is not operator.getitem]
     return parts, eager
+
+
+def skip_idle_casts(graph: fx.Graph) -> None:
+    """Casts to the type that a tensor has, which torch makes of Python's numbers."""
+    cast = torch.ops.prims.convert_element_type.default
+    for node in graph.nodes:
+        if node.target is cast and node.args[0].meta["val"].dtype == node.args[1]:
+            node.replace_all_uses_with(node.args[0], lambda user: user.op != "output")
+            if not node.users:
+                graph.erase_node(node)
 
 
 def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str]) -> Part | None:

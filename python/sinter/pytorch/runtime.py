@@ -17,6 +17,7 @@ from .dtypes import sinter_dtype
 from .importer import ImportedGraph, Operand, sizes_of
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
+MOST_CALLS = 256  # of an entry, in all streams and for all sizes, that are kept ready
 
 
 class TorchDevice(Device):
@@ -90,10 +91,21 @@ def symbol_sources(graph: ImportedGraph,
     return sources
 
 
-class BoundCall(Handle):
-    """A call of the entry in a session, that is in one stream, and for one set of sizes."""
+class StreamSession(Session):
+    """A session of the entry in one stream. Its calls of all sizes share the memory of intermediate
+    values, which grows to that of the largest."""
 
-    def __init__(self, entry: CompiledEntry, session: Session, values: dict[str, int]) -> None:
+    def __init__(self, entry: CompiledEntry, stream: int | None) -> None:
+        super().__init__(entry.compiled.plan, entry.executable, stream)
+        self.lock = threading.Lock()  # one thread at a time, from addresses to launches
+
+
+class BoundCall(Handle):
+    """A call of the entry in one session and for one set of sizes."""
+
+    def __init__(self, entry: CompiledEntry, session: StreamSession,
+                 values: dict[str, int]) -> None:
+        self._session = session
         pointer = created(sinter_call, lib.sinter_call_create, session.pointer, b"main")
         super().__init__(pointer, lib.sinter_call_free)
         for name, value in values.items():
@@ -101,7 +113,7 @@ class BoundCall(Handle):
         evaluate = lambda dims: [values[dim] if isinstance(dim, str) else dim for dim in dims]
         self._operands = [(operand, evaluate(operand.dims)) for operand in
                           (*entry.graph.inputs, *entry.graph.outputs)]
-        self.results = [(dims, operand.dtype)
+        self.results = [(dims, operand.dtype, operand.layout)
                         for operand, dims in self._operands[len(entry.graph.inputs):]]
         self._inputs = (ctypes.c_void_p * len(entry.graph.inputs))()
         self._outputs = (ctypes.c_void_p * len(entry.graph.outputs))()
@@ -110,6 +122,12 @@ class BoundCall(Handle):
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor],
             is_checked: bool = False) -> None:
         """Enqueues the kernels. is_checked: waits, and raises for a row number out of range."""
+        with self._session.lock:
+            self._run(tensors, results)
+            if is_checked:
+                check(lib.sinter_call_check(self._pointer))
+
+    def _run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         inputs, outputs, call = self._inputs, self._outputs, self._pointer
         for i, tensor in enumerate(tensors):
             inputs[i] = tensor.data_ptr()
@@ -124,8 +142,6 @@ class BoundCall(Handle):
         error = lib.sinter_call_run(call)
         if error:
             check(error)
-        if is_checked:
-            check(lib.sinter_call_check(call))
 
     def _bind(self) -> None:
         addresses = (*self._inputs, *self._outputs)
@@ -158,21 +174,23 @@ class CompiledEntry:
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}
-        self._places = [(position[operand.node],
+        # Of each input: which leaf, the type to which a number in host memory is converted, and the
+        # order of axes in memory.
+        self._places = [(position[operand.node], self._converted_type(operand),
                          None if operand.layout.is_plain else operand.layout.order)
                         for operand in graph.inputs]
-        self._sessions: dict[int | None, Session] = {}  # by stream; calls share its memory
-        self._calls: dict[tuple, BoundCall] = {}  # by stream and sizes
-        self._lock = threading.Lock()  # a session is one thread's at a time
+        self._sessions: dict[int | None, StreamSession] = {}
+        self._calls: dict[tuple, BoundCall] = {}  # the oldest first
+        self._lock = threading.Lock()  # of making sessions and calls
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
 
     def __call__(self, *arguments):
         tensors = []
-        for position, order in self._places:
+        for position, dtype, order in self._places:
             tensor = arguments[position]
-            if tensor.device != self.device:  # a number in host memory
-                tensor = tensor.to(self.device, non_blocking=True)
+            if dtype is not None:
+                tensor = tensor.to(self.device, dtype, non_blocking=True)
             if order is not None:
                 tensor = tensor.permute(order)
             if not tensor.is_contiguous():
@@ -184,22 +202,30 @@ class CompiledEntry:
         values: dict[str, int] = {}
         for name, source in self._sources.items():
             values[name] = source.value(arguments, values)
-        with self._lock:
-            call = self._calls.get((stream, *values.values()))
-            if call is None:
-                call = self._new_call(stream, values)
-            memory = [torch.empty(dims, dtype=dtype, device=self.device)
-                      for dims, dtype in call.results]
-            call.run(tensors, memory, self._is_checked)
+        key = (stream, *values.values())
+        call = self._calls.get(key)
+        if call is None:
+            call = self._new_call(key, stream, values)
+        memory = [torch.empty(dims, dtype=dtype, device=self.device)
+                  for dims, dtype, _ in call.results]
+        call.run(tensors, memory, self._is_checked)
         return [self._as_torch(tensor, operand, values) for tensor, operand in
                 zip(memory, self.graph.outputs)]
 
-    def _new_call(self, stream: int | None, values: dict[str, int]) -> BoundCall:
-        if stream not in self._sessions:
-            self._sessions[stream] = Session(self.compiled.plan, self.executable, stream)
-        call = BoundCall(self, self._sessions[stream], values)
-        self._calls[stream, *values.values()] = call
-        return call
+    def _converted_type(self, operand: Operand) -> torch.dtype | None:
+        given = operand.node.meta["val"]
+        is_same = given.device == self.device and given.dtype == operand.dtype
+        return None if is_same else operand.dtype
+
+    def _new_call(self, key: tuple, stream: int | None, values: dict[str, int]) -> BoundCall:
+        with self._lock:
+            if stream not in self._sessions:
+                self._sessions[stream] = StreamSession(self, stream)
+            call = BoundCall(self, self._sessions[stream], values)
+            if len(self._calls) >= MOST_CALLS:
+                del self._calls[next(iter(self._calls))]
+            self._calls[key] = call
+            return call
 
     def _as_torch(self, memory: torch.Tensor, operand: Operand,
                   values: dict[str, int]) -> torch.Tensor:

@@ -221,6 +221,14 @@ class TestDynamicSizes(unittest.TestCase):
             assert_same(ours(x := randn(batch, 8)), function(x))
         self.assertEqual(compilations(), 2)
 
+    def test_a_float_that_changes_becomes_an_input(self):
+        reset()
+        function = lambda x, s: x * s + (x > s)
+        ours = compiled(function, dynamic=True)
+        for number in (0.3, 0.7, -1.5):
+            assert_same(ours(x := randn(3, 8), number), function(x, number))
+        self.assertEqual((compilations(), eager_ops()), (1, []))
+
     def test_batch_and_length_change_in_training(self):
         class Model(nn.Module):
             def __init__(self):
