@@ -8,7 +8,6 @@ imported, compiled and called with torch's own memory.
 from __future__ import annotations
 
 import time
-
 from typing import Any
 
 import torch
@@ -131,6 +130,8 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
 
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
+            if phase == "inference":
+                pad_products(graph)
             return make_boxed_func(compile_aten(graph, chosen, phase, owner))
         return compile_phase
 
