@@ -2,9 +2,9 @@
 
     python samples/pytorch/hand_fused.py
 
-The kernel is easy to write and fast on its own. In a pre-LN block attention and the MLP stand between a
-norm and the residual add, so that there is nothing to call it for. In a post-LN block the add feeds the
-norm directly. Sinter is asked about both, in the names of the module's own attributes.
+The kernel is easy to write and fast on its own. In a pre-LN block attention and the MLP stand
+between a norm and the residual add, so that there is nothing to call it for. In a post-LN block the
+add feeds the norm directly. Sinter is asked about both, in the names of the module's attributes.
 """
 
 import torch
@@ -36,24 +36,19 @@ class Add(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, post_norm: bool) -> None:
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.attention = Attention()
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
-        self.add1, self.add2 = Add(), Add()
+        self.attention, self.add1, self.add2 = Attention(), Add(), Add()
+        up, down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.mlp, self.post_norm = nn.Sequential(up, nn.GELU(), down), post_norm
 
-
-class PreLN(Block):
     def forward(self, x):
+        if self.post_norm:
+            x = self.norm1(self.add1(x, self.attention(x)))
+            return self.norm2(self.add2(x, self.mlp(x)))
         x = self.add1(x, self.attention(self.norm1(x)))
         return self.add2(x, self.mlp(self.norm2(x)))
-
-
-class PostLN(Block):
-    def forward(self, x):
-        x = self.norm1(self.add1(x, self.attention(x)))
-        return self.norm2(self.add2(x, self.mlp(x)))
 
 
 class Alone(nn.Module):
@@ -69,22 +64,17 @@ class Alone(nn.Module):
 
 def ask(title: str, module: nn.Module, arguments: tuple, pairs: list[tuple[str, str]]) -> None:
     compiled = sinter.pytorch.from_torch(module, arguments).compile()
-    entry = compiled.entry()
-    print(f"{title}: {entry.costs()}; unfused {entry.unfused_costs()}")
+    print(f"{title}: {compiled.entry().costs()}; unfused {compiled.entry().unfused_costs()}")
     for a, b in pairs:
         print("  " + str(compiled.why(a, b)).replace("\n", "\n    "))
     print()
 
 
-def main() -> None:
+if __name__ == "__main__":
     torch.manual_seed(0)
     x = torch.randn(1, TOKENS, WIDTH)
     ask("LayerNorm(x) + residual alone", Alone(), (x, torch.randn_like(x)), [("norm", "add")])
-    ask("pre-LN block", PreLN(), (x,),
+    ask("pre-LN block", Block(post_norm=False), (x,),
         [("norm1", "add1"), ("norm2", "add2"), ("add1", "norm2")])
-    ask("post-LN block", PostLN(), (x,),
+    ask("post-LN block", Block(post_norm=True), (x,),
         [("add1", "norm1"), ("add2", "norm2"), ("norm1", "add2")])
-
-
-if __name__ == "__main__":
-    main()

@@ -2,9 +2,9 @@
 
     python samples/pytorch/train.py [--steps 200] [--device cuda] [--width 768 --layers 12 ...]
 
-Forward, backward and the optimizer's step are three graphs, without a graph break and without an op in
-eager. Prints the loss beside eager's from the same weights and batches, what Sinter made of the graphs,
-and on a GPU the time of kernels by class.
+Forward, backward and the optimizer's step are three graphs, without a graph break and without an op
+in eager. Prints the loss beside eager's from the same weights and batches, what Sinter made of the
+graphs, and on a GPU the time of kernels by class.
 """
 
 from __future__ import annotations
@@ -53,8 +53,11 @@ class Trainer:
         torch.manual_seed(seed)
         self.model = Transformer(config).to(device)
         self.device, self.autocast = device, autocast
-        compiled = (lambda function: function) if options is None else lambda function: torch.compile(
-            function, backend=sinter.pytorch.compile_graph, fullgraph=True, options=options)
+
+        def compiled(function):
+            return function if options is None else torch.compile(
+                function, backend=sinter.pytorch.compile_graph, fullgraph=True, options=options)
+
         self.loss = compiled(self.model)
         self.optimizer = AdamW(self.model.parameters(), compile=compiled)
 
@@ -91,7 +94,7 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize(device)
 
 
-# Classes of kernels by their names; the first that fits. Names of Sinter's kernels are the ops in them.
+# Classes of kernels by their names; the first that fits. Sinter's kernels are named by their ops.
 CLASSES = [
     ("products", r"gemm|gemv|cutlass|xmma|nvjet|cublas|linear|einsum|split_?k"),
     ("attention", r"attention|flash|fmha"),
@@ -160,9 +163,10 @@ def main() -> None:
         a, b = curves["eager"][number], curves["sinter"][number]
         print(f"{number:4}  {a:.5f}  {b:.5f}   {b - a:+.1e}")
     worst = max(abs(b - a) / a for a, b in zip(*curves.values()))
-    print(f"last  {curves['eager'][-1]:.5f}  {curves['sinter'][-1]:.5f}; largest relative difference "
-          f"{worst:.1e}\n")
-    print("milliseconds a step: " + ", ".join(f"{name} {1e3 * s:.1f}" for name, s in seconds.items()))
+    print(f"last  {curves['eager'][-1]:.5f}  {curves['sinter'][-1]:.5f}; "
+          f"largest relative difference {worst:.1e}\n")
+    print("milliseconds a step: "
+          + ", ".join(f"{name} {1e3 * one:.1f}" for name, one in seconds.items()))
     print()
     print(sinter.pytorch.explain())
     if given.device.startswith("cuda"):

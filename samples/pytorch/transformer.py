@@ -125,8 +125,8 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 class AdamW:
-    """Clipping and AdamW: `update` is a function of tensors that changes parameters and moments, which
-    torch.compile takes whole. Rate and step are tensors, so that their values compile nothing."""
+    """Clipping and AdamW: `update` is a function of tensors that changes parameters and moments,
+    which torch.compile takes whole. Rate and step are tensors: their values compile nothing."""
 
     def __init__(self, parameters, betas=(0.9, 0.95), eps=1e-8, decay=0.1, clip=1.0,
                  compile=None) -> None:

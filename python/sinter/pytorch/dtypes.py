@@ -29,8 +29,8 @@ def sinter_dtype(dtype: torch.dtype) -> str:
 
 
 def is_double_number(tensor: torch.Tensor) -> bool:
-    """A float of Python's as torch keeps it where sizes are dynamic: a float64 tensor of no axes. Ops
-    on other tensors read it in their own type, and so it is an input of float32."""
+    """A float of Python's as torch keeps it where sizes are dynamic: a float64 tensor of no axes.
+    Ops on other tensors read it in their own type, and so it is an input of float32."""
     return tensor.dtype == torch.float64 and tensor.dim() == 0
 
 

@@ -111,7 +111,7 @@ def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any]
 
 
 def names_of_symbols(inputs: dict[torch.fx.Node, str], dynamic_shapes: Any) -> dict[str, str]:
-    """The names of torch.export.Dim for torch's symbols, of arguments that are tensors themselves."""
+    """The names of torch.export.Dim for torch's symbols, of arguments that are tensors."""
     names: dict[str, str] = {}
     for position, (node, argument) in enumerate(inputs.items()):
         try:

@@ -1,5 +1,5 @@
-"""Ops on lists of tensors, with which torch's optimizers step: `_foreach_mul(xs, 2)` is `mul(x, 2)` of
-each tensor. The ops of a graph fuse across tensors, so that a list needs no kernel of its own."""
+"""Ops on lists of tensors, with which torch's optimizers step: `_foreach_mul(xs, 2)` is `mul(x, 2)`
+of each tensor. Ops of a graph fuse across tensors, so that a list needs no kernel of its own."""
 
 from __future__ import annotations
 

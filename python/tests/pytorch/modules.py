@@ -1,8 +1,8 @@
-"""Runs torch's own module tests (module_db) through torch.compile, forward and backward, beside eager.
+"""Runs torch's own module tests (module_db) through torch.compile, forward and backward.
 
     python modules.py [--most 3] [NAME ...]
 
-Prints for each module: samples that agree, ops that run in eager, and what is wrong.
+Prints for each module: samples that agree with eager, ops that run in eager, and what is wrong.
 """
 
 from __future__ import annotations
@@ -60,12 +60,13 @@ def main() -> int:
                     first = sample.constructor_input
                     module = info.module_cls(*first.args, **first.kwargs).train(training)
                     expected = copy.deepcopy(module)
-                    given_args = copy.deepcopy((sample.forward_input.args, sample.forward_input.kwargs))
-                    expected(*given_args[0], **given_args[1])
+                    forward = sample.forward_input
+                    args, kwargs = copy.deepcopy((forward.args, forward.kwargs))
+                    expected(*args, **kwargs)
                 except Exception:
                     continue  # eager refuses it
                 try:
-                    run_both(module, sample.forward_input, 2e-5)
+                    run_both(module, forward, 2e-5)
                     passed += 1
                 except Exception as error:
                     failures.append(f"sample {number}: {type(error).__name__}: {str(error)[:300]}")

@@ -74,7 +74,8 @@ class TestExplain(unittest.TestCase):
         self.assertEqual((op.op, op.reason), ("aten.sort.default", "no conversion"))
         self.assertRegex(op.location, r"test_backend.py:\d+: return torch.tanh\(x\).sort")
         self.assertIn("1 graph, 1 op in eager", str(explanation))
-        self.assertIn("in eager: aten.sort.default: no conversion\n    test_backend.py", str(explanation))
+        self.assertIn("in eager: aten.sort.default: no conversion\n    test_backend.py",
+                      str(explanation))
 
     def test_two_modules_of_one_class_have_their_own_graphs(self):
         make = lambda: nn.Sequential(nn.Linear(4, 4), nn.GELU())
@@ -121,7 +122,8 @@ class TestRandomNumbers(unittest.TestCase):
             result = ours(x)
             torch.manual_seed(5)
             assert_same(result, eager(x))
-        self.assertEqual({"aten.native_dropout.default", "aten.rand_like.default"}, set(eager_ops()))
+        self.assertEqual(set(eager_ops()),
+                         {"aten.native_dropout.default", "aten.rand_like.default"})
 
 
 class TestSharedMemory(unittest.TestCase):
@@ -191,7 +193,8 @@ class TestSharedMemory(unittest.TestCase):
 
 class TestPlacesAndTypes(unittest.TestCase):
     def test_types_that_sinter_lacks_run_in_eager(self):
-        for x, dtype in ((randn(4).double(), "float64"), (torch.arange(4, dtype=torch.uint8), "uint8")):
+        for x, dtype in ((randn(4).double(), "float64"),
+                         (torch.arange(4, dtype=torch.uint8), "uint8")):
             reset()
             function = lambda x: (x * 2, x.float() + 1)
             assert_same(compiled(function)(x), function(x))
@@ -233,7 +236,8 @@ class TestDynamicSizes(unittest.TestCase):
         class Model(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.norm, self.mix, self.head = nn.LayerNorm(16), nn.Linear(16, 16), nn.Linear(16, 9)
+                self.norm = nn.LayerNorm(16)
+                self.mix, self.head = nn.Linear(16, 16), nn.Linear(16, 9)
 
             def forward(self, x):
                 q = self.norm(x).unsqueeze(1)

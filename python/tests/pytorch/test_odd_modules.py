@@ -29,7 +29,8 @@ class TestResults(unittest.TestCase):
 
     def test_integers_and_truth_values_are_returned(self):
         numbers = torch.arange(12).reshape(3, 4)
-        run_beside_eager(lambda x: (x + 1, x // 3, x % 3, x > 2, x.float().mean(), x.sum()), numbers)
+        run_beside_eager(lambda x: (x + 1, x // 3, x % 3, x > 2, x.float().mean(), x.sum()),
+                         numbers)
         run_beside_eager(lambda x: (x > 0, (x > 0) & (x < 1), (x > 0).any(), (x > 0).sum()),
                          randn(4, 5))
 

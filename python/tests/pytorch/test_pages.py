@@ -3,6 +3,8 @@
 import doctest
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -35,6 +37,19 @@ class TestGuide(unittest.TestCase):
     def test_all_options_are_in_the_table(self):
         listed = re.findall(r"^\| `(\w+)` \|", GUIDE.read_text(), flags=re.M)
         self.assertEqual(sorted(listed), sorted(OPTIONS))
+
+
+class TestSamples(unittest.TestCase):
+    def test_the_hand_fused_kernel_prints_what_its_readme_says(self):
+        folder = make_tables.ROOT / "samples" / "pytorch"
+        text = (folder / "README.md").read_text()
+        shown = re.search(r"hand_fused.py\n(.*?)```", text, flags=re.S)[1]
+        done = subprocess.run([sys.executable, str(folder / "hand_fused.py")], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        matches = doctest.OutputChecker().check_output(shown, done.stdout.rstrip("\n") + "\n",
+                                                       doctest.ELLIPSIS)
+        self.assertTrue(matches, done.stdout)
 
 
 class TestOps(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""A training step through torch.compile: the bits of fused and unfused, of two runs, and eager's curve."""
+"""A training step through torch.compile: bits of fused, unfused and two runs; eager's curve."""
 
 import sys
 import unittest
@@ -73,7 +73,8 @@ class TestTraining(unittest.TestCase):
         for number, (tokens, targets) in enumerate(batches(DATA, 5, 4, SMALL.context, seed=2)):
             trainer.step(tokens, targets, cosine(number, 5))
             graphs.append(len(report.REPORTS))
-        self.assertEqual([one.phase for one in report.REPORTS], ["forward", "backward", "inference"])
+        self.assertEqual([one.phase for one in report.REPORTS],
+                         ["forward", "backward", "inference"])
         self.assertEqual(graphs[1:], graphs[1:2] * 4)
         self.assertFalse(torch._dynamo.utils.counters["graph_break"])
         self.assertEqual(sum(len(one.eager) for one in report.REPORTS), 0)
@@ -98,7 +99,8 @@ class TestOptimizersOfTorch(unittest.TestCase):
         sides = []
         for side, build in (("sinter", make), ("eager", eager or make)):
             torch.manual_seed(3)
-            parameters = [torch.nn.Parameter(torch.randn(size)) for size in ((8, 16), (16,), (3, 5))]
+            sizes = ((8, 16), (16,), (3, 5))
+            parameters = [torch.nn.Parameter(torch.randn(size)) for size in sizes]
             optimizer = build(parameters)
 
             def step():
