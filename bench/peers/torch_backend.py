@@ -264,6 +264,8 @@ def training(batch: int) -> dict:
     ids = torch.randint(0, 50257, (batch, 1024), device="cuda")
     targets = torch.randint(0, 50257, (batch, 1024), device="cuda")
     for backend, given in BACKENDS.items():
+        model = forward = optimizer = None  # of the backend before
+        torch.cuda.empty_cache()
         torch.manual_seed(1)
         model = GPT2().cuda()
         sinter.pytorch.reset()
@@ -288,8 +290,6 @@ def training(batch: int) -> dict:
         except torch.OutOfMemoryError as error:
             print(f"{backend:9} out of memory: {str(error)[:150]}", flush=True)
             result[backend] = {"error": "out of memory"}
-            del model, forward, optimizer
-            torch.cuda.empty_cache()
             continue
         memory = torch.cuda.max_memory_allocated() / 1e9
         result[backend] = {"milliseconds": ms, "first step seconds": first, "losses": losses,
@@ -309,8 +309,6 @@ def training(batch: int) -> dict:
         result[backend]["kernels"] = events[:40]
         for key, spent, count in events[:24]:
             print(f"    {spent:8.2f} ms {count:5} {key[:110]}", flush=True)
-        del model, forward, optimizer
-        torch.cuda.empty_cache()
     return result
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from typing import Callable, Sequence
+from typing import Sequence
 
 import torch
 from torch import fx
 
 from ..errors import SinterError
-from ..module import GraphBuilder, ModuleBuilder, Value
+from ..module import GraphBuilder, ModuleBuilder
 from .dtypes import is_double_number, sinter_dtype
 from .extents import Extent, Extents, expression_of
 from .names import Names, location_of

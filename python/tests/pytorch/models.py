@@ -9,7 +9,6 @@ result and of the gradients.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import warnings
 from typing import Callable

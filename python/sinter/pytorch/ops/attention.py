@@ -7,7 +7,6 @@ import math
 import torch
 
 from ..tensor import Tensor
-from ..unsupported import Unsupported
 from .registry import Conversion, converts
 
 # A token of a 16-bit type may have heads of this width at most in the op `attention`.

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..dtypes import is_integer, is_real
+from ..dtypes import is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .elementwise import truth
