@@ -43,7 +43,8 @@ class Costs:
 
     def __str__(self) -> str:
         time = f", {self.predicted_seconds * 1e6:.1f} us" if self.predicted_seconds else ""
-        return f"{self.launches} launches, {self.moved_bytes:,} bytes{time}"
+        noun = "launch" if self.launches == 1 else "launches"
+        return f"{self.launches} {noun}, {self.moved_bytes:,} bytes{time}"
 
 
 @dataclass(frozen=True)
