@@ -2,9 +2,9 @@
 // blocks than items has as many as the device runs at a time, and each block takes several items.
 //
 // Items are listed with those first whose rows see the most keys, and dealt out to and fro, so that
-// all blocks get about as many keys. Heads are listed tile by tile; where the caches are larger than
-// a second-level cache, one head after the other, so that blocks that run at a time read the same
-// keys. (One H100, 8 texts of 2,048 tokens, 32 heads of 128: 704 us in the place of 924.)
+// all blocks get about as many keys. Heads are listed tile by tile; where the caches are larger
+// than a second-level cache, one head after the other, so that blocks that run at a time read the
+// same keys. (One H100, 8 texts of 2,048 tokens, 32 heads of 128: 704 us in the place of 924.)
 #pragma once
 
 #include "kernels/attention/attention_tiles.cuh"

@@ -103,7 +103,7 @@ class AttentionBlock {
   template <int threads, typename Query>
   SINTER_DEVICE void take_queries(const Query& q, int stage, int thread) const {
     constexpr int chunks = Sizes::width / 8, all = Sizes::rows * chunks;
-#pragma unroll 4
+#pragma unroll 8
     for (int begin = 0; begin < all; begin += threads) {
       const int i = begin + thread, row = i / chunks, chunk = i % chunks;
       if (all % threads != 0 && i >= all) break;

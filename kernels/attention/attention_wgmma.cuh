@@ -1,12 +1,13 @@
-// tiled_attention by products of warpgroups. The first warpgroup computes the queries and loads
-// tiles of keys and of values into stages of shared memory; each of the others has 64 rows of the
-// block. Barriers hand buffers over.
+// tiled_attention by products of warpgroups. The first warpgroup computes queries and loads tiles
+// of keys and of values into stages of shared memory; each of the others has 64 rows of a block.
+// Barriers hand the stages over, so that each goes its own way from item to item: the next queries
+// and tiles come while the last item's result is stored.
 //
 // A warpgroup multiplies with the keys of the next tile before the values of this one, so that
 // products run while it computes weights:
 //
-//   products   | q k0 |          | q k1 | weights0 v0 |    | q k2 | weights1 v1 | ...
-//   weights           | weights0 |      | weights1         |      | weights2 ...
+//   products | q k0 |          | q k1 | weights0 v0 |    | q k2 | weights1 v1 | ...
+//   softmax         | weights0 |      | weights1         |      | weights2 ...
 #pragma once
 
 #include "kernels/attention/attention_items.cuh"
@@ -16,6 +17,8 @@
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
+
+constexpr int kLoadingThreads = 128;
 
 // Of a buffer: `full` ends a phase when it is filled, `empty` when all warps are done with it.
 struct BufferBarriers {
@@ -36,11 +39,11 @@ struct AttentionShared {
   SeenTiles tiles[Config::kQueryStages];
 
   SINTER_DEVICE void set_up() {
-    constexpr unsigned loading_threads = 128, computing_warps = Config::kRows / 16;
-    for (BufferBarriers& buffer : queries) buffer.set_up(loading_threads, computing_warps);
+    constexpr unsigned computing_warps = Config::kRows / 16;
+    for (BufferBarriers& buffer : queries) buffer.set_up(kLoadingThreads, computing_warps);
     for (int s = 0; s < Config::kStages; ++s) {
-      keys[s].set_up(loading_threads, computing_warps);
-      values[s].set_up(loading_threads, computing_warps);
+      keys[s].set_up(kLoadingThreads, computing_warps);
+      values[s].set_up(kLoadingThreads, computing_warps);
     }
   }
 };
@@ -54,65 +57,51 @@ struct Stages {
   SINTER_DEVICE void advance(int stage) { phases ^= 1u << stage; }
 };
 
-// What the loading warpgroup does. It has the queries of the next item ready while the tiles of
-// this one are multiplied, where there is room for both.
+// What the loading warpgroup does.
 template <typename Config, typename Query>
 class AttentionLoader {
   using Block = AttentionBlock<Config>;
-  static constexpr int kThreads = 128;
-  static constexpr bool kAhead = Config::kQueryStages > 1;
+  static_assert(Config::kRows == kLoadingThreads, "a thread tells of a row which keys it sees");
 
  public:
   SINTER_DEVICE AttentionLoader(AttentionShared<Config>& shared, const Query& q)
       : shared_(shared), q_(q), thread_(static_cast<int>(threadIdx.x)) {}
 
-  SINTER_DEVICE void load(const AttentionItems<Config>& items) {
-    if (!items.has(0)) return;
-    Block own = items.block(0);
-    own.find_seen_keys();
+  SINTER_DEVICE void load(Block block, int query_stage) {
+    block.find_seen_keys();
+    const SeenTiles tiles = block.seen_tiles();
+    const int first = tiles.first, count = tiles.end - first;
+    if (count > 0) load_keys(block, first, 0);
+    give_queries(block, tiles, query_stage);
+    // In the order in which the tiles are needed.
 #pragma unroll 1
-    for (int round = 0; items.has(round); ++round) {
-      const bool last = !items.has(round + 1);
-      Block next = items.block(last ? round : round + 1);
-      const int first = own.seen_tiles().first, count = own.seen_tiles().end - first;
-      if (count > 0) load_keys(own, first, 0);
-      if (round == 0 || !kAhead) give_queries(own, round);
-        // In the order in which the tiles are needed. What is done ahead is done in two pieces, so
-        // that it does not keep tiles waiting.
-#pragma unroll 1
-      for (int i = 0; i < count || i == 0; ++i) {
-        if (i + 1 < count) load_keys(own, first + i + 1, (i + 1) % Config::kStages);
-        if (i < count) load_values(own, first + i, i % Config::kStages);
-        if (i == 0) next.find_seen_keys();
-        if (kAhead && !last && i == (count > 1 ? 1 : 0)) give_queries(next, round + 1);
-      }
-      own = next;
+    for (int i = 0; i < count; ++i) {
+      if (i + 1 < count) load_keys(block, first + i + 1, (i + 1) % Config::kStages);
+      load_values(block, first + i, i % Config::kStages);
     }
   }
 
  private:
-  SINTER_DEVICE void give_queries(const Block& block, int round) {
-    const int stage = round % Config::kQueryStages;
+  SINTER_DEVICE void give_queries(const Block& block, SeenTiles tiles, int stage) {
     const SeenKeys seen = block.seen_by(thread_);
-    const SeenTiles tiles = block.seen_tiles();
     wait_for_phase(&shared_.queries[stage].empty, queries_.phase(stage) ^ 1);
     queries_.advance(stage);
     shared_.rows[stage][thread_] = seen;
     shared_.tiles[stage] = tiles;
-    if (tiles.first < tiles.end) block.template take_queries<kThreads>(q_, stage, thread_);
+    if (tiles.first < tiles.end) block.template take_queries<kLoadingThreads>(q_, stage, thread_);
     show_to_products();
     arrive(&shared_.queries[stage].full);
   }
   SINTER_DEVICE void load_keys(const Block& block, int tile, int stage) {
     wait_for_phase(&shared_.keys[stage].empty, keys_.phase(stage) ^ 1);
     keys_.advance(stage);
-    block.template load_keys<kThreads>(tile, stage, thread_);
+    block.template load_keys<kLoadingThreads>(tile, stage, thread_);
     hand_over<Block::kCopiesKeys>(&shared_.keys[stage].full);
   }
   SINTER_DEVICE void load_values(const Block& block, int tile, int stage) {
     wait_for_phase(&shared_.values[stage].empty, values_.phase(stage) ^ 1);
     values_.advance(stage);
-    block.template load_values<kThreads>(tile, stage, thread_);
+    block.template load_values<kLoadingThreads>(tile, stage, thread_);
     hand_over<Block::kCopiesValues>(&shared_.values[stage].full);
   }
   template <bool copies>
@@ -156,6 +145,7 @@ class AttentionWarpgroup {
       float dots[Sizes::keys / 2];
       unsigned weights[Sizes::keys / 4];
       wait_for_keys(0);
+      show_to_products();
       multiply_keys(block, dots, query_stage, 0);
       wait_for_products<0>(dots);
       release(&shared_.keys[0].empty);
@@ -166,6 +156,7 @@ class AttentionWarpgroup {
         const int stage = i % Config::kStages, before = (i - 1) % Config::kStages;
         wait_for_values(before);
         wait_for_keys(stage);
+        show_to_products();
         multiply_keys(block, dots, query_stage, stage);
         add_values(block, sums, weights, before);
         wait_for_products<1>(dots);
@@ -196,10 +187,10 @@ class AttentionWarpgroup {
     if (threadIdx.x % 32 == 0) arrive(empty);
   }
 
+  // show_to_products() must follow: copies are no writes of the products' kind.
   SINTER_DEVICE void wait_for_keys(int stage) {
     wait_for_phase(&shared_.keys[stage].full, keys_.phase(stage));
     keys_.advance(stage);
-    show_to_products();
   }
   SINTER_DEVICE void wait_for_values(int stage) {
     wait_for_phase(&shared_.values[stage].full, values_.phase(stage));
@@ -247,17 +238,19 @@ class AttentionWarpgroup {
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend_by_warpgroups(const AttentionItems<Config>& items, const Query& q,
                                         const Result& out) {
-  static_assert(Config::kThreads == 384 && Config::kRows == 128, "a warpgroup has 64 rows");
+  static_assert(Config::kThreads == kLoadingThreads + 2 * Config::kRows, "a warpgroup has 64 rows");
   __shared__ AttentionShared<Config> shared;
   if (threadIdx.x == 0) {
     shared.set_up();
     show_barriers_to_block();
   }
   __syncthreads();
-  // The launch has 168 registers a thread.
-  if (threadIdx.x < 128) {
+  // The launch has 168 registers a thread, which is what the three warpgroups share.
+  if (threadIdx.x < kLoadingThreads) {
     give_registers_back<88>();
-    AttentionLoader<Config, Query>(shared, q).load(items);
+    AttentionLoader<Config, Query> loader(shared, q);
+    for (int round = 0; items.has(round); ++round)
+      loader.load(items.block(round), round % Config::kQueryStages);
   } else {
     take_registers<208>();
     AttentionWarpgroup<Config, Result> warpgroup(shared);
