@@ -37,12 +37,14 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes ||
-      launch.cluster < 1 || launch.cluster > kMaxCluster || launch.items_without_clusters < 0)
+      launch.cluster < 1 || launch.cluster > kMaxCluster || launch.items_without_clusters < 0 ||
+      launch.most_blocks < 0)
     return violation(
         fmt::format("launch with {} items a row, {} items a block, {} threads, "
-                    "{} shared bytes, clusters of {}, none from {} items on",
+                    "{} shared bytes, clusters of {}, none from {} items on, at most {} blocks",
                     launch.items_per_row, launch.items_per_block, launch.threads,
-                    launch.shared_bytes, launch.cluster, launch.items_without_clusters),
+                    launch.shared_bytes, launch.cluster, launch.items_without_clusters,
+                    launch.most_blocks),
         where);
   if (launch.cluster > 1 && kernel.minimum_arch < kFirstArchWithClusters)
     return violation(fmt::format("launch with clusters of {} for devices from sm_{} on, which have "

@@ -199,6 +199,8 @@ class PlanReader {
     SINTER_TRY(expr(launch["wanted_shared_bytes"], out.launch.wanted_shared_bytes));
     SINTER_TRY(read(launch["cluster"], out.launch.cluster));
     SINTER_TRY(read(launch["items_without_clusters"], out.launch.items_without_clusters));
+    if (launch["most_blocks"].present())
+      SINTER_TRY(read(launch["most_blocks"], out.launch.most_blocks));
     SINTER_LET(text, read_lines(node["group"]));
     SINTER_LET(group, parse_graph(text, node["group"].where(), program_.symbols));
     out.group = std::move(group);

@@ -121,6 +121,7 @@ class PlanWriter {
                       {"wanted_shared_bytes", text(launch.wanted_shared_bytes)},
                       {"cluster", launch.cluster},
                       {"items_without_clusters", launch.items_without_clusters}};
+    if (launch.most_blocks > 0) json["launch"]["most_blocks"] = launch.most_blocks;
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));
     return json;

@@ -24,7 +24,8 @@ std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> 
   if (!rows || !per_row || __builtin_mul_overflow(*rows, *per_row, &items)) return std::nullopt;
   const bool alone = launch.items_without_clusters > 0 && items >= launch.items_without_clusters;
   LaunchGrid grid{.cluster = alone ? 1 : launch.cluster};
-  const int64_t clusters = items / launch.items_per_block + (items % launch.items_per_block != 0);
+  int64_t clusters = items / launch.items_per_block + (items % launch.items_per_block != 0);
+  if (launch.most_blocks > 0) clusters = std::min(clusters, launch.most_blocks);
   if (__builtin_mul_overflow(clusters, grid.cluster, &grid.blocks)) return std::nullopt;
   return grid;
 }

@@ -61,6 +61,8 @@ struct Launch {
   /// From so many items on there are no clusters, where this is not 0: blocks alone fill the
   /// device.
   int64_t items_without_clusters = 0;
+  /// No more clusters than this, where it is not 0: the kernel's text deals the items out.
+  int64_t most_blocks = 0;
 };
 inline constexpr int64_t kMaxSharedBytes = 227 * 1024, kMaxCluster = 8;
 inline constexpr uint32_t kFirstArchWithClusters = 90;

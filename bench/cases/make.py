@@ -116,22 +116,26 @@ ATTENTIONS.append(Attention(16, 8, 256, 6144, 1, "bf16", ", softcap = 50.0, wind
 
 @dataclasses.dataclass(frozen=True)
 class CausalAttention:
-    """Packed texts of `length` tokens, each of which sees its text as far as itself."""
+    """Packed texts of `length` tokens, each of which sees its text as far as itself, or the last
+    `window` tokens of it."""
     heads: int
     kv_heads: int
     width: int
     length: int
     texts: int = 1
     dtype: str = "bf16"
+    window: int = 0
 
     @property
     def name(self) -> str:
-        return f"causal.{self.heads}x{self.width}.{self.kv_heads}.{self.texts}x{self.length}.{self.dtype}"
+        window = f".w{self.window}" if self.window else ""
+        return f"causal.{self.heads}x{self.width}.{self.kv_heads}.{self.texts}x{self.length}.{self.dtype}{window}"
 
 
 CAUSAL_ATTENTIONS = [CausalAttention(32, 32, 128, 512), CausalAttention(32, 32, 128, 2048),
                      CausalAttention(32, 32, 128, 2048, texts=8), CausalAttention(32, 32, 128, 8192),
                      CausalAttention(32, 32, 80, 2048), CausalAttention(32, 8, 64, 2048),
+                     CausalAttention(32, 8, 128, 2048), CausalAttention(32, 32, 128, 8192, window=1024),
                      CausalAttention(16, 8, 256, 2048), CausalAttention(32, 32, 128, 2048, dtype="f16")]
 
 # temperature, top_k, top_p
@@ -191,6 +195,8 @@ def causal_module(case: CausalAttention) -> str:
     q = f"{case.dtype}[{tokens}, {case.heads * case.width}]"
     cache = f"{case.dtype}[{tokens}, {case.kv_heads * case.width}]"
     attributes = f"heads = {case.heads}, kv_heads = {case.kv_heads}, scale = {case.width ** -0.5!r}"
+    if case.window:
+        attributes += f", window = {case.window}"
     return "\n".join([
         f"// Made by make.py: causal attention of {case.texts} texts of {case.length} tokens.",
         f"module @{case.name.replace('.', '_')} {{",

@@ -4,9 +4,10 @@
 
 For every module cases/causal.*.sir: the same random inputs go through `PROGRAM run`, PyTorch's
 FlashAttention 2 and cuDNN, and attention in float64; an error is the norm of the difference to
-float64 over its norm, of the first two heads of the first text. Times of PyTorch are medians between
-events; those of Sinter, tiled and composed, are `PROGRAM bench`'s. TFLOP/s count the keys that a
-token sees: 4 * width a head and key.
+float64 over its norm, of the first two heads of the first text. Times of PyTorch are those of a
+recorded graph of many calls with inputs in turns, as `PROGRAM bench` measures Sinter, tiled and
+composed. TFLOP/s count the keys that a token sees: 4 * width a head and key. PyTorch gives cuDNN no
+window.
 """
 
 import argparse
@@ -27,24 +28,35 @@ TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 PEERS = {"FlashAttention 2": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
 
 
-def exact(q, keys, values, scale):
+def exact(q, keys, values, scale, window):
     """[length, width] each, in float64."""
     scores = q.double() @ keys.double().T * scale
     seen = torch.ones_like(scores, dtype=torch.bool).tril()
+    if window:
+        seen = seen.triu(1 - window)
     return torch.softmax(scores.masked_fill(~seen, -torch.inf), -1) @ values.double()
 
 
-def median_us(call, samples):
-    for _ in range(3):
-        call()
+def median_us(calls, samples, together):
+    """Of a call: `together` calls, in turns, are recorded in a graph; a sample is a launch of it."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for call in calls:
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for i in range(together):
+            calls[i % len(calls)]()
     times = []
-    for _ in range(samples):
+    for sample in range(samples + 1):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        call()
+        graph.replay()
         end.record()
         end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3)
+        if sample > 0:
+            times.append(begin.elapsed_time(end) * 1e3 / together)
     return statistics.median(times)
 
 
@@ -55,9 +67,9 @@ def bench_us(program, case, samples, *options):
 
 
 def measure(program, case, samples):
-    heads, width, kv_heads, texts, length, dtype = re.fullmatch(
-        r"causal\.(\d+)x(\d+)\.(\d+)\.(\d+)x(\d+)\.(\w+)", case.stem).groups()
-    heads, width, kv_heads, texts, length = map(int, (heads, width, kv_heads, texts, length))
+    heads, width, kv_heads, texts, length, dtype, window = re.fullmatch(
+        r"causal\.(\d+)x(\d+)\.(\d+)\.(\d+)x(\d+)\.(\w+?)(?:\.w(\d+))?", case.stem).groups()
+    heads, width, kv_heads, texts, length, window = map(int, (heads, width, kv_heads, texts, length, window or 0))
     tokens, scale = texts * length, width ** -0.5
     torch.manual_seed(1)
     q = torch.randn(tokens, heads * width, device="cuda").to(TYPES[dtype])
@@ -71,7 +83,7 @@ def measure(program, case, samples):
     group = heads // kv_heads
     reference = torch.cat([exact(q[:length, h * width:(h + 1) * width],
                                  keys[:length, h // group * width:(h // group + 1) * width],
-                                 values[:length, h // group * width:(h // group + 1) * width], scale)
+                                 values[:length, h // group * width:(h // group + 1) * width], scale, window)
                            for h in range(2)], -1)
 
     def error(result):
@@ -81,17 +93,35 @@ def measure(program, case, samples):
     def heads_of(x, count):
         return x.view(texts, length, count, width).transpose(1, 2)
 
-    operations = 4 * width * heads * texts * length * (length + 1) / 2
+    seen = length * (length + 1) / 2
+    if window:
+        seen = window * (window + 1) / 2 + (length - window) * window
+    operations = 4 * width * heads * texts * seen
+    sets = max(2, int(4e8 / (tokens * width * (2 * heads + 2 * kv_heads) * 2)))
+    together = max(4, min(40, int(4e12 / operations)))
     result = {"case": case.stem, "error": {"Sinter": error(ours)}, "us": {}}
+
+    def call_of(backend, q, keys, values):
+        q, keys, values = heads_of(q, heads), heads_of(keys, kv_heads), heads_of(values, kv_heads)
+        if window:
+            def call():
+                return torch.ops.aten._flash_attention_forward(
+                    q.transpose(1, 2), keys.transpose(1, 2), values.transpose(1, 2), None, None, length, length, 0.0,
+                    True, False, scale=scale, window_size_left=window - 1, window_size_right=0)[0].transpose(1, 2)
+        else:
+            def call():
+                with sdpa_kernel(backend):
+                    return F.scaled_dot_product_attention(q, keys, values, is_causal=True, enable_gqa=group > 1)
+        return call
+
+    inputs = [(q, keys, values)] + [tuple(torch.randn_like(x) for x in (q, keys, values)) for _ in range(sets - 1)]
     for name, backend in PEERS.items():
-        def call():
-            with sdpa_kernel(backend):
-                return F.scaled_dot_product_attention(heads_of(q, heads), heads_of(keys, kv_heads),
-                                                      heads_of(values, kv_heads), is_causal=True,
-                                                      enable_gqa=group > 1)
+        if window and name != "FlashAttention 2":
+            continue
         try:
-            result["error"][name] = error(call().transpose(1, 2).reshape(tokens, heads * width))
-            result["us"][name] = median_us(call, samples)
+            calls = [call_of(backend, *one) for one in inputs]
+            result["error"][name] = error(calls[0]().transpose(1, 2).reshape(tokens, heads * width))
+            result["us"][name] = median_us(calls, samples, together)
         except RuntimeError as refusal:
             print(f"{case.stem}: {name}: {str(refusal).splitlines()[0]}")
     result["us"]["Sinter"] = bench_us(program, case, samples)

@@ -8,7 +8,8 @@
 // Warps beyond the rows of the block only load (a plan for warpgroups on a device without them).
 #pragma once
 
-#include "kernels/attention/attention_tiles.cuh"
+#include "kernels/attention/attention_items.cuh"
+#include "kernels/attention/attention_softmax.cuh"
 #include "kernels/common/mma.cuh"
 
 namespace sinter {
@@ -40,24 +41,27 @@ SINTER_DEVICE void multiply_two_tiles(float (&sums)[count], int first, const uns
 }
 
 template <typename Config, typename Query, typename Result>
-SINTER_DEVICE void attend_by_warps(const AttentionBlock<Config>& block, const Query& q,
-                                   const Result& out) {
+SINTER_DEVICE void attend_item_by_warps(AttentionBlock<Config> block, const Query& q,
+                                        const Result& out) {
   using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   const int thread = static_cast<int>(threadIdx.x), row0 = thread / 32 * 16;
   const bool computes = row0 < Sizes::rows;
-  const int end = block.end_tile();
-  int tile = block.first_tile();
-  if (tile < end) block.load_keys(tile, 0, thread, Config::kThreads);
+  block.find_seen_keys();
+  const SeenTiles tiles = block.seen_tiles();
+  const int end = tiles.end;
+  int tile = tiles.first;
+  if (tile < end) block.template load_keys<Config::kThreads>(tile, 0, thread);
   commit_copies();
-  block.take_queries(q);
-  AttentionSoftmax<Config> softmax(block, computes ? row0 : 0);
+  block.template take_queries<Config::kThreads>(q, 0, thread);
+  const int row = (computes ? row0 : 0) + thread % 32 / 4;
+  AttentionSoftmax<Config> softmax(block.seen_by(row), block.seen_by(row + 8));
   float sums[Sizes::value_width / 2] = {};
 #pragma unroll 1
   for (; tile < end; ++tile) {
     wait_for_copies<0>();
     __syncthreads();  // the keys are there, and the values are no longer needed
-    block.load_values(tile, 0, thread, Config::kThreads);
+    block.template load_values<Config::kThreads>(tile, 0, thread);
     commit_copies();
     unsigned weights[Sizes::keys / 4];
     if (computes) {
@@ -65,7 +69,7 @@ SINTER_DEVICE void attend_by_warps(const AttentionBlock<Config>& block, const Qu
 #pragma unroll
       for (int k = 0; k < Sizes::width; k += 16) {
         unsigned a[4];
-        load_matrices(a, part_rows_first<Sizes::rows, Sizes::width>(block.queries(), row0, k));
+        load_matrices(a, part_rows_first<Sizes::rows, Sizes::width>(block.queries(0), row0, k));
 #pragma unroll
         for (int key = 0; key < Sizes::keys; key += 16) {
           unsigned b[4];
@@ -73,13 +77,12 @@ SINTER_DEVICE void attend_by_warps(const AttentionBlock<Config>& block, const Qu
           multiply_two_tiles<T>(dots, key, a, b);
         }
       }
-      float scale[2];
-      softmax.weigh(dots, weights, scale, tile, block.is_masked(tile));
-      softmax.scale_rows(sums, scale);
+      if (softmax.grow(dots, tile)) softmax.scale_rows(sums, softmax.scale());
+      softmax.weigh(dots, weights);
     }
     wait_for_copies<0>();
     __syncthreads();  // the values are there, and the keys are no longer needed
-    if (tile + 1 < end) block.load_keys(tile + 1, 0, thread, Config::kThreads);
+    if (tile + 1 < end) block.template load_keys<Config::kThreads>(tile + 1, 0, thread);
     commit_copies();
     if (computes) {
 #pragma unroll
@@ -94,10 +97,18 @@ SINTER_DEVICE void attend_by_warps(const AttentionBlock<Config>& block, const Qu
     }
   }
   wait_for_copies<0>();
-  __syncthreads();
   if (!computes) return;
   softmax.finish(sums);
-  block.give(sums, row0, out);
+  block.give(sums, row, out);
+}
+
+template <typename Config, typename Query, typename Result>
+SINTER_DEVICE void attend_by_warps(const AttentionItems<Config>& items, const Query& q,
+                                   const Result& out) {
+  for (int round = 0; items.has(round); ++round) {
+    if (round > 0) __syncthreads();  // nobody needs the tiles of the item before
+    attend_item_by_warps(items.block(round), q, out);
+  }
 }
 
 #endif

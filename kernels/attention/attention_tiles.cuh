@@ -1,5 +1,5 @@
 // What both forms of tiled_attention share: which keys the rows of a block see, the tiles in shared
-// memory, the softmax of a tile, and the result.
+// memory, and the result.
 #pragma once
 
 #include "kernels/attention/layout.h"
@@ -15,9 +15,7 @@ struct TiledSizes {
   static constexpr int keys = attention_key_tile(Config::kWidth, Config::kValueWidth);
   static constexpr int width = attention_padded(Config::kWidth);
   static constexpr int value_width = attention_padded(Config::kValueWidth);
-  // Queries, and later the result, in the same place.
-  static constexpr int query_bytes =
-      attention_tile_bytes(rows, width > value_width ? width : value_width);
+  static constexpr int query_bytes = attention_tile_bytes(rows, width);
   static constexpr int key_bytes = attention_tile_bytes(keys, width);
   static constexpr int value_bytes = attention_tile_bytes(keys, value_width);
 };
@@ -33,24 +31,18 @@ struct AttentionOperands {
   long long tokens, cache_rows;
 };
 
-// Keys that rows see: from `low` to `high`, none if high < low.
+// Keys that a row sees: low .. low + count - 1.
 struct SeenKeys {
-  int low, high;
+  int low;
+  unsigned count;
 };
 
-// The keys that some row of a block sees, and those that all its rows see.
-struct SeenByRows {
-  SeenKeys some, all;
-
-  SINTER_DEVICE void add(const SeenByRows& other) {
-    if (other.some.low < some.low) some.low = other.some.low;
-    if (other.some.high > some.high) some.high = other.some.high;
-    if (other.all.low > all.low) all.low = other.all.low;
-    if (other.all.high < all.high) all.high = other.all.high;
-  }
+// Tiles of keys: from `first` on, those before `end`.
+struct SeenTiles {
+  int first, end;
 };
 
-// A block's place, and what its rows see. Its constructor has a barrier.
+// A block's place: a tile of rows of a head.
 template <typename Config>
 class AttentionBlock {
   using Sizes = TiledSizes<Config>;
@@ -60,263 +52,194 @@ class AttentionBlock {
  public:
   SINTER_DEVICE AttentionBlock(const AttentionOperands<T>& in, int tile, int head,
                                unsigned char* shared)
-      : in_(in), shared_(shared), token0_(static_cast<long long>(tile) * Sizes::rows), head_(head) {
-    in_.keys += head / (Config::kHeads / Config::kKvHeads) * Config::kWidth;
-    in_.values += head / (Config::kHeads / Config::kKvHeads) * Config::kValueWidth;
-    find_seen_keys();
+      : in_(&in), shared_(shared), tile_(tile), head_(head) {}
+
+  // Which keys some row sees, which the loads and seen_tiles() ask for. All lanes of a warp find it
+  // together.
+  SINTER_DEVICE void find_seen_keys() {
+    low_ = kMost;
+    high_ = -1;
+#pragma unroll
+    for (int i = 0; i < Sizes::rows; i += 32) {
+      const int row = i + static_cast<int>(threadIdx.x) % 32;
+      const SeenKeys seen = seen_by(row);
+      if (!is_there(row) || seen.count == 0) continue;
+      const int high = seen.low + static_cast<int>(seen.count) - 1;
+      if (seen.low < low_) low_ = seen.low;
+      if (high > high_) high_ = high;
+    }
+#pragma unroll
+    for (int stride = 1; stride < 32; stride *= 2) {
+      const int low = __shfl_xor_sync(0xffffffffu, low_, stride);
+      const int high = __shfl_xor_sync(0xffffffffu, high_, stride);
+      if (low < low_) low_ = low;
+      if (high > high_) high_ = high;
+    }
+  }
+  SINTER_DEVICE SeenTiles seen_tiles() const {
+    if (high_ < low_) return {0, 0};
+    return {low_ / Sizes::keys, high_ / Sizes::keys + 1};
+  }
+  // Of a row that is not there: all keys.
+  SINTER_DEVICE SeenKeys seen_by(int row) const {
+    if (!is_there(row)) return {0, kMost};
+    const AttentionRange range = rows_of_cache(
+        attention_range(in_->first[token0() + row], in_->last[token0() + row], Config::kWindow),
+        in_->cache_rows);
+    return {static_cast<int>(range.low), static_cast<unsigned>(range.count)};
   }
 
-  // The first tile of keys, and the one after the last; equal if no row sees a key.
-  SINTER_DEVICE int first_tile() const {
-    return seen_.some.high < seen_.some.low ? 0 : seen_.some.low / Sizes::keys;
+  SINTER_DEVICE unsigned char* queries(int stage) const {
+    return shared_ + stage * Sizes::query_bytes;
   }
-  SINTER_DEVICE int end_tile() const {
-    return seen_.some.high < seen_.some.low ? 0 : seen_.some.high / Sizes::keys + 1;
-  }
-  // Some row does not see some key of the tile.
-  SINTER_DEVICE bool is_masked(int tile) const {
-    const int begin = tile * Sizes::keys;
-    return begin < seen_.all.low || begin + (Sizes::keys - 1) > seen_.all.high;
-  }
-  SINTER_DEVICE SeenKeys seen_by(int row) const { return of_rows()[row]; }
-
-  SINTER_DEVICE unsigned char* queries() const { return shared_; }
   SINTER_DEVICE unsigned char* keys(int stage) const {
-    return shared_ + Sizes::query_bytes + stage * Sizes::key_bytes;
+    return queries(Config::kQueryStages) + stage * Sizes::key_bytes;
   }
   SINTER_DEVICE unsigned char* values(int stage) const {
     return keys(Config::kStages) + stage * Sizes::value_bytes;
   }
 
-  // Computes the block's queries, by all threads. A barrier must follow.
-  template <typename Query>
-  SINTER_DEVICE void take_queries(const Query& q) const {
-    constexpr int chunks = Sizes::width / 8;
-    for (int i = static_cast<int>(threadIdx.x); i < Sizes::rows * chunks; i += Config::kThreads) {
-      const int row = i / chunks, chunk = i % chunks;
-      const long long at = element(row, Config::kWidth) + 8 * chunk;
+  // Computes the block's queries, by `threads` threads of which this is number `thread`.
+  template <int threads, typename Query>
+  SINTER_DEVICE void take_queries(const Query& q, int stage, int thread) const {
+    constexpr int chunks = Sizes::width / 8, all = Sizes::rows * chunks;
+#pragma unroll 8
+    for (int begin = 0; begin < all; begin += threads) {
+      const int i = begin + thread, row = i / chunks, chunk = i % chunks;
+      if (all % threads != 0 && i >= all) break;
+      // Rows that are not there have the queries of the last one; nobody asks for their results.
+      const long long last = in_->tokens - 1 - token0();
+      const long long at = element(row < last ? row : last, Config::kWidth) + 8 * chunk;
       float values[8] = {};
-      if (token0_ + row < in_.tokens) {
-        if constexpr (Config::kWidth % 8 == 0) {
-          if (8 * chunk < Config::kWidth) q.chunk(values, at);
-        } else {
+      if constexpr (Config::kWidth % 8 == 0) {
+        if (8 * chunk < Config::kWidth) q.chunk(values, at);
+      } else {
 #pragma unroll
-          for (int e = 0; e < 8; ++e)
-            if (8 * chunk + e < Config::kWidth) values[e] = q(at + e);
-        }
+        for (int e = 0; e < 8; ++e)
+          if (8 * chunk + e < Config::kWidth) values[e] = q(at + e);
       }
-      place(queries(), Sizes::rows, Sizes::width, row, chunk) =
+      place(queries(stage), Sizes::rows, Sizes::width, row, chunk) =
           narrow(static_cast<const T*>(nullptr), values);
     }
   }
 
-  // Starts the copies of a tile of keys, or of values, by `threads` threads of which this is number
-  // `thread`; zeros where no row of the block sees the key.
-  SINTER_DEVICE void load_keys(int tile, int stage, int thread, int threads) const {
-    load_tile<Config::kWidth>(keys(stage), in_.keys, in_.keys_stride, tile, thread, threads);
+  // Loads of a tile are copies that are waited for, or are made at once.
+  static constexpr bool kCopiesKeys = Config::kAligned && Config::kWidth % 8 == 0;
+  static constexpr bool kCopiesValues = Config::kAligned && Config::kValueWidth % 8 == 0;
+  // Loads a tile of keys, or of values, by `threads` threads of which this is number `thread`;
+  // zeros where no row of the block sees the key.
+  template <int threads>
+  SINTER_DEVICE void load_keys(int tile, int stage, int thread) const {
+    load_tile<Config::kWidth, threads>(keys(stage), in_->keys + kv_head() * Config::kWidth,
+                                       in_->keys_stride, tile, thread);
   }
-  SINTER_DEVICE void load_values(int tile, int stage, int thread, int threads) const {
-    load_tile<Config::kValueWidth>(values(stage), in_.values, in_.values_stride, tile, thread,
-                                   threads);
+  template <int threads>
+  SINTER_DEVICE void load_values(int tile, int stage, int thread) const {
+    load_tile<Config::kValueWidth, threads>(values(stage),
+                                            in_->values + kv_head() * Config::kValueWidth,
+                                            in_->values_stride, tile, thread);
   }
 
-  // Gives the result 16 rows of a warp, from `row0` on: `sums` as a product of tensor cores has
-  // them, the queries of these rows are no longer needed.
+  // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has
+  // them. Of every four chunks of a row, which are in four lanes, a lane gets one.
   template <typename Result>
   SINTER_DEVICE void give(const float (&sums)[Sizes::value_width / 2], int row0,
                           const Result& out) const {
-    const int lane = static_cast<int>(threadIdx.x) % 32, q = lane % 4;
-#pragma unroll
-    for (int chunk = 0; chunk < Sizes::value_width / 8; ++chunk)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        uint4& words =
-            place(queries(), Sizes::rows, Sizes::value_width, row0 + lane / 4 + 8 * half, chunk);
-        reinterpret_cast<unsigned*>(&words)[q] =
-            pack(static_cast<const T*>(nullptr), sums[4 * chunk + 2 * half],
-                 sums[4 * chunk + 2 * half + 1]);
-      }
-    __syncwarp();
     constexpr int chunks = (Config::kValueWidth + 7) / 8;
-    for (int i = lane; i < 16 * chunks; i += 32) {
-      const int row = row0 + i / chunks, chunk = i % chunks;
-      if (token0_ + row >= in_.tokens) continue;
-      const long long at = element(row, Config::kValueWidth) + 8 * chunk;
-      float values[8];
-      widen(values, static_cast<const T*>(nullptr),
-            place(queries(), Sizes::rows, Sizes::value_width, row, chunk));
-      if constexpr (Config::kValueWidth % 8 == 0) {
-        out.set_chunk(at, values);
-      } else {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-        for (int e = 0; e < 8; ++e)
-          if (8 * chunk + e < Config::kValueWidth) out.set(at + e, values[e]);
+    for (int half = 0; half < 2; ++half) {
+      const int row = row0 + 8 * half;
+#pragma unroll
+      for (int first = 0; first < chunks; first += 4) {
+        unsigned words[4] = {};
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (first + i < Sizes::value_width / 8)
+            words[i] = pack(static_cast<const T*>(nullptr), sums[4 * (first + i) + 2 * half],
+                            sums[4 * (first + i) + 2 * half + 1]);
+        exchange<1>(words[0], words[1], lane);
+        exchange<1>(words[2], words[3], lane);
+        exchange<2>(words[0], words[2], lane);
+        exchange<2>(words[1], words[3], lane);
+        const int chunk = first + lane % 4;
+        if (chunk >= chunks || !is_there(row)) continue;
+        const long long at = element(row, Config::kValueWidth) + 8 * chunk;
+        float values[8];
+        widen(values, static_cast<const T*>(nullptr),
+              make_uint4(words[0], words[1], words[2], words[3]));
+        if constexpr (Config::kValueWidth % 8 == 0) {
+          out.set_chunk(at, values);
+        } else {
+#pragma unroll
+          for (int e = 0; e < 8; ++e)
+            if (8 * chunk + e < Config::kValueWidth) out.set(at + e, values[e]);
+        }
       }
     }
   }
 
  private:
-  SINTER_DEVICE static SeenKeys* of_rows() {
-    __shared__ SeenKeys rows[Sizes::rows];
-    return rows;
-  }
-  SINTER_DEVICE void find_seen_keys() {
-    constexpr int warps = Sizes::rows / 32;
-    __shared__ SeenByRows of_warps[warps];
-    const int row = static_cast<int>(threadIdx.x);
-    if (row < Sizes::rows) {
-      SeenByRows seen = {{kMost, -1}, {0, kMost}};  // of a row that is not there
-      SeenKeys own = {0, -1};
-      if (token0_ + row < in_.tokens) {
-        const AttentionRange range = rows_of_cache(
-            attention_range(in_.first[token0_ + row], in_.last[token0_ + row], Config::kWindow),
-            in_.cache_rows);
-        seen.all = {kMost, -1};
-        if (range.count > 0) {
-          own = {static_cast<int>(range.low), static_cast<int>(range.low + range.count - 1)};
-          seen = {own, own};
-        }
-      }
-      of_rows()[row] = own;
-#pragma unroll
-      for (int stride = 1; stride < 32; stride *= 2) {
-        const auto other = [&](int x) { return __shfl_xor_sync(0xffffffffu, x, stride); };
-        seen.add({{other(seen.some.low), other(seen.some.high)},
-                  {other(seen.all.low), other(seen.all.high)}});
-      }
-      if (row % 32 == 0) of_warps[row / 32] = seen;
-    }
-    __syncthreads();
-    seen_ = of_warps[0];
-    for (int warp = 1; warp < warps; ++warp) seen_.add(of_warps[warp]);
+  // Lanes that differ in `bit` swap the second word of the lower one and the first of the other.
+  template <int bit>
+  SINTER_DEVICE static void exchange(unsigned& first, unsigned& second, int lane) {
+    const bool upper = (lane & bit) != 0;
+    const unsigned other = __shfl_xor_sync(0xffffffffu, upper ? first : second, bit);
+    if (upper)
+      first = other;
+    else
+      second = other;
   }
 
+  SINTER_DEVICE long long token0() const { return static_cast<long long>(tile_) * Sizes::rows; }
+  SINTER_DEVICE int kv_head() const { return head_ / (Config::kHeads / Config::kKvHeads); }
+  SINTER_DEVICE bool is_there(int row) const { return token0() + row < in_->tokens; }
   // The first element of a row's head in a tensor of so many elements a head.
-  SINTER_DEVICE long long element(int row, int width) const {
-    return ((token0_ + row) * Config::kHeads + head_) * width;
+  SINTER_DEVICE long long element(long long row, int width) const {
+    return ((token0() + row) * Config::kHeads + head_) * width;
   }
   SINTER_DEVICE static uint4& place(unsigned char* tile, int rows, int padded, int row, int chunk) {
     return *reinterpret_cast<uint4*>(tile + attention_offset(rows, padded, row, chunk));
   }
 
-  template <int width>
+  // A thread has the same chunk of every so many rows.
+  template <int width, int threads>
   SINTER_DEVICE void load_tile(unsigned char* to, const T* from, long long stride, int tile,
-                               int thread, int threads) const {
-    constexpr int padded = attention_padded(width), chunks = padded / 8;
-    for (int i = thread; i < Sizes::keys * chunks; i += threads) {
-      const int row = i / chunks, chunk = i % chunks, key = tile * Sizes::keys + row;
-      const bool seen = key >= seen_.some.low && key <= seen_.some.high;
-      uint4& out = place(to, Sizes::keys, padded, row, chunk);
+                               int thread) const {
+    constexpr int padded = attention_padded(width), chunks = padded / 8, rows = threads / chunks;
+    const int chunk = thread % chunks, row0 = thread / chunks, key0 = tile * Sizes::keys;
+    if (row0 >= rows) return;
+    const T* const own = from + (key0 + row0) * stride + 8 * chunk;
+    if (Config::kAligned && width == padded && key0 >= low_ && key0 + (Sizes::keys - 1) <= high_) {
+#pragma unroll
+      for (int row = 0; row < Sizes::keys; row += rows)
+        if (row + rows <= Sizes::keys || row + row0 < Sizes::keys)
+          copy_async(&place(to, Sizes::keys, padded, row + row0, chunk), own + row * stride, true);
+      return;
+    }
+#pragma unroll 1
+    for (int row = 0; row + row0 < Sizes::keys; row += rows) {
+      const int key = key0 + row0 + row;
+      const bool seen = key >= low_ && key <= high_;
+      uint4& out = place(to, Sizes::keys, padded, row + row0, chunk);
       if constexpr (Config::kAligned && width % 8 == 0) {
         const bool present = seen && 8 * chunk < width;
-        copy_async(&out, present ? from + key * stride + 8 * chunk : from, present);
+        copy_async(&out, present ? own + row * stride : from, present);
       } else {
         unsigned words[4] = {};
 #pragma unroll
         for (int e = 0; e < 8; ++e)
           if (seen && 8 * chunk + e < width)
-            words[e / 2] |= static_cast<unsigned>(from[key * stride + 8 * chunk + e].bits)
-                            << 16 * (e % 2);
+            words[e / 2] |= static_cast<unsigned>(own[row * stride + e].bits) << 16 * (e % 2);
         out = make_uint4(words[0], words[1], words[2], words[3]);
       }
     }
   }
 
-  AttentionOperands<T> in_;
+  const AttentionOperands<T>* in_;
   unsigned char* shared_;
-  long long token0_;
-  int head_;
-  SeenByRows seen_;
-};
-
-// The softmax of a lane's two rows, row0 + lane / 4 and 8 more.
-template <typename Config>
-class AttentionSoftmax {
-  using Sizes = TiledSizes<Config>;
-  using T = typename Config::Element;
-  static constexpr unsigned kAll = 0xffffffffu;
-
- public:
-  SINTER_DEVICE AttentionSoftmax(const AttentionBlock<Config>& block, int row0) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      seen_[half] = block.seen_by(row0 + static_cast<int>(threadIdx.x) % 32 / 4 + 8 * half);
-      largest_[half] = -math::infinity();
-      weights_[half] = 0.0f;
-    }
-  }
-
-  // Turns a tile's dot products into weights, fragments of an operand A: words[4 s ..] those of 16
-  // keys. What the sums of a row are to be multiplied by: `scale`.
-  template <bool masked>
-  SINTER_DEVICE void weigh(float (&dots)[Sizes::keys / 2], unsigned (&words)[Sizes::keys / 4],
-                           float (&scale)[2], int tile) {
-    const int key0 = tile * Sizes::keys + 2 * (static_cast<int>(threadIdx.x) % 4);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float largest = -math::infinity();
-#pragma unroll
-      for (int i = 0; i < Sizes::keys / 4; ++i) {
-        float& x = dots[i / 2 * 4 + 2 * half + i % 2];
-        x = attention_logit(x, Config::kScale, Config::kSoftcap);
-        if (masked) {
-          const int key = key0 + i / 2 * 8 + i % 2;
-          if (key < seen_[half].low || key > seen_[half].high) x = -math::infinity();
-        }
-        largest = math::maximum(largest, x);
-      }
-      largest = math::maximum(largest, __shfl_xor_sync(kAll, largest, 1));
-      largest = math::maximum(largest, __shfl_xor_sync(kAll, largest, 2));
-      largest = math::maximum(largest, largest_[half]);
-      const float base = attention_base(largest);
-      scale[half] = attention_exp2(math::mul(math::sub(largest_[half], base), Config::kFactor));
-      largest_[half] = largest;
-      const float shift = -math::mul(base, Config::kFactor);
-      float sum = math::mul(weights_[half], scale[half]);
-#pragma unroll
-      for (int i = 0; i < Sizes::keys / 4; i += 2) {
-        const T* type = nullptr;
-        float p[2];
-#pragma unroll
-        for (int e = 0; e < 2; ++e)
-          p[e] = attention_exp2(math::fma(dots[i / 2 * 4 + 2 * half + e], Config::kFactor, shift));
-        const unsigned word = pack(type, p[0], p[1]);
-        sum = math::add(sum, low_half(type, word & 0xffffu));
-        sum = math::add(sum, low_half(type, word >> 16));
-        words[i + half] = word;
-      }
-      weights_[half] = sum;
-    }
-  }
-  SINTER_DEVICE void weigh(float (&dots)[Sizes::keys / 2], unsigned (&words)[Sizes::keys / 4],
-                           float (&scale)[2], int tile, bool masked) {
-    if (masked)
-      weigh<true>(dots, words, scale, tile);
-    else
-      weigh<false>(dots, words, scale, tile);
-  }
-
-  // Divides the weighted sums by the sums of weights.
-  SINTER_DEVICE void finish(float (&sums)[Sizes::value_width / 2]) const {
-    float by[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float weights = math::add(weights_[half], __shfl_xor_sync(kAll, weights_[half], 1));
-      weights = math::add(weights, __shfl_xor_sync(kAll, weights, 2));
-      by[half] = math::div(1.0f, weights);
-    }
-    scale_rows<Sizes::value_width / 2>(sums, by);
-  }
-
-  template <int count>
-  static SINTER_DEVICE void scale_rows(float (&sums)[count], const float (&by)[2]) {
-#pragma unroll
-    for (int i = 0; i < count; ++i) sums[i] = math::mul(sums[i], by[i / 2 % 2]);
-  }
-
- private:
-  SeenKeys seen_[2];
-  float largest_[2], weights_[2];
+  int tile_, head_;
+  int low_, high_;  // keys that some row sees; none if high_ < low_
 };
 
 }  // namespace sinter

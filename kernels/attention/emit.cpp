@@ -60,14 +60,14 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "struct Config {{\n"
       "  using Element = {};\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
-      "  static constexpr int kRows = {}, kThreads = {}, kStages = {};\n"
+      "  static constexpr int kRows = {}, kThreads = {}, kStages = {}, kQueryStages = {};\n"
       "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
       memory_type(op.type.dtype), heads, op.attrs.get<int64_t>(AttrName::kv_heads), widths.width,
-      widths.value_width, form->rows, form->threads, form->stages, form->warpgroups,
-      operands.aligned(), literal(scale), literal(softcap),
+      widths.value_width, form->rows, form->threads, form->stages, form->query_stages,
+      form->warpgroups, operands.aligned(), literal(scale), literal(softcap),
       literal(attention_factor(scale, softcap)), window ? std::get<int64_t>(*window) : 0);
   const Dim tokens = op.type.dims[0], rows = group[op.operands[1]].type.dims[0];
   body.text = fmt::format(
@@ -81,6 +81,7 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   body.launch.items_per_block = form->rows;
   body.launch.threads = form->threads;
   body.launch.shared_bytes = form->shared_bytes;
+  if (form->warpgroups) body.launch.most_blocks = context.device.multiprocessors;
   body.moves_registers = form->warpgroups;
   body.minimum_arch = kFirstArchWithAsyncCopies;
   return body;

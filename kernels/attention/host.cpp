@@ -102,7 +102,7 @@ class TiledAttention {
         attention_key_tile(static_cast<int>(width_), static_cast<int>(value_width_));
     const int64_t end = keys.low + keys.count;
     const float factor = attention_factor(scale_, softcap_);
-    float largest = -INFINITY, sums[4] = {};
+    float largest = -INFINITY, sums[8] = {};
     std::fill(out.begin(), out.end(), 0.0f);
     std::vector<float> logits(static_cast<size_t>(tile_keys));
     for (int64_t begin = keys.low / tile_keys * tile_keys; keys.count > 0 && begin < end;
@@ -120,16 +120,17 @@ class TiledAttention {
         logit = attention_logit(dot, static_cast<float>(scale_), static_cast<float>(softcap_));
         largest = math::maximum(largest, logit);
       }
-      const float base = attention_base(largest);
-      const float scale = attention_exp2(math::mul(math::sub(before, base), factor));
-      for (float& element : out) element = math::mul(element, scale);
-      for (float& sum : sums) sum = math::mul(sum, scale);
-      const float shift = -math::mul(base, factor);
+      if (largest != before) {
+        const float scale = attention_scale(before, largest, factor);
+        for (float& element : out) element = math::mul(element, scale);
+        for (float& sum : sums) sum = math::mul(sum, scale);
+      }
+      const float shift = -math::mul(attention_base(largest), factor);
       for (int64_t j = 0; j < tile_keys; ++j) {
         float& weight = logits[static_cast<size_t>(j)];
-        weight = rounded(attention_exp2(math::fma(weight, factor, shift)), call_.op.type.dtype);
-        float& sum = sums[j / 2 % 4];
-        sum = math::add(sum, weight);
+        weight = attention_exp2(math::fma(weight, factor, shift));
+        sums[j % 8] = math::add(sums[j % 8], weight);
+        weight = rounded(weight, call_.op.type.dtype);
       }
       // Of keys that the token does not see the weight is 0.
       for (int64_t j = 0; j < tile_keys; j += kStep) {
@@ -142,8 +143,9 @@ class TiledAttention {
               [&](int64_t e) { return value(from + e, head)[i]; }, to - from);
       }
     }
-    const float by =
-        math::div(1.0f, math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3])));
+    const float half = math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3]));
+    const float other = math::add(math::add(sums[4], sums[5]), math::add(sums[6], sums[7]));
+    const float by = math::div(1.0f, math::add(half, other));
     for (float& element : out) element = math::mul(element, by);
   }
 

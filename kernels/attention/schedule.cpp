@@ -6,15 +6,16 @@
 namespace sinter {
 namespace {
 
-// Beside the tiles, which are asked for at the launch, a block declares what its rows see and
-// barriers.
-constexpr int64_t kDeclaredBytes = 2048;
+// Beside the tiles, which are asked for at the launch, a block declares what its rows see, the
+// order of its items and barriers.
+constexpr int64_t kDeclaredBytes = 6144;
+constexpr int64_t kMostStages = 4;
 
 int64_t bytes_of_tiles(int64_t width, int64_t value_width, const AttentionForm& form) {
   const int keys = attention_key_tile(static_cast<int>(width), static_cast<int>(value_width));
   const int padded = attention_padded(static_cast<int>(width));
   const int value_padded = attention_padded(static_cast<int>(value_width));
-  return attention_tile_bytes(static_cast<int>(form.rows), std::max(padded, value_padded)) +
+  return form.query_stages * attention_tile_bytes(static_cast<int>(form.rows), padded) +
          form.stages *
              (attention_tile_bytes(keys, padded) + attention_tile_bytes(keys, value_padded));
 }
@@ -30,10 +31,21 @@ HeadWidths head_widths(const Graph& graph, const Op& op) {
 std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
                                             const DeviceDescription& device) {
   if (!device.has.mma || !device.has.async_copy) return std::nullopt;
-  AttentionForm form{.rows = 64, .threads = 128, .stages = 1};
-  if (device.has.wgmma) form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
+  AttentionForm form{.rows = 64, .threads = 128};
+  const auto fits = [&](AttentionForm other) {
+    return bytes_of_tiles(width, value_width, other) + kDeclaredBytes <= device.max_shared_bytes;
+  };
+  if (device.has.wgmma) {
+    form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
+    if (form.query_stages = 2; !fits(form)) form.query_stages = 1;
+    while (form.stages < kMostStages) {
+      AttentionForm more = form;
+      if (++more.stages; !fits(more)) break;
+      form = more;
+    }
+  }
+  if (!fits(form)) return std::nullopt;
   form.shared_bytes = bytes_of_tiles(width, value_width, form);
-  if (form.shared_bytes + kDeclaredBytes > device.max_shared_bytes) return std::nullopt;
   return form;
 }
 

@@ -12,7 +12,8 @@ struct AttentionForm {
   bool warpgroups = false;   // products of warpgroups
   int64_t rows = 0;          // tokens of a block
   int64_t threads = 0;       // of a block
-  int64_t stages = 0;        // tiles of keys, and of values
+  int64_t query_stages = 1;  // tiles of queries
+  int64_t stages = 1;        // tiles of keys, and of values
   int64_t shared_bytes = 0;  // of the block's tiles
 };
 

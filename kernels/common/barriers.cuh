@@ -9,7 +9,7 @@
 // The CPU of the tests plays barriers in full: a thread that waits gives way to the others.
 #pragma once
 
-#include "kernels/common/shared_address.cuh"
+#include "kernels/common/async_copies.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
@@ -29,6 +29,11 @@ SINTER_DEVICE void show_barriers_to_block() {
 // What the thread has written is there for those whose wait returns because it arrived.
 SINTER_DEVICE void arrive(Barrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+// Arrives when all copies are there that the thread has begun (copy_async).
+SINTER_DEVICE void arrive_when_copied(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
                : "memory");
 }
 SINTER_DEVICE void wait_for_phase(Barrier* barrier, unsigned parity) {
@@ -55,6 +60,11 @@ SINTER_DEVICE void arrive(Barrier* barrier) {
   *barrier -= 1;
   if ((*barrier & 0x7fffffff) == 0)
     *barrier = (*barrier ^ 1ull << 63) | (*barrier >> 32 & 0x7fffffff);
+}
+SINTER_DEVICE void arrive_when_copied(Barrier* barrier) {
+  commit_copies();
+  wait_for_copies<0>();
+  arrive(barrier);
 }
 SINTER_DEVICE void wait_for_phase(Barrier* barrier, unsigned parity) {
   sinter_shim_calls->wait_for_phase(barrier, parity, {__FILE__, __LINE__});

@@ -11,11 +11,13 @@
 // (kernels/attention/layout.h): bits 4 .. of an address are combined with its bits 7 .. by xor. A
 // panel begins at a multiple of 8 rows of 128 bytes.
 //
-// Products are asynchronous: begin_products() before the first, end_products() after the last of a
-// group, and wait_for_products() before sums are read or operands are overwritten.
+// Products are asynchronous: begin_products(sums) before the first, end_products() after the last
+// of a group, and wait_for_products(sums) before sums are read or operands are overwritten.
 //
-// Which order the hardware adds in is its own; the CPU of the tests computes a product when it is
-// issued, in the order of mma.cuh.
+// Which order the hardware adds in is its own; the CPU of the tests adds in the order of mma.cuh.
+// In every other block it computes products when they are issued; in the others when they are
+// waited for, from what their operands, registers too, are by then: so a missing wait is seen, and
+// so is an operand that is overwritten too early or comes too late.
 #pragma once
 
 #include "kernels/common/mma.cuh"
@@ -27,26 +29,46 @@ namespace sinter {
 // A matrix of 16-bit elements in shared memory, as an instruction takes it.
 //   rows along the sum's axis contiguous ("K-major"): 8 rows are `step` bytes apart
 //   columns contiguous ("MN-major"): 8 elements of the sum are `step` bytes apart, panels `panel`
+// after(bytes) begins so many bytes later.
 #ifdef __CUDACC_RTC__
 struct MatrixTile {
-  math::u64 bits;
+  unsigned low, high;  // of 64 bits; the address is the lowest field
+
+  SINTER_DEVICE MatrixTile after(int bytes) const {
+    return {low + (static_cast<unsigned>(bytes) >> 4), high};
+  }
+  SINTER_DEVICE math::u64 bits() const {
+    math::u64 result;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(result) : "r"(low), "r"(high));
+    return result;
+  }
 };
 template <int row_bytes>
 SINTER_DEVICE MatrixTile matrix_tile(const void* p, int step, int panel) {
-  constexpr math::u64 swizzle = row_bytes == 128 ? 1 : row_bytes == 64 ? 2 : 3;
-  return {static_cast<math::u64>(shared_address(p) >> 4 & 0x3fff) |
-          static_cast<math::u64>(panel >> 4 & 0x3fff) << 16 |
-          static_cast<math::u64>(step >> 4 & 0x3fff) << 32 | swizzle << 62};
+  constexpr unsigned swizzle = row_bytes == 128 ? 1 : row_bytes == 64 ? 2 : 3;
+  return {(shared_address(p) >> 4 & 0x3fff) | static_cast<unsigned>(panel >> 4) << 16,
+          static_cast<unsigned>(step >> 4) | swizzle << 30};
 }
 // Writes of shared memory by the thread are seen by products that come after; a barrier follows.
 SINTER_DEVICE void show_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-SINTER_DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// The compiler moves no use of `sums` across this place.
+template <int count>
+SINTER_DEVICE void keep_in_place(float (&sums)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+}
+template <int count>
+SINTER_DEVICE void begin_products(float (&sums)[count]) {
+  keep_in_place(sums);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
 SINTER_DEVICE void end_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int groups>
-SINTER_DEVICE void wait_for_products() {
+template <int groups, int count>
+SINTER_DEVICE void wait_for_products(float (&sums)[count]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+  keep_in_place(sums);
 }
 // Of the block's 64 K registers a thread of this warpgroup has as many from here on.
 template <int registers>
@@ -111,7 +133,7 @@ struct WarpgroupProduct;
                    "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type      \
                    " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"        \
                    : SINTER_OUT_##columns(sums)                                               \
-                   : "l"(first.bits), "l"(second.bits), "r"(static_cast<int>(adds)));         \
+                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));     \
     }                                                                                         \
     /* A in registers and B MN-major. */                                                      \
     static SINTER_DEVICE void add(float (&sums)[columns / 2], const unsigned* first,          \
@@ -121,7 +143,7 @@ struct WarpgroupProduct;
                                               ", 1, 1, 1, 1;"                                 \
                    : SINTER_OUT_##columns(sums)                                               \
                    : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),              \
-                     "l"(second.bits));                                                       \
+                     "l"(second.bits()));                                                     \
     }                                                                                         \
   };
 #define SINTER_WARPGROUP_PRODUCTS(columns, a, b, c, d, e)      \
@@ -151,6 +173,8 @@ struct MatrixTile {
   const char* p;
   int step, panel, row_bytes;
 
+  MatrixTile after(int bytes) const { return {p + bytes, step, panel, row_bytes}; }
+
   // The 16-bit element at these bytes after p, which are within a panel.
   unsigned short at(const char* start, int bytes) const {
     const math::u64 address = reinterpret_cast<math::u64>(start) + static_cast<math::u64>(bytes);
@@ -171,11 +195,71 @@ SINTER_DEVICE MatrixTile matrix_tile(const void* p, int step, int panel) {
   return {static_cast<const char*>(p), step, panel, row_bytes};
 }
 SINTER_DEVICE void show_to_products() {}
-SINTER_DEVICE void begin_products() {}
-SINTER_DEVICE void end_products() {}
-template <int groups>
-SINTER_DEVICE void wait_for_products() {
+
+// Products of a thread that it does not have waited for.
+struct PendingProducts {
+  static constexpr int kMost = 64;
+  struct Product {
+    void (*compute)(float* sums, const MatrixTile& first, const unsigned* words,
+                    const MatrixTile& second, bool adds);
+    float* sums;
+    MatrixTile first;
+    const unsigned* words;  // of an operand in registers
+    MatrixTile second;
+    bool adds;
+  };
+  Product products[kMost];
+  int ends[kMost];  // of the groups
+  int count = 0, groups = 0;
+  unsigned long long block = 0;  // that issued them
+
+  // Of the block that runs.
+  static PendingProducts& of_thread() {
+    static PendingProducts all[1024];
+    PendingProducts& own = all[threadIdx.x];
+    if (own.block != sinter_shim_calls->context->block_number) {
+      own.count = own.groups = 0;
+      own.block = sinter_shim_calls->context->block_number;
+    }
+    return own;
+  }
+  // In every other block at once.
+  void add(const Product& product) {
+    if (block % 2 == 0) {
+      product.compute(product.sums, product.first, product.words, product.second, product.adds);
+      return;
+    }
+    if (count == kMost) __builtin_trap();
+    products[count++] = product;
+  }
+  void end_group() {
+    if (groups == kMost) __builtin_trap();
+    ends[groups++] = count;
+  }
+  // All but the last `left` groups.
+  void compute(int left) {
+    const int done = groups > left ? groups - left : 0;
+    const int end = done > 0 ? ends[done - 1] : 0;
+    for (int i = 0; i < end; ++i) {
+      const Product p = products[i];
+      p.compute(p.sums, p.first, p.words, p.second, p.adds);
+    }
+    for (int i = end; i < count; ++i) products[i - end] = products[i];
+    for (int g = done; g < groups; ++g) ends[g - done] = ends[g] - end;
+    count -= end;
+    groups -= done;
+  }
+};
+
+template <int count>
+SINTER_DEVICE void begin_products(float (&)[count]) {
+  PendingProducts::of_thread();
+}
+SINTER_DEVICE void end_products() { PendingProducts::of_thread().end_group(); }
+template <int groups, int count>
+SINTER_DEVICE void wait_for_products(float (&)[count]) {
   __syncwarp();
+  PendingProducts::of_thread().compute(groups);
 }
 template <int registers>
 SINTER_DEVICE void give_registers_back() {}
@@ -190,19 +274,29 @@ struct WarpgroupProduct {
 
   // Sums of the lane: f(sum, row of the 64, column).
   template <typename Each>
-  static void each(float (&sums)[columns / 2], Each f) {
+  static void each(float* sums, Each f) {
     const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
     for (int i = 0; i < columns / 2; ++i)
       f(sums[i], 16 * warp + lane / 4 + i % 4 / 2 * 8, i / 4 * 8 + 2 * (lane % 4) + i % 2);
   }
   static void multiply(float (&sums)[columns / 2], MatrixTile first, MatrixTile second, bool adds) {
+    PendingProducts::of_thread().add({of_tiles, sums, first, nullptr, second, adds});
+  }
+  static void add(float (&sums)[columns / 2], const unsigned* first, MatrixTile second) {
+    PendingProducts::of_thread().add({of_words, sums, second, first, second, true});
+  }
+
+ private:
+  static void of_tiles(float* sums, const MatrixTile& first, const unsigned*,
+                       const MatrixTile& second, bool adds) {
     each(sums, [&](float& sum, int row, int column) {
       sum = multiply_step(
           adds ? sum : 0.0f, [&](int k) { return element(first.k_major(row, k)); },
           [&](int k) { return element(second.k_major(column, k)); });
     });
   }
-  static void add(float (&sums)[columns / 2], const unsigned* first, MatrixTile second) {
+  static void of_words(float* sums, const MatrixTile&, const unsigned* first,
+                       const MatrixTile& second, bool) {
     WarpWords& warp = words_of_warp();
     const int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; ++i) warp.words[lane][i] = first[i];

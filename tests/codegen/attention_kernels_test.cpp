@@ -36,6 +36,43 @@ TEST_CASE("attention by products of warpgroups") {
   run({.mma = true, .wgmma = true}, "sm_90a", {80, 96, 128, 256});
 }
 
+TEST_CASE("blocks that take several items, sorted by the keys that they see") {
+  DeviceDescription few = *find_device("sm_90a");
+  few.multiprocessors = 3;
+  for (const Capabilities& played : {Capabilities{.mma = true, .wgmma = true}, Capabilities{}}) {
+    Trials trials;
+    trials.played = played;
+    trials.special_values = false;
+    for (const char* name : {"tiled_groups_of_merged_projection", "tiled_unaligned", "tiled_heads"})
+      trials.add(
+          *llvm::find_if(kAttentionGroups,
+                         [&](const GroupText& group) { return group.name == std::string(name); }),
+          DType::f16, 256, few);
+    VaryRanges vary;
+    run_trials(trials, {{500, 0, 600, 0, 0}, {300, 0, 301, 0, 0}}, std::ref(vary));
+  }
+}
+
+TEST_CASE("blocks that take one head after the other, of caches larger than a device's") {
+  DeviceDescription one = *find_device("sm_90a");
+  one.multiprocessors = 1;
+  const char* text = R"(
+graph(%q: DTYPE[N, 512], %k: DTYPE[K, 256], %v: DTYPE[K, 256], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.125, window = 40} : DTYPE[N, 512]
+})";
+  Trials trials;
+  trials.played = {.mma = true, .wgmma = true};
+  trials.special_values = false;
+  trials.add({"large_cache", 0, text}, DType::bf16, 0, one);
+  run_trials(trials, {{260, 0, 40000, 0, 0}},
+             [](const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+               for (int32_t n = 0; n < 260; ++n) {
+                 inputs[3].data<int32_t>()[n] = 0;
+                 inputs[4].data<int32_t>()[n] = n;
+               }
+             });
+}
+
 TEST_CASE("a plan for warpgroups on a device without them") { run({}, "sm_90a", {80}); }
 
 TEST_CASE("attention whose queries and keys are infinite or no numbers") {

@@ -106,8 +106,9 @@ TEST_CASE("random attention problems") {
       const std::string text = group.text();
       neighbours += group.with_neighbours() ? kCalls : 0;
       problems += kCalls;
-      trials.add({"random", 0, text.c_str()}, kAttentionTypes[random() % 2], 0,
-                 *find_device(warpgroups ? "sm_90a" : "sm_80"));
+      DeviceDescription device = *find_device(warpgroups ? "sm_90a" : "sm_80");
+      if (warpgroups) device.multiprocessors = 1 + static_cast<int64_t>(random() % 4);
+      trials.add({"random", 0, text.c_str()}, kAttentionTypes[random() % 2], 0, device);
     }
     std::vector<std::vector<int64_t>> sizes;
     for (int call = 0; call < kCalls; ++call) {

@@ -196,6 +196,8 @@ TEST_CASE("arguments of kernels") {
     expect_violation(
         [](Program& p, EntryPlan&) { p.kernels[0].launch.items_without_clusters = -1; },
         {"kernel neg", "none from -1 items on"});
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.most_blocks = -1; },
+                     {"kernel neg", "at most -1 blocks"});
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.cluster = 2; },
                      {"kernel neg", "clusters of 2 for devices from sm_70 on", "sm_90"});
     Program largest = sample_program();
@@ -233,6 +235,11 @@ TEST_CASE("blocks of a launch cover all items, which those of a cluster share") 
   CHECK(grid_of(launch, {5})->cluster == 1);
   CHECK(blocks(4) == 64);
   CHECK(grid_of(launch, {4})->cluster == 8);
+  launch.most_blocks = 6;
+  CHECK(blocks(0) == 0);
+  CHECK(blocks(3) == 40);
+  CHECK(blocks(4) == 48);
+  CHECK(blocks(5) == 6);
 }
 
 TEST_CASE("tables") {

@@ -50,7 +50,8 @@ TEST_CASE("every field survives") {
                    100000,
                    SymExpr(Dim(SymbolId{0})) * SymExpr(64) + SymExpr(32),
                    4,
-                   600};
+                   600,
+                   132};
   GemmStep& gemm = test::gemm_step(before.entries[0], 2);
   gemm.loops.push_back({1, 2, 3, 64});
   gemm.b.column_stride = 1;
@@ -73,6 +74,7 @@ TEST_CASE("every field survives") {
   CHECK(read.launch.wanted_shared_bytes == kernel.launch.wanted_shared_bytes);
   CHECK(read.launch.cluster == 4);
   CHECK(read.launch.items_without_clusters == 600);
+  CHECK(read.launch.most_blocks == 132);
   CHECK(print_graph(read.group, after->symbols) == print_graph(kernel.group, before.symbols));
   CHECK(after->kernels[2].appends == before.kernels[2].appends);
   const EntryPlan& a = before.entries[0];
