@@ -13,6 +13,7 @@ namespace sinter {
 
 template <typename Config>
 class AttentionItems {
+  static constexpr bool kDeals = Config::kWarpgroups;  // else a launch has a block for each item
   static constexpr int kMost = 512;  // tiles that are sorted; more are taken from the last on
   static constexpr long long kCacheBytes = 32 << 20;
 
@@ -29,10 +30,13 @@ class AttentionItems {
                   in.cache_rows * (Config::kKvHeads * (Config::kWidth + Config::kValueWidth) * 2) >
                       kCacheBytes),
         sorted_(tiles_ <= kMost && count() > blocks_) {
-    if (sorted_) sort();
+    if constexpr (kDeals)
+      if (sorted_) sort();
   }
 
-  SINTER_DEVICE bool has(int round) const { return item(round) < count(); }
+  SINTER_DEVICE bool has(int round) const {
+    return (kDeals || round == 0) && item(round) < count();
+  }
   SINTER_DEVICE AttentionBlock<Config> block(int round) const {
     return {in_, tile(round), head(round), shared_};
   }
@@ -43,7 +47,9 @@ class AttentionItems {
   }
   SINTER_DEVICE int tile(int round) const {
     const int place = by_heads_ ? item(round) % tiles_ : item(round) / Config::kHeads;
-    return sorted_ ? order().tiles[place] : tiles_ - 1 - place;
+    if constexpr (kDeals)
+      if (sorted_) return order().tiles[place];
+    return tiles_ - 1 - place;
   }
 
   struct Order {

@@ -6,8 +6,8 @@
 namespace sinter {
 namespace {
 
-// Beside the tiles, which are asked for at the launch, a block declares what its rows see, the
-// order of its items and barriers.
+// Beside the tiles, which are asked for at the launch, a block of warpgroups declares what its rows
+// see, the order of its items and barriers.
 constexpr int64_t kDeclaredBytes = 6144;
 constexpr int64_t kMostStages = 4;
 
@@ -33,7 +33,8 @@ std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
   if (!device.has.mma || !device.has.async_copy) return std::nullopt;
   AttentionForm form{.rows = 64, .threads = 128};
   const auto fits = [&](AttentionForm other) {
-    return bytes_of_tiles(width, value_width, other) + kDeclaredBytes <= device.max_shared_bytes;
+    return bytes_of_tiles(width, value_width, other) + (other.warpgroups ? kDeclaredBytes : 0) <=
+           device.max_shared_bytes;
   };
   if (device.has.wgmma) {
     form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
