@@ -145,10 +145,13 @@ ATTENTION = {
 
 def log_softmax(x, dim, half_to_float):
     y = x.float()
-    if y.dim() == 0 or y.shape[dim] == 0:
-        return NotImplemented
-    y = y - y.amax(dim, keepdim=True)
-    y = y - y.exp().sum(dim, keepdim=True).log()
+    if y.dim() == 0:
+        y = y - y
+    elif y.shape[dim] == 0:
+        y = y.clone()
+    else:
+        y = y - y.amax(dim, keepdim=True)
+        y = y - y.exp().sum(dim, keepdim=True).log()
     return y if half_to_float else y.to(x.dtype)
 
 

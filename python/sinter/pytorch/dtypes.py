@@ -14,9 +14,6 @@ TO_SINTER = {
     torch.int32: "i32",
     torch.bool: "i1",
 }
-TO_TORCH = {name: dtype for dtype, name in TO_SINTER.items()}
-
-# Bits of the significand, the hidden one included, and the largest and smallest exponent.
 _REAL = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 

@@ -118,9 +118,6 @@ class Extents:
         self._names[expression] = name
         self.symbols[name] = Symbol(name, low, high)
 
-    def name(self, expression: sympy.Expr) -> str | None:
-        return self._names.get(expression)
-
     def _factors(self, expression: sympy.Expr) -> Product | None:
         if expression in self._names:
             return Product(1, (self._names[expression],))

@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from ..errors import SinterError
-from ..module import GraphBuilder, ModuleBuilder
+from ..module import ModuleBuilder
 from .dtypes import is_double_number, sinter_dtype
 from .extents import Extent, Extents, expression_of
 from .names import Names, location_of
@@ -102,7 +102,6 @@ class Importer:
         self.entry = entry
         self.values: dict[fx.Node, object] = {}
         self.reasons: dict[fx.Node, str] = {}
-        self._graph: GraphBuilder | None = None
         self._emitter: Emitter | None = None
 
     def _layout(self, fake: torch.Tensor) -> Layout:
@@ -122,8 +121,7 @@ class Importer:
     @property
     def emitter(self) -> Emitter:
         if self._emitter is None:
-            self._graph = self.imported.module.entry(self.entry)
-            self._emitter = Emitter(self._graph, self.imported.extents)
+            self._emitter = Emitter(self.imported.module.entry(self.entry), self.imported.extents)
         return self._emitter
 
     def add_input(self, node: fx.Node, name: str | None = None) -> None:
@@ -161,9 +159,7 @@ class Importer:
         try:
             self.values[node] = self._converted(node)
             return True
-        except Unsupported as error:
-            self.reasons[node] = str(error)
-        except SinterError as error:  # a constraint that the conversion does not know
+        except (Unsupported, SinterError) as error:  # or a constraint of the IR
             self.reasons[node] = str(error)
         return False
 

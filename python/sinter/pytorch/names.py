@@ -19,15 +19,17 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._next: dict[str, int] = {}  # the number that a name is tried with next
 
     def take(self, name: str) -> None:
         self._taken.add(name)
 
     def unique(self, name: str) -> str:
-        candidate, number = name, 1
+        candidate, number = name, self._next.get(name, 1)
         while candidate in self._taken:
             candidate = f"{name}_{number}"
             number += 1
+        self._next[name] = number
         self._taken.add(candidate)
         return candidate
 

@@ -20,6 +20,7 @@ aten = torch.ops.aten
 ALIGNED = 8  # elements
 LEAST = 512  # a smaller extent is not worth a copy
 
+
 def pad_products(module: fx.GraphModule) -> None:
     """Pads the products of a graph, in place. Extents that are symbols stay."""
     graph = module.graph

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 
 import torch
 
+from .._bindings import lib, sinter_allocate, sinter_device, sinter_release
+from ..call import Call
 from ..compiled import Compiled
 from ..devices import Device
-from .._bindings import (lib, sinter_allocate, sinter_call, sinter_device, sinter_release)
 from ..errors import check
-from ..handles import Handle, created, encoded
+from ..handles import created, encoded
 from ..session import Executable, Session
+from ..tensors import Tensor as Memory
 from .dtypes import sinter_dtype
 from .importer import ImportedGraph, Operand, sizes_of
 
@@ -100,56 +101,42 @@ class StreamSession(Session):
         self.lock = threading.Lock()  # one thread at a time, from addresses to launches
 
 
-class BoundCall(Handle):
-    """A call of the entry in one session and for one set of sizes."""
+class BoundCall(Call):
+    """A call of the entry in one session and for one set of sizes, whose tensors are addresses."""
 
     def __init__(self, entry: CompiledEntry, session: StreamSession,
                  values: dict[str, int]) -> None:
+        super().__init__(session, entry.compiled.plan.signature("main"))
         self._session = session
-        pointer = created(sinter_call, lib.sinter_call_create, session.pointer, b"main")
-        super().__init__(pointer, lib.sinter_call_free)
         for name, value in values.items():
-            check(lib.sinter_call_symbol(pointer, encoded(name), value))
+            check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
         evaluate = lambda dims: [values[dim] if isinstance(dim, str) else dim for dim in dims]
         self._operands = [(operand, evaluate(operand.dims)) for operand in
                           (*entry.graph.inputs, *entry.graph.outputs)]
-        self.results = [(dims, operand.dtype, operand.layout)
-                        for operand, dims in self._operands[len(entry.graph.inputs):]]
-        self._inputs = (ctypes.c_void_p * len(entry.graph.inputs))()
-        self._outputs = (ctypes.c_void_p * len(entry.graph.outputs))()
-        self._is_bound = False
+        self._input_count = len(entry.graph.inputs)
+        self.dims_and_types = [(dims, operand.dtype)
+                                 for operand, dims in self._operands[self._input_count:]]
 
-    def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor],
-            is_checked: bool = False) -> None:
+    def launch(self, given: list[torch.Tensor], results: list[torch.Tensor],
+               is_checked: bool) -> None:
         """Enqueues the kernels. is_checked: waits, and raises for a row number out of range."""
+        addresses = ([tensor.data_ptr() for tensor in given],
+                     [tensor.data_ptr() for tensor in results])
         with self._session.lock:
-            self._run(tensors, results)
+            if self._is_bound:
+                self.move(*addresses)
+            else:
+                self._bind_addresses([*addresses[0], *addresses[1]])
+            self.run()
             if is_checked:
-                check(lib.sinter_call_check(self._pointer))
+                self.check()
 
-    def _run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
-        inputs, outputs, call = self._inputs, self._outputs, self._pointer
-        for i, tensor in enumerate(tensors):
-            inputs[i] = tensor.data_ptr()
-        for i, tensor in enumerate(results):
-            outputs[i] = tensor.data_ptr()
-        if self._is_bound:
-            error = lib.sinter_call_addresses(call, inputs, len(inputs), outputs, len(outputs))
-            if error:
-                check(error)
-        else:
-            self._bind()
-        error = lib.sinter_call_run(call)
-        if error:
-            check(error)
-
-    def _bind(self) -> None:
-        addresses = (*self._inputs, *self._outputs)
-        for i, (operand, dims) in enumerate(self._operands):
-            bind = lib.sinter_call_input if i < len(self._inputs) else lib.sinter_call_output
-            extents = (ctypes.c_int64 * len(dims))(*dims)
-            check(bind(self._pointer, encoded(operand.name), encoded(sinter_dtype(operand.dtype)),
-                       len(dims), extents, None, addresses[i]))
+    def _bind_addresses(self, addresses: list[int]) -> None:
+        for i, ((operand, dims), address) in enumerate(zip(self._operands, addresses)):
+            bind = lib.sinter_call_input if i < self._input_count else lib.sinter_call_output
+            memory = Memory(address, sinter_dtype(operand.dtype), tuple(dims), None, self._place,
+                            None, "torch")
+            self._give(bind, operand.name, memory)
         self._is_bound = True
 
 
@@ -186,7 +173,7 @@ class CompiledEntry:
         self._is_checked = is_checked
 
     def __call__(self, *arguments):
-        tensors = []
+        given = []
         for position, dtype, order in self._places:
             tensor = arguments[position]
             if dtype is not None:
@@ -197,7 +184,7 @@ class CompiledEntry:
                 tensor = tensor.contiguous()
             if tensor.data_ptr() % ALIGNMENT:
                 tensor = tensor.clone(memory_format=torch.contiguous_format)
-            tensors.append(tensor)
+            given.append(tensor)
         stream = torch.cuda.current_stream(self.device).cuda_stream if self._is_cuda else None
         values: dict[str, int] = {}
         for name, source in self._sources.items():
@@ -207,8 +194,8 @@ class CompiledEntry:
         if call is None:
             call = self._new_call(key, stream, values)
         memory = [torch.empty(dims, dtype=dtype, device=self.device)
-                  for dims, dtype, _ in call.results]
-        call.run(tensors, memory, self._is_checked)
+                  for dims, dtype in call.dims_and_types]
+        call.launch(given, memory, self._is_checked)
         return [self._as_torch(tensor, operand, values) for tensor, operand in
                 zip(memory, self.graph.outputs)]
 

@@ -14,6 +14,7 @@ import math
 from typing import Sequence
 
 from ..module import GraphBuilder, Value
+from .axes import align, align_all_but, common_axes, conformed, joined, regroup
 from .dtypes import is_real
 from .extents import Extent, Extents, Product, product_of
 from .names import Names
@@ -118,12 +119,6 @@ class Emitter:
                 factor = factor._reshaped([])
             result = result * factor
         return result
-
-    def literal(self, numbers: Sequence[Number], sizes: Sequence[int], dtype: str) -> "Tensor":
-        values = list_text([text_of(number, dtype) for number in numbers])
-        value = self.op("literal", [],
-                              f"values = {values}, dims = {list_text(sizes)}, dtype = {dtype}")
-        return Tensor(self, value, (1,) * len(sizes))
 
     # ---- ops of several operands
 
@@ -386,8 +381,7 @@ class Tensor:
 
     def _slice(self, axis: int, begin: int, size: int) -> "Tensor":
         at = self.start(axis)
-        value = self.g.op("slice", [self.value],
-                                f"axis = {at}, begin = {begin}, size = {size}")
+        value = self.g.op("slice", [self.value], f"axis = {at}, begin = {begin}, size = {size}")
         return Tensor(self.g, value, self.groups)
 
     def select(self, axis: int, index: int) -> "Tensor":
@@ -397,16 +391,30 @@ class Tensor:
         taken = self.slice(axis, index, index + 1)
         return taken.squeeze([axis])
 
+    def places(self, axis: int, behind: int | None = None) -> "Tensor":
+        """0, 1, 2, ... along an axis, with `behind` axes of size 1 behind it; by default as many as
+        the tensor has, so that it broadcasts to the tensor."""
+        axis %= self.rank
+        extent, = self.merged(axis).axes(axis)
+        value = self.g.op("iota", [], f"axis = 0, dims = [{extent}]")
+        ones = self.rank - 1 - axis if behind is None else behind
+        return Tensor(self.g, value, (1,))._reshaped([(extent,)] + [(1,)] * ones)
+
     def copy(self) -> "Tensor":
         return Tensor(self.g, self.g.op("copy", [self.value]), self.groups)
 
     # ---- reductions
 
+    def chosen(self, axes: Sequence[int] | None) -> list[int]:
+        """The axes that torch means, ascending: None and an empty list are all."""
+        if not axes or self.rank == 0:
+            return list(range(self.rank))
+        return sorted({axis % self.rank for axis in axes})
+
     def reduce(self, op: str, axes: Sequence[int] | None, keepdim: bool = False) -> "Tensor":
         """"reduce_sum" or "reduce_max" over axes (None or empty: all)."""
-        chosen = sorted({axis % max(self.rank, 1) for axis in axes} if axes
-                        else set(range(self.rank)))
-        if self.rank == 0:
+        chosen = self.chosen(axes)
+        if not chosen:
             return self
         inner = [self.start(axis) + i for axis in chosen for i in range(self.groups[axis])]
         value = self.g.op(op, [self.value], f"axes = {list_text(inner)}")
@@ -421,119 +429,13 @@ class Tensor:
 
     def count(self, axes: Sequence[int] | None) -> int:
         """The number of elements that a reduction over the axes takes."""
-        if self.rank == 0:
-            return 1
-        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
-        return math.prod(self.size(axis) for axis in chosen)
+        return math.prod(self.size(axis) for axis in self.chosen(axes))
 
     def mean(self, axes=None, keepdim=False) -> "Tensor":
         total = self.sum(axes, keepdim)
-        if self.rank == 0:
+        chosen = self.chosen(axes)
+        if not chosen:
             return total
-        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
         if all(self.product(axis).is_number for axis in chosen):
             return total / float(self.count(axes))
-        extents = [extent for axis in sorted(chosen) for extent in self.axes(axis)]
-        count = self.g.extent_of(extents)
-        return total / count
-
-
-# A value has at most 8 axes; above this many a merged axis of numbers becomes one axis of the value.
-MOST_AXES = 6
-
-
-def regroup(dims: Sequence[Extent], wanted: Sequence[Product]) -> list[tuple[Extent, ...]]:
-    """Axes for each wanted size, in the order of `dims` where they can be kept.
-
-    Numbers that a first axis joins stay apart, as symbols do: `x.flatten(0, 1)` of [B, S, D] goes on
-    with the rows of x, so that all ops between two such views have the same rows, and can fuse."""
-    factors: list[Extent] = [dim for dim in dims if dim != 1]
-    groups = []
-    for position, product in enumerate(wanted):
-        number, symbols = product.number, list(product.symbols)
-        group: list[Extent] = []
-        while factors and (number not in (0, 1) or symbols):
-            factor = factors[0]
-            if isinstance(factor, str):
-                if factor not in symbols:
-                    break
-                symbols.remove(factor)
-                group.append(factors.pop(0))
-                continue
-            if factor != 0 and number % factor == 0:
-                taken = factors.pop(0)
-            elif factor % number == 0:
-                taken = number
-                factors[0] = factor // number
-            else:
-                break
-            number //= taken
-            group.append(taken)
-        if number != 1 or symbols:  # the order is lost; any factors in row-major order are right
-            group = [*product.symbols] + ([product.number] if product.number != 1 else [])
-            factors = []
-        groups.append(group)
-    for position, group in enumerate(groups):
-        if position > 0 or sum(map(len, groups)) > MOST_AXES:
-            groups[position] = joined(group)
-    return [tuple(group) or (1,) for group in groups]
-
-
-def joined(axes: Sequence[Extent]) -> list[Extent]:
-    """Neighbouring numbers as their product."""
-    result: list[Extent] = []
-    for axis in axes:
-        if result and isinstance(axis, int) and isinstance(result[-1], int):
-            result[-1] *= axis
-        else:
-            result.append(axis)
-    return result
-
-
-def common_axes(tensors: Sequence[Tensor], axes: Sequence[int]) -> tuple[Extent, ...]:
-    """How tensors that meet in an element share one axis (`axes`: which it is in each): the finest
-    of their ways to write it, or one number where they differ."""
-    ways = [tensor.axes(axis) for tensor, axis in zip(tensors, axes) if not tensor.is_one(axis)]
-    if not ways:
-        return (1,)
-    finest = max(ways, key=len)
-    if all(way == finest or len(way) == 1 for way in ways):
-        return finest
-    product = product_of(finest)
-    if not product.is_number:
-        raise Unsupported("an axis that two tensors split in different ways")
-    return (product.number,)
-
-
-def conformed(tensor: Tensor, wanted: Sequence[tuple[Extent, ...]]) -> Tensor:
-    """The tensor with its axes written in these ways; an axis of size 1 as so many ones."""
-    groups = []
-    for axis, way in enumerate(wanted):
-        if tensor.is_one(axis):
-            groups.append((1,) * len(way))
-        elif product_of(tensor.axes(axis)) == product_of(way):
-            groups.append(way)
-        elif len(tensor.axes(axis)) == len(way):
-            groups.append(tensor.axes(axis))
-        else:
-            raise Unsupported("an axis that two tensors split in different ways")
-    return tensor._reshaped(groups)
-
-
-def align(tensors: Sequence[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:
-    """Gives tensors that broadcast the same groups."""
-    rank = max(tensor.rank for tensor in tensors)
-    ways = []
-    for axis in range(rank):
-        here = [tensor for tensor in tensors if axis >= rank - tensor.rank]
-        ways.append(common_axes(here, [axis - (rank - tensor.rank) for tensor in here]))
-    return ([conformed(tensor, ways[rank - tensor.rank:]) for tensor in tensors],
-            tuple(len(way) for way in ways))
-
-
-def align_all_but(tensors: Sequence[Tensor], axis: int) -> list[Tensor]:
-    """Gives tensors that are alike in all axes but one the same groups."""
-    tensors = [tensor.merged(axis) for tensor in tensors]
-    ways = [common_axes(tensors, [i] * len(tensors)) for i in range(tensors[0].rank)]
-    return [conformed(tensor, [tensor.axes(axis) if i == axis else way
-                               for i, way in enumerate(ways)]) for tensor in tensors]
+        return total / self.g.extent_of([extent for axis in chosen for extent in self.axes(axis)])

@@ -32,7 +32,8 @@ OPS, MODELS = (ROOT / "bench" / "results" / name for name in ("pytorch_ops.json"
 DTYPES = ("float32", "float16", "bfloat16")
 
 FAMILIES = {
-    "elementwise": "Element by element", "reductions": "Reductions, positions, running sums",
+    "elementwise": "Element by element", "activations": "Activations, gradients of functions",
+    "choice": "Comparisons, truth values, choices", "reductions": "Reductions, positions, running sums",
     "norms": "Softmax and normalizations", "products": "Products", "attention": "Attention",
     "losses": "Losses", "indexing": "Rows and elements by index", "scatter": "Sums by index",
     "movement": "Views, concatenations, padding", "generators": "Tensors made of no other",

@@ -6,7 +6,7 @@ with several results (None where a result is not needed), or raises `Unsupported
 """
 
 from .registry import CONVERSIONS, Conversion, converts
-from . import (attention, elementwise, generators, indexing, losses, movement, norms, products,
-               reductions, scatter)
+from . import (activations, attention, choice, elementwise, generators, indexing, losses, movement,
+               norms, products, reductions, scatter)
 
 __all__ = ["CONVERSIONS", "Conversion", "converts"]

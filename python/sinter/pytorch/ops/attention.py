@@ -79,15 +79,9 @@ def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float
     if mask is not None:
         s = c.g.where(mask, s, -math.inf) if mask.dtype == "i1" else s + mask.f32()
     if causal:
-        rows = (index_along(c, q, 2) + begin).unsqueeze(1)
-        s = c.g.where(index_along(c, k, 2).less_equal(rows), s, -math.inf)
+        rows, columns = q.places(2, behind=1) + begin, k.places(2, behind=0)
+        s = c.g.where(columns.less_equal(rows), s, -math.inf)
     return s
-
-
-def index_along(c: Conversion, x: Tensor, axis: int) -> Tensor:
-    extent, = x.merged(axis).axes(axis)
-    value = c.g.op("iota", [], f"axis = 0, dims = [{extent}]")
-    return Tensor(c.g, value, (1,))
 
 
 def probabilities(s: Tensor, is_masked: bool) -> Tensor:

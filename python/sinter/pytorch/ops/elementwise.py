@@ -9,10 +9,8 @@ import torch
 from ..dtypes import holds, is_integer, is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
+from .choice import differ, truth
 from .registry import Conversion, aten, converts
-
-LN2 = math.log(2.0)
-
 
 def single(c: Conversion, op: str, *operands) -> Tensor:
     """One op of Sinter: computed in float32 and rounded once, as torch does."""
@@ -40,12 +38,11 @@ UNARY_REAL = {
     "sigmoid.default": "sigmoid", "tanh.default": "tanh", "erf.default": "erf",
     "sin.default": "sin", "cos.default": "cos",
 }
-ROUNDINGS = {"floor.default": "floor", "round.default": "round"}
 
 
-def _unary(op: str, real: bool):
+def _unary(op: str, is_real_only: bool):
     def convert(c: Conversion, x: Tensor) -> Tensor:
-        if real:
+        if is_real_only:
             need_real(c)
         return single(c, op, x)
     return convert
@@ -55,16 +52,6 @@ for _name, _op in UNARY.items():
     converts(aten(_name))(_unary(_op, False))
 for _name, _op in UNARY_REAL.items():
     converts(aten(_name))(_unary(_op, True))
-
-
-def _rounding(op: str):
-    def convert(c: Conversion, x: Tensor) -> Tensor:
-        return x if is_integer(x.dtype) else single(c, op, x)
-    return convert
-
-
-for _name, _op in ROUNDINGS.items():
-    converts(aten(_name))(_rounding(_op))
 
 
 def real(function):
@@ -85,26 +72,24 @@ def formula(*names: str):
 
 def trunc(x: Tensor) -> Tensor:
     """Rounds towards zero; keeps the sign of zero."""
-    low = x.apply("floor")
-    return x.g.where(x.less(0.0), -((-x).apply("floor")), low)
+    return x.g.where(x.less(0.0), ceil(x), x.apply("floor"))
 
 
-def sign_like(x: Tensor, nan_to_zero: bool) -> Tensor:
-    one = x.g.number(1.0, x.dtype)
-    zero = x.g.number(0.0, x.dtype)
-    rest = x.g.where(x.less(0.0), -one, zero)
-    result = x.g.where(x.greater(0.0), one, rest)
-    return result if nan_to_zero else x.g.where(x.is_nan(), x, result)
+def ceil(x: Tensor) -> Tensor:
+    return -((-x).apply("floor"))
 
 
-@formula("ceil.default")
-def ceil(c, x): return -((-x).apply("floor"))
+def _rounding(function):
+    """To integers, which integers are."""
+    def convert(c: Conversion, x: Tensor) -> Tensor:
+        return x if is_integer(x.dtype) else function(c, x)
+    return convert
 
 
-converts(aten("ceil.default"))(
-    lambda c, x: x if is_integer(x.dtype) else real(ceil)(c, x))
-converts(aten("trunc.default"), aten("fix.default"))(
-    lambda c, x: x if is_integer(x.dtype) else real(lambda c, x: trunc(x))(c, x))
+converts(aten("floor.default"))(_rounding(lambda c, x: single(c, "floor", x)))
+converts(aten("round.default"))(_rounding(lambda c, x: single(c, "round", x)))
+converts(aten("ceil.default"))(_rounding(real(lambda c, x: ceil(x))))
+converts(aten("trunc.default"), aten("fix.default"))(_rounding(real(lambda c, x: trunc(x))))
 
 
 @formula("frac.default")
@@ -120,7 +105,7 @@ def square(c, x): return x * x
 
 
 @formula("log2.default")
-def log2(c, x): return x.apply("log") * (1.0 / LN2)
+def log2(c, x): return x.apply("log") * (1.0 / math.log(2.0))
 
 
 @formula("log10.default")
@@ -159,123 +144,11 @@ def cosh(c, x):
 
 @converts(aten("sign.default"), aten("sgn.default"))
 def sign(c: Conversion, x: Tensor) -> Tensor:
+    """As torch: the sign of NaN is 0."""
     if x.dtype == "i1":
         return x
-    if is_real(x.dtype):
-        return sign_like(x, nan_to_zero=True)  # as torch: the sign of NaN is 0
-    one = c.g.number(1, x.dtype)
-    return c.g.where(x.greater(0), one, c.g.where(x.less(0), c.g.number(-1, x.dtype),
-                                                  c.g.number(0, x.dtype)))
-
-
-@converts(aten("isnan.default"))
-def isnan(c: Conversion, x: Tensor) -> Tensor:
-    return x.is_nan()
-
-
-@converts(aten("isinf.default"))
-def isinf(c: Conversion, x: Tensor) -> Tensor:
-    return x.equals(math.inf) | x.equals(-math.inf) if is_real(x.dtype) else x.less(x)
-
-
-@converts(aten("signbit.default"))
-def signbit(c: Conversion, x: Tensor) -> Tensor:
-    if not is_real(x.dtype):
-        return x.less(0)
-    raise Unsupported("the sign of zero and of NaN")
-
-
-@converts(aten("logical_not.default"), aten("bitwise_not.default"))
-def logical_not(c: Conversion, x: Tensor) -> Tensor:
-    if x.dtype != "i1" and c.dtype != "i1":
-        return -x - 1  # two's complement
-    return ~truth(x)
-
-
-def truth(x: Tensor) -> Tensor:
-    return x if x.dtype == "i1" else x.to("i1")
-
-
-# ---- activations
-
-ACTIVATIONS = {"relu.default": "relu", "silu.default": "silu"}
-for _name, _op in ACTIVATIONS.items():
-    @converts(aten(_name))
-    def _activation(c: Conversion, x: Tensor, op: str = _op) -> Tensor:
-        if op == "relu" and not is_real(x.dtype):
-            return x.maximum(0)
-        return c.g.map(op, x)
-
-
-@converts(aten("gelu.default"))
-def gelu(c: Conversion, x: Tensor, approximate: str = "none") -> Tensor:
-    return c.g.map("gelu_tanh" if approximate == "tanh" else "gelu", x)
-
-
-@formula("gelu_backward.default")
-def gelu_backward(c, grad, x, approximate: str = "none"):
-    if approximate == "tanh":
-        inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
-        t = inner.apply("tanh")
-        slope = math.sqrt(2.0 / math.pi) * (1.0 + 3.0 * 0.044715 * (x * x))
-        return grad * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * slope)
-    cdf = 0.5 * (1.0 + (x * math.sqrt(0.5)).apply("erf"))
-    pdf = (-0.5 * (x * x)).apply("exp") * (1.0 / math.sqrt(2.0 * math.pi))
-    return grad * (cdf + x * pdf)
-
-
-@formula("silu_backward.default")
-def silu_backward(c, grad, x):
-    s = x.apply("sigmoid")
-    return grad * s * (1.0 + x * (1.0 - s))
-
-
-@formula("sigmoid_backward.default")
-def sigmoid_backward(c, grad, y): return grad * ((1.0 - y) * y)
-
-
-@formula("tanh_backward.default")
-def tanh_backward(c, grad, y): return grad * (1.0 - y * y)
-
-
-@formula("threshold_backward.default")
-def threshold_backward(c, grad, x, threshold):
-    return c.g.where(x.less_equal(float(threshold)), 0.0, grad)
-
-
-@formula("leaky_relu.default")
-def leaky_relu(c, x, slope=0.01): return c.g.where(x.greater(0.0), x, x * float(slope))
-
-
-@formula("elu.default")
-def elu(c, x, alpha=1.0, scale=1.0, input_scale=1.0):
-    low = (x * float(input_scale)).apply("expm1") * float(alpha) * float(scale)
-    return c.g.where(x.greater(0.0), x * float(scale), low)
-
-
-@formula("hardtanh.default")
-def hardtanh(c, x, low=-1.0, high=1.0): return x.maximum(float(low)).minimum(float(high))
-
-
-@formula("softplus.default")
-def softplus(c, x, beta=1, threshold=20):
-    scaled = x * float(beta)
-    return c.g.where(scaled.greater(float(threshold)), x,
-                     scaled.apply("exp").apply("log1p") / float(beta))
-
-
-@converts(aten("log_sigmoid_forward.default"))
-def log_sigmoid(c: Conversion, x: Tensor) -> tuple:
-    """(log sigmoid x, what torch's gradient keeps on the CPU: e^-|x|)"""
-    dtype, x = x.dtype, x.f32()
-    small = x.apply("exp_neg_abs")
-    kept = small.to(dtype) if c.meta[1].numel() else None
-    return (x.minimum(0.0) - small.apply("log1p")).to(dtype), kept
-
-
-@formula("log_sigmoid_backward.default")
-def log_sigmoid_backward(c, grad, x, kept):
-    return grad * (-x).apply("sigmoid")
+    one, zero, minus = (c.g.number(number, x.dtype) for number in (1, 0, -1))
+    return c.g.where(x.greater(zero), one, c.g.where(x.less(zero), minus, zero))
 
 
 # ---- two operands
@@ -322,11 +195,10 @@ def div_mode(c: Conversion, a, b, rounding_mode: str | None = "floor") -> Tensor
         return single(c, "div", a, b)
     if is_integer(c.dtype):
         return integer_division(c, a, b, rounding_mode)
+    if rounding_mode == "floor":
+        raise Unsupported("a quotient of floats that is rounded down")
     x, y = c.operands(a, b)
-    quotient = x / y
-    if rounding_mode == "trunc":
-        return trunc(quotient).to(c.dtype)
-    return floor_division(x, y).to(c.dtype)
+    return trunc(x / y).to(c.dtype)
 
 
 def integer_division(c: Conversion, a, b, mode: str) -> Tensor:
@@ -336,16 +208,6 @@ def integer_division(c: Conversion, a, b, mode: str) -> Tensor:
     negative = differ(a.less(0), b.less(0))
     quotient = c.g.map("div_floor", a.apply("abs"), b.apply("abs"))
     return c.g.where(negative, -quotient, quotient)
-
-
-def floor_division(x: Tensor, y: Tensor) -> Tensor:
-    """floor(x / y) of float32 as torch computes it: by the remainder."""
-    raise Unsupported("a quotient of floats that is rounded down")
-
-
-def differ(a: Tensor, b: Tensor) -> Tensor:
-    """Exclusive or."""
-    return (a | b) & ~(a & b)
 
 
 @converts(aten("remainder.Tensor"), aten("remainder.Scalar"))
@@ -424,7 +286,6 @@ def repeated(x: Tensor, count: int) -> Tensor:
 
 @formula("hypot.default")
 def hypot(c, a, b):
-    a, b = c.operands(a, b)
     x, y = a.apply("abs"), b.apply("abs")
     high, low = x.maximum(y), x.minimum(y)
     ratio = low / high
@@ -445,79 +306,14 @@ def xlogy(c, x, y):
     return c.g.where(y.is_nan(), y, c.g.where(x.equals(0.0), 0.0, x * y.apply("log")))
 
 
-# ---- comparisons
+# ---- conversion
 
-COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-               "eq": "equals"}
-
-
-def _comparison(name: str):
-    def convert(c: Conversion, a, b) -> Tensor:
-        a, b = comparable(c, a, b)
-        return getattr(a, name)(b)
-    return convert
-
-
-def comparable(c: Conversion, a, b) -> list[Tensor]:
-    dtype = c.common_dtype()
-    return c.operands(a, b, dtype="i32" if dtype == "i1" else dtype)
-
-
-for _name, _method in COMPARISONS.items():
-    converts(aten(f"{_name}.Tensor"), aten(f"{_name}.Scalar"))(_comparison(_method))
-
-
-@converts(aten("ne.Tensor"), aten("ne.Scalar"))
-def not_equal(c: Conversion, a, b) -> Tensor:
-    a, b = comparable(c, a, b)
-    return ~a.equals(b)
-
-
-def _logical(name: str, function):
-    @converts(aten(f"logical_{name}.default"))
-    def logical(c: Conversion, a, b) -> Tensor:
-        return function(truth(a), truth(b))
-
-    @converts(aten(f"bitwise_{name}.Tensor"), aten(f"bitwise_{name}.Scalar"))
-    def bitwise(c: Conversion, a, b) -> Tensor:
-        if c.dtype != "i1":
-            raise Unsupported("bits of integers")
-        return function(truth(a), truth(c.g.tensor(b, "i1")))
-
-
-_logical("and", lambda a, b: a & b)
-_logical("or", lambda a, b: a | b)
-_logical("xor", differ)
-
-
-# ---- choice and conversion
-
-@converts(aten("where.self"), aten("where.ScalarOther"), aten("where.ScalarSelf"))
-def where(c: Conversion, condition, a, b) -> Tensor:
-    a, b = [x.to(c.dtype) if isinstance(x, Tensor) else c.number(x, c.dtype) for x in (a, b)]
-    return c.g.where(truth(condition), a, b)
-
-
-@converts(aten("masked_fill.Scalar"), aten("masked_fill.Tensor"))
-def masked_fill(c: Conversion, x, mask, value) -> Tensor:
-    return where(c, mask, value, x)
-
-
-@converts(aten("_to_copy.default"), aten("to.dtype"))
-def to_copy(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
-    device = options.get("device")
+@converts(aten("_to_copy.default"), aten("to.dtype"),
+          torch.ops.prims.convert_element_type.default)
+def to_copy(c: Conversion, x: Tensor, *ignored, device=None, **options) -> Tensor:
     source = c.node.args[0].meta["val"].device
-    if device is not None and device != source and device.type != source.type:
+    if device is not None and device.type != source.type:
         raise Unsupported(f"a copy from {source} to {device}")
-    return x.to(c.dtype)
-
-
-def _convert_element_type():
-    return getattr(torch.ops.prims, "convert_element_type").default
-
-
-@converts(_convert_element_type())
-def convert_element_type(c: Conversion, x: Tensor, dtype) -> Tensor:
     return x.to(c.dtype)
 
 

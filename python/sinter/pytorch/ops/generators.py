@@ -56,11 +56,7 @@ def arange(c: Conversion, *arguments, **options) -> Tensor:
     return (index + begin if begin != 0 else index).to(dtype)
 
 
-def _iota():
-    return torch.ops.prims.iota.default
-
-
-@converts(_iota())
+@converts(torch.ops.prims.iota.default)
 def iota(c: Conversion, length, start=0, step=1, **options) -> Tensor:
     return arange(c, start, None, step)
 

@@ -19,6 +19,20 @@ def row_numbers(index: Tensor, size: int, wrap: bool) -> Tensor:
     return index.g.where(index.less(0), index + size, index) if wrap else index
 
 
+def joined_numbers(indices: list[Tensor], sizes: list[int]) -> Tensor:
+    """The row of a table of all axes joined that indices along them name; -1 where one of several
+    is outside of its axis. Negative ones count from the end."""
+    numbers = [row_numbers(index, size, wrap=True) for index, size in zip(indices, sizes)]
+    if len(numbers) == 1:
+        return numbers[0]
+    row, inside = None, None
+    for number, size in zip(numbers, sizes):
+        here = number.greater_equal(0) & number.less(size)
+        row = number if row is None else row * size + number
+        inside = here if inside is None else inside & here
+    return row.g.where(inside, row, -1)
+
+
 def gather_rows(c: Conversion, table: Tensor, rows: Tensor) -> Tensor:
     """result[..., :] = table[rows[...], :] for a table of rank 2."""
     if rows.rank == 0:
@@ -63,13 +77,7 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     total = math.prod(sizes[:count])
     if total > MOST_ROWS:
         raise Unsupported(f"indices into {total} rows")
-    number = None
-    for i, axis in enumerate(axes):
-        index = row_numbers(indices[axis], sizes[i], wrap=True)
-        inside = index.greater_equal(0) & index.less(sizes[i])
-        number = (index, inside) if number is None else (number[0] * sizes[i] + index,
-                                                         number[1] & inside)
-    row = number[0] if count == 1 else c.g.where(number[1], number[0], -1)
+    row = joined_numbers([indices[axis] for axis in axes], sizes)
     table = rows.reshape([total, math.prod(sizes[count:])])
     taken = gather_rows(c, table, row)
     taken = taken._reshaped([row.axes(i) for i in range(row.rank)]
@@ -90,7 +98,7 @@ def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) 
     sizes = [x.size(i) for i in range(x.rank)]
     if one_of_each_row(x, axis, index) and is_real(x.dtype) and c.node.args[0].op != "placeholder":
         # A sum in which all other elements are zeros: it shares a kernel with what made the row.
-        chosen = chosen_places(c, x, axis, index)
+        chosen = chosen_places(x, axis, index)
         return c.g.where(chosen, x, 0.0).f32().sum([axis], True).to(x.dtype)
     for i in range(x.rank):
         if i != axis:
@@ -107,14 +115,6 @@ def one_of_each_row(x: Tensor, axis: int, index: Tensor) -> bool:
         and index.is_one(axis)
 
 
-def chosen_places(c: Conversion, x: Tensor, axis: int, index: Tensor) -> Tensor:
+def chosen_places(x: Tensor, axis: int, index: Tensor) -> Tensor:
     """i1 in x's shape: the elements that such an index names."""
-    return place_along(c, x, axis).equals(row_numbers(index, x.size(axis), wrap=False))
-
-
-def place_along(c: Conversion, x: Tensor, axis: int) -> Tensor:
-    """The index along an axis, to be broadcast to x's shape."""
-    place = c.g.iota(x.size(axis))
-    for _ in range(x.rank - 1 - axis):
-        place = place.unsqueeze(place.rank)
-    return place
+    return x.places(axis).equals(row_numbers(index, x.size(axis), wrap=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..tensor import Tensor
 from .registry import Conversion, aten, converts
 
-NONE, MEAN, SUM = 0, 1, 2
+NONE, MEAN = 0, 1
 
 
 @converts(aten("mse_loss.default"))

@@ -86,16 +86,13 @@ def select_of_unknown(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor
 
 
 def chosen_along(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
-    """i1, to be broadcast to x's shape: element `index` of an axis, from the end if it is negative.
-    x is the node's first argument."""
+    """i1, to be broadcast to x's shape: element `index` of an axis; a negative one counts from its
+    end."""
     if index < 0:
         number = x.product(axis)
         index = index + (number.number if number.is_number
                          else c.g.extent_of(x.axes(axis)).to("i32"))
-    chosen = c.g.iota(c.node.args[0].meta["val"].shape[axis]).equals(index)
-    for _ in range(x.rank - 1 - axis):
-        chosen = chosen.unsqueeze(chosen.rank)
-    return chosen
+    return x.places(axis).equals(index)
 
 
 @converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
@@ -226,8 +223,7 @@ def triu(c: Conversion, x: Tensor, diagonal=0) -> Tensor:
 
 
 def banded(c: Conversion, x: Tensor, diagonal: int, lower: bool) -> Tensor:
-    rows = c.g.iota(c.shape[-2]).unsqueeze(1) + diagonal
-    columns = c.g.iota(c.shape[-1]).unsqueeze(0)
+    rows, columns = x.places(-2) + diagonal, x.places(-1)
     inside = columns.less_equal(rows) if lower else rows.less_equal(columns)
     return c.g.where(inside, x, c.number(0, x.dtype))
 
@@ -244,5 +240,3 @@ def diagonal(c: Conversion, x: Tensor, offset=0, first=0, second=1) -> Tensor:
     flat = x.reshape(c.shape[:-1] + [rows * columns])
     return flat.slice(-1, begin, begin + count * (columns + 1) - columns if count else begin,
                       columns + 1)
-
-

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-
-
 from ..dtypes import sinter_dtype
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -31,17 +29,6 @@ def along_last(x: Tensor, axis: int, function) -> Tensor:
     return function(x.transpose(axis, -1)).transpose(axis, -1)
 
 
-@converts(aten("_log_softmax.default"))
-def log_softmax(c: Conversion, x: Tensor, axis, half_to_float=False) -> Tensor:
-    x = x.f32()
-    if x.rank == 0:
-        return (x - x).to(c.dtype)
-    if x.count([axis]) == 0:
-        return x.to(c.dtype)
-    shifted = x - x.max([axis], True)
-    return (shifted - shifted.apply("exp").sum([axis], True).apply("log")).to(c.dtype)
-
-
 @converts(aten("_softmax_backward_data.default"))
 def softmax_backward(c: Conversion, grad: Tensor, y: Tensor, axis, input_dtype) -> Tensor:
     grad, y = grad.f32(), y.f32()
@@ -51,11 +38,12 @@ def softmax_backward(c: Conversion, grad: Tensor, y: Tensor, axis, input_dtype) 
     return (product - y * product.sum([axis], True)).to(c.dtype)
 
 
-@converts(aten("_log_softmax_backward_data.default"))
-def log_softmax_backward(c: Conversion, grad: Tensor, y: Tensor, axis, input_dtype) -> Tensor:
-    grad, y = grad.f32(), y.f32()
-    total = grad.sum([axis], True) if y.rank else grad
-    return (grad - y.apply("exp") * total).to(c.dtype)
+def normalized(x: Tensor, axes, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) * scale, the mean, and the scale, 1 over the root of variance + eps; float32."""
+    average = x.mean(axes, True)
+    centered = x - average
+    scale = ((centered * centered).mean(axes, True) + float(eps)).apply("rsqrt")
+    return centered * scale, average, scale
 
 
 @converts(aten("native_layer_norm.default"))
@@ -68,17 +56,12 @@ def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
         operands = [x.value, weight.value] + ([bias.value] if bias is not None else [])
         value = c.g.op("layer_norm", operands, f"eps = {float(eps).hex()}")
         return Tensor(c.g, value, x.groups), None, None
-    dtype = x.dtype
-    x = x.f32()
-    average = x.mean(axes, True)
-    centered = x - average
-    scale = ((centered * centered).mean(axes, True) + float(eps)).apply("rsqrt")
-    y = centered * scale
+    y, average, scale = normalized(x.f32(), axes, eps)
     if weight is not None:
         y = y * weight.f32()
     if bias is not None:
         y = y + bias.f32()
-    return (y.to(dtype), average.to(sinter_dtype(mean.dtype)), scale.to(sinter_dtype(rstd.dtype)))
+    return y.to(x.dtype), average.to(sinter_dtype(mean.dtype)), scale.to(sinter_dtype(rstd.dtype))
 
 
 @converts(aten("_fused_rms_norm.default"))
@@ -101,10 +84,8 @@ def group_norm(c: Conversion, x: Tensor, weight, bias, n, channels, spatial, gro
         raise Unsupported("a group norm of unknown sizes")
     shape = list(c.meta[0].shape)
     rows = x.f32().reshape([n, groups, channels // groups * spatial])
-    average = rows.mean([2], True)
-    centered = rows - average
-    scale = ((centered * centered).mean([2], True) + float(eps)).apply("rsqrt")
-    y = (centered * scale).reshape([n, channels, spatial])
+    y, average, scale = normalized(rows, [2], eps)
+    y = y.reshape([n, channels, spatial])
     if weight is not None:
         y = y * weight.f32().reshape([1, channels, 1])
     if bias is not None:

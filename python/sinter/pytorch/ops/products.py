@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...module import Value
 from ..dtypes import is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -26,14 +27,20 @@ def multiply(c: Conversion, spec: str, a: Tensor, b: Tensor, dtype: str | None =
     return c.g.einsum(spec, a, b, dtype if dtype != a.dtype else None)
 
 
+def linear_of(c: Conversion, x: Tensor, matrix: Value, bias: Tensor | None) -> Tensor:
+    """x [..., K] by the transpose of a matrix [M, K], plus the bias."""
+    x = x.merged(-1)
+    operands = [x.value, matrix] + ([bias.value] if bias is not None else [])
+    return Tensor(c.g, c.g.op("linear", operands), x.groups)
+
+
 def rows_times(c: Conversion, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
     """a [N, K] by b [K, M] as `linear`, which wants b's transpose as it stands; None: it is not."""
     weight = b.transposed_of
-    if weight is None or not a.product(1).is_number or a.size(1) == 0 or not isinstance(weight.dims[0], int):
+    if weight is None or not a.product(1).is_number or a.size(1) == 0 \
+            or not isinstance(weight.dims[0], int):
         return None
-    a = a.merged(1)
-    operands = [a.value, weight] + ([bias.value] if bias is not None else [])
-    return Tensor(c.g, c.g.op("linear", operands), a.groups)
+    return linear_of(c, a, weight, bias)
 
 
 @converts(aten("mm.default"))
@@ -103,9 +110,7 @@ def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None)
     need_real(x)
     if weight.rank != 2 or has_no_terms(x, x.rank - 1):
         raise Unsupported("a product over no elements")
-    x, weight = x.merged(-1), weight.merged()
-    operands = [x.value, weight.value] + ([bias.value] if bias is not None else [])
-    return Tensor(c.g, c.g.op("linear", operands), x.groups)
+    return linear_of(c, x, weight.merged().value, bias)
 
 
 @converts(aten("convolution.default"))
@@ -113,8 +118,7 @@ def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding,
                 transposed, output_padding, groups) -> Tensor:
     """A patch embedding: patches that do not overlap, each multiplied with the whole kernel."""
     patches, matrix = patches_of(x, weight, stride, padding, dilation, transposed, groups)
-    operands = [patches.value, matrix.value] + ([bias.value] if bias is not None else [])
-    y = Tensor(c.g, c.g.op("linear", operands), patches.groups)
+    y = linear_of(c, patches, matrix.value, bias)
     return y.permute([0, y.rank - 1] + list(range(1, y.rank - 1)))
 
 

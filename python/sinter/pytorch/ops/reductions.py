@@ -9,7 +9,7 @@ import torch
 from ..dtypes import is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
-from .elementwise import truth
+from .choice import truth
 from .registry import Conversion, aten, converts
 
 # float32 counts exactly below this.
@@ -69,9 +69,7 @@ def position(c: Conversion, x: Tensor, axis: int, keepdim: bool, largest: bool) 
         raise Unsupported(f"a position among {size} elements")
     best = x.max([axis], True)
     found = x.equals(best) | x.is_nan()
-    index = c.g.iota(size).f32()
-    for _ in range(x.rank - 1 - axis % x.rank):
-        index = index.unsqueeze(index.rank)
+    index = x.places(axis).f32()
     return (-c.g.where(found, -index, -math.inf).max([axis], keepdim)).to("i32")
 
 

@@ -8,7 +8,7 @@ from ..dtypes import is_real
 from ..extents import product_of
 from ..tensor import Tensor
 from ..unsupported import Unsupported
-from .indexing import MOST_ROWS, chosen_places, one_of_each_row, place_along, row_numbers
+from .indexing import MOST_ROWS, chosen_places, joined_numbers, one_of_each_row, row_numbers
 from .registry import Conversion, aten, converts
 
 
@@ -72,13 +72,13 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
     for i in range(x.rank):
         source = source.slice(i, 0, index.size(i))
     if one_of_each_row(x, axis, index):
-        return c.g.where(chosen_places(c, x, axis, index), x.f32() + source.f32(),
+        return c.g.where(chosen_places(x, axis, index), x.f32() + source.f32(),
                          x.f32()).to(c.dtype)
     along = row_numbers(index, sizes[axis], wrap=False)
     inside = along.greater_equal(0) & along.less(sizes[axis])
     place, stride = None, 1
     for i in reversed(range(x.rank)):
-        term = (along if i == axis else place_along(c, index, i)) * stride
+        term = (along if i == axis else index.places(i)) * stride
         place = term if place is None else place + term
         stride *= sizes[i]
     place = c.g.where(inside, place, -1).reshape([count])
@@ -96,13 +96,7 @@ def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=Fals
         raise Unsupported("indices that are not along the leading axes")
     sizes = [x.size(i) for i in range(x.rank)]
     rows, width = math.prod(sizes[:len(axes)]), math.prod(sizes[len(axes):])
-    number, inside = None, None
-    for i in axes:
-        index = row_numbers(indices[i], sizes[i], wrap=True)
-        here = index.greater_equal(0) & index.less(sizes[i])
-        number = index if number is None else number * sizes[i] + index
-        inside = here if inside is None else inside & here
-    number = c.g.where(inside, number, -1)
+    number = joined_numbers([indices[i] for i in axes], sizes)
     count = math.prod(number.size(i) for i in range(number.rank))
     if min(rows, width, count) == 0 or rows > MOST_ROWS:
         raise Unsupported("indices of no rows, or of too many")
