@@ -6,6 +6,7 @@
 // The CPU of the tests makes a copy when its thread waits for it, so that a missing wait is seen.
 #pragma once
 
+#include "kernels/common/pending_groups.cuh"
 #include "kernels/common/shared_address.cuh"
 
 namespace sinter {
@@ -25,52 +26,24 @@ SINTER_DEVICE void wait_for_copies() {
 }
 #endif
 #else
-struct AsyncCopies {
-  struct Copy {
-    void* to;
-    const void* from;  // null: zeros
-  };
-  static constexpr int kMost = 512;
-  Copy copies[kMost];
-  int ends[kMost];  // of the groups that are committed
-  int count = 0, groups = 0;
-  unsigned long long block = 0;  // that made them
+struct PendingCopy {
+  void* to;
+  const void* from;  // null: zeros
 };
-SINTER_DEVICE AsyncCopies& copies_of_thread() {
-  static AsyncCopies all[1024];
-  AsyncCopies& own = all[threadIdx.x];
-  if (own.block != sinter_shim_calls->context->block_number) {
-    own.count = own.groups = 0;
-    own.block = sinter_shim_calls->context->block_number;
-  }
-  return own;
-}
+using PendingCopies = PendingGroups<PendingCopy, 512>;
+
 SINTER_DEVICE void copy_async(void* to, const void* from, bool present) {
-  AsyncCopies& own = copies_of_thread();
-  if (own.count == AsyncCopies::kMost) __builtin_trap();
-  own.copies[own.count++] = {to, present ? from : nullptr};
+  PendingCopies::of_thread().add({to, present ? from : nullptr});
 }
-SINTER_DEVICE void commit_copies() {
-  AsyncCopies& own = copies_of_thread();
-  if (own.groups == AsyncCopies::kMost) __builtin_trap();
-  own.ends[own.groups++] = own.count;
-}
+SINTER_DEVICE void commit_copies() { PendingCopies::of_thread().end_group(); }
 template <int groups>
 SINTER_DEVICE void wait_for_copies() {
-  AsyncCopies& own = copies_of_thread();
-  const int done = own.groups > groups ? own.groups - groups : 0;
-  if (done == 0) return;
-  const int end = own.ends[done - 1];
-  for (int i = 0; i < end; ++i) {
-    if (own.copies[i].from != nullptr)
-      memcpy(own.copies[i].to, own.copies[i].from, 16);
+  PendingCopies::of_thread().wait(groups, [](const PendingCopy& copy) {
+    if (copy.from != nullptr)
+      memcpy(copy.to, copy.from, 16);
     else
-      memset(own.copies[i].to, 0, 16);
-  }
-  for (int i = end; i < own.count; ++i) own.copies[i - end] = own.copies[i];
-  for (int g = done; g < own.groups; ++g) own.ends[g - done] = own.ends[g] - end;
-  own.count -= end;
-  own.groups -= done;
+      memset(copy.to, 0, 16);
+  });
 }
 #endif
 

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "kernels/common/mma.cuh"
+#include "kernels/common/pending_groups.cuh"
 #include "kernels/common/shared_address.cuh"
 
 #if SINTER_HAS_WGMMA
@@ -196,60 +197,27 @@ SINTER_DEVICE MatrixTile matrix_tile(const void* p, int step, int panel) {
 }
 SINTER_DEVICE void show_to_products() {}
 
-// Products of a thread that it does not have waited for.
-struct PendingProducts {
-  static constexpr int kMost = 64;
-  struct Product {
-    void (*compute)(float* sums, const MatrixTile& first, const unsigned* words,
-                    const MatrixTile& second, bool adds);
-    float* sums;
-    MatrixTile first;
-    const unsigned* words;  // of an operand in registers
-    MatrixTile second;
-    bool adds;
-  };
-  Product products[kMost];
-  int ends[kMost];  // of the groups
-  int count = 0, groups = 0;
-  unsigned long long block = 0;  // that issued them
+struct PendingProduct {
+  void (*multiply)(float* sums, const MatrixTile& first, const unsigned* words,
+                   const MatrixTile& second, bool adds);
+  float* sums;
+  MatrixTile first;
+  const unsigned* words;  // of an operand in registers
+  MatrixTile second;
+  bool adds;
 
-  // Of the block that runs.
-  static PendingProducts& of_thread() {
-    static PendingProducts all[1024];
-    PendingProducts& own = all[threadIdx.x];
-    if (own.block != sinter_shim_calls->context->block_number) {
-      own.count = own.groups = 0;
-      own.block = sinter_shim_calls->context->block_number;
-    }
-    return own;
-  }
-  // In every other block at once.
-  void add(const Product& product) {
-    if (block % 2 == 0) {
-      product.compute(product.sums, product.first, product.words, product.second, product.adds);
-      return;
-    }
-    if (count == kMost) __builtin_trap();
-    products[count++] = product;
-  }
-  void end_group() {
-    if (groups == kMost) __builtin_trap();
-    ends[groups++] = count;
-  }
-  // All but the last `left` groups.
-  void compute(int left) {
-    const int done = groups > left ? groups - left : 0;
-    const int end = done > 0 ? ends[done - 1] : 0;
-    for (int i = 0; i < end; ++i) {
-      const Product p = products[i];
-      p.compute(p.sums, p.first, p.words, p.second, p.adds);
-    }
-    for (int i = end; i < count; ++i) products[i - end] = products[i];
-    for (int g = done; g < groups; ++g) ends[g - done] = ends[g] - end;
-    count -= end;
-    groups -= done;
-  }
+  void compute() const { multiply(sums, first, words, second, adds); }
 };
+using PendingProducts = PendingGroups<PendingProduct, 64>;
+
+// In every other block at once.
+SINTER_DEVICE void add_product(const PendingProduct& product) {
+  PendingProducts& pending = PendingProducts::of_thread();
+  if (pending.block() % 2 == 0)
+    product.compute();
+  else
+    pending.add(product);
+}
 
 template <int count>
 SINTER_DEVICE void begin_products(float (&)[count]) {
@@ -259,7 +227,7 @@ SINTER_DEVICE void end_products() { PendingProducts::of_thread().end_group(); }
 template <int groups, int count>
 SINTER_DEVICE void wait_for_products(float (&)[count]) {
   __syncwarp();
-  PendingProducts::of_thread().compute(groups);
+  PendingProducts::of_thread().wait(groups, [](const PendingProduct& p) { p.compute(); });
 }
 template <int registers>
 SINTER_DEVICE void give_registers_back() {}
@@ -280,10 +248,10 @@ struct WarpgroupProduct {
       f(sums[i], 16 * warp + lane / 4 + i % 4 / 2 * 8, i / 4 * 8 + 2 * (lane % 4) + i % 2);
   }
   static void multiply(float (&sums)[columns / 2], MatrixTile first, MatrixTile second, bool adds) {
-    PendingProducts::of_thread().add({of_tiles, sums, first, nullptr, second, adds});
+    add_product({of_tiles, sums, first, nullptr, second, adds});
   }
   static void add(float (&sums)[columns / 2], const unsigned* first, MatrixTile second) {
-    PendingProducts::of_thread().add({of_words, sums, second, first, second, true});
+    add_product({of_words, sums, second, first, second, true});
   }
 
  private:

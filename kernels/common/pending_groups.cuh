@@ -1,0 +1,54 @@
+// What a thread has asked for and not waited for, in groups, as the CPU of the tests plays it:
+// copies of cp.async, products of wgmma. It is done when the thread waits, so that a missing wait
+// is seen.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+#ifndef __CUDACC_RTC__
+namespace sinter {
+
+template <typename Item, int most>
+class PendingGroups {
+ public:
+  // Of the block that runs.
+  static PendingGroups& of_thread() {
+    static PendingGroups all[1024];
+    PendingGroups& own = all[threadIdx.x];
+    if (own.block_ != sinter_shim_calls->context->block_number) {
+      own.count_ = own.groups_ = 0;
+      own.block_ = sinter_shim_calls->context->block_number;
+    }
+    return own;
+  }
+  unsigned long long block() const { return block_; }
+
+  void add(const Item& item) {
+    if (count_ == most) __builtin_trap();
+    items_[count_++] = item;
+  }
+  void end_group() {
+    if (groups_ == most) __builtin_trap();
+    ends_[groups_++] = count_;
+  }
+  // Does the items of all groups but the last `left`.
+  template <typename Do>
+  void wait(int left, Do do_item) {
+    const int done = groups_ > left ? groups_ - left : 0;
+    const int end = done > 0 ? ends_[done - 1] : 0;
+    for (int i = 0; i < end; ++i) do_item(items_[i]);
+    for (int i = end; i < count_; ++i) items_[i - end] = items_[i];
+    for (int g = done; g < groups_; ++g) ends_[g - done] = ends_[g] - end;
+    count_ -= end;
+    groups_ -= done;
+  }
+
+ private:
+  Item items_[most];
+  int ends_[most];
+  int count_ = 0, groups_ = 0;
+  unsigned long long block_ = 0;  // that asked for them
+};
+
+}  // namespace sinter
+#endif
