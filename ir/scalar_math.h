@@ -73,7 +73,15 @@ SINTER_DEVICE u64 double_bits(double x) {
 }
 
 SINTER_DEVICE float copy_sign(float magnitude, float sign) {
+#ifdef __CUDACC_RTC__
+  u32 bits;  // the compiler masks both operands: two instructions
+  asm("lop3.b32 %0, %1, %2, 0x7fffffff, 0xe4;"
+      : "=r"(bits)
+      : "r"(float_bits(magnitude)), "r"(float_bits(sign)));
+  return bits_float(bits);
+#else
   return bits_float((float_bits(magnitude) & 0x7fffffffu) | (float_bits(sign) & 0x80000000u));
+#endif
 }
 
 // Storage types. Rounding is to nearest, ties to even; subnormals are kept.
@@ -272,6 +280,19 @@ SINTER_DEVICE float minimum(float a, float b) {
 #endif
 }
 
+// -|x|, but at least `low`; NaN stays. One instruction where a maximum is one.
+SINTER_DEVICE float neg_abs_above(float x, float low) {
+#if SINTER_HAS_BF16_ARITHMETIC
+  float result;
+  asm("{\n\t.reg .f32 t;\n\tabs.f32 t, %1;\n\tneg.f32 t, t;\n\tmax.NaN.f32 %0, t, %2;\n\t}"
+      : "=f"(result)
+      : "f"(x), "f"(low));
+  return result;
+#else
+  return maximum(-abs(x), low);
+#endif
+}
+
 // x, but low or high where it lies outside; NaN stays.
 SINTER_DEVICE float clamp(float x, float low, float high) {
 #if SINTER_HAS_BF16_ARITHMETIC
@@ -340,7 +361,7 @@ SINTER_DEVICE float exp(float x) {
 // last product can round. 13 instructions where exp takes 19.
 SINTER_DEVICE float exp_neg_abs(float x) {
   float shifted;
-  const float r = reduce_exponent(maximum(-abs(x), -104.0f), shifted);
+  const float r = reduce_exponent(neg_abs_above(x, -104.0f), shifted);
   const float power = bits_float((float_bits(shifted) << 23) + 0x5f800000u);
   return fma(exp_slope(r) * r, power, power) * 0x1p-64f;
 }
@@ -458,22 +479,38 @@ SINTER_DEVICE float pow(float a, float b) {
   return is_negative && is_odd ? neg(y) : y;
 }
 
+// 2 x = n ln 2 + r as reduce_exponent(2 x) has it, and e^r - 1 as exp_slope(r) r, bit for bit and
+// without the sum: it computes with r / 2, so that its constants are theirs times powers of two.
+SINTER_DEVICE float expm1_of_twice(float x, float& shifted) {
+  constexpr float shift = 12582912.0f;  // 1.5 * 2^23
+  shifted = fma(x, 0x1.715476p+1f, shift);
+  const float n = shifted - shift;
+  const float half = fma(n, 0x1.05c610p-30f, fma(n, -0x1.62e430p-2f, x));
+  float p = 0x1.6a452ap-4f;
+  p = fma(p, half, 0x1.1239acp-2f);
+  p = fma(p, half, 0x1.5558b8p-1f);
+  p = fma(p, half, 0x1.555492p+0f);
+  p = fma(p, half, 0x1.fffffcp+0f);
+  return fma(p, half, 2.0f) * half;
+}
+
 // tanh(x) = 1 - 2 t / (1 + t), t = e^-2|x|, and an odd polynomial where that cancels. Both are
 // computed: side by side they take less than a branch.
 SINTER_DEVICE float tanh(float x) {
-  const float a = abs(x), s = a * a;
+  const float s = x * x;
   float p = -0x1.950312p-8f;
   p = fma(p, s, 0x1.582a5cp-6f);
   p = fma(p, s, -0x1.b907cep-5f);
   p = fma(p, s, 0x1.110c64p-3f);
   p = fma(p, s, -0x1.555548p-2f);
-  const float near = fma(p * s, a, a);
+  const float near = fma(p * s, x, x);
+  const float z = neg_abs_above(x, -20.0f);  // tanh(20) rounds to 1
   float shifted;
-  const float r = reduce_exponent(maximum(-(a + a), -40.0f), shifted);  // tanh(20) rounds to 1
-  const float power = bits_float((float_bits(shifted) << 23) + 0xbf800000u);  // -2^n
-  const float minus_t = fma(exp_slope(r) * r, power, power);
-  const float far = fma(minus_t + minus_t, reciprocal_near_one(1.0f - minus_t), 1.0f);
-  return copy_sign(a < 0.55f ? near : far, x);
+  const float slope_r = expm1_of_twice(z, shifted);
+  const float power = bits_float((float_bits(shifted) << 23) + 0xc0000000u);  // -2^(n + 1)
+  const float minus_2t = fma(slope_r, power, power);
+  const float far = fma(minus_2t, reciprocal_near_one(fma(minus_2t, -0.5f, 1.0f)), 1.0f);
+  return copy_sign(z > -0.55f ? near : far, x);
 }
 
 // erf(x) = 1 - e^q(x), q a fit of log(erfc(x)), and an odd polynomial for |x| < 1.
