@@ -10,6 +10,7 @@ namespace sinter {
 /// What a body is told of its blocks.
 struct BlockForm {
   std::string_view number = "blockIdx.x";  // as code
+  bool alone = true;                       // no others in the launch: clusters are possible
   int64_t min_threads = 1;                 // a power of two that the device has
   std::string_view side_guard = "";        // when results but the first are written; empty: always
   std::string_view when_read = "";         // statements after the first loop over the rows

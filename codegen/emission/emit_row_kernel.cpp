@@ -12,10 +12,22 @@
 //   const float s0 = reduce_row<512>(lanes0, shared);
 //   for (...) ...                           the next pass
 //
+// A row that is too long for one block has the blocks of a cluster: `thread` counts through them.
+//
+//   enter_cluster();
+//   const int thread = blockIdx.x % 2 * 256 + threadIdx.x;
+//   const long long row = blockIdx.x / 2;
+//   ...
+//   wait_for_cluster();                     before the first reduction: all blocks have begun
+//   const float s0 = reduce_row<512, 2>(lanes0, shared);
+//
 // On chip, element values that a later pass needs stay in registers (k0), and what only later
 // passes load (weights) is loaded in the first where registers allow. In the looped form every pass
 // computes its values again from the inputs.
 #include "codegen/emission/emit_row_kernel.h"
+
+#include <algorithm>
+#include <utility>
 
 #include "codegen/emission/emit_scalar.h"
 
@@ -58,9 +70,14 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
       std::string shared = "nullptr";
       if (owners() > 32) {
         shared = shared_floats_ == 0 ? "shared" : fmt::format("shared + {}", shared_floats_);
-        shared_floats_ += config_.threads / 32 * lanes_per_thread();
+        shared_floats_ += std::max(owners(), config_.threads) / 32 * lanes_per_thread();
       }
-      result = fmt::format("reduce_row<{}>(lanes{}, {})", owners(), number, shared);
+      std::string threads = fmt::format("{}", owners());
+      if (owners() > config_.threads) {
+        threads += fmt::format(", {}", config_.blocks);
+        if (!std::exchange(meets_in_cluster_, true)) row_.line("wait_for_cluster();");
+      }
+      result = fmt::format("reduce_row<{}>(lanes{}, {})", threads, number, shared);
     }
     const std::string name = fmt::format("s{}", number);
     const DType dtype = op(task).type.dtype;
@@ -158,6 +175,14 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
 std::string RowKernel::preamble() const {
   std::string text;
   if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
+  if (config_.blocks > 1)
+    return text +
+           fmt::format(
+               "{3}const int thread = {0} % {1} * {2} + threadIdx.x;\n"
+               "const long long row = {0} / {1};\n",
+               block_.number, config_.blocks, config_.threads,
+               meets_in_cluster_ ? "enter_cluster();\n" : "") +
+           space_.row_axes();
   if (config_.rows_per_block == 1)
     return text +
            fmt::format("const int thread = threadIdx.x;\nconst long long row = {};\n",
@@ -184,6 +209,7 @@ Result<KernelBody> RowKernel::emit() {
   body.launch.rows = volume(form_.prefix);
   body.launch.items_per_block = config_.rows_per_block;
   body.launch.threads = config_.threads;
+  body.launch.cluster = config_.blocks;
   return body;
 }
 

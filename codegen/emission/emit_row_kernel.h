@@ -63,6 +63,7 @@ class RowKernel {
   const Stage* stage_ = nullptr;
   std::map<uint32_t, uint32_t> numbers_;  // of reductions, by value
   int64_t shared_floats_ = 0;
+  bool meets_in_cluster_ = false;
 };
 
 }  // namespace sinter

@@ -20,6 +20,7 @@ struct RowProblem {
   llvm::SmallVector<Stage, 2> stages;
   int64_t reductions = 1;
   int64_t min_threads = 1;  // of a block: a power of two that the device has
+  bool alone = true;        // the launch has no other blocks: a row may have a cluster
 };
 
 struct RowConfig {
@@ -27,6 +28,7 @@ struct RowConfig {
   int64_t threads_per_row = 1;  // power of two
   int64_t rows_per_block = 1;
   int64_t threads = 256;  // of a block: a multiple of 32
+  int64_t blocks = 1;     // of a row: those of a cluster, which share its threads
 
   /// Threads of a row that walk a stage of `lanes` virtual lanes, each simulating lanes / owners of
   /// them. Where a stage has fewer lanes than the row threads, threads with equal remainder by

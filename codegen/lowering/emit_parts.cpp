@@ -101,14 +101,15 @@ std::string blocks_code(const Launch& launch, llvm::ArrayRef<SymbolId> parameter
 
 Status emit_function(Part& part, const EmitContext& whole, int64_t min_threads) {
   const Overlap none;
-  SINTER_LET(body, emit_body({.group = part.graph,
-                              .prefix_rank = part.prefix_rank,
-                              .symbols = whole.symbols,
-                              .parameters = whole.parameters,
-                              .device = whole.device,
-                              .overlap = none,
-                              .forms = whole.forms,
-                              .block = {.number = "block", .min_threads = min_threads}}));
+  SINTER_LET(body,
+             emit_body({.group = part.graph,
+                        .prefix_rank = part.prefix_rank,
+                        .symbols = whole.symbols,
+                        .parameters = whole.parameters,
+                        .device = whole.device,
+                        .overlap = none,
+                        .forms = whole.forms,
+                        .block = {.number = "block", .alone = false, .min_threads = min_threads}}));
   part.body = std::move(body);
   return {};
 }

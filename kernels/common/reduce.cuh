@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ir/scalar_math.h"
+#include "kernels/common/cluster.cuh"
 
 namespace sinter {
 
@@ -22,7 +23,8 @@ SINTER_DEVICE Index hidden(Index end) {
   return end;
 }
 
-// What is reduced. Shared memory holds floats; a whole number has its bits in one.
+// What is reduced. Shared memory holds floats; a whole number has its bits in one. any_order: the
+// result does not depend on the order, which is then what takes the fewest steps.
 struct FloatReduction {
   using T = float;
   static SINTER_DEVICE float to_float(float x) { return x; }
@@ -35,21 +37,25 @@ struct IntReduction {
 };
 
 struct Sum : FloatReduction {
+  static constexpr bool any_order = false;
   static SINTER_DEVICE float identity() { return 0.0f; }
   static SINTER_DEVICE float combine(float a, float b) { return math::add(a, b); }
 };
 
 struct Max : FloatReduction {
+  static constexpr bool any_order = true;
   static SINTER_DEVICE float identity() { return -math::infinity(); }
   static SINTER_DEVICE float combine(float a, float b) { return math::maximum(a, b); }
 };
 
 struct IntSum : IntReduction {
+  static constexpr bool any_order = true;
   static SINTER_DEVICE int identity() { return 0; }
   static SINTER_DEVICE int combine(int a, int b) { return math::add(a, b); }
 };
 
 struct IntMax : IntReduction {
+  static constexpr bool any_order = true;
   static SINTER_DEVICE int identity() { return -2147483647 - 1; }
   static SINTER_DEVICE int combine(int a, int b) { return math::maximum(a, b); }
 };
@@ -67,41 +73,83 @@ struct Lanes {
   SINTER_DEVICE void take(int k, T x) { value[k] = Op::combine(value[k], x); }
 };
 
-// The row's result, in all of its threads. Every thread of the block calls it. `shared` holds
-// `count` floats for each warp of the block (unused if P <= 32) and serves one call only.
-template <int P, typename Op, int count>
-SINTER_DEVICE typename Op::T reduce_row(Lanes<Op, count>& lanes, float* shared) {
+// Combines the values of `count` numbers in `width` neighbouring threads of a warp, both powers of
+// two. At each stride a thread keeps those of its numbers whose next bit is the thread's own, and
+// gives the others to its neighbour: fewer exchanges than of all numbers, with the same operands.
+// Afterwards value[j] of thread t is that of number t % width + width * j, or of t % count.
+template <int width, int count, typename Op, int lanes>
+SINTER_DEVICE void combine_threads(Lanes<Op, lanes>& numbers) {
   constexpr unsigned all = 0xffffffffu;
-  constexpr int width = P < 32 ? P : 32;
+  typename Op::T(&value)[lanes] = numbers.value;
 #pragma unroll
-  for (int k = 0; k < count; ++k)
-#pragma unroll
-    for (int stride = 1; stride < width; stride *= 2)
-      lanes.value[k] = Op::combine(lanes.value[k], __shfl_xor_sync(all, lanes.value[k], stride));
-  if constexpr (P > 32) {
-    constexpr int warps = P / 32;  // of the row
-    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    if (lane == 0) {
-#pragma unroll
-      for (int k = 0; k < count; ++k) shared[warp * count + k] = Op::to_float(lanes.value[k]);
+  for (int stride = 1, left = count; stride < width; stride *= 2) {
+    if (left == 1) {
+      value[0] = Op::combine(value[0], __shfl_xor_sync(all, value[0], stride));
+      continue;
     }
-    __syncthreads();
-    const int peer = warp / warps * warps + lane % warps;
+    left /= 2;
+    const bool odd = (static_cast<int>(threadIdx.x) & stride) != 0;
 #pragma unroll
-    for (int k = 0; k < count; ++k) {
-      lanes.value[k] = Op::from_float(shared[peer * count + k]);
-#pragma unroll
-      for (int stride = 1; stride < warps; stride *= 2)
-        lanes.value[k] = Op::combine(lanes.value[k], __shfl_xor_sync(all, lanes.value[k], stride));
+    for (int k = 0; k < left; ++k) {
+      const typename Op::T low = value[2 * k], high = value[2 * k + 1];
+      value[k] = Op::combine(odd ? high : low, __shfl_xor_sync(all, odd ? low : high, stride));
     }
   }
-  // Lane k holds the same as all lanes congruent to k mod P would.
+}
+
+// Combines the first `count` values of a thread: neighbours first.
+template <int count, typename Op, int lanes>
+SINTER_DEVICE void combine_own(Lanes<Op, lanes>& numbers) {
 #pragma unroll
   for (int stride = 1; stride < count; stride *= 2)
 #pragma unroll
     for (int k = 0; k < count; k += 2 * stride)
-      lanes.value[k] = Op::combine(lanes.value[k], lanes.value[k + stride]);
-  return lanes.value[0];
+      numbers.value[k] = Op::combine(numbers.value[k], numbers.value[k + stride]);
+}
+
+// The row's result, in all of its threads. Every thread of the block calls it. `shared` holds
+// `count` floats for each warp of the rows that the block has (unused if P <= 32) and serves one
+// call only. A row may have `blocks` blocks, those of a cluster: the first P / blocks threads are
+// the first block's.
+template <int P, int blocks = 1, typename Op, int count>
+SINTER_DEVICE typename Op::T reduce_row(Lanes<Op, count>& lanes, float* shared) {
+  constexpr unsigned all = 0xffffffffu;
+  constexpr int width = P < 32 ? P : 32;
+  constexpr int numbers = Op::any_order ? 1 : count;
+  if constexpr (Op::any_order) combine_own<count>(lanes);
+  combine_threads<width, numbers>(lanes);
+  typename Op::T(&value)[count] = lanes.value;
+  if constexpr (P > 32) {
+    constexpr int warps = P / 32;  // of the row
+    static_assert(warps * numbers <= 32, "a warp has a thread for each number of each warp");
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int first = blocks > 1 ? 0 : warp / warps * warps;  // of the row
+    if constexpr (blocks > 1) {
+      const int rank = static_cast<int>(blockIdx.x) % blocks;
+      if (lane < numbers) {
+        float* own = shared + (rank * (warps / blocks) + warp) * numbers + lane;
+#pragma unroll
+        for (int to = 0; to < blocks; ++to) give<blocks>(own, to, Op::to_float(value[0]));
+      }
+      arrive_in_cluster();
+      wait_for_cluster();
+    } else {
+      if (lane < numbers) shared[warp * numbers + lane] = Op::to_float(value[0]);
+      __syncthreads();
+    }
+    value[0] = Op::from_float(shared[first * numbers + lane % (warps * numbers)]);
+#pragma unroll
+    for (int stride = numbers; stride < warps * numbers; stride *= 2)
+      value[0] = Op::combine(value[0], __shfl_xor_sync(all, value[0], stride));
+  }
+  constexpr int spread = numbers < width ? numbers : width;  // over the threads
+#pragma unroll
+  for (int stride = 1; stride < spread; stride *= 2)
+#pragma unroll
+    for (int k = 0; k < numbers / spread; ++k)
+      value[k] = Op::combine(value[k], __shfl_xor_sync(all, value[k], stride));
+  combine_own<numbers / spread>(lanes);
+  return value[0];
 }
 
 }  // namespace sinter

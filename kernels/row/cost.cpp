@@ -55,9 +55,10 @@ std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) 
   if (!config) return std::nullopt;
   const double rows = fusion.count(problem.rows);
   // Without a reduction chunks, not rows, are spread over the blocks.
-  const double blocks = problem.reductions > 0
-                            ? rows / static_cast<double>(config->rows_per_block)
-                            : rows * chunks / static_cast<double>(config->threads);
+  const double blocks =
+      problem.reductions > 0
+          ? rows * static_cast<double>(config->blocks) / static_cast<double>(config->rows_per_block)
+          : rows * chunks / static_cast<double>(config->threads);
   const double seconds =
       launch_seconds(fusion.device(), blocks, fusion.traffic(group.members).total());
   return KernelCost{seconds, blocks, config->threads, config->on_chip};

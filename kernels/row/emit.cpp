@@ -15,6 +15,7 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
                       llvm::ArrayRef<Symbol> symbols, const BlockForm& block) {
   RowProblem problem;
   problem.min_threads = block.min_threads;
+  problem.alone = block.alone;
   problem.rows = volume(form.prefix);
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
@@ -88,7 +89,8 @@ Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symb
                                       llvm::ArrayRef<SymbolId> parameters, int64_t threads,
                                       int64_t rows, std::string_view when_read,
                                       const DeviceDescription& device) {
-  const BlockForm block{.number = "0", .side_guard = "blockIdx.x == 0", .when_read = when_read};
+  const BlockForm block{
+      .number = "0", .alone = false, .side_guard = "blockIdx.x == 0", .when_read = when_read};
   const auto schedule = [&](const RowProblem& problem) {
     return std::optional(schedule_rows_in_block(problem, threads, rows, device));
   };

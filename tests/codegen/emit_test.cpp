@@ -226,12 +226,12 @@ graph(%x: f32[100000, 50000]) -> (%y) {
             .find("const long long i = static_cast<long long>(item * 8);") != std::string::npos);
   // The index within a row is an int; a row's place is not.
   const std::string rows = source(R"(
-graph(%x: f32[100000, 50000]) -> (%y) {
-  %y = softmax %x : f32[100000, 50000]
+graph(%x: f32[100000, 150000]) -> (%y) {
+  %y = softmax %x : f32[100000, 150000]
 })");
   CHECK(rows.find("const long long row") != std::string::npos);
   CHECK(rows.find("for (int i = ") != std::string::npos);
-  CHECK(rows.find("x0 + row * 50000 + i") != std::string::npos);
+  CHECK(rows.find("x0 + row * 150000 + i") != std::string::npos);
   // A column's stride times its number may exceed an int although both fit.
   CHECK(source(R"(
 graph(%x: f32[50000, 100000]) -> (%y) {

@@ -99,10 +99,37 @@ TEST_CASE("where rows are many, a thread walks up to four chunks, in blocks of a
   CHECK(schedule(rows_of(1024, 2048, 1)).threads_per_row == 256);  // 8 chunks in each
 }
 
-TEST_CASE("of many rows that keep much, more threads share the registers") {
-  CHECK(schedule(rows_of(1024, 2048, 1)).threads_per_row == 256);  // 64 registers
-  CHECK(schedule(rows_of(1024, 2048, 2)).threads_per_row == 512);  // 64; with 256 threads 128
-  CHECK(schedule(rows_of(1024, 4096, 1)).threads_per_row == 512);  // 8 chunks in each
+TEST_CASE("of many rows that keep much, more threads share the registers, in blocks of a cluster") {
+  const auto form_of = [](const RowProblem& problem) {
+    const RowConfig config = schedule(problem);
+    CHECK(config.blocks * config.threads == config.threads_per_row * config.rows_per_block);
+    return std::pair(config.blocks, config.threads_per_row);
+  };
+  using Form = std::pair<int64_t, int64_t>;
+  CHECK(form_of(rows_of(1024, 2048, 1)) == Form(1, 256));   // 64 registers
+  CHECK(form_of(rows_of(1024, 2048, 2)) == Form(2, 512));   // 64; with 256 threads 128
+  CHECK(form_of(rows_of(1024, 4096, 1)) == Form(2, 512));   // 8 chunks in each
+  CHECK(form_of(rows_of(1024, 8192, 1)) == Form(4, 1024));  // the same
+  CHECK(form_of(rows_of(1024, 4096, 1, 3)).first == 1);     // few rows
+
+  SUBCASE("which a device has to have, and the launch to itself") {
+    DeviceDescription device = *find_device("sm_90a");
+    device.has.clusters = false;
+    CHECK(schedule_rows(rows_of(1024, 4096, 1), {}, device)->blocks == 1);
+    RowProblem beside = rows_of(1024, 4096, 1);
+    beside.alone = false;
+    CHECK(schedule(beside).threads == 512);
+    RowProblem wide = rows_of(1024, 4096, 1);
+    wide.min_threads = 512;
+    CHECK(schedule(wide).threads == 512);
+  }
+  SUBCASE("and in which each reduction is made by all threads of the row, or in every block") {
+    RowProblem problem = rows_of(1024, 8192, 1);
+    problem.stages.push_back({512, 512, 4});
+    CHECK(schedule(problem).blocks == 1);
+    problem.stages[1].lanes = 256;
+    CHECK(schedule(problem).blocks == 4);
+  }
 }
 
 TEST_CASE("few rows make no block of idle threads, but at least a warp") {
@@ -112,8 +139,9 @@ TEST_CASE("few rows make no block of idle threads, but at least a warp") {
 }
 
 TEST_CASE("rows stay on chip while registers and unrolled text allow") {
-  CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);         // 4 chunks, 32 registers
-  CHECK_FALSE(schedule(rows_of(1024, 4096, 2)).on_chip);   // 64 registers
+  CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);  // 4 chunks, 32 registers
+  CHECK(schedule(rows_of(1024, 4096, 2)).on_chip);  // of a cluster
+  CHECK_FALSE(schedule(rows_of(1024, 4096, 2, 1)).on_chip);
   CHECK_FALSE(schedule(rows_of(1024, 16384, 0)).on_chip);  // 16 unrolled chunks
   CHECK(schedule(rows_of(256, 256, 12)).on_chip);          // 96 registers
   CHECK_FALSE(schedule(rows_of(256, 256, 13)).on_chip);
