@@ -8,6 +8,7 @@
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/cuda/kernels.h"
+#include "runtime/cuda/repeated_calls.h"
 #include "runtime/cuda/weights.h"
 #include "runtime/executor.h"
 
@@ -134,7 +135,10 @@ class CudaSession final : public Session {
   Status clear_states() const;
 
   /// Gives back the memory that run() keeps for its next call.
-  void free_arena() { arena_ = CudaMemory(); }
+  void free_arena() {
+    repeated_.clear();
+    arena_ = CudaMemory();
+  }
 
   const CudaStream& stream() const { return stream_; }
   const CudaModel& model() const { return *model_; }
@@ -155,7 +159,8 @@ class CudaSession final : public Session {
   CudaStream stream_;                   // outlives the memory that is used in its order
   std::shared_ptr<CudaGemm> gemm_;      // its own; null: the model's
   std::vector<CudaMemory> states_;
-  CudaMemory arena_;  // of run(), grown when a call needs more
+  CudaMemory arena_;        // of run(), grown when a call needs more
+  RepeatedCalls repeated_;  // of run(), at addresses in the arena
 };
 
 }  // namespace sinter

@@ -11,8 +11,10 @@ namespace {
 
 class CudaRun {
  public:
-  CudaRun(const CudaSession& session, CudaCall call, const CallOptions& options)
+  CudaRun(const CudaSession& session, RepeatedCalls& repeated, CudaCall call,
+          const CallOptions& options)
       : session_(session),
+        repeated_(repeated),
         stream_(session.stream()),
         call_(std::move(call)),
         entry_(*call_.entry),
@@ -26,7 +28,7 @@ class CudaRun {
     }
     SINTER_TRY(prepare_kept());
     if (!options_.poison_freed && kept_.empty() && !options_.check_kernels) {
-      SINTER_TRY(session_.enqueue(call_, stream_));
+      SINTER_TRY(repeated_.enqueue(session_, call_));
     } else {
       SINTER_TRY(session_.model().cuda_device()->make_current());
       for (uint32_t i = 0; i < entry_.steps.size(); ++i) SINTER_TRY(in_step(step(i), entry_, i));
@@ -137,6 +139,7 @@ class CudaRun {
   }
 
   const CudaSession& session_;
+  RepeatedCalls& repeated_;
   const CudaStream& stream_;
   CudaCall call_;
   const EntryPlan& entry_;
@@ -162,7 +165,7 @@ Result<RunResult> CudaSession::run(std::string_view entry_name,
   for (const HostTensor* input : inputs)
     needed += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
   if (arena_.bytes() < needed) {
-    arena_ = CudaMemory();
+    free_arena();
     SINTER_LET(memory, CudaMemory::allocate(model_->cuda_device(), needed, "the arena"));
     arena_ = std::move(memory);
   }
@@ -174,7 +177,7 @@ Result<RunResult> CudaSession::run(std::string_view entry_name,
     at += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
   }
   SINTER_LET(call, place(entry_name, symbol_values, addresses, arena_.address()));
-  return CudaRun(*this, std::move(call), options).run();
+  return CudaRun(*this, repeated_, std::move(call), options).run();
 }
 
 }  // namespace sinter

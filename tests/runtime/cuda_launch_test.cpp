@@ -2,8 +2,10 @@
 // that cannot run a kernel says so when the plan is loaded.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string_view>
 
 #include "device/device.h"
 #include "ir/text.h"
@@ -149,6 +151,35 @@ TEST_CASE(
   CHECK(refused(device("SINTER_FAKE_SHARED", "166912")) ==
         "device 0 (Fake GPU 0): kernel neg_1 needs 232448 bytes of shared memory a block, the "
         "device has 166912; compile the plan for this device");
+}
+
+TEST_CASE("a call of a session that comes again is recorded, and then launched as a graph") {
+  const auto on = device();
+  Launch small;
+  small.rows = 5;
+  const auto model = value(load(one_kernel(small, 70), on));
+  auto session = value(CudaSession::create(model, {}));
+  const HostTensor x = value(make_tensor(DType::f32, {5}));
+  // Calls of the driver that make a graph and launch it.
+  const auto graphs = [&] {
+    driver().take_calls();
+    driver().take_launches();
+    REQUIRE(session->run("main", {}, {&x}));
+    CHECK(driver().take_launches().size() == 1);
+    const auto calls = driver().take_calls();
+    const auto count = [&](std::string_view name) {
+      return std::count_if(calls.begin(), calls.end(),
+                           [&](const FakeCall& call) { return call.name == name; });
+    };
+    return std::pair(count("cuGraphInstantiateWithFlags"), count("cuGraphLaunch"));
+  };
+  using Counts = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
+  CHECK(graphs() == Counts(0, 0));
+  CHECK(graphs() == Counts(1, 1));
+  CHECK(graphs() == Counts(0, 1));
+  session->free_arena();  // the graph's addresses are gone
+  CHECK(graphs() == Counts(0, 0));
+  CHECK(graphs() == Counts(1, 1));
 }
 
 }  // namespace

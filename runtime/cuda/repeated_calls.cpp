@@ -1,0 +1,39 @@
+#include "runtime/cuda/repeated_calls.h"
+
+#include <algorithm>
+
+#include "runtime/cuda/executor.h"
+
+namespace sinter {
+namespace {
+
+// Calls that are remembered: a prompt's full and last chunks, and a step of each of two entries.
+constexpr size_t kMostKnown = 4;
+
+}  // namespace
+
+Status RepeatedCalls::enqueue(const CudaSession& session, const CudaCall& call) {
+  const CudaStream& stream = session.stream();
+  const auto same = [&](const Known& known) {
+    return known.entry == call.entry && known.symbol_values == call.symbol_values &&
+           known.addresses == call.addresses;
+  };
+  const auto found = std::find_if(known_.begin(), known_.end(), same);
+  // The default stream cannot be recorded.
+  if (found == known_.end() || stream.handle() == nullptr) {
+    SINTER_TRY(session.enqueue(call, stream));
+    if (known_.size() == kMostKnown) known_.pop_back();
+    known_.push_front({call.entry, call.symbol_values, call.addresses, false, {}});
+    return {};
+  }
+  known_.splice(known_.begin(), known_, found);
+  Known& known = known_.front();
+  if (!known.recorded) {
+    SINTER_LET(graph, CudaGraph::record(stream, [&] { return session.enqueue(call, stream); }));
+    known.graph = std::move(graph);
+    known.recorded = true;
+  }
+  return known.graph.launch(stream);
+}
+
+}  // namespace sinter
