@@ -1,6 +1,7 @@
 """A decoder of the same architectures with nothing in the compiler's way: static caches, merged
-projections, one token a call, no framework around it. For torch.compile."""
+projections, no framework around it; one token a call, or whole prompts. For torch.compile."""
 
+import functools
 import math
 
 import torch
@@ -71,13 +72,34 @@ class Block(nn.Module):
         return attended + self.mlp(self.norm2(attended))
 
 
+class PromptBlock(Block):
+    """Of whole prompts [sequences, tokens, hidden], which fill the caches from position 0 on."""
+
+    def __init__(self, spec: dict, cache_length: int, sequences: int = 1):
+        super().__init__(spec, cache_length)
+        shape = (sequences, self.kv_heads, cache_length, self.head_dim)
+        self.register_buffer("keys", torch.zeros(shape))
+        self.register_buffer("values", torch.zeros(shape))
+
+    def attention(self, x, cos, sin):
+        sequences, tokens, _ = x.shape
+        heads = self.qkv(x).view(sequences, tokens, self.heads + 2 * self.kv_heads, self.head_dim)
+        q, k, v = heads.transpose(1, 2).split([self.heads, self.kv_heads, self.kv_heads], 1)
+        q, k = self.rotate(q, cos, sin), self.rotate(k, cos, sin)
+        self.keys[:, :, :tokens] = k
+        self.values[:, :, :tokens] = v
+        result = F.scaled_dot_product_attention(q, k, v, is_causal=True,
+                                                enable_gqa=self.kv_heads < self.heads)
+        return self.out(result.transpose(1, 2).reshape(sequences, tokens, -1))
+
+
 class Decoder(nn.Module):
     """One greedy step. The caches hold `cache_length` positions of one sequence."""
 
-    def __init__(self, spec: dict, cache_length: int):
+    def __init__(self, spec: dict, cache_length: int, make_block=Block):
         super().__init__()
         self.embedding = nn.Embedding(spec["vocabulary"], spec["hidden"])
-        self.blocks = nn.ModuleList(Block(spec, cache_length) for _ in range(spec["layers"]))
+        self.blocks = nn.ModuleList(make_block(spec, cache_length) for _ in range(spec["layers"]))
         norm = nn.RMSNorm if spec["norm"] == "rms_norm" else nn.LayerNorm
         self.norm = norm(spec["hidden"], eps=spec["norm_eps"])
         self.head = nn.Linear(spec["hidden"], spec["vocabulary"], bias=False)
@@ -101,3 +123,18 @@ class Decoder(nn.Module):
         for block in self.blocks:
             x = block(x, position, cos, sin, visible)
         return self.head(self.norm(x))[0]
+
+
+class Prefill(Decoder):
+    """Prompts of the same length, whose last tokens' logits are computed."""
+
+    def __init__(self, spec: dict, sequences: int, tokens: int):
+        super().__init__(spec, tokens, functools.partial(PromptBlock, sequences=sequences))
+
+    def forward(self, prompts: torch.Tensor) -> torch.Tensor:
+        """prompts: int64 [sequences, tokens]; returns the logits, [sequences, vocabulary]."""
+        x = self.embedding(prompts)
+        tokens = prompts.shape[1]
+        for block in self.blocks:
+            x = block(x, self.cos[:tokens], self.sin[:tokens])
+        return self.head(self.norm(x[:, -1]))
