@@ -18,27 +18,31 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-add_cast_mul_erf_add_mul_cast_8be77ff0(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
-  const long long item = blockIdx.x * 256ll + threadIdx.x;
+add_cast_mul_erf_add_mul_cast_6fef5587(const f16* __restrict__ x0, const f16* __restrict__ x1, f16* __restrict__ y0, long long n0) {
+  const long long first = blockIdx.x * 512ll + threadIdx.x;
   const long long end0 = n0 * 384;
-  if (item < end0) {
-    const int i = static_cast<int>(item * 8);
-    const int a1 = i % 3072;
-    float v0[8];
-    load_chunk(v0, x0 + i);
-    float v1[8];
-    load_chunk(v1, x1 + a1);
-    float o0[8];
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      const float v2 = round_f16(math::add(v0[e], v1[e]));
-      const float v3 = math::mul(0x1p-1f, v2);
-      const float v4 = math::mul(v2, 0x1.6a09e6p-1f);
-      const float v5 = math::erf(v4);
-      const float v6 = math::add(0x1p+0f, v5);
-      const float v7 = math::mul(v3, v6);
-      o0[e] = v7;
+  for (int c = 0; c < 2; ++c) {
+    const long long item = first + 256 * c;
+    if (item < end0) {
+      const int i = static_cast<int>(item * 8);
+      const int a1 = i % 3072;
+      float v0[8];
+      load_chunk(v0, x0 + i);
+      float v1[8];
+      load_chunk(v1, x1 + a1);
+      float o0[8];
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const float v2 = round_f16(math::add(v0[e], v1[e]));
+        const float v3 = math::mul(0x1p-1f, v2);
+        const float v4 = math::mul(v2, 0x1.6a09e6p-1f);
+        const float v5 = math::erf(v4);
+        const float v6 = math::add(0x1p+0f, v5);
+        const float v7 = math::mul(v3, v6);
+        o0[e] = v7;
+      }
+      store_chunk(y0 + i, o0);
     }
-    store_chunk(y0 + i, o0);
   }
 }
