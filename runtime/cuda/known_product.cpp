@@ -67,26 +67,26 @@ Status check_known_product(const GemmProblem& problem, const KnownProduct& known
   for (int64_t copy = 0; copy < problem.batch; ++copy)
     for (int64_t i = 0; i < problem.m; ++i)
       for (int64_t j = 0; j < problem.n; ++j) {
-        const auto at =
-            static_cast<size_t>(copy * problem.c.batch_stride + i * problem.c.row_stride +
-                                j * problem.c.column_stride);
+        const auto at = static_cast<size_t>(copy * problem.c.batch_stride +
+                                            i * problem.c.row_stride + j * problem.c.column_stride);
         if (gaps) written[at] = true;
         if (std::memcmp(&c[at * bytes], expected.data(), bytes) == 0) continue;
         if (wrong++ == 0)
           first = fmt::format("{} instead of {} in row {}, column {} of copy {}",
-                              text_of(&c[at * bytes], dtype), text_of(expected.data(), dtype), i,
-                              j, copy);
+                              text_of(&c[at * bytes], dtype), text_of(expected.data(), dtype), i, j,
+                              copy);
       }
   if (wrong > 0)
-    return fail(fmt::format("elements that are wrong in a product with a known result: {} of {}; {}",
-                            wrong, problem.batch * problem.m * problem.n, first),
-                "product " + problem.key(), {}, ExitCode::device);
+    return fail(
+        fmt::format("elements that are wrong in a product with a known result: {} of {}; {}", wrong,
+                    problem.batch * problem.m * problem.n, first),
+        "product " + problem.key(), {}, ExitCode::device);
   for (size_t at = 0; at < written.size(); ++at)
     for (size_t i = 0; i < bytes; ++i)
       if (!written[at] && c[at * bytes + i] != kUnwritten)
-        return fail(fmt::format("element {} after the first of C is written, which is none of C's",
-                                at),
-                    "product " + problem.key(), {}, ExitCode::device);
+        return fail(
+            fmt::format("element {} after the first of C is written, which is none of C's", at),
+            "product " + problem.key(), {}, ExitCode::device);
   return {};
 }
 

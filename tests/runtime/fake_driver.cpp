@@ -225,6 +225,13 @@ size_t sinter_fake_calls() { return failure.calls; }
 size_t sinter_fake_launches(FakeLaunch* out) { return take(launches, out); }
 size_t sinter_fake_copies(FakeCopy* out) { return take(copies, out); }
 size_t sinter_fake_log(FakeCall* out) { return take(log, out); }
+void sinter_fake_enqueue(void* stream, void (*work)(void*), void* data, double milliseconds) {
+  const Entered entered("sinter_fake_enqueue", false);
+  enqueue(stream, [=] {
+    work(data);
+    clock_ms += milliseconds;
+  });
+}
 void* sinter_fake_context(int device) {
   static char contexts[64];
   void* const made = &contexts[made_contexts.size()];
