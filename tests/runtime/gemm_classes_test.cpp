@@ -55,8 +55,7 @@ MachineCodeByText slow_own_kernel() {
 }
 
 std::shared_ptr<CudaGemm> make_gemm(GemmPolicy policy, GemmRecord record = {}) {
-  const auto gemm =
-      value(CudaGemm::create(device(), kernel_library(), std::move(record), policy));
+  const auto gemm = value(CudaGemm::create(device(), kernel_library(), std::move(record), policy));
   gemm->add_machine_code(slow_own_kernel());
   return gemm;
 }
@@ -124,8 +123,7 @@ TEST_CASE("a frozen record decides every length of its classes, and names the cl
   CHECK(frozen->record().choices == record.choices);
 
   const auto refused = [&](int64_t tokens) {
-    const Status status =
-        frozen->prepare(linear.step, linear.operands(), linear.symbols, {tokens});
+    const Status status = frozen->prepare(linear.step, linear.operands(), linear.symbols, {tokens});
     REQUIRE(!status);
     return status.error().message();
   };
@@ -183,8 +181,7 @@ TEST_CASE("a class's algorithm that the library does not have is an error when f
   damaged.choices.begin()->second.algorithm[0] = 77;
   const auto frozen = make_gemm(GemmPolicy::frozen, damaged);
   for (int64_t tokens : {1900, 2000, 2048}) {
-    const Status status =
-        frozen->prepare(linear.step, linear.operands(), linear.symbols, {tokens});
+    const Status status = frozen->prepare(linear.step, linear.operands(), linear.symbols, {tokens});
     REQUIRE(!status);
     CHECK(status.error().what ==
           "the recorded algorithm is none that cuBLASLt proposes for this product");
