@@ -263,6 +263,34 @@ TEST_CASE("a frozen record gives the same bits, and nothing that it does not hol
   CHECK(run.error().code == ExitCode::internal_error);
 }
 
+TEST_CASE("a class of lengths has one decision, right and frozen at each of them") {
+  Random random(18);
+  const Symbol tokens{"T", 1, 4096};
+  const auto tuned = make_gemm(GemmPolicy::tune);
+  const auto run = [&](CudaGemm& gemm, const DeviceCase& on_device) {
+    GemmStep step = on_device.test().step;
+    const int64_t length = step.m.constant();
+    step.m = SymExpr(Dim(SymbolId{0}));
+    require(gemm.prepare(step, on_device.operands(), tokens, length));
+    return on_device.result_of(
+        [&] { return gemm.run(step, on_device.operands(), tokens, length, on_device.stream()); });
+  };
+  std::vector<GemmCase> cases;
+  for (int64_t length : {1801, 2048, 1793, 2000})
+    cases.push_back(linear_gemm_case(random, DType::bf16, length, 1024, 4096, false));
+  std::vector<GemmCase::Buffer> results;
+  for (const GemmCase& test : cases) {
+    CAPTURE(test.text());
+    results.push_back(run(*tuned, DeviceCase(test)));
+    CHECK(wrong_elements(test, results.back(), 97) == 0);
+  }
+  REQUIRE(tuned->record().choices.size() == 1);
+  CHECK(tuned->record().choices.begin()->first.starts_with("1x1793..2048x1024x4096 A bf16"));
+  const auto frozen = make_gemm(GemmPolicy::frozen, tuned->record());
+  for (size_t i = 0; i < cases.size(); ++i)
+    CHECK(run(*frozen, DeviceCase(cases[i])).bytes == results[i].bytes);
+}
+
 TEST_CASE("a record of another device or library is refused with both names") {
   const GemmRecord own = make_gemm(GemmPolicy::first)->record();
   for (GemmRecord other : {GemmRecord{"Some GPU", own.library, {}, {}},
