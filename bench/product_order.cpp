@@ -40,10 +40,10 @@ std::vector<Shape> shapes() {
     for (int64_t m : {16, 64, 256, 1000, 2048}) all.push_back({m, n, k});
   all.push_back({4096, 4096, 4096});
   all.push_back({4096, 1024, 8192});
-  constexpr Shape kOdd[] = {{16, 64, 64},     {24, 72, 88},      {40, 200, 136},  {72, 1000, 520},
-                            {104, 520, 1032}, {136, 3000, 776},  {264, 88, 4104}, {328, 2056, 2056},
-                            {520, 648, 9000}, {1032, 1544, 328}, {2056, 264, 72}, {3000, 1048, 1096},
-                            {4096, 72, 10984}};
+  constexpr Shape kOdd[] = {
+      {16, 64, 64},     {24, 72, 88},       {40, 200, 136},    {72, 1000, 520},  {104, 520, 1032},
+      {136, 3000, 776}, {264, 88, 4104},    {328, 2056, 2056}, {520, 648, 9000}, {1032, 1544, 328},
+      {2056, 264, 72},  {3000, 1048, 1096}, {4096, 72, 10984}};
   all.insert(all.end(), std::begin(kOdd), std::end(kOdd));
   return all;
 }
@@ -61,8 +61,8 @@ Result<std::string> machine_code(const std::string& arch) {
 /// How often products of one kind had the own loop's bits.
 struct Tally {
   int64_t equal = 0, unequal = 0;
-  int64_t elements = 0;        // with other bits
-  float largest = 0;           // difference
+  int64_t elements = 0;         // with other bits
+  float largest = 0;            // difference
   std::vector<std::string> of;  // the unequal products
 
   void add(const std::string& product, unsigned count, float difference) {
@@ -72,8 +72,12 @@ struct Tally {
     if (count != 0) of.push_back(product);
   }
   nlohmann::ordered_json json() const {
-    return {{"products", equal + unequal}, {"equal", equal},      {"unequal", unequal},
-            {"unequal_elements", elements}, {"largest_difference", largest}, {"unequal_products", of}};
+    return {{"products", equal + unequal},
+            {"equal", equal},
+            {"unequal", unequal},
+            {"unequal_elements", elements},
+            {"largest_difference", largest},
+            {"unequal_products", of}};
   }
 };
 
@@ -140,8 +144,9 @@ class Experiment {
                "stages", "split_k", "reduction", "inner", "cluster", "compared", "equal", "unequal",
                "difference");
     for (const auto& [a, t] : by_algorithm_)
-      fmt::print("{:>4} {:>5} {:>6} {:>7} {:>9} {:>6} {:>7} {:>8} {:>6} {:>8} {:>11.4g}\n", a[0], a[1],
-                 a[6], a[2], a[3], a[7], a[8], t.equal + t.unequal, t.equal, t.unequal, t.largest);
+      fmt::print("{:>4} {:>5} {:>6} {:>7} {:>9} {:>6} {:>7} {:>8} {:>6} {:>8} {:>11.4g}\n", a[0],
+                 a[1], a[6], a[2], a[3], a[7], a[8], t.equal + t.unequal, t.equal, t.unequal,
+                 t.largest);
     const auto line = [](const char* name, const Tally& t) {
       const int64_t all = t.equal + t.unequal;
       fmt::print("{}: {} of {} equal ({:.1f} %), largest difference {:.4g}\n", name, t.equal, all,
@@ -224,8 +229,7 @@ class Experiment {
     CudaAddress x = own_.address(), y = other_.address(), counts = counts_.address();
     long long count = shape.m * shape.n;
     void* parameters[] = {&x, &y, &count, &counts};
-    SINTER_LET(found,
-               counted(fmt::format("compare_{}", element(result)), 1024, parameters));
+    SINTER_LET(found, counted(fmt::format("compare_{}", element(result)), 1024, parameters));
     for (Tally* tally : tallies) tally->add(product, found[0], std::bit_cast<float>(found[1]));
     return {};
   }
