@@ -7,8 +7,6 @@ namespace {
 
 using Api = CublasLtApi;
 
-constexpr int kMaxProposals = 8;
-
 int library_type(DType dtype) {
   const std::optional<int> type = dtype_info(dtype).library;
   SINTER_CHECK(type, "{} has no library type", to_string(dtype));
@@ -59,7 +57,7 @@ Status CublasLtProduct::status(int code, std::string_view call) const {
 
 Result<CublasLtProduct> CublasLtProduct::create(std::shared_ptr<CublasLt> library,
                                                 const CublasLtCall& call,
-                                                const GemmProblem& problem) {
+                                                const GemmProblem& problem, int wanted) {
   CublasLtProduct product(std::move(library));
   product.call_ = call;
   product.key_ = problem.key();
@@ -68,7 +66,7 @@ Result<CublasLtProduct> CublasLtProduct::create(std::shared_ptr<CublasLt> librar
   SINTER_TRY(product.make_layout(call.a, product.a_));
   SINTER_TRY(product.make_layout(call.b, product.b_));
   SINTER_TRY(product.make_layout(call.d, product.d_));
-  SINTER_TRY(product.make_proposals());
+  SINTER_TRY(product.make_proposals(wanted));
   return product;
 }
 
@@ -141,17 +139,17 @@ Status CublasLtProduct::set_preferences(Api::Preference preference) const {
   return set(Api::kPreferAlignmentD, static_cast<uint32_t>(call_.d.alignment));
 }
 
-Status CublasLtProduct::make_proposals() {
+Status CublasLtProduct::make_proposals(int wanted) {
   const Api& api = library_->api();
   UniqueHandle<Api::Preference, decltype(api.preference_destroy)> preference(
       api.preference_destroy);
   SINTER_TRY(status(api.preference_create(preference.receive()), "cublasLtMatmulPreferenceCreate"));
   SINTER_TRY(set_preferences(preference.get()));
+  SINTER_CHECK(wanted > 0 && wanted <= kMaxProposals, "{} proposals", wanted);
   std::array<Api::Heuristic, kMaxProposals> results = {};
   int found = 0;
-  const int code =
-      api.heuristics(library_->handle(), matmul_.get(), a_.get(), b_.get(), d_.get(), d_.get(),
-                     preference.get(), kMaxProposals, results.data(), &found);
+  const int code = api.heuristics(library_->handle(), matmul_.get(), a_.get(), b_.get(), d_.get(),
+                                  d_.get(), preference.get(), wanted, results.data(), &found);
   if (code == Api::kNotSupported) return {};
   SINTER_TRY(status(code, "cublasLtMatmulAlgoGetHeuristic"));
   for (const Api::Heuristic& result : llvm::ArrayRef(results).take_front(found)) {

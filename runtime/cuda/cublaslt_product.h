@@ -14,11 +14,15 @@ namespace sinter {
 /// the library's device is current in the calling thread.
 class CublasLtProduct {
  public:
-  /// `call` is that of `problem`. Asks the library for algorithms.
+  /// `call` is that of `problem`. Asks the library for so many algorithms.
   static Result<CublasLtProduct> create(std::shared_ptr<CublasLt> library, const CublasLtCall& call,
-                                        const GemmProblem& problem);
+                                        const GemmProblem& problem, int wanted = kFewProposals);
 
-  /// The algorithms that the library proposes, at most 8, the one that it expects to be fastest
+  /// How many algorithms a decision takes one of, and how many it is sought among where it was made
+  /// for another length.
+  static constexpr int kFewProposals = 8, kMaxProposals = 32;
+
+  /// The algorithms that the library proposes, the one that it expects to be fastest
   /// first; none where it refuses the product. All give the same bits in every run, accumulate in
   /// float32 and round once (but see sums_may_round_twice). One version of the library proposes the
   /// same for the same problem.
@@ -37,7 +41,7 @@ class CublasLtProduct {
   Status make_layout(const CublasLtCall::Matrix& matrix, Layout& layout) const;
   Status set_preferences(CublasLtApi::Preference preference) const;
   Status set_bias(CudaAddress bias);
-  Status make_proposals();
+  Status make_proposals(int wanted);
   Result<CublasLtAlgorithm> describe(const CublasLtApi::Algorithm& algorithm) const;
   Status status(int code, std::string_view call) const;
 

@@ -19,6 +19,15 @@ Status belongs(const GemmRecord& record, const std::string& device, const std::s
       {}, "tune on this device, or run without the record");
 }
 
+/// The first of the product's proposals for which `holds` is true.
+template <typename Holds>
+std::optional<size_t> proposal_of(const std::optional<CublasLtProduct>& product, Holds&& holds) {
+  if (!product) return std::nullopt;
+  const auto at = llvm::find_if(product->proposals(), holds);
+  if (at == product->proposals().end()) return std::nullopt;
+  return static_cast<size_t>(at - product->proposals().begin());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
@@ -81,65 +90,124 @@ Result<CudaGemm::Implementation> CudaGemm::implement(const GemmProblem& problem)
     return fail("a matrix product is larger than one launch can compute",
                 "product " + problem.key(), "run fewer tokens at a time", ExitCode::device);
   Implementation implementation;
-  if (const std::optional<CublasLtCall> call = cublaslt_call(problem)) {
-    SINTER_LET(product, CublasLtProduct::create(library_, *call, problem));
-    implementation.product = std::move(product);
-  }
+  SINTER_LET(product, library_product(problem, CublasLtProduct::kFewProposals));
+  implementation.product = std::move(product);
   SINTER_TRY(decide(problem, implementation));
   if (implementation.choice.kind == GemmChoice::Kind::own) {
     SINTER_LET(kernel, own_kernel(problem));
     implementation.kernel = kernel;
   }
-  record_.choices[problem.key()] = implementation.choice;
   return implementation;
 }
 
-Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementation) {
-  llvm::ArrayRef<GemmChoice> proposals;
-  if (implementation.product) proposals = implementation.product->proposals();
-  const auto recorded = record_.choices.find(problem.key());
-  if (recorded != record_.choices.end()) {
-    const GemmChoice& choice = recorded->second;
-    const auto* proposal = llvm::find_if(
-        proposals, [&](const GemmChoice& other) { return other.same_implementation(choice); });
-    if (choice.kind == GemmChoice::Kind::own || proposal != proposals.end()) {
-      implementation.choice = choice;
-      implementation.proposal = static_cast<size_t>(proposal - proposals.begin());
-      return {};
-    }
+Result<std::optional<CublasLtProduct>> CudaGemm::library_product(const GemmProblem& problem,
+                                                                 int wanted) const {
+  std::optional<CublasLtProduct> product;
+  if (const std::optional<CublasLtCall> call = cublaslt_call(problem)) {
+    SINTER_LET(created, CublasLtProduct::create(library_, *call, problem, wanted));
+    product = std::move(created);
   }
+  return product;
+}
+
+Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementation) {
+  const std::string key = problem.key(), class_key = problem.class_key();
+  auto recorded = record_.choices.find(key);
+  if (recorded != record_.choices.end()) {
+    if (take(recorded->second, implementation)) return {};
+  } else if (recorded = record_.choices.find(class_key); recorded != record_.choices.end()) {
+    SINTER_LET(taken, take_of_class(problem, recorded->second, implementation));
+    if (taken) return {};
+  }
+  const std::string where = "product " + key;
   if (policy_ == GemmPolicy::frozen)
-    return fail(recorded == record_.choices.end()
+    return fail(recorded != record_.choices.end()
+                    ? "the recorded algorithm is none that cuBLASLt proposes for this product"
+                : key == class_key
                     ? "the record does not decide this matrix product"
-                    : "the recorded algorithm is none that cuBLASLt proposes for this product",
-                "product " + problem.key(), "make a record of these products, or run without one");
-  if (proposals.empty() || policy_ == GemmPolicy::own) return {};
+                    : fmt::format("the record decides neither this matrix product nor its class {}",
+                                  class_key),
+                where, "make a record of these products, or run without one");
   if (policy_ == GemmPolicy::tune) {
     const auto begin = Clock::now();
-    const Status tuned = tune(problem, implementation);
+    Result<GemmChoice> tuned = tune(problem.longest());
     tuning_seconds_ += seconds_since(begin);
-    return tuned;
+    if (!tuned) return tl::make_unexpected(std::move(tuned.error()));
+    record_.choices[class_key] = *tuned;
+    if (problem.open != GemmExtent::none) return adopt(problem, *tuned, implementation);
+    SINTER_CHECK(take(*tuned, implementation), "the library proposes something else now");
+    return {};
   }
-  implementation.choice = proposals.front();
+  if (implementation.product && !implementation.product->proposals().empty() &&
+      policy_ != GemmPolicy::own)
+    implementation.choice = implementation.product->proposals().front();
+  record_.choices[key] = implementation.choice;
   return {};
 }
 
-Status CudaGemm::tune(const GemmProblem& problem, Implementation& implementation) {
-  SINTER_LET(kernel, own_kernel(problem));
+bool CudaGemm::take(const GemmChoice& choice, Implementation& implementation) {
+  if (choice.kind == GemmChoice::Kind::cublaslt) {
+    const std::optional<size_t> proposal = proposal_of(
+        implementation.product, [&](const auto& p) { return p.same_implementation(choice); });
+    if (!proposal) return false;
+    implementation.proposal = *proposal;
+  }
+  implementation.choice = choice;
+  return true;
+}
+
+Result<bool> CudaGemm::take_of_class(const GemmProblem& problem, const GemmChoice& choice,
+                                     Implementation& implementation) const {
+  if (choice.kind == GemmChoice::Kind::cublaslt) {
+    SINTER_LET(longest, library_product(problem.longest(), CublasLtProduct::kFewProposals));
+    if (!proposal_of(longest, [&](const auto& p) { return p.same_implementation(choice); }))
+      return false;
+  }
+  SINTER_TRY(adopt(problem, choice, implementation));
+  return true;
+}
+
+Status CudaGemm::adopt(const GemmProblem& problem, const GemmChoice& choice,
+                       Implementation& implementation) const {
+  implementation.choice = GemmChoice();
+  if (choice.kind == GemmChoice::Kind::own) return {};
+  // The workspace may depend on the length.
+  const auto alike = [&](const GemmChoice& other) { return other.algorithm == choice.algorithm; };
+  std::optional<size_t> proposal = proposal_of(implementation.product, alike);
+  if (!proposal) {
+    SINTER_LET(more, library_product(problem, CublasLtProduct::kMaxProposals));
+    proposal = proposal_of(more, alike);
+    if (proposal) implementation.product = std::move(more);
+  }
+  if (!implementation.product || implementation.product->proposals().empty()) return {};
+  implementation.proposal = proposal.value_or(0);
+  implementation.choice = implementation.product->proposals()[implementation.proposal];
+  return {};
+}
+
+Result<GemmChoice> CudaGemm::tune(const GemmProblem& problem) {
+  Implementation implementation;
+  SINTER_LET(product, library_product(problem, CublasLtProduct::kFewProposals));
+  if (!product || product->proposals().empty()) return GemmChoice();
+  implementation.product = std::move(product);
   const std::vector<GemmChoice>& proposals = implementation.product->proposals();
   std::vector<GemmCandidate> candidates;
   for (size_t i = 0; i < proposals.size(); ++i)
     candidates.push_back([&, i](const GemmPlace& place, const CudaStream& stream) {
       return enqueue_proposal(implementation, i, place, stream);
     });
-  candidates.push_back([&](const GemmPlace& place, const CudaStream& stream) {
-    return enqueue_own(problem, kernel, place, stream);
-  });
+  // The longest of a class may be too large for one launch where the product itself is not.
+  if (strided_gemm_blocks(problem)) {
+    SINTER_LET(kernel, own_kernel(problem));
+    candidates.push_back([&, kernel](const GemmPlace& place, const CudaStream& stream) {
+      return enqueue_own(problem, kernel, place, stream);
+    });
+  }
   SINTER_LET(fastest, tune_gemm(device_, problem, candidates));
-  implementation.proposal = fastest.candidate;
-  if (fastest.candidate < proposals.size()) implementation.choice = proposals[fastest.candidate];
-  implementation.choice.seconds = fastest.seconds;
-  return {};
+  GemmChoice choice;
+  if (fastest.candidate < proposals.size()) choice = proposals[fastest.candidate];
+  choice.seconds = fastest.seconds;
+  return choice;
 }
 
 Result<std::string> CudaGemm::own_machine_code(const StridedGemmKernel& kernel) {

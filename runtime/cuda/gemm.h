@@ -14,7 +14,10 @@
 
 namespace sinter {
 
-/// What happens to a product that the record does not decide.
+/// What happens to a product that the record does not decide. Where the product has an open extent,
+/// `tune` decides for all lengths of the class at once, at its longest (length_class.h), so that
+/// the decision does not depend on which length comes first; `first` and `own` decide for these
+/// extents.
 enum class GemmPolicy : uint8_t {
   frozen,  // an error
   first,   // the library's first proposal, or the own kernel where it has none
@@ -40,10 +43,12 @@ class CudaGemm {
 
   /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
   /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
-  /// matters. A recorded decision that cannot be used is an error with GemmPolicy::frozen, and
-  /// otherwise made anew. A recorded algorithm can be used if the library proposes it for the
-  /// product; nothing of a record reaches the library, whose cublasLtMatmulAlgoCheck (13.1) crashes
-  /// on algorithms that it did not make.
+  /// matters. The record decides by the product's own key, else by that of its class. A recorded
+  /// decision that cannot be used is an error with GemmPolicy::frozen, and otherwise made anew. A
+  /// recorded algorithm can be used if the library proposes it for the product, or for the longest
+  /// of the class; nothing of a record reaches the library, whose cublasLtMatmulAlgoCheck (13.1)
+  /// crashes on algorithms that it did not make. Where the library does not propose a class's
+  /// algorithm for one of its shorter lengths, that has the library's first proposal.
   Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
                  llvm::ArrayRef<int64_t> symbol_values);
   /// Enqueues a prepared step: launches alone, no allocation, no waiting. `overlaps`: the own
@@ -76,8 +81,15 @@ class CudaGemm {
 
   CudaGemm() = default;
   Result<Implementation> implement(const GemmProblem& problem);
+  Result<std::optional<CublasLtProduct>> library_product(const GemmProblem& problem,
+                                                         int wanted) const;
   Status decide(const GemmProblem& problem, Implementation& implementation);
-  Status tune(const GemmProblem& problem, Implementation& implementation);
+  static bool take(const GemmChoice& choice, Implementation& implementation);
+  Result<bool> take_of_class(const GemmProblem& problem, const GemmChoice& choice,
+                             Implementation& implementation) const;
+  Status adopt(const GemmProblem& problem, const GemmChoice& choice,
+               Implementation& implementation) const;
+  Result<GemmChoice> tune(const GemmProblem& problem);
   Result<std::string> own_machine_code(const StridedGemmKernel& kernel);
   Result<CudaApi::Kernel> own_kernel(const GemmProblem& problem);
   Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,

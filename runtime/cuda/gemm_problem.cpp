@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/activation_names.h"
+#include "runtime/cuda/length_class.h"
 
 namespace sinter {
 namespace {
@@ -24,6 +25,34 @@ void make_canonical(GemmProblem::Operand& operand, int64_t rows, int64_t columns
     operand.row_stride = operand.column_stride == 1 ? columns : 1;
   else if (columns == 1)
     operand.column_stride = operand.row_stride == 1 ? rows : 1;
+}
+
+void make_canonical(GemmProblem& problem) {
+  make_canonical(problem.a, problem.m, problem.k);
+  make_canonical(problem.b, problem.k, problem.n);
+  make_canonical(problem.c, problem.m, problem.n);
+}
+
+int64_t GemmProblem::*length_of(GemmExtent extent) {
+  return extent == GemmExtent::m   ? &GemmProblem::m
+         : extent == GemmExtent::n ? &GemmProblem::n
+                                   : &GemmProblem::k;
+}
+
+/// The extent with symbols, if nothing else of the step's layout has any. (Offsets may: what the
+/// product knows of them are alignments, which are the problem's.)
+GemmExtent symbolic_extent(const GemmStep& step) {
+  const auto fixed = [](const GemmOperand& operand) {
+    return operand.row_stride.is_constant() && operand.column_stride.is_constant();
+  };
+  if (!fixed(step.a) || !fixed(step.b) || !fixed(step.c)) return GemmExtent::none;
+  for (const GemmStep::Loop& loop : step.loops)
+    if (!loop.count.is_constant() || !loop.a_stride.is_constant() || !loop.b_stride.is_constant() ||
+        !loop.c_stride.is_constant())
+      return GemmExtent::none;
+  const bool m = !step.m.is_constant(), n = !step.n.is_constant(), k = !step.k.is_constant();
+  if (m + n + k != 1) return GemmExtent::none;
+  return m ? GemmExtent::m : n ? GemmExtent::n : GemmExtent::k;
 }
 
 /// Bytes that divide all of `distances` (bytes, addresses), at most kMaxAlignment.
@@ -55,9 +84,8 @@ class CallsMaker {
     align(problem.a, first.a, 0);
     align(problem.b, first.b, 1);
     align(problem.c, first.c, 2);
-    make_canonical(problem.a, problem.m, problem.k);
-    make_canonical(problem.b, problem.k, problem.n);
-    make_canonical(problem.c, problem.m, problem.n);
+    make_canonical(problem);
+    take_open_extent(symbolic_extent(step), problem);
     if (operands_.bias) {
       first.bias = operands_.bias->address;
       problem.bias = {operands_.bias->dtype, common_alignment({first.bias})};
@@ -125,6 +153,12 @@ class CallsMaker {
     loops_.erase(chosen);
   }
 
+  static void take_open_extent(GemmExtent extent, GemmProblem& problem) {
+    if (extent == GemmExtent::none) return;
+    const LengthClass of_length = length_class(problem.*length_of(extent));
+    if (of_length.first != of_length.last) problem.open = extent;
+  }
+
   /// Over all places and copies.
   void align(GemmProblem::Operand& operand, CudaAddress address, size_t index) const {
     const auto bytes = static_cast<uint64_t>(whole_bytes(operand.dtype));
@@ -168,8 +202,32 @@ class CallsMaker {
 
 }  // namespace
 
+GemmProblem GemmProblem::longest() const {
+  GemmProblem result = *this;
+  result.open = GemmExtent::none;
+  if (open == GemmExtent::none) return result;
+  const auto length = length_of(open);
+  result.*length = length_class(this->*length).last;
+  make_canonical(result);
+  return result;
+}
+
+std::string GemmProblem::class_key() const {
+  const GemmProblem decided = longest();
+  const auto text = [&](GemmExtent extent) {
+    const int64_t length = decided.*length_of(extent);
+    if (extent != open) return std::to_string(length);
+    return fmt::format("{}..{}", length_class(length).first, length);
+  };
+  return decided.key({text(GemmExtent::m), text(GemmExtent::n), text(GemmExtent::k)});
+}
+
 std::string GemmProblem::key() const {
-  std::string text = fmt::format("{}x{}x{}x{}", batch, m, n, k);
+  return key({std::to_string(m), std::to_string(n), std::to_string(k)});
+}
+
+std::string GemmProblem::key(const std::array<std::string, 3>& extents) const {
+  std::string text = fmt::format("{}x{}x{}x{}", batch, extents[0], extents[1], extents[2]);
   text += operand_key("A", a) + operand_key("B", b) + operand_key("C", c);
   if (bias) text += fmt::format(" bias {}@{}", to_string(bias->dtype), bias->alignment);
   if (residual) text += fmt::format(" residual @{}", *residual);

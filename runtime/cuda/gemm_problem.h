@@ -10,6 +10,9 @@
 
 namespace sinter {
 
+/// An extent of a product: A is m x k, B is k x n.
+enum class GemmExtent : uint8_t { none, m, n, k };
+
 /// A matrix product as an executor runs it: C[m, n] = round(activation(A[m, k] B[k, n] + bias[n] +
 /// residual[m, n])) in `batch` copies, accumulated in float32. Strides are in elements and at least
 /// 0.
@@ -35,10 +38,18 @@ struct GemmProblem {
   std::optional<Bias> bias;         // n elements, dense
   std::optional<int64_t> residual;  // its alignment in bytes; type and strides are C's
   Activation activation = Activation::none;
+  /// The extent that the step leaves open, as a prefill its tokens, if one decision is for a class
+  /// of its lengths (length_class.h); none: for these extents alone.
+  GemmExtent open = GemmExtent::none;
 
-  /// "f16 2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
-  /// column and copy, and alignment of each operand. The record's key.
+  /// "2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
+  /// column and copy, and alignment of each operand. A key of the record.
   std::string key() const;
+  /// The key of the decision for its class: that of longest() with the class in the place of the
+  /// open extent, "1x1793..2048x4096x4096 A ...". Without an open extent the same as key().
+  std::string class_key() const;
+  /// The product of the class's longest length, at which the class is decided.
+  GemmProblem longest() const;
   /// Elements from an operand's first to its last, with all copies; 0 where it has none.
   int64_t span_a() const { return span(a, m, k); }
   int64_t span_b() const { return span(b, k, n); }
@@ -47,6 +58,7 @@ struct GemmProblem {
   friend auto operator<=>(const GemmProblem&, const GemmProblem&) = default;
 
  private:
+  std::string key(const std::array<std::string, 3>& extents) const;
   int64_t span(const Operand& operand, int64_t rows, int64_t columns) const;
 };
 
@@ -92,7 +104,10 @@ struct GemmCalls {
   llvm::SmallVector<GemmPlace, 1> places;
 };
 
-/// The step's loop with the most rounds becomes the problem's batch; the others repeat it. Errors:
+/// The step's loop with the most rounds becomes the problem's batch; the others repeat it. One of
+/// m, n and k is open if it alone has symbols: all strides and the loops have none, and its length
+/// shares a class with others. So an attention that is composed of products, in which queries and
+/// keys have lengths of their own, has none. Errors:
 /// a size beyond 63 bits, more than 65536 places.
 Result<GemmCalls> make_gemm_calls(const GemmStep& step, const GemmOperands& operands,
                                   llvm::ArrayRef<Symbol> symbols,

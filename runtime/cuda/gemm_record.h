@@ -39,9 +39,10 @@ struct GemmChoice {
 
 /// Decisions for one device and library version.
 struct GemmRecord {
-  std::string device;                         // "NVIDIA H200"
-  std::string library;                        // "cuBLASLt 130000"
-  std::map<std::string, GemmChoice> choices;  // by GemmProblem::key()
+  std::string device;   // "NVIDIA H200"
+  std::string library;  // "cuBLASLt 130000"
+  /// By GemmProblem::key(), or GemmProblem::class_key() for all lengths of a class.
+  std::map<std::string, GemmChoice> choices;
   TunedForms forms;
 
   bool empty() const {

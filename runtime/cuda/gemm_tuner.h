@@ -1,4 +1,5 @@
-// Which of several implementations of a matrix product is fastest on a device, by measurement.
+// Which of several implementations of a matrix product is fastest on a device, by measurement, and
+// right.
 #pragma once
 
 #include <functional>
@@ -17,8 +18,11 @@ struct FastestGemm {
   double seconds = 0;  // per product, from memory that the caches do not hold
 };
 
-/// Times the candidates on operands of its own, random and finite; of equals the first wins. A
-/// candidate that fails is left out; the error is the last one's where all fail, or the device's.
+/// Times the candidates on operands of its own, random and finite; of equals the first wins. The
+/// fastest must compute a known product (known_product.h) to the last bit: library kernels that
+/// split k are known to leave out a part of it. One that does not is dropped, and the next fastest
+/// is asked. A candidate that fails is left out. Where none is left, the error says what the last
+/// dropped or failed one did; or it is the device's.
 Result<FastestGemm> tune_gemm(CudaDevicePtr device, const GemmProblem& problem,
                               const std::vector<GemmCandidate>& candidates);
 

@@ -5,8 +5,8 @@
 // Work waits in its stream until somebody waits for it, as late as a device may do it: a copy out
 // of pinned memory takes what is there then. Between the two calls of a capture it goes to a graph
 // instead, that of streams which wait for an event of the first one too, and each launch of the
-// graph puts all of it into one stream, in the order of the capture. Kernels compute nothing, but
-// for those of fake_driver.h.
+// graph puts all of it into one stream, in the order of the capture. Kernels compute nothing and
+// take no time, but for those of fake_driver.h; between any two events of a stream are 2 ms.
 //
 // Each call is logged. Threads may call at once: one call at a time is played. A thread has a
 // current context, which is a device's primary one or one that a test has made.
@@ -86,6 +86,8 @@ struct Stream {
 std::map<uintptr_t, Handle> handles;
 std::map<void*, Stream> streams = {{nullptr, Stream{}}};  // and the default stream
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
+double clock_ms = 0;                               // time that kernels took
+std::map<void*, double> event_ms;                  // the clock when the event happened
 // Of an event in a capture, its stream and the pieces before it.
 std::map<void*, std::pair<void*, size_t>> captured_events;
 std::map<void*, std::vector<Captured>> graphs;  // and executables
@@ -161,8 +163,9 @@ void enqueue(void* stream, Work work) {
 }
 
 void record(void* event, void* stream) {
-  const Stream& in = streams.at(stream);
+  Stream& in = streams.at(stream);
   events[event] = {stream, in.done + in.waiting.size()};
+  in.waiting.push_back([event] { event_ms[event] = clock_ms; });
 }
 
 uintptr_t make(Kind kind, size_t bytes = 1) {
@@ -222,6 +225,13 @@ size_t sinter_fake_calls() { return failure.calls; }
 size_t sinter_fake_launches(FakeLaunch* out) { return take(launches, out); }
 size_t sinter_fake_copies(FakeCopy* out) { return take(copies, out); }
 size_t sinter_fake_log(FakeCall* out) { return take(log, out); }
+void sinter_fake_enqueue(void* stream, void (*work)(void*), void* data, double milliseconds) {
+  const Entered entered("sinter_fake_enqueue", false);
+  enqueue(stream, [=] {
+    work(data);
+    clock_ms += milliseconds;
+  });
+}
 void* sinter_fake_context(int device) {
   static char contexts[64];
   void* const made = &contexts[made_contexts.size()];
@@ -438,6 +448,7 @@ int cuEventDestroy_v2(void* event) {
   const Entered entered("cuEventDestroy_v2", false);
   events.erase(event);
   captured_events.erase(event);
+  event_ms.erase(event);
   return release(Kind::event, event);
 }
 int cuEventRecord(void* event, void* stream) {
@@ -492,10 +503,10 @@ int cuEventQuery(void* event) {
   if (entered.code != 0) return entered.code;
   return cuEventSynchronize(event);
 }
-int cuEventElapsedTime(float* milliseconds, void*, void*) {
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   const Entered entered("cuEventElapsedTime");
   if (entered.code != 0) return entered.code;
-  return *milliseconds = 2, 0;
+  return *milliseconds = static_cast<float>(2 + event_ms[end] - event_ms[begin]), 0;
 }
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
   const Entered entered("cuGraphInstantiateWithFlags");
@@ -584,7 +595,9 @@ int cuLaunchKernelEx(const LaunchConfig* config, void* kernel, void** parameters
   for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], parameters[i], 8);
   enqueue(c.stream, [=] {
     launches.push_back(launch);
-    if (known) known->run(*known, launch.grid[0], values.data());
+    if (!known) return;
+    known->run(*known, launch.grid[0], values.data());
+    clock_ms += known->milliseconds;
   });
   return 0;
 }

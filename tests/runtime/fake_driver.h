@@ -18,6 +18,7 @@ namespace sinter {
 struct FakeKernel {
   size_t parameters = 0;
   void (*run)(const FakeKernel& kernel, unsigned blocks, const uint64_t* parameters) = nullptr;
+  double milliseconds = 0;  // by which events after it are later
   /// Machine code that cuLibraryLoadData takes for this kernel, which must outlive the library.
   std::string code() const {
     return "kernel at " + std::to_string(reinterpret_cast<uintptr_t>(this));

@@ -124,6 +124,62 @@ TEST_CASE("strides of extents of 1 do not part problems") {
   CHECK(made(column, operands(DType::f16)).problem.c.column_stride == 6);
 }
 
+TEST_CASE("lengths of a class have one key, which shows the class") {
+  const SymExpr tokens{Dim(SymbolId{0})};
+  const auto problem = [&](const GemmStep& step, int64_t length) {
+    return made(step, operands(DType::f16), {length, length}).problem;
+  };
+  const GemmProblem odd = problem(dense_step(tokens, 4096, 64), 2000);
+  CHECK(odd.open == GemmExtent::m);
+  CHECK(odd.key() == "1x2000x4096x64 A f16 64,1,0@16 B f16 1,64,0@16 C f16 4096,1,0@16");
+  CHECK(odd.class_key() ==
+        "1x1793..2048x4096x64 A f16 64,1,0@16 B f16 1,64,0@16 C f16 4096,1,0@16");
+  CHECK(problem(dense_step(tokens, 4096, 64), 2048).class_key() == odd.class_key());
+  CHECK(problem(dense_step(tokens, 4096, 64), 2049).class_key() != odd.class_key());
+  CHECK(odd.longest() == problem(dense_step(2048, 4096, 64), 2048));
+
+  // Decode steps, and products of fixed size.
+  for (int64_t length : {1, 16, 64}) {
+    CHECK(problem(dense_step(tokens, 8, 64), length) == problem(dense_step(length, 8, 64), 0));
+    CHECK(problem(dense_step(tokens, 8, 64), length).class_key() ==
+          problem(dense_step(length, 8, 64), 0).key());
+  }
+  CHECK(problem(dense_step(2000, 8, 64), 0).class_key() ==
+        problem(dense_step(2000, 8, 64), 0).key());
+
+  // A gradient of weights sums over the tokens.
+  GemmStep gradient = dense_step(64, 32, 1);
+  gradient.k = tokens;
+  gradient.a = {0, 0, 1, 64};
+  gradient.b = {1, 0, 32, 1};
+  CHECK(problem(gradient, 100).class_key().starts_with("1x64x32x97..112 A f16 1,64,0@16"));
+  // A column of 2000 rows: its canonical stride is that of the class too.
+  CHECK(problem(dense_step(tokens, 1, 64), 2000).class_key() ==
+        problem(dense_step(tokens, 1, 64), 1801).class_key());
+}
+
+TEST_CASE("a product with more than one open extent, open strides or an open loop has no class") {
+  const SymExpr tokens{Dim(SymbolId{0})}, keys{Dim(SymbolId{1})};
+  const auto open = [&](const GemmStep& step) {
+    return made(step, operands(DType::f16), {100, 200}).problem.open;
+  };
+  GemmStep scores = dense_step(tokens, 1, 64);
+  CHECK(open(scores) == GemmExtent::m);
+  scores.n = keys;
+  CHECK(open(scores) == GemmExtent::none);
+  GemmStep strided = dense_step(tokens, 8, 64);
+  strided.c = {2, 0, 1, tokens};
+  CHECK(open(strided) == GemmExtent::none);
+  GemmStep copies = dense_step(tokens, 8, 64);
+  copies.loops = {{2, 0, 512, 16}};
+  CHECK(open(copies) == GemmExtent::m);
+  copies.loops[0].count = keys;
+  CHECK(open(copies) == GemmExtent::none);
+  GemmStep last = dense_step(tokens, 8, 64);
+  last.a.offset = keys * SymExpr(64);
+  CHECK(open(last) == GemmExtent::m);
+}
+
 TEST_CASE("sizes beyond 63 bits and endless repetitions are errors") {
   GemmStep step = dense_step(SymExpr(Dim(SymbolId{0})), 8, 4);
   step.a.offset = SymExpr(Dim(SymbolId{0})) * SymExpr(INT64_MAX / 2);

@@ -1,0 +1,48 @@
+// What tests ask of the library in fake_cublaslt.cpp, which is loaded at run time in the place of
+// libcublasLt.so.13.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace sinter {
+
+/// An algorithm that the library proposes.
+struct FakeAlgorithm {
+  uint32_t id = 0;
+  double milliseconds = 1;
+  bool wrong = false;  // leaves out half of k
+};
+
+/// The library's own entry points for tests. The driver of fake_driver.h is loaded before it.
+class FakeCublasLt {
+ public:
+  /// The proposal number `index` for a product of so many rows, if there is one.
+  using Propose = bool (*)(uint64_t rows, int index, FakeAlgorithm& out);
+
+  explicit FakeCublasLt(const char* path) : library_(found(dlopen(path, RTLD_NOW))) {}
+
+  void propose(Propose function) const { ask<void(Propose)>("sinter_fake_propose")(function); }
+  /// The algorithm that was enqueued last, and the rows of its product.
+  uint32_t last_id() const { return ask<uint32_t()>("sinter_fake_last_id")(); }
+  uint64_t last_rows() const { return ask<uint64_t()>("sinter_fake_last_rows")(); }
+  /// Products that were enqueued since the last call.
+  size_t take_products() const { return ask<size_t()>("sinter_fake_take_products")(); }
+
+ private:
+  template <typename Function>
+  Function* ask(const char* name) const {
+    return reinterpret_cast<Function*>(found(dlsym(library_, name)));
+  }
+  static void* found(void* item) {
+    if (item) return item;
+    std::fprintf(stderr, "fake cuBLASLt: %s\n", dlerror());
+    std::abort();
+  }
+  void* library_;
+};
+
+}  // namespace sinter
