@@ -128,6 +128,7 @@ Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementati
                     : fmt::format("the record decides neither this matrix product nor its class {}",
                                   class_key),
                 where, "make a record of these products, or run without one");
+  record_.choices.erase(key);  // what it decides cannot be used, and it would come before the class
   if (policy_ == GemmPolicy::tune) {
     const auto begin = Clock::now();
     Result<GemmChoice> tuned = tune(problem.longest());

@@ -191,6 +191,21 @@ TEST_CASE("a class's algorithm that the library does not have is an error when f
   CHECK(renewed->record().choices == tuned->record().choices);
 }
 
+TEST_CASE("an exact decision that cannot be used makes way for the class's") {
+  library().propose(propose);
+  Linear linear, fixed;
+  fixed.step.m = 2048;
+  const auto older = make_gemm(GemmPolicy::tune);
+  algorithm_of(*older, fixed, 2048);
+  GemmRecord damaged = older->record();
+  damaged.choices.begin()->second.algorithm[0] = 77;
+  const auto renewed = make_gemm(GemmPolicy::tune, damaged);
+  CHECK(algorithm_of(*renewed, linear, 2048) == 5);
+  CHECK(keys(renewed->record()) == std::vector<std::string>{"1x1793..2048x4x8"});
+  const auto frozen = make_gemm(GemmPolicy::frozen, renewed->record());
+  CHECK(algorithm_of(*frozen, linear, 2048) == 5);
+}
+
 TEST_CASE("the fastest algorithm of a class is not taken if it is wrong") {
   library().propose([](uint64_t rows, int index, FakeAlgorithm& out) {
     out.wrong = index == 4;
