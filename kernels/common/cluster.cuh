@@ -10,7 +10,27 @@
 
 namespace sinter {
 
-#if SINTER_HAS_CLUSTERS
+#if SINTER_SHIM
+SINTER_DEVICE int cluster_blocks() { return sinter_shim_calls->context->cluster; }
+
+SINTER_DEVICE void enter_cluster(SINTER_SHIM_SITE) {
+  sinter_shim_calls->arrive_in_cluster(false, {file, line});
+}
+SINTER_DEVICE void arrive_in_cluster(SINTER_SHIM_SITE) {
+  sinter_shim_calls->arrive_in_cluster(true, {file, line});
+}
+SINTER_DEVICE void wait_for_cluster(SINTER_SHIM_SITE) {
+  sinter_shim_calls->wait_for_cluster({file, line});
+}
+template <int blocks>
+SINTER_DEVICE void give(float* own, int rank, float value, SINTER_SHIM_SITE) {
+  if constexpr (blocks == 1)
+    *own = value;
+  else
+    sinter_shim_calls->give(own, rank, value, {file, line});
+}
+
+#elif SINTER_HAS_CLUSTERS
 
 // Of this launch: 1 without clusters.
 SINTER_DEVICE int cluster_blocks() {

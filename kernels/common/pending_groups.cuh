@@ -11,13 +11,14 @@ namespace sinter {
 template <typename Item, int most>
 class PendingGroups {
  public:
-  // Of the block that runs.
+  // Of the block that runs. Never constructed: a page that no thread uses is not touched.
   static PendingGroups& of_thread() {
-    static PendingGroups all[1024];
-    PendingGroups& own = all[threadIdx.x];
-    if (own.block_ != sinter_shim_calls->context->block_number) {
+    static PendingGroups all[sinter_shim::kMaxCluster][1024];
+    const sinter_shim::Context& context = *sinter_shim_calls->context;
+    PendingGroups& own = all[context.rank][threadIdx.x];
+    if (own.block_ != context.block_number) {
       own.count_ = own.groups_ = 0;
-      own.block_ = sinter_shim_calls->context->block_number;
+      own.block_ = context.block_number;
     }
     return own;
   }
@@ -46,8 +47,8 @@ class PendingGroups {
  private:
   Item items_[most];
   int ends_[most];
-  int count_ = 0, groups_ = 0;
-  unsigned long long block_ = 0;  // that asked for them
+  int count_, groups_;
+  unsigned long long block_;  // that asked for them
 };
 
 }  // namespace sinter

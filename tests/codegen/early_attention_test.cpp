@@ -3,8 +3,9 @@
 // in the place of its wait the kernel ahead. Before that the rows hold NaN, as they do once more
 // when the block ends and the next one begins.
 //
-// Blocks run one after another there, as on a device without clusters: what a token's block reads
-// early is the first split.
+// Blocks run one after another there, and the blocks of a cluster in step: all have read early when
+// the kernel ahead writes. What a token's blocks read early is a split each; without clusters it is
+// the first split.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -172,6 +173,7 @@ struct Start {
 constexpr Start kStart = {"attention.start_early(n0);\n", kRows};
 constexpr Start kFaults[] = {{"attention.start();\n", 0}, {"attention.start_early(1);\n", 1}};
 
+/// Kernels with clusters are there twice: the second is launched without.
 struct EarlyKernels {
   std::vector<Kernel> kernels;
   std::vector<std::string> names;
@@ -187,6 +189,12 @@ struct EarlyKernels {
         names.push_back(fmt::format("{} {}", kGroups[g].name, to_string(dtype)));
         replace_in_all(kernels.back().source, kStart.text, start.text);
         add_kernel_ahead(kernels.back());
+        kernels.back().launch.items_without_clusters = 0;
+        if (kernels.back().launch.cluster == 1) continue;
+        Kernel alone = kernels.back();
+        alone.launch.cluster = 1;
+        kernels.push_back(std::move(alone));
+        names.push_back(names.back() + " without clusters");
       }
     for (const Kernel& kernel : kernels) pointers.push_back(&kernel);
     auto compiled = KernelShim::compile(pointers);
@@ -206,9 +214,12 @@ bool takes_stale_rows(const Kernel& kernel, const Call& call, int64_t known) {
   const int64_t window =
       op.attrs.has(AttrName::window) ? op.attrs.get<int64_t>(AttrName::window) : 0;
   const auto splits = static_cast<int>(op.attrs.get<int64_t>(AttrName::splits));
-  for (size_t t = 0; t < call.first.size(); ++t) {
+  const int early_splits = static_cast<int>(kernel.launch.cluster);
+  for (size_t i = 0; i < call.first.size() * static_cast<size_t>(early_splits); ++i) {
+    const size_t t = i / static_cast<size_t>(early_splits);
     const AttentionRange keys =
-        attention_split(attention_range(call.first[t], call.last[t], window), splits, 0);
+        attention_split(attention_range(call.first[t], call.last[t], window), splits,
+                        static_cast<int>(i) % early_splits);
     std::vector<bool> appended(static_cast<size_t>(streams)), again(appended);  // of first blocks
     for (size_t u = 0; u < call.last.size(); ++u) {
       const int64_t key = call.last[u] - keys.low, block = key / kAttentionBlock;

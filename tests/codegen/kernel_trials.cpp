@@ -41,6 +41,16 @@ std::string macro_text(const Capabilities& has) {
   return text;
 }
 
+/// The kernel; or, where the number of items decides whether it has clusters, with and without.
+std::vector<Kernel> ways_to_launch(const Kernel& kernel) {
+  std::vector<Kernel> ways{kernel};
+  if (kernel.launch.items_without_clusters == 0) return ways;
+  ways[0].launch.items_without_clusters = 0;
+  ways.push_back(kernel);
+  ways[1].launch.cluster = 1;
+  return ways;
+}
+
 }  // namespace
 
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
@@ -78,13 +88,17 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
         }
         // A race shows whatever the values are: special ones are tried in one order, each in turn.
         const ThreadOrder turn[] = {kThreadOrders[tried++ % std::size(kThreadOrders)]};
-        const Status status =
-            check_kernel(*shim, kernel, group_symbols(), values, tensors,
-                         special ? llvm::ArrayRef(turn) : llvm::ArrayRef(kThreadOrders));
-        CHECK_MESSAGE(status.has_value(),
-                      (trials.names[k] + fmt::format(", symbols {}", fmt::join(values, ", ")) +
-                       (special ? ", special values: " : ": ") +
-                       (status ? "" : status.error().message() + "\n" + kernel.source)));
+        for (const Kernel& launched : ways_to_launch(kernel)) {
+          const Status status =
+              check_kernel(*shim, launched, group_symbols(), values, tensors,
+                           special ? llvm::ArrayRef(turn) : llvm::ArrayRef(kThreadOrders));
+          CHECK_MESSAGE(
+              status.has_value(),
+              (trials.names[k] + fmt::format(", clusters of {}", launched.launch.cluster) +
+               fmt::format(", symbols {}", fmt::join(values, ", ")) +
+               (special ? ", special values: " : ": ") +
+               (status ? "" : status.error().message() + "\n" + kernel.source)));
+        }
       }
     }
   }

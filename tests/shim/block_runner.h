@@ -1,4 +1,5 @@
-// Runs kernels block by block: every CUDA thread of a block is a fiber.
+// Runs kernels block by block, or cluster by cluster: every CUDA thread of the blocks that run
+// together is a fiber.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@ struct Grid {
   sinter_shim::Index3 blocks{1, 1, 1};
   sinter_shim::Index3 threads{1, 1, 1};  // of a block
   int64_t shared_bytes = 0;              // of dynamic shared memory
+  unsigned cluster = 1;                  // blocks of a cluster, neighbours along x
 };
 
 /// In which order blocks, and threads between two barriers, take their turns. A kernel without
@@ -23,8 +25,9 @@ enum class ThreadOrder : uint8_t { ascending, descending, shuffled };
 const sinter_shim::Calls* runner_calls();
 
 /// Runs all blocks. Fails where CUDA would hang or be undefined: a barrier that only a part of the
-/// block reaches (or that a thread's return makes unreachable), different barriers at the same
-/// time, shuffles whose mask lacks the caller or that read a lane which takes no part, shared
+/// block or the cluster reaches (or that a thread's return makes unreachable), different barriers
+/// at the same time, arrivals in a cluster without a wait, writes to a block that may not have
+/// begun, shuffles whose mask lacks the caller or that read a lane which takes no part, shared
 /// memory beyond its declaration or the device's limit, undefined behaviour that a compiler's check
 /// traps. `name` is for messages. Not reentrant.
 Status run_grid(std::string_view name, sinter_shim::KernelEntry kernel, const Grid& grid,

@@ -1,6 +1,6 @@
 // CUDA C++ as far as kernel text uses it, in plain C++ for one CPU thread that plays all threads of
-// a block in turn. Compiled ahead of kernel text; `__shared__` declarations are rewritten by
-// shim_source.cpp, because their storage belongs to the block.
+// a block, or of a cluster's blocks, in turn. Compiled ahead of kernel text; `__shared__`
+// declarations are rewritten by shim_source.cpp, because their storage belongs to the block.
 #pragma once
 
 #include <math.h>

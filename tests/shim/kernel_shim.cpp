@@ -55,10 +55,10 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
   const auto launched = grid_of(kernel.launch, symbol_values);
   if (!launched) return fail("the number of blocks overflows");
   if (launched->blocks == 0) return {};
-  // The CPU has no clusters: a block does alone what those of one share.
-  const Grid grid{{static_cast<unsigned>(launched->blocks / launched->cluster), 1, 1},
+  const Grid grid{{static_cast<unsigned>(launched->blocks), 1, 1},
                   {static_cast<unsigned>(kernel.launch.threads), 1, 1},
-                  shared_bytes(kernel.launch, symbol_values).value_or(0)};
+                  shared_bytes(kernel.launch, symbol_values).value_or(0),
+                  static_cast<unsigned>(launched->cluster)};
   return module_.launch(kernel.name, grid, arguments, order);
 }
 

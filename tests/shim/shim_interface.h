@@ -8,9 +8,13 @@ struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
-/// Who runs now; the runner rewrites `thread` at every switch.
+/// The most blocks of a cluster.
+constexpr int kMaxCluster = 8;
+
+/// Who runs now; the runner rewrites what is of a thread and its block at every switch.
 struct Context {
   Index3 thread, block, block_dim, grid_dim;
+  int cluster = 1, rank = 0;            // blocks of a cluster, and this one's place in it
   long long shared_bytes = 0;           // dynamic ones, of a block
   unsigned long long block_number = 0;  // of all blocks that the process has run
 };
@@ -39,6 +43,12 @@ struct Calls {
   void (*wait_for_phase)(const unsigned long long* barrier, unsigned parity, Site site);
   /// Returns when `threads` threads have come to the barrier of this number.
   void (*named_barrier)(int number, int threads, Site site);
+  /// The barrier of all threads of a cluster in two halves, and writes to shared memory of its
+  /// blocks: kernels/common/cluster.cuh. An arrival that does not show what the thread gave is a
+  /// relaxed one.
+  void (*arrive_in_cluster)(bool shows, Site site);
+  void (*wait_for_cluster)(Site site);
+  void (*give)(float* own, int rank, float value, Site site);
 };
 
 /// Runs the kernel for one thread; `arguments[i]` points to parameter i.
