@@ -2,6 +2,8 @@
 // widths, forms (on chip and looped) and numbers of threads. The kernel text runs on the CPU.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "codegen/kernel_trials.h"
 #include "codegen/offset_groups.h"
 
@@ -40,6 +42,19 @@ TEST_CASE("rows longer than 1024 lanes") {
     trials.add(kRowGroups[2], DType::bf16, 12288, device);
   }
   run_trials(trials, {{2, 0, 0, 0}});
+}
+
+TEST_CASE("rows that the blocks of a cluster share") {
+  const DeviceDescription device = *find_device("sm_90a");
+  Trials trials;
+  size_t turn = 0;
+  for (const GroupText& group : kRowGroups)
+    trials.add(group, kFloats[turn % 3], turn % 2 == 0 ? 16384 : 20001, device), ++turn;
+  trials.add(kRowGroups[1], DType::f16, 32768, device);
+  std::set<int64_t> clusters;
+  for (const Kernel& kernel : trials.kernels) clusters.insert(kernel.launch.cluster);
+  CHECK(clusters == std::set<int64_t>{1, 2, 4});
+  run_trials(trials, {{3, 0, 0, 0}});
 }
 
 TEST_CASE("groups of views, gathers, appends, parts and several results") {
