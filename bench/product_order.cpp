@@ -185,7 +185,7 @@ class Experiment {
     return run(fmt::format("fill_{}", element(dtype)), 4096, kThreads, parameters);
   }
 
-  /// The own loop with tiles of so many columns, into `c`.
+  /// Computes the product by the own loop, in tiles of `columns` columns, into `c`.
   Status compute(int columns, DType operands, DType result, const Shape& shape,
                  const CudaMemory& c) const {
     SINTER_TRY(stream_.fill(c.address(), 0xff, c.bytes()));
@@ -223,7 +223,7 @@ class Experiment {
                 product, "this is a bug of the program", ExitCode::internal_error);
   }
 
-  /// Compares what stands in own_ and other_.
+  /// Compares the results in own_ and other_.
   Status compare(DType result, const Shape& shape, const std::string& product,
                  llvm::ArrayRef<Tally*> tallies) const {
     CudaAddress x = own_.address(), y = other_.address(), counts = counts_.address();

@@ -22,7 +22,7 @@ def frequencies(rope: dict) -> torch.Tensor:
 
 
 class Block(nn.Module):
-    def __init__(self, spec: dict, cache_length: int):
+    def __init__(self, spec: dict, cache_length: int, sequences: int = 1):
         super().__init__()
         self.heads, self.kv_heads = spec["heads"], spec["kv_heads"]
         self.head_dim, self.rotary = spec["head_dim"], spec["rope"]["rotary"]
@@ -37,7 +37,7 @@ class Block(nn.Module):
         self.out = nn.Linear(inner, hidden, bias=spec["attention_out_bias"])
         self.up = nn.Linear(hidden, (2 if self.gated else 1) * spec["ffn"], bias=spec["mlp_bias"])
         self.down = nn.Linear(spec["ffn"], hidden, bias=spec["mlp_bias"])
-        shape = (1, self.kv_heads, cache_length, self.head_dim)
+        shape = (sequences, self.kv_heads, cache_length, self.head_dim)
         self.register_buffer("keys", torch.randn(shape))
         self.register_buffer("values", torch.randn(shape))
 
@@ -74,12 +74,6 @@ class Block(nn.Module):
 
 class PromptBlock(Block):
     """Of whole prompts [sequences, tokens, hidden], which fill the caches from position 0 on."""
-
-    def __init__(self, spec: dict, cache_length: int, sequences: int = 1):
-        super().__init__(spec, cache_length)
-        shape = (sequences, self.kv_heads, cache_length, self.head_dim)
-        self.register_buffer("keys", torch.zeros(shape))
-        self.register_buffer("values", torch.zeros(shape))
 
     def attention(self, x, cos, sin):
         sequences, tokens, _ = x.shape

@@ -88,15 +88,13 @@ def measure_attention(spec, sequences, tokens, dtype, samples) -> float:
 
 
 def measure_parts(spec, dtype, sequences, tokens, samples) -> dict:
-    parts, total = {}, 0.0
+    parts = {}
     for name, (rows, outputs, inputs, bias, times) in products_of(spec, sequences, tokens).items():
         microseconds = measure_product(rows, outputs, inputs, bias, dtype, samples)
         parts[name] = {"product": [rows, outputs, inputs], "times": times, "us": microseconds}
     microseconds = measure_attention(spec, sequences, tokens, dtype, samples)
     parts["attention"] = {"times": spec["layers"], "us": microseconds}
-    for part in parts.values():
-        total += part["us"] * part["times"] / 1000
-    return {"ms": total, "parts": parts}
+    return {"ms": sum(part["us"] * part["times"] for part in parts.values()) / 1000, "parts": parts}
 
 
 def measure_compile(spec, dtype, sequences, tokens, samples) -> dict:

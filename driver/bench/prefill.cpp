@@ -27,8 +27,8 @@ Result<std::vector<DecoderCall>> calls_of(const BenchPlans& plans,
   return calls;
 }
 
-/// One plan's calls of `prefill`, everything on the device, recorded in a graph as calls are that
-/// come again.
+/// One plan's calls of `prefill`, everything on the device, recorded in a graph, as a session
+/// records a call that it repeats.
 class TimedPrefill {
  public:
   static Result<TimedPrefill> create(const CudaModel& model, llvm::ArrayRef<DecoderCall> calls) {
@@ -38,9 +38,7 @@ class TimedPrefill {
       resident.push_back(
           resident_call(model.program(), "prefill", call.symbol_values, call.inputs));
     SINTER_LET(placed, ResidentCalls::create(std::move(session), resident));
-    SINTER_TRY(placed.enqueue());  // code is loaded before a graph is recorded
-    SINTER_TRY(placed.stream().synchronize("the first prefill"));
-    SINTER_LET(graph, CudaGraph::record(placed.stream(), [&] { return placed.enqueue(); }));
+    SINTER_LET(graph, placed.record());
     SINTER_LET(watch, Stopwatch::create(model.cuda_device()));
     return TimedPrefill(std::move(placed), std::move(graph), std::move(watch));
   }

@@ -113,4 +113,10 @@ Status ResidentCalls::enqueue() const {
   return {};
 }
 
+Result<CudaGraph> ResidentCalls::record() const {
+  SINTER_TRY(enqueue());
+  SINTER_TRY(stream().synchronize("the first run"));
+  return CudaGraph::record(stream(), [&] { return enqueue(); });
+}
+
 }  // namespace sinter

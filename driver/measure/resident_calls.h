@@ -35,6 +35,8 @@ class ResidentCalls {
   size_t steps() const;
   Status enqueue_step(size_t index) const;
   Status enqueue() const;
+  /// All calls as one graph, after a first run, in which their code is loaded.
+  Result<CudaGraph> record() const;
 
  private:
   ResidentCalls() = default;

@@ -29,9 +29,7 @@ Result<RecordedRun> record_calls(ResidentCalls made) {
     ResidentCalls calls;
     CudaGraph graph;
   };
-  SINTER_TRY(made.enqueue());  // code is loaded before a graph is recorded
-  SINTER_TRY(made.stream().synchronize("the first run"));
-  SINTER_LET(graph, CudaGraph::record(made.stream(), [&] { return made.enqueue(); }));
+  SINTER_LET(graph, made.record());
   const auto state = std::make_shared<State>(State{std::move(made), std::move(graph)});
   return RecordedRun([state](int64_t count) -> Status {
     for (int64_t i = 0; i < count; ++i) SINTER_TRY(state->graph.launch(state->calls.stream()));

@@ -30,9 +30,6 @@ constexpr int64_t kShortRowThreads = 256;
 constexpr int64_t kManyRows = 64;
 constexpr int64_t kChunksOfManyRows = 4;
 constexpr int64_t kThreadsOfManyRows = 256;
-// A row that needs more threads has the blocks of a cluster, so that several rows share a
-// multiprocessor all the same. One H100, bf16, blocks and their threads a row; a copy takes 179 us:
-//   softmax [4096, 32768]              1 x 512: 206 us   2 x 256: 199   4 x 128: 207   4 x 256: 207
 
 bool fits_on_chip(const RowProblem& problem, const RowConfig& config,
                   const DeviceDescription& device) {
@@ -46,8 +43,13 @@ bool fits_on_chip(const RowProblem& problem, const RowConfig& config,
   return kept <= std::min(few ? kKeptRegistersOfFew : kKeptRegisters, per_thread - kWorkRegisters);
 }
 
-/// Whether blocks of kThreadsOfManyRows may share a row of so many threads: its reductions are made
-/// by all threads of the row, or in each block.
+/// Whether a row with this many threads may have a cluster of blocks of kThreadsOfManyRows: each of
+/// its reductions is made by all threads of the row, or by each block for itself.
+///
+/// Several rows share a multiprocessor then. One H100, bf16, blocks x threads of a row; a copy
+/// takes 179 us:
+///   softmax [4096, 32768]              1 x 512: 206 us   2 x 256: 199   4 x 128: 207   4 x 256:
+///   207
 bool can_share(const RowProblem& problem, int64_t threads_per_row) {
   if (!problem.alone || problem.min_threads > kThreadsOfManyRows) return false;
   return llvm::all_of(problem.stages, [&](const RowProblem::Stage& stage) {
@@ -74,7 +76,7 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
     if (stage.lanes > 1) chunks = std::max(chunks, stage.chunks);
     symbolic |= stage.symbolic;
   }
-  // Blocks of a row of so many threads.
+  // The blocks that share a row with this many threads.
   const auto blocks_of = [&](int64_t threads) -> int64_t {
     if (!device.has.clusters || !can_share(problem, threads)) return 1;
     return std::max<int64_t>(1, threads / kThreadsOfManyRows);

@@ -14,7 +14,7 @@ namespace sinter {
 /// the library's device is current in the calling thread.
 class CublasLtProduct {
  public:
-  /// `call` is that of `problem`. Asks the library for so many algorithms.
+  /// `call` is that of `problem`. Asks the library for at most `wanted` algorithms.
   static Result<CublasLtProduct> create(std::shared_ptr<CublasLt> library, const CublasLtCall& call,
                                         const GemmProblem& problem, int wanted = kFewProposals);
 
@@ -22,10 +22,10 @@ class CublasLtProduct {
   /// for another length.
   static constexpr int kFewProposals = 8, kMaxProposals = 32;
 
-  /// The algorithms that the library proposes, the one that it expects to be fastest
-  /// first; none where it refuses the product. All give the same bits in every run, accumulate in
-  /// float32 and round once (but see sums_may_round_twice). One version of the library proposes the
-  /// same for the same problem.
+  /// The algorithms that the library proposes, the one that it expects to be fastest first; none
+  /// where it refuses the product. All give the same bits in every run, accumulate in float32 and
+  /// round once (but see sums_may_round_twice). One version of the library proposes the same for
+  /// the same problem.
   const std::vector<GemmChoice>& proposals() const { return proposals_; }
   /// Enqueues a proposal; no allocation, no synchronization. `workspace` holds as many bytes as its
   /// choice says.

@@ -14,26 +14,26 @@ constexpr size_t kMostKnown = 4;
 
 Status RepeatedCalls::enqueue(const CudaSession& session, const CudaCall& call) {
   const CudaStream& stream = session.stream();
+  // The default stream cannot be recorded.
+  if (stream.handle() == nullptr) return session.enqueue(call, stream);
   const auto same = [&](const Known& known) {
     return known.entry == call.entry && known.symbol_values == call.symbol_values &&
            known.addresses == call.addresses;
   };
   const auto found = std::find_if(known_.begin(), known_.end(), same);
-  // The default stream cannot be recorded.
-  if (found == known_.end() || stream.handle() == nullptr) {
+  if (found == known_.end()) {
     SINTER_TRY(session.enqueue(call, stream));
     if (known_.size() == kMostKnown) known_.pop_back();
-    known_.push_front({call.entry, call.symbol_values, call.addresses, false, {}});
+    known_.push_front({call.entry, call.symbol_values, call.addresses, {}});
     return {};
   }
   known_.splice(known_.begin(), known_, found);
-  Known& known = known_.front();
-  if (!known.recorded) {
-    SINTER_LET(graph, CudaGraph::record(stream, [&] { return session.enqueue(call, stream); }));
-    known.graph = std::move(graph);
-    known.recorded = true;
+  std::optional<CudaGraph>& graph = known_.front().graph;
+  if (!graph) {
+    SINTER_LET(recorded, CudaGraph::record(stream, [&] { return session.enqueue(call, stream); }));
+    graph = std::move(recorded);
   }
-  return known.graph.launch(stream);
+  return graph->launch(stream);
 }
 
 }  // namespace sinter

@@ -1,7 +1,8 @@
-// Calls that come again with the same sizes and addresses, recorded in graphs.
+// Repeated calls, with the same sizes and addresses, recorded in graphs.
 #pragma once
 
 #include <list>
+#include <optional>
 
 #include "runtime/cuda/memory.h"
 
@@ -10,9 +11,9 @@ namespace sinter {
 struct CudaCall;
 class CudaSession;
 
-/// Enqueues calls of one session in its stream. The second call like an earlier one is recorded;
-/// from then on such a call is one launch of its graph, without the pauses of the device and the
-/// work of the host between one step and the next.
+/// Enqueues calls of one session in its stream. The first time, a call's steps are enqueued one by
+/// one; the second time they are recorded in a graph, and from then on a call is one launch of it.
+/// That saves the device's pauses and the host's work between the steps.
 class RepeatedCalls {
  public:
   /// `call` is prepared, and all memory that it names stays where it is until clear().
@@ -25,8 +26,7 @@ class RepeatedCalls {
     const void* entry;
     std::vector<int64_t> symbol_values;
     std::vector<CudaAddress> addresses;
-    bool recorded = false;
-    CudaGraph graph;
+    std::optional<CudaGraph> graph;  // from the second call on
   };
   std::list<Known> known_;  // the last used first
 };

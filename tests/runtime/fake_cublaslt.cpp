@@ -22,6 +22,7 @@ struct Layout {
 struct Matmul {
   bool transposed[2] = {false, false};
 };
+// As cublasLt.h has them: the fake shares no declaration with what is tested against it.
 struct Algorithm {
   uint64_t data[8];
 };

@@ -2,11 +2,10 @@
 // libcublasLt.so.13.
 #pragma once
 
-#include <dlfcn.h>
-
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+
+#include "runtime/fake_library.h"
 
 namespace sinter {
 
@@ -18,12 +17,12 @@ struct FakeAlgorithm {
 };
 
 /// The library's own entry points for tests. The driver of fake_driver.h is loaded before it.
-class FakeCublasLt {
+class FakeCublasLt : public FakeLibrary {
  public:
-  /// The proposal number `index` for a product of so many rows, if there is one.
+  /// The proposal number `index` for a product of `rows` rows, if there is one.
   using Propose = bool (*)(uint64_t rows, int index, FakeAlgorithm& out);
 
-  explicit FakeCublasLt(const char* path) : library_(found(dlopen(path, RTLD_NOW))) {}
+  using FakeLibrary::FakeLibrary;
 
   void propose(Propose function) const { ask<void(Propose)>("sinter_fake_propose")(function); }
   /// The algorithm that was enqueued last, and the rows of its product.
@@ -31,18 +30,6 @@ class FakeCublasLt {
   uint64_t last_rows() const { return ask<uint64_t()>("sinter_fake_last_rows")(); }
   /// Products that were enqueued since the last call.
   size_t take_products() const { return ask<size_t()>("sinter_fake_take_products")(); }
-
- private:
-  template <typename Function>
-  Function* ask(const char* name) const {
-    return reinterpret_cast<Function*>(found(dlsym(library_, name)));
-  }
-  static void* found(void* item) {
-    if (item) return item;
-    std::fprintf(stderr, "fake cuBLASLt: %s\n", dlerror());
-    std::abort();
-  }
-  void* library_;
 };
 
 }  // namespace sinter

@@ -2,14 +2,12 @@
 // time.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "runtime/fake_library.h"
 
 namespace sinter {
 
@@ -45,10 +43,10 @@ struct FakeCopy {
 };
 
 /// The driver's own entry points for tests.
-class FakeDriver {
+class FakeDriver : public FakeLibrary {
  public:
-  /// Loads the library at `path` if it is not there yet: from then on it is "libcuda.so.1".
-  explicit FakeDriver(const char* path) : library_(found(dlopen(path, RTLD_NOW))) {}
+  /// The library is "libcuda.so.1" from then on.
+  using FakeLibrary::FakeLibrary;
 
   /// Handles that are there.
   size_t handles() const { return ask<size_t()>("sinter_fake_handles")(); }
@@ -80,16 +78,6 @@ class FakeDriver {
     function(items.data());
     return items;
   }
-  template <typename Function>
-  Function* ask(const char* name) const {
-    return reinterpret_cast<Function*>(found(dlsym(library_, name)));
-  }
-  static void* found(void* item) {
-    if (item) return item;
-    std::fprintf(stderr, "fake driver: %s\n", dlerror());
-    std::abort();
-  }
-  void* library_;
 };
 
 }  // namespace sinter

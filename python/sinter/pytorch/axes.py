@@ -81,7 +81,8 @@ def common_axes(tensors: Sequence[Tensor], axes: Sequence[int]) -> tuple[Extent,
 
 
 def conformed(tensor: Tensor, wanted: Sequence[tuple[Extent, ...]]) -> Tensor:
-    """The tensor with its axes written in these ways; an axis of size 1 as so many ones."""
+    """The tensor with each axis written as the product `wanted` says; an axis of size 1 becomes as
+    many axes of size 1."""
     groups = []
     for axis, way in enumerate(wanted):
         if tensor.is_one(axis):
