@@ -32,7 +32,7 @@ SINTER_DEVICE void attend(const Query& q, const AttentionOperands<typename Confi
   const AttentionItems<Config> items(in, shared);
 #if SINTER_HAS_WGMMA
   if constexpr (Config::kWarpgroups)
-    attend_by_warpgroups(items, q, out);
+    attend_by_warpgroups(items, in, shared, q, out);
   else
 #endif
     attend_by_warps(items, q, out);

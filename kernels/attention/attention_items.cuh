@@ -1,10 +1,12 @@
 // The items of a launch of tiled_attention: a tile of rows of a head is one. A launch with fewer
 // blocks than items has as many as the device runs at a time, and each block takes several items.
 //
-// Items are listed with those first whose rows see the most keys, and dealt out to and fro, so that
-// all blocks get about as many keys. Heads are listed tile by tile; where the caches are larger
-// than a second-level cache, one head after the other, so that blocks that run at a time read the
-// same keys. (One H100, 8 texts of 2,048 tokens, 32 heads of 128: 704 us in the place of 924.)
+// Blocks are to have as many keys to read as others, and to read the same keys at the same time, so
+// that a second-level cache keeps them. Tiles are listed by the keys that they see, most first. The
+// first and the last of the list make a pair, the second and the last but one, and so on: all pairs
+// of causal attention see about as many keys. Most of the items are dealt out as pairs, one head
+// after the other. What is left, of one to two pairs a block, is listed tile by tile and dealt out
+// to and fro.
 #pragma once
 
 #include "kernels/attention/attention_tiles.cuh"
@@ -15,7 +17,6 @@ template <typename Config>
 class AttentionItems {
   static constexpr bool kDeals = Config::kWarpgroups;  // else a launch has a block for each item
   static constexpr int kMost = 512;  // tiles that are sorted; more are taken from the last on
-  static constexpr long long kCacheBytes = 32 << 20;
 
  public:
   // Made by all threads of a block, with a barrier.
@@ -26,32 +27,73 @@ class AttentionItems {
         tiles_(static_cast<int>((in.tokens + Config::kRows - 1) / Config::kRows)),
         blocks_(static_cast<int>(gridDim.x)),
         block_(static_cast<int>(blockIdx.x)),
-        by_heads_(count() >= 4 * blocks_ &&
-                  in.cache_rows * (Config::kKvHeads * (Config::kWidth + Config::kValueWidth) * 2) >
-                      kCacheBytes),
-        sorted_(tiles_ <= kMost && count() > blocks_) {
-    if constexpr (kDeals)
+        sorted_(tiles_ <= kMost && tiles_ * Config::kHeads > blocks_) {
+    if constexpr (kDeals) {
+      const int pairs = tiles_ / 2 * Config::kHeads;
+      pairs_of_block_ = pairs < 2 * blocks_ ? 0 : pairs / blocks_ - 1;
       if (sorted_) sort();
+    }
   }
 
   SINTER_DEVICE bool has(int round) const {
-    return (kDeals || round == 0) && item(round) < count();
+    if (!kDeals && round > 0) return false;
+    return round < 2 * pairs_of_block_ || single(round) < singles();
   }
   SINTER_DEVICE AttentionBlock<Config> block(int round) const {
-    return {in_, tile(round), head(round), shared_};
+    const Item item = round < 2 * pairs_of_block_ ? of_pair(round) : of_single(single(round));
+    return {in_, tile(item.place), item.head, shared_};
   }
 
  private:
-  SINTER_DEVICE int head(int round) const {
-    return by_heads_ ? item(round) / tiles_ : item(round) % Config::kHeads;
+  struct Item {
+    int place, head;  // of the tile in the list
+  };
+
+  SINTER_DEVICE Item of_pair(int round) const {
+    const int half = tiles_ / 2, pair = round / 2 * blocks_ + block_;
+    const int place = pair % half;
+    return {round % 2 == 0 ? place : tiles_ - 1 - place, pair / half};
   }
-  SINTER_DEVICE int tile(int round) const {
-    const int place = by_heads_ ? item(round) % tiles_ : item(round) / Config::kHeads;
+
+  // How many items are not dealt out as pairs, and which of them the block has in a round.
+  SINTER_DEVICE int singles() const {
+    return tiles_ * Config::kHeads - 2 * pairs_of_block_ * blocks_;
+  }
+  SINTER_DEVICE int single(int round) const {
+    const int r = round - 2 * pairs_of_block_;
+    return r * blocks_ + (r % 2 == 0 ? block_ : blocks_ - 1 - block_);
+  }
+  SINTER_DEVICE Item of_single(int i) const {
+    const int half = tiles_ / 2, dealt = pairs_of_block_ * blocks_;
+    const int heads_dealt = dealt > 0 ? dealt / half : 0;  // all pairs of these
+    const int pairs_dealt = dealt > 0 ? dealt % half : 0;  // and these of the next head
+    const int heads = Config::kHeads - heads_dealt;
+    // Runs of places that are left in as many of the last heads.
+    const Run runs[] = {{pairs_dealt, heads - 1},
+                        {half - pairs_dealt, heads},
+                        {tiles_ % 2, Config::kHeads},
+                        {half - pairs_dealt, heads},
+                        {pairs_dealt, heads - 1}};
+    int place = 0;
+#pragma unroll
+    for (int k = 0; k < 5; ++k) {
+      const Run run = runs[k];
+      const int count = run.places * run.heads;
+      if (i < count) return {place + i / run.heads, Config::kHeads - run.heads + i % run.heads};
+      i -= count;
+      place += run.places;
+    }
+    return {};
+  }
+  struct Run {
+    int places, heads;
+  };
+
+  SINTER_DEVICE int tile(int place) const {
     if constexpr (kDeals)
       if (sorted_) return order().tiles[place];
     return tiles_ - 1 - place;
   }
-
   struct Order {
     unsigned short tiles[kMost];
     int keys[kMost];  // that a tile's last row sees
@@ -59,11 +101,6 @@ class AttentionItems {
   SINTER_DEVICE static Order& order() {
     __shared__ Order order;
     return order;
-  }
-
-  SINTER_DEVICE int count() const { return tiles_ * Config::kHeads; }
-  SINTER_DEVICE int item(int round) const {
-    return round * blocks_ + (round % 2 == 0 ? block_ : blocks_ - 1 - block_);
   }
   SINTER_DEVICE void sort() const {
     for (int tile = static_cast<int>(threadIdx.x); tile < tiles_; tile += Config::kThreads) {
@@ -90,7 +127,8 @@ class AttentionItems {
   const AttentionOperands<typename Config::Element>& in_;
   unsigned char* shared_;
   int tiles_, blocks_, block_;
-  bool by_heads_, sorted_;
+  int pairs_of_block_ = 0;
+  bool sorted_;
 };
 
 }  // namespace sinter

@@ -47,8 +47,9 @@ SINTER_DEVICE void attend_item_by_warps(AttentionBlock<Config> block, const Quer
   using T = typename Config::Element;
   const int thread = static_cast<int>(threadIdx.x), row0 = thread / 32 * 16;
   const bool computes = row0 < Sizes::rows;
-  block.find_seen_keys();
-  const SeenTiles tiles = block.seen_tiles();
+  const SeenRange range = block.find_seen_range();
+  block.set_seen_range(range);
+  const SeenTiles tiles = block.tiles_of(range);
   const int end = tiles.end;
   int tile = tiles.first;
   if (tile < end) block.template load_keys<Config::kThreads>(tile, 0, thread);
@@ -98,7 +99,9 @@ SINTER_DEVICE void attend_item_by_warps(AttentionBlock<Config> block, const Quer
   }
   wait_for_copies<0>();
   if (!computes) return;
-  softmax.finish(sums);
+  float by[2];
+  softmax.finish(by);
+  softmax.scale_rows(sums, by);
   block.give(sums, row, out);
 }
 

@@ -69,9 +69,8 @@ class AttentionSoftmax {
     }
   }
 
-  // Divides the weighted sums by the sums of weights.
-  SINTER_DEVICE void finish(float (&sums)[Sizes::value_width / 2]) const {
-    float by[2];
+  // One over the sum of a row's weights, which its weighted sums are multiplied by at the end.
+  SINTER_DEVICE void finish(float (&by)[2]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float weights = math::add(weights_[half][0], weights_[half][1]);
@@ -79,7 +78,6 @@ class AttentionSoftmax {
       weights = math::add(weights, __shfl_xor_sync(kAll, weights, 2));
       by[half] = math::div(1.0f, weights);
     }
-    scale_rows(sums, by);
   }
 
   template <int count>

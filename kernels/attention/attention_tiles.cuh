@@ -37,6 +37,11 @@ struct SeenKeys {
   unsigned count;
 };
 
+// Keys that some row of a tile of queries sees; none if high < low.
+struct SeenRange {
+  int low, high;
+};
+
 // Tiles of keys: from `first` on, those before `end`.
 struct SeenTiles {
   int first, end;
@@ -54,31 +59,36 @@ class AttentionBlock {
                                unsigned char* shared)
       : in_(&in), shared_(shared), tile_(tile), head_(head) {}
 
-  // Which keys some row sees, which the loads and seen_tiles() ask for. All lanes of a warp find it
-  // together.
-  SINTER_DEVICE void find_seen_keys() {
-    low_ = kMost;
-    high_ = -1;
+  SINTER_DEVICE int tile() const { return tile_; }
+  SINTER_DEVICE int head() const { return head_; }
+
+  // All lanes of a warp find it together.
+  SINTER_DEVICE SeenRange find_seen_range() const {
+    SeenRange range = {kMost, -1};
 #pragma unroll
     for (int i = 0; i < Sizes::rows; i += 32) {
       const int row = i + static_cast<int>(threadIdx.x) % 32;
       const SeenKeys seen = seen_by(row);
       if (!is_there(row) || seen.count == 0) continue;
       const int high = seen.low + static_cast<int>(seen.count) - 1;
-      if (seen.low < low_) low_ = seen.low;
-      if (high > high_) high_ = high;
+      if (seen.low < range.low) range.low = seen.low;
+      if (high > range.high) range.high = high;
     }
 #pragma unroll
     for (int stride = 1; stride < 32; stride *= 2) {
-      const int low = __shfl_xor_sync(0xffffffffu, low_, stride);
-      const int high = __shfl_xor_sync(0xffffffffu, high_, stride);
-      if (low < low_) low_ = low;
-      if (high > high_) high_ = high;
+      const int low = __shfl_xor_sync(0xffffffffu, range.low, stride);
+      const int high = __shfl_xor_sync(0xffffffffu, range.high, stride);
+      if (low < range.low) range.low = low;
+      if (high > range.high) range.high = high;
     }
+    return range;
   }
-  SINTER_DEVICE SeenTiles seen_tiles() const {
-    if (high_ < low_) return {0, 0};
-    return {low_ / Sizes::keys, high_ / Sizes::keys + 1};
+  // What loads of keys and values ask for.
+  SINTER_DEVICE void set_seen_range(SeenRange range) { seen_ = range; }
+  // At least one: rows that see no key have a tile of zeros, all of which are masked.
+  SINTER_DEVICE static SeenTiles tiles_of(SeenRange range) {
+    if (range.high < range.low) return {0, 1};
+    return {range.low / Sizes::keys, range.high / Sizes::keys + 1};
   }
   // Of a row that is not there: all keys.
   SINTER_DEVICE SeenKeys seen_by(int row) const {
@@ -210,7 +220,8 @@ class AttentionBlock {
     const int chunk = thread % chunks, row0 = thread / chunks, key0 = tile * Sizes::keys;
     if (row0 >= rows) return;
     const T* const own = from + (key0 + row0) * stride + 8 * chunk;
-    if (Config::kAligned && width == padded && key0 >= low_ && key0 + (Sizes::keys - 1) <= high_) {
+    if (Config::kAligned && width == padded && key0 >= seen_.low &&
+        key0 + (Sizes::keys - 1) <= seen_.high) {
 #pragma unroll
       for (int row = 0; row < Sizes::keys; row += rows)
         if (row + rows <= Sizes::keys || row + row0 < Sizes::keys)
@@ -220,7 +231,7 @@ class AttentionBlock {
 #pragma unroll 1
     for (int row = 0; row + row0 < Sizes::keys; row += rows) {
       const int key = key0 + row0 + row;
-      const bool seen = key >= low_ && key <= high_;
+      const bool seen = key >= seen_.low && key <= seen_.high;
       uint4& out = place(to, Sizes::keys, padded, row + row0, chunk);
       if constexpr (Config::kAligned && width % 8 == 0) {
         const bool present = seen && 8 * chunk < width;
@@ -239,7 +250,7 @@ class AttentionBlock {
   const AttentionOperands<T>* in_;
   unsigned char* shared_;
   int tile_, head_;
-  int low_, high_;  // keys that some row sees; none if high_ < low_
+  SeenRange seen_;
 };
 
 }  // namespace sinter

@@ -1,10 +1,11 @@
-// tiled_attention by products of warpgroups. The first warpgroup computes queries and loads tiles
-// of keys and of values into stages of shared memory; each of the others has 64 rows of a block.
-// Barriers hand the stages over, so that each goes its own way from item to item: the next queries
-// and tiles come while the last item's result is stored.
+// tiled_attention by products of warpgroups, each with a role: the first loads tiles of keys and of
+// values into stages of shared memory, the second computes queries, and each of the others has 64
+// rows of a block. Barriers hand the stages over, so that each goes its own way from item to item.
 //
-// A warpgroup multiplies with the keys of the next tile before the values of this one, so that
-// products run while it computes weights:
+// A multiplying warpgroup walks the tiles of all its items as one sequence. It multiplies with the
+// keys of the next tile, which may be the first of the next item, before the values of this one, so
+// that products run while it looks for the largest logits, and those of the other warpgroup while
+// it computes weights and stores results:
 //
 //   products | q k0 |          | q k1 | weights0 v0 |    | q k2 | weights1 v1 | ...
 //   softmax         | weights0 |      | weights1         |      | weights2 ...
@@ -18,91 +19,191 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-constexpr int kLoadingThreads = 128;
+constexpr int kRoleThreads = 128;  // a warpgroup
+constexpr int kLoadingRoles = 2;
 
 // Of a buffer: `full` ends a phase when it is filled, `empty` when all warps are done with it.
 struct BufferBarriers {
   Barrier full, empty;
 
-  SINTER_DEVICE void set_up(unsigned filling_threads, unsigned reading_warps) {
-    set_up_barrier(&full, filling_threads);
+  SINTER_DEVICE void set_up(unsigned reading_warps) {
+    set_up_barrier(&full, kRoleThreads);
     set_up_barrier(&empty, reading_warps);
   }
+};
+
+// An item, as the warpgroup of the queries tells it to the others.
+template <typename Config>
+struct AttentionItem {
+  int tile, head;  // of queries; tile -1: no item is left
+  SeenRange range;
+  SeenKeys rows[Config::kRows];
 };
 
 // What the warpgroups of a block tell one another.
 template <typename Config>
 struct AttentionShared {
-  BufferBarriers queries[Config::kQueryStages], keys[Config::kStages], values[Config::kStages];
-  // Of the item whose queries are there.
-  SeenKeys rows[Config::kQueryStages][Config::kRows];
-  SeenTiles tiles[Config::kQueryStages];
+  static constexpr int kItems = 2;
+
+  BufferBarriers for_items[kItems], for_queries[Config::kQueryStages], for_keys[Config::kStages],
+      for_values[Config::kStages];
+  AttentionItem<Config> items[kItems];
 
   SINTER_DEVICE void set_up() {
-    constexpr unsigned computing_warps = Config::kRows / 16;
-    for (BufferBarriers& buffer : queries) buffer.set_up(kLoadingThreads, computing_warps);
-    for (int s = 0; s < Config::kStages; ++s) {
-      keys[s].set_up(kLoadingThreads, computing_warps);
-      values[s].set_up(kLoadingThreads, computing_warps);
-    }
+    constexpr unsigned multiplying = Config::kRows / 16, loading = kRoleThreads / 32;
+    for (BufferBarriers& buffer : for_items) buffer.set_up(multiplying + loading);
+    for (BufferBarriers& buffer : for_queries) buffer.set_up(multiplying);
+    for (BufferBarriers& buffer : for_keys) buffer.set_up(multiplying);
+    for (BufferBarriers& buffer : for_values) buffer.set_up(multiplying);
   }
 };
 
-// The stage of a tile of an item, and the parities of the stages' phases.
+// A role's place in a ring of buffers.
 template <int stages>
-struct Stages {
-  unsigned phases = 0;
+class Ring {
+ public:
+  SINTER_DEVICE Ring(BufferBarriers (&buffers)[stages]) : buffers_(buffers) {}
 
-  SINTER_DEVICE unsigned phase(int stage) const { return phases >> stage & 1; }
-  SINTER_DEVICE void advance(int stage) { phases ^= 1u << stage; }
+  SINTER_DEVICE int stage() const { return stage_; }
+  SINTER_DEVICE Barrier* full() const { return &buffers_[stage_].full; }
+  SINTER_DEVICE void wait_until_empty() const {
+    wait_for_phase(&buffers_[stage_].empty, phase_ ^ 1);
+  }
+  SINTER_DEVICE void wait_until_full() const { wait_for_phase(full(), phase_); }
+  // Of the warp, which is done with the buffer.
+  SINTER_DEVICE void release() const {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(&buffers_[stage_].empty);
+  }
+  SINTER_DEVICE void advance() {
+    if (++stage_ < stages) return;
+    stage_ = 0;
+    phase_ ^= 1;
+  }
+
+ private:
+  BufferBarriers (&buffers_)[stages];
+  int stage_ = 0;
+  unsigned phase_ = 0;
 };
 
-// What the loading warpgroup does.
+// What the warpgroup of the queries does: it tells the others of the block's items, and computes
+// their queries.
 template <typename Config, typename Query>
-class AttentionLoader {
+SINTER_DEVICE void give_items(const AttentionItems<Config>& items, AttentionShared<Config>& shared,
+                              const Query& q) {
+  static_assert(Config::kRows == kRoleThreads, "a thread tells of a row which keys it sees");
+  const int thread = static_cast<int>(threadIdx.x) % kRoleThreads;
+  Ring told(shared.for_items);
+  Ring queries(shared.for_queries);
+  bool has = true;
+#pragma unroll 1
+  for (int round = 0; has; ++round) {
+    has = items.has(round);
+    const AttentionBlock<Config> block = items.block(has ? round : 0);
+    const SeenKeys row = block.seen_by(thread);
+    const SeenRange range = block.find_seen_range();
+    told.wait_until_empty();
+    AttentionItem<Config>& item = shared.items[told.stage()];
+    item.tile = has ? block.tile() : -1;
+    item.head = block.head();
+    item.range = range;
+    item.rows[thread] = row;
+    arrive(told.full());
+    told.advance();
+    if (!has) break;
+    queries.wait_until_empty();
+    block.template take_queries<kRoleThreads>(q, queries.stage(), thread);
+    show_to_products();
+    arrive(queries.full());
+    queries.advance();
+  }
+}
+
+// The tiles of keys of the block's items, one after the other.
+template <typename Config>
+class TileWalk {
   using Block = AttentionBlock<Config>;
-  static_assert(Config::kRows == kLoadingThreads, "a thread tells of a row which keys it sees");
+  using Operands = AttentionOperands<typename Config::Element>;
 
  public:
-  SINTER_DEVICE AttentionLoader(AttentionShared<Config>& shared, const Query& q)
-      : shared_(shared), q_(q), thread_(static_cast<int>(threadIdx.x)) {}
+  // At the first tile; a block has an item.
+  SINTER_DEVICE TileWalk(const Operands& in, unsigned char* tiles, AttentionShared<Config>& shared)
+      : in_(in), tiles_(tiles), shared_(shared), told_(shared.for_items), block_(in, 0, 0, tiles) {
+    begin_item();
+  }
 
-  SINTER_DEVICE void load(Block block, int query_stage) {
-    block.find_seen_keys();
-    const SeenTiles tiles = block.seen_tiles();
-    const int first = tiles.first, count = tiles.end - first;
-    if (count > 0) load_keys(block, first, 0);
-    give_queries(block, tiles, query_stage);
-    // In the order in which the tiles are needed.
+  SINTER_DEVICE const Block& block() const { return block_; }
+  SINTER_DEVICE int tile() const { return tile_; }
+  SINTER_DEVICE bool begins_item() const { return tile_ == first_; }
+  SINTER_DEVICE bool ends_item() const { return tile_ + 1 == end_; }
+  // False after the last tile of the last item.
+  SINTER_DEVICE bool advance() { return ++tile_ < end_ || begin_item(); }
+
+  // At an item's first tile: which keys a row sees, until done_with_item().
+  SINTER_DEVICE SeenKeys seen_by(int row) const { return shared_.items[told_.stage()].rows[row]; }
+  SINTER_DEVICE void done_with_item() {
+    told_.release();
+    told_.advance();
+  }
+
+ private:
+  SINTER_DEVICE bool begin_item() {
+    told_.wait_until_full();
+    const AttentionItem<Config>& item = shared_.items[told_.stage()];
+    if (item.tile < 0) return false;
+    block_ = Block(in_, item.tile, item.head, tiles_);
+    block_.set_seen_range(item.range);
+    const SeenTiles tiles = Block::tiles_of(item.range);
+    tile_ = first_ = tiles.first;
+    end_ = tiles.end;
+    return true;
+  }
+
+  const Operands& in_;
+  unsigned char* tiles_;
+  AttentionShared<Config>& shared_;
+  Ring<AttentionShared<Config>::kItems> told_;
+  Block block_;
+  int first_, tile_, end_;
+};
+
+// What the first warpgroup does: it loads tiles of keys and values in the order in which they are
+// needed.
+template <typename Config>
+class TileLoader {
+  using Block = AttentionBlock<Config>;
+
+ public:
+  SINTER_DEVICE TileLoader(AttentionShared<Config>& shared)
+      : keys_(shared.for_keys), values_(shared.for_values) {}
+
+  SINTER_DEVICE void load(TileWalk<Config> walk) {
+    bool more = true;
+    load_keys(walk);
 #pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-      if (i + 1 < count) load_keys(block, first + i + 1, (i + 1) % Config::kStages);
-      load_values(block, first + i, i % Config::kStages);
+    while (more) {
+      const Block block = walk.block();
+      const int tile = walk.tile();
+      more = walk.advance();
+      if (more) load_keys(walk);
+      load_values(block, tile);
     }
   }
 
  private:
-  SINTER_DEVICE void give_queries(const Block& block, SeenTiles tiles, int stage) {
-    const SeenKeys seen = block.seen_by(thread_);
-    wait_for_phase(&shared_.queries[stage].empty, queries_.phase(stage) ^ 1);
-    queries_.advance(stage);
-    shared_.rows[stage][thread_] = seen;
-    shared_.tiles[stage] = tiles;
-    if (tiles.first < tiles.end) block.template take_queries<kLoadingThreads>(q_, stage, thread_);
-    show_to_products();
-    arrive(&shared_.queries[stage].full);
+  SINTER_DEVICE void load_keys(TileWalk<Config>& walk) {
+    if (walk.begins_item()) walk.done_with_item();
+    keys_.wait_until_empty();
+    walk.block().template load_keys<kRoleThreads>(walk.tile(), keys_.stage(), thread());
+    hand_over<Block::kCopiesKeys>(keys_.full());
+    keys_.advance();
   }
-  SINTER_DEVICE void load_keys(const Block& block, int tile, int stage) {
-    wait_for_phase(&shared_.keys[stage].empty, keys_.phase(stage) ^ 1);
-    keys_.advance(stage);
-    block.template load_keys<kLoadingThreads>(tile, stage, thread_);
-    hand_over<Block::kCopiesKeys>(&shared_.keys[stage].full);
-  }
-  SINTER_DEVICE void load_values(const Block& block, int tile, int stage) {
-    wait_for_phase(&shared_.values[stage].empty, values_.phase(stage) ^ 1);
-    values_.advance(stage);
-    block.template load_values<kLoadingThreads>(tile, stage, thread_);
-    hand_over<Block::kCopiesValues>(&shared_.values[stage].full);
+  SINTER_DEVICE void load_values(const Block& block, int tile) {
+    values_.wait_until_empty();
+    block.template load_values<kRoleThreads>(tile, values_.stage(), thread());
+    hand_over<Block::kCopiesValues>(values_.full());
+    values_.advance();
   }
   template <bool copies>
   SINTER_DEVICE static void hand_over(Barrier* full) {
@@ -111,12 +212,9 @@ class AttentionLoader {
     else
       arrive(full);
   }
+  SINTER_DEVICE static int thread() { return static_cast<int>(threadIdx.x) % kRoleThreads; }
 
-  AttentionShared<Config>& shared_;
-  const Query& q_;
-  int thread_;
-  Stages<Config::kQueryStages> queries_;
-  Stages<Config::kStages> keys_, values_;
+  Ring<Config::kStages> keys_, values_;
 };
 
 // What a multiplying warpgroup does.
@@ -128,83 +226,104 @@ class AttentionWarpgroup {
 
  public:
   SINTER_DEVICE AttentionWarpgroup(AttentionShared<Config>& shared)
-      : shared_(shared),
-        group_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128 - 1, 0)) {}
+      : group_(__shfl_sync(0xffffffffu,
+                           static_cast<int>(threadIdx.x) / kRoleThreads - kLoadingRoles, 0)),
+        queries_(shared.for_queries),
+        keys_(shared.for_keys),
+        values_(shared.for_values) {}
 
-  SINTER_DEVICE void attend(const Block& block, const Result& out, int query_stage) {
-    const int row = 64 * group_ + static_cast<int>(threadIdx.x) % 128 / 32 * 16 +
-                    static_cast<int>(threadIdx.x) % 32 / 4;
-    wait_for_phase(&shared_.queries[query_stage].full, queries_.phase(query_stage));
-    queries_.advance(query_stage);
-    const SeenKeys* const rows = shared_.rows[query_stage];
-    AttentionSoftmax<Config> softmax(rows[row], rows[row + 8]);
-    const int first = shared_.tiles[query_stage].first,
-              count = shared_.tiles[query_stage].end - first;
-    float sums[Sizes::value_width / 2] = {};
-    if (count > 0) {
-      float dots[Sizes::keys / 2];
-      unsigned weights[Sizes::keys / 4];
-      wait_for_keys(0);
-      show_to_products();
-      multiply_keys(block, dots, query_stage, 0);
-      wait_for_products<0>(dots);
-      release(&shared_.keys[0].empty);
-      softmax.grow(dots, first);
-      softmax.weigh(dots, weights);
+  SINTER_DEVICE void attend(TileWalk<Config> walk, const Result& out) {
+    float dots[Sizes::keys / 2], sums[Sizes::value_width / 2] = {};
+    unsigned weights[Sizes::keys / 4];
+    begin_keys(walk, dots);
+    wait_for_products<0>(dots);
+    end_keys(walk);
+    AttentionSoftmax<Config> softmax = begin_item(walk);
+    softmax.grow(dots, walk.tile());
+    softmax.weigh(dots, weights);
 #pragma unroll 1
-      for (int i = 1; i < count; ++i) {
-        const int stage = i % Config::kStages, before = (i - 1) % Config::kStages;
-        wait_for_values(before);
-        wait_for_keys(stage);
-        show_to_products();
-        multiply_keys(block, dots, query_stage, stage);
-        add_values(block, sums, weights, before);
-        wait_for_products<1>(dots);
-        release(&shared_.keys[stage].empty);
-        const bool grew = softmax.grow(dots, first + i);
-        wait_for_products<0>(sums);
-        release(&shared_.values[before].empty);
-        if (grew) softmax.scale_rows(sums, softmax.scale());
-        softmax.weigh(dots, weights);
+    for (;;) {
+      const Block block = walk.block();
+      if (!walk.advance()) break;
+      begin_keys(walk, dots);
+      begin_values(block, sums, weights);
+      wait_for_products<1>(dots);
+      end_keys(walk);
+      float factors[2];  // of the sums when the products with the values are added
+      const bool next_item = walk.begins_item();
+      if (next_item) {
+        softmax.finish(factors);
+        softmax = begin_item(walk);
       }
-      release(&shared_.queries[query_stage].empty);
-      const int last = (count - 1) % Config::kStages;
-      wait_for_values(last);
-      show_to_products();
-      add_values(block, sums, weights, last);
+      const bool grew = softmax.grow(dots, walk.tile());
       wait_for_products<0>(sums);
-      release(&shared_.values[last].empty);
-    } else {
-      release(&shared_.queries[query_stage].empty);
+      end_values();
+      if (next_item)
+        give(block, sums, factors, out);
+      else if (grew)
+        softmax.scale_rows(sums, softmax.scale());
+      softmax.weigh(dots, weights);
     }
-    softmax.finish(sums);
-    block.give(sums, row, out);
+    begin_values(walk.block(), sums, weights);
+    wait_for_products<0>(sums);
+    float factors[2];
+    softmax.finish(factors);
+    give(walk.block(), sums, factors, out);
   }
 
  private:
-  SINTER_DEVICE static void release(Barrier* empty) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive(empty);
+  // The first of the lane's rows.
+  SINTER_DEVICE int row() const {
+    const int thread = static_cast<int>(threadIdx.x) % kRoleThreads;
+    return 64 * group_ + thread / 32 * 16 + thread % 32 / 4;
+  }
+  SINTER_DEVICE AttentionSoftmax<Config> begin_item(TileWalk<Config>& walk) const {
+    const AttentionSoftmax<Config> softmax(walk.seen_by(row()), walk.seen_by(row() + 8));
+    walk.done_with_item();
+    return softmax;
+  }
+  // Stores the result of an item; sums are zeros then.
+  SINTER_DEVICE void give(const Block& block, float (&sums)[Sizes::value_width / 2],
+                          const float (&factors)[2], const Result& out) const {
+    AttentionSoftmax<Config>::scale_rows(sums, factors);
+    block.give(sums, row(), out);
+#pragma unroll
+    for (float& sum : sums) sum = 0.0f;
   }
 
-  // show_to_products() must follow: copies are no writes of the products' kind.
-  SINTER_DEVICE void wait_for_keys(int stage) {
-    wait_for_phase(&shared_.keys[stage].full, keys_.phase(stage));
-    keys_.advance(stage);
+  // Begins the products of the queries with a tile of keys.
+  SINTER_DEVICE void begin_keys(const TileWalk<Config>& walk, float (&dots)[Sizes::keys / 2]) {
+    if (walk.begins_item()) queries_.wait_until_full();
+    keys_.wait_until_full();
+    show_to_products();  // copies are no writes of the products' kind
+    multiply_keys(walk.block(), dots);
   }
-  SINTER_DEVICE void wait_for_values(int stage) {
-    wait_for_phase(&shared_.values[stage].full, values_.phase(stage));
-    values_.advance(stage);
+  // They are there.
+  SINTER_DEVICE void end_keys(const TileWalk<Config>& walk) {
+    keys_.release();
+    keys_.advance();
+    if (!walk.ends_item()) return;
+    queries_.release();
+    queries_.advance();
+  }
+  // Begins the products of the weights with the values of their tile.
+  SINTER_DEVICE void begin_values(const Block& block, float (&sums)[Sizes::value_width / 2],
+                                  unsigned (&weights)[Sizes::keys / 4]) {
+    values_.wait_until_full();
+    show_to_products();
+    add_values(block, sums, weights);
+  }
+  SINTER_DEVICE void end_values() {
+    values_.release();
+    values_.advance();
   }
 
-  // Begins the products of the queries with the keys of a stage.
-  SINTER_DEVICE void multiply_keys(const Block& block, float (&dots)[Sizes::keys / 2],
-                                   int query_stage, int stage) {
+  SINTER_DEVICE void multiply_keys(const Block& block, float (&dots)[Sizes::keys / 2]) {
     constexpr int row_bytes = attention_panel_row(Sizes::width);
     constexpr int panel = row_bytes / 2;  // elements of a row of a panel
     const MatrixTile queries = matrix_tile<row_bytes>(
-        block.queries(query_stage) + 64 * group_ * row_bytes, 8 * row_bytes, 16);
-    const MatrixTile keys = matrix_tile<row_bytes>(block.keys(stage), 8 * row_bytes, 16);
+        block.queries(queries_.stage()) + 64 * group_ * row_bytes, 8 * row_bytes, 16);
+    const MatrixTile keys = matrix_tile<row_bytes>(block.keys(keys_.stage()), 8 * row_bytes, 16);
     begin_products(dots);
 #pragma unroll
     for (int k = 0; k < Sizes::width; k += 16) {
@@ -215,47 +334,58 @@ class AttentionWarpgroup {
     }
     end_products();
   }
-  // Begins the products of the weights with the values of a stage.
   SINTER_DEVICE void add_values(const Block& block, float (&sums)[Sizes::value_width / 2],
-                                unsigned (&weights)[Sizes::keys / 4], int stage) {
+                                unsigned (&weights)[Sizes::keys / 4]) {
     constexpr int row_bytes = attention_panel_row(Sizes::value_width);
-    const MatrixTile values = matrix_tile<row_bytes>(
-        block.values(stage), 8 * row_bytes, attention_panel(Sizes::keys, Sizes::value_width));
+    constexpr int panel = attention_panel(Sizes::keys, Sizes::value_width);
+    const MatrixTile values =
+        matrix_tile<row_bytes>(block.values(values_.stage()), 8 * row_bytes, panel);
+    // An instruction has fewer registers than the launch gives to a thread.
+    constexpr int all = Sizes::value_width, first = all <= 192 ? all : 128, rest = all - first;
     begin_products(sums);
 #pragma unroll
-    for (int key = 0; key < Sizes::keys; key += 16)
-      WarpgroupProduct<Sizes::value_width, T>::add(sums, weights + key / 4,
-                                                   values.after(key * row_bytes));
+    for (int key = 0; key < Sizes::keys; key += 16) {
+      const MatrixTile of_keys = values.after(key * row_bytes);
+      WarpgroupProduct<first, T>::add(columns<0, first>(sums), weights + key / 4, of_keys);
+      if constexpr (rest > 0)
+        WarpgroupProduct<rest, T>::add(columns<first, rest>(sums), weights + key / 4,
+                                       of_keys.after(first * 2 / row_bytes * panel));
+    }
     end_products();
   }
+  template <int first, int count, int all>
+  SINTER_DEVICE static float (&columns(float (&sums)[all]))[count / 2] {
+    return *reinterpret_cast<float(*)[count / 2]>(sums + first / 2);
+  }
 
-  AttentionShared<Config>& shared_;
   int group_;
-  Stages<Config::kQueryStages> queries_;
-  Stages<Config::kStages> keys_, values_;
+  Ring<Config::kQueryStages> queries_;
+  Ring<Config::kStages> keys_, values_;
 };
 
 template <typename Config, typename Query, typename Result>
-SINTER_DEVICE void attend_by_warpgroups(const AttentionItems<Config>& items, const Query& q,
-                                        const Result& out) {
-  static_assert(Config::kThreads == kLoadingThreads + 2 * Config::kRows, "a warpgroup has 64 rows");
+SINTER_DEVICE void attend_by_warpgroups(const AttentionItems<Config>& items,
+                                        const AttentionOperands<typename Config::Element>& in,
+                                        unsigned char* tiles, const Query& q, const Result& out) {
+  static_assert(Config::kThreads == (kLoadingRoles + Config::kRows / 64) * kRoleThreads,
+                "two warpgroups load, and one multiplies 64 rows");
   __shared__ AttentionShared<Config> shared;
   if (threadIdx.x == 0) {
     shared.set_up();
     show_barriers_to_block();
   }
   __syncthreads();
-  // The launch has 168 registers a thread, which is what the three warpgroups share.
-  if (threadIdx.x < kLoadingThreads) {
-    give_registers_back<88>();
-    AttentionLoader<Config, Query> loader(shared, q);
-    for (int round = 0; items.has(round); ++round)
-      loader.load(items.block(round), round % Config::kQueryStages);
+  if (!items.has(0)) return;
+  // The launch has 128 registers a thread, which is what the four warpgroups share.
+  if (threadIdx.x < kRoleThreads) {
+    give_registers_back<40>();
+    TileLoader<Config>(shared).load({in, tiles, shared});
+  } else if (threadIdx.x < 2 * kRoleThreads) {
+    give_registers_back<56>();
+    give_items(items, shared, q);
   } else {
     take_registers<208>();
-    AttentionWarpgroup<Config, Result> warpgroup(shared);
-    for (int round = 0; items.has(round); ++round)
-      warpgroup.attend(items.block(round), out, round % Config::kQueryStages);
+    AttentionWarpgroup<Config, Result>(shared).attend({in, tiles, shared}, out);
   }
 }
 

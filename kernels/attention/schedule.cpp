@@ -37,7 +37,7 @@ std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
            device.max_shared_bytes;
   };
   if (device.has.wgmma) {
-    form = {.warpgroups = true, .rows = 128, .threads = 384, .stages = 2};
+    form = {.warpgroups = true, .rows = 128, .threads = 512, .stages = 2};
     if (form.query_stages = 2; !fits(form)) form.query_stages = 1;
     while (form.stages < kMostStages) {
       AttentionForm more = form;

@@ -53,24 +53,28 @@ TEST_CASE("blocks that take several items, sorted by the keys that they see") {
   }
 }
 
-TEST_CASE("blocks that take one head after the other, of caches larger than a device's") {
-  DeviceDescription one = *find_device("sm_90a");
-  one.multiprocessors = 1;
+TEST_CASE("blocks that take pairs of tiles, and what is left of a head's tiles") {
   const char* text = R"(
 graph(%q: DTYPE[N, 512], %k: DTYPE[K, 256], %v: DTYPE[K, 256], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = tiled_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.125, window = 40} : DTYPE[N, 512]
+  %y = tiled_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.125, window = 300} : DTYPE[N, 512]
 })";
   Trials trials;
   trials.played = {.mma = true, .wgmma = true};
   trials.special_values = false;
-  trials.add({"large_cache", 0, text}, DType::bf16, 0, one);
-  run_trials(trials, {{260, 0, 40000, 0, 0}},
-             [](const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
-               for (int32_t n = 0; n < 260; ++n) {
-                 inputs[3].data<int32_t>()[n] = 0;
-                 inputs[4].data<int32_t>()[n] = n;
-               }
-             });
+  for (int64_t multiprocessors : {1, 2, 3}) {
+    DeviceDescription few = *find_device("sm_90a");
+    few.multiprocessors = multiprocessors;
+    trials.add({"pairs", 0, text}, DType::bf16, 0, few);
+  }
+  const auto causal = [](const Kernel&, llvm::ArrayRef<int64_t> values,
+                         std::vector<HostTensor>& inputs) {
+    for (int32_t n = 0; n < values[0]; ++n) {
+      inputs[3].data<int32_t>()[n] = 0;
+      inputs[4].data<int32_t>()[n] = n;
+    }
+  };
+  // 6 and 5 tiles of 4 heads: 12 pairs; 8 pairs and a tile in the middle.
+  run_trials(trials, {{700, 0, 700, 0, 0}, {600, 0, 600, 0, 0}}, causal);
 }
 
 TEST_CASE("a plan for warpgroups on a device without them") { run({}, "sm_90a", {80}); }
