@@ -235,43 +235,50 @@ class AttentionWarpgroup {
   SINTER_DEVICE void attend(TileWalk<Config> walk, const Result& out) {
     float dots[Sizes::keys / 2], sums[Sizes::value_width / 2] = {};
     unsigned weights[Sizes::keys / 4];
-    begin_keys(walk, dots);
-    wait_for_products<0>(dots);
-    end_keys(walk);
-    AttentionSoftmax<Config> softmax = begin_item(walk);
-    softmax.grow(dots, walk.tile());
-    softmax.weigh(dots, weights);
-#pragma unroll 1
-    for (;;) {
-      const Block block = walk.block();
-      if (!walk.advance()) break;
+    do {
       begin_keys(walk, dots);
-      begin_values(block, sums, weights);
-      wait_for_products<1>(dots);
+      wait_for_products<0>(dots);
       end_keys(walk);
-      float factors[2];  // of the sums when the products with the values are added
-      const bool next_item = walk.begins_item();
-      if (next_item) {
-        softmax.finish(factors);
-        softmax = begin_item(walk);
+      AttentionSoftmax<Config> softmax = begin_item(walk);
+      softmax.grow(dots, walk.tile());
+      softmax.weigh(dots, weights);
+      float factors[2];  // of the sums when the products with the last values are added
+#pragma unroll 1
+      for (;;) {
+        const Block block = walk.block();
+        if (!kItemsAhead && walk.ends_item()) break;
+        if (!walk.advance()) break;
+        begin_keys(walk, dots);
+        begin_values(block, sums, weights);
+        wait_for_products<1>(dots);
+        end_keys(walk);
+        const bool next_item = kItemsAhead && walk.begins_item();
+        if (next_item) {
+          softmax.finish(factors);
+          softmax = begin_item(walk);
+        }
+        const bool grew = softmax.grow(dots, walk.tile());
+        wait_for_products<0>(sums);
+        end_values();
+        if (next_item)
+          give(block, sums, factors, out);
+        else if (grew)
+          softmax.scale_rows(sums, softmax.scale());
+        softmax.weigh(dots, weights);
       }
-      const bool grew = softmax.grow(dots, walk.tile());
+      begin_values(walk.block(), sums, weights);
       wait_for_products<0>(sums);
       end_values();
-      if (next_item)
-        give(block, sums, factors, out);
-      else if (grew)
-        softmax.scale_rows(sums, softmax.scale());
-      softmax.weigh(dots, weights);
-    }
-    begin_values(walk.block(), sums, weights);
-    wait_for_products<0>(sums);
-    float factors[2];
-    softmax.finish(factors);
-    give(walk.block(), sums, factors, out);
+      softmax.finish(factors);
+      give(walk.block(), sums, factors, out);
+    } while (!kItemsAhead && walk.advance());
   }
 
  private:
+  // With one stage of queries those of the next item come after the last product with this item's,
+  // which then ends by itself.
+  static constexpr bool kItemsAhead = Config::kQueryStages > 1;
+
   // The first of the lane's rows.
   SINTER_DEVICE int row() const {
     const int thread = static_cast<int>(threadIdx.x) % kRoleThreads;
