@@ -1,12 +1,12 @@
 // The items of a launch of tiled_attention: a tile of rows of a head is one. A launch with fewer
 // blocks than items has as many as the device runs at a time, and each block takes several items.
 //
-// Blocks are to have as many keys to read as others, and to read the same keys at the same time, so
-// that a second-level cache keeps them. Tiles are listed by the keys that they see, most first. The
-// first and the last of the list make a pair, the second and the last but one, and so on: all pairs
-// of causal attention see about as many keys. Most of the items are dealt out as pairs, one head
-// after the other. What is left, of one to two pairs a block, is listed tile by tile and dealt out
-// to and fro.
+// All blocks get about the same number of keys to read, and blocks read the same keys at the same
+// time, so that the second-level cache keeps them. Tiles are listed by the keys that they see, most
+// first. The first and the last tile of the list make a pair, the second and the last but one, and
+// so on: all pairs of causal attention see about the same number of keys. Most items are assigned
+// to the blocks as pairs, one head after the other. The rest, one to two pairs for each block, is
+// listed tile by tile and assigned in rounds, every other round from the last block to the first.
 #pragma once
 
 #include "kernels/attention/attention_tiles.cuh"
@@ -48,6 +48,10 @@ class AttentionItems {
   struct Item {
     int place, head;  // of the tile in the list
   };
+  // Places in the list, one after the other, that the last `heads` heads have.
+  struct Run {
+    int places, heads;
+  };
 
   SINTER_DEVICE Item of_pair(int round) const {
     const int half = tiles_ / 2, pair = round / 2 * blocks_ + block_;
@@ -66,9 +70,8 @@ class AttentionItems {
   SINTER_DEVICE Item of_single(int i) const {
     const int half = tiles_ / 2, dealt = pairs_of_block_ * blocks_;
     const int heads_dealt = dealt > 0 ? dealt / half : 0;  // all pairs of these
-    const int pairs_dealt = dealt > 0 ? dealt % half : 0;  // and these of the next head
+    const int pairs_dealt = dealt - heads_dealt * half;    // and these of the next head
     const int heads = Config::kHeads - heads_dealt;
-    // Runs of places that are left in as many of the last heads.
     const Run runs[] = {{pairs_dealt, heads - 1},
                         {half - pairs_dealt, heads},
                         {tiles_ % 2, Config::kHeads},
@@ -85,9 +88,6 @@ class AttentionItems {
     }
     return {};
   }
-  struct Run {
-    int places, heads;
-  };
 
   SINTER_DEVICE int tile(int place) const {
     if constexpr (kDeals)

@@ -65,23 +65,34 @@ class Ring {
   SINTER_DEVICE Ring(BufferBarriers (&buffers)[stages]) : buffers_(buffers) {}
 
   SINTER_DEVICE int stage() const { return stage_; }
-  SINTER_DEVICE Barrier* full() const { return &buffers_[stage_].full; }
   SINTER_DEVICE void wait_until_empty() const {
     wait_for_phase(&buffers_[stage_].empty, phase_ ^ 1);
   }
   SINTER_DEVICE void wait_until_full() const { wait_for_phase(full(), phase_); }
-  // Of the warp, which is done with the buffer.
-  SINTER_DEVICE void release() const {
+  // The warp is done with the buffer, and goes on to the next.
+  SINTER_DEVICE void release() {
     __syncwarp();
     if (threadIdx.x % 32 == 0) arrive(&buffers_[stage_].empty);
+    advance();
   }
+  // The thread has filled its part of the buffer, and goes on to the next.
+  SINTER_DEVICE void fill() {
+    arrive(full());
+    advance();
+  }
+  SINTER_DEVICE void fill_when_copied() {
+    arrive_when_copied(full());
+    advance();
+  }
+
+ private:
+  SINTER_DEVICE Barrier* full() const { return &buffers_[stage_].full; }
   SINTER_DEVICE void advance() {
     if (++stage_ < stages) return;
     stage_ = 0;
     phase_ ^= 1;
   }
 
- private:
   BufferBarriers (&buffers_)[stages];
   int stage_ = 0;
   unsigned phase_ = 0;
@@ -96,28 +107,26 @@ SINTER_DEVICE void give_items(const AttentionItems<Config>& items, AttentionShar
   const int thread = static_cast<int>(threadIdx.x) % kRoleThreads;
   Ring told(shared.for_items);
   Ring queries(shared.for_queries);
-  bool has = true;
 #pragma unroll 1
-  for (int round = 0; has; ++round) {
-    has = items.has(round);
-    const AttentionBlock<Config> block = items.block(has ? round : 0);
+  for (int round = 0; items.has(round); ++round) {
+    const AttentionBlock<Config> block = items.block(round);
     const SeenKeys row = block.seen_by(thread);
     const SeenRange range = block.find_seen_range();
     told.wait_until_empty();
     AttentionItem<Config>& item = shared.items[told.stage()];
-    item.tile = has ? block.tile() : -1;
+    item.tile = block.tile();
     item.head = block.head();
     item.range = range;
     item.rows[thread] = row;
-    arrive(told.full());
-    told.advance();
-    if (!has) break;
+    told.fill();
     queries.wait_until_empty();
     block.template take_queries<kRoleThreads>(q, queries.stage(), thread);
     show_to_products();
-    arrive(queries.full());
-    queries.advance();
+    queries.fill();
   }
+  told.wait_until_empty();
+  shared.items[told.stage()].tile = -1;
+  told.fill();
 }
 
 // The tiles of keys of the block's items, one after the other.
@@ -142,10 +151,7 @@ class TileWalk {
 
   // At an item's first tile: which keys a row sees, until done_with_item().
   SINTER_DEVICE SeenKeys seen_by(int row) const { return shared_.items[told_.stage()].rows[row]; }
-  SINTER_DEVICE void done_with_item() {
-    told_.release();
-    told_.advance();
-  }
+  SINTER_DEVICE void done_with_item() { told_.release(); }
 
  private:
   SINTER_DEVICE bool begin_item() {
@@ -196,21 +202,19 @@ class TileLoader {
     if (walk.begins_item()) walk.done_with_item();
     keys_.wait_until_empty();
     walk.block().template load_keys<kRoleThreads>(walk.tile(), keys_.stage(), thread());
-    hand_over<Block::kCopiesKeys>(keys_.full());
-    keys_.advance();
+    hand_over<Block::kCopiesKeys>(keys_);
   }
   SINTER_DEVICE void load_values(const Block& block, int tile) {
     values_.wait_until_empty();
     block.template load_values<kRoleThreads>(tile, values_.stage(), thread());
-    hand_over<Block::kCopiesValues>(values_.full());
-    values_.advance();
+    hand_over<Block::kCopiesValues>(values_);
   }
   template <bool copies>
-  SINTER_DEVICE static void hand_over(Barrier* full) {
+  SINTER_DEVICE static void hand_over(Ring<Config::kStages>& tiles) {
     if constexpr (copies)
-      arrive_when_copied(full);
+      tiles.fill_when_copied();
     else
-      arrive(full);
+      tiles.fill();
   }
   SINTER_DEVICE static int thread() { return static_cast<int>(threadIdx.x) % kRoleThreads; }
 
@@ -259,7 +263,7 @@ class AttentionWarpgroup {
         }
         const bool grew = softmax.grow(dots, walk.tile());
         wait_for_products<0>(sums);
-        end_values();
+        values_.release();
         if (next_item)
           give(block, sums, factors, out);
         else if (grew)
@@ -268,7 +272,7 @@ class AttentionWarpgroup {
       }
       begin_values(walk.block(), sums, weights);
       wait_for_products<0>(sums);
-      end_values();
+      values_.release();
       softmax.finish(factors);
       give(walk.block(), sums, factors, out);
     } while (!kItemsAhead && walk.advance());
@@ -308,10 +312,7 @@ class AttentionWarpgroup {
   // They are there.
   SINTER_DEVICE void end_keys(const TileWalk<Config>& walk) {
     keys_.release();
-    keys_.advance();
-    if (!walk.ends_item()) return;
-    queries_.release();
-    queries_.advance();
+    if (walk.ends_item()) queries_.release();
   }
   // Begins the products of the weights with the values of their tile.
   SINTER_DEVICE void begin_values(const Block& block, float (&sums)[Sizes::value_width / 2],
@@ -319,10 +320,6 @@ class AttentionWarpgroup {
     values_.wait_until_full();
     show_to_products();
     add_values(block, sums, weights);
-  }
-  SINTER_DEVICE void end_values() {
-    values_.release();
-    values_.advance();
   }
 
   SINTER_DEVICE void multiply_keys(const Block& block, float (&dots)[Sizes::keys / 2]) {
@@ -382,7 +379,7 @@ SINTER_DEVICE void attend_by_warpgroups(const AttentionItems<Config>& items,
     show_barriers_to_block();
   }
   __syncthreads();
-  if (!items.has(0)) return;
+  if (!items.has(0)) return;  // a launch may have more blocks than items
   // The launch has 128 registers a thread, which is what the four warpgroups share.
   if (threadIdx.x < kRoleThreads) {
     give_registers_back<40>();

@@ -19,7 +19,7 @@ struct SharedVariable {
   sinter_shim::Site site;
 };
 
-/// Of the i-th of so many; x runs fastest.
+/// The index of element `i` of a grid or block with these extents; x varies fastest.
 sinter_shim::Index3 position(uint64_t i, sinter_shim::Index3 extents);
 
 /// Lives on with its threads' stacks, for one block of a launch after the other.

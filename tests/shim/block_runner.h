@@ -20,6 +20,8 @@ struct Grid {
 /// In which order blocks, and threads between two barriers, take their turns. A kernel without
 /// races gives the same result in any.
 enum class ThreadOrder : uint8_t { ascending, descending, shuffled };
+inline constexpr ThreadOrder kThreadOrders[] = {ThreadOrder::ascending, ThreadOrder::descending,
+                                                ThreadOrder::shuffled};
 
 /// The table of calls that compiled kernel text is given; there is one runner in a process.
 const sinter_shim::Calls* runner_calls();

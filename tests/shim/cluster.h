@@ -14,7 +14,7 @@ namespace sinter {
 /// the launch with an error where a device would hang, or where what it does is undefined.
 class Cluster {
  public:
-  /// Of so many blocks, each of which begins.
+  /// Starts a cluster of `blocks` blocks; the caller begins each of them.
   void begin(unsigned blocks);
   unsigned size() const { return size_; }
   Block& block(unsigned rank) { return *blocks_[rank]; }
@@ -35,7 +35,7 @@ class Cluster {
  private:
   std::vector<std::unique_ptr<Block>> blocks_;
   unsigned size_ = 0;
-  uint64_t phase_ = 0;  // of the barrier: so many have ended
+  uint64_t phase_ = 0;  // number of completed phases of the cluster's barrier
   uint64_t arrived_ = 0;
 };
 

@@ -37,9 +37,6 @@ class KernelShim {
   ShimModule module_;
 };
 
-inline constexpr ThreadOrder kThreadOrders[] = {ThreadOrder::ascending, ThreadOrder::descending,
-                                                ThreadOrder::shuffled};
-
 /// Runs a kernel in these thread orders and compares every result with the evaluation of its group,
 /// bit for bit.
 Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef<Symbol> symbols,
