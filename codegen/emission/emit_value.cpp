@@ -76,8 +76,7 @@ std::string ValueEmitter::element_loop(const std::string& body) const {
 
 std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
   const Op& op = form_.graph[id];
-  if (op_class(op) == OpClass::view)
-    return value(op.operands[0], shifted(through_view(form_.graph, id, coords, space_.extents())));
+  if (op_class(op) == OpClass::view) return value(op.operands[0], view_coords(id, coords));
   if (op.kind == OpKind::constant)
     return literal_code(op.attrs.get<double>(AttrName::value), op.type.dtype);
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
@@ -209,24 +208,44 @@ std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std:
 llvm::SmallVector<std::string, 3> ValueEmitter::operands_of(const Op& op, const IndexMap& coords) {
   llvm::SmallVector<std::string, 3> operands;
   for (ValueId operand : op.operands)
-    operands.push_back(
-        value(operand, misaligned(form_.graph[operand].type.dims, op.type.dims, coords)));
+    operands.push_back(value(operand, operand_coords(op, operand, coords)));
   return operands;
+}
+
+IndexMap ValueEmitter::view_coords(ValueId view, const IndexMap& coords) const {
+  return shifted(through_view(form_.graph, view, coords, space_.extents()));
+}
+
+IndexMap ValueEmitter::operand_coords(const Op& op, ValueId operand, const IndexMap& coords) const {
+  return misaligned(form_.graph[operand].type.dims, op.type.dims, coords);
+}
+
+size_t ValueEmitter::input_number(ValueId id) const {
+  return static_cast<size_t>(llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin());
+}
+
+std::string ValueEmitter::formula(const Op& op, llvm::ArrayRef<std::string> operands) const {
+  switch (op.kind) {
+    case OpKind::cast:
+      return cast_code(operands[0], form_.graph[op.operands[0]].type.dtype, op.type.dtype);
+    case OpKind::where:
+      return fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
+    default:
+      return formula_code(op.kind, operands);
+  }
+}
+
+/// A cast rounds itself, and the values that `where` chooses among are rounded.
+bool ValueEmitter::is_rounded(const Op& op) {
+  return op.kind != OpKind::cast && op.kind != OpKind::where;
 }
 
 std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const std::string& key) {
   const Op& op = form_.graph[id];
   const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
-  std::string code;
-  if (op.kind == OpKind::cast) {
-    const DType from = form_.graph[op.operands[0]].type.dtype;
-    code = cast_code(operands[0], from, op.type.dtype);
-    if (code == operands[0]) return code;
-  } else if (op.kind == OpKind::where) {
-    code = fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
-  } else {
-    code = rounded_code(formula_code(op.kind, operands), op.type.dtype);
-  }
+  std::string code = formula(op, operands);
+  if (op.kind == OpKind::cast && code == operands[0]) return code;
+  if (is_rounded(op)) code = rounded_code(std::move(code), op.type.dtype);
   return define(key, op.type.dtype, space_.level(coords), code);
 }
 
@@ -236,7 +255,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   const IndexExpr at = linearize(type.dims, coords);
   // The row of a table of one row is known before its number is.
   const Level level = std::max(space_.level(coords), condition.level);
-  const auto input = llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin();
+  const size_t input = input_number(id);
   CodeScope& chunk = current_->place(Level::chunk);
   if (level == Level::element && chunk.level == Level::chunk && !single_ &&
       condition.level <= Level::chunk && space_.contiguous(at, chunk_alignment(type.dtype))) {

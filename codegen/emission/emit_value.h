@@ -93,6 +93,31 @@ class ValueEmitter {
   std::string key_of(ValueId id, const IndexMap& coords) const;
   std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
   std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
+  /// What an op computes of its operands, not rounded where is_rounded().
+  std::string formula(const Op& op, llvm::ArrayRef<std::string> operands) const;
+  static bool is_rounded(const Op& op);
+  /// Coordinates of a view's element in what it views.
+  IndexMap view_coords(ValueId view, const IndexMap& coords) const;
+  IndexMap operand_coords(const Op& op, ValueId operand, const IndexMap& coords) const;
+  size_t input_number(ValueId id) const;
+
+  /// A part of a concat for elements that may be of another part.
+  struct Alternative {
+    ValueId value;
+    IndexMap coords;
+    uint32_t position;   // the loop variable of the coordinates that counts from the part's begin
+    std::string chosen;  // the condition, where no part before it is chosen; unused of the last
+    // It is computed for elements that lie before or behind the part too.
+    bool before = false, behind = false;
+  };
+  using Alternatives = llvm::SmallVector<Alternative, 4>;
+  bool can_choose(ValueId id) const;
+  /// The value of the part that the current element is of.
+  std::string choose(Alternatives parts);
+  std::string choose_load(llvm::ArrayRef<Alternative> parts);
+  std::string choose_code(DType dtype, const std::string& code);
+  IndexMap clamped(const Alternative& part);
+
   IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
   /// A row number that may name none: whether it does, and a row that is there if any is.
   struct CheckedRow {

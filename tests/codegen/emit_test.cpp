@@ -58,6 +58,14 @@ graph(%qk: bf16[N, 5120], %c: bf16[N, 64], %s: bf16[N, 64], %kc: bf16[512, 1024]
   %a = kv_append %kc, %zr, %slot : bf16[512, 1024]
 })"};
 
+// Chunks of eight elements that hold rotated pairs and the rest.
+const GroupText kPartialRope = {"partial_rope", 1, R"(
+graph(%qkv: f16[N, 7680], %c: f16[N, 10], %s: f16[N, 10]) -> (%y) {
+  %q = slice %qkv {axis = 1, begin = 0, size = 2560} : f16[N, 2560]
+  %qh = reshape %q {dims = [N, 32, 80]} : f16[N, 32, 80]
+  %y = rope %qh, %c, %s {rotary = 20, pairing = "half"} : f16[N, 32, 80]
+})"};
+
 const GroupText kGelu = {"gelu", 1, R"(
 graph(%x: f16[N, 3072], %b: f16[3072]) -> (%y) {
   %s = add %x, %b : f16[N, 3072]
@@ -115,6 +123,7 @@ TEST_CASE("kernels in full") {
   check_text("add_rms_norm_looped.cu", emit(kAddRmsNorm, DType::f32, 131072));
   check_text("softmax.cu", emit(kSoftmax));
   check_text("rope_append.cu", emit(kRopeAppend));
+  check_text("partial_rope.cu", emit(kPartialRope));
   check_text("gelu.cu", emit(kGelu));
   check_text("norms_side_by_side.cu", emit(kPartGroups[0], DType::f16, 128));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));

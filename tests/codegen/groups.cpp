@@ -110,6 +110,20 @@ graph(%qkv: DTYPE[N, 160], %c: DTYPE[N, 6], %s: DTYPE[N, 6]) -> (%y) {
 graph(%q: DTYPE[N, 3, 10], %c: DTYPE[N, 3], %s: DTYPE[N, 3]) -> (%y) {
   %y = rope %q, %c, %s {rotary = 6, pairing = "half"} : DTYPE[N, 3, 10]
 })"},
+    {"rope_half_between_chunks", 1, R"(
+graph(%qkv: DTYPE[N, 480], %c: DTYPE[N, 10], %s: DTYPE[N, 10], %kc: DTYPE[64, 160], %vc: DTYPE[64, 160],
+      %slot: i32[N]) -> (%y, %ka, %va) {
+  %q = slice %qkv {axis = 1, begin = 0, size = 160} : DTYPE[N, 160]
+  %k = slice %qkv {axis = 1, begin = 160, size = 160} : DTYPE[N, 160]
+  %v = slice %qkv {axis = 1, begin = 320, size = 160} : DTYPE[N, 160]
+  %qh = reshape %q {dims = [N, 2, 80]} : DTYPE[N, 2, 80]
+  %kh = reshape %k {dims = [N, 2, 80]} : DTYPE[N, 2, 80]
+  %y = rope %qh, %c, %s {rotary = 20, pairing = "half"} : DTYPE[N, 2, 80]
+  %z = rope %kh, %c, %s {rotary = 20, pairing = "half"} : DTYPE[N, 2, 80]
+  %kr = reshape %z {dims = [N, 160]} : DTYPE[N, 160]
+  %ka = kv_append %kc, %kr, %slot : DTYPE[64, 160]
+  %va = kv_append %vc, %v, %slot : DTYPE[64, 160]
+})"},
     {"head_norm_rope", 2, R"(
 graph(%q: DTYPE[N, 128], %w: DTYPE[32], %c: DTYPE[N, 16], %s: DTYPE[N, 16]) -> (%y) {
   %h = reshape %q {dims = [N, 4, 32]} : DTYPE[N, 4, 32]
@@ -208,6 +222,31 @@ graph(%a: DTYPE[N, 8], %b: DTYPE[N, 5]) -> (%y) {
   %k = concat %s, %b {axis = 1} : DTYPE[N, 13]
   %t = slice %k {axis = 1, begin = 2, size = 9} : DTYPE[N, 9]
   %y = concat %t, %b, %k {axis = 1} : DTYPE[N, 27]
+})"},
+    {"concat_between_chunks", 1, R"(
+graph(%a: DTYPE[N, 3, 40], %b: DTYPE[10], %c: DTYPE[N, 3, 12], %i: i32[N, 36]) -> (%y, %z) {
+  %zero = constant {value = -0.0} : DTYPE[]
+  %pad = broadcast %zero {dims = [N, 3, 6]} : DTYPE[N, 3, 6]
+  %two = slice %pad {axis = 2, begin = 4, size = 2} : DTYPE[N, 3, 2]
+  %end = slice %a {axis = 2, begin = 30, size = 10} : DTYPE[N, 3, 10]
+  %product = mul %end, %b : DTYPE[N, 3, 10]
+  %less = less %c, %zero : i1[N, 3, 12]
+  %n = neg %c : DTYPE[N, 3, 12]
+  %chosen = where %less, %n, %c : DTYPE[N, 3, 12]
+  %y = concat %a, %product, %chosen, %two {axis = 2} : DTYPE[N, 3, 64]
+  %f = cast %i {dtype = DTYPE} : DTYPE[N, 36]
+  %h = reshape %f {dims = [N, 3, 12]} : DTYPE[N, 3, 12]
+  %sum = add %c, %h : DTYPE[N, 3, 12]
+  %difference = sub %h, %chosen : DTYPE[N, 3, 12]
+  %z = concat %pad, %sum, %difference, %end, %a {axis = 2} : DTYPE[N, 3, 80]
+})"},
+    {"concat_between_chunks_of_a_row", 1, R"(
+graph(%a: DTYPE[N, 53], %b: DTYPE[N, 43], %c: DTYPE[N, 43], %w: DTYPE[96]) -> (%y, %z) {
+  %p = tanh %a : DTYPE[N, 53]
+  %q = mul %b, %c : DTYPE[N, 43]
+  %k = concat %p, %q {axis = 1} : DTYPE[N, 96]
+  %y = rms_norm %k, %w {eps = 1e-5} : DTYPE[N, 96]
+  %z = concat %q, %p {axis = 1} : DTYPE[N, 96]
 })"},
     {"swap_heads", 0, R"(
 graph(%x: DTYPE[N, 3, 16]) -> (%y) {

@@ -1,0 +1,168 @@
+// Parts of a concat without branches: for chunks that hold elements of several parts.
+//
+// Where the parts' formulas are alike, one formula is computed whose loads are of the element's own
+// part; where they are not, every formula is, and a result is chosen. A part's formula is then
+// computed for elements of other parts too: its loads stay inside their tensors, and what it makes
+// of them is not used.
+#include <algorithm>
+#include <utility>
+
+#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_value.h"
+
+namespace sinter {
+namespace {
+
+// A part of more ops is no little work, and would be done for elements of other parts too.
+constexpr int kMaxOps = 32;
+
+/// Whether one formula, its operands chosen, can stand for both. An op may differ from the other's:
+/// then its result is chosen.
+bool are_alike(const Graph& graph, ValueId a, ValueId b) {
+  const Op &x = graph[a], &y = graph[b];
+  const bool formulas = op_class(x) == OpClass::elementwise && op_class(y) == OpClass::elementwise;
+  if (x.kind == OpKind::input || y.kind == OpKind::input) return a == b;
+  if (x.kind == OpKind::constant || (x.kind != y.kind && !formulas)) return false;
+  return x.type.dtype == y.type.dtype &&
+         std::equal(
+             x.operands.begin(), x.operands.end(), y.operands.begin(), y.operands.end(),
+             [&](ValueId p, ValueId q) { return graph[p].type.dtype == graph[q].type.dtype; });
+}
+
+bool mentions(const IndexExpr& e, uint32_t variable) {
+  return llvm::any_of(e.terms(), [&](const IndexExpr::Term& term) {
+    return term.atom.kind == IndexExpr::Atom::Kind::variable
+               ? term.atom.variable == variable
+               : mentions(*term.atom.operand, variable);
+  });
+}
+
+bool is_formula(const Op& op) {
+  return op_class(op) == OpClass::elementwise || op.kind == OpKind::cast ||
+         op.kind == OpKind::where;
+}
+
+/// Ops of a part, added to `count`; more than kMaxOps where one of them cannot be chosen.
+int count_ops(const Graph& graph, ValueId id, int count) {
+  const Op& op = graph[id];
+  if (op.kind == OpKind::input || op.kind == OpKind::constant) return count;
+  if (!is_formula(op) && op_class(op) != OpClass::view && op.kind != OpKind::copy)
+    return kMaxOps + 1;
+  ++count;
+  for (ValueId operand : op.operands)
+    if (count <= kMaxOps) count = count_ops(graph, operand, count);
+  return count;
+}
+
+}  // namespace
+
+bool ValueEmitter::can_choose(ValueId id) const { return count_ops(form_.graph, id, 0) <= kMaxOps; }
+
+/// The coordinates of a part's element; of an element of another part, where that is computed too,
+/// those of some element that is there.
+IndexMap ValueEmitter::clamped(const Alternative& part) {
+  IndexMap coords = part.coords;
+  const DimsRef dims = form_.graph[part.value].type.dims;
+  for (size_t k = 0; k < coords.size(); ++k) {
+    if (!mentions(coords[k], part.position)) continue;
+    const IndexExpr flat = space_.lower(coords[k]);
+    const SymExpr& least = flat.constant();
+    const auto spread = (flat + IndexExpr(SymExpr(0) - least)).largest(space_.extents());
+    const bool known =
+        spread && spread->is_constant() && least.is_constant() && dims[k].is_constant();
+    const bool low = part.before && !(known && least.constant() >= 0);
+    const bool high =
+        part.behind && !(known && least.constant() + spread->constant() < dims[k].constant());
+    std::string code = space_.code(flat);
+    if (low) code = fmt::format("({0} > 0 ? {0} : 0)", code);
+    if (high)
+      code = fmt::format("({0} < {1} ? {0} : {2})", code, space_.size_code(SymExpr(dims[k])),
+                         space_.size_code(SymExpr(dims[k]) + SymExpr(-1)));
+    if (low || high)
+      coords[k] = IndexExpr::variable(space_.add_loaded(code, dims[k], Level::element));
+  }
+  return coords;
+}
+
+std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts) {
+  const ValueId id = parts[0].value;
+  const DimsRef dims = form_.graph[id].type.dims;
+  llvm::SmallVector<IndexMap, 4> coords;
+  llvm::SmallVector<IndexExpr, 4> places;
+  for (const Alternative& part : parts) {
+    coords.push_back(clamped(part));
+    places.push_back(space_.lower(linearize(dims, coords.back())));
+  }
+  if (llvm::all_equal(places)) return value(id, coords[0]);
+
+  // What all places have in common is added outside the choice.
+  IndexExpr common;
+  for (const IndexExpr::Term& term : places[0].terms())
+    if (llvm::all_of(places,
+                     [&](const IndexExpr& e) { return llvm::is_contained(e.terms(), term); }))
+      common += IndexExpr::from_atom(term.atom) * term.coefficient;
+  std::string at;
+  for (size_t k = parts.size(); k-- > 0;) {
+    const std::string code = space_.code(places[k] + common * SymExpr(-1));
+    at = at.empty() ? code : fmt::format("({} ? {} : {})", parts[k].chosen, code, at);
+  }
+  if (!common.terms().empty()) at = space_.code(common) + " + " + at;
+  loads_single_ = true;
+  return choose_code(form_.graph[id].type.dtype,
+                     fmt::format("load(x{} + {})", input_number(id), at));
+}
+
+/// An element's value by its code, once where a scope needs it more often.
+std::string ValueEmitter::choose_code(DType dtype, const std::string& code) {
+  const std::string key = "chosen " + code;
+  const std::string* known = current_->find(key);
+  return known ? *known : define(key, dtype, Level::element, code);
+}
+
+std::string ValueEmitter::choose(Alternatives parts) {
+  for (Alternative& part : parts)
+    for (const Op* op = &form_.graph[part.value];
+         op->kind == OpKind::copy || op_class(*op) == OpClass::view;
+         op = &form_.graph[part.value]) {
+      if (op->kind != OpKind::copy) part.coords = view_coords(part.value, part.coords);
+      part.value = op->operands[0];
+    }
+
+  size_t alike = 1;
+  while (alike < parts.size() && are_alike(form_.graph, parts[0].value, parts[alike].value))
+    ++alike;
+  if (alike < parts.size()) {
+    Alternatives others(parts.begin() + alike, parts.end());
+    parts.truncate(alike);
+    parts.back().behind = others.front().before = true;
+    const std::string chosen = parts.back().chosen;
+    const std::string one = choose(std::move(parts)), other = choose(std::move(others));
+    return fmt::format("({} ? {} : {})", chosen, one, other);
+  }
+
+  const Op& op = form_.graph[parts[0].value];
+  if (op.kind == OpKind::input) return choose_load(parts);
+  if (op.kind == OpKind::constant) return value(parts[0].value, parts[0].coords);
+  llvm::SmallVector<std::string, 3> operands;
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    Alternatives read = parts;
+    for (Alternative& part : read) {
+      const Op& reader = form_.graph[part.value];
+      part.coords = operand_coords(reader, reader.operands[k], part.coords);
+      part.value = reader.operands[k];
+    }
+    operands.push_back(choose(std::move(read)));
+  }
+  std::string code;
+  for (const Alternative& part : llvm::reverse(parts)) {
+    const std::string own = formula(form_.graph[part.value], operands);
+    if (code.empty())
+      code = own;
+    else if (code != own)
+      code = fmt::format("({} ? {} : {})", part.chosen, own, code);
+  }
+  if (llvm::is_contained(operands, code)) return code;  // a cast that changes nothing
+  return choose_code(op.type.dtype, is_rounded(op) ? rounded_code(code, op.type.dtype) : code);
+}
+
+}  // namespace sinter
