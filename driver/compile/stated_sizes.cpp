@@ -14,8 +14,8 @@ struct UsualSize {
 // Symbols of the models that the frontends build.
 constexpr UsualSize kUsualSizes[] = {{"N", 512}, {"M", 1}, {"B", 1}, {"R", 1024}, {"K", 1024}};
 constexpr int64_t kOtherSize = 512;
-// A cache holds sequences of a model's length and no longer ones.
-constexpr std::string_view kLongestCall = "N";
+// Its range ends at the tokens of a model's longest text: usual texts are no longer.
+constexpr std::string_view kTokensOfText = "M";
 
 /// The symbol's usual size, as far as its range and the sizes of the symbols before it allow.
 int64_t usual_size(const Symbol& symbol, int64_t longest, llvm::ArrayRef<int64_t> before) {
@@ -34,7 +34,7 @@ int64_t usual_size(const Symbol& symbol, int64_t longest, llvm::ArrayRef<int64_t
 std::vector<int64_t> sizes_with(llvm::ArrayRef<Symbol> symbols, const GivenSizes& given) {
   int64_t longest = INT64_MAX;
   for (const Symbol& symbol : symbols)
-    if (symbol.name == kLongestCall) longest = symbol.high;
+    if (symbol.name == kTokensOfText) longest = symbol.high;
   std::vector<int64_t> sizes;
   for (const Symbol& symbol : symbols) {
     const auto own =

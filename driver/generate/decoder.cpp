@@ -47,6 +47,10 @@ int32_t greedy_token(const HostTensor& logits, int64_t row) {
   return static_cast<int32_t>(std::max_element(begin, begin + width) - begin);
 }
 
+int64_t longest_text(llvm::ArrayRef<Symbol> symbols) {
+  return symbols[static_cast<size_t>(find_symbol(symbols, "M"))].high;
+}
+
 DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
                            llvm::ArrayRef<std::vector<int32_t>> tokens,
                            llvm::ArrayRef<int64_t> lengths, int64_t capacity, Wanted which) {

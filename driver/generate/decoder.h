@@ -14,6 +14,10 @@ struct DecoderCall {
 /// Of which of a call's tokens the logits are computed (prefill only; decode has one a sequence).
 enum class Wanted : uint8_t { all, last_of_each };
 
+/// Tokens of the longest text that a plan of a language model takes: M's range, since the logits of
+/// all tokens of one text may be wanted.
+int64_t longest_text(llvm::ArrayRef<Symbol> symbols);
+
 /// Packs the tokens that follow the first `lengths[s]` of each sequence; sequence s owns the cache
 /// rows s * capacity .. (s + 1) * capacity - 1. `capacity` is one that the symbol R allows. Of a
 /// prefill some lists may be empty, and have no last token then.

@@ -37,7 +37,7 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
     return fail(
         fmt::format("{}, 1 to {} decode together", counted(prompts.size(), "sequence"), together),
         program.name);
-  const int64_t positions = largest("N");  // a call of prefill takes as many tokens at most
+  const int64_t positions = longest_text(program.symbols);
   for (const auto& prompt : prompts) {
     if (prompt.empty()) return fail("a prompt has no tokens", program.name, "give at least one");
     const int64_t length = text_tokens(prompt.size(), most);

@@ -32,11 +32,12 @@ Result<PromptMemory> prompt_memory(const Program& program, const AskedPrompts& p
   if (!program.find_entry("prefill") || find_symbol(symbols, "R") < 0)
     return fail("only language models are prompted", program.name, "leave out --prompts",
                 ExitCode::usage);
-  const Symbol &positions = symbols[at("N")], &together = symbols[at("B")];
-  if (prompts.length > positions.high)
-    return fail(fmt::format("prompts of {} tokens, the model has {} positions", prompts.length,
-                            positions.high),
-                "--prompts", "ask for shorter ones", ExitCode::usage);
+  const int64_t positions = longest_text(symbols);
+  const Symbol& together = symbols[at("B")];
+  if (prompts.length > positions)
+    return fail(
+        fmt::format("prompts of {} tokens, the model has {} positions", prompts.length, positions),
+        "--prompts", "ask for shorter ones", ExitCode::usage);
   if (prompts.sequences > together.high)
     return fail(fmt::format("{} prompts, {} decode together", prompts.sequences, together.high),
                 "--prompts", "ask for fewer", ExitCode::usage);

@@ -1,8 +1,9 @@
 // The one graph builder: every family's module is made here from its ModelSpec.
 //
 // Symbols
-//   N  tokens of a prefill call            1 .. max_positions
-//   M  rows of it whose logits are wanted  1 .. max_positions
+//   N  tokens of a prefill call            1 .. max_positions, or kMaxPackedTokens where the caches
+//                                          hold as many and that is more
+//   M  rows of it whose logits are wanted  1 .. max_positions: all tokens of the longest text
 //   B  tokens of a decode call             1 .. 8
 //   R  rows of each cache                  8 .. 8 * max_positions rounded up to 8, in steps of 8
 //   K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
@@ -49,6 +50,9 @@ namespace sinter {
 
 inline constexpr int64_t kMaxDecodeTokens = 8;     // tokens of one decode call
 inline constexpr int64_t kMaxCachedSequences = 8;  // of the longest length
+/// Tokens of one prefill call, where several sequences have so many; the longest text of the model
+/// may have more. A GPU's matrix products gain nothing from more rows.
+inline constexpr int64_t kMaxPackedTokens = 16384;
 
 /// The value that is the residual stream before layer i (0: the embedding), as transformers reports
 /// hidden states: the last is taken after the final norm and a projection to the table's width, and

@@ -85,16 +85,17 @@ TEST_CASE("inspect states arenas at any sizes, and what prompts need") {
   CHECK(one[0]["arena_bytes"] < entries[0]["arena_bytes"]);
   CHECK(one[1]["arena_bytes"] == entries[1]["arena_bytes"]);  // decode: B=1 in both
 
-  const json prompts = json_of({"inspect", kSpec, "--prompts", "8x2048"})["prompts"];
-  CHECK(prompts["cache_bytes"] == int64_t{8} * 2048 * 524'288);
+  const json prompts = json_of({"inspect", kSpec, "--prompts", "8x4096"})["prompts"];
+  CHECK(prompts["cache_bytes"] == int64_t{8} * 4096 * 524'288);
+  CHECK(prompts["prefill"]["calls"] == 2);
   CHECK(prompts["prefill"]["arena_bytes"] <= 2'000'000'000);
   CHECK(prompts["at_once_bytes"] > prompts["prefill"]["arena_bytes"]);
   CHECK(prompts["bytes"] == prompts["weight_bytes"].get<int64_t>() +
                                 prompts["cache_bytes"].get<int64_t>() +
                                 prompts["prefill"]["arena_bytes"].get<int64_t>());
-  const ProgramRun text = run({"inspect", kSpec, "--prompts", "8x2048"});
+  const ProgramRun text = run({"inspect", kSpec, "--prompts", "8x4096"});
   CHECK(text.out.find(
-            "\n8 prompts of 2048 tokens\n  weights      13.5 GB\n  caches       8.59 GB\n") !=
+            "\n8 prompts of 4096 tokens\n  weights      13.5 GB\n  caches       17.2 GB\n") !=
         std::string::npos);
   CHECK(text.out.find("  arena: ") != std::string::npos);
 }

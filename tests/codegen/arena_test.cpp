@@ -8,6 +8,7 @@
 #include <random>
 
 #include "driver/build.h"
+#include "frontends/model/build_model.h"
 
 namespace sinter {
 namespace {
@@ -108,11 +109,15 @@ TEST_CASE("the arenas of real models are little larger than what lives at a time
     REQUIRE(built);
     const Program& program = *built->compiled.program;
     for (const EntryPlan& entry : program.entries)
-      for (const int64_t size : {1, 5, 100, 128, 1000, 4096}) {
+      for (const int64_t size : {1, 5, 100, 128, 1000, 4096, 16384}) {
         std::vector<int64_t> values;
-        for (const Symbol& symbol : program.symbols)
+        for (const Symbol& symbol : program.symbols) {
+          // Of more tokens than one text has, the last of each text are wanted.
+          const bool of_texts = symbol.name == "M" && size > symbol.high;
+          const int64_t wanted = of_texts ? kMaxCachedSequences : size;
           values.push_back(
-              std::clamp(size / symbol.multiple * symbol.multiple, symbol.low, symbol.high));
+              std::clamp(wanted / symbol.multiple * symbol.multiple, symbol.low, symbol.high));
+        }
         const auto layout = arena_layout(entry, values);
         REQUIRE(layout);
         const int64_t live = most_live_bytes(entry, values);

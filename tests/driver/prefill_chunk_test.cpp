@@ -25,8 +25,7 @@ TEST_CASE("a chunk has the most tokens whose arena fits, in steps of 64 where 64
     const auto model = ready(load_golden(name, DType::f16));
     const Program& program = model->program();
     for (Wanted wanted : {Wanted::all, Wanted::last_of_each}) {
-      const int64_t positions =
-          program.symbols[static_cast<size_t>(find_symbol(program.symbols, "N"))].high;
+      const int64_t positions = longest_text(program.symbols);
       const PromptSizes sizes{positions, 1, positions, positions, wanted};
       const auto needs = [&](int64_t tokens) {
         return value(prefill_arena_bytes(program, sizes, tokens));
@@ -46,7 +45,7 @@ TEST_CASE("a chunk has the most tokens whose arena fits, in steps of 64 where 64
   }
 }
 
-TEST_CASE("positions, what is asked for and the tokens themselves bound a chunk too") {
+TEST_CASE("a call takes tokens of several prompts, as many as N allows and are asked for") {
   const auto model = ready(load_golden("llama", DType::f32));  // 128 positions
   const Program& program = model->program();
   const PromptSizes sizes =
@@ -54,14 +53,20 @@ TEST_CASE("positions, what is asked for and the tokens themselves bound a chunk 
   CHECK(sizes.tokens == 190);
   CHECK(sizes.sequences == 2);
   CHECK(sizes.rows == 194);
-  CHECK(value(chosen(program, sizes, kActivationBytes)).tokens == 128);
-  CHECK(value(chosen(program, sizes, kActivationBytes)).calls == 2);
+  CHECK(value(chosen(program, sizes, kActivationBytes)).tokens == 190);
+  CHECK(value(chosen(program, sizes, kActivationBytes)).calls == 1);
   CHECK(value(chosen(program, sizes, kActivationBytes, 50)).tokens == 50);
   CHECK(value(chosen(program, sizes, kActivationBytes, 50)).calls == 4);
-  CHECK(value(chosen(program, sizes, kActivationBytes, 5000)).tokens == 128);
+  CHECK(value(chosen(program, sizes, kActivationBytes, 5000)).tokens == 190);
   const PromptSizes few = prompt_sizes({some_tokens(7, 1)}, 8, Wanted::last_of_each);
   CHECK(value(chosen(program, few, kActivationBytes)).tokens == 7);
   CHECK(value(chosen(program, few, kActivationBytes)).calls == 1);
+  // All logits of one text can be wanted, and no more.
+  PromptSizes all = sizes;
+  all.wanted = Wanted::all;
+  CHECK(value(chosen(program, all, kActivationBytes)).tokens == 128);
+  // N ends at the caches' 8 texts here, at 16,384 tokens where texts are longer.
+  CHECK(program.symbols[static_cast<size_t>(find_symbol(program.symbols, "N"))].high == 1024);
 }
 
 TEST_CASE("memory for less than one token is an error that says what is needed") {
@@ -126,10 +131,10 @@ TEST_CASE("Llama-2-7B: 8 prompts of 2,048 tokens and one of 32,768 fit one GPU")
   const PromptMemory eight = memory(4096, {8, 2048});
   CHECK(eight.weight_bytes == 13'476'831'232 + 64 * 4);  // with the frequencies of positions
   CHECK(eight.cache_bytes == int64_t{8} * 2048 * 524'288);
-  CHECK(eight.prefill.arena_bytes < 400'000'000);
-  CHECK(eight.prefill.tokens == 4096);  // as many as the model has positions
-  CHECK(eight.at_once_bytes < 1'500'000'000);
-  CHECK(eight.bytes() < 23'000'000'000);
+  CHECK(eight.prefill.tokens == 16384);
+  CHECK(eight.prefill.arena_bytes < 1'500'000'000);
+  CHECK(eight.prefill.arena_bytes == eight.at_once_bytes);
+  CHECK(eight.bytes() < 24'000'000'000);
   const PromptMemory one = memory(32768, {1, 32768});
   CHECK(one.cache_bytes == int64_t{32768} * 524'288);
   CHECK(one.prefill.arena_bytes <= kActivationBytes);
