@@ -1,7 +1,8 @@
-// Parts of a concat without branches: for chunks that hold elements of several parts.
+// Parts of a concat without branches.
 //
 // Where the parts' formulas are alike, one formula is computed whose loads are of the element's own
-// part; where they are not, every formula is, and a result is chosen. A part's formula is then
+// part: both halves of rotated heads, for one. In chunks that hold elements of several parts which
+// are not alike, every formula is computed, and a result is chosen. A part's formula is then
 // computed for elements of other parts too: its loads stay inside their tensors, and what it makes
 // of them is not used.
 #include <algorithm>
@@ -56,6 +57,20 @@ int count_ops(const Graph& graph, ValueId id, int count) {
 
 }  // namespace
 
+bool ValueEmitter::have_one_formula(ValueId a, ValueId b) const {
+  const auto viewed = [&](ValueId id) {
+    while (form_.graph[id].kind == OpKind::copy || op_class(form_.graph[id]) == OpClass::view)
+      id = form_.graph[id].operands[0];
+    return id;
+  };
+  a = viewed(a), b = viewed(b);
+  if (!are_alike(form_.graph, a, b)) return false;
+  const Op &x = form_.graph[a], &y = form_.graph[b];
+  for (size_t k = 0; k < x.operands.size(); ++k)
+    if (!have_one_formula(x.operands[k], y.operands[k])) return false;
+  return true;
+}
+
 bool ValueEmitter::can_choose(ValueId id) const { return count_ops(form_.graph, id, 0) <= kMaxOps; }
 
 /// The coordinates of a part's element; of an element of another part, where that is computed too,
@@ -84,7 +99,7 @@ IndexMap ValueEmitter::clamped(const Alternative& part) {
   return coords;
 }
 
-std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts) {
+std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool whole) {
   const ValueId id = parts[0].value;
   const DimsRef dims = form_.graph[id].type.dims;
   llvm::SmallVector<IndexMap, 4> coords;
@@ -96,6 +111,9 @@ std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts) {
   if (llvm::all_equal(places)) return value(id, coords[0]);
 
   // What all places have in common is added outside the choice.
+  const DType dtype = form_.graph[id].type.dtype;
+  whole &= llvm::all_of(
+      places, [&](const IndexExpr& e) { return space_.contiguous(e, chunk_alignment(dtype)); });
   IndexExpr common;
   for (const IndexExpr::Term& term : places[0].terms())
     if (llvm::all_of(places,
@@ -103,13 +121,20 @@ std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts) {
       common += IndexExpr::from_atom(term.atom) * term.coefficient;
   std::string at;
   for (size_t k = parts.size(); k-- > 0;) {
-    const std::string code = space_.code(places[k] + common * SymExpr(-1));
+    const std::string code = space_.code(places[k] + common * SymExpr(-1), whole);
     at = at.empty() ? code : fmt::format("({} ? {} : {})", parts[k].chosen, code, at);
   }
-  if (!common.terms().empty()) at = space_.code(common) + " + " + at;
-  loads_single_ = true;
-  return choose_code(form_.graph[id].type.dtype,
-                     fmt::format("load(x{} + {})", input_number(id), at));
+  if (!common.terms().empty()) at = space_.code(common, whole) + " + " + at;
+  if (!whole) {
+    loads_single_ = true;
+    return choose_code(dtype, fmt::format("load(x{} + {})", input_number(id), at));
+  }
+  const std::string key = fmt::format("chosen chunk of x{} + {}", input_number(id), at);
+  if (const std::string* known = current_->find(key)) return *known;
+  CodeScope& chunk = current_->place(Level::chunk);
+  const std::string name = new_chunk(dtype, chunk);
+  chunk.line("load_chunk({}, x{} + {}{});", name, input_number(id), at, tail_ ? ", valid" : "");
+  return chunk.names[key] = name + "[e]";
 }
 
 /// An element's value by its code, once where a scope needs it more often.
@@ -119,7 +144,7 @@ std::string ValueEmitter::choose_code(DType dtype, const std::string& code) {
   return known ? *known : define(key, dtype, Level::element, code);
 }
 
-std::string ValueEmitter::choose(Alternatives parts) {
+std::string ValueEmitter::choose(Alternatives parts, bool whole) {
   for (Alternative& part : parts)
     for (const Op* op = &form_.graph[part.value];
          op->kind == OpKind::copy || op_class(*op) == OpClass::view;
@@ -136,12 +161,13 @@ std::string ValueEmitter::choose(Alternatives parts) {
     parts.truncate(alike);
     parts.back().behind = others.front().before = true;
     const std::string chosen = parts.back().chosen;
-    const std::string one = choose(std::move(parts)), other = choose(std::move(others));
+    const std::string one = choose(std::move(parts), whole),
+                      other = choose(std::move(others), whole);
     return fmt::format("({} ? {} : {})", chosen, one, other);
   }
 
   const Op& op = form_.graph[parts[0].value];
-  if (op.kind == OpKind::input) return choose_load(parts);
+  if (op.kind == OpKind::input) return choose_load(parts, whole);
   if (op.kind == OpKind::constant) return value(parts[0].value, parts[0].coords);
   llvm::SmallVector<std::string, 3> operands;
   for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -151,7 +177,7 @@ std::string ValueEmitter::choose(Alternatives parts) {
       part.coords = operand_coords(reader, reader.operands[k], part.coords);
       part.value = reader.operands[k];
     }
-    operands.push_back(choose(std::move(read)));
+    operands.push_back(choose(std::move(read), whole));
   }
   std::string code;
   for (const Alternative& part : llvm::reverse(parts)) {

@@ -6,9 +6,10 @@
 //     for (e) v7[e] = ...
 //   } else { ... }
 //
-// and elsewhere the same for one element, inside the loop over e. Chunks that hold elements of
-// several parts get a branch of their own, in which an element's part is chosen without branches
-// where that is possible (emit_choice.cpp):
+// and elsewhere the same for one element, inside the loop over e. There is no branch where one
+// formula computes all parts (emit_choice.cpp), as it does both halves of rotated heads: only what
+// it loads is chosen. Chunks that hold elements of several parts get a branch of their own, in
+// which an element's part is chosen without branches where that is possible:
 //
 //   if (a2 < 24) {
 //     for (e) v7[e] = ... load(x1 + (a2 + e < 10 ? a2 + e : a2 + e - 10)) ...
@@ -44,25 +45,43 @@ llvm::SmallVector<Part, 4> parts_of(const Graph& graph, const Op& op) {
   return parts;
 }
 
-/// What a branch computes: one part, or the chunks that hold elements of several.
+/// What a branch computes: parts `first` to `last`, of which one formula computes each element or
+/// whole chunk; if mixed, the chunks that hold elements of several parts.
 struct Segment {
-  size_t first, last;  // parts
+  size_t first, last;
   int64_t begin, end;
-  bool is_mixed() const { return first < last; }
+  bool mixed = false;
   int64_t size() const { return end - begin; }
 };
+using Segments = llvm::SmallVector<Segment, 4>;
 
-llvm::SmallVector<Segment, 4> branch_parts(llvm::ArrayRef<Part> parts) {
-  llvm::SmallVector<Segment, 4> segments;
+Segments branch_parts(llvm::ArrayRef<Part> parts) {
+  Segments segments;
   for (size_t k = 0; k < parts.size(); ++k)
     segments.push_back({k, k, parts[k].begin, parts[k].end});
   return segments;
 }
 
-/// Segments of whole chunks. A part's own chunks join mixed ones that are twice as many: the
-/// threads of a warp then take one branch less.
-llvm::SmallVector<Segment, 4> branch_chunks(llvm::ArrayRef<Part> parts) {
-  llvm::SmallVector<Segment, 4> segments;
+/// Neighbours become one segment where `joins` says so.
+template <typename Joins>
+void join_neighbours(Segments& segments, const Joins& joins) {
+  for (size_t k = 0; k + 1 < segments.size();) {
+    Segment& a = segments[k];
+    const Segment& b = segments[k + 1];
+    if (!joins(a, b)) {
+      ++k;
+      continue;
+    }
+    a = {a.first, b.last, a.begin, b.end, a.mixed || b.mixed};
+    segments.erase(segments.begin() + k + 1);
+    if (k > 0) --k;
+  }
+}
+
+/// Segments of whole chunks. A part's own chunks join twice as many mixed ones: the threads of a
+/// warp then take one branch less.
+Segments branch_chunks(llvm::ArrayRef<Part> parts) {
+  Segments segments;
   int64_t begin = 0;
   for (size_t k = 0; k < parts.size(); ++k) {
     const int64_t end = parts[k].end;
@@ -73,24 +92,14 @@ llvm::SmallVector<Segment, 4> branch_chunks(llvm::ArrayRef<Part> parts) {
       begin = own;
     }
     if (begin < end) {
-      segments.push_back({k, k, begin, ceil_div(end, kChunk) * kChunk});
+      segments.push_back({k, k, begin, ceil_div(end, kChunk) * kChunk, true});
       begin = segments.back().end;
     }
   }
-  const auto joins = [](const Segment& mixed, const Segment& other) {
-    return mixed.is_mixed() && (other.is_mixed() || mixed.size() >= 2 * other.size());
-  };
-  for (size_t k = 0; k + 1 < segments.size();) {
-    Segment& a = segments[k];
-    const Segment& b = segments[k + 1];
-    if (!joins(a, b) && !joins(b, a)) {
-      ++k;
-      continue;
-    }
-    a = {a.first, b.last, a.begin, b.end};
-    segments.erase(segments.begin() + k + 1);
-    if (k > 0) --k;
-  }
+  join_neighbours(segments, [](const Segment& a, const Segment& b) {
+    return (a.mixed && (b.mixed || a.size() >= 2 * b.size())) ||
+           (b.mixed && b.size() >= 2 * a.size());
+  });
   return segments;
 }
 
@@ -125,17 +134,35 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
   const Level level = space_.level(coords), condition = space_.level(along);
   const bool in_chunk =
       level == Level::element && !single_ && current_->place(Level::chunk).level == Level::chunk;
-  llvm::SmallVector<Segment, 4> segments = branch_parts(parts);
+  Segments segments = branch_parts(parts);
   bool chunked = in_chunk && condition < Level::element;
   if (in_chunk && !chunked && space_.contiguous(along, kChunk)) {
-    const auto can_choose_all = [&] {
-      return llvm::all_of(parts, [&](const Part& part) { return can_choose(part.value); });
-    };
-    llvm::SmallVector<Segment, 4> chunks = branch_chunks(parts);
+    Segments chunks = branch_chunks(parts);
+    const bool mixed = llvm::any_of(chunks, [](const Segment& s) { return s.mixed; });
     chunked =
-        llvm::none_of(chunks, [](const Segment& s) { return s.is_mixed(); }) || can_choose_all();
+        !mixed || llvm::all_of(parts, [&](const Part& part) { return can_choose(part.value); });
     if (chunked) segments = std::move(chunks);
   }
+  // The threads of a warp share rows: there a branch is no more work than its part.
+  if (chunked && condition != Level::row)
+    join_neighbours(segments, [&](const Segment& a, const Segment& b) {
+      const ValueId one = parts[a.last].value, other = parts[b.first].value;
+      return !a.mixed && !b.mixed && can_choose(one) && have_one_formula(one, other);
+    });
+  const auto compute_segment = [&](const Segment& segment) {
+    if (segment.first == segment.last)
+      return value(parts[segment.first].value, inside(parts[segment.first]).first);
+    Alternatives alternatives;
+    for (size_t k = segment.first; k <= segment.last; ++k) {
+      const auto [local, position] = inside(parts[k]);
+      alternatives.push_back(
+          {parts[k].value, local, position,
+           fmt::format("{} < {}", space_.code(along, !segment.mixed), parts[k].end)});
+    }
+    return choose(std::move(alternatives), !segment.mixed);
+  };
+  if (chunked && !kept_ && segments.size() == 1 && !segments[0].mixed)
+    return compute_segment(segments[0]);
 
   CodeScope& home = current_->place(chunked ? Level::chunk : level);
   CodeScope* const reader = current_;
@@ -156,19 +183,7 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
     CodeScope branch{&home, home.level, std::min(condition, Level::chunk), {}, {}};
     CodeScope inner{&branch, Level::element, {}, {}, {}};
     current_ = chunked ? &inner : &branch;
-    std::string result;
-    if (segment.is_mixed()) {
-      Alternatives alternatives;
-      for (size_t k = segment.first; k <= segment.last; ++k) {
-        const auto [local, position] = inside(parts[k]);
-        alternatives.push_back({parts[k].value, local, position,
-                                fmt::format("{} < {}", space_.code(along), parts[k].end)});
-      }
-      result = choose(std::move(alternatives));
-    } else {
-      result = value(parts[segment.first].value, inside(parts[segment.first]).first);
-    }
-    current_->line("{} = {};", target, result);
+    current_->line("{} = {};", target, compute_segment(segment));
     if (chunked) branch.text += element_loop(inner.text);
     const bool last = &segment == &segments.back();
     if (last && segments.size() > 1) branches += "{\n";

@@ -112,9 +112,11 @@ class ValueEmitter {
   };
   using Alternatives = llvm::SmallVector<Alternative, 4>;
   bool can_choose(ValueId id) const;
-  /// The value of the part that the current element is of.
-  std::string choose(Alternatives parts);
-  std::string choose_load(llvm::ArrayRef<Alternative> parts);
+  /// Whether all that two parts do is alike, but for the places that they load from.
+  bool have_one_formula(ValueId a, ValueId b) const;
+  /// The value of the part that the current element is of; `whole`: of which its whole chunk is.
+  std::string choose(Alternatives parts, bool whole);
+  std::string choose_load(llvm::ArrayRef<Alternative> parts, bool whole);
   std::string choose_code(DType dtype, const std::string& code);
   IndexMap clamped(const Alternative& part);
 

@@ -113,23 +113,34 @@ class AttentionBlock {
   template <int threads, typename Query>
   SINTER_DEVICE void take_queries(const Query& q, int stage, int thread) const {
     constexpr int chunks = Sizes::width / 8, all = Sizes::rows * chunks;
-#pragma unroll 8
-    for (int begin = 0; begin < all; begin += threads) {
-      const int i = begin + thread, row = i / chunks, chunk = i % chunks;
-      if (all % threads != 0 && i >= all) break;
-      // Rows that are not there have the queries of the last one; nobody asks for their results.
-      const long long last = in_->tokens - 1 - token0();
-      const long long at = element(row < last ? row : last, Config::kWidth) + 8 * chunk;
-      float values[8] = {};
-      if constexpr (Config::kWidth % 8 == 0) {
-        if (8 * chunk < Config::kWidth) q.chunk(values, at);
-      } else {
+    // Chunks that are loaded before any of them is stored.
+    constexpr int together = 4;
+#pragma unroll 1
+    for (int begin = thread; begin < all; begin += together * threads) {
+      uint4 words[together];
 #pragma unroll
-        for (int e = 0; e < 8; ++e)
-          if (8 * chunk + e < Config::kWidth) values[e] = q(at + e);
+      for (int g = 0; g < together; ++g) {
+        const int i = begin + g * threads, row = i / chunks, chunk = i % chunks;
+        if (all % (together * threads) != 0 && i >= all) break;
+        // Rows that are not there have the queries of the last one; nobody asks for their results.
+        const long long last = in_->tokens - 1 - token0();
+        const long long at = element(row < last ? row : last, Config::kWidth) + 8 * chunk;
+        float values[8] = {};
+        if constexpr (Config::kWidth % 8 == 0) {
+          if (8 * chunk < Config::kWidth) q.chunk(values, at);
+        } else {
+#pragma unroll
+          for (int e = 0; e < 8; ++e)
+            if (8 * chunk + e < Config::kWidth) values[e] = q(at + e);
+        }
+        words[g] = narrow(static_cast<const T*>(nullptr), values);
       }
-      place(queries(stage), Sizes::rows, Sizes::width, row, chunk) =
-          narrow(static_cast<const T*>(nullptr), values);
+#pragma unroll
+      for (int g = 0; g < together; ++g) {
+        const int i = begin + g * threads;
+        if (all % (together * threads) != 0 && i >= all) break;
+        place(queries(stage), Sizes::rows, Sizes::width, i / chunks, i % chunks) = words[g];
+      }
     }
   }
 
