@@ -113,8 +113,10 @@ class AttentionBlock {
   template <int threads, typename Query>
   SINTER_DEVICE void take_queries(const Query& q, int stage, int thread) const {
     constexpr int chunks = Sizes::width / 8, all = Sizes::rows * chunks;
-    // Chunks that are loaded before any of them is stored.
-    constexpr int together = 4;
+    // Chunks of a thread that are loaded before any of them is stored: all rounds are alike if some
+    // number of at most five divides them.
+    constexpr int rounds = (all + threads - 1) / threads;
+    constexpr int together = rounds % 4 == 0 ? 4 : rounds % 5 == 0 ? 5 : rounds % 3 == 0 ? 3 : 2;
 #pragma unroll 1
     for (int begin = thread; begin < all; begin += together * threads) {
       uint4 words[together];
