@@ -9,8 +9,10 @@ For each row (a model, sequences x tokens) and each peer:
            power bounds both; their sum is what a prefill takes at least
   compile  a lean prefill (lean_decoder.Prefill) by torch.compile
 
-Random weights and tokens; milliseconds of device time. Results go to the file as they come. Run
-again on the same GPU, the script measures what the file lacks; another GPU needs another file.
+Random weights and tokens; milliseconds of device time, medians of samples that take a second
+together: in the first tens of milliseconds of products a board's clocks are higher. Results go to
+the file as they come. Run again on the same GPU, the script measures what the file lacks; another
+GPU needs another file.
 """
 
 import argparse
@@ -33,7 +35,9 @@ from lean_decoder import Prefill
 ROWS = {"llama-2-7b": ((1, 512), (1, 2048), (8, 2048)),
         "pythia-2.8b": ((1, 512), (1, 2048), (8, 2048)), "llama-3.2-1b": ((1, 2048),)}
 PEERS = ("sinter", "parts", "compile")
-SUSTAINED_US = 40000
+SUSTAINED_US = 40000  # of a part
+SAMPLED_S = 1.0  # of a whole model
+USUAL_RATE = 6e14  # FLOP/s
 
 
 def products_of(spec: dict, sequences: int, tokens: int) -> dict[str, tuple]:
@@ -47,6 +51,13 @@ def products_of(spec: dict, sequences: int, tokens: int) -> dict[str, tuple]:
             "up": (rows, up, hidden, spec["mlp_bias"], layers),
             "down": (rows, hidden, spec["ffn"], spec["mlp_bias"], layers),
             "head": (sequences, spec["vocabulary"], hidden, False, 1)}
+
+
+def samples_for(spec: dict, sequences: int, tokens: int, least: int) -> int:
+    """Samples of a prefill that take about SAMPLED_S."""
+    operations = sum(2 * rows * outputs * inputs * times for rows, outputs, inputs, _, times
+                     in products_of(spec, sequences, tokens).values())
+    return max(least, math.ceil(SAMPLED_S * USUAL_RATE / operations))
 
 
 def sets_for(nbytes: int) -> int:
@@ -176,12 +187,14 @@ def main() -> None:
                 continue
             report.progress(f"{row}: {peer}")
             spec, dtype = architectures.read_spec(model), getattr(torch, architectures.MODELS[model])
+            samples = samples_for(spec, sequences, tokens, arguments.samples)
             if peer == "sinter":
-                results[peer] = measure_sinter(arguments.program, model, sequences, tokens,
-                                               arguments.samples, folder.name)
+                results[peer] = measure_sinter(arguments.program, model, sequences, tokens, samples,
+                                               folder.name)
+            elif peer == "parts":
+                results[peer] = measure_parts(spec, dtype, sequences, tokens, arguments.samples)
             else:
-                measure = measure_parts if peer == "parts" else measure_compile
-                results[peer] = measure(spec, dtype, sequences, tokens, arguments.samples)
+                results[peer] = measure_compile(spec, dtype, sequences, tokens, samples)
             gpu.free_memory()
             report.write_json(arguments.json, content)
     print(to_table(content["rows"]))
