@@ -46,7 +46,8 @@ def digits(logits: torch.Tensor) -> str:
 
 def hashes_of(name: str, steps: int) -> dict[str, list[str]]:
     """By plan, the hashes after the prompt and after every token."""
-    fused = sinter.compile(str(SAMPLES / f"{name}.json"), dtype=MODELS[name], random_weights=1)
+    fused = sinter.compile(str(SAMPLES / f"{name}.json"), dtype=MODELS[name], random_weights=1,
+                           device_inputs=True)
     rows = -(-(PROMPT + steps) // CACHE_STEP) * CACHE_STEP
     sessions = {"fused": fused.session("cuda", symbols={"R": rows}),
                 "unfused": fused.unfused().session("cuda", symbols={"R": rows})}

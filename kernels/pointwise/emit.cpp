@@ -24,6 +24,9 @@ constexpr int64_t kThreads = 256;
 // Elements that a device has a thread for each: no more of them take their time, so that elements
 // that must be loaded one by one need not share a thread, where they would wait for each other.
 constexpr int64_t kFewElements = 1 << 17;
+// The same where a function such as cos takes most of the time, and eight of them in one thread
+// eight times as long, also to compile.
+constexpr int64_t kFewFunctions = 1 << 21;
 
 // Chunks of a thread where arithmetic bounds a kernel: the instructions that place a chunk, a tenth
 // of all, are shared. One H100, tanh-GELU of bf16 [16384, 16384] by 1, 2 and 4 chunks: 395, 373 and
@@ -46,6 +49,11 @@ bool takes_many_instructions(OpKind kind) {
   }
 }
 
+bool has_long_functions(const GroupForm& form) {
+  return llvm::any_of(form.graph.ops(),
+                      [](const Op& op) { return takes_many_instructions(op.kind); });
+}
+
 /// Whether arithmetic, not memory, bounds a kernel whose elements are all of one stage.
 bool is_bound_by_arithmetic(const GroupForm& form) {
   if (form.stages.size() != 1) return false;
@@ -57,8 +65,7 @@ bool is_bound_by_arithmetic(const GroupForm& form) {
   };
   for (ValueId id : graph.inputs) add_bits(id);
   for (ValueId id : graph.outputs) add_bits(id);
-  return bits <= 8 * kBytesOfArithmetic &&
-         llvm::any_of(graph.ops(), [](const Op& op) { return takes_many_instructions(op.kind); });
+  return bits <= 8 * kBytesOfArithmetic && has_long_functions(form);
 }
 
 /// Chunks of a stage, as code.
@@ -80,6 +87,7 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
   KernelBody body;
   SymExpr elements = 0;  // room for the last, incomplete chunks included
   std::string ends, branches, begin;
+  bool few_elements = false;
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     const Stage& stage = form.stages[s];
     if (stage.width.is(0)) continue;
@@ -92,7 +100,11 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
         if (task.stage == s) values.store(task, "");
     };
     write(false);
-    const bool single = values.loads_single() && stage.width.upper_bound(symbols) <= kFewElements;
+    const int64_t few = has_long_functions(form) ? kFewFunctions
+                        : values.loads_single()  ? kFewElements
+                                                 : 0;
+    const bool single = stage.width.upper_bound(symbols) <= few;
+    few_elements |= single;
     if (single) write(true);
     if (values.error()) return tl::make_unexpected(*values.error());
     std::string text;
@@ -118,7 +130,7 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
     if (elements.is_constant()) elements = elements.constant() / 8 * 8;
   }
   body.globals = values.globals();
-  const int64_t chunks = is_bound_by_arithmetic(form) ? kChunksOfArithmetic : 1;
+  const int64_t chunks = is_bound_by_arithmetic(form) && !few_elements ? kChunksOfArithmetic : 1;
   if (!branches.empty() && chunks == 1)
     body.text = fmt::format("const long long item = {} * {}ll + threadIdx.x;\n{}{}\n", block.number,
                             threads, ends, branches);
