@@ -14,8 +14,8 @@
 namespace sinter {
 namespace {
 
-// A part of more ops is no little work, and would be done for elements of other parts too.
-constexpr int kMaxOps = 32;
+// More than any kernel has.
+constexpr int kTooMany = 1 << 20;
 
 /// Whether one formula, its operands chosen, can stand for both. An op may differ from the other's:
 /// then its result is chosen.
@@ -43,38 +43,36 @@ bool is_formula(const Op& op) {
          op.kind == OpKind::where;
 }
 
-/// Ops of a part, added to `count`; more than kMaxOps where one of them cannot be chosen.
-int count_ops(const Graph& graph, ValueId id, int count) {
-  const Op& op = graph[id];
-  if (op.kind == OpKind::input || op.kind == OpKind::constant) return count;
-  if (!is_formula(op) && op_class(op) != OpClass::view && op.kind != OpKind::copy)
-    return kMaxOps + 1;
-  ++count;
-  for (ValueId operand : op.operands)
-    if (count <= kMaxOps) count = count_ops(graph, operand, count);
-  return count;
-}
+bool is_viewed(const Op& op) { return op_class(op) == OpClass::view || op.kind == OpKind::copy; }
 
 }  // namespace
 
+int ValueEmitter::count_formulas(ValueId id) const {
+  const Op& op = form_.graph[id];
+  if (op.kind == OpKind::input || op.kind == OpKind::constant) return 0;
+  if (!is_formula(op) && !is_viewed(op)) return kTooMany;
+  int count = is_formula(op);
+  for (ValueId operand : op.operands)
+    if (count < kTooMany) count += count_formulas(operand);
+  return std::min(count, kTooMany);
+}
+
 bool ValueEmitter::have_one_formula(ValueId a, ValueId b) const {
   const auto viewed = [&](ValueId id) {
-    while (form_.graph[id].kind == OpKind::copy || op_class(form_.graph[id]) == OpClass::view)
-      id = form_.graph[id].operands[0];
+    while (is_viewed(form_.graph[id])) id = form_.graph[id].operands[0];
     return id;
   };
   a = viewed(a), b = viewed(b);
-  if (!are_alike(form_.graph, a, b)) return false;
   const Op &x = form_.graph[a], &y = form_.graph[b];
+  if (x.kind == OpKind::input) return a == b;
+  if (!is_formula(x) || !are_alike(form_.graph, a, b)) return false;
   for (size_t k = 0; k < x.operands.size(); ++k)
     if (!have_one_formula(x.operands[k], y.operands[k])) return false;
   return true;
 }
 
-bool ValueEmitter::can_choose(ValueId id) const { return count_ops(form_.graph, id, 0) <= kMaxOps; }
-
-/// The coordinates of a part's element; of an element of another part, where that is computed too,
-/// those of some element that is there.
+/// Coordinates that are in the part's tensor for every element that the part is computed for: of an
+/// element of another part those of some element that is there.
 IndexMap ValueEmitter::clamped(const Alternative& part) {
   IndexMap coords = part.coords;
   const DimsRef dims = form_.graph[part.value].type.dims;
@@ -83,18 +81,17 @@ IndexMap ValueEmitter::clamped(const Alternative& part) {
     const IndexExpr flat = space_.lower(coords[k]);
     const SymExpr& least = flat.constant();
     const auto spread = (flat + IndexExpr(SymExpr(0) - least)).largest(space_.extents());
-    const bool known =
-        spread && spread->is_constant() && least.is_constant() && dims[k].is_constant();
+    // Of a negative number, C++'s quotient and remainder are others than they seem.
+    const bool known = flat.is_affine() && spread && spread->is_constant() && least.is_constant() &&
+                       dims[k].is_constant();
     const bool low = part.before && !(known && least.constant() >= 0);
     const bool high =
         part.behind && !(known && least.constant() + spread->constant() < dims[k].constant());
     std::string code = space_.code(flat);
-    if (low) code = fmt::format("({0} > 0 ? {0} : 0)", code);
+    if (low) code = fmt::format("at_least_zero({})", code);
     if (high)
-      code = fmt::format("({0} < {1} ? {0} : {2})", code, space_.size_code(SymExpr(dims[k])),
-                         space_.size_code(SymExpr(dims[k]) + SymExpr(-1)));
-    if (low || high)
-      coords[k] = IndexExpr::variable(space_.add_loaded(code, dims[k], Level::element));
+      code = fmt::format("at_most({}, {})", code, space_.size_code(SymExpr(dims[k]) + SymExpr(-1)));
+    if (low || high) coords[k] = loaded_row(code, dims[k], Level::element);
   }
   return coords;
 }
@@ -122,7 +119,7 @@ std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool wh
   std::string at;
   for (size_t k = parts.size(); k-- > 0;) {
     const std::string code = space_.code(places[k] + common * SymExpr(-1), whole);
-    at = at.empty() ? code : fmt::format("({} ? {} : {})", parts[k].chosen, code, at);
+    at = at.empty() ? code : fmt::format("({} ? {} : {})", parts[k].not_behind, code, at);
   }
   if (!common.terms().empty()) at = space_.code(common, whole) + " + " + at;
   if (!whole) {
@@ -146,9 +143,7 @@ std::string ValueEmitter::choose_code(DType dtype, const std::string& code) {
 
 std::string ValueEmitter::choose(Alternatives parts, bool whole) {
   for (Alternative& part : parts)
-    for (const Op* op = &form_.graph[part.value];
-         op->kind == OpKind::copy || op_class(*op) == OpClass::view;
-         op = &form_.graph[part.value]) {
+    for (const Op* op = &form_.graph[part.value]; is_viewed(*op); op = &form_.graph[part.value]) {
       if (op->kind != OpKind::copy) part.coords = view_coords(part.value, part.coords);
       part.value = op->operands[0];
     }
@@ -160,10 +155,10 @@ std::string ValueEmitter::choose(Alternatives parts, bool whole) {
     Alternatives others(parts.begin() + alike, parts.end());
     parts.truncate(alike);
     parts.back().behind = others.front().before = true;
-    const std::string chosen = parts.back().chosen;
+    const std::string in_first = parts.back().not_behind;
     const std::string one = choose(std::move(parts), whole),
                       other = choose(std::move(others), whole);
-    return fmt::format("({} ? {} : {})", chosen, one, other);
+    return fmt::format("({} ? {} : {})", in_first, one, other);
   }
 
   const Op& op = form_.graph[parts[0].value];
@@ -185,7 +180,7 @@ std::string ValueEmitter::choose(Alternatives parts, bool whole) {
     if (code.empty())
       code = own;
     else if (code != own)
-      code = fmt::format("({} ? {} : {})", part.chosen, own, code);
+      code = fmt::format("({} ? {} : {})", part.not_behind, own, code);
   }
   if (llvm::is_contained(operands, code)) return code;  // a cast that changes nothing
   return choose_code(op.type.dtype, is_rounded(op) ? rounded_code(code, op.type.dtype) : code);

@@ -26,7 +26,8 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kChunk = 8;
+// A mixed segment computes all its parts for every element: their formulas are at most so many.
+constexpr int kMaxMixedFormulas = 32;
 
 struct Part {
   ValueId value;
@@ -45,8 +46,9 @@ llvm::SmallVector<Part, 4> parts_of(const Graph& graph, const Op& op) {
   return parts;
 }
 
-/// What a branch computes: parts `first` to `last`, of which one formula computes each element or
-/// whole chunk; if mixed, the chunks that hold elements of several parts.
+/// A branch of the text, for the parts `first` to `last` of the axis from `begin` to `end`. Mixed:
+/// chunks may hold elements of several of them. Not mixed: each chunk lies in one, and if there are
+/// several, one formula serves them all.
 struct Segment {
   size_t first, last;
   int64_t begin, end;
@@ -78,28 +80,23 @@ void join_neighbours(Segments& segments, const Joins& joins) {
   }
 }
 
-/// Segments of whole chunks. A part's own chunks join twice as many mixed ones: the threads of a
-/// warp then take one branch less.
+/// Segments of whole chunks, as short as can be.
 Segments branch_chunks(llvm::ArrayRef<Part> parts) {
   Segments segments;
   int64_t begin = 0;
   for (size_t k = 0; k < parts.size(); ++k) {
     const int64_t end = parts[k].end;
     if (begin > parts[k].begin) segments.back().last = k;  // a chunk begun by other parts
-    const int64_t own = k + 1 == parts.size() ? end : end / kChunk * kChunk;
+    const int64_t own = k + 1 == parts.size() ? end : end / kChunkElements * kChunkElements;
     if (begin < own) {
       segments.push_back({k, k, begin, own});
       begin = own;
     }
     if (begin < end) {
-      segments.push_back({k, k, begin, ceil_div(end, kChunk) * kChunk, true});
+      segments.push_back({k, k, begin, ceil_div(end, kChunkElements) * kChunkElements, true});
       begin = segments.back().end;
     }
   }
-  join_neighbours(segments, [](const Segment& a, const Segment& b) {
-    return (a.mixed && (b.mixed || a.size() >= 2 * b.size())) ||
-           (b.mixed && b.size() >= 2 * a.size());
-  });
   return segments;
 }
 
@@ -111,13 +108,12 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
   const auto parts = parts_of(form_.graph, op);
   if (parts.empty()) return literal_code(0, op.type.dtype);  // no element is ever read
   const IndexExpr along = coords[axis];
-  // The coordinates in a part, and the loop variable in them that is the position in it.
   const auto inside = [&](const Part& part) {
-    IndexMap local = coords;
+    Alternative local{part.value, coords, 0, {}};
     const IndexExpr position = along + IndexExpr(SymExpr(-part.begin));
-    const uint32_t variable = space_.add_alias(position, Dim(part.end - part.begin));
-    local[axis] = IndexExpr::variable(variable);
-    return std::pair(local, variable);
+    local.position = space_.add_alias(position, Dim(part.end - part.begin));
+    local.coords[axis] = IndexExpr::variable(local.position);
+    return local;
   };
 
   // Coordinates that lie in one part, whatever the loop variables.
@@ -127,37 +123,46 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
   for (const Part& part : parts) {
     if (largest && largest->is_constant() && largest->constant() < part.end &&
         least.is_constant() && least.constant() >= part.begin)
-      return value(part.value, inside(part).first);
+      return value(part.value, inside(part).coords);
   }
-  if (parts.size() == 1) return value(parts[0].value, inside(parts[0]).first);
+  if (parts.size() == 1) return value(parts[0].value, inside(parts[0]).coords);
 
   const Level level = space_.level(coords), condition = space_.level(along);
   const bool in_chunk =
       level == Level::element && !single_ && current_->place(Level::chunk).level == Level::chunk;
   Segments segments = branch_parts(parts);
   bool chunked = in_chunk && condition < Level::element;
-  if (in_chunk && !chunked && space_.contiguous(along, kChunk)) {
+  if (in_chunk && !chunked && space_.contiguous(along, kChunkElements)) {
+    const auto is_short = [&](size_t first, size_t last) {
+      int formulas = 0;
+      for (size_t k = first; k <= last; ++k) formulas += 1 + count_formulas(parts[k].value);
+      return formulas <= kMaxMixedFormulas;
+    };
     Segments chunks = branch_chunks(parts);
-    const bool mixed = llvm::any_of(chunks, [](const Segment& s) { return s.mixed; });
-    chunked =
-        !mixed || llvm::all_of(parts, [&](const Part& part) { return can_choose(part.value); });
+    chunked = llvm::all_of(chunks,
+                           [&](const Segment& s) { return !s.mixed || is_short(s.first, s.last); });
+    // Mixed neighbours join, and a part's own chunks join mixed ones that hold at least twice as
+    // many elements: the threads of a warp then take one branch less.
+    join_neighbours(chunks, [&](const Segment& a, const Segment& b) {
+      return ((a.mixed && (b.mixed || a.size() >= 2 * b.size())) ||
+              (b.mixed && b.size() >= 2 * a.size())) &&
+             is_short(a.first, b.last);
+    });
     if (chunked) segments = std::move(chunks);
   }
-  // The threads of a warp share rows: there a branch is no more work than its part.
+  // A branch that the row alone decides is the same for a whole warp: nothing is gained there.
   if (chunked && condition != Level::row)
     join_neighbours(segments, [&](const Segment& a, const Segment& b) {
-      const ValueId one = parts[a.last].value, other = parts[b.first].value;
-      return !a.mixed && !b.mixed && can_choose(one) && have_one_formula(one, other);
+      return !a.mixed && !b.mixed && have_one_formula(parts[a.last].value, parts[b.first].value);
     });
   const auto compute_segment = [&](const Segment& segment) {
     if (segment.first == segment.last)
-      return value(parts[segment.first].value, inside(parts[segment.first]).first);
+      return value(parts[segment.first].value, inside(parts[segment.first]).coords);
     Alternatives alternatives;
     for (size_t k = segment.first; k <= segment.last; ++k) {
-      const auto [local, position] = inside(parts[k]);
-      alternatives.push_back(
-          {parts[k].value, local, position,
-           fmt::format("{} < {}", space_.code(along, !segment.mixed), parts[k].end)});
+      alternatives.push_back(inside(parts[k]));
+      alternatives.back().not_behind =
+          fmt::format("{} < {}", space_.code(along, !segment.mixed), parts[k].end);
     }
     return choose(std::move(alternatives), !segment.mixed);
   };

@@ -7,7 +7,6 @@ namespace {
 
 // Below this, sums of two indices fit an int.
 constexpr int64_t kIntBound = int64_t{1} << 30;
-constexpr int64_t kChunkElements = 8;
 
 /// "/ stride % extent", as far as they do anything.
 std::string digit(std::string code, const std::string& stride, const std::string& extent) {

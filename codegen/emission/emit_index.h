@@ -14,6 +14,9 @@
 
 namespace sinter {
 
+/// Neighbouring elements that a thread loads or stores at once.
+inline constexpr int64_t kChunkElements = 8;
+
 /// How often an expression changes: with the row, the chunk, or the element.
 enum class Level : uint8_t { row, chunk, element };
 

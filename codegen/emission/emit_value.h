@@ -105,16 +105,17 @@ class ValueEmitter {
   struct Alternative {
     ValueId value;
     IndexMap coords;
-    uint32_t position;   // the loop variable of the coordinates that counts from the part's begin
-    std::string chosen;  // the condition, where no part before it is chosen; unused of the last
+    uint32_t position;  // the loop variable of the coordinates that counts from the part's begin
+    std::string not_behind;  // true for elements of this part and of those before it
     // It is computed for elements that lie before or behind the part too.
     bool before = false, behind = false;
   };
   using Alternatives = llvm::SmallVector<Alternative, 4>;
-  bool can_choose(ValueId id) const;
+  /// Formulas of a part without branches; more than any limit where it has other ops.
+  int count_formulas(ValueId id) const;
   /// Whether all that two parts do is alike, but for the places that they load from.
   bool have_one_formula(ValueId a, ValueId b) const;
-  /// The value of the part that the current element is of; `whole`: of which its whole chunk is.
+  /// The value of the part that the current element is of; `whole`: all elements of its chunk are.
   std::string choose(Alternatives parts, bool whole);
   std::string choose_load(llvm::ArrayRef<Alternative> parts, bool whole);
   std::string choose_code(DType dtype, const std::string& code);

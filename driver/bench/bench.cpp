@@ -95,7 +95,7 @@ Result<Lengths> lengths_of(const ModelSpec& spec, const BenchOptions& options,
   Lengths lengths;
   if (options.prompts) lengths.prompts = *options.prompts;
   for (int64_t length : options.prompts ? llvm::ArrayRef<int64_t>() : llvm::ArrayRef(kUsualPrompts))
-    if (length * options.batch <= most) lengths.prompts.push_back(length);
+    if (length <= most) lengths.prompts.push_back(length);
   std::erase(lengths.prompts, 0);
   for (int64_t length : lengths.prompts)
     if (length > most) return too_long(fmt::format("a prefill of {} tokens", length), "-p");

@@ -14,7 +14,7 @@ struct UsualSize {
 // Symbols of the models that the frontends build.
 constexpr UsualSize kUsualSizes[] = {{"N", 512}, {"M", 1}, {"B", 1}, {"R", 1024}, {"K", 1024}};
 constexpr int64_t kOtherSize = 512;
-// Its range ends at the tokens of a model's longest text: usual texts are no longer.
+// The symbol of these whose range ends at the tokens of a model's longest text.
 constexpr std::string_view kTokensOfText = "M";
 
 /// The symbol's usual size, as far as its range and the sizes of the symbols before it allow.
@@ -32,9 +32,12 @@ int64_t usual_size(const Symbol& symbol, int64_t longest, llvm::ArrayRef<int64_t
 }
 
 std::vector<int64_t> sizes_with(llvm::ArrayRef<Symbol> symbols, const GivenSizes& given) {
-  int64_t longest = INT64_MAX;
-  for (const Symbol& symbol : symbols)
-    if (symbol.name == kTokensOfText) longest = symbol.high;
+  const auto named = [&](std::string_view name) {
+    return llvm::find_if(symbols, [&](const Symbol& symbol) { return symbol.name == name; });
+  };
+  const bool of_model = llvm::all_of(
+      kUsualSizes, [&](const UsualSize& usual) { return named(usual.symbol) != symbols.end(); });
+  const int64_t longest = of_model ? named(kTokensOfText)->high : INT64_MAX;
   std::vector<int64_t> sizes;
   for (const Symbol& symbol : symbols) {
     const auto own =

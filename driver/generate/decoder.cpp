@@ -47,6 +47,14 @@ int32_t greedy_token(const HostTensor& logits, int64_t row) {
   return static_cast<int32_t>(std::max_element(begin, begin + width) - begin);
 }
 
+Status require_decoder_symbols(const Program& program) {
+  for (std::string_view name : {"N", "M", "B", "R", "K"})
+    if (find_symbol(program.symbols, name) < 0)
+      return fail(fmt::format("the plan has no symbol {}", name), program.name,
+                  "token sequences run on language models; give a module's inputs with --inputs");
+  return {};
+}
+
 int64_t longest_text(llvm::ArrayRef<Symbol> symbols) {
   return symbols[static_cast<size_t>(find_symbol(symbols, "M"))].high;
 }
@@ -91,10 +99,7 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
 Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequences,
                                 int64_t capacity) {
   const llvm::ArrayRef<Symbol> symbols = model->program().symbols;
-  for (std::string_view name : {"N", "M", "B", "R", "K"})
-    if (find_symbol(symbols, name) < 0)
-      return fail(fmt::format("the plan has no symbol {}", name), model->program().name,
-                  "token sequences run on language models; give a module's inputs with --inputs");
+  SINTER_TRY(require_decoder_symbols(model->program()));
   capacity = rounded_up(capacity, symbols[find_symbol(symbols, "R")]);
   std::vector<int64_t> values = min_symbol_values(symbols);
   values[find_symbol(symbols, "R")] = sequences * capacity;

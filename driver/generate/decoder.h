@@ -14,6 +14,9 @@ struct DecoderCall {
 /// Of which of a call's tokens the logits are computed (prefill only; decode has one a sequence).
 enum class Wanted : uint8_t { all, last_of_each };
 
+/// An error where the program lacks a symbol that those of language models have: N, M, B, R or K.
+Status require_decoder_symbols(const Program& program);
+
 /// Tokens of the longest text that a plan of a language model takes: M's range, since the logits of
 /// all tokens of one text may be wanted.
 int64_t longest_text(llvm::ArrayRef<Symbol> symbols);

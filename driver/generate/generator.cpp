@@ -29,6 +29,7 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
     if (!program.find_entry(name))
       return fail(fmt::format("the plan has no entry {}", name), program.name,
                   "only language models generate");
+  SINTER_TRY(require_decoder_symbols(program));
   const auto largest = [&](std::string_view symbol) {
     return program.symbols[static_cast<size_t>(find_symbol(program.symbols, symbol))].high;
   };

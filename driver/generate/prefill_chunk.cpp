@@ -40,6 +40,7 @@ Result<int64_t> prefill_arena_bytes(const Program& program, const PromptSizes& s
   const EntryPlan* entry = program.find_entry("prefill");
   if (!entry)
     return fail("the plan has no entry prefill", program.name, "only language models are prompted");
+  SINTER_TRY(require_decoder_symbols(program));
   return arena_bytes(*entry, largest_call(program.symbols, sizes, count));
 }
 

@@ -32,6 +32,7 @@ Result<PromptMemory> prompt_memory(const Program& program, const AskedPrompts& p
   if (!program.find_entry("prefill") || find_symbol(symbols, "R") < 0)
     return fail("only language models are prompted", program.name, "leave out --prompts",
                 ExitCode::usage);
+  SINTER_TRY(require_decoder_symbols(program));
   const int64_t positions = longest_text(symbols);
   const Symbol& together = symbols[at("B")];
   if (prompts.length > positions)

@@ -1,8 +1,8 @@
 // The one graph builder: every family's module is made here from its ModelSpec.
 //
 // Symbols
-//   N  tokens of a prefill call            1 .. max_positions, or kMaxPackedTokens where the caches
-//                                          hold as many and that is more
+//   N  tokens of a prefill call            1 .. max_positions, or more where the caches hold more:
+//                                          as many as they hold, at most kMaxPackedTokens
 //   M  rows of it whose logits are wanted  1 .. max_positions: all tokens of the longest text
 //   B  tokens of a decode call             1 .. 8
 //   R  rows of each cache                  8 .. 8 * max_positions rounded up to 8, in steps of 8
@@ -50,8 +50,8 @@ namespace sinter {
 
 inline constexpr int64_t kMaxDecodeTokens = 8;     // tokens of one decode call
 inline constexpr int64_t kMaxCachedSequences = 8;  // of the longest length
-/// Tokens of one prefill call, where several sequences have so many; the longest text of the model
-/// may have more. A GPU's matrix products gain nothing from more rows.
+/// The most tokens of one prefill call, unless one text of the model may be longer: a GPU's matrix
+/// products gain nothing from more rows.
 inline constexpr int64_t kMaxPackedTokens = 16384;
 
 /// The value that is the residual stream before layer i (0: the embedding), as transformers reports

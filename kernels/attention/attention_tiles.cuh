@@ -113,10 +113,14 @@ class AttentionBlock {
   template <int threads, typename Query>
   SINTER_DEVICE void take_queries(const Query& q, int stage, int thread) const {
     constexpr int chunks = Sizes::width / 8, all = Sizes::rows * chunks;
-    // Chunks of a thread that are loaded before any of them is stored: all rounds are alike if some
-    // number of at most five divides them.
+    // Chunks that a thread loads before it stores any of them: 4, 5 or 3 where that divides its
+    // rounds.
     constexpr int rounds = (all + threads - 1) / threads;
-    constexpr int together = rounds % 4 == 0 ? 4 : rounds % 5 == 0 ? 5 : rounds % 3 == 0 ? 3 : 2;
+    constexpr int together = rounds % 4 == 0   ? 4
+                             : rounds % 5 == 0 ? 5
+                             : rounds % 3 == 0 ? 3
+                             : rounds == 1     ? 1
+                                               : 2;
 #pragma unroll 1
     for (int begin = thread; begin < all; begin += together * threads) {
       uint4 words[together];

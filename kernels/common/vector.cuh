@@ -63,6 +63,16 @@ SINTER_DEVICE float round_bf16(float x) {
   return math::bits_float(pack(static_cast<const bf16*>(nullptr), x, 0.0f) << 16);
 }
 
+// A place in an axis where it may lie before or behind it.
+template <typename Index>
+SINTER_DEVICE Index at_least_zero(Index place) {
+  return place > 0 ? place : 0;
+}
+template <typename Index, typename Last>
+SINTER_DEVICE Index at_most(Index place, Last last) {
+  return place < last ? place : static_cast<Index>(last);
+}
+
 // One access of 16 bytes, or of the 8 bytes of 8 truth values. A kernel never reads what it stores,
 // so that stores need not hold back later loads. (As plain assignments they come apart into words
 // wherever the compiler loses sight of the alignment.)

@@ -9,6 +9,8 @@
 //     const int i = static_cast<int>(item * 8);
 //     ...
 //   } else if (item < end1) {
+#include <llvm/ADT/DenseSet.h>
+
 #include <algorithm>
 
 #include "codegen/emission/emit_context.h"
@@ -24,9 +26,9 @@ constexpr int64_t kThreads = 256;
 // Elements that a device has a thread for each: no more of them take their time, so that elements
 // that must be loaded one by one need not share a thread, where they would wait for each other.
 constexpr int64_t kFewElements = 1 << 17;
-// The same where a function such as cos takes most of the time, and eight of them in one thread
-// eight times as long, also to compile.
-constexpr int64_t kFewFunctions = 1 << 21;
+// The same for functions that reduce their argument, or work in float64: eight of them in one
+// thread take eight times as long to run, and to compile (of cos and sin 0.28 s, one of each 0.06).
+constexpr int64_t kFewLongFunctions = 1 << 21;
 
 // Chunks of a thread where arithmetic bounds a kernel: the instructions that place a chunk, a tenth
 // of all, are shared. One H100, tanh-GELU of bf16 [16384, 16384] by 1, 2 and 4 chunks: 395, 373 and
@@ -36,22 +38,27 @@ constexpr int64_t kChunksOfArithmetic = 2;
 // Bytes an element that take as long to move as a function of some thirty instructions.
 constexpr int64_t kBytesOfArithmetic = 4;
 
-bool takes_many_instructions(OpKind kind) {
-  switch (kind) {
-    case OpKind::tanh:
-    case OpKind::erf:
-    case OpKind::sin:
-    case OpKind::cos:
-    case OpKind::pow:
-      return true;
-    default:
-      return false;
-  }
+bool is_long(OpKind kind) {
+  return kind == OpKind::sin || kind == OpKind::cos || kind == OpKind::pow;
 }
 
-bool has_long_functions(const GroupForm& form) {
-  return llvm::any_of(form.graph.ops(),
-                      [](const Op& op) { return takes_many_instructions(op.kind); });
+bool takes_many_instructions(OpKind kind) {
+  return kind == OpKind::tanh || kind == OpKind::erf || is_long(kind);
+}
+
+/// Whether a stage's results need a long function.
+bool has_long_function(const GroupForm& form, uint32_t stage) {
+  llvm::SmallVector<ValueId> reached;
+  for (const Task& task : form.tasks)
+    if (task.stage == stage) reached.push_back(task.value);
+  llvm::SmallDenseSet<uint32_t> seen;
+  while (!reached.empty()) {
+    const ValueId id = reached.pop_back_val();
+    if (!seen.insert(id.index).second) continue;
+    if (is_long(form.graph[id].kind)) return true;
+    llvm::append_range(reached, form.graph[id].operands);
+  }
+  return false;
 }
 
 /// Whether arithmetic, not memory, bounds a kernel whose elements are all of one stage.
@@ -65,7 +72,8 @@ bool is_bound_by_arithmetic(const GroupForm& form) {
   };
   for (ValueId id : graph.inputs) add_bits(id);
   for (ValueId id : graph.outputs) add_bits(id);
-  return bits <= 8 * kBytesOfArithmetic && has_long_functions(form);
+  return bits <= 8 * kBytesOfArithmetic &&
+         llvm::any_of(graph.ops(), [](const Op& op) { return takes_many_instructions(op.kind); });
 }
 
 /// Chunks of a stage, as code.
@@ -100,9 +108,9 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
         if (task.stage == s) values.store(task, "");
     };
     write(false);
-    const int64_t few = has_long_functions(form) ? kFewFunctions
-                        : values.loads_single()  ? kFewElements
-                                                 : 0;
+    const int64_t few = has_long_function(form, s) ? kFewLongFunctions
+                        : values.loads_single()    ? kFewElements
+                                                   : 0;
     const bool single = stage.width.upper_bound(symbols) <= few;
     few_elements |= single;
     if (single) write(true);

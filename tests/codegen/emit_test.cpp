@@ -221,15 +221,15 @@ TEST_CASE("launches cover the rows, and nothing is launched for none") {
   CHECK(elements.launch.rows == SymExpr(1));
   CHECK(elements.launch.symbolic_items == SymExpr(Dim(SymbolId{0})) * SymExpr(3072));
   CHECK(elements.launch.items_per_block == 2 * 256 * 8);  // two chunks a thread: erf of f16
-  const Kernel wide = emit(GroupText{"exp", 1, R"(
+  const Kernel wide = emit(GroupText{"tanh", 1, R"(
 graph(%x: f32[100, 512]) -> (%y) {
-  %y = exp %x : f32[100, 512]
+  %y = tanh %x : f32[100, 512]
 })"});
   CHECK(wide.launch.items_per_row == 100 * 512 / 8);
   CHECK(wide.launch.items_per_block == 256);
-  const Kernel long_function = emit(GroupText{"tanh", 1, R"(
+  const Kernel long_function = emit(GroupText{"cos", 1, R"(
 graph(%x: f32[100, 512]) -> (%y) {
-  %y = tanh %x : f32[100, 512]
+  %y = cos %x : f32[100, 512]
 })"});
   CHECK(long_function.launch.items_per_row == 100 * 512);  // of few elements each has a thread
   CHECK(long_function.launch.items_per_block == 256);

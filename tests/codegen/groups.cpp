@@ -240,6 +240,25 @@ graph(%a: DTYPE[N, 3, 40], %b: DTYPE[10], %c: DTYPE[N, 3, 12], %i: i32[N, 36]) -
   %difference = sub %h, %chosen : DTYPE[N, 3, 12]
   %z = concat %pad, %sum, %difference, %end, %a {axis = 2} : DTYPE[N, 3, 80]
 })"},
+    {"concat_of_reshaped_transposes", 1, R"(
+graph(%a: DTYPE[N, 5, 2], %b: DTYPE[2, N, 3], %c: DTYPE[N, 3, 4, 2]) -> (%y) {
+  %ar = reshape %a {dims = [N, 10]} : DTYPE[N, 10]
+  %bt = transpose %b {axes = [1, 2, 0]} : DTYPE[N, 3, 2]
+  %br = reshape %bt {dims = [N, 6]} : DTYPE[N, 6]
+  %ct = transpose %c {axes = [0, 3, 2, 1]} : DTYPE[N, 2, 4, 3]
+  %cr = reshape %ct {dims = [N, 24]} : DTYPE[N, 24]
+  %y = concat %ar, %br, %cr {axis = 1} : DTYPE[N, 40]
+})"},
+    {"concat_of_a_transpose_behind_a_chunk", 1, R"(
+graph(%a: DTYPE[N, 12], %x: DTYPE[2, N, 6], %b: DTYPE[N, 10], %c: DTYPE[N, 14]) -> (%y, %z, %w) {
+  %t = transpose %x {axes = [1, 2, 0]} : DTYPE[N, 6, 2]
+  %r = reshape %t {dims = [N, 12]} : DTYPE[N, 12]
+  %y = concat %a, %r {axis = 1} : DTYPE[N, 24]
+  %z = concat %r, %a {axis = 1} : DTYPE[N, 24]
+  %s = concat %b, %c {axis = 1} : DTYPE[N, 24]
+  %p = slice %s {axis = 1, begin = 3, size = 16} : DTYPE[N, 16]
+  %w = concat %p, %b, %c {axis = 1} : DTYPE[N, 40]
+})"},
     {"concat_between_chunks_of_a_row", 1, R"(
 graph(%a: DTYPE[N, 53], %b: DTYPE[N, 43], %c: DTYPE[N, 43], %w: DTYPE[96]) -> (%y, %z) {
   %p = tanh %a : DTYPE[N, 53]

@@ -10,7 +10,7 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-rope_b79bf719(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, long long n0) {
+rope_86ee2aed(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16* __restrict__ x2, f16* __restrict__ y0, long long n0) {
   const long long item = blockIdx.x * 256ll + threadIdx.x;
   const long long end0 = n0 * 320;
   if (item < end0) {
@@ -24,10 +24,10 @@ rope_b79bf719(const f16* __restrict__ x0, const f16* __restrict__ x1, const f16*
       load_chunk(v1, x0 + a0 * 7680ll + a1 * 80ll + a2);
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
-        const float v2 = load(x1 + a0 * 10ll + (a2 + e < 10 ? a2 + e : (a2 + e - 10 < 10 ? a2 + e - 10 : 9)));
+        const float v2 = load(x1 + a0 * 10ll + (a2 + e < 10 ? a2 + e : at_most(a2 + e - 10, 9)));
         const float v3 = round_f16(math::mul(v1[e], v2));
         const float v4 = load(x0 + a0 * 7680ll + a1 * 80ll + a2 + e + (a2 + e < 10 ? 10 : -10));
-        const float v5 = load(x2 + a0 * 10ll + (a2 + e < 10 ? a2 + e : (a2 + e - 10 < 10 ? a2 + e - 10 : 9)));
+        const float v5 = load(x2 + a0 * 10ll + (a2 + e < 10 ? a2 + e : at_most(a2 + e - 10, 9)));
         const float v6 = round_f16(math::mul(v4, v5));
         const float v7 = round_f16((a2 + e < 10 ? math::sub(v3, v6) : math::add(v3, v6)));
         v0[e] = (a2 + e < 20 ? v7 : v1[e]);
