@@ -2,7 +2,7 @@
 
     python3 bench/model_bits.py [--model llama-2-7b] [--steps 256] [--json model_bits.json]
 
-Each of MODELS, a spec in samples/ with random weights, reads a prompt of PROMPT random tokens and
+Each model of peers/architectures.py, with random weights, reads a prompt of PROMPT random tokens and
 goes on greedily for `--steps` tokens. After the prompt and after every token the SHA-256 of both
 plans' logits is taken; the first 16 digits of each go to the file. The exit code is 1 if a pair
 differs. Needs the package `sinter` and torch.
@@ -10,16 +10,17 @@ differs. Needs the package `sinter` and torch.
 
 import argparse
 import hashlib
-import json
 import pathlib
 import sys
 
 import sinter
 import torch
 
-SAMPLES = pathlib.Path(__file__).parent.parent / "samples"
-MODELS = {"llama-2-7b": "bf16", "llama-3.2-1b": "bf16", "pythia-2.8b": "f16",
-          "gpt-neox-2.8b-sequential": "f16"}
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "peers"))
+import architectures, gpu, report  # of bench/peers
+
+MODELS = {name: next(ours for ours, theirs in architectures.DTYPES.items() if theirs == dtype)
+          for name, dtype in architectures.MODELS.items()}
 PROMPT = 300  # more than two tiles of the attention's rows, and no multiple of one
 CACHE_STEP = 8
 
@@ -46,12 +47,12 @@ def digits(logits: torch.Tensor) -> str:
 
 def hashes_of(name: str, steps: int) -> dict[str, list[str]]:
     """By plan, the hashes after the prompt and after every token."""
-    fused = sinter.compile(str(SAMPLES / f"{name}.json"), dtype=MODELS[name], random_weights=1,
-                           device_inputs=True)
+    fused = sinter.compile(architectures.SAMPLES / f"{name}.json", dtype=MODELS[name],
+                           random_weights=1, device_inputs=True)
     rows = -(-(PROMPT + steps) // CACHE_STEP) * CACHE_STEP
     sessions = {"fused": fused.session("cuda", symbols={"R": rows}),
                 "unfused": fused.unfused().session("cuda", symbols={"R": rows})}
-    vocabulary = json.loads((SAMPLES / f"{name}.json").read_text())["vocabulary"]
+    vocabulary = architectures.read_spec(name)["vocabulary"]
     torch.manual_seed(0)
     tokens, entry, begin = torch.randint(vocabulary, (PROMPT,)).tolist(), "prefill", 0
     hashes = {plan: [] for plan in sessions}
@@ -74,6 +75,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=256)
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
+    gpu.require_cuda()
     results, differ = {}, 0
     for name in arguments.model or MODELS:
         hashes = hashes_of(name, arguments.steps)
@@ -83,10 +85,9 @@ def main() -> None:
                          "differing": wrong, "different": len(set(hashes["fused"])), "hashes": hashes["fused"]}
         print(f"{name}: {arguments.steps + 1 - len(wrong)} of {arguments.steps + 1} hashes equal, "
               f"{len(set(hashes['fused']))} different ones", flush=True)
-        torch.cuda.empty_cache()
+        gpu.free_memory()
     if arguments.json:
-        machine = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
-        arguments.json.write_text(json.dumps({"machine": machine, "models": results}, indent=1) + "\n")
+        report.write_json(arguments.json, {"machine": gpu.machine(), "models": results})
     sys.exit(differ != 0)
 
 

@@ -26,7 +26,7 @@
 namespace sinter {
 namespace {
 
-// A mixed segment computes all its parts for every element: their formulas are at most so many.
+// Limit of the parts and formulas of a mixed segment, which computes all of them for every element.
 constexpr int kMaxMixedFormulas = 32;
 
 struct Part {

@@ -40,12 +40,12 @@ Result<int64_t> prefill_arena_bytes(const Program& program, const PromptSizes& s
   const EntryPlan* entry = program.find_entry("prefill");
   if (!entry)
     return fail("the plan has no entry prefill", program.name, "only language models are prompted");
-  SINTER_TRY(require_decoder_symbols(program));
   return arena_bytes(*entry, largest_call(program.symbols, sizes, count));
 }
 
 Result<PrefillChunk> choose_chunk(const Program& program, const PromptSizes& sizes,
                                   const PrefillOptions& options) {
+  SINTER_TRY(require_decoder_symbols(program));
   const llvm::ArrayRef<Symbol> symbols = program.symbols;
   const auto bytes = [&](int64_t count) { return prefill_arena_bytes(program, sizes, count); };
   const auto made = [&](int64_t count) -> Result<PrefillChunk> {

@@ -125,6 +125,8 @@ namespace {
 Result<std::vector<HostTensor>> results_of_nan(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                                llvm::ArrayRef<int64_t> symbol_values,
                                                llvm::ArrayRef<const HostTensor*> inputs) {
+  if (llvm::none_of(group.ops(), [](const Op& op) { return op.kind == OpKind::tiled_attention; }))
+    return std::vector<HostTensor>();
   Graph without = group;
   std::vector<HostTensor> nans;
   for (uint32_t i = 0; i < group.size(); ++i) {
