@@ -117,7 +117,7 @@ void LoopSpace::add_stage(const Stage& stage) {
   loops_.push_back(std::move(loop));
 }
 
-IndexMap LoopSpace::identity(DimsRef dims) const {
+IndexExpr LoopSpace::flat() const {
   Dims space(form_.prefix);
   IndexMap variables;
   for (uint32_t k = 0; k < form_.prefix.size(); ++k) variables.push_back(IndexExpr::variable(k));
@@ -126,8 +126,10 @@ IndexMap LoopSpace::identity(DimsRef dims) const {
         loops_[stage_].first + static_cast<uint32_t>(space.size() - form_.prefix.size())));
     space.push_back(axis);
   }
-  return delinearize(dims, linearize(space, variables), extents_);
+  return linearize(space, variables);
 }
+
+IndexMap LoopSpace::identity(DimsRef dims) const { return delinearize(dims, flat(), extents_); }
 
 IndexExpr LoopSpace::lower(const IndexExpr& e) const {
   IndexExpr result(e.constant());

@@ -39,6 +39,8 @@ class LoopSpace {
 
   /// Extents of all variables, for index_map.h.
   DimsRef extents() const { return extents_; }
+  /// The number of the stage's current element, where rows follow one another.
+  IndexExpr flat() const;
   /// The coordinates, in a value of these dims, of the stage's current element.
   IndexMap identity(DimsRef dims) const;
   /// Aliases replaced by what they stand for, axes of one element by 0.

@@ -172,6 +172,23 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
       row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
+/// Asks for what a later block reads of inputs whose rows follow one another. The blocks of a row
+/// read its chunks in turns, and ask for a part each.
+std::string RowKernel::prefetches() const {
+  std::string text;
+  if (config_.blocks_ahead == 0) return text;
+  for (const auto& [input, stage] : values_.whole_rows()) {
+    const SymExpr& width = form_.stages[stage].width;
+    const int64_t bytes = whole_bytes(form_.graph[form_.graph.inputs[input]].type.dtype);
+    const bool aligned = kChunkElements * bytes % 16 == 0;  // as every chunk is
+    if (!aligned || !width.is_constant() || width.constant() * bytes % (16 * config_.blocks) != 0)
+      continue;
+    text += fmt::format("prefetch_block<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
+                        input, block_.number, config_.blocks_ahead);
+  }
+  return text;
+}
+
 std::string RowKernel::preamble() const {
   std::string text;
   if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
@@ -205,7 +222,11 @@ Result<KernelBody> RowKernel::emit() {
   if (values_.error()) return tl::make_unexpected(*values_.error());
   KernelBody body;
   body.globals = values_.globals();
-  if (!row_.text.empty()) body.text = preamble() + row_.text;
+  if (!row_.text.empty()) {
+    const std::string ahead = prefetches();
+    if (!ahead.empty()) body.includes += "#include \"kernels/common/prefetch.cuh\"\n";
+    body.text = preamble() + ahead + row_.text;
+  }
   body.launch.rows = volume(form_.prefix);
   body.launch.items_per_block = config_.rows_per_block;
   body.launch.threads = config_.threads;

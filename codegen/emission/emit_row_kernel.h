@@ -42,6 +42,7 @@ class RowKernel {
   std::string loop(const std::string& body, bool reduces);
   void declare_kept(uint32_t stage, uint32_t pass);
   std::string preamble() const;
+  std::string prefetches() const;
 
   const Op& op(const Task& task) const { return form_.graph[task.value]; }
   const char* combine(const Task& task) const { return reduction_type(op(task)); }

@@ -65,6 +65,9 @@ class ValueEmitter {
     bool of_row;  // other rows load something else
   };
   const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
+  /// Inputs whose rows follow one another in memory and are loaded as they lie there, by number,
+  /// and the stage that does.
+  const std::map<size_t, uint32_t>& whole_rows() const { return whole_rows_; }
   /// Whether the text since open() loads elements one by one: in a chunk they wait for each other.
   bool loads_single() const { return loads_single_; }
   /// Definitions that stand before the kernel.
@@ -156,6 +159,7 @@ class ValueEmitter {
   CodeScope* current_ = nullptr;
   std::string after_;  // stores of whole chunks
   std::vector<EarlyLoad> early_loads_;
+  std::map<size_t, uint32_t> whole_rows_;
   uint32_t stage_ = 0, pass_ = 0;
   bool tail_ = false, single_ = false, loads_single_ = false;
   ValueId late_;

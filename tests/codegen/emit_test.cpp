@@ -3,6 +3,7 @@
 #include "codegen/lowering/emit.h"
 
 #include <doctest/doctest.h>
+#include <llvm/ADT/StringRef.h>
 
 #include <algorithm>
 
@@ -120,6 +121,7 @@ graph(%dy: bf16[16384, 4096], %x: bf16[16384, 4096], %mean: bf16[16384, 1], %wei
 
 TEST_CASE("kernels in full") {
   check_text("add_rms_norm.cu", emit(kAddRmsNorm, DType::f16, 4096));
+  check_text("add_rms_norm_in_clusters.cu", emit(kAddRmsNorm, DType::f16, 32768));
   check_text("add_rms_norm_looped.cu", emit(kAddRmsNorm, DType::f32, 131072));
   check_text("softmax.cu", emit(kSoftmax));
   check_text("rope_append.cu", emit(kRopeAppend));
@@ -134,6 +136,40 @@ TEST_CASE("kernels in full") {
   check_text("cumulative_sum_of_one_row.cu", emit(scan_group("1, 1048576", 1, 0).view()));
   check_text("cumulative_sum_of_columns.cu", emit(scan_group("N, 24", 0, 3).view(), DType::f16));
   check_text("norm_gradients.cu", emit(kNormGradients));
+}
+
+TEST_CASE("blocks of a cluster ask for later rows where these follow one another in memory") {
+  const auto asks = [](const char* text, int64_t width) {
+    const Kernel kernel = emit(GroupText{"rows", 1, text}, DType::bf16, width);
+    CHECK(kernel.launch.cluster == 2);
+    return llvm::StringRef(kernel.source).count("prefetch_block<");
+  };
+  const char* const softmax =
+      "graph(%x: DTYPE[N, WIDTH]) -> (%y) { %y = softmax %x : DTYPE[N, WIDTH] }";
+  CHECK(asks(softmax, 32768) == 1);
+  CHECK(asks(softmax, 20000) == 1);
+  CHECK(asks(softmax, 20008) == 0);  // half a row is no multiple of 16 bytes
+  CHECK(asks(R"(
+graph(%x: DTYPE[N, HALF, 2], %m: DTYPE[WIDTH], %c: DTYPE[N, 1]) -> (%y) {
+  %r = reshape %x {dims = [N, WIDTH]} : DTYPE[N, WIDTH]
+  %s = add %r, %m : DTYPE[N, WIDTH]
+  %t = add %s, %c : DTYPE[N, WIDTH]
+  %y = softmax %t : DTYPE[N, WIDTH]
+})",
+             32768) == 1);  // %x
+  CHECK(asks(R"(
+graph(%x: DTYPE[N, 40000]) -> (%y) {
+  %s = slice %x {axis = 1, begin = 0, size = WIDTH} : DTYPE[N, WIDTH]
+  %y = softmax %s : DTYPE[N, WIDTH]
+})",
+             32768) == 0);
+  CHECK(asks(R"(
+graph(%x: DTYPE[N, 2, HALF]) -> (%y) {
+  %t = transpose %x {axes = [0, 2, 1]} : DTYPE[N, HALF, 2]
+  %r = reshape %t {dims = [N, WIDTH]} : DTYPE[N, WIDTH]
+  %y = softmax %r : DTYPE[N, WIDTH]
+})",
+             32768) == 0);
 }
 
 TEST_CASE("the oldest device that a plan names for clusters is the first that has them") {

@@ -103,6 +103,7 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
   const auto form_of = [](const RowProblem& problem) {
     const RowConfig config = schedule(problem);
     CHECK(config.blocks * config.threads == config.threads_per_row * config.rows_per_block);
+    CHECK(config.blocks_ahead == (config.blocks > 1 ? 132 : 0));
     return std::pair(config.blocks, config.threads_per_row);
   };
   using Form = std::pair<int64_t, int64_t>;
