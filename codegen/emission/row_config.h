@@ -19,8 +19,9 @@ struct RowProblem {
   SymExpr rows;
   llvm::SmallVector<Stage, 2> stages;
   int64_t reductions = 1;
-  int64_t min_threads = 1;  // of a block: a power of two that the device has
-  bool alone = true;        // the launch has no other blocks: a row may have a cluster
+  int64_t wide_results = 0;  // results that have more than one element of a row
+  int64_t min_threads = 1;   // of a block: a power of two that the device has
+  bool alone = true;         // the launch has no other blocks: a row may have a cluster
 };
 
 struct RowConfig {

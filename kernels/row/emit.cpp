@@ -18,6 +18,9 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
   problem.alone = block.alone;
   problem.rows = volume(form.prefix);
   problem.reductions = llvm::count_if(form.tasks, [](const Task& t) { return t.output < 0; });
+  problem.wide_results = llvm::count_if(form.tasks, [&](const Task& t) {
+    return t.output >= 0 && !form.stages[t.stage].axes.empty();
+  });
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     const int64_t width = form.stages[s].width.upper_bound(symbols);
     RowProblem::Stage stage{.lanes = form.stages[s].lanes,

@@ -121,9 +121,9 @@ graph(%dy: bf16[16384, 4096], %x: bf16[16384, 4096], %mean: bf16[16384, 1], %wei
 
 TEST_CASE("kernels in full") {
   check_text("add_rms_norm.cu", emit(kAddRmsNorm, DType::f16, 4096));
-  check_text("add_rms_norm_in_clusters.cu", emit(kAddRmsNorm, DType::f16, 32768));
   check_text("add_rms_norm_looped.cu", emit(kAddRmsNorm, DType::f32, 131072));
   check_text("softmax.cu", emit(kSoftmax));
+  check_text("softmax_in_clusters.cu", emit(kRowGroups[1], DType::f16, 32768));
   check_text("rope_append.cu", emit(kRopeAppend));
   check_text("partial_rope.cu", emit(kPartialRope));
   check_text("gelu.cu", emit(kGelu));
@@ -148,7 +148,8 @@ TEST_CASE("blocks of a cluster ask for later rows where these follow one another
       "graph(%x: DTYPE[N, WIDTH]) -> (%y) { %y = softmax %x : DTYPE[N, WIDTH] }";
   CHECK(asks(softmax, 32768) == 1);
   CHECK(asks(softmax, 20000) == 1);
-  CHECK(asks(softmax, 20008) == 0);  // half a row is no multiple of 16 bytes
+  CHECK(asks(softmax, 20008) == 0);           // half a row is no multiple of 16 bytes
+  CHECK(asks(kAddRmsNorm.text, 32768) == 0);  // two results
   CHECK(asks(R"(
 graph(%x: DTYPE[N, HALF, 2], %m: DTYPE[WIDTH], %c: DTYPE[N, 1]) -> (%y) {
   %r = reshape %x {dims = [N, WIDTH]} : DTYPE[N, WIDTH]
