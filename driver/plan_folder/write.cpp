@@ -71,7 +71,12 @@ Status check_plan_folder(const std::string& folder) {
   const fs::path path = real_path(folder);
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
-  if (status.type() == fs::file_type::not_found) return {};
+  if (status.type() == fs::file_type::not_found) {
+    const fs::path around = path.parent_path();
+    if (around.empty() || fs::is_directory(around, error)) return {};
+    return fail(fmt::format("there is no folder '{}'", printable(around.string(), 4096)),
+                printable(folder, 4096), "make it first, or give another folder");
+  }
   const std::string hint = "give another folder, or move this one away";
   if (status.type() != fs::file_type::directory)
     return fail("this is no folder", printable(folder, 4096), hint);

@@ -30,8 +30,8 @@ struct FolderRequest {
   bool embed = false;  // as in the BuildRequest
 };
 
-/// May a plan be written to `folder`? It must be absent, empty or hold a plan and nothing else, in
-/// its folders neither.
+/// May a plan be written to `folder`? It must be absent in a folder that exists, empty, or hold a
+/// plan and nothing else, in its folders neither.
 Status check_plan_folder(const std::string& folder);
 
 /// Writes a folder beside `folder` and then gives it that name, so that `folder` is always a whole

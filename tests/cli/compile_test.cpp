@@ -164,6 +164,19 @@ TEST_CASE("a folder that is no plan is left alone") {
   CHECK(compile_to(module, target, place.path() + "/cache").code == 0);
 }
 
+TEST_CASE("a plan goes into a folder that exists") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/small.sir", cache = place.path() + "/cache";
+  write_whole(module, kCompiled);
+  for (const std::string& folder : {place.path() + "/none", module}) {
+    const ProgramRun run = compile_to(module, folder + "/plan", cache);
+    CHECK(run.code == 4);
+    CHECK(run.err.find("/plan: there is no folder '" + folder + "'; make it first") !=
+          std::string::npos);
+    CHECK_FALSE(fs::exists(cache));  // nothing was compiled before
+  }
+}
+
 TEST_CASE("folders of compilations that were killed are collected") {
   const TemporaryDirectory place;
   const std::string module = place.path() + "/small.sir", target = place.path() + "/plan";
