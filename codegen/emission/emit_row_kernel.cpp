@@ -172,8 +172,8 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
       row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
-/// Asks for what a later block reads of inputs whose rows follow one another. The blocks of a row
-/// read its chunks in turns, and ask for a part each.
+/// Asks for what a later cluster reads of inputs whose rows follow one another: each of its blocks
+/// for a part. (The blocks of a row read its chunks in turns.)
 std::string RowKernel::prefetches() const {
   std::string text;
   if (config_.blocks_ahead == 0) return text;
@@ -183,7 +183,7 @@ std::string RowKernel::prefetches() const {
     const bool aligned = kChunkElements * bytes % 16 == 0;  // as every chunk is
     if (!aligned || !width.is_constant() || width.constant() * bytes % (16 * config_.blocks) != 0)
       continue;
-    text += fmt::format("prefetch_block<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
+    text += fmt::format("prefetch_part<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
                         input, block_.number, config_.blocks_ahead);
   }
   return text;

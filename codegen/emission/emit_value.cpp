@@ -266,8 +266,8 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
     if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at) &&
         condition.text.empty())
       early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
-    if (condition.text.empty() && space_.key(at) == space_.key(space_.flat()))
-      whole_rows_.emplace(input, stage_);
+    const bool always = &chunk == &chunk_ && condition.text.empty();  // not in a part of a concat
+    if (always && space_.key(at) == space_.key(space_.flat())) whole_rows_.emplace(input, stage_);
     std::string valid = tail_ ? ", valid" : "";
     if (!condition.text.empty())
       valid = fmt::format(", {} ? {} : 0", condition.text, tail_ ? "valid" : "8");

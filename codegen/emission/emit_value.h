@@ -65,8 +65,8 @@ class ValueEmitter {
     bool of_row;  // other rows load something else
   };
   const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
-  /// Inputs whose rows follow one another in memory and are loaded as they lie there, by number,
-  /// and the stage that does.
+  /// Inputs of which every row is loaded as it lies in memory, one behind the other; by number,
+  /// with the stage that loads them.
   const std::map<size_t, uint32_t>& whole_rows() const { return whole_rows_; }
   /// Whether the text since open() loads elements one by one: in a chunk they wait for each other.
   bool loads_single() const { return loads_single_; }

@@ -74,8 +74,12 @@ Status check_plan_folder(const std::string& folder) {
   if (status.type() == fs::file_type::not_found) {
     const fs::path around = path.parent_path();
     if (around.empty() || fs::is_directory(around, error)) return {};
-    return fail(fmt::format("there is no folder '{}'", printable(around.string(), 4096)),
-                printable(folder, 4096), "make it first, or give another folder");
+    const std::string name = printable(around.string(), 4096);
+    if (fs::exists(around, error))
+      return fail(fmt::format("'{}' is no folder", name), printable(folder, 4096),
+                  "give another folder");
+    return fail(fmt::format("there is no folder '{}'", name), printable(folder, 4096),
+                "make it first, or give another folder");
   }
   const std::string hint = "give another folder, or move this one away";
   if (status.type() != fs::file_type::directory)

@@ -1,4 +1,4 @@
-// Requests for memory that a block reads later in the same launch.
+// Requests for memory that other blocks read later in the same launch.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -18,12 +18,12 @@ SINTER_DEVICE void prefetch(const void* begin, int bytes) {
 #endif
 }
 
-// Asks for what the block of that number reads, if there is one: each block reads the `count`
-// elements behind those of the block before it.
+// Asks for a part of an input that has one of `count` elements for each block of the launch; for
+// none where `part` is beyond the last.
 template <int count, typename T>
-SINTER_DEVICE void prefetch_block(const T* elements, long long block) {
-  if (threadIdx.x == 0 && block < gridDim.x)
-    prefetch(elements + block * count, count * static_cast<int>(sizeof(T)));
+SINTER_DEVICE void prefetch_part(const T* input, long long part) {
+  if (threadIdx.x == 0 && part < gridDim.x)
+    prefetch(input + part * count, count * static_cast<int>(sizeof(T)));
 }
 
 }  // namespace sinter

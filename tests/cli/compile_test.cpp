@@ -166,15 +166,17 @@ TEST_CASE("a folder that is no plan is left alone") {
 
 TEST_CASE("a plan goes into a folder that exists") {
   const TemporaryDirectory place;
-  const std::string module = place.path() + "/small.sir", cache = place.path() + "/cache";
-  write_whole(module, kCompiled);
-  for (const std::string& folder : {place.path() + "/none", module}) {
-    const ProgramRun run = compile_to(module, folder + "/plan", cache);
+  const std::string path = fs::canonical(place.path()).string(), cache = path + "/cache";
+  write_whole(path + "/small.sir", kCompiled);
+  const auto refused = [&](const std::string& folder, const std::string& why) {
+    const ProgramRun run = compile_to(path + "/small.sir", folder + "/plan", cache);
+    CAPTURE(run.err);
     CHECK(run.code == 4);
-    CHECK(run.err.find("/plan: there is no folder '" + folder + "'; make it first") !=
-          std::string::npos);
+    CHECK(run.err.find("/plan: " + why) != std::string::npos);
     CHECK_FALSE(fs::exists(cache));  // nothing was compiled before
-  }
+  };
+  refused(path + "/none", "there is no folder '" + path + "/none'; make it first");
+  refused(path + "/small.sir", "'" + path + "/small.sir' is no folder");
 }
 
 TEST_CASE("folders of compilations that were killed are collected") {

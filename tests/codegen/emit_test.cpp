@@ -142,7 +142,7 @@ TEST_CASE("blocks of a cluster ask for later rows where these follow one another
   const auto asks = [](const char* text, int64_t width) {
     const Kernel kernel = emit(GroupText{"rows", 1, text}, DType::bf16, width);
     CHECK(kernel.launch.cluster == 2);
-    return llvm::StringRef(kernel.source).count("prefetch_block<");
+    return llvm::StringRef(kernel.source).count("prefetch_part<");
   };
   const char* const softmax =
       "graph(%x: DTYPE[N, WIDTH]) -> (%y) { %y = softmax %x : DTYPE[N, WIDTH] }";
@@ -158,6 +158,20 @@ graph(%x: DTYPE[N, HALF, 2], %m: DTYPE[WIDTH], %c: DTYPE[N, 1]) -> (%y) {
   %y = softmax %t : DTYPE[N, WIDTH]
 })",
              32768) == 1);  // %x
+  CHECK(asks(R"(
+graph(%a: DTYPE[64, WIDTH], %b: DTYPE[1024, WIDTH], %x: DTYPE[1088, WIDTH]) -> (%y) {
+  %c = concat %a, %b {axis = 0} : DTYPE[1088, WIDTH]
+  %s = add %c, %x : DTYPE[1088, WIDTH]
+  %y = softmax %s : DTYPE[1088, WIDTH]
+})",
+             32768) == 1);  // %x, not %a, whose rows are the first 64
+  CHECK(asks(R"(
+graph(%x: DTYPE[N, WIDTH], %z: DTYPE[N, HALF]) -> (%y) {
+  %h = slice %x {axis = 1, begin = 0, size = HALF} : DTYPE[N, HALF]
+  %c = concat %h, %z {axis = 1} : DTYPE[N, WIDTH]
+  %y = softmax %c : DTYPE[N, WIDTH]
+})",
+             32768) == 0);  // of %x one half is read
   CHECK(asks(R"(
 graph(%x: DTYPE[N, 40000]) -> (%y) {
   %s = slice %x {axis = 1, begin = 0, size = WIDTH} : DTYPE[N, WIDTH]

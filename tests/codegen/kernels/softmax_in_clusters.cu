@@ -9,12 +9,12 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_123ede79(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0) {
+softmax_e2863847(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0) {
   __shared__ float shared[64];
   enter_cluster();
   const int thread = blockIdx.x % 2 * 256 + threadIdx.x;
   const long long row = blockIdx.x / 2;
-  prefetch_block<16384>(x0, blockIdx.x + 132ll);
+  prefetch_part<16384>(x0, blockIdx.x + 132ll);
   Lanes<Max, 2> lanes0;
   Packed<f16> k0[8];
 #pragma unroll
