@@ -172,19 +172,20 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
       row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
-/// Asks for what a later cluster reads of inputs whose rows follow one another: each of its blocks
-/// for a part. (The blocks of a row read its chunks in turns.)
+/// Prefetches what a later cluster reads of inputs with contiguous rows, each block an equal part
+/// of it. (Which block of that cluster reads which chunk does not matter.)
 std::string RowKernel::prefetches() const {
   std::string text;
-  if (config_.blocks_ahead == 0) return text;
+  if (config_.prefetch_distance == 0) return text;
   for (const auto& [input, stage] : values_.whole_rows()) {
     const SymExpr& width = form_.stages[stage].width;
     const int64_t bytes = whole_bytes(form_.graph[form_.graph.inputs[input]].type.dtype);
-    const bool aligned = kChunkElements * bytes % 16 == 0;  // as every chunk is
-    if (!aligned || !width.is_constant() || width.constant() * bytes % (16 * config_.blocks) != 0)
-      continue;
+    const bool whole_words = kChunkElements * bytes % kPointerAlignment == 0 &&
+                             width.is_constant() &&
+                             width.constant() * bytes % (kPointerAlignment * config_.blocks) == 0;
+    if (!whole_words) continue;
     text += fmt::format("prefetch_part<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
-                        input, block_.number, config_.blocks_ahead);
+                        input, block_.number, config_.prefetch_distance);
   }
   return text;
 }
@@ -223,9 +224,9 @@ Result<KernelBody> RowKernel::emit() {
   KernelBody body;
   body.globals = values_.globals();
   if (!row_.text.empty()) {
-    const std::string ahead = prefetches();
-    if (!ahead.empty()) body.includes += "#include \"kernels/common/prefetch.cuh\"\n";
-    body.text = preamble() + ahead + row_.text;
+    const std::string prefetching = prefetches();
+    if (!prefetching.empty()) body.includes += "#include \"kernels/common/prefetch.cuh\"\n";
+    body.text = preamble() + prefetching + row_.text;
   }
   body.launch.rows = volume(form_.prefix);
   body.launch.items_per_block = config_.rows_per_block;

@@ -263,11 +263,12 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
     const std::string name =
         kept ? fmt::format("k{}[j]", kept->number) : new_chunk(type.dtype, chunk);
     chunk.names[key] = name + "[e]";
-    if (kept_ && &chunk == &chunk_ && pass_ > form_.first_pass(stage_) && space_.fixed(at) &&
-        condition.text.empty())
-      early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
-    const bool always = &chunk == &chunk_ && condition.text.empty();  // not in a part of a concat
-    if (always && space_.key(at) == space_.key(space_.flat())) whole_rows_.emplace(input, stage_);
+    // Loaded for every chunk of every row: in no branch, such as a part of a concat.
+    if (kept_ && &chunk == &chunk_ && condition.text.empty()) {
+      if (pass_ > form_.first_pass(stage_) && space_.fixed(at))
+        early_loads_.push_back({stage_, id, coords, space_.of_row(at)});
+      if (space_.key(at) == space_.key(space_.flat())) whole_rows_.emplace(input, stage_);
+    }
     std::string valid = tail_ ? ", valid" : "";
     if (!condition.text.empty())
       valid = fmt::format(", {} ? {} : 0", condition.text, tail_ ? "valid" : "8");

@@ -65,8 +65,8 @@ class ValueEmitter {
     bool of_row;  // other rows load something else
   };
   const std::vector<EarlyLoad>& early_loads() const { return early_loads_; }
-  /// Inputs of which every row is loaded as it lies in memory, one behind the other; by number,
-  /// with the stage that loads them.
+  /// Where values are kept: inputs with contiguous rows, of which every row is loaded whole; by
+  /// number, with the stage that loads them.
   const std::map<size_t, uint32_t>& whole_rows() const { return whole_rows_; }
   /// Whether the text since open() loads elements one by one: in a chunk they wait for each other.
   bool loads_single() const { return loads_single_; }

@@ -30,8 +30,8 @@ struct RowConfig {
   int64_t rows_per_block = 1;
   int64_t threads = 256;  // of a block: a multiple of 32
   int64_t blocks = 1;     // of a row: those of a cluster, which share its threads
-  // A block of a cluster asks for a part of what is read so many blocks further on; 0: for nothing.
-  int64_t blocks_ahead = 0;
+  // A block prefetches what is read by the block so many numbers after it; 0: nothing.
+  int64_t prefetch_distance = 0;
 
   /// Threads of a row that walk a stage of `lanes` virtual lanes, each simulating lanes / owners of
   /// them. Where a stage has fewer lanes than the row threads, threads with equal remainder by

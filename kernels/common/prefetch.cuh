@@ -1,15 +1,14 @@
-// Requests for memory that other blocks read later in the same launch.
+// Prefetching into the second-level cache what other blocks of the launch read later.
 #pragma once
 
 #include "ir/scalar_math.h"
 
 namespace sinter {
 
-// Asks for a multiple of 16 bytes, aligned to 16, to be in the second-level cache soon. Nothing
-// waits for them.
+// Prefetches `bytes` from `begin` on, both multiples of 16. Nothing waits for them.
 SINTER_DEVICE void prefetch(const void* begin, int bytes) {
 #if SINTER_SHIM
-  // Memory that is not there is seen.
+  // Touches both ends, so that a sanitizer reports a prefetch outside of a tensor.
   const auto* memory = static_cast<const volatile unsigned char*>(begin);
   if (bytes > 0) static_cast<void>(memory[0] + memory[bytes - 1]);
 #elif SINTER_HAS_BULK_COPY
@@ -18,8 +17,8 @@ SINTER_DEVICE void prefetch(const void* begin, int bytes) {
 #endif
 }
 
-// Asks for a part of an input that has one of `count` elements for each block of the launch; for
-// none where `part` is beyond the last.
+// Prefetches one part of an input, which has a part of `count` elements for each block of the
+// launch. Behind the last part there is nothing to prefetch.
 template <int count, typename T>
 SINTER_DEVICE void prefetch_part(const T* input, long long part) {
   if (threadIdx.x == 0 && part < gridDim.x)

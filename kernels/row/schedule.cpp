@@ -56,18 +56,18 @@ bool can_share(const RowProblem& problem, int64_t threads_per_row) {
   });
 }
 
-/// How many blocks ahead a block asks for what is read there, which is then in the second-level
-/// cache: a block does not wait for memory while the others of its multiprocessor compute.
+/// How far ahead, in blocks, a block prefetches input into the second-level cache, so that the
+/// block which reads it does not wait for memory. 0: it does not.
 ///
 /// One H100, bf16, rows of 32,768 in clusters of two:
-///   softmax [4096, 32768], 0, 66, 132, 198 and 264 blocks ahead: 199, 191, 187, 191 and 197 us
-///   [2048, 32768], 0 and 132 blocks ahead:
+///   softmax [4096, 32768], distance 0, 66, 132, 198 and 264: 199, 191, 187, 191 and 197 us
+///   [2048, 32768], distance 0 and 132:
 ///     RMSNorm(x) 94.6, 90.7 us   LayerNorm(x) + r 148, 140   softmax(x + m) 141, 138
 ///     x + r and its RMSNorm, which are two results: 186, 244
-/// Kernels whose rows have a single block gain at most 0.7 %; with two operands they lose up to 7
-/// %, with two results up to 34 %.
-int64_t blocks_ahead(const RowProblem& problem, const RowConfig& config,
-                     const DeviceDescription& device) {
+/// Kernels whose rows have a single block gain at most 0.7 percent. They lose up to 7 percent with
+/// two operands, and up to 34 with two results.
+int64_t prefetch_distance(const RowProblem& problem, const RowConfig& config,
+                          const DeviceDescription& device) {
   const bool gains = config.blocks > 1 && problem.wide_results == 1;
   return gains && device.has.bulk_copy ? device.multiprocessors : 0;
 }
@@ -133,7 +133,7 @@ std::optional<RowConfig> schedule_rows(const RowProblem& problem, llvm::ArrayRef
                                (config.threads / 32) * int64_t{sizeof(float)};
   if (shared_bytes > device.static_shared_bytes) return std::nullopt;
   config.on_chip = fits_on_chip(problem, config, device);
-  config.blocks_ahead = blocks_ahead(problem, config, device);
+  config.prefetch_distance = prefetch_distance(problem, config, device);
   return config;
 }
 

@@ -138,53 +138,52 @@ TEST_CASE("kernels in full") {
   check_text("norm_gradients.cu", emit(kNormGradients));
 }
 
-TEST_CASE("blocks of a cluster ask for later rows where these follow one another in memory") {
-  const auto asks = [](const char* text, int64_t width) {
+TEST_CASE("blocks of a cluster prefetch later rows where these are contiguous in memory") {
+  const auto prefetches = [](const char* text, int64_t width) {
     const Kernel kernel = emit(GroupText{"rows", 1, text}, DType::bf16, width);
     CHECK(kernel.launch.cluster == 2);
     return llvm::StringRef(kernel.source).count("prefetch_part<");
   };
-  const char* const softmax =
-      "graph(%x: DTYPE[N, WIDTH]) -> (%y) { %y = softmax %x : DTYPE[N, WIDTH] }";
-  CHECK(asks(softmax, 32768) == 1);
-  CHECK(asks(softmax, 20000) == 1);
-  CHECK(asks(softmax, 20008) == 0);           // half a row is no multiple of 16 bytes
-  CHECK(asks(kAddRmsNorm.text, 32768) == 0);  // two results
-  CHECK(asks(R"(
+  const char* const softmax = kRowGroups[1].text;
+  CHECK(prefetches(softmax, 32768) == 1);
+  CHECK(prefetches(softmax, 20000) == 1);
+  CHECK(prefetches(softmax, 20008) == 0);           // half a row is no multiple of 16 bytes
+  CHECK(prefetches(kAddRmsNorm.text, 32768) == 0);  // two results
+  CHECK(prefetches(R"(
 graph(%x: DTYPE[N, HALF, 2], %m: DTYPE[WIDTH], %c: DTYPE[N, 1]) -> (%y) {
   %r = reshape %x {dims = [N, WIDTH]} : DTYPE[N, WIDTH]
   %s = add %r, %m : DTYPE[N, WIDTH]
   %t = add %s, %c : DTYPE[N, WIDTH]
   %y = softmax %t : DTYPE[N, WIDTH]
 })",
-             32768) == 1);  // %x
-  CHECK(asks(R"(
+                   32768) == 1);  // %x
+  CHECK(prefetches(R"(
 graph(%a: DTYPE[64, WIDTH], %b: DTYPE[1024, WIDTH], %x: DTYPE[1088, WIDTH]) -> (%y) {
   %c = concat %a, %b {axis = 0} : DTYPE[1088, WIDTH]
   %s = add %c, %x : DTYPE[1088, WIDTH]
   %y = softmax %s : DTYPE[1088, WIDTH]
 })",
-             32768) == 1);  // %x, not %a, whose rows are the first 64
-  CHECK(asks(R"(
+                   32768) == 1);  // %x, not %a, whose rows are the first 64
+  CHECK(prefetches(R"(
 graph(%x: DTYPE[N, WIDTH], %z: DTYPE[N, HALF]) -> (%y) {
   %h = slice %x {axis = 1, begin = 0, size = HALF} : DTYPE[N, HALF]
   %c = concat %h, %z {axis = 1} : DTYPE[N, WIDTH]
   %y = softmax %c : DTYPE[N, WIDTH]
 })",
-             32768) == 0);  // of %x one half is read
-  CHECK(asks(R"(
+                   32768) == 0);  // of %x one half is read
+  CHECK(prefetches(R"(
 graph(%x: DTYPE[N, 40000]) -> (%y) {
   %s = slice %x {axis = 1, begin = 0, size = WIDTH} : DTYPE[N, WIDTH]
   %y = softmax %s : DTYPE[N, WIDTH]
 })",
-             32768) == 0);
-  CHECK(asks(R"(
+                   32768) == 0);
+  CHECK(prefetches(R"(
 graph(%x: DTYPE[N, 2, HALF]) -> (%y) {
   %t = transpose %x {axes = [0, 2, 1]} : DTYPE[N, HALF, 2]
   %r = reshape %t {dims = [N, WIDTH]} : DTYPE[N, WIDTH]
   %y = softmax %r : DTYPE[N, WIDTH]
 })",
-             32768) == 0);
+                   32768) == 0);
 }
 
 TEST_CASE("the oldest device that a plan names for clusters is the first that has them") {

@@ -46,7 +46,7 @@ TEST_CASE("rows longer than 1024 lanes") {
 
 TEST_CASE("rows that the blocks of a cluster share") {
   DeviceDescription device = *find_device("sm_90a");
-  device.multiprocessors = 1;  // every block but the last asks for what the next one reads
+  device.multiprocessors = 1;  // every block but the last prefetches for the next one
   Trials trials;
   size_t turn = 0;
   for (const GroupText& group : kRowGroups)

@@ -112,18 +112,18 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
   CHECK(form_of(rows_of(1024, 8192, 1)) == Form(4, 1024));  // the same
   CHECK(form_of(rows_of(1024, 4096, 1, 3)).first == 1);     // few rows
 
-  SUBCASE("which ask for what later blocks read, if they have one result") {
-    const auto ahead = [](int64_t chunks, int64_t results, const char* device) {
+  SUBCASE("which prefetch what later blocks read, if they have one result") {
+    const auto distance = [](int64_t chunks, int64_t results, const char* device) {
       RowProblem problem = rows_of(1024, chunks, 1);
       problem.wide_results = results;
-      return schedule_rows(problem, {}, *find_device(device))->blocks_ahead;
+      return schedule_rows(problem, {}, *find_device(device))->prefetch_distance;
     };
-    CHECK(ahead(4096, 1, "sm_90a") == 132);
-    CHECK(ahead(4096, 1, "sm_100") == 148);
-    CHECK(ahead(4096, 1, "sm_120") == 0);  // has no bulk copies
-    CHECK(ahead(4096, 0, "sm_90a") == 0);
-    CHECK(ahead(4096, 2, "sm_90a") == 0);
-    CHECK(ahead(2048, 1, "sm_90a") == 0);  // one block
+    CHECK(distance(4096, 1, "sm_90a") == 132);
+    CHECK(distance(4096, 1, "sm_100") == 148);
+    CHECK(distance(4096, 1, "sm_120") == 0);  // has no bulk copies
+    CHECK(distance(4096, 0, "sm_90a") == 0);
+    CHECK(distance(4096, 2, "sm_90a") == 0);
+    CHECK(distance(2048, 1, "sm_90a") == 0);  // one block
   }
   SUBCASE("which a device has to have, and the launch to itself") {
     DeviceDescription device = *find_device("sm_90a");
