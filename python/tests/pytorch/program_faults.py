@@ -1,0 +1,132 @@
+"""Faults that are planted in conversions, to see that random programs find them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Callable, Iterable, Iterator
+
+import torch
+from program_runs import run_program
+from programs import Program
+from sinter.pytorch.ops import CONVERSIONS
+
+aten = torch.ops.aten
+
+
+def shape_of(c, argument: int = 0) -> list:
+    return list(c.node.args[argument].meta["val"].shape)
+
+
+def other_axis(shape: list, axis: int) -> int:
+    """Another axis of the same size, or the axis itself."""
+    axis %= max(len(shape), 1)
+    return next((i for i, size in enumerate(shape) if i != axis and size == shape[axis]), axis)
+
+
+def softmax_axis(function):
+    return lambda c, x, axis, *rest: function(c, x, len(shape_of(c)) - 1 if shape_of(c) else axis,
+                                              *rest)
+
+
+def permute_inverse(function):
+    def wrong(c, x, order, *rest):
+        shape = shape_of(c)
+        order = [axis % len(shape) for axis in order]
+        inverse = [order.index(axis) for axis in range(len(order))]
+        same = [shape[axis] for axis in inverse] == [shape[axis] for axis in order]
+        return function(c, x, inverse if same else order, *rest)
+    return wrong
+
+
+def slice_step(function):
+    def wrong(c, x, axis=0, begin=None, end=None, step=1):
+        if step > 1 and ((end or 0) - (begin or 0)) % step == 0:
+            begin = (begin or 0) + 1
+        return function(c, x, axis, begin, end, step)
+    return wrong
+
+
+def swapped_products(function):
+    def wrong(c, a, b, *rest):
+        square = shape_of(c) == shape_of(c, 1) and shape_of(c)[-1] == shape_of(c)[-2]
+        return function(c, *((b, a) if square else (a, b)), *rest)
+    return wrong
+
+
+def rounded_numbers(function):
+    def wrong(c, a, b, *rest, **options):
+        if isinstance(b, int) and abs(b) < 2**62:
+            b = int(torch.tensor(float(b), dtype=torch.float32).item())
+        return function(c, a, b, *rest, **options)
+    return wrong
+
+
+def reduced_axis(function):
+    def wrong(c, x, axes=None, *rest, **options):
+        if axes and len(axes) == 1:
+            axes = [other_axis(shape_of(c), axes[0])]
+        return function(c, x, axes, *rest, **options)
+    return wrong
+
+
+def gathered_axis(function):
+    def wrong(c, x, axis, *rest, **options):
+        shape = shape_of(c)
+        same = shape == shape_of(c, 1)
+        return function(c, x, other_axis(shape, axis) if same and shape else axis, *rest, **options)
+    return wrong
+
+
+def cumulative_axis(function):
+    return lambda c, x, axis, *rest, **options: function(
+        c, x, other_axis(shape_of(c), axis), *rest, **options)
+
+
+# Name: (ops, what wraps their conversions).
+FAULTS: dict[str, tuple[tuple, Callable]] = {
+    "softmax along the last axis": ((aten._softmax.default,), softmax_axis),
+    "permute by the inverse order": ((aten.permute.default,), permute_inverse),
+    "a slice with steps begins one later": ((aten.slice.Tensor,), slice_step),
+    "operands of square products swapped": ((aten.mm.default, aten.bmm.default), swapped_products),
+    "numbers rounded to float32": ((aten.add.Tensor, aten.mul.Tensor), rounded_numbers),
+    "a sum along another axis of the same size": ((aten.sum.dim_IntList, aten.mean.dim),
+                                                  reduced_axis),
+    "a gather along another axis of the same size": ((aten.gather.default,), gathered_axis),
+    "a running sum along another axis": ((aten.cumsum.default,), cumulative_axis),
+}
+
+
+@contextlib.contextmanager
+def planted(name: str) -> Iterator[None]:
+    ops, wrap = FAULTS[name]
+    before = {op: CONVERSIONS[op] for op in ops}
+    for op in ops:
+        CONVERSIONS[op] = wrap(before[op])
+    try:
+        yield
+    finally:
+        CONVERSIONS.update(before)
+
+
+def found_after(name: str, programs: Iterable[Program]) -> int | None:
+    """How many programs it took to find a planted fault: one that fails with it and not without."""
+    for number, program in enumerate(programs, 1):
+        if run_program(program).is_failure:
+            ops, _ = FAULTS[name]
+            changed = {op: CONVERSIONS[op] for op in ops}
+            with without(name):
+                is_right = not run_program(program).is_failure
+            CONVERSIONS.update(changed)
+            if is_right:
+                return number
+    return None
+
+
+ORIGINAL = dict(CONVERSIONS)
+
+
+@contextlib.contextmanager
+def without(name: str) -> Iterator[None]:
+    for op in FAULTS[name][0]:
+        CONVERSIONS[op] = ORIGINAL[op]
+    yield

@@ -1,0 +1,257 @@
+"""Straight-line torch programs as data: sizes, inputs made from seeds, and statements of Python.
+
+A program runs in eager, in float64 (every float type is then float64), and in float64 with the
+rounding of each statement's type put in at random, which shows how much roundings can move a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+
+import torch
+import torch.nn.functional as F
+
+FLOATS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+OTHERS = {"i64": torch.int64, "i32": torch.int32, "b1": torch.bool}
+DTYPES = {**FLOATS, **OTHERS}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+EPS = {dtype: torch.finfo(dtype).eps for dtype in FLOATS.values()}
+
+# Numbers around which integers overflow, or float types stop to hold them.
+EDGES = (2**31, 2**53, 2**63, 2**24, 0)
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(seed: int, shape: tuple, dtype: torch.dtype) -> torch.Tensor:
+    return torch.randn(shape, generator=seeded(seed)).to(dtype)
+
+
+def integers(seed: int, shape: tuple, dtype: torch.dtype, low: int, high: int) -> torch.Tensor:
+    """Numbers low .. high - 1; for floats, such numbers too, so that ties are frequent."""
+    return torch.randint(low, max(high, low + 1), shape, generator=seeded(seed)).to(dtype)
+
+
+def edges(seed: int, shape: tuple, dtype: torch.dtype) -> torch.Tensor:
+    """Integers near powers of two at which an integer or a float type ends."""
+    generator = seeded(seed)
+    count = 1
+    for size in shape:
+        count *= size
+    picks = torch.randint(0, 2 * len(EDGES), (count,), generator=generator).tolist()
+    steps = torch.randint(-3, 4, (count,), generator=generator).tolist()
+    info = torch.iinfo(dtype)
+    numbers = [min(max((-1) ** pick * EDGES[pick // 2] + step, info.min), info.max)
+               for pick, step in zip(picks, steps)]
+    return torch.tensor(numbers, dtype=dtype).reshape(shape)
+
+
+def bools(seed: int, shape: tuple, dtype: torch.dtype = torch.bool) -> torch.Tensor:
+    return torch.randint(0, 3, shape, generator=seeded(seed)) > 0
+
+
+def distinct(seed: int, shape: tuple, dtype: torch.dtype, high: int) -> torch.Tensor:
+    """A vector of row numbers that are all different: shape[0] <= high."""
+    return torch.randperm(high, generator=seeded(seed))[:shape[0]].to(dtype)
+
+
+MAKERS = {"normal": normal, "integers": integers, "edges": edges, "bools": bools,
+          "distinct": distinct}
+SCOPE = {"torch": torch, "F": F, **MAKERS}
+EAGER_SCOPE = {**SCOPE, **DTYPES}
+DOUBLE_SCOPE = {**SCOPE, **DTYPES, **{name: torch.float64 for name in FLOATS}}
+
+
+@dataclass(frozen=True)
+class Input:
+    """x = maker(seed, shape, dtype, *numbers); shape and numbers are expressions of sizes."""
+
+    name: str
+    maker: str
+    seed: int
+    shape: tuple[str, ...]
+    dtype: str
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        shape = "(" + "".join(f"{size}, " for size in self.shape).rstrip(" ") + ")"
+        return f"{self.maker}({', '.join([str(self.seed), shape, self.dtype, *self.numbers])})"
+
+    def make(self, sizes: dict[str, int]) -> torch.Tensor:
+        return eval(self.text, EAGER_SCOPE, sizes)
+
+
+@dataclass(frozen=True)
+class Statement:
+    kind: str
+    lines: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """dynamic: names of sizes that are symbols of the graph; other_sizes: what they become in later
+    calls. backward: gradients of a weighted sum of the float results are results too."""
+
+    sizes: dict[str, int]
+    inputs: tuple[Input, ...]
+    statements: tuple[Statement, ...]
+    outputs: tuple[str, ...]
+    backward: bool = False
+    dynamic: tuple[str, ...] = ()
+    other_sizes: tuple[dict[str, int], ...] = ()
+    seed: int = 0
+
+    def with_(self, **changes) -> Program:
+        return replace(self, **changes)
+
+    def source(self, after=lambda statement: []) -> str:
+        """`after`: lines put in behind a statement."""
+        lines = [f"def program({', '.join(one.name for one in self.inputs)}):"]
+        for statement in self.statements:
+            lines += [f"    {line}" for line in (*statement.lines, *after(statement))]
+        return "\n".join(lines + [f"    return [{', '.join(self.outputs)}]"]) + "\n"
+
+    def listing(self) -> str:
+        """The program for a reader, with its sizes and inputs."""
+        lines = [", ".join(f"{name} = {size}" for name, size in self.sizes.items())]
+        lines += [f"{one.name} = {one.text}" for one in self.inputs]
+        facts = (["gradients"] if self.backward else []) \
+            + ([f"dynamic {self.dynamic}, then {self.other_sizes}"] if self.dynamic else [])
+        return "\n".join(lines + [f"# {fact}" for fact in facts]) + "\n" + self.source()
+
+    def function(self):
+        return function_of(self.source(), EAGER_SCOPE)
+
+    def make_inputs(self, sizes: dict[str, int] | None = None, device: str = "cpu") -> list:
+        return [one.make(sizes or self.sizes).to(device) for one in self.inputs]
+
+    def all_sizes(self) -> list[dict[str, int]]:
+        return [self.sizes, *self.other_sizes]
+
+
+def function_of(source: str, scope: dict):
+    names = dict(scope)
+    exec(compile(source, "<program>", "exec"), names)
+    return names["program"]
+
+
+@contextlib.contextmanager
+def double_by_default():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def is_float(tensor: torch.Tensor) -> bool:
+    return tensor.dtype.is_floating_point
+
+
+def cotangents_of(outputs: list, seed: int = 1) -> list:
+    """The weights of the float results, whose sum is differentiated."""
+    return [normal(seed + i, tuple(one.shape), one.dtype).to(one.device)
+            for i, one in enumerate(outputs) if is_float(one)]
+
+
+def gradients(function, inputs: list, cotangents: list | None) -> tuple[list, list]:
+    """Results and the gradients of all float inputs, by torch's autograd."""
+    inputs = [one.detach().clone(memory_format=torch.preserve_format)
+              .requires_grad_(is_float(one)) for one in inputs]
+    outputs = function(*inputs)
+    if cotangents is None:
+        cotangents = cotangents_of(outputs)
+    pairs = [(out, weight) for out, weight in zip(filter(is_float, outputs), cotangents)
+             if out.requires_grad]
+    wanted = [one for one in inputs if one.requires_grad]
+    if pairs and wanted:
+        grads = torch.autograd.grad([out for out, _ in pairs], wanted,
+                                    [weight for _, weight in pairs], materialize_grads=True,
+                                    allow_unused=True)
+    else:
+        grads = [torch.zeros_like(one) for one in wanted]
+    return [out.detach() for out in outputs], list(grads)
+
+
+def double(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if is_float(tensor) else tensor
+
+
+@dataclass
+class Reference:
+    """What eager and float64 give for one set of sizes."""
+
+    program: Program
+    inputs: list
+    eager: list = field(default_factory=list)
+    exact: list = field(default_factory=list)
+    cotangents: list = field(default_factory=list)
+
+    @staticmethod
+    def of(program: Program, sizes: dict[str, int], device: str = "cpu") -> Reference:
+        self = Reference(program, program.make_inputs(sizes, device))
+        run = self._run if program.backward else self._forward
+        if program.backward:
+            with torch.no_grad():
+                self.cotangents = cotangents_of(program.function()(*clones(self.inputs)))
+        self.eager = run(program.function(), self.inputs, self.cotangents)
+        with double_by_default():
+            self.exact = run(function_of(program.source(), DOUBLE_SCOPE),
+                             [double(one) for one in self.inputs],
+                             [double(one) for one in self.cotangents])
+        return self
+
+    @staticmethod
+    def _run(function, inputs, cotangents) -> list:
+        outputs, grads = gradients(function, inputs, cotangents)
+        return outputs + grads
+
+    @staticmethod
+    def _forward(function, inputs, cotangents) -> list:
+        with torch.no_grad():
+            return function(*clones(inputs))
+
+    def noisy(self, trials: int = 6) -> list[list]:
+        """Results in float64 where inputs and each statement's floats have a random rounding error."""
+        dtypes = {}
+
+        def collect(name, tensor):
+            dtypes[name] = tensor.dtype
+            return tensor
+
+        with torch.no_grad():
+            scope = {**EAGER_SCOPE, "collect": collect}
+            source = self.program.source(lambda statement: [
+                f"collect({name!r}, {name})" for name in statement.results])
+            function_of(source, scope)(*clones(self.inputs))
+        results = []
+        for trial in range(trials):
+            generator = seeded(trial)
+
+            def moved(tensor, dtype):
+                if not is_float(tensor):
+                    return tensor
+                error = torch.rand(tensor.shape, generator=generator) * 2 - 1
+                return tensor.double() * (1 + EPS.get(dtype, 0.0) * error.to(tensor.device))
+
+            def rounded(name, tensor):
+                return moved(tensor, dtypes[name])
+
+            source = self.program.source(lambda statement: [
+                f"{name} = rounded({name!r}, {name})" for name in statement.results])
+            with double_by_default():
+                function = function_of(source, {**DOUBLE_SCOPE, "rounded": rounded})
+                run = self._run if self.program.backward else self._forward
+                results.append(run(function, [moved(one, one.dtype) for one in self.inputs],
+                                   [moved(one, one.dtype) for one in self.cotangents]))
+        return results
+
+
+def clones(tensors: list) -> list:
+    return [one.clone(memory_format=torch.preserve_format) for one in tensors]

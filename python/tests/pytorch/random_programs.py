@@ -1,0 +1,157 @@
+"""Runs random torch programs through Sinter, beside eager and float64.
+
+    python random_programs.py --seed 0 --count 1000 [--route record|fx|compile] [--dynamic|--fixed]
+                              [--backward|--forward] [--device cpu|cuda] [--minutes M] [--keep-going]
+    python random_programs.py --faults
+
+Prints each failure as the smallest program that still fails, a script that runs alone. Exit code 1
+if any program is wrong or crashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import sys
+import time
+
+import torch
+from program_faults import FAULTS, found_after, planted
+from program_generator import Generator
+from program_runs import ROUTES, Outcome, is_valid, run_program, script_of
+from program_shrinking import needed, shrink
+from program_statements import KINDS
+from programs import Program
+
+
+def program_of(seed: int, dynamic: bool | None = None, backward: bool | None = None) -> Program:
+    """The program of a seed. None: of two programs one has gradients, of nine one dynamic sizes."""
+    is_backward = seed % 2 == 1 if backward is None else backward
+    is_dynamic = seed % 9 == 4 if dynamic is None else dynamic
+    return needed(Generator(seed, is_backward, is_dynamic).program(KINDS))
+
+
+def smallest(program: Program, outcome: Outcome, route: str, device: str) -> tuple[Program, Outcome]:
+    last = outcome
+
+    def fails(candidate: Program) -> bool:
+        nonlocal last
+        if not candidate.statements or not is_valid(candidate):
+            return False
+        now = run_program(candidate, route, device)
+        if now.status == outcome.status and now.cause == outcome.cause:
+            last = now
+            return True
+        return False
+
+    return shrink(program, fails), last
+
+
+class Tally:
+    """What became of the programs."""
+
+    def __init__(self) -> None:
+        self.statuses: collections.Counter = collections.Counter()
+        self.kinds: collections.Counter = collections.Counter()
+        self.skipped: collections.Counter = collections.Counter()
+        self.eager: collections.Counter = collections.Counter()
+        self.causes: collections.Counter = collections.Counter()
+        self.whole = 0  # programs without an op in eager
+
+    def add(self, program: Program, outcome: Outcome) -> None:
+        self.statuses[outcome.status] += 1
+        self.eager.update(outcome.eager_ops)
+        if outcome.status == "skipped":
+            self.skipped[outcome.cause] += 1
+        else:
+            self.kinds.update(one.kind for one in program.statements)
+            self.whole += not outcome.eager_ops
+
+    def add_failure(self, small: Program, outcome: Outcome) -> int:
+        """Counts failures that are alike: of one cause in the same statements."""
+        kinds = ", ".join(sorted({one.kind for one in small.statements}))
+        key = f"{outcome.status}: {outcome.cause}: {kinds}"
+        self.causes[key] += 1
+        return self.causes[key]
+
+    @property
+    def failures(self) -> int:
+        return self.statuses["wrong"] + self.statuses["crashed"]
+
+    def summary(self) -> str:
+        reasons = ", ".join(f"{op}: {reason} ({count})"
+                            for (op, reason), count in self.eager.most_common(12))
+        return (f"{sum(self.statuses.values())} programs: {self.statuses['wrong']} wrong, "
+                f"{self.statuses['crashed']} crashed, {sum(self.eager.values())} refused ops "
+                f"({reasons})")
+
+    def print_details(self) -> None:
+        print("statements: " + ", ".join(f"{name} {self.kinds[name]}" for name in KINDS))
+        print(f"{self.whole} programs without an op in eager, {self.statuses['skipped']} skipped")
+        for reason, count in self.skipped.most_common(8):
+            print(f"    {count} {reason}")
+        for cause, count in self.causes.most_common():
+            print(f"    {count} {cause}")
+
+
+def run_many(given: argparse.Namespace) -> int:
+    tally, start = Tally(), time.perf_counter()
+    for seed in range(given.seed, given.seed + given.count):
+        if given.minutes and time.perf_counter() - start > 60 * given.minutes:
+            break
+        program = program_of(seed, given.dynamic, given.backward)
+        outcome = run_program(program, given.route, given.device)
+        tally.add(program, outcome)
+        if outcome.is_failure:
+            small, last = smallest(program, outcome, given.route, given.device)
+            title = f"seed {seed}: {last.status}, {last.cause}: {last.detail}"
+            if tally.add_failure(small, last) <= given.each:
+                print("=" * 80)
+                print(small.listing())
+                print(script_of(small, given.route, title.replace("\\", "/")), flush=True)
+            else:
+                print(title.split("\n")[0], flush=True)
+            if not given.keep_going:
+                break
+        done = seed - given.seed + 1
+        if done % 100 == 0:
+            print(f"{done} programs, {done / (time.perf_counter() - start):.1f} a second, "
+                  f"{tally.failures} failures", flush=True)
+    tally.print_details()
+    print(tally.summary())
+    return 1 if tally.failures else 0
+
+
+def run_faults(seed: int, count: int) -> int:
+    """Plants each fault in turn; every one must be found."""
+    missed = 0
+    for fault in FAULTS:
+        with planted(fault):
+            found = found_after(fault, (program_of(seed + i) for i in range(count)))
+        print(f"{fault}: " + (f"found after {found} programs" if found else "NOT FOUND"), flush=True)
+        missed += found is None
+    return 1 if missed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--route", choices=tuple(ROUTES), default="record")
+    parser.add_argument("--dynamic", action="store_true", default=None)
+    parser.add_argument("--fixed", dest="dynamic", action="store_false")
+    parser.add_argument("--backward", action="store_true", default=None)
+    parser.add_argument("--forward", dest="backward", action="store_false")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--minutes", type=float, help="ends after this time")
+    parser.add_argument("--keep-going", action="store_true", help="goes on after a failure")
+    parser.add_argument("--each", type=int, default=2, help="failures of one kind that are printed whole")
+    parser.add_argument("--faults", action="store_true", help="plants faults, which must be found")
+    given = parser.parse_args()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    return run_faults(given.seed, 500) if given.faults else run_many(given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

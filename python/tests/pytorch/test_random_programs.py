@@ -1,0 +1,73 @@
+"""Random torch programs beside eager and float64: each statement is an op or a block of a model.
+
+`python random_programs.py --count 10000 --keep-going` runs more of them, `--faults` plants faults."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from program_faults import FAULTS, found_after, planted
+from program_generator import Generator
+from program_runs import run_program, script_of
+from program_shrinking import shrink
+from program_statements import KINDS
+from programs import Program, Reference
+from random_programs import program_of, smallest
+
+GROUPS = 8  # programs of a group run in one test
+EACH = 24
+COMPILED = 8  # programs through torch.compile
+
+
+def check(program: Program, route: str) -> None:
+    outcome = run_program(program, route)
+    if outcome.is_failure:
+        small, last = smallest(program, outcome, route, "cpu")
+        pytest.fail(f"{small.listing()}\n{script_of(small, route, last.cause)}\n{last.detail}")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(count)
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_programs(group: int) -> None:
+    for seed in range(group * EACH, (group + 1) * EACH):
+        check(program_of(seed), "record")
+
+
+@pytest.mark.parametrize("seed", range(COMPILED))
+def test_programs_through_compile(seed: int) -> None:
+    check(program_of(seed + 10_000, dynamic=seed % 4 == 3), "compile")
+
+
+def test_a_planted_fault_is_found() -> None:
+    name = "softmax along the last axis"
+    with planted(name):
+        found = found_after(name, (program_of(seed, dynamic=False) for seed in range(60)))
+    assert found
+
+
+def test_a_failure_shrinks_to_what_fails() -> None:
+    """Here a program fails if it has a softmax: nothing else is left of it."""
+    program = next(program for program in map(program_of, range(200)) if has_softmax(program))
+    small = shrink(program, has_softmax)
+    assert [one.kind for one in small.statements] == ["softmax"]
+    assert Reference.of(small, small.sizes).eager
+
+
+def has_softmax(program: Program) -> bool:
+    try:
+        Reference.of(program, program.sizes)
+    except Exception:
+        return False
+    return any(one.kind == "softmax" for one in program.statements)
+
+
+def test_a_seed_gives_one_program() -> None:
+    assert Generator(7).program(KINDS) == Generator(7).program(KINDS)
+    assert len(FAULTS) >= 5
