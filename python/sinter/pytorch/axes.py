@@ -1,6 +1,6 @@
 """How the axes of a value make those of torch's tensor: regrouping, and tensors that meet.
 
-`way` is how a tensor writes one axis: as one extent, or as several whose product it is.
+A `way` is how a tensor holds one axis of torch: as one extent, or as several whose product it is.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from .unsupported import Unsupported
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-# A value has at most 8 axes; above this many a merged axis of numbers becomes one axis of it.
-MOST_AXES = 6
+MAX_RANK = 8  # axes of a value of the IR
+# Above this many axes, neighbouring numbers of a merged axis become one axis.
+MAX_SPLIT_AXES = 6
+
+
+def list_text(items: Sequence) -> str:
+    return "[" + ", ".join(str(item) for item in items) + "]"
 
 
 def regroup(dims: Sequence[Extent], wanted: Sequence[Product]) -> list[tuple[Extent, ...]]:
-    """Axes for each wanted size, in the order of `dims` where they can be kept.
+    """Axes for each wanted size, in the order of `dims` where they can be kept. A reshape of `dims` to
+    them keeps the row-major order, whatever they are.
 
     Numbers that a first axis joins stay apart, as symbols do: `x.flatten(0, 1)` of [B, S, D] goes
     on with the rows of x, so that all ops between two such views have the same rows, and can fuse."""
@@ -49,7 +55,7 @@ def regroup(dims: Sequence[Extent], wanted: Sequence[Product]) -> list[tuple[Ext
             factors = []
         groups.append(group)
     for position, group in enumerate(groups):
-        if position > 0 or sum(map(len, groups)) > MOST_AXES:
+        if position > 0 or sum(map(len, groups)) > MAX_SPLIT_AXES:
             groups[position] = joined(group)
     return [tuple(group) or (1,) for group in groups]
 
@@ -62,15 +68,21 @@ def joined(axes: Sequence[Extent]) -> list[Extent]:
             result[-1] *= axis
         else:
             result.append(axis)
+    if len(result) > 1:  # a factor of 1 beside symbols
+        result = [axis for axis in result if axis != 1]
     return result
 
 
 def common_axes(tensors: Sequence[Tensor], axes: Sequence[int]) -> tuple[Extent, ...]:
     """How tensors that meet in an element share one axis (`axes`: which it is in each): the finest
-    of their ways to write it, or one number where they differ."""
-    ways = [tensor.axes(axis) for tensor, axis in zip(tensors, axes) if not tensor.is_one(axis)]
+    of their ways to hold it, or one number where they differ."""
+    ways = [tensor._axes(axis) for tensor, axis in zip(tensors, axes) if not tensor.is_one(axis)]
     if not ways:
         return (1,)
+    sizes = {product_of(way) for way in ways}
+    if len({(size.number, tuple(sorted(size.symbols))) for size in sizes}) > 1:
+        raise Unsupported("an axis whose sizes are not known to be the same: "
+                          + " and ".join(str(size) for size in sorted(sizes, key=str)))
     finest = max(ways, key=len)
     if all(way == finest or len(way) == 1 for way in ways):
         return finest
@@ -80,36 +92,21 @@ def common_axes(tensors: Sequence[Tensor], axes: Sequence[int]) -> tuple[Extent,
     return (product.number,)
 
 
-def conformed(tensor: Tensor, wanted: Sequence[tuple[Extent, ...]]) -> Tensor:
-    """The tensor with each axis written as the product `wanted` says; an axis of size 1 becomes as
-    many axes of size 1."""
-    groups = []
-    for axis, way in enumerate(wanted):
-        if tensor.is_one(axis):
-            groups.append((1,) * len(way))
-        elif product_of(tensor.axes(axis)) == product_of(way):
-            groups.append(way)
-        elif len(tensor.axes(axis)) == len(way):
-            groups.append(tensor.axes(axis))
-        else:
-            raise Unsupported("an axis that two tensors split in different ways")
-    return tensor._reshaped(groups)
-
-
 def align(tensors: Sequence[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:
-    """Gives tensors that broadcast the same groups."""
+    """Tensors that broadcast, held in the same way."""
     rank = max(tensor.rank for tensor in tensors)
     ways = []
     for axis in range(rank):
         here = [tensor for tensor in tensors if axis >= rank - tensor.rank]
         ways.append(common_axes(here, [axis - (rank - tensor.rank) for tensor in here]))
-    return ([conformed(tensor, ways[rank - tensor.rank:]) for tensor in tensors],
+    return ([tensor._arranged(ways[rank - tensor.rank:]) for tensor in tensors],
             tuple(len(way) for way in ways))
 
 
 def align_all_but(tensors: Sequence[Tensor], axis: int) -> list[Tensor]:
-    """Gives tensors that are alike in all axes but one the same groups."""
+    """Tensors that are alike in all axes but one, held in the same way; that one as one extent."""
     tensors = [tensor.merged(axis) for tensor in tensors]
-    ways = [common_axes(tensors, [i] * len(tensors)) for i in range(tensors[0].rank)]
-    return [conformed(tensor, [tensor.axes(axis) if i == axis else way
-                               for i, way in enumerate(ways)]) for tensor in tensors]
+    ways = [None if i == axis else common_axes(tensors, [i] * len(tensors))
+            for i in range(tensors[0].rank)]
+    return [tensor._arranged([tensor._axes(axis) if way is None else way for way in ways])
+            for tensor in tensors]

@@ -17,11 +17,14 @@ from torch._dynamo.backends.common import aot_autograd
 
 from ..errors import usage
 from .decompositions import decompositions
+from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .padding import pad_products
 from .partition import Part, partition, rewritten
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
+
+VISIBLE_COUNT = "sinter_visible_count"  # of an output node's results, how many the user sees
 
 # Options of torch.compile(options=...): name -> (default, what it means).
 OPTIONS: dict[str, tuple[Any, str]] = {
@@ -62,8 +65,10 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
     torch.compile was given, for the report."""
     start = time.perf_counter()
     device = device_of(module)
+    visible = visible_results(module, phase)
     targets = take_copies(module)
-    parts, eager = partition(module, device, phase)
+    is_checked = device.type == "cpu" or options["check"]
+    parts, eager = partition(module, device, phase, visible, is_checked)
     if eager and options["require_full"]:
         raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                     + "\n".join(f"  {op}" for op in eager),
@@ -76,6 +81,16 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
     nodes = sum(node.op == "call_function" for node in module.graph.nodes)
     record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start, owner))
     return result
+
+
+def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
+    """The results that the user's function returns, or that torch makes its results of. Others are
+    kept for the backward pass; gradients have the strides that Sinter chooses."""
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    if phase == "backward" or not isinstance(output.args[0], (tuple, list)):
+        return []
+    results = output.args[0][:output.meta.get(VISIBLE_COUNT)]
+    return [node for node in results if isinstance(node, fx.Node)]
 
 
 def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
@@ -116,8 +131,17 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
 
 def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     """Cuts a joint graph so that little is kept from the forward pass for the backward pass."""
-    pad_products(joint)
-    return min_cut_rematerialization_partition(joint, inputs, **options)
+    prepare(joint)
+    forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
+    output = next(node for node in forward.graph.nodes if node.op == "output")
+    output.meta[VISIBLE_COUNT] = options["num_fwd_outputs"]
+    return forward, backward
+
+
+def prepare(module: fx.GraphModule) -> None:
+    """Rewrites a graph before it is cut, in place."""
+    read_roots(module)
+    pad_products(module)
 
 
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
@@ -131,7 +155,7 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
             if phase == "inference":
-                pad_products(graph)
+                prepare(graph)
             return make_boxed_func(compile_aten(graph, chosen, phase, owner))
         return compile_phase
 

@@ -10,6 +10,7 @@ from torch._decomp import core_aten_decompositions
 
 from . import library  # registers the ops
 from .foreach import foreach_decompositions
+from .layout import Layout
 
 aten = torch.ops.aten
 
@@ -49,6 +50,7 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
 
     like_query: whether torch's op lays its result out as q; else as [B, S, H, E]."""
     scale = default_scale(q, scale)
+    torch._check(k.shape[2] == v.shape[2])  # two symbols of torch, one length
     out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
     if like_query and q.is_contiguous():
         out = out.contiguous()
@@ -63,6 +65,7 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
 
 
 def _backward(grad, q, k, v, mask, causal, scale):
+    torch._check(k.shape[2] == v.shape[2])
     return torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
                                                default_scale(q, scale))
 
@@ -164,10 +167,12 @@ def log_softmax_backward(grad, y, dim, input_dtype):
 NO_REDUCTION, MEAN = 0, 1
 
 
-def _at_label(x, target):
-    """bool [..., classes]: whether the column is the row's label."""
+def _at_label(x, target, ignore):
+    """bool [..., classes]: whether the column is the row's label; False where it is ignored."""
+    kept = target != ignore
     columns = torch.arange(x.shape[-1], dtype=torch.int32, device=x.device)
-    return columns == target.to(torch.int32).unsqueeze(-1)
+    label = torch.ops.sinter.row_numbers(torch.where(kept, target, 0), x.shape[-1])
+    return (columns == label.unsqueeze(-1)) & kept.unsqueeze(-1)
 
 
 def _label_weights(at, target, weight, ignore):
@@ -175,16 +180,15 @@ def _label_weights(at, target, weight, ignore):
     kept = target != ignore
     if weight is None:
         return kept.float()
-    return torch.where(at & kept.unsqueeze(-1), weight.float(), 0.0).sum(-1)
+    return torch.where(at, weight.float(), 0.0).sum(-1)
 
 
 def nll_loss(x, target, weight, reduction, ignore):
     """The element that a label names is a sum of its row in which all others are zeros: a reduction
     that shares a kernel with the softmax of the row."""
-    at = _at_label(x, target)
+    at = _at_label(x, target, ignore)
     weights = _label_weights(at, target, weight, ignore)
-    here = at & (target != ignore).unsqueeze(-1)
-    loss = -torch.where(here, x.float(), 0.0).sum(-1) * weights
+    loss = -torch.where(at, x.float(), 0.0).sum(-1) * weights
     total = weights.sum()
     if reduction == NO_REDUCTION and x.dim() == 2:
         return loss.to(x.dtype), x.new_zeros(())
@@ -194,7 +198,7 @@ def nll_loss(x, target, weight, reduction, ignore):
 
 
 def nll_loss_backward(grad, x, target, weight, reduction, ignore, total_weight):
-    at = _at_label(x, target)
+    at = _at_label(x, target, ignore)
     scale = grad.float()
     if reduction == MEAN:
         scale = scale / total_weight.float()
@@ -202,5 +206,16 @@ def nll_loss_backward(grad, x, target, weight, reduction, ignore, total_weight):
     return torch.where(at, factor.unsqueeze(-1), 0.0).to(x.dtype)
 
 
-ROWS = {"_log_softmax": log_softmax, "_log_softmax_backward_data": log_softmax_backward,
+def roll(x, shifts, dims=()):
+    """Keeps the order of the axes in memory, as the op does in eager; torch's own fake kernel does not."""
+    if not dims or x.is_contiguous():
+        return NotImplemented
+    layout = Layout.of(x)
+    if layout.is_plain:
+        return NotImplemented
+    axes = [layout.order.index(axis % x.dim()) for axis in dims]
+    return x.permute(layout.order).roll(shifts, axes).permute(layout.inverse)
+
+
+ROWS = {"roll": roll, "_log_softmax": log_softmax, "_log_softmax_backward_data": log_softmax_backward,
         "nll_loss_forward": nll_loss, "nll_loss_backward": nll_loss_backward}

@@ -39,6 +39,18 @@ def is_integer(dtype: str) -> bool:
     return dtype in ("i32", "i64")
 
 
+def wrapped(number: int, dtype: str) -> int:
+    """A number modulo 2^32 or 2^64, in the range of an integer type."""
+    half = 2**31 if dtype == "i32" else 2**63
+    return (number + half) % (2 * half) - half
+
+
+def clamped(number: int, dtype: str) -> int:
+    """The nearest number that an integer type has."""
+    half = 2**31 if dtype == "i32" else 2**63
+    return min(max(number, -half), half - 1)
+
+
 def holds(dtype: str, number: float) -> bool:
     """Whether a float type has exactly this number."""
     if number != number or number in (float("inf"), float("-inf")):

@@ -44,6 +44,10 @@ class Product:
     def is_number(self) -> bool:
         return not self.symbols
 
+    def __str__(self) -> str:
+        numbers = [str(self.number)] if self.number != 1 or not self.symbols else []
+        return " * ".join([*numbers, *self.symbols])
+
 
 def expression_of(size) -> sympy.Expr | int:
     """The expression behind a size of torch."""

@@ -7,6 +7,7 @@ tensor, as aot_autograd and torch.export make them.
 from __future__ import annotations
 
 import operator
+import re
 from dataclasses import dataclass, field
 from typing import Sequence
 
@@ -15,46 +16,20 @@ from torch import fx
 
 from ..errors import SinterError
 from ..module import ModuleBuilder
+from .checks import RowCheck
 from .dtypes import is_double_number, sinter_dtype
+from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
+from .layout import Layout
 from .names import Names, location_of
 from .ops import CONVERSIONS, Conversion
-from .tensor import Emitter, Tensor
+from .tensor import Tensor
 from .unsupported import Unsupported
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How a tensor lies in memory: dense, its axes in this order, the last one innermost."""
-
-    order: tuple[int, ...]
-
-    @staticmethod
-    def of(tensor: torch.Tensor) -> Layout:
-        """The layout of a fake tensor; row-major where it has gaps or repeats elements."""
-        plain = Layout(tuple(range(tensor.dim())))
-        strides = tensor.stride()
-        if not all(isinstance(n, int) for n in (*strides, *tensor.shape)):
-            return plain
-        order = sorted(range(tensor.dim()), key=lambda axis: (-strides[axis], axis))
-        expected = 1
-        for axis in reversed(order):
-            if tensor.shape[axis] == 1:
-                continue
-            if strides[axis] != expected:
-                return plain
-            expected *= tensor.shape[axis]
-        # Axes of one element may stand anywhere; keep the plain order where it is right.
-        kept = [axis for axis in order if tensor.shape[axis] != 1]
-        return plain if kept == sorted(kept) else Layout(tuple(order))
-
-    @property
-    def inverse(self) -> tuple[int, ...]:
-        return tuple(self.order.index(axis) for axis in range(len(self.order)))
-
-    @property
-    def is_plain(self) -> bool:
-        return self.order == tuple(range(len(self.order)))
+# Whether an exception out of a conversion leaves the importer, as tests want it. Otherwise the op runs
+# in eager, and `explain` tells.
+RAISES_FAULTS = False
 
 
 @dataclass
@@ -67,6 +42,7 @@ class Operand:
     layout: Layout
     dims: tuple[Extent, ...]  # of the entry's type, in the order of memory
     sizes: tuple  # of torch's tensor: numbers and expressions
+    strides: tuple  # of torch's tensor
 
 
 @dataclass
@@ -78,6 +54,7 @@ class ImportedGraph:
     inputs: list[Operand] = field(default_factory=list)
     outputs: list[Operand] = field(default_factory=list)
     locations: dict[str, str] = field(default_factory=dict)  # of named values in the user's source
+    row_checks: dict[str, RowCheck] = field(default_factory=dict)  # by the name of the op
 
 
 class Refused(Exception):
@@ -92,20 +69,23 @@ class Importer:
     """Converts nodes into the graph of one entry.
 
     as_in_memory: inputs and outputs have their axes in the order of torch's memory, so that none is
-    copied; else in torch's order. symbol_names: of torch's symbols, where they have others."""
+    copied; else in torch's order. symbol_names: of torch's symbols, where they have others.
+    is_checked: as of Emitter."""
 
     def __init__(self, name: str = "graph", entry: str = "main", names: Names | None = None,
-                 as_in_memory: bool = True, symbol_names: dict[str, str] | None = None) -> None:
+                 as_in_memory: bool = True, symbol_names: dict[str, str] | None = None,
+                 is_checked: bool = False) -> None:
         self.imported = ImportedGraph(ModuleBuilder(name), Extents(symbol_names))
         self.as_in_memory = as_in_memory
         self.names = names or Names()
         self.entry = entry
+        self.is_checked = is_checked
         self.values: dict[fx.Node, object] = {}
         self.reasons: dict[fx.Node, str] = {}
         self._emitter: Emitter | None = None
 
     def _layout(self, fake: torch.Tensor) -> Layout:
-        return Layout.of(fake) if self.as_in_memory else Layout(tuple(range(fake.dim())))
+        return Layout.of(fake) if self.as_in_memory else Layout.plain(fake.dim())
 
     # ---- inputs
 
@@ -121,7 +101,9 @@ class Importer:
     @property
     def emitter(self) -> Emitter:
         if self._emitter is None:
-            self._emitter = Emitter(self.imported.module.entry(self.entry), self.imported.extents)
+            self._emitter = Emitter(self.imported.module.entry(self.entry), self.imported.extents,
+                                    self.is_checked)
+            self.imported.row_checks = self._emitter.row_checks
         return self._emitter
 
     def add_input(self, node: fx.Node, name: str | None = None) -> None:
@@ -134,9 +116,14 @@ class Importer:
         name = self.names.unique(name or self.names.of(node))
         dtype = torch.float32 if is_double_number(fake) else fake.dtype
         tensor = self.emitter.input(name, sinter_dtype(dtype), sizes)
-        self.imported.inputs.append(
-            Operand(node, name, dtype, layout, tuple(tensor.value.dims), tuple(fake.shape)))
+        self.imported.inputs.append(self._operand(node, name, dtype, layout, tensor))
         self.values[node] = tensor.permute(layout.inverse)
+
+    def _operand(self, node: fx.Node, name: str, dtype: torch.dtype, layout: Layout,
+                 tensor: Tensor) -> Operand:
+        fake = node.meta["val"]
+        return Operand(node, name, dtype, layout, tensor.dims, tuple(fake.shape),
+                       tuple(fake.stride()))
 
     def try_input(self, node: fx.Node) -> bool:
         """Adds an input. False: it is no tensor for Sinter, and `reasons` says why of its readers."""
@@ -144,13 +131,12 @@ class Importer:
             self.add_input(node)
             return True
         except (Unsupported, SinterError) as error:
-            self.reasons.update((user, str(error)) for user in node.users)
+            self.reasons.update((user, reason_of(error)) for user in node.users)
         return False
 
     def add_weight(self, node: fx.Node, name: str) -> None:
         """A weight of the module, which was declared."""
-        value = self.emitter.graph.use(name)
-        self.values[node] = Tensor(self.emitter, value, (1,) * len(value.dims))
+        self.values[node] = self.emitter.weight(name)
 
     # ---- nodes
 
@@ -160,12 +146,20 @@ class Importer:
             self.values[node] = self._converted(node)
             return True
         except (Unsupported, SinterError) as error:  # or a constraint of the IR
-            self.reasons[node] = str(error)
+            self.reasons[node] = reason_of(error)
+        except Exception as error:
+            if RAISES_FAULTS:
+                raise
+            self.reasons[node] = f"a fault in Sinter's conversion, please report it: {error!r}"
         return False
 
     def _converted(self, node: fx.Node):
         if node.target is operator.getitem:
-            return self.values[node.args[0]][node.args[1]]
+            source = self.values.get(node.args[0])
+            result = source[node.args[1]] if source is not None else None
+            if result is None:
+                raise Unsupported("part of an op that is computed elsewhere")
+            return result
         conversion = CONVERSIONS.get(node.target)
         if conversion is None:
             raise Unsupported("no conversion")
@@ -175,8 +169,8 @@ class Importer:
                             **{key: self._argument(arg) for key, arg in node.kwargs.items()})
         self._check(node, result)
         results = result if isinstance(result, (list, tuple)) else [result]
-        names = self.emitter.end_node(self.names.of(node), results, self.names)
         place = location_of(node)
+        names = self.emitter.end_node(self.names.of(node), results, self.names, place)
         if place:
             self.imported.locations.update((name, place) for name in names)
         return result
@@ -204,7 +198,7 @@ class Importer:
             sizes = tuple(self.imported.extents.product(size) for size in fake.shape)
             if tensor.dtype != sinter_dtype(fake.dtype) or not same_sizes(tensor.shape, sizes):
                 raise AssertionError(
-                    f"{node.target}: converted to {tensor.value.type} {tensor.groups}, torch has "
+                    f"{node.target}: converted to {tensor}, torch has "
                     f"{fake.dtype} {tuple(fake.shape)}")
 
     # ---- outputs
@@ -216,14 +210,20 @@ class Importer:
         self.emitter.begin_node()
         tensor = tensor.permute(layout.order)
         taken = {operand.name for operand in self.imported.outputs}
-        if tensor.value.name is None or tensor.value.name in taken \
-                or any(tensor.value.name == operand.name for operand in self.imported.inputs):
+        if tensor.name is None or tensor.name in taken \
+                or any(tensor.name == operand.name for operand in self.imported.inputs):
             tensor = tensor.copy()
         self.emitter.end_node(self.names.of(node), [tensor], self.names)
-        self.emitter.graph.output(tensor.value)
+        self.emitter.output(tensor)
         self.imported.outputs.append(
-            Operand(node, tensor.value.name, fake.dtype, layout, tuple(tensor.value.dims),
-                    tuple(fake.shape)))
+            self._operand(node, tensor.name, fake.dtype, layout, tensor))
+
+
+def reason_of(error: Exception) -> str:
+    """Why a node is not taken. A refusal of the graph's builder loses the constraint's number."""
+    if not isinstance(error, SinterError):
+        return str(error)
+    return "its form in Sinter is refused: " + re.sub(r" \(C\d+\)", "", error.what)
 
 
 def sizes_of(value) -> list:
@@ -266,7 +266,9 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
         else:
             importer.add_input(node, given.get(node))
     for node in graph.nodes:
-        if node.op == "call_function" and not is_size(node) and not importer.convert(node):
+        if node.op != "call_function" or is_size(node) or is_assertion(node):
+            continue
+        if not importer.convert(node):
             substitute(importer, node)
     if importer.reasons:
         raise Refused(importer.reasons)
@@ -292,6 +294,12 @@ def is_size(node: fx.Node) -> bool:
     """Whether a node computes a size, a number of Python's."""
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int,
                                              float, bool))
+
+
+def is_assertion(node: fx.Node) -> bool:
+    """Whether a node checks something, as torch.export adds it, and computes nothing."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and not schema.returns and not node.users
 
 
 def flat_nodes(value) -> list[fx.Node]:

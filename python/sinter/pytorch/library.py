@@ -1,4 +1,4 @@
-"""Ops that the backend adds to torch: attention and its gradient, as Sinter takes them.
+"""Ops that the backend adds to torch: attention and its gradient, and row numbers, as Sinter takes them.
 
 torch has an op for each of its implementations of attention, and their gradients need a sum that the
 forward pass has to keep. In the backend's graphs they become these two ops, which any of them can be
@@ -63,6 +63,23 @@ def attention_backward(
 @attention_backward.register_fake
 def _(grad, q, k, v, mask, causal, scale):
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+@custom_op("sinter::row_numbers", mutates_args=())
+def row_numbers(index: torch.Tensor, size: int) -> torch.Tensor:
+    """An index along an axis of `size` as int32, to be compared; on the CPU an IndexError where it is
+    none of 0 .. size - 1."""
+    if index.device.type == "cpu" and index.numel():
+        low, high = (int(bound) for bound in index.aminmax())
+        if low < 0 or high >= size:
+            raise IndexError(f"index {low if low < 0 else high} is out of bounds for an axis of "
+                             f"size {size}")
+    return index.clamp(-1, 2**31 - 1).to(torch.int32)
+
+
+@row_numbers.register_fake
+def _(index, size):
+    return index.new_empty(index.shape, dtype=torch.int32)
 
 
 def _probabilities(q, k, mask, causal, scale):

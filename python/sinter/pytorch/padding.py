@@ -37,6 +37,7 @@ def pad_products(module: fx.GraphModule) -> None:
             for axis, size in enumerate((rows, columns)):
                 if missing(size):
                     result = call(graph, node, aten.slice.Tensor, result, axis, 0, size)
+            result.meta["val"] = node.meta["val"]  # dense: padding is nobody else's concern
         node.replace_all_uses_with(result)
         graph.erase_node(node)
     module.recompile()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from dataclasses import dataclass
+from typing import Sequence
 
 import torch
 from torch import fx
@@ -13,14 +15,14 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .dtypes import TO_SINTER, is_double_number
 from .importer import ImportedGraph, Importer, is_size, substitute
+from .layout import is_dense_from_start, is_view, root_of
 from .names import location_of
 from .ops import CONVERSIONS
 
 aten = torch.ops.aten
 
-# Ops that only read their operand in another way, or make a tensor of nothing: alone they are no
-# work for a kernel.
-WORKLESS = {
+# Views and generators: alone they are no work for a kernel.
+VIEWS_AND_GENERATORS = {
     operator.getitem, aten.view.default, aten._unsafe_view.default, aten.permute.default,
     aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
     aten.squeeze.default, aten.t.default, aten.transpose.int, aten.select.int, aten.slice.Tensor,
@@ -46,15 +48,17 @@ class EagerOp:
 
 @dataclass
 class Part:
-    """Nodes that one entry computes. `leaves`: what it reads; `results`: what others read of it."""
+    """Nodes that one entry computes. leaves: what it reads. results: what it computes for others.
+    replayed: its views that torch makes anew of results and leaves."""
 
     graph: ImportedGraph
     nodes: list[fx.Node]
     leaves: list[fx.Node]
     results: list[fx.Node]
+    replayed: set[fx.Node]
 
 
-class Taken(OperatorSupportBase):
+class SupportedOps(OperatorSupportBase):
     """The nodes that Sinter takes: those with a conversion, but for those that were refused."""
 
     def __init__(self, refused: dict[fx.Node, str], device: torch.device) -> None:
@@ -102,25 +106,31 @@ def flat_fakes(value) -> list[torch.Tensor]:
     return []
 
 
-def works(nodes) -> bool:
+def has_compute(nodes) -> bool:
     """Whether any of the nodes computes something."""
-    return any(node.target not in WORKLESS for node in nodes)
+    return any(node.target not in VIEWS_AND_GENERATORS for node in nodes)
 
 
-def partition(module: fx.GraphModule, device: torch.device,
-              name: str) -> tuple[list[Part], list[EagerOp]]:
+def partition(module: fx.GraphModule, device: torch.device, name: str,
+              visible: Sequence[fx.Node] = (),
+              is_checked: bool = False) -> tuple[list[Part], list[EagerOp]]:
     """Cuts the graph; every part is imported. A node that cannot be imported goes to eager, and the
-    graph is cut anew, until all parts can be."""
+    graph is cut anew, until all parts can be.
+
+    visible: results that the user sees, with the strides, the offset and the aliases that torch traced.
+    is_checked: as of Emitter."""
     skip_idle_casts(module.graph)
+    replayed = replayed_views(module.graph, visible)
     refused: dict[fx.Node, str] = {}
     order = {node: i for i, node in enumerate(module.graph.nodes)}
     while True:
         proposed = CapabilityBasedPartitioner(
-            module, Taken(refused, device), allows_single_node_partition=True).propose_partitions()
+            module, SupportedOps(refused, device), allows_single_node_partition=True).propose_partitions()
         groups = [sorted(part.nodes, key=order.__getitem__) for part in proposed]
-        groups = [group for group in groups if works(group)]
+        groups = [group for group in groups if has_compute(group)]
         known = len(refused)
-        parts = [import_part(group, name if len(groups) == 1 else f"{name}_{number}", refused)
+        parts = [import_part(group, name if len(groups) == 1 else f"{name}_{number}", refused,
+                             replayed, set(visible), is_checked)
                  for number, group in enumerate(groups)]
         if len(refused) == known:
             break
@@ -144,14 +154,53 @@ def skip_idle_casts(graph: fx.Graph) -> None:
                 graph.erase_node(node)
 
 
-def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str]) -> Part | None:
+def replayed_views(graph: fx.Graph, visible: Sequence[fx.Node]) -> set[fx.Node]:
+    """Views that torch makes of the tensor whose memory they read, where anyone outside of a part
+    reads them: those with gaps, repeats or an offset, and results that share memory with others."""
+    roots = Counter(root_of(node) for node in dict.fromkeys(visible))
+    return {node for node in graph.nodes
+            if is_view(node) and isinstance(node.meta.get("val"), torch.Tensor)
+            and (not is_dense_from_start(node.meta["val"])
+                 or (node in visible and roots[root_of(node)] > 1))}
+
+
+def results_of(nodes: list[fx.Node], replayed: set[fx.Node],
+               visible: set[fx.Node]) -> tuple[list[fx.Node], set[fx.Node]]:
+    """What a part computes for others, and the views of it that torch makes of that."""
+    inside = set(nodes)
+    wanted = {node for node in nodes if any(user not in inside for user in node.users)}
+    views: set[fx.Node] = set()
+    pending = [node for node in wanted if node in replayed and is_observed(node, inside, visible)]
+    while pending:
+        node = pending.pop()
+        source = node.args[0]
+        views.add(node)
+        if source not in inside or source in views:
+            continue
+        if is_view(source):
+            pending.append(source)
+        else:
+            wanted.add(source)
+    results = [node for node in nodes if node in wanted and node not in views
+               and isinstance(node.meta.get("val"), torch.Tensor)]
+    return results, views
+
+
+def is_observed(node: fx.Node, inside: set[fx.Node], visible: set[fx.Node]) -> bool:
+    """Whether the user or an op in eager sees how a value lies in memory."""
+    return node in visible or any(
+        user not in inside and user.op != "output" and user.target is not aten.sym_size.int
+        for user in node.users)
+
+
+def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
+                replayed: set[fx.Node], visible: set[fx.Node], is_checked: bool) -> Part | None:
     """The part, or None: then `refused` has more nodes."""
     inside = set(nodes)
+    results, views = results_of(nodes, replayed, visible)
     leaves = list(dict.fromkeys(operand for node in nodes for operand in node.all_input_nodes
                                 if operand not in inside))
-    results = [node for node in nodes if isinstance(node.meta.get("val"), torch.Tensor)
-               and any(user not in inside for user in node.users)]
-    importer = Importer(name)
+    importer = Importer(name, is_checked=is_checked)
     try:
         importer.begin(leaves)
         if all([importer.try_input(leaf) for leaf in leaves]):
@@ -168,13 +217,13 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str]) ->
     except BaseException:
         importer.imported.module.close()
         raise
-    return Part(importer.imported, nodes, leaves, results)
+    return Part(importer.imported, nodes, leaves, results, views)
 
 
 def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.GraphModule:
     """The graph with a call of a submodule in the place of each part. `entries` are what the
     submodules call: with the leaves, for a list of the results."""
-    part_of = {node: part for part in parts for node in part.nodes}
+    part_of = {node: part for part in parts for node in part.nodes if node not in part.replayed}
     root = torch.nn.Module()
     graph = fx.Graph()
     new: dict[fx.Node, fx.Node] = {}

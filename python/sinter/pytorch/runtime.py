@@ -10,15 +10,18 @@ from .._bindings import lib, sinter_allocate, sinter_device, sinter_release
 from ..call import Call
 from ..compiled import Compiled
 from ..devices import Device
-from ..errors import check
+from ..errors import SinterError, check
 from ..handles import created, encoded
 from ..session import Executable, Session
 from ..tensors import Tensor as Memory
+from .checks import python_error
 from .dtypes import sinter_dtype
+from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of
+from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
-MOST_CALLS = 256  # of an entry, in all streams and for all sizes, that are kept ready
+MAX_CALLS = 256  # of an entry, in all streams and for all sizes, that are kept ready
 
 
 class TorchDevice(Device):
@@ -114,8 +117,9 @@ class BoundCall(Call):
         self._operands = [(operand, evaluate(operand.dims)) for operand in
                           (*entry.graph.inputs, *entry.graph.outputs)]
         self._input_count = len(entry.graph.inputs)
-        self.dims_and_types = [(dims, operand.dtype)
-                                 for operand, dims in self._operands[self._input_count:]]
+        # Sizes, strides and type of each result as a tensor of torch.
+        self.result_layouts = [(*sizes_and_strides(operand, entry.graph.extents, values), operand.dtype)
+                        for operand in entry.graph.outputs]
 
     def launch(self, given: list[torch.Tensor], results: list[torch.Tensor],
                is_checked: bool) -> None:
@@ -182,7 +186,12 @@ class CompiledEntry:
                 tensor = tensor.permute(order)
             if not tensor.is_contiguous():
                 tensor = tensor.contiguous()
-            if tensor.data_ptr() % ALIGNMENT:
+            if tensor.is_neg():
+                tensor = tensor.resolve_neg()
+            address = tensor.data_ptr()
+            if address == 0 and tensor._is_zerotensor():  # autograd's zeros, which have no memory
+                tensor = torch.zeros_like(tensor, memory_format=torch.contiguous_format)
+            elif address % ALIGNMENT:
                 tensor = tensor.clone(memory_format=torch.contiguous_format)
             given.append(tensor)
         stream = torch.cuda.current_stream(self.device).cuda_stream if self._is_cuda else None
@@ -193,11 +202,13 @@ class CompiledEntry:
         call = self._calls.get(key)
         if call is None:
             call = self._new_call(key, stream, values)
-        memory = [torch.empty(dims, dtype=dtype, device=self.device)
-                  for dims, dtype in call.dims_and_types]
-        call.launch(given, memory, self._is_checked)
-        return [self._as_torch(tensor, operand, values) for tensor, operand in
-                zip(memory, self.graph.outputs)]
+        results = [torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
+                   for sizes, strides, dtype in call.result_layouts]
+        try:
+            call.launch(given, results, self._is_checked)
+        except SinterError as error:
+            raise python_error(error, self.graph.row_checks) from None
+        return results
 
     def _converted_type(self, operand: Operand) -> torch.dtype | None:
         given = operand.node.meta["val"]
@@ -209,15 +220,22 @@ class CompiledEntry:
             if stream not in self._sessions:
                 self._sessions[stream] = StreamSession(self, stream)
             call = BoundCall(self, self._sessions[stream], values)
-            if len(self._calls) >= MOST_CALLS:
+            if len(self._calls) >= MAX_CALLS:
                 del self._calls[next(iter(self._calls))]
             self._calls[key] = call
             return call
 
-    def _as_torch(self, memory: torch.Tensor, operand: Operand,
-                  values: dict[str, int]) -> torch.Tensor:
-        """torch's tensor of an output: the axes of products joined, and in their places."""
-        if memory.dim() != len(operand.sizes):
-            sizes = [self.graph.extents.evaluate(size, values) for size in operand.sizes]
-            memory = memory.view([sizes[axis] for axis in operand.layout.order])
-        return memory if operand.layout.is_plain else memory.permute(operand.layout.inverse)
+
+def sizes_and_strides(operand: Operand, extents: Extents,
+                      values: dict[str, int]) -> tuple[list[int], list[int]]:
+    """Those of torch's tensor for values of the symbols. The strides are the traced ones where those
+    are dense, else row-major."""
+    sizes = [extents.evaluate(size, values) for size in operand.sizes]
+    strides = operand.layout.strides(sizes)
+    for axis, size in enumerate(sizes):
+        if size == 1 or 0 in sizes:  # any stride is right: torch's
+            try:
+                strides[axis] = extents.evaluate(operand.strides[axis], values)
+            except Unsupported:
+                pass
+    return sizes, strides

@@ -1,211 +1,68 @@
-"""Tensors of a graph under construction, with torch's shapes.
+"""Tensors of a graph under construction, with torch's axes.
 
-Sinter has no extent such as B*S. A tensor of torch whose axis has that size is a Sinter value with
-two axes, B and S, and `groups` says how many axes of the value make each axis of the tensor. Where
-all sizes are numbers or plain symbols, every group has one axis.
-
-Operators compute element by element in the element type of their operands; numbers take that type.
-`f32()` comes first where torch computes in float32.
+Sinter has no extent such as B*S. A tensor of torch whose axis has that size is a Sinter value with two
+axes, B and S. An axis whose size is a number may be held as several factors, too. How the axes of the
+value make those of the tensor stays inside this class, `emitter.py`, `row_ops.py` and `axes.py`: names
+that begin with an underscore. Conversions (`ops/`) name torch's axes and nothing else, because "the last
+axis" of a value may be a part of the tensor's last axis.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
-from ..module import GraphBuilder, Value
-from .axes import align, align_all_but, common_axes, conformed, joined, regroup
-from .dtypes import is_real
-from .extents import Extent, Extents, Product, product_of
-from .names import Names
+from ..module import Value
+from .axes import MAX_RANK, joined, list_text, regroup
+from .extents import Extent, Product, product_of
 from .unsupported import Unsupported
+
+if TYPE_CHECKING:
+    from .emitter import Emitter
 
 Number = int | float | bool
 
 
-def text_of(number: Number, dtype: str) -> str:
-    """A number as the text form writes it."""
-    if not is_real(dtype):
-        return str(int(number))
-    number = float(number)
-    if number != number:
-        return "nan"
-    return number.hex() if math.isfinite(number) else ("inf" if number > 0 else "-inf")
-
-
-def list_text(items: Sequence) -> str:
-    return "[" + ", ".join(str(item) for item in items) + "]"
-
-
-class Emitter:
-    """Adds ops to a graph."""
-
-    def __init__(self, graph: GraphBuilder, extents: Extents) -> None:
-        self.graph = graph
-        self.extents = extents
-        self._numbers: dict[tuple[str, str], Value] = {}
-        self._added: list[Value] = []
-        self._shared: set[int] = set()  # numbers that several nodes read
-
-    # ---- adding ops
-
-    def op(self, op: str, operands: Sequence[Value], attributes: str | None = None) -> Value:
-        value = self.graph.op(op, operands, attributes)
-        self._added.append(value)
-        return value
-
-    def begin_node(self) -> None:
-        self._added = []
-
-    def end_node(self, name: str, results: Sequence["Tensor | None"], names: Names) -> list[str]:
-        """Names what a node became: its results like the node, the ops on the way with a number
-        behind. Returns the names."""
-        ends = [tensor.value.number for tensor in results if tensor is not None]
-        given = []
-        added = {value.number: value for value in self._added}
-        last = next((number for number in reversed(ends) if number in added), None)
-        if last is not None and added[last].name is None:
-            self._rename(added[last], names.unique(name), given)
-        for value in added.values():
-            if value.name is None and value.number not in self._shared:
-                self._rename(value, names.unique(f"{name}.0"), given)
-        return given
-
-    def _rename(self, value: Value, name: str, given: list[str]) -> None:
-        self.graph.rename(value, name)
-        given.append(name)
-
-    # ---- leaves and generators
-
-    def input(self, name: str, dtype: str, sizes: Sequence) -> "Tensor":
-        axes = [self.extents.axes(size) if i else self.extents.rows(size)
-                for i, size in enumerate(sizes)]
-        dims = [axis for group in axes for axis in group]
-        return Tensor(self, self.graph.input(name, f"{dtype}{list_text(dims)}"),
-                      tuple(len(group) for group in axes))
-
-    def number(self, number: Number, dtype: str) -> "Tensor":
-        text = text_of(number, dtype)
-        if (text, dtype) not in self._numbers:
-            value = self.op("constant", [], f"value = {text}, dims = [], dtype = {dtype}")
-            self._shared.add(value.number)
-            self._numbers[text, dtype] = value
-        return Tensor(self, self._numbers[text, dtype], ())
-
-    def full(self, sizes: Sequence, number: Number, dtype: str) -> "Tensor":
-        return self.number(number, dtype).expand(sizes)
-
-    def iota(self, size, dtype: str = "i32") -> "Tensor":
-        """0, 1, 2, ... along one axis."""
-        axes = self.extents.axes(size)
-        if len(axes) != 1:
-            raise Unsupported("an index along an axis of several symbols")
-        value = self.op("iota", [], f"axis = 0, dims = {list_text(axes)}")
-        return Tensor(self, value, (1,)).to(dtype)
-
-    def extent(self, size) -> "Tensor":
-        """A size that only the call knows, as a float32 number."""
-        return self.extent_of(self.extents.axes(size))
-
-    def extent_of(self, axes: Sequence[Extent]) -> "Tensor":
-        """The number of elements of axes as a float32 number: a sum of ones."""
-        result = self.number(1.0, "f32")
-        for axis in axes:
-            if isinstance(axis, int):
-                factor = self.number(float(axis), "f32")
-            else:
-                ones = self.op("broadcast", [self.number(1.0, "f32").value], f"dims = [{axis}]")
-                factor = Tensor(self, self.op("reduce_sum", [ones], "axes = [0]"), (1,))
-                factor = factor._reshaped([])
-            result = result * factor
-        return result
-
-    # ---- ops of several operands
-
-    def tensor(self, operand: "Tensor | Number", dtype: str) -> "Tensor":
-        return operand if isinstance(operand, Tensor) else self.number(operand, dtype)
-
-    def map(self, op: str, *operands: "Tensor | Number") -> "Tensor":
-        """An elementwise op. Operands broadcast; numbers have the type of the tensors."""
-        dtype = next(operand.dtype for operand in operands if isinstance(operand, Tensor))
-        tensors = [self.tensor(operand, dtype) for operand in operands]
-        tensors, groups = align(tensors)
-        return Tensor(self, self.op(op, [tensor.value for tensor in tensors]), groups)
-
-    def where(self, condition: "Tensor", a: "Tensor | Number", b: "Tensor | Number") -> "Tensor":
-        dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), "f32")
-        tensors, groups = align([condition, self.tensor(a, dtype), self.tensor(b, dtype)])
-        return Tensor(self, self.op("where", [t.value for t in tensors]), groups)
-
-    def concat(self, tensors: Sequence["Tensor"], axis: int) -> "Tensor":
-        axis %= tensors[0].rank
-        if len(tensors) == 1:
-            return tensors[0]
-        tensors = align_all_but(tensors, axis)
-        first = tensors[0]
-        if any(isinstance(t.axes(axis)[0], str) for t in tensors):
-            raise Unsupported("a concatenation along an axis of unknown size")
-        at = first.start(axis)
-        while len(tensors) > 64:  # what the op takes
-            chunks = [tensors[i:i + 64] for i in range(0, len(tensors), 64)]
-            tensors = [self.concat(chunk, axis) for chunk in chunks]
-        value = self.op("concat", [tensor.value for tensor in tensors], f"axis = {at}")
-        return Tensor(self, value, first.groups)
-
-    def einsum(self, spec: str, a: "Tensor", b: "Tensor", dtype: str | None = None) -> "Tensor":
-        """A letter for each axis of a tensor; an axis of several symbols takes several letters."""
-        left, result = spec.split("->")
-        names = left.split(",")
-        spare = iter(c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                     if c not in spec)
-        ways: dict[str, tuple[Extent, ...]] = {}
-        for letter in dict.fromkeys(names[0] + names[1]):
-            here = [(tensor, letters.index(letter)) for letters, tensor in zip(names, (a, b))
-                    if letter in letters]
-            ways[letter] = common_axes([tensor for tensor, _ in here], [axis for _, axis in here])
-        split = {letter: letter + "".join(next(spare) for _ in way[1:])
-                 for letter, way in ways.items()}
-        operands = [conformed(tensor, [ways[letter] for letter in letters])
-                    for letters, tensor in zip(names, (a, b))]
-        spell = lambda letters: "".join(split[letter] for letter in letters)
-        text = f'spec = "{spell(names[0])},{spell(names[1])}->{spell(result)}"'
-        if dtype is not None:
-            text += f", dtype = {dtype}"
-        value = self.op("einsum", [tensor.value for tensor in operands], text)
-        return Tensor(self, value, tuple(len(split[letter]) for letter in result))
-
-
 class Tensor:
-    """A value of the graph, and how its axes make those of torch's tensor."""
+    """A tensor of torch: a value of the graph whose axes, `_groups[i]` of them for axis i, are the
+    factors of the tensor's axes. Row-major order of the value is that of the tensor.
+
+    transpose_of: the matrix whose transpose this is; None: it is none, or not known to be one."""
 
     def __init__(self, emitter: Emitter, value: Value, groups: tuple[int, ...],
-                 transposed_of: Value | None = None) -> None:
+                 transpose_of: Tensor | None = None) -> None:
         assert sum(groups) == len(value.dims), (value.dims, groups)
         self.g = emitter
-        self.value = value
-        self.groups = groups
-        self.transposed_of = transposed_of  # the matrix whose transpose this is
+        self._value = value
+        self._groups = groups
+        self.transpose_of = transpose_of
 
     # ---- what it is
 
     @property
     def dtype(self) -> str:
-        return self.value.dtype
+        return self._value.dtype
+
+    @property
+    def name(self) -> str | None:
+        """The name of the value in the graph."""
+        return self._value.name
+
+    @property
+    def dims(self) -> tuple[Extent, ...]:
+        """The extents of the value, in memory order; an axis of the tensor may have several."""
+        return tuple(self._value.dims)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
     @property
     def rank(self) -> int:
-        return len(self.groups)
-
-    def start(self, axis: int) -> int:
-        """The first axis of the value that belongs to an axis."""
-        return sum(self.groups[:axis])
-
-    def axes(self, axis: int) -> tuple[Extent, ...]:
-        begin = self.start(axis)
-        return tuple(self.value.dims[begin:begin + self.groups[axis]])
+        return len(self._groups)
 
     def product(self, axis: int) -> Product:
-        return product_of(self.axes(axis))
+        """The size of an axis."""
+        return product_of(self._axes(axis))
 
     def size(self, axis: int) -> int:
         """The size of an axis whose size is a number."""
@@ -215,25 +72,64 @@ class Tensor:
         return product.number
 
     @property
+    def sizes(self) -> list[int]:
+        """The sizes of a tensor whose sizes are numbers."""
+        return [self.size(axis) for axis in range(self.rank)]
+
+    @property
     def shape(self) -> tuple[Product, ...]:
         return tuple(self.product(axis) for axis in range(self.rank))
 
     @property
     def is_number(self) -> bool:
+        """Whether all sizes are numbers."""
         return all(product.is_number for product in self.shape)
+
+    def extent(self, axis: int) -> Tensor:
+        """i32: the size of an axis as a number of the graph."""
+        return self.g._extent_of(self._axes(axis))
 
     def is_one(self, axis: int) -> bool:
         return self.product(axis) == Product(1, ())
 
+    def _start(self, axis: int) -> int:
+        """The first axis of the value that belongs to an axis."""
+        if self.rank == 0:
+            raise Unsupported("an axis of a tensor that has none")
+        return sum(self._groups[:axis % self.rank])
+
+    def _axes(self, axis: int) -> tuple[Extent, ...]:
+        """The extents of the value that make an axis."""
+        begin = self._start(axis)
+        return tuple(self._value.dims[begin:begin + self._groups[axis]])
+
+    @property
+    def _all_axes(self) -> list[tuple[Extent, ...]]:
+        return [self._axes(axis) for axis in range(self.rank)]
+
+    def _like(self, value: Value) -> Tensor:
+        """A value with the same axes."""
+        return Tensor(self.g, value, self._groups)
+
     # ---- element types
 
-    def to(self, dtype: str) -> "Tensor":
+    def to(self, dtype: str) -> Tensor:
+        """Converts as torch does: i64 to i32 wraps around."""
         if dtype == self.dtype:
             return self
-        return Tensor(self.g, self.g.op("cast", [self.value], f"dtype = {dtype}"),
-                      self.groups)
+        if self.dtype == "i64" and dtype == "i32":
+            half = 2**31
+            return (self.g.map("mod_floor", self + half, 2 * half) - half).nearest(dtype)
+        return self.nearest(dtype)
 
-    def f32(self) -> "Tensor":
+    def nearest(self, dtype: str) -> Tensor:
+        """Converts to the nearest number that an integer type has: an index outside of i32 is still
+        outside of every axis."""
+        if dtype == self.dtype:
+            return self
+        return self._like(self.g._add("cast", [self._value], f"dtype = {dtype}"))
+
+    def f32(self) -> Tensor:
         return self.to("f32")
 
     # ---- element by element
@@ -260,148 +156,172 @@ class Tensor:
     def minimum(self, other): return self.g.map("minimum", self, other)
     def is_nan(self): return ~self.equals(self)
 
-    def apply(self, op: str) -> "Tensor":
+    def apply(self, op: str) -> Tensor:
         """An elementwise op of one operand: "exp", "tanh", ..."""
         return self.g.map(op, self)
 
-    # ---- shapes
+    def copy(self) -> Tensor:
+        return self._like(self.g._add("copy", [self._value]))
 
-    def reshape(self, sizes: Sequence) -> "Tensor":
-        """torch's view: the same elements, row-major, in another shape."""
-        wanted = [self.g.extents.product(size) for size in sizes]
-        return self.reshape_to(wanted)
+    # ---- shapes: the elements in row-major order stay
 
-    def reshape_to(self, wanted: Sequence[Product]) -> "Tensor":
-        groups = regroup(self.value.dims, wanted)
-        return self._reshaped(groups)
+    def _arranged(self, ways: Sequence[Sequence[Extent]]) -> Tensor:
+        """Each axis held as these extents, whose product is its size; an axis of size 1 may become
+        as many axes of size 1. Axes of torch stay, so that nothing moves between them."""
+        assert len(ways) == self.rank, (self.shape, ways)
+        own = []
+        for axis, way in enumerate(ways):
+            if product_of(way) == self.product(axis):
+                own.append(way)
+            elif self.is_one(axis):
+                own.append((1,) * len(way))
+            else:
+                raise Unsupported(f"an axis of {self.product(axis)} elements where "
+                                  f"{product_of(way)} are needed")
+        return self._regrouped(own)
 
-    def _reshaped(self, groups: Sequence[Sequence[Extent]]) -> "Tensor":
-        dims = [axis for group in groups for axis in group]
+    def _regrouped(self, groups: Sequence[Sequence[Extent]]) -> Tensor:
+        """The same elements, row-major, on other axes."""
+        dims = [extent for group in groups for extent in group]
         counts = tuple(len(group) for group in groups)
-        if list(self.value.dims) == dims:
-            return self if counts == self.groups else Tensor(self.g, self.value, counts)
-        value = self.g.op("reshape", [self.value], f"dims = {list_text(dims)}")
+        if list(self._value.dims) == dims:
+            return self if counts == self._groups else Tensor(self.g, self._value, counts)
+        if len(dims) > MAX_RANK:
+            raise Unsupported(f"a value of {len(dims)} axes; Sinter has {MAX_RANK}")
+        value = self.g._add("reshape", [self._value], f"dims = {list_text(dims)}")
         return Tensor(self.g, value, counts)
 
-    def permute(self, order: Sequence[int]) -> "Tensor":
+    def reshape(self, sizes: Sequence) -> Tensor:
+        """torch's view: the same elements, row-major, in another shape."""
+        wanted = [self.g.extents.product(size) for size in sizes]
+        return self._regrouped(regroup(self._value.dims, wanted))
+
+    def flatten(self, first: int = 0, last: int = -1) -> Tensor:
+        """Axes first .. last as one."""
+        if self.rank == 0:
+            return self._regrouped([(1,)])
+        first, last = first % self.rank, last % self.rank
+        groups = self._all_axes
+        together = [extent for group in groups[first:last + 1] for extent in group]
+        return self._regrouped([*groups[:first], tuple(together if first == 0 else joined(together)),
+                                *groups[last + 1:]])
+
+    def unflatten(self, axis: int, sizes: Sequence[int]) -> Tensor:
+        """An axis as several, whose product it is."""
+        axis %= self.rank
+        parts = regroup(self._axes(axis), [Product(size, ()) for size in sizes])
+        groups = self._all_axes
+        return self._regrouped([*groups[:axis], *[tuple(joined(part)) for part in parts],
+                                *groups[axis + 1:]])
+
+    def merged(self, *axes: int) -> Tensor:
+        """Each of these axes (none: of all) held as one extent."""
+        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
+        groups = self._all_axes
+        for axis in chosen:
+            groups[axis] = tuple(joined(groups[axis]))
+            if len(groups[axis]) > 1:
+                raise Unsupported("an axis whose size is a product of several unknown sizes")
+        return self._regrouped(groups)
+
+    def unsqueeze(self, axis: int) -> Tensor:
+        axis %= self.rank + 1
+        groups = self._all_axes
+        return self._regrouped(groups[:axis] + [(1,)] + groups[axis:])
+
+    def squeeze(self, axes: Sequence[int]) -> Tensor:
+        """Drops those of the axes whose size is 1."""
+        gone = {axis % max(self.rank, 1) for axis in axes}
+        return self._regrouped([group for i, group in enumerate(self._all_axes)
+                                if not (i in gone and self.is_one(i))])
+
+    def _append_ones(self, count: int) -> Tensor:
+        return self._regrouped(self._all_axes + [(1,)] * count)
+
+    # ---- shapes: elements move or repeat
+
+    def permute(self, order: Sequence[int]) -> Tensor:
         order = [axis % self.rank for axis in order]
         if order == list(range(self.rank)):
             return self
-        axes = [self.start(axis) + i for axis in order for i in range(self.groups[axis])]
-        groups = tuple(self.groups[axis] for axis in order)
-        if axes == [1, 0] and groups == (1, 1) and self.transposed_of is not None:
-            return Tensor(self.g, self.transposed_of, groups)
-        if axes == list(range(len(axes))):
-            return Tensor(self.g, self.value, groups)
-        value = self.g.op("transpose", [self.value], f"axes = {list_text(axes)}")
-        return Tensor(self.g, value, groups, self.value if groups == (1, 1) else None)
+        axes = [self._start(axis) + i for axis in order for i in range(self._groups[axis])]
+        if order == [1, 0] and self.transpose_of is not None:
+            return self.transpose_of
+        groups = tuple(self._groups[axis] for axis in order)
+        value = self.g._add("transpose", [self._value], f"axes = {list_text(axes)}")
+        return Tensor(self.g, value, groups, self if order == [1, 0] else None)
 
-    def transpose(self, a: int = -2, b: int = -1) -> "Tensor":
+    def transpose(self, a: int = -2, b: int = -1) -> Tensor:
         order = list(range(self.rank))
         order[a], order[b] = order[b], order[a]
         return self.permute(order)
 
-    def unsqueeze(self, axis: int) -> "Tensor":
-        axis %= self.rank + 1
-        groups = [self.axes(i) for i in range(self.rank)]
-        return self._reshaped(groups[:axis] + [(1,)] + groups[axis:])
-
-    def squeeze(self, axes: Sequence[int]) -> "Tensor":
-        """Drops those of the axes whose size is 1."""
-        gone = {axis % max(self.rank, 1) for axis in axes}
-        return self._reshaped([self.axes(i) for i in range(self.rank)
-                               if not (i in gone and self.is_one(i))])
-
-    def expand(self, sizes: Sequence) -> "Tensor":
-        """torch's expand: axes of size 1, and new leading ones, take the size."""
+    def expand(self, sizes: Sequence) -> Tensor:
+        """torch's expand: axes of size 1, and new leading ones, take the size; -1 keeps it."""
         lead = len(sizes) - self.rank
-        groups = []
+        ways = []
         for i, size in enumerate(sizes):
-            own = self.axes(i - lead) if i >= lead else (1,)
-            if isinstance(size, int) and size == -1:
-                groups.append(own)
-                continue
-            product = self.g.extents.product(size)
-            same = product_of(own) == product
-            groups.append(own if same else self.g.extents.axes(size))
-        return self.broadcast_to(groups)
+            own = self._axes(i - lead) if i >= lead else (1,)
+            is_kept = isinstance(size, int) and size == -1
+            same = is_kept or product_of(own) == self.g.extents.product(size)
+            ways.append(own if same else self.g.extents.axes(size))
+        return self._broadcast(ways)
 
-    def broadcast_to(self, groups: Sequence[Sequence[Extent]]) -> "Tensor":
-        """Takes the axes; where they differ from the tensor's own, that axis has size 1."""
-        lead = len(groups) - self.rank
-        own = [(1,) * len(group) if i < lead or len(group) != self.groups[i - lead]
-               else self.axes(i - lead) for i, group in enumerate(groups)]
-        for i in range(lead, len(groups)):
-            if len(groups[i]) != self.groups[i - lead] and not self.is_one(i - lead):
-                raise Unsupported("an axis that two tensors split in different ways")
-        tensor = self._reshaped(own)
-        dims = [axis for group in groups for axis in group]
-        if list(tensor.value.dims) == dims:
+    def expand_axis(self, axis: int, size: int) -> Tensor:
+        """Repeats the one element of an axis."""
+        return self.expand([size if i == axis % self.rank else -1 for i in range(self.rank)])
+
+    def _broadcast(self, ways: Sequence[Sequence[Extent]]) -> Tensor:
+        lead = len(ways) - self.rank
+        tensor = self._regrouped([(1,)] * lead + self._all_axes)._arranged(ways)
+        dims = [extent for way in ways for extent in way]
+        if list(tensor._value.dims) == dims:
             return tensor
-        value = self.g.op("broadcast", [tensor.value], f"dims = {list_text(dims)}")
-        return Tensor(self.g, value, tensor.groups)
+        if len(dims) > MAX_RANK:
+            raise Unsupported(f"a value of {len(dims)} axes; Sinter has {MAX_RANK}")
+        return tensor._like(self.g._add("broadcast", [tensor._value], f"dims = {list_text(dims)}"))
 
-    def merged(self, *axes: int) -> "Tensor":
-        """These axes (none: all), written as one axis each."""
-        chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
-        groups = [self.axes(i) for i in range(self.rank)]
-        for axis in chosen:
-            if len(groups[axis]) > 1:
-                groups[axis] = tuple(joined(groups[axis]))
-                if len(groups[axis]) > 1:
-                    raise Unsupported("an axis of several symbols")
-        return self._reshaped(groups)
+    def filled(self, number: Tensor, axis: int, size: int) -> Tensor:
+        """A number in this tensor's shape but for one axis."""
+        return number._broadcast([(size,) if i == axis % self.rank else group
+                                  for i, group in enumerate(self._all_axes)])
 
-    def slice(self, axis: int, begin: int, end: int, step: int = 1) -> "Tensor":
+    def slice(self, axis: int, begin: int, end: int, step: int = 1) -> Tensor:
         """Elements begin .. end - 1 of an axis, each `step`-th."""
         axis %= self.rank
-        if self.groups[axis] != 1:
-            return self.merged(axis).slice(axis, begin, end, step)
-        extent = self.axes(axis)[0]
-        if isinstance(extent, str):
-            raise Unsupported("a slice of an axis of unknown size")
+        extent = self.size(axis)
         begin, end = max(0, begin), min(end, extent)
         count = max(0, -(-(end - begin) // step))
         if (begin, count) == (0, extent):
             return self
+        if self._groups[axis] != 1:
+            return self.merged(axis).slice(axis, begin, end, step)
         if step == 1 or count <= 1:
             return self._slice(axis, begin, count)
-        # Every step-th: rows of `step` elements, of which the first is taken.
+        # Rows of `step` elements, of which the first is taken.
         whole = self._slice(axis, begin, min(extent - begin, count * step))
-        short = count * step - whole.size(axis)
-        if short > 0:
-            sizes = list(whole.value.dims)
-            sizes[whole.start(axis)] = short
-            padding = whole.g.number(0, self.dtype)
-            value = self.g.op("broadcast", [padding.value], f"dims = {list_text(sizes)}")
-            whole = self.g.concat([whole, Tensor(self.g, value, whole.groups)], axis)
-        groups = [whole.axes(i) for i in range(self.rank)]
-        rows = whole._reshaped(groups[:axis] + [(count,), (step,)] + groups[axis + 1:])
-        return rows._slice(axis + 1, 0, 1).squeeze([axis + 1])
+        missing = count * step - whole.size(axis)
+        if missing > 0:
+            whole = self.g.concat([whole, whole.filled(self.g.number(0, self.dtype), axis, missing)],
+                                  axis)
+        return whole.unflatten(axis, [count, step])._slice(axis + 1, 0, 1).squeeze([axis + 1])
 
-    def _slice(self, axis: int, begin: int, size: int) -> "Tensor":
-        at = self.start(axis)
-        value = self.g.op("slice", [self.value], f"axis = {at}, begin = {begin}, size = {size}")
-        return Tensor(self.g, value, self.groups)
+    def _slice(self, axis: int, begin: int, size: int) -> Tensor:
+        return self._like(self.g._add("slice", [self._value],
+                                      f"axis = {self._start(axis)}, begin = {begin}, size = {size}"))
 
-    def select(self, axis: int, index: int) -> "Tensor":
+    def select(self, axis: int, index: int) -> Tensor:
         axis %= self.rank
         if index < 0:
             index += self.size(axis)
-        taken = self.slice(axis, index, index + 1)
-        return taken.squeeze([axis])
+        return self.slice(axis, index, index + 1).squeeze([axis])
 
-    def places(self, axis: int, behind: int | None = None) -> "Tensor":
-        """0, 1, 2, ... along an axis, with `behind` axes of size 1 behind it; by default as many as
-        the tensor has, so that it broadcasts to the tensor."""
+    def places(self, axis: int) -> Tensor:
+        """i32: 0, 1, 2, ... along an axis, with the axes of size 1 behind it that let it broadcast to
+        the tensor."""
         axis %= self.rank
-        extent, = self.merged(axis).axes(axis)
-        value = self.g.op("iota", [], f"axis = 0, dims = [{extent}]")
-        ones = self.rank - 1 - axis if behind is None else behind
-        return Tensor(self.g, value, (1,))._reshaped([(extent,)] + [(1,)] * ones)
-
-    def copy(self) -> "Tensor":
-        return Tensor(self.g, self.g.op("copy", [self.value]), self.groups)
+        place = self.g._positions(self._axes(axis))
+        return place._append_ones(self.rank - 1 - axis)
 
     # ---- reductions
 
@@ -411,31 +331,31 @@ class Tensor:
             return list(range(self.rank))
         return sorted({axis % self.rank for axis in axes})
 
-    def reduce(self, op: str, axes: Sequence[int] | None, keepdim: bool = False) -> "Tensor":
+    def _reduce(self, op: str, axes: Sequence[int] | None, keepdim: bool = False) -> Tensor:
         """"reduce_sum" or "reduce_max" over axes (None or empty: all)."""
         chosen = self.chosen(axes)
         if not chosen:
             return self
-        inner = [self.start(axis) + i for axis in chosen for i in range(self.groups[axis])]
-        value = self.g.op(op, [self.value], f"axes = {list_text(inner)}")
-        groups = [(1,) if i in chosen else self.axes(i) for i in range(self.rank)]
+        inner = [self._start(axis) + i for axis in chosen for i in range(self._groups[axis])]
+        value = self.g._add(op, [self._value], f"axes = {list_text(inner)}")
+        groups = [(1,) if i in chosen else group for i, group in enumerate(self._all_axes)]
         if not keepdim:
             groups = [group for i, group in enumerate(groups) if i not in chosen]
-        return Tensor(self.g, value, self.groups)._reshaped(groups)
+        return self._like(value)._regrouped(groups)
 
-    def sum(self, axes=None, keepdim=False): return self.reduce("reduce_sum", axes, keepdim)
-    def max(self, axes=None, keepdim=False): return self.reduce("reduce_max", axes, keepdim)
+    def sum(self, axes=None, keepdim=False): return self._reduce("reduce_sum", axes, keepdim)
+    def max(self, axes=None, keepdim=False): return self._reduce("reduce_max", axes, keepdim)
     def min(self, axes=None, keepdim=False): return -(-self).max(axes, keepdim)
 
     def count(self, axes: Sequence[int] | None) -> int:
         """The number of elements that a reduction over the axes takes."""
         return math.prod(self.size(axis) for axis in self.chosen(axes))
 
-    def mean(self, axes=None, keepdim=False) -> "Tensor":
+    def mean(self, axes=None, keepdim=False) -> Tensor:
         total = self.sum(axes, keepdim)
         chosen = self.chosen(axes)
         if not chosen:
             return total
         if all(self.product(axis).is_number for axis in chosen):
             return total / float(self.count(axes))
-        return total / self.g.extent_of([extent for axis in chosen for extent in self.axes(axis)])
+        return total / self.g._extent_of([e for axis in chosen for e in self._axes(axis)]).f32()

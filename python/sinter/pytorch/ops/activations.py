@@ -81,7 +81,7 @@ def log_sigmoid(c: Conversion, x: Tensor) -> tuple:
     """(log sigmoid x, what torch's gradient keeps on the CPU: e^-|x|)"""
     dtype, x = x.dtype, x.f32()
     small = x.apply("exp_neg_abs")
-    kept = small.to(dtype) if c.meta[1].numel() else None
+    kept = small.to(dtype) if c.meta[1].dim() == x.rank else c.g.full([0], 0, dtype)
     return (x.minimum(0.0) - small.apply("log1p")).to(dtype), kept
 
 

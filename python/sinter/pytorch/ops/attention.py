@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from .. import row_ops
 from ..tensor import Tensor
 from .registry import Conversion, converts
 
@@ -31,10 +32,8 @@ def repeated(x: Tensor, q: Tensor) -> Tensor:
     """Keys or values [B, G, T, D] for each of the H query heads."""
     if x.product(1) == q.product(1):
         return x
-    groups, times = x.size(1), q.size(1) // x.size(1)
-    axes = [x.axes(0), (groups,), (times,), x.axes(2), x.axes(3)]
-    x = x.unsqueeze(2).broadcast_to(axes)
-    return x._reshaped([axes[0], (groups * times,), *axes[3:]])
+    times = q.size(1) // x.size(1)
+    return x.unsqueeze(2).expand_axis(2, times).flatten(1, 2).merged(1)
 
 
 def grouped_sum(grad: Tensor, groups: int) -> Tensor:
@@ -42,8 +41,7 @@ def grouped_sum(grad: Tensor, groups: int) -> Tensor:
     times = grad.size(1) // groups
     if times == 1:
         return grad
-    axes = [grad.axes(i) for i in range(4)]
-    return grad._reshaped([axes[0], (groups,), (times,), *axes[2:]]).sum([2])
+    return grad.unflatten(1, [groups, times]).sum([2])
 
 
 def fits_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool) -> bool:
@@ -55,21 +53,15 @@ def fits_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool) -> bool:
 
 def packed_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
                      scale: float) -> Tensor:
-    """The sequences behind one another: each token sees rows of its own sequence."""
-    batch, heads, tokens, width = (q.size(axis) for axis in range(4))
+    """The sequences one after another: each token sees rows of its own sequence."""
+    batch, heads, tokens = (q.size(axis) for axis in range(3))
     groups, keys = k.size(1), k.size(2)
-    pack = lambda x, rows: x.permute([0, 2, 1, 3]).reshape(
-        [batch * rows, x.size(1) * x.size(3)]).merged()
+    pack = lambda x: x.permute([0, 2, 1, 3]).flatten(2, 3).flatten(0, 1)
     sequence = (c.g.iota(batch) * keys).unsqueeze(1).expand([batch, tokens])
-    first = sequence.reshape([batch * tokens]).merged()
-    if causal:
-        last = (sequence + c.g.iota(tokens)).reshape([batch * tokens]).merged()
-    else:
-        last = first + (keys - 1)
-    text = f"heads = {heads}, kv_heads = {groups}, scale = {float(scale).hex()}"
-    value = c.g.op("attention", [pack(q, tokens).value, pack(k, keys).value,
-                                       pack(v, keys).value, first.value, last.value], text)
-    return Tensor(c.g, value, (1, 1)).reshape([batch, tokens, heads, v.size(3)])
+    first = sequence.flatten()
+    last = (sequence + c.g.iota(tokens)).flatten() if causal else first + (keys - 1)
+    result = row_ops.attention(pack(q), pack(k), pack(v), first, last, heads, groups, scale)
+    return result.reshape([batch, tokens, heads, v.size(3)])
 
 
 def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float,
@@ -79,14 +71,14 @@ def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float
     if mask is not None:
         s = c.g.where(mask, s, -math.inf) if mask.dtype == "i1" else s + mask.f32()
     if causal:
-        rows, columns = q.places(2, behind=1) + begin, k.places(2, behind=0)
+        rows, columns = s.places(2) + begin, s.places(3)
         s = c.g.where(columns.less_equal(rows), s, -math.inf)
     return s
 
 
 def probabilities(s: Tensor, is_masked: bool) -> Tensor:
     """softmax of rows; zeros where a mask leaves nothing of a row."""
-    p = Tensor(s.g, s.g.op("softmax", [s.value]), s.groups)
+    p = row_ops.softmax(s, 3)
     if not is_masked:
         return p
     empty = s.max([3], True).equals(-math.inf)
@@ -139,7 +131,6 @@ def backward_block(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor,
     dq = c.g.einsum("bhst,bhtd->bhsd", ds, k, wide(q))
     dk = c.g.einsum("bhst,bhsd->bhtd", ds, q, wide(q))
     if keys is not None:
-        pad = lambda x: c.g.concat([x, c.g.number(0, "f32").broadcast_to(
-            [x.axes(0), x.axes(1), (keys - end,), x.axes(3)])], 2)
+        pad = lambda x: c.g.concat([x, x.filled(c.g.number(0, "f32"), 2, keys - end)], 2)
         dk, dv = pad(dk), pad(dv)
     return dq, dk, dv

@@ -6,7 +6,8 @@ import math
 
 import torch
 
-from ..dtypes import holds, is_integer, is_real
+from ..dtypes import clamped, holds, is_integer, is_real, wrapped
+from ..row_ops import nonzero
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .choice import differ, truth
@@ -202,19 +203,29 @@ def div_mode(c: Conversion, a, b, rounding_mode: str | None = "floor") -> Tensor
 
 
 def integer_division(c: Conversion, a, b, mode: str) -> Tensor:
-    a, b = c.operands(a, b)
+    """Of the least number by -1: the least number."""
+    a, b = c.operands(a, divisor(c, b))
+    quotient = c.g.map("div_floor", a, b)
     if mode == "floor":
-        return c.g.map("div_floor", a, b)
-    negative = differ(a.less(0), b.less(0))
-    quotient = c.g.map("div_floor", a.apply("abs"), b.apply("abs"))
-    return c.g.where(negative, -quotient, quotient)
+        return quotient
+    is_below = differ(a.less(0), b.less(0)) & ~(quotient * b).equals(a)
+    return c.g.where(is_below, quotient + 1, quotient)
+
+
+def divisor(c: Conversion, b):
+    """An integer divisor. A number that is zero stays for eager, which raises."""
+    if isinstance(b, Tensor):
+        return nonzero(b.to(c.math_dtype))
+    if wrapped(int(b), c.math_dtype) == 0:
+        raise Unsupported("an integer division by zero")
+    return b
 
 
 @converts(aten("remainder.Tensor"), aten("remainder.Scalar"))
 def remainder(c: Conversion, a, b) -> Tensor:
     if is_real(c.dtype):
         raise Unsupported("the remainder of floats")
-    return c.g.map("mod_floor", *c.operands(a, b))
+    return c.g.map("mod_floor", *c.operands(a, divisor(c, b)))
 
 
 @converts(aten("maximum.default"))
@@ -241,11 +252,14 @@ def fmin(c: Conversion, a, b) -> Tensor:
 
 @converts(aten("clamp.default"), aten("clamp.Tensor"))
 def clamp(c: Conversion, x, low=None, high=None) -> Tensor:
+    """A number outside of an integer type is the nearest one that it has."""
+    limit = lambda bound: (clamped(bound, c.dtype) if isinstance(bound, int)
+                           and is_integer(c.dtype) else bound)
     x, = c.operands(x)
     if low is not None:
-        x = x.maximum(c.operands(low)[0])
+        x = x.maximum(c.operands(limit(low))[0])
     if high is not None:
-        x = x.minimum(c.operands(high)[0])
+        x = x.minimum(c.operands(limit(high))[0])
     return x.to(c.dtype)
 
 

@@ -90,8 +90,7 @@ def chosen_along(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
     end."""
     if index < 0:
         number = x.product(axis)
-        index = index + (number.number if number.is_number
-                         else c.g.extent_of(x.axes(axis)).to("i32"))
+        index = index + (number.number if number.is_number else x.extent(axis))
     return x.places(axis).equals(index)
 
 
@@ -139,7 +138,7 @@ def repeat(c: Conversion, x: Tensor, counts) -> Tensor:
 
 @converts(aten("flip.default"))
 def flip(c: Conversion, x: Tensor, axes) -> Tensor:
-    for axis in axes:
+    for axis in axes if x.rank else ():
         size = x.size(axis)
         if size > 64:
             raise Unsupported("the reverse of more than 64 elements")
@@ -173,17 +172,11 @@ def constant_pad(c: Conversion, x: Tensor, padding, value=0) -> Tensor:
             x = x.slice(axis, max(0, -before), size - max(0, -after))
         parts = [x]
         if before > 0:
-            parts.insert(0, filled_like(c, x, axis, before, value))
+            parts.insert(0, x.filled(c.number(value, x.dtype), axis, before))
         if after > 0:
-            parts.append(filled_like(c, x, axis, after, value))
+            parts.append(x.filled(c.number(value, x.dtype), axis, after))
         x = c.g.concat(parts, axis) if len(parts) > 1 else x
     return x
-
-
-def filled_like(c: Conversion, x: Tensor, axis: int, size: int, value) -> Tensor:
-    """A tensor of one number, of x's shape but for one axis."""
-    groups = [(size,) if i == axis else x.axes(i) for i in range(x.rank)]
-    return c.number(value, x.dtype).broadcast_to(groups)
 
 
 @converts(aten("slice_scatter.default"))

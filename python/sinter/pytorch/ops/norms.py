@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import row_ops
 from ..dtypes import sinter_dtype
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -10,23 +11,7 @@ from .registry import Conversion, aten, converts
 
 @converts(aten("_softmax.default"))
 def softmax(c: Conversion, x: Tensor, axis, half_to_float=False) -> Tensor:
-    x = x.to(c.dtype)
-    if x.rank == 0:
-        return softmax_last(c, x.reshape([1])).reshape([])
-    return along_last(x, axis, lambda rows: softmax_last(c, rows))
-
-
-def softmax_last(c: Conversion, x: Tensor) -> Tensor:
-    x = x.merged(-1)
-    return Tensor(c.g, c.g.op("softmax", [x.value]), x.groups)
-
-
-def along_last(x: Tensor, axis: int, function) -> Tensor:
-    """Applies a function of rows along another axis."""
-    axis %= x.rank
-    if axis == x.rank - 1:
-        return function(x)
-    return function(x.transpose(axis, -1)).transpose(axis, -1)
+    return row_ops.softmax(x.to(c.dtype), axis)
 
 
 @converts(aten("_softmax_backward_data.default"))
@@ -53,9 +38,7 @@ def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
     if len(axes) == 1 and weight is not None and not c.uses(1) and not c.uses(2) \
             and weight.dtype == x.dtype and (bias is None or bias.dtype == x.dtype) \
             and x.count(axes) > 0:
-        operands = [x.value, weight.value] + ([bias.value] if bias is not None else [])
-        value = c.g.op("layer_norm", operands, f"eps = {float(eps).hex()}")
-        return Tensor(c.g, value, x.groups), None, None
+        return row_ops.layer_norm(x, weight, bias, eps), None, None
     y, average, scale = normalized(x.f32(), axes, eps)
     if weight is not None:
         y = y * weight.f32()

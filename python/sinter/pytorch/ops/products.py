@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...module import Value
+from .. import row_ops
 from ..dtypes import is_real
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -27,20 +27,13 @@ def multiply(c: Conversion, spec: str, a: Tensor, b: Tensor, dtype: str | None =
     return c.g.einsum(spec, a, b, dtype if dtype != a.dtype else None)
 
 
-def linear_of(c: Conversion, x: Tensor, matrix: Value, bias: Tensor | None) -> Tensor:
-    """x [..., K] by the transpose of a matrix [M, K], plus the bias."""
-    x = x.merged(-1)
-    operands = [x.value, matrix] + ([bias.value] if bias is not None else [])
-    return Tensor(c.g, c.g.op("linear", operands), x.groups)
-
-
-def rows_times(c: Conversion, a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
-    """a [N, K] by b [K, M] as `linear`, which wants b's transpose as it stands; None: it is not."""
-    weight = b.transposed_of
-    if weight is None or not a.product(1).is_number or a.size(1) == 0 \
-            or not isinstance(weight.dims[0], int):
+def rows_times(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor | None:
+    """a [N, K] by b [K, M] as `linear`, which reads b's transpose from memory; None: b is no transpose
+    of a matrix of known sizes."""
+    matrix = b.transpose_of
+    if matrix is None or not a.product(1).is_number or a.size(1) == 0 or not matrix.is_number:
         return None
-    return linear_of(c, a, weight, bias)
+    return row_ops.linear(a, matrix, bias)
 
 
 @converts(aten("mm.default"))
@@ -48,15 +41,15 @@ def mm(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
     need_real(a)
     if has_no_terms(a, 1):
         return c.number(0, c.dtype).expand(c.shape)
-    return rows_times(c, a, b) or multiply(c, "nk,km->nm", a, b)
+    return rows_times(a, b) or multiply(c, "nk,km->nm", a, b)
 
 
 @converts(aten("addmm.default"))
 def addmm(c: Conversion, bias: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha=1) -> Tensor:
     need_real(a)
-    if alpha == 1 and beta == 1 and bias.rank == 1 and bias.groups == (1,) \
-            and not bias.is_one(0) and not has_no_terms(a, 1):
-        result = rows_times(c, a, b, bias)
+    if alpha == 1 and beta == 1 and bias.rank == 1 and not bias.is_one(0) \
+            and not has_no_terms(a, 1):
+        result = rows_times(a, b, bias)
         if result is not None:
             return result
     return scaled_sum(c, bias, beta, "nk,km->nm", a, b, alpha)
@@ -110,7 +103,7 @@ def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None)
     need_real(x)
     if weight.rank != 2 or has_no_terms(x, x.rank - 1):
         raise Unsupported("a product over no elements")
-    return linear_of(c, x, weight.merged().value, bias)
+    return row_ops.linear(x, weight, bias)
 
 
 @converts(aten("convolution.default"))
@@ -118,7 +111,7 @@ def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding,
                 transposed, output_padding, groups) -> Tensor:
     """A patch embedding: patches that do not overlap, each multiplied with the whole kernel."""
     patches, matrix = patches_of(x, weight, stride, padding, dilation, transposed, groups)
-    y = linear_of(c, patches, matrix.value, bias)
+    y = row_ops.linear(patches, matrix, bias)
     return y.permute([0, y.rank - 1] + list(range(1, y.rank - 1)))
 
 
@@ -134,14 +127,12 @@ def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,
     counts = [x.size(axis) // k for axis, k in zip(range(2, x.rank), kernel)]
     for axis, (count, k) in enumerate(zip(counts, kernel), 2):
         x = x.slice(axis, 0, count * k)
-    batch = x.axes(0)
-    cut = [part for pair in zip(counts, kernel) for part in pair]
-    x = x._reshaped([batch, (channels,)] + [(part,) for part in cut])
+    for axis, (count, k) in reversed(list(enumerate(zip(counts, kernel), 2))):
+        x = x.unflatten(axis, [count, k])
     places = list(range(2, x.rank, 2))
     x = x.permute([0] + places + [1] + [axis + 1 for axis in places])
     terms = channels * math.prod(kernel)
-    x = x._reshaped([batch] + [(count,) for count in counts] + [(terms,)])
-    return x, weight.reshape([weight.size(0), terms])
+    return x.flatten(1 + len(places), -1), weight.reshape([weight.size(0), terms])
 
 
 @converts(aten("convolution_backward.default"))
@@ -154,6 +145,5 @@ def convolution_backward(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor,
     grad = grad.permute([0] + list(range(2, grad.rank)) + [1])  # [batch, places ..., channels]
     letters = "abcdefgh"[:grad.rank - 1]
     dw = multiply(c, f"{letters}m,{letters}k->mk", grad, patches)
-    sizes = [weight.size(axis) for axis in range(weight.rank)]
     db = grad.sum(list(range(grad.rank - 1))) if mask[2] else None
-    return None, dw.reshape(sizes) if mask[1] else None, db
+    return None, dw.reshape(weight.sizes) if mask[1] else None, db

@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..dtypes import is_real
+from ..row_ops import cumulative_sum
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .choice import truth
@@ -21,11 +22,10 @@ def sum_(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tens
     if is_real(c.dtype):
         return x.f32().sum(axes, keepdim).to(c.dtype) if x.dtype != c.dtype \
             else x.sum(axes, keepdim)
-    if x.dtype == "i64" and not counts_truths(c.node.args[0]):
-        raise Unsupported("sums of i64")
-    if x.dtype == "i32" and c.dtype == "i64":
-        raise Unsupported("sums of i32 that i32 may not hold")
-    return x.to("i32").sum(axes, keepdim).to(c.dtype)
+    if c.dtype == "i64" and not counts_truths(c.node.args[0]):
+        raise Unsupported("sums of integers, which i32 may not hold")
+    numbers = x.to("i32") if c.dtype == "i32" else x.nearest("i32")
+    return numbers.sum(axes, keepdim).to(c.dtype)
 
 
 @converts(aten("mean.default"), aten("mean.dim"))
@@ -87,7 +87,7 @@ def flat_position(c: Conversion, x: Tensor, axis, keepdim: bool, largest: bool) 
     if x.rank == 0:
         x, axis = x.reshape([1]), 0
     elif axis is None:
-        x, axis = x.reshape([math.prod(x.size(i) for i in range(x.rank))]), 0
+        x, axis = x.reshape([math.prod(x.sizes)]), 0
     return position(c, x, axis, keepdim, largest).to(c.dtype).reshape(c.shape)
 
 
@@ -108,10 +108,10 @@ converts(aten("min.dim"))(_with_position(False))
 
 def _truths(every: bool):
     def convert(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
-        axes = [axes] if isinstance(axes, int) else axes
         held = truth(x)
-        if x.rank == 0:
+        if x.rank == 0 or axes == []:  # no axes are none here, not all
             return held
+        axes = [axes] if isinstance(axes, int) else axes
         found = (~held if every else held).to("i32").max(axes, keepdim).equals(1)
         return ~found if every else found
     return convert
@@ -183,20 +183,18 @@ def vector_norm(c: Conversion, x: Tensor, order=2, axes=None, keepdim=False, *,
 def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
     if x.rank == 0:
         return x.to(c.dtype)
-    x = x.merged(axis)
     if is_real(c.dtype):
         source = x.to(c.dtype)
-    elif x.dtype == "i32" or counts_truths(c.node.args[0]):
-        source = x.to("i32")
+    elif counts_truths(c.node.args[0]):
+        source = x.nearest("i32")
     else:
-        raise Unsupported("running sums of i64")
-    at = source.start(axis % source.rank)
-    value = c.g.op("cumulative_sum", [source.value], f"axis = {at}")
-    return Tensor(c.g, value, source.groups).to(c.dtype)
+        raise Unsupported("running sums of integers")
+    return cumulative_sum(source, axis).to(c.dtype)
 
 
 def counts_truths(node) -> bool:
     """Whether a node holds truth values, as they are or as integers: i32 holds their sums."""
     is_truth = lambda x: x.meta["val"].dtype == torch.bool
-    cast = node.target is torch.ops.aten._to_copy.default
-    return is_truth(node) or (cast and is_truth(node.args[0]))
+    is_cast = node.target in (torch.ops.aten._to_copy.default,
+                              torch.ops.prims.convert_element_type.default)
+    return is_truth(node) or (is_cast and is_truth(node.args[0]))

@@ -8,7 +8,8 @@ import torch
 from torch import fx
 
 from ..dtypes import is_real, sinter_dtype
-from ..tensor import Emitter, Tensor
+from ..emitter import Emitter
+from ..tensor import Tensor
 from ..unsupported import Unsupported
 
 CONVERSIONS: dict[object, Callable] = {}

@@ -1,0 +1,201 @@
+"""Adds the ops of one entry to a Sinter graph, under torch's broadcasting rules.
+
+Operators compute element by element in the element type of their operands; a number of Python's takes
+that type. `Tensor.f32()` comes first where torch computes in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Sequence
+
+from ..module import GraphBuilder, Value
+from .axes import MAX_RANK, align, align_all_but, common_axes, list_text
+from .checks import RowCheck
+from .dtypes import is_integer, is_real, wrapped
+from .extents import Extent, Extents
+from .names import Names
+from .tensor import Number, Tensor
+from .unsupported import Unsupported
+
+MAX_CONCAT = 64  # operands that the op `concat` takes
+
+
+def text_of(number: Number, dtype: str) -> str:
+    """A number as the text form writes it; an integer outside of its type wraps around, as torch's
+    own conversion of numbers does."""
+    if not is_real(dtype):
+        return str(wrapped(int(number), dtype) if is_integer(dtype) else int(bool(number)))
+    number = float(number)
+    if number != number:
+        return "nan"
+    return number.hex() if math.isfinite(number) else ("inf" if number > 0 else "-inf")
+
+
+class Emitter:
+    """Builds the graph of one entry.
+
+    is_checked: integer divisors, and indices that are only compared, are checked too. The entry's
+    row checks find them after a call."""
+
+    def __init__(self, graph: GraphBuilder, extents: Extents, is_checked: bool = False) -> None:
+        self.graph = graph
+        self.extents = extents
+        self.is_checked = is_checked
+        self.row_checks: dict[str, RowCheck] = {}  # by the name of the op that reads the rows
+        self._numbers: dict[tuple[str, str], Value] = {}
+        self._added: list[Value] = []
+        self._shared: set[int] = set()  # numbers that several nodes read
+        self._checks: list[tuple[Value, RowCheck]] = []  # of the node that is being added
+
+    # ---- adding ops
+
+    def _add(self, op: str, operands: Sequence[Value], attributes: str | None = None) -> Value:
+        """One op of the IR. Its attributes name axes of the IR: no conversion calls this."""
+        value = self.graph.op(op, operands, attributes)
+        if len(value.dims) > MAX_RANK:
+            raise Unsupported(f"a value of {len(value.dims)} axes; Sinter has {MAX_RANK}")
+        self._added.append(value)
+        return value
+
+    def _note_check(self, value: Value, check: RowCheck) -> None:
+        """Remembers what an op's row numbers are, for the error of a call."""
+        self._checks.append((value, check))
+
+    def begin_node(self) -> None:
+        self._added, self._checks = [], []
+
+    def end_node(self, name: str, results: Sequence[Tensor | None], names: Names,
+                 location: str = "") -> list[str]:
+        """Names what a node became: its last result like the node, its other ops with a number
+        appended. Returns the names. location: the user's line, for errors of row checks."""
+        ends = [tensor._value.number for tensor in results if tensor is not None]
+        given: list[str] = []
+        added = {value.number: value for value in self._added}
+        last = next((number for number in reversed(ends) if number in added), None)
+        if last is not None and added[last].name is None:
+            self._rename(added[last], names.unique(name), given)
+        for value in added.values():
+            if value.name is None and value.number not in self._shared:
+                self._rename(value, names.unique(f"{name}.0"), given)
+        for value, check in self._checks:
+            self.row_checks[value.name] = check.at(location)
+        return given
+
+    def _rename(self, value: Value, name: str, given: list[str]) -> None:
+        self.graph.rename(value, name)
+        given.append(name)
+
+    # ---- leaves and generators
+
+    def input(self, name: str, dtype: str, sizes: Sequence) -> Tensor:
+        axes = [self.extents.axes(size) if i else self.extents.rows(size)
+                for i, size in enumerate(sizes)]
+        dims = [axis for group in axes for axis in group]
+        if len(dims) > MAX_RANK:
+            raise Unsupported(f"a tensor of {len(dims)} axes; Sinter has {MAX_RANK}")
+        return Tensor(self, self.graph.input(name, f"{dtype}{list_text(dims)}"),
+                      tuple(len(group) for group in axes))
+
+    def weight(self, name: str) -> Tensor:
+        """A weight of the module, which was declared."""
+        value = self.graph.use(name)
+        return Tensor(self, value, (1,) * len(value.dims))
+
+    def output(self, tensor: Tensor) -> None:
+        self.graph.output(tensor._value)
+
+    def number(self, number: Number, dtype: str) -> Tensor:
+        text = text_of(number, dtype)
+        if (text, dtype) not in self._numbers:
+            value = self._add("constant", [], f"value = {text}, dims = [], dtype = {dtype}")
+            self._shared.add(value.number)
+            self._numbers[text, dtype] = value
+        return Tensor(self, self._numbers[text, dtype], ())
+
+    def full(self, sizes: Sequence, number: Number, dtype: str) -> Tensor:
+        return self.number(number, dtype).expand(sizes)
+
+    def iota(self, size, dtype: str = "i32") -> Tensor:
+        """0, 1, 2, ... along one axis."""
+        return self._positions(self.extents.axes(size)).to(dtype)
+
+    def _positions(self, axes: Sequence[Extent]) -> Tensor:
+        """i32: 0, 1, 2, ... along one axis of torch that is held as these axes of the IR."""
+        place: Tensor | None = None
+        for i, extent in enumerate(axes):
+            value = self._add("iota", [], f"axis = 0, dims = [{extent}]")
+            here = Tensor(self, value, (1,))._append_ones(len(axes) - 1 - i)
+            if place is None:
+                place = here
+            else:
+                times = extent if isinstance(extent, int) else self._extent_of([extent])
+                place = place * times + here
+        return place.flatten(0, -1)
+
+    def extent(self, size) -> Tensor:
+        """i32: a size that only the call knows."""
+        return self._extent_of(self.extents.axes(size))
+
+    def _extent_of(self, axes: Sequence[Extent]) -> Tensor:
+        """i32: the number of elements of axes of the IR. A symbol's value is a sum of ones."""
+        result = self.number(math.prod(axis for axis in axes if isinstance(axis, int)), "i32")
+        for axis in axes:
+            if isinstance(axis, str):
+                ones = self._add("broadcast", [self.number(1, "i32")._value], f"dims = [{axis}]")
+                result = result * Tensor(self, ones, (1,)).sum()
+        return result
+
+    # ---- ops of several operands
+
+    def tensor(self, operand: Tensor | Number, dtype: str) -> Tensor:
+        return operand if isinstance(operand, Tensor) else self.number(operand, dtype)
+
+    def map(self, op: str, *operands: Tensor | Number) -> Tensor:
+        """An elementwise op. Operands broadcast; numbers have the type of the tensors."""
+        dtype = next(operand.dtype for operand in operands if isinstance(operand, Tensor))
+        tensors = [self.tensor(operand, dtype) for operand in operands]
+        tensors, groups = align(tensors)
+        return Tensor(self, self._add(op, [tensor._value for tensor in tensors]), groups)
+
+    def where(self, condition: Tensor, a: Tensor | Number, b: Tensor | Number) -> Tensor:
+        dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), "f32")
+        tensors, groups = align([condition, self.tensor(a, dtype), self.tensor(b, dtype)])
+        return Tensor(self, self._add("where", [t._value for t in tensors]), groups)
+
+    def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
+        axis %= tensors[0].rank
+        if len(tensors) == 1:
+            return tensors[0]
+        tensors = align_all_but(tensors, axis)
+        first = tensors[0]
+        if any(not tensor.product(axis).is_number for tensor in tensors):
+            raise Unsupported("a concatenation along an axis of unknown size")
+        while len(tensors) > MAX_CONCAT:
+            chunks = [tensors[i:i + MAX_CONCAT] for i in range(0, len(tensors), MAX_CONCAT)]
+            tensors = [self.concat(chunk, axis) for chunk in chunks]
+        value = self._add("concat", [tensor._value for tensor in tensors],
+                         f"axis = {first._start(axis)}")
+        return Tensor(self, value, first._groups)
+
+    def einsum(self, spec: str, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
+        """A letter for each axis of torch; an axis that is held as several takes several letters."""
+        left, result = spec.split("->")
+        names = left.split(",")
+        spare = iter(c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                     if c not in spec)
+        ways: dict[str, tuple[Extent, ...]] = {}
+        for letter in dict.fromkeys(names[0] + names[1]):
+            here = [(tensor, letters.index(letter)) for letters, tensor in zip(names, (a, b))
+                    if letter in letters]
+            ways[letter] = common_axes([tensor for tensor, _ in here], [axis for _, axis in here])
+        split = {letter: letter + "".join(next(spare) for _ in way[1:])
+                 for letter, way in ways.items()}
+        operands = [tensor._arranged([ways[letter] for letter in letters])
+                    for letters, tensor in zip(names, (a, b))]
+        spell = lambda letters: "".join(split[letter] for letter in letters)
+        text = f'spec = "{spell(names[0])},{spell(names[1])}->{spell(result)}"'
+        if dtype is not None:
+            text += f", dtype = {dtype}"
+        value = self._add("einsum", [tensor._value for tensor in operands], text)
+        return Tensor(self, value, tuple(len(split[letter]) for letter in result))

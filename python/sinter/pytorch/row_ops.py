@@ -1,0 +1,139 @@
+"""Ops of the IR that treat one axis in a way of its own, named by torch's axes.
+
+Each brings the axis that it needs into one extent of the value, in its place, before the op is added.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from .checks import RowCheck
+from .dtypes import is_real
+from .tensor import Tensor
+from .unsupported import Unsupported
+
+
+def along_last(x: Tensor, axis: int, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Applies a function of rows, which are the last axis, along any axis."""
+    if x.rank == 0:
+        return function(x.flatten()).reshape([])
+    axis %= x.rank
+    if axis == x.rank - 1:
+        return function(x)
+    return function(x.transpose(axis, -1)).transpose(axis, -1)
+
+
+def softmax(x: Tensor, axis: int) -> Tensor:
+    def rows(x: Tensor) -> Tensor:
+        x = x.merged(-1)
+        return x._like(x.g._add("softmax", [x._value]))
+    return along_last(x, axis, rows)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
+    """Over the last axis; all of one element type."""
+    x, weight = x.merged(-1), weight.merged()
+    operands = [x._value, weight._value] + ([bias.merged()._value] if bias is not None else [])
+    return x._like(x.g._add("layer_norm", operands, f"eps = {float(eps).hex()}"))
+
+
+def cumulative_sum(x: Tensor, axis: int) -> Tensor:
+    x = x.merged(axis)
+    return x._like(x.g._add("cumulative_sum", [x._value], f"axis = {x._start(axis)}"))
+
+
+def linear(x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x [..., K] by the transpose of a matrix [M, K], plus a bias [M]."""
+    x, matrix = x.merged(-1), matrix.merged()
+    operands = [x._value, matrix._value]
+    if bias is not None:
+        operands.append(bias.merged()._value)
+    return x._like(x.g._add("linear", operands))
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, heads: int,
+              kv_heads: int, scale: float) -> Tensor:
+    """q [N, heads * D], k and v [T, kv_heads * D]; token n sees the keys first[n] .. last[n]."""
+    operands = [x.merged() for x in (q, k, v, first, last)]
+    text = f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}"
+    return operands[0]._like(q.g._add("attention", [x._value for x in operands], text))
+
+
+# ---- rows by index
+
+def index_of(index: Tensor) -> Tensor:
+    """An index as i32. One that i32 does not hold becomes the nearest number, outside of every axis."""
+    return index.nearest("i32")
+
+
+def row_numbers(index: Tensor, size, from_end: bool) -> Tensor:
+    """An index along an axis of `size` (a number or a size of torch) as row numbers, i32.
+    from_end: one below 0 counts from the end."""
+    index = index_of(index)
+    if not from_end:
+        return index
+    return index.g.where(index.less(0), index + extent(index, size), index)
+
+
+def checked_rows(index: Tensor, size, from_end: bool) -> Tensor:
+    """Row numbers that are only compared. Where calls are checked, one that names no row is an error
+    of the call: the numbers are read from a table of 0 .. size - 1."""
+    rows = row_numbers(index, size, from_end)
+    if not rows.g.is_checked:
+        return rows
+    return take_rows(rows.g.iota(size), rows, from_end)
+
+
+def extent(x: Tensor, size) -> Tensor | int:
+    """A size as an operand."""
+    product = x.g.extents.product(size)
+    return product.number if product.is_number else x.g.extent(size)
+
+
+def nonzero(divisor: Tensor) -> Tensor:
+    """An integer divisor. Where calls are checked, one of zero is an error of the call: a number that
+    names no row of a table with one row."""
+    g = divisor.g
+    if not g.is_checked:
+        return divisor
+    row = g.where(divisor.equals(0), g.number(-1, "i32"), g.number(0, "i32"))
+    zero = _gathered(g.full([1], 0, "i32"), row, RowCheck(is_divisor=True))
+    return divisor + zero.to(divisor.dtype)
+
+
+def take_rows(table: Tensor, rows: Tensor, from_end: bool) -> Tensor:
+    """result[..., :] = table[rows[...], :], for a table of one axis or two. from_end: how the rows
+    were made, for the error."""
+    return _gathered(table, rows, RowCheck(from_end=from_end))
+
+
+def _gathered(table: Tensor, rows: Tensor, check: RowCheck) -> Tensor:
+    if table.rank == 1:
+        return _gathered(table.unsqueeze(1), rows, check).squeeze([-1])
+    if rows.rank == 0:
+        return _gathered(table, rows.flatten(), check).squeeze([0])
+    g = table.g
+    value = g._add("embedding", [table.merged()._value, rows._value])
+    g._note_check(value, check)
+    return Tensor(g, value, rows._groups + (1,))
+
+
+def gather(x: Tensor, index: Tensor, axis: int) -> Tensor:
+    """result[i, j, k] = x[i, index[i, j, k], k], for axis 1; the other axes are as long as x's."""
+    axis %= x.rank
+    x, rows = x.merged(), index_of(index).merged()
+    value = x.g._add("gather", [x._value, rows._value], f"axis = {axis}")
+    x.g._note_check(value, RowCheck())
+    return Tensor(x.g, value, x._groups)
+
+
+def sum_rows(rows: Tensor, updates: Tensor, count: int, from_end: bool = False) -> Tensor:
+    """float [count, D]: row v is the sum of the updates [N, D] whose row number [N] is v, in the order
+    of n. from_end: how the rows were made, for the error."""
+    if not is_real(updates.dtype):
+        raise Unsupported("sums of integers by index")
+    rows, updates = rows.merged(), updates.merged()
+    g = rows.g
+    value = g._add("scatter_add", [rows._value, updates._value], f"rows = {count}")
+    g._note_check(value, RowCheck(from_end=from_end))
+    return Tensor(g, value, (1, 1))
