@@ -80,16 +80,14 @@ def common_axes(tensors: Sequence[Tensor], axes: Sequence[int]) -> tuple[Extent,
     if not ways:
         return (1,)
     sizes = {product_of(way) for way in ways}
-    if len({(size.number, tuple(sorted(size.symbols))) for size in sizes}) > 1:
+    if len(sizes) > 1:
         raise Unsupported("an axis whose sizes are not known to be the same: "
                           + " and ".join(str(size) for size in sorted(sizes, key=str)))
     finest = max(ways, key=len)
     if all(way == finest or len(way) == 1 for way in ways):
         return finest
     product = product_of(finest)
-    if not product.is_number:
-        raise Unsupported("an axis that two tensors split in different ways")
-    return (product.number,)
+    return finest if not product.is_number else (product.number,)
 
 
 def align(tensors: Sequence[Tensor]) -> tuple[list[Tensor], tuple[int, ...]]:

@@ -15,12 +15,14 @@ from functorch.compile import make_boxed_func, min_cut_rematerialization_partiti
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
-from ..errors import usage
+from .._bindings import Code
+from ..errors import SinterError, usage
+from . import importer
 from .decompositions import decompositions
 from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .padding import pad_products
-from .partition import Part, partition, rewritten
+from .partition import Part, partition, rewritten, skip_idle_casts
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
 
@@ -68,19 +70,40 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
     visible = visible_results(module, phase)
     targets = take_copies(module)
     is_checked = device.type == "cpu" or options["check"]
-    parts, eager = partition(module, device, phase, visible, is_checked)
-    if eager and options["require_full"]:
-        raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
-                    + "\n".join(f"  {op}" for op in eager),
-                    hint="leave out the option require_full to run them in eager")
-    given = compile_options(options)
-    entries = [CompiledEntry(part.graph, part.leaves, device, given, options["check"])
-               for part in parts]
+    skip_idle_casts(module.graph)
+    refused: dict[fx.Node, str] = {}
+    entries = None
+    while entries is None:  # each time with more nodes in `refused`
+        parts, eager = partition(module, device, phase, visible, is_checked, refused)
+        if eager and options["require_full"]:
+            raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
+                        + "\n".join(f"  {op}" for op in eager),
+                        hint="leave out the option require_full to run them in eager")
+        entries = compile_parts(parts, device, options, refused)
     whole = whole_graph(module, parts, entries)
     result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
     nodes = sum(node.op == "call_function" for node in module.graph.nodes)
     record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start, owner))
     return result
+
+
+def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
+                  refused: dict[fx.Node, str]) -> list[CompiledEntry] | None:
+    """None: a part does not compile, and its nodes are in `refused`. Wrong options are an error."""
+    entries: list[CompiledEntry] = []
+    for part in parts:
+        try:
+            entries.append(CompiledEntry(part.graph, part.leaves, device, compile_options(options),
+                                         options["check"]))
+        except SinterError as error:
+            if error.code == Code.USAGE or importer.RAISES_FAULTS:
+                raise
+            reason = f"Sinter does not compile the part of the graph that it is in: {error}"
+            refused.update((node, reason) for node in part.nodes)
+            for other in parts[len(entries) + 1:]:
+                other.graph.module.close()
+            return None
+    return entries
 
 
 def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:

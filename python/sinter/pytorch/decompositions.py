@@ -64,10 +64,15 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
     return out, torch.logsumexp(s, -1)
 
 
-def _backward(grad, q, k, v, mask, causal, scale):
+def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
+    """The gradients are laid out as torch's op lays them out: [B, S, H, D] where `tokens_first`, else
+    as q, k and v are."""
     torch._check(k.shape[2] == v.shape[2])
-    return torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
-                                               default_scale(q, scale))
+    grads = torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
+                                                default_scale(q, scale))
+    orders = [(0, 2, 1, 3) if tokens_first else Layout.of(x).order for x in (q, k, v)]
+    return tuple(x.permute(order).contiguous().permute(Layout(order).inverse)
+                 for x, order in zip(grads, orders))
 
 
 def flash_cpu(q, k, v, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
@@ -80,7 +85,7 @@ def flash_cpu_backward(grad, q, k, v, out, logsumexp, dropout_p, is_causal, *, a
                        scale=None):
     if dropout_p:
         return NotImplemented
-    return _backward(grad, q, k, v, attn_mask, is_causal, scale)
+    return _backward(grad, q, k, v, attn_mask, is_causal, scale, tokens_first=True)
 
 
 def _seeds(q):
@@ -113,7 +118,7 @@ def efficient_backward(grad, q, k, v, attn_bias, out, logsumexp, philox_seed, ph
                        dropout_p, grad_input_mask, is_causal=False, *, scale=None):
     if dropout_p or grad_input_mask[3]:
         return NotImplemented
-    return (*_backward(grad, q, k, v, attn_bias, is_causal, scale), None)
+    return (*_backward(grad, q, k, v, attn_bias, is_causal, scale, tokens_first=True), None)
 
 
 def cudnn(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False,

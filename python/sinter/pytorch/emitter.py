@@ -11,7 +11,7 @@ from typing import Sequence
 
 from ..module import GraphBuilder, Value
 from .axes import MAX_RANK, align, align_all_but, common_axes, list_text
-from .checks import RowCheck
+from .row_checks import RowCheck
 from .dtypes import is_integer, is_real, wrapped
 from .extents import Extent, Extents
 from .names import Names

@@ -33,12 +33,23 @@ class Symbol:
     high: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Product:
-    """A size as a product: `number` times the symbols, in this order."""
+    """A size as a product: `number` times the symbols. Their order is that of the axes which the size
+    becomes; products are equal in any order."""
 
     number: int
     symbols: tuple[str, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Product) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[int, tuple[str, ...]]:
+        return self.number, tuple(sorted(self.symbols))
 
     @property
     def is_number(self) -> bool:

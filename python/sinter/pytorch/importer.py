@@ -16,7 +16,7 @@ from torch import fx
 
 from ..errors import SinterError
 from ..module import ModuleBuilder
-from .checks import RowCheck
+from .row_checks import RowCheck
 from .dtypes import is_double_number, sinter_dtype
 from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
@@ -196,7 +196,7 @@ class Importer:
             if tensor is None or not isinstance(fake, torch.Tensor):
                 continue
             sizes = tuple(self.imported.extents.product(size) for size in fake.shape)
-            if tensor.dtype != sinter_dtype(fake.dtype) or not same_sizes(tensor.shape, sizes):
+            if tensor.dtype != sinter_dtype(fake.dtype) or tensor.shape != sizes:
                 raise AssertionError(
                     f"{node.target}: converted to {tensor}, torch has "
                     f"{fake.dtype} {tuple(fake.shape)}")
@@ -229,12 +229,6 @@ def reason_of(error: Exception) -> str:
 def sizes_of(value) -> list:
     """A size, or the sizes of a tensor."""
     return [value] if isinstance(value, torch.SymInt) else list(getattr(value, "shape", ()))
-
-
-def same_sizes(a: Sequence, b: Sequence) -> bool:
-    """Whether two shapes are the same; symbols of a product in any order."""
-    return len(a) == len(b) and all(
-        x.number == y.number and sorted(x.symbols) == sorted(y.symbols) for x, y in zip(a, b))
 
 
 def describe(value) -> str:

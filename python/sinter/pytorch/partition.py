@@ -111,17 +111,14 @@ def has_compute(nodes) -> bool:
     return any(node.target not in VIEWS_AND_GENERATORS for node in nodes)
 
 
-def partition(module: fx.GraphModule, device: torch.device, name: str,
-              visible: Sequence[fx.Node] = (),
-              is_checked: bool = False) -> tuple[list[Part], list[EagerOp]]:
+def partition(module: fx.GraphModule, device: torch.device, name: str, visible: Sequence[fx.Node],
+              is_checked: bool, refused: dict[fx.Node, str]) -> tuple[list[Part], list[EagerOp]]:
     """Cuts the graph; every part is imported. A node that cannot be imported goes to eager, and the
     graph is cut anew, until all parts can be.
 
     visible: results that the user sees, with the strides, the offset and the aliases that torch traced.
-    is_checked: as of Emitter."""
-    skip_idle_casts(module.graph)
+    is_checked: as of Emitter. refused: nodes that go to eager, with the reasons; grows."""
     replayed = replayed_views(module.graph, visible)
-    refused: dict[fx.Node, str] = {}
     order = {node: i for i, node in enumerate(module.graph.nodes)}
     while True:
         proposed = CapabilityBasedPartitioner(
@@ -156,12 +153,13 @@ def skip_idle_casts(graph: fx.Graph) -> None:
 
 def replayed_views(graph: fx.Graph, visible: Sequence[fx.Node]) -> set[fx.Node]:
     """Views that torch makes of the tensor whose memory they read, where anyone outside of a part
-    reads them: those with gaps, repeats or an offset, and results that share memory with others."""
+    reads them: those with gaps, repeats or an offset, and results that share memory with an argument
+    or with others."""
     roots = Counter(root_of(node) for node in dict.fromkeys(visible))
+    shares = lambda node: roots[root_of(node)] > 1 or root_of(node).op == "placeholder"
     return {node for node in graph.nodes
             if is_view(node) and isinstance(node.meta.get("val"), torch.Tensor)
-            and (not is_dense_from_start(node.meta["val"])
-                 or (node in visible and roots[root_of(node)] > 1))}
+            and (not is_dense_from_start(node.meta["val"]) or (node in visible and shares(node)))}
 
 
 def results_of(nodes: list[fx.Node], replayed: set[fx.Node],

@@ -34,9 +34,12 @@ class GraphReport:
 
 @dataclass
 class Explanation:
-    """The graphs of a compiled function or module, in the order of their compilation."""
+    """The graphs of a compiled function or module, in the order of their compilation.
+
+    is_skipped: Dynamo has seen a call of the function and compiled no graph of it."""
 
     graphs: list[GraphReport]
+    is_skipped: bool = False
 
     @property
     def eager(self) -> list:
@@ -44,6 +47,9 @@ class Explanation:
         return [op for graph in self.graphs for op in graph.eager]
 
     def __str__(self) -> str:
+        if self.is_skipped:
+            return ("no graph was compiled: Dynamo ran the whole function in eager; "
+                    "torch._dynamo.explain(function)(*arguments) says why")
         if not self.graphs:
             return "no graph was compiled: call the function first"
         lines = [f"{count(len(self.graphs), 'graph')}, {count(len(self.eager), 'op')} in eager"]
@@ -106,7 +112,17 @@ def explain(compiled: Any = None) -> Explanation:
     if compiled is None:
         return Explanation(list(REPORTS))
     owner = owner_of(compiled)
-    return Explanation([one for one in REPORTS if one.owner is not None and one.owner() == owner])
+    graphs = [one for one in REPORTS if one.owner is not None and one.owner() == owner]
+    return Explanation(graphs, not graphs and was_traced(owner))
+
+
+def was_traced(function: Any) -> bool:
+    """Whether Dynamo has traced a call of a function, or of a module's forward."""
+    from torch._dynamo import convert_frame
+    forward = getattr(type(function), "forward", None) if isinstance(function, torch.nn.Module) \
+        else function
+    code = getattr(forward, "__code__", None)
+    return code is not None and code in convert_frame.input_codes
 
 
 def reset() -> None:

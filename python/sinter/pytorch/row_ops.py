@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from .checks import RowCheck
+from .row_checks import RowCheck
 from .dtypes import is_real
 from .tensor import Tensor
 from .unsupported import Unsupported

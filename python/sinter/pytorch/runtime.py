@@ -14,7 +14,7 @@ from ..errors import SinterError, check
 from ..handles import created, encoded
 from ..session import Executable, Session
 from ..tensors import Tensor as Memory
-from .checks import python_error
+from .row_checks import python_error
 from .dtypes import sinter_dtype
 from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of

@@ -5,6 +5,7 @@ torch's sizes and Python's numbers as they stand. It returns a tensor, or a tupl
 with several results (None where a result is not needed), or raises `Unsupported`.
 """
 
+from .. import library  # noqa: F401, registers the ops of sinter
 from .registry import CONVERSIONS, Conversion, converts
 from . import (activations, attention, choice, elementwise, generators, indexing, losses, movement,
                norms, products, reductions, scatter)
