@@ -2,6 +2,7 @@
 
     python random_programs.py --seed 0 --count 1000 [--route record|fx|compile] [--dynamic|--fixed]
                               [--backward|--forward] [--device cpu|cuda] [--minutes M] [--keep-going]
+                              [--without KINDS] [--ignore-strides]
     python random_programs.py --faults
 
 Prints each failure as the smallest program that still fails, a script that runs alone. Exit code 1
@@ -16,6 +17,7 @@ import os
 import sys
 import time
 
+import program_runs
 import torch
 from program_faults import FAULTS, found_after, planted
 from program_generator import Generator
@@ -25,11 +27,12 @@ from program_statements import KINDS
 from programs import Program
 
 
-def program_of(seed: int, dynamic: bool | None = None, backward: bool | None = None) -> Program:
+def program_of(seed: int, dynamic: bool | None = None, backward: bool | None = None,
+               kinds: dict = KINDS) -> Program:
     """The program of a seed. None: of two programs one has gradients, of nine one dynamic sizes."""
     is_backward = seed % 2 == 1 if backward is None else backward
     is_dynamic = seed % 9 == 4 if dynamic is None else dynamic
-    return needed(Generator(seed, is_backward, is_dynamic).program(KINDS))
+    return needed(Generator(seed, is_backward, is_dynamic).program(kinds))
 
 
 def smallest(program: Program, outcome: Outcome, route: str, device: str) -> tuple[Program, Outcome]:
@@ -97,10 +100,12 @@ class Tally:
 
 def run_many(given: argparse.Namespace) -> int:
     tally, start = Tally(), time.perf_counter()
+    without = (given.without or "").split(",")
+    kinds = {name: value for name, value in KINDS.items() if name not in without}
     for seed in range(given.seed, given.seed + given.count):
         if given.minutes and time.perf_counter() - start > 60 * given.minutes:
             break
-        program = program_of(seed, given.dynamic, given.backward)
+        program = program_of(seed, given.dynamic, given.backward, kinds)
         outcome = run_program(program, given.route, given.device)
         tally.add(program, outcome)
         if outcome.is_failure:
@@ -147,8 +152,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="ends after this time")
     parser.add_argument("--keep-going", action="store_true", help="goes on after a failure")
     parser.add_argument("--each", type=int, default=2, help="failures of one kind that are printed whole")
+    parser.add_argument("--without", help="kinds of statements that are left out: pad,roll")
+    parser.add_argument("--ignore-strides", action="store_true")
     parser.add_argument("--faults", action="store_true", help="plants faults, which must be found")
     given = parser.parse_args()
+    program_runs.COMPARES_STRIDES = not given.ignore_strides
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     return run_faults(given.seed, 500) if given.faults else run_many(given)
 
