@@ -7,8 +7,9 @@ namespace {
 constexpr ClassText kClasses[] = {
     {OpClass::generator, "Generators",
      "Values that are computed from attributes alone, wherever they are read. A number is rounded "
-     "once to the element type; to i32 and i64 it goes to the nearest one (NaN: 0), to i1 all "
-     "but 0 are true."},
+     "once to the element type, ties to even; to i32 and i64 it goes to the nearest one that the "
+     "type has (NaN: 0), to i1 all but 0 are true. An integer without point and exponent is "
+     "exact in the whole range of i64."},
     {OpClass::view, "Views",
      "Other ways of reading the operand: an order of addresses, never a kernel. A view of a "
      "computed value is as good as one of an input."},
@@ -20,6 +21,7 @@ constexpr ClassText kClasses[] = {
     {OpClass::reduce, "Reductions",
      "Sums and maxima over axes, in float32 and in a fixed order of operations, then rounded once; "
      "of i32 sums wrap around. "
+     "A sum starts at +0, so that a sum of zeros is +0, also where all are -0. "
      "The reduced axes stay, with the extent 1, so that the result broadcasts against the "
      "operand."},
     {OpClass::composite, "Composites",
@@ -139,28 +141,30 @@ constexpr OpExample kExamples[] = {
     %mean = div %sum, %count
   })"},
     {OpKind::reduce_max, "reduce_max(x) -> x with extents of 1 at axes",
-     "The largest element of a float type or i32; of no elements -inf, or the least number.",
+     "The largest element of a float type or i32; of no elements -inf, or the least number. As "
+     "with `maximum` the result is NaN where an element is NaN, and -0 is less than +0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%max) {
     %max = reduce_max %x {axes = [1]}
   })"},
     // Composites.
-    {OpKind::silu, "silu(x) -> x", "x · sigmoid(x).",
+    {OpKind::silu, "silu(x) -> x", "x · sigmoid(x). NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = silu %x
   })"},
-    {OpKind::gelu, "gelu(x) -> x", "GELU with erf.",
+    {OpKind::gelu, "gelu(x) -> x", "GELU with erf: 0.5 x · (1 + erf(x / √2)). NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = gelu %x
   })"},
-    {OpKind::gelu_tanh, "gelu_tanh(x) -> x", "GELU, approximated with tanh.",
+    {OpKind::gelu_tanh, "gelu_tanh(x) -> x", "GELU, approximated with tanh. NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = gelu_tanh %x
   })"},
-    {OpKind::quick_gelu, "quick_gelu(x) -> x", "x · sigmoid(1.702 x).",
+    {OpKind::quick_gelu, "quick_gelu(x) -> x", "x · sigmoid(1.702 x). NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = quick_gelu %x
   })"},
-    {OpKind::relu, "relu(x) -> x", "The larger of x and 0.",
+    {OpKind::relu, "relu(x) -> x",
+     "`maximum` of x and +0: +0 where x is -0 or -inf, NaN where x is NaN.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = relu %x
   })"},
@@ -274,14 +278,15 @@ constexpr OpExample kExamples[] = {
     {OpKind::cumulative_sum, "cumulative_sum(x) -> x",
      "Running sums along `axis`, as PyTorch's cumsum: result i is the sum of the elements 0 .. i. "
      "`reverse` = 1: of i .. n - 1; `exclusive` = 1: without i, so that the first result is 0. Of "
-     "i32 the sums wrap around.",
+     "i32 the sums wrap around. A sum starts at +0: zeros add up to +0, also where all are -0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%y) {
     %y = cumulative_sum %x {axis = 1}
   })"},
     {OpKind::scatter_add, "scatter_add(index i32[N], updates [N, D]) -> [rows, D]",
      "Row v of the result is the sum of the updates n with index[n] = v, n ascending, in float32 "
      "and "
-     "rounded once; a row that no number names is +0. The gradient of `embedding`.",
+     "rounded once. A sum starts at +0, and a row that no number names stays +0. The gradient of "
+     "`embedding`.",
      R"(  entry @e(%ids: i32[N], %gradient: f16[N, 24]) -> (%y) {
     %y = scatter_add %ids, %gradient {rows = 100}
   })"},
@@ -294,8 +299,19 @@ constexpr OpExample kExamples[] = {
   })"},
 };
 
+constexpr std::string_view kElementwiseRules =
+    R"(- `floor` is the next integer below, `round` the nearest one, ties to even: 0.5 and 2.5 become 0 and 2. NaN, infinities and the sign of zero stay: `round` of -0.5 is -0.
+- `maximum` and `minimum` are NaN where an operand is NaN; -0 is less than +0.
+- `less`, `less_equal` and `equal` are false where an operand is NaN; -0 and +0 are equal.
+- `div` is IEEE division: 1 / 0 is inf, 0 / 0 is NaN.
+- `pow` has the special cases of C: `pow(a, 0)` and `pow(1, b)` are 1, even of NaN; a negative a gives NaN unless b is an integer or infinite.
+- `div_floor` rounds the quotient down, `mod_floor` is what it leaves, of the sign of b, as in Python. By 0 the quotient is 0 and what is left is a; no call fails. The least number by -1 wraps around: the quotient is the least number, and 0 is left.
+- `neg` and `abs` of the least number are the least number.
+)";
+
 }  // namespace
 
+std::string_view elementwise_rules() { return kElementwiseRules; }
 llvm::ArrayRef<OpExample> op_examples() { return kExamples; }
 llvm::ArrayRef<ClassText> class_texts() { return kClasses; }
 

@@ -25,4 +25,7 @@ struct ClassText {
 };
 llvm::ArrayRef<ClassText> class_texts();
 
+/// The page's list of special values of elementwise ops.
+std::string_view elementwise_rules();
+
 }  // namespace sinter::test

@@ -66,7 +66,8 @@ void check_runs(const std::string& name, const std::string& text) {
 std::string_view type_of(AttrName name) {
   constexpr std::string_view kTypes[] = {
       "an integer",        "a number",           "an element type",   "an extent",
-      "a list of extents", "a list of integers", "a list of numbers", "a string"};
+      "a list of extents", "a list of integers", "a list of numbers", "a string",
+      "a number",          "a list of numbers"};
   return kTypes[attr_type_index(name)];
 }
 
@@ -149,8 +150,9 @@ std::string elementwise_section() {
       "An element of the result comes from the elements of the operands a, b at its place. All "
       "operands have one element type. Shapes broadcast as in NumPy: aligned at the last axis, "
       "extents of 1 repeated. Float types are computed in float32 and rounded once; i32 and "
-      "i64 wrap around. None has an attribute. Constraints: {}.\n\n{}\n```\n{}```\n",
-      numbers_text(test::constraints_of(OpKind::add)), table, elementwise_module());
+      "i64 wrap around. None has an attribute. Constraints: {}.\n\n{}\n{}\n```\n{}```\n",
+      numbers_text(test::constraints_of(OpKind::add)), table, test::elementwise_rules(),
+      elementwise_module());
 }
 
 std::string op_section(const OpExample& example) {

@@ -147,6 +147,18 @@ TEST_CASE("sums start at +0, maxima at -inf, and NaN stays") {
   CHECK(reduce("reduce_max", {}) == -INFINITY);
   CHECK(reduce("reduce_sum", {}) == 0);
   CHECK(std::isnan(reduce("reduce_max", {1, NAN, 2})));
+  CHECK(std::isnan(reduce("reduce_max", {NAN, INFINITY})));
+  CHECK_FALSE(std::signbit(reduce("reduce_sum", {-0.0})));
+  CHECK_FALSE(std::signbit(reduce("reduce_max", {0.0, -0.0})));
+  const auto added = [](const std::string& op, int64_t count) {
+    return values_of(evaluated(
+        module_of(fmt::format("%x: f16[{}, 1], %i: i32[{}]", count, count), "%y = " + op),
+        {tensor(DType::f16, {count, 1}, std::vector<double>(static_cast<size_t>(count), -0.0)),
+         tensor(DType::i32, {count}, std::vector<double>(static_cast<size_t>(count), 0))}));
+  };
+  for (const double sum : added("cumulative_sum %x {axis = 0} : f16[3, 1]", 3))
+    CHECK_FALSE(std::signbit(sum));
+  CHECK_FALSE(std::signbit(added("scatter_add %i, %x {rows = 1} : f16[1, 1]", 3)[0]));
   CHECK(reduce("reduce_sum", {60000, 60000, -60000}) == 60000);  // no overflow on the way
   CHECK(reduce("reduce_sum", {60000, 60000}) == INFINITY);       // but in the result
 }
