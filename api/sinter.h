@@ -13,6 +13,7 @@
 // One file, so that a program includes and a reader searches one; the parts have headings.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -405,12 +406,24 @@ class Graph {
   Value constant(double value, DType dtype, const Dims& dims = {}, Name name = {}) {
     return op("constant", {}, typed(dtype, dims).set("value", value).text(), name);
   }
+  /// An integer is exact.
+  template <std::integral Integer>
+  Value constant(Integer value, DType dtype, const Dims& dims = {}, Name name = {}) {
+    return op("constant", {}, typed(dtype, dims).set("value", std::to_string(value)).text(), name);
+  }
   /// i32, counts along `axis`.
   Value iota(std::int64_t axis, const Dims& dims, Name name = {}) {
     return op("iota", {}, Attributes().set("axis", axis).set("dims", to_string(dims)).text(), name);
   }
   Value literal(const std::vector<double>& values, DType dtype, const Dims& dims, Name name = {}) {
     return op("literal", {}, typed(dtype, dims).set("values", values).text(), name);
+  }
+  /// Integers are exact.
+  template <std::integral Integer>
+  Value literal(const std::vector<Integer>& values, DType dtype, const Dims& dims, Name name = {}) {
+    std::string list;
+    for (const Integer value : values) list += (list.empty() ? "" : ", ") + std::to_string(value);
+    return op("literal", {}, typed(dtype, dims).set("values", "[" + list + "]").text(), name);
   }
 
   // Views.

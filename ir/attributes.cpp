@@ -33,7 +33,13 @@ size_t attr_type_index(AttrName name) {
 }
 
 Attributes& Attributes::set(AttrName name, AttrValue value) {
-  SINTER_CHECK(value.index() == attr_type_index(name), "type of attribute {}", to_string(name));
+  const size_t type = attr_type_index(name);
+  if (type == AttrValue(Number()).index())
+    if (const double* real = std::get_if<double>(&value)) value = Number(*real);
+  if (type == AttrValue(std::vector<Number>()).index())
+    if (const auto* reals = std::get_if<std::vector<double>>(&value))
+      value = std::vector<Number>(reals->begin(), reals->end());
+  SINTER_CHECK(value.index() == type, "type of attribute {}", to_string(name));
   auto at = llvm::find_if(entries_, [&](const auto& entry) { return entry.first >= name; });
   if (at != entries_.end() && at->first == name)
     at->second = std::move(value);

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/number.h"
 #include "ir/types.h"
 
 namespace sinter {
@@ -19,8 +20,8 @@ namespace sinter {
   X(size, Dim)                   /* extent of a slice */                                         \
   X(rows, Dim)                   /* rows of a result */                                          \
   X(dtype, DType)                /* a result's element type */                                   \
-  X(value, double)               /* a constant; rounded to the result's element type */          \
-  X(values, std::vector<double>) /* a literal's elements, row-major */                           \
+  X(value, Number)               /* a constant; rounded to the result's element type */          \
+  X(values, std::vector<Number>) /* a literal's elements, row-major */                           \
   X(eps, double)                 /* of a norm */                                                 \
   X(heads, int64_t)              /* query heads */                                               \
   X(kv_heads, int64_t)           /* key/value heads; divides heads */                            \
@@ -45,7 +46,7 @@ enum class AttrName : uint8_t {
 };
 
 using AttrValue = std::variant<int64_t, double, DType, Dim, Dims, std::vector<int64_t>,
-                               std::vector<double>, std::string>;
+                               std::vector<double>, std::string, Number, std::vector<Number>>;
 
 std::string_view to_string(AttrName name);
 std::optional<AttrName> parse_attr_name(std::string_view text);
@@ -55,6 +56,7 @@ size_t attr_type_index(AttrName name);
 /// Attributes of one op, sorted by name.
 class Attributes {
  public:
+  /// Converts a double, or a list of them, where the attribute has the type Number.
   Attributes& set(AttrName name, AttrValue value);
   const AttrValue* find(AttrName name) const;
   bool has(AttrName name) const { return find(name) != nullptr; }

@@ -35,6 +35,7 @@ bool same(const Op& a, const Op& b) {
 // Hashes of the attributes' types; equal by same_value gives equal hashes.
 llvm::hash_code hash_of(int64_t x) { return llvm::hash_value(x); }
 llvm::hash_code hash_of(double x) { return llvm::hash_value(std::bit_cast<uint64_t>(x)); }
+llvm::hash_code hash_of(const Number& x) { return llvm::hash_value(x.key()); }
 llvm::hash_code hash_of(DType x) { return llvm::hash_value(x); }
 llvm::hash_code hash_of(Dim x) { return llvm::hash_value(x.hash()); }
 llvm::hash_code hash_of(const std::string& x) { return llvm::hash_value(x); }

@@ -13,7 +13,7 @@ Result<TensorType> infer_file(const Inference& op) { return infer_constant(op); 
 
 Result<TensorType> infer_literal(const Inference& op) {
   SINTER_LET(type, infer_constant(op));
-  const auto& values = op.attrs.get<std::vector<double>>(AttrName::values);
+  const auto& values = op.attrs.get<std::vector<Number>>(AttrName::values);
   const SymExpr count = volume(type.dims);
   if (!count.is_constant() || count.constant() != static_cast<int64_t>(values.size()))
     return op.reject(19, fmt::format("{} values for {}", values.size(), op.show(type.dims)));

@@ -55,8 +55,8 @@ std::vector<RowNumbers> row_numbers(const Graph& graph) {
 
 bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols) {
   const Op& op = graph[root_of(graph, id)];
-  const auto names_row = [&](double number) {
-    const int32_t row = nearest_i32(number);
+  const auto names_row = [&](const Number& number) {
+    const int32_t row = number.to_i32();
     return row >= 0 && row < least(rows, symbols);
   };
   switch (op.kind) {
@@ -64,9 +64,9 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> 
       return at_most(op.type.dims[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))], rows,
                      symbols);
     case OpKind::constant:
-      return names_row(op.attrs.get<double>(AttrName::value));
+      return names_row(op.attrs.get<Number>(AttrName::value));
     case OpKind::literal:
-      return llvm::all_of(op.attrs.get<std::vector<double>>(AttrName::values), names_row);
+      return llvm::all_of(op.attrs.get<std::vector<Number>>(AttrName::values), names_row);
     default:
       return false;
   }

@@ -1,7 +1,10 @@
 #include "ir/text_cursor.h"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
+
+#include "ir/ties.h"
 
 namespace sinter {
 
@@ -71,6 +74,20 @@ Result<double> TextCursor::real(std::string_view what) {
   return negative ? -value : value;
 }
 
+Result<Number> TextCursor::number(std::string_view what) {
+  const std::string text = token_.text;
+  SINTER_LET(nearest, real(what));
+  int64_t integer = 0;
+  const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), integer);
+  const bool is_integer = status == std::errc() && stop == text.data() + text.size();
+  if (is_integer && integer != 0) return integer;  // of 0 the double has the sign
+  std::string_view digits = text;
+  if (digits.starts_with('-')) digits.remove_prefix(1);
+  const bool hexadecimal = digits.starts_with("0x");
+  if (hexadecimal) digits.remove_prefix(2);
+  return std::copysign(beside_tie(std::abs(nearest), digits, hexadecimal), nearest);
+}
+
 Result<DType> TextCursor::dtype() {
   const auto dtype = at(Token::Kind::word) ? parse_dtype(token_.text) : std::nullopt;
 #define SINTER_DTYPE(name, ...) " " #name
@@ -129,6 +146,8 @@ Result<AttrValue> TextCursor::attribute_value(AttrName name) {
       return integer(what);
     } else if constexpr (std::is_same_v<T, double>) {
       return real(what);
+    } else if constexpr (std::is_same_v<T, Number>) {
+      return number(what);
     } else if constexpr (std::is_same_v<T, DType>) {
       return dtype();
     } else if constexpr (std::is_same_v<T, Dim>) {
@@ -139,6 +158,8 @@ Result<AttrValue> TextCursor::attribute_value(AttrName name) {
       return bracketed<T>([&] { return integer(what); });
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
       return bracketed<T>([&] { return real(what); });
+    } else if constexpr (std::is_same_v<T, std::vector<Number>>) {
+      return bracketed<T>([&] { return number(what); });
     } else {
       SINTER_LET(string, take(Token::Kind::string, what));
       return AttrValue(string.text);

@@ -28,6 +28,9 @@ class TextCursor {
 
   Result<int64_t> integer(std::string_view what);
   Result<double> real(std::string_view what);
+  /// An integer of i64 exactly; of any other number a double that every float type rounds as it
+  /// rounds the number itself.
+  Result<Number> number(std::string_view what);
   Result<DType> dtype();
   Result<Dim> dim();
   Result<Dims> dims();

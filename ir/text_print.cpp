@@ -28,6 +28,11 @@ std::string hex_float(double value) {
                      std::string_view(digits, end.ptr - digits));
 }
 
+std::string number_text(const Number& number) {
+  const std::optional<int64_t> integer = number.beyond_double();
+  return integer ? fmt::format("{}", *integer) : hex_float(number.to_double());
+}
+
 class Printer {
  public:
   explicit Printer(llvm::ArrayRef<Symbol> symbols) : symbols_(symbols) {}
@@ -78,6 +83,9 @@ void Printer::value(const AttrValue& value) {
   if (const auto* integers = std::get_if<std::vector<int64_t>>(&value))
     brackets(*integers, show_integer);
   if (const auto* reals = std::get_if<std::vector<double>>(&value)) brackets(*reals, hex_float);
+  if (const auto* number = std::get_if<Number>(&value)) out_ += number_text(*number);
+  if (const auto* numbers = std::get_if<std::vector<Number>>(&value))
+    brackets(*numbers, number_text);
   if (const auto* text = std::get_if<std::string>(&value))
     put("\"{}\"", printable(*text, SIZE_MAX));
 }

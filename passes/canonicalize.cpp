@@ -19,7 +19,7 @@ float round_to(DType dtype, float x) {
 std::optional<float> float_constant(const Graph& graph, ValueId id) {
   const Op& op = graph[id];
   if (op.kind != OpKind::constant || !is_float(op.type.dtype)) return std::nullopt;
-  return round_to(op.type.dtype, static_cast<float>(op.attrs.get<double>(AttrName::value)));
+  return op.attrs.get<Number>(AttrName::value).to_float(op.type.dtype);
 }
 
 /// The formula of an elementwise op of the domain `real`, for folding.

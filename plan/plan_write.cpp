@@ -82,6 +82,7 @@ class PlanWriter {
   std::set<std::string> features() const {
     std::set<std::string> features;
     if (!program_.states.empty()) features.insert("states");
+    if (has_exact_integers()) features.insert("exact_integers");
     for (const EntryPlan& entry : program_.entries) {
       if (!entry.row_checks.empty()) features.insert("row_checks");
       for (const Step& step : entry.steps)
@@ -94,6 +95,19 @@ class PlanWriter {
             [&](const CopyStep&) { features.insert("copy"); });
     }
     return features;
+  }
+
+  /// Whether the text has integers that no double equals.
+  bool has_exact_integers() const {
+    const auto exact = [](const Number& number) { return number.beyond_double().has_value(); };
+    const auto op_has = [&](const Op& op) {
+      return (op.kind == OpKind::constant && exact(op.attrs.get<Number>(AttrName::value))) ||
+             (op.kind == OpKind::literal &&
+              llvm::any_of(op.attrs.get<std::vector<Number>>(AttrName::values), exact));
+    };
+    const auto has = [&](const Graph& graph) { return llvm::any_of(graph.ops(), op_has); };
+    return llvm::any_of(program_.weights, [&](const Weight& w) { return has(w.init); }) ||
+           llvm::any_of(program_.kernels, [&](const Kernel& k) { return has(k.group); });
   }
 
   std::string text(const SymExpr& expr) const { return to_string(expr, program_.symbols); }

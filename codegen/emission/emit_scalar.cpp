@@ -10,17 +10,6 @@
 namespace sinter {
 namespace {
 
-float constant_as_float(double value, DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return math::f16_to_float(math::double_to_f16(value));
-    case DType::bf16:
-      return math::bf16_to_float(math::double_to_bf16(value));
-    default:
-      return static_cast<float>(value);
-  }
-}
-
 std::string float_literal(float value) {
   if (std::isnan(value)) return "math::nan()";
   if (value == 0 && std::signbit(value)) return "math::minus_zero()";
@@ -45,15 +34,15 @@ int64_t chunk_alignment(DType dtype) {
   return std::min<int64_t>(8, kAccessBits / dtype_info(dtype).bits);
 }
 
-std::string literal_code(double value, DType dtype) {
-  if (is_float(dtype)) return float_literal(constant_as_float(value, dtype));
-  if (dtype == DType::i1) return value != 0 ? "true" : "false";
+std::string literal_code(const Number& value, DType dtype) {
+  if (is_float(dtype)) return float_literal(value.to_float(dtype));
+  if (dtype == DType::i1) return value.to_i1() ? "true" : "false";
   if (dtype == DType::i64) {
-    const int64_t integer = nearest_i64(value);
+    const int64_t integer = value.to_i64();
     if (integer == INT64_MIN) return "(-9223372036854775807ll - 1)";
     return integer < 0 ? fmt::format("({}ll)", integer) : fmt::format("{}ll", integer);
   }
-  const int32_t integer = nearest_i32(value);
+  const int32_t integer = value.to_i32();
   if (integer == INT32_MIN) return "(-2147483647 - 1)";
   return integer < 0 ? fmt::format("({})", integer) : fmt::format("{}", integer);
 }

@@ -18,7 +18,7 @@ inline bool is_narrow(DType dtype) { return is_float(dtype) && dtype_info(dtype)
 int64_t chunk_alignment(DType dtype);
 
 /// A constant of the IR after its one rounding to `dtype`; an expression that needs no parentheses.
-std::string literal_code(double value, DType dtype);
+std::string literal_code(const Number& value, DType dtype);
 
 /// A float expression rounded to `dtype`.
 std::string rounded_code(std::string expression, DType dtype);

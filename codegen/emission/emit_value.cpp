@@ -78,7 +78,7 @@ std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
   const Op& op = form_.graph[id];
   if (op_class(op) == OpClass::view) return value(op.operands[0], view_coords(id, coords));
   if (op.kind == OpKind::constant)
-    return literal_code(op.attrs.get<double>(AttrName::value), op.type.dtype);
+    return literal_code(op.attrs.get<Number>(AttrName::value), op.type.dtype);
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
   const std::string key = key_of(id, coords);
   if (std::string known = find(id, key, space_.level(coords)); !known.empty()) return known;
@@ -288,7 +288,7 @@ std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::s
   if (name.empty()) {
     name = fmt::format("{}{}", form_.table_name, tables_.size() - 1);
     std::string elements;
-    for (double value : op.attrs.get<std::vector<double>>(AttrName::values))
+    for (const Number& value : op.attrs.get<std::vector<Number>>(AttrName::values))
       elements += (elements.empty() ? "" : ", ") + literal_code(value, op.type.dtype);
     globals_ += fmt::format("__device__ const {} {}[] = {{{}}};\n", register_type(op.type.dtype),
                             name, elements.empty() ? "0" : elements);

@@ -5,20 +5,24 @@ namespace sinter {
 namespace {
 
 /// The values, rounded once to the storage.
-void store_constants(llvm::ArrayRef<double> values, Storage storage, std::byte* out) {
+void store_constants(llvm::ArrayRef<Number> values, DType dtype, Storage storage, std::byte* out) {
   const int64_t bytes = whole_bytes(storage);
   for (size_t i = 0; i < values.size(); ++i, out += bytes) {
     if (storage == Storage::i32) {
-      const int32_t value = nearest_i32(values[i]);
+      const int32_t value = values[i].to_i32();
       store_run(&value, 1, storage, out);
     } else if (storage == Storage::i64) {
-      const int64_t value = nearest_i64(values[i]);
+      const int64_t value = values[i].to_i64();
       store_run(&value, 1, storage, out);
     } else if (storage == Storage::i1) {
-      const uint8_t value = values[i] != 0;
+      const uint8_t value = values[i].to_i1();
+      store_run(&value, 1, storage, out);
+    } else if (storage == Storage::f64) {
+      const double value = values[i].to_double();
       store_run(&value, 1, storage, out);
     } else {
-      store_run(&values[i], 1, storage, out);
+      const float value = values[i].to_float(dtype);
+      store_run(&value, 1, storage, out);
     }
   }
 }
@@ -27,14 +31,15 @@ void store_constants(llvm::ArrayRef<double> values, Storage storage, std::byte* 
 
 Result<HostView> evaluate_constant(const OpCall& call) {
   SINTER_LET(value, allocate({}, call.storage));
-  store_constants({call.op.attrs.get<double>(AttrName::value)}, call.storage, value.out);
+  store_constants({call.op.attrs.get<Number>(AttrName::value)}, call.op.type.dtype, call.storage,
+                  value.out);
   return broadcast_view(value.view, call.dims);
 }
 
 Result<HostView> evaluate_literal(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
-  store_constants(call.op.attrs.get<std::vector<double>>(AttrName::values), call.storage,
-                  value.out);
+  store_constants(call.op.attrs.get<std::vector<Number>>(AttrName::values), call.op.type.dtype,
+                  call.storage, value.out);
   return value.view;
 }
 

@@ -137,6 +137,48 @@ TEST_CASE("a plan that was saved and loaded computes the same bits") {
   std::filesystem::remove_all(path);
 }
 
+TEST_CASE("integers are exact from the builder and the text to the results of a plan") {
+  constexpr std::int64_t kOdd = (std::int64_t{1} << 53) + 1;
+  const std::vector<std::int64_t> values = {kOdd, -kOdd, (std::int64_t{1} << 62) + 1, INT64_MAX,
+                                            INT64_MIN};
+  ModuleBuilder module("exact");
+  Graph graph = module.entry("main");
+  const Value x = graph.input("x", DType::i64, {5});
+  graph.output(graph.add(x, graph.constant(kOdd, DType::i64), "odd"));
+  graph.output(graph.add(x, graph.literal(values, DType::i64, {5}), "all"));
+  const char* text = "dims = [5], dtype = i64, value = -9223372036854775807";
+  graph.output(graph.add(x, graph.op("constant", {}, text), "text"));
+  graph.output(graph.constant(2, DType::f32, {5}, "two"));
+  graph.output(graph.constant(0.5, DType::f32, {5}, "half"));
+  const Model model = take(module.build());
+  const Plan plan = take(Plan::compile(model));
+  const std::string path = folder("exact");
+  ok(plan.save(path));
+  const Plan opened = take(Plan::open(path));
+  std::filesystem::remove_all(path);
+  const Device device = take(Device::open("cpu"));
+  for (const Plan* from : {&plan, &opened}) {
+    const Executable executable = take(Executable::load(*from, device, Weights()));
+    Session session = take(Session::create(executable));
+    Call call = take(Call::create(session, "main"));
+    const std::vector<std::int64_t> zeros(5);
+    std::vector<std::int64_t> odd(5), all(5), least(5);
+    std::vector<float> two(5), half(5);
+    ok(call.input("x", {DType::i64, {5}, zeros.data()}));
+    ok(call.output("odd", {DType::i64, {5}, odd.data()}));
+    ok(call.output("all", {DType::i64, {5}, all.data()}));
+    ok(call.output("text", {DType::i64, {5}, least.data()}));
+    ok(call.output("two", {DType::f32, {5}, two.data()}));
+    ok(call.output("half", {DType::f32, {5}, half.data()}));
+    ok(call.run());
+    CHECK(odd == std::vector<std::int64_t>(5, kOdd));
+    CHECK(all == values);
+    CHECK(least == std::vector<std::int64_t>(5, -INT64_MAX));
+    CHECK(two == std::vector<float>(5, 2.0f));
+    CHECK(half == std::vector<float>(5, 0.5f));
+  }
+}
+
 TEST_CASE("unfused plans and fused plans give the same bits") {
   const Loaded loaded;
   CompileOptions separate;

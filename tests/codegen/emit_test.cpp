@@ -119,6 +119,33 @@ graph(%dy: bf16[16384, 4096], %x: bf16[16384, 4096], %mean: bf16[16384, 1], %wei
 
 }  // namespace
 
+TEST_CASE("constants of i64 and i32 are exact in the text") {
+  const auto text_of = [](DType dtype, std::string_view number) {
+    const std::string graph = fmt::format(R"(
+graph(%x: {0}[N, 8]) -> (%y) {{
+  %c = constant {{value = {1}}} : {0}[]
+  %y = add %x, %c : {0}[N, 8]
+}})",
+                                          to_string(dtype), number);
+    return emit(GroupText{"constant", 0, graph.c_str()}).source;
+  };
+  const auto has = [&](DType dtype, std::string_view number, std::string_view code) {
+    CAPTURE(code);
+    CHECK(text_of(dtype, number).find(code) != std::string::npos);
+  };
+  has(DType::i64, "9007199254740993", " 9007199254740993ll)");
+  has(DType::i64, "9007199254740992", " 9007199254740992ll)");
+  has(DType::i64, "-9007199254740993", " (-9007199254740993ll))");
+  has(DType::i64, "4611686018427387905", " 4611686018427387905ll)");
+  has(DType::i64, "9223372036854775807", " 9223372036854775807ll)");
+  has(DType::i64, "-9223372036854775807", " (-9223372036854775807ll))");
+  has(DType::i64, "-9223372036854775808", " (-9223372036854775807ll - 1))");
+  has(DType::i32, "2147483647", " 2147483647)");
+  has(DType::i32, "-2147483648", " (-2147483647 - 1))");
+  has(DType::i32, "-9007199254740993", " (-2147483647 - 1))");
+  has(DType::f32, "1152921573326323713", " 0x1.000002p+60f)");
+}
+
 TEST_CASE("kernels in full") {
   check_text("add_rms_norm.cu", emit(kAddRmsNorm, DType::f16, 4096));
   check_text("add_rms_norm_looped.cu", emit(kAddRmsNorm, DType::f32, 131072));

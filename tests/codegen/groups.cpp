@@ -345,6 +345,21 @@ graph(%l: i64[N, 9], %m: i64[9], %i: i32[N, 9]) -> (%a, %b, %c, %d, %e) {
   %s = div_floor %product, %r : i64[N, 9]
   %e = mod_floor %s, %m : i64[N, 9]
 })"},
+    {"exact_integers", 0, R"(
+graph(%l: i64[N, 9], %x: DTYPE[N, 9]) -> (%a, %b, %c, %d, %e) {
+  %least = constant {value = -9223372036854775808} : i64[]
+  %odd = constant {value = 9007199254740993} : i64[]
+  %list = literal {values = [9007199254740993, -9007199254740993, 4611686018427387905, 9223372036854775807, -9223372036854775808, -9223372036854775807, 0, 9007199254740991, -1]} : i64[9]
+  %a = sub %l, %least : i64[N, 9]
+  %sum = add %l, %odd : i64[N, 9]
+  %b = maximum %sum, %list : i64[N, 9]
+  %c = equal %l, %list : i1[N, 9]
+  %i = cast %l {dtype = i32} : i32[N, 9]
+  %short = constant {value = -2147483648} : i32[]
+  %d = sub %i, %short : i32[N, 9]
+  %once = constant {value = 1152921573326323713} : DTYPE[]
+  %e = mul %x, %once : DTYPE[N, 9]
+})"},
     {"long_integers_in_chunks", 1, R"(
 graph(%l: i64[N, WIDTH], %x: DTYPE[N, WIDTH]) -> (%a, %y) {
   %a = add %l, %l : i64[N, WIDTH]

@@ -106,12 +106,14 @@ TEST_CASE("extents are 0 and 1, and symbols have the ends of their ranges") {
   }
 }
 
-TEST_CASE("constants and literals are large, infinite and NaN") {
+TEST_CASE("constants and literals are large, infinite and NaN, and integers that no double is") {
   std::map<std::string, uint64_t> modules;
   for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
     const Case test = generate(seed);
     std::set<std::string> found;
-    const auto add = [&](std::string_view op, double value) {
+    const auto add = [&](std::string_view op, const Number& number) {
+      const double value = number.to_double();
+      if (number.beyond_double()) found.insert(fmt::format("{} integer", op));
       const bool large = std::isfinite(value) && std::abs(value) >= 1e38;
       if (large || !std::isfinite(value))
         found.insert(fmt::format("{} {}", op,
@@ -121,14 +123,14 @@ TEST_CASE("constants and literals are large, infinite and NaN") {
                                                      : "-inf"));
     };
     for (const Op& op : test.module.entries[0].graph.ops()) {
-      if (op.kind == OpKind::constant) add("constant", op.attrs.get<double>(AttrName::value));
+      if (op.kind == OpKind::constant) add("constant", op.attrs.get<Number>(AttrName::value));
       if (op.kind == OpKind::literal)
-        for (double value : op.attrs.get<std::vector<double>>(AttrName::values))
-          add("literal", value);
+        for (const Number& number : op.attrs.get<std::vector<Number>>(AttrName::values))
+          add("literal", number);
     }
     for (const std::string& what : found) ++modules[what];
   }
-  for (const char* value : {"1e38", "inf", "-inf", "nan"}) {
+  for (const char* value : {"1e38", "inf", "-inf", "nan", "integer"}) {
     CAPTURE(value);
     CHECK(modules[fmt::format("constant {}", value)] >= kCoverageSeeds / 200);
     CHECK(modules[fmt::format("literal {}", value)] >= kCoverageSeeds / 200);

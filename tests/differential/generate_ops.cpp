@@ -265,10 +265,18 @@ double GraphGenerator::any_number(int unusual) {
       std::array{0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-6, 0.1, -3.25, 1000.0, 65504.0});
 }
 
+/// An integer that no double is, or the least i64.
+Number GraphGenerator::any_long() {
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;
+  return random_.pick(std::array{kOdd, -kOdd, (int64_t{1} << 62) + 1, INT64_MAX, INT64_MIN,
+                                 INT64_MIN + 1, random_.between(kOdd, INT64_MAX / 2) | 1});
+}
+
 ValueId GraphGenerator::constant(DType dtype, Dims dims) {
-  double value = any_number(12);
-  if (is_integer(dtype) && !random_.chance(8)) value = static_cast<double>(random_.between(-3, 20));
-  if (dtype == DType::i1) value = static_cast<double>(random_.below(2));
+  Number value = any_number(12);
+  if (is_integer(dtype) && !random_.chance(8)) value = random_.between(-3, 20);
+  if (dtype == DType::i1) value = random_.below(2);
+  if (dtype == DType::i64 && random_.chance(30)) value = any_long();
   return must(OpKind::constant, {},
               Attributes()
                   .set(AttrName::dims, dims)
@@ -288,14 +296,17 @@ void GraphGenerator::generator() {
 
 void GraphGenerator::literal() {
   const int64_t count = random_.chance(4) ? 0 : random_.between(1, 12);
-  std::vector<double> values;
+  std::vector<Number> values;
   for (int64_t i = 0; i < count; ++i)
     values.push_back(random_.chance(60) ? static_cast<double>(random_.between(-8, 8)) / 4
                                         : any_number(40));
+  const DType dtype = any_dtype();
+  for (Number& value : values)
+    if (dtype == DType::i64 && random_.chance(40)) value = any_long();
   op(OpKind::literal, {},
      Attributes()
          .set(AttrName::dims, Dims{Dim(count)})
-         .set(AttrName::dtype, any_dtype())
+         .set(AttrName::dtype, dtype)
          .set(AttrName::values, values));
 }
 

@@ -89,6 +89,7 @@ class GraphGenerator {
   void generator();
   void literal();
   double any_number(int unusual);
+  Number any_long();
   ValueId constant(DType dtype, Dims dims);
   void fan_out();
   void rope();

@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(second.get<int64_t>(AttrName::window) == 6);
   const Op& table = graph[graph.find("rope.cos")];
   REQUIRE(table.kind == OpKind::mul);
-  CHECK(graph[table.operands[1]].attrs.get<double>(AttrName::value) == 1.5);
+  CHECK(graph[table.operands[1]].attrs.get<Number>(AttrName::value) == Number(1.5));
   CHECK(verify(module));
 }
 

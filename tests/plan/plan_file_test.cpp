@@ -267,6 +267,23 @@ TEST_CASE("what the reader refuses") {
   SUBCASE("deep nesting") { expect_refused(std::string(1000000, '['), {"not JSON"}); }
 }
 
+TEST_CASE("an integer that no double equals is read back exactly, and requires a feature") {
+  const Program doubles = sample_program();
+  CHECK(write_plan(doubles).find("exact_integers") == std::string::npos);
+  for (const int64_t integer : {(int64_t{1} << 53) + 1, INT64_MAX, INT64_MIN + 1}) {
+    Program program = doubles;
+    const std::string exact = fmt::format("value = {}", integer);
+    program.weights[1].init.mutable_ops()[0].attrs.set(AttrName::value, Number(integer));
+    const std::string text = write_plan(program);
+    CHECK(text.find("\"exact_integers\"") != std::string::npos);
+    CHECK(text.find(exact) != std::string::npos);
+    const Result<Program> again = read_plan(text);
+    REQUIRE(again);
+    CHECK(again->weights[1].init.ops()[0].attrs.get<Number>(AttrName::value) == Number(integer));
+    CHECK(write_plan(*again) == text);
+  }
+}
+
 TEST_CASE("every prefix and every changed byte is an error or a safe plan") {
   for (const Program& program :
        {sample_program(), test::copying_program(), test::gathering_program()}) {

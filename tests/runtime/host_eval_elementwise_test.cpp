@@ -227,6 +227,86 @@ TEST_CASE("i64 wraps around, and no double stands in for it") {
   CHECK(apply("mod_floor", 5, 0) == 5);
 }
 
+TEST_CASE("integer division by 0, of the least number by -1, and its negation") {
+  for (const DType dtype : {DType::i32, DType::i64}) {
+    const double least = dtype == DType::i32 ? -0x1p31 : -0x1p63;
+    const HostTensor a = tensor(dtype, {5}, {5, -5, least, 0, least});
+    const HostTensor b = tensor(dtype, {5}, {0, 0, 0, 0, -1});
+    const auto of_two = [&](std::string_view op) {
+      return values_of(
+          evaluated(module_of(fmt::format("%a: {0}[5], %b: {0}[5]", to_string(dtype)),
+                              fmt::format("%y = {} %a, %b : {}[5]", op, to_string(dtype))),
+                    {a, b}));
+    };
+    const auto of_one = [&](std::string_view op) {
+      return values_of(evaluated(module_of(fmt::format("%a: {}[5]", to_string(dtype)),
+                                           fmt::format("%y = {} %a : {}[5]", op, to_string(dtype))),
+                                 {a}));
+    };
+    CHECK(of_two("div_floor") == V{0, 0, 0, 0, least});
+    CHECK(of_two("mod_floor") == V{5, -5, least, 0, 0});
+    CHECK(of_one("neg") == V{-5, 5, least, 0, least});
+    CHECK(of_one("abs") == V{5, 5, least, 0, least});
+  }
+}
+
+TEST_CASE("a constant and a literal of i64 are exact") {
+  const std::vector<int64_t> values = {(int64_t{1} << 53) - 1,
+                                       (int64_t{1} << 53) + 1,
+                                       -(int64_t{1} << 53) - 1,
+                                       (int64_t{1} << 62) + 1,
+                                       INT64_MAX,
+                                       INT64_MIN,
+                                       INT64_MIN + 1};
+  const auto integers = [](const HostTensor& t) {
+    return std::vector<int64_t>(t.data<int64_t>(), t.data<int64_t>() + t.volume());
+  };
+  const Module literal = module_of(
+      "", fmt::format("%y = literal {{values = [{}]}} : i64[7]", fmt::join(values, ", ")));
+  for (const bool precise : {false, true}) {
+    CHECK(integers(evaluated(literal, {}, {0, 0}, {.precise = precise})) == values);
+    for (const int64_t value : values)
+      CHECK(integers(evaluated(
+                module_of("", fmt::format("%y = constant {{value = {}}} : i64[2]", value)), {},
+                {0, 0}, {.precise = precise})) == std::vector<int64_t>{value, value});
+  }
+}
+
+TEST_CASE("an integer and a decimal number are rounded once to a float type") {
+  const auto constant = [](std::string_view number, DType dtype) {
+    return values_of(evaluated(
+        module_of("", fmt::format("%y = constant {{value = {}}} : {}[]", number, to_string(dtype))),
+        {}))[0];
+  };
+  // 2^60 + 2^36 is a tie of f32, and one more is the next double's tie.
+  CHECK(constant("1152921573326323712", DType::f32) == 0x1p60);
+  CHECK(constant("1152921573326323713", DType::f32) == 0x1.000002p60);
+  CHECK(constant("1.000000059604644775390625", DType::f32) == 1);
+  CHECK(constant("1.00000005960464477539062500001", DType::f32) == 1 + 0x1p-23);
+  CHECK(constant("1.00048828125", DType::f16) == 1);
+  CHECK(constant("1.00048828125000000000000001", DType::f16) == 1 + 0x1p-10);
+  CHECK(constant("1.0039062500000000000000001", DType::bf16) == 1 + 0x1p-7);
+}
+
+TEST_CASE("activations of infinities, NaN and zeros") {
+  const V xs = {-INFINITY, INFINITY, NAN, -0.0, 0.0, -1000};
+  for (const DType dtype : kFloats)
+    for (const std::string_view name : {"silu", "gelu", "gelu_tanh", "quick_gelu", "relu"}) {
+      CAPTURE(name);
+      const Module module = module_of(fmt::format("%x: {}[6]", to_string(dtype)),
+                                      fmt::format("%y = {} %x : {}[6]", name, to_string(dtype)));
+      const V y = values_of(evaluated(module, {tensor(dtype, {6}, xs)}));
+      const bool relu = name == "relu";
+      CHECK(std::isnan(y[0]) == !relu);
+      CHECK(y[1] == INFINITY);
+      CHECK(std::isnan(y[2]));
+      CHECK((y[3] == 0 && y[4] == 0 && y[5] == 0));
+      CHECK(std::signbit(y[3]) == !relu);
+      CHECK_FALSE(std::signbit(y[4]));
+      if (relu) CHECK((y[0] == 0 && !std::signbit(y[0])));
+    }
+}
+
 TEST_CASE("activations against their definition") {
   const std::map<std::string, double (*)(double)> functions = {
       {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
@@ -267,6 +347,42 @@ TEST_CASE("a product is rounded before it is added") {
         std::vector<double>{0x1p-24});
 }
 
+TEST_CASE("ties of round and what floor and round leave as it is") {
+  const auto apply = [](std::string_view op, DType dtype, const V& values) {
+    const auto count = static_cast<int64_t>(values.size());
+    return values_of(
+        evaluated(module_of(fmt::format("%x: {}[{}]", to_string(dtype), count),
+                            fmt::format("%y = {} %x : {}[{}]", op, to_string(dtype), count)),
+                  {tensor(dtype, {count}, values)}));
+  };
+  for (const DType dtype : kFloats) {
+    CHECK(apply("round", dtype, {0.5, 1.5, 2.5, -0.5, -1.5, -2.5, INFINITY, -INFINITY}) ==
+          V{0, 2, 2, 0, -2, -2, INFINITY, -INFINITY});
+    CHECK(std::signbit(apply("round", dtype, {-0.5})[0]));
+    for (const std::string_view op : {"round", "floor"}) {
+      CHECK(std::signbit(apply(op, dtype, {-0.0})[0]));
+      CHECK_FALSE(std::signbit(apply(op, dtype, {0.0})[0]));
+      CHECK(std::isnan(apply(op, dtype, {NAN})[0]));
+    }
+    CHECK(apply("floor", dtype, {-0.5, 2.5, -INFINITY}) == V{-1, 2, -INFINITY});
+  }
+}
+
+TEST_CASE("comparisons with NaN are false, and zeros are equal") {
+  const auto compare = [](std::string_view op, double a, double b) {
+    return values_of(
+        evaluated(module_of("%a: f32[1], %b: f32[1]", fmt::format("%y = {} %a, %b : i1[1]", op)),
+                  {tensor(DType::f32, {1}, {a}), tensor(DType::f32, {1}, {b})}))[0];
+  };
+  for (const std::string_view op : {"less", "less_equal", "equal"}) {
+    CHECK(compare(op, NAN, NAN) == 0);
+    CHECK(compare(op, NAN, 1) == 0);
+    CHECK(compare(op, 1, NAN) == 0);
+    CHECK(compare(op, -0.0, 0.0) == (op != "less"));
+    CHECK(compare(op, 0.0, -0.0) == (op != "less"));
+  }
+}
+
 TEST_CASE("zeros, subnormals and NaN") {
   const auto apply = [](std::string_view op, DType dtype, double a, double b) {
     const std::string_view type = to_string(dtype);
@@ -279,6 +395,18 @@ TEST_CASE("zeros, subnormals and NaN") {
   CHECK_FALSE(std::signbit(apply("maximum", DType::f32, -0.0, 0.0)));
   CHECK(std::signbit(apply("minimum", DType::f32, 0.0, -0.0)));
   CHECK(std::isnan(apply("maximum", DType::f32, NAN, 1)));
+  for (const DType dtype : kFloats) {
+    CHECK(std::isnan(apply("maximum", dtype, -INFINITY, NAN)));
+    CHECK(std::isnan(apply("minimum", dtype, NAN, INFINITY)));
+    CHECK_FALSE(std::signbit(apply("maximum", dtype, 0.0, -0.0)));
+    CHECK(std::signbit(apply("minimum", dtype, -0.0, 0.0)));
+    CHECK(std::signbit(apply("maximum", dtype, -0.0, -0.0)));
+    CHECK(apply("div", dtype, 1, 0.0) == INFINITY);
+    CHECK(apply("div", dtype, 1, -0.0) == -INFINITY);
+    CHECK(std::isnan(apply("div", dtype, 0.0, 0.0)));
+    CHECK(apply("pow", dtype, NAN, 0) == 1);
+    CHECK(apply("pow", dtype, 1, NAN) == 1);
+  }
   CHECK(std::isnan(apply("minimum", DType::bf16, 1, NAN)));
   CHECK(apply("mul", DType::f16, 0x1p-24, 0.5) == 0);  // a tie with zero
   CHECK(apply("mul", DType::f16, 0x1p-24, 0.75) == 0x1p-24);
