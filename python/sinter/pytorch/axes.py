@@ -43,7 +43,7 @@ def regroup(dims: Sequence[Extent], wanted: Sequence[Product]) -> list[tuple[Ext
                 continue
             if factor != 0 and number % factor == 0:
                 taken = factors.pop(0)
-            elif factor % number == 0:
+            elif number > 1 and factor % number == 0:
                 taken = number
                 factors[0] = factor // number
             else:

@@ -19,6 +19,7 @@ from .._bindings import Code
 from ..errors import SinterError, usage
 from . import importer
 from .decompositions import decompositions
+from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .padding import pad_products
@@ -121,6 +122,10 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
     if len(parts) != 1:
         return None
     part, entry = parts[0], entries[0]
+    inside = set(part.nodes)
+    if any(node.op == "call_function" and node not in inside and not is_size(node)
+           for node in module.graph.nodes):
+        return None  # perhaps for its effect, such as an assertion
     output = next(node for node in module.graph.nodes if node.op == "output").args[0]
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     if not isinstance(output, (tuple, list)):

@@ -23,6 +23,8 @@ KEPT = (
     "sigmoid_backward", "tanh_backward", "threshold_backward", "logsumexp", "native_group_norm",
     "_fused_rms_norm", "xlogy", "hypot", "logaddexp", "lerp", "addcmul", "addcdiv", "square",
     "trunc", "frac", "diagonal", "index_select", "masked_fill", "stack", "unbind", "roll",
+    # torch decomposes these into index_put, which lets an index below zero count from the end.
+    "index_add", "index_copy", "index_fill",
 )
 
 
@@ -52,8 +54,8 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
     scale = default_scale(q, scale)
     torch._check(k.shape[2] == v.shape[2])  # two symbols of torch, one length
     out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
-    if like_query and q.is_contiguous():
-        out = out.contiguous()
+    if like_query:
+        out = laid_out(out, Layout.of(q).order)
     # Dropped where no one reads it.
     s = q.float() @ library.repeated(k, q).float().transpose(-1, -2) * scale
     if mask is not None:
@@ -71,8 +73,12 @@ def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
     grads = torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
                                                 default_scale(q, scale))
     orders = [(0, 2, 1, 3) if tokens_first else Layout.of(x).order for x in (q, k, v)]
-    return tuple(x.permute(order).contiguous().permute(Layout(order).inverse)
-                 for x, order in zip(grads, orders))
+    return tuple(laid_out(x, order) for x, order in zip(grads, orders))
+
+
+def laid_out(x, order):
+    """x with its axes in this order of memory."""
+    return x.permute(order).contiguous().permute(Layout(tuple(order)).inverse)
 
 
 def flash_cpu(q, k, v, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):

@@ -133,18 +133,20 @@ class Emitter:
                 place = place * times + here
         return place.flatten(0, -1)
 
-    def extent(self, size) -> Tensor:
-        """i32: a size that only the call knows."""
-        return self._extent_of(self.extents.axes(size))
+    def extent(self, size, dtype: str = "i32") -> Tensor:
+        """A size that only the call knows."""
+        product = self.extents.product(size)
+        return self._extent_of((product.number, *product.symbols), dtype)
 
-    def _extent_of(self, axes: Sequence[Extent]) -> Tensor:
-        """i32: the number of elements of axes of the IR. A symbol's value is a sum of ones."""
-        result = self.number(math.prod(axis for axis in axes if isinstance(axis, int)), "i32")
+    def _extent_of(self, axes: Sequence[Extent], dtype: str = "i32") -> Tensor:
+        """The number of elements of axes of the IR. A symbol's value is a sum of ones."""
+        exact = "i64" if dtype == "i64" or is_real(dtype) else "i32"
+        result = self.number(math.prod(axis for axis in axes if isinstance(axis, int)), exact)
         for axis in axes:
             if isinstance(axis, str):
                 ones = self._add("broadcast", [self.number(1, "i32")._value], f"dims = [{axis}]")
-                result = result * Tensor(self, ones, (1,)).sum()
-        return result
+                result = result * Tensor(self, ones, (1,)).sum().to(exact)
+        return result.to(dtype)
 
     # ---- ops of several operands
 

@@ -168,7 +168,9 @@ def results_of(nodes: list[fx.Node], replayed: set[fx.Node],
     inside = set(nodes)
     wanted = {node for node in nodes if any(user not in inside for user in node.users)}
     views: set[fx.Node] = set()
-    pending = [node for node in wanted if node in replayed and is_observed(node, inside, visible)]
+    pending = [node for node in wanted
+               if node in replayed and is_observed(node, inside, visible)
+               or is_view(node) and any(is_view(user) for user in node.users if user not in inside)]
     while pending:
         node = pending.pop()
         source = node.args[0]

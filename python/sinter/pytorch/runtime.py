@@ -10,7 +10,7 @@ from .._bindings import lib, sinter_allocate, sinter_device, sinter_release
 from ..call import Call
 from ..compiled import Compiled
 from ..devices import Device
-from ..errors import SinterError, check
+from ..errors import SinterError, check, usage
 from ..handles import created, encoded
 from ..session import Executable, Session
 from ..tensors import Tensor as Memory
@@ -189,7 +189,10 @@ class CompiledEntry:
             if tensor.is_neg():
                 tensor = tensor.resolve_neg()
             address = tensor.data_ptr()
-            if address == 0 and tensor._is_zerotensor():  # autograd's zeros, which have no memory
+            if address == 0 and tensor.numel():
+                if not tensor._is_zerotensor():
+                    raise usage(f"a {type(tensor).__name__} of {tensor.numel()} elements has no memory",
+                                "a call of a compiled graph", "give a tensor with elements")
                 tensor = torch.zeros_like(tensor, memory_format=torch.contiguous_format)
             elif address % ALIGNMENT:
                 tensor = tensor.clone(memory_format=torch.contiguous_format)

@@ -358,4 +358,4 @@ class Tensor:
             return total
         if all(self.product(axis).is_number for axis in chosen):
             return total / float(self.count(axes))
-        return total / self.g._extent_of([e for axis in chosen for e in self._axes(axis)]).f32()
+        return total / self.g._extent_of([e for axis in chosen for e in self._axes(axis)], "f32")

@@ -76,7 +76,7 @@ class Conversion:
 
     def number(self, number, dtype: str) -> Tensor:
         if isinstance(number, torch.SymInt):
-            return self.g.extent(number).to(dtype)
+            return self.g.extent(number, dtype)
         if not isinstance(number, (int, float, bool)):
             raise Unsupported("a number that is known only when the graph runs")
         return self.g.number(number, dtype)

@@ -1,0 +1,103 @@
+"""Axes: a torch axis that is held as several axes of the IR stays one axis for every op."""
+
+import ast
+import unittest
+from pathlib import Path
+
+import torch
+from beside_eager import run_beside_eager, train_beside_eager
+from torch import nn
+from torch.nn import functional as F
+
+import sinter.pytorch.ops
+
+randn = torch.randn
+
+
+def breaches(source: str) -> list[str]:
+    """Lines of a module of conversions that reach around torch's axes: private names of other objects,
+    tensors made by hand, and the modules that know axes of the IR."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            is_torchs = ast.unparse(node).startswith(("torch.", "inductor_prims."))
+            if not is_torchs and not node.attr.startswith("__"):
+                found.append(ast.unparse(node))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Tensor", "getattr"):
+            if node.args and ast.unparse(node.args[0]) not in ("a", "inductor_prims", "torch.ops.aten"):
+                found.append(ast.unparse(node))
+        if isinstance(node, (ast.ImportFrom, ast.Import)):
+            names = [getattr(node, "module", None) or "", *[alias.name for alias in node.names]]
+            found += [name for name in names if name in ("axes", "emitter", "module", "Value")]
+    return found
+
+
+class TestConversions(unittest.TestCase):
+    FOLDER = Path(sinter.pytorch.ops.__file__).parent
+    OWN = {"registry.py"}  # holds the emitter for the conversions
+
+    def test_no_conversion_names_an_axis_of_the_ir(self):
+        files = sorted(self.FOLDER.glob("*.py"))
+        self.assertGreater(len(files), 10)
+        for file in files:
+            if file.name not in self.OWN:
+                self.assertEqual(breaches(file.read_text()), [], file.name)
+
+    def test_ways_around_torchs_axes_are_found(self):
+        for source in ('c.g._add("softmax", [x._value])', "Tensor(c.g, value, x._groups)",
+                       "from ..axes import regroup", 'getattr(x, "_value")', "x._axes(-1)",
+                       "from ...module import Value"):
+            self.assertTrue(breaches(source), source)
+
+
+class TestCoincidingSizes(unittest.TestCase):
+    """Sizes where batch times heads is the number of tokens, so that products coincide."""
+
+    def test_gradients_of_attention_where_tokens_are_batch_times_heads(self):
+        attend = lambda module: lambda x: module(x, x, x, need_weights=False)[0]
+
+        class Attention(nn.Module):
+            def __init__(self, mask=None):
+                super().__init__()
+                self.inner = nn.MultiheadAttention(8, 4, batch_first=True)
+                self.mask = mask
+
+            def forward(self, x):
+                return self.inner(x, x, x, need_weights=False, attn_mask=self.mask)[0]
+
+        causal = nn.Transformer.generate_square_subsequent_mask(8)  # of -inf
+        for mask in (None, causal):
+            for dynamic in (False, True):
+                train_beside_eager(Attention(mask), randn(2, 8, 8).requires_grad_(),
+                                   tolerance=1e-4, dynamic=dynamic)
+
+    def test_gradients_of_layers_of_a_transformer(self):
+        encoder = nn.TransformerEncoderLayer(16, 8, 16, dropout=0.0, batch_first=True)
+        train_beside_eager(encoder, randn(2, 16, 16).requires_grad_(), tolerance=1e-4)
+        decoder = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        train_beside_eager(decoder, randn(4, 8, 8).requires_grad_(),
+                           randn(4, 8, 8).requires_grad_(), tolerance=1e-4)
+
+    def test_ops_of_one_axis_after_flatten_and_permute(self):
+        tokens = lambda x: (x * 2).flatten(0, 1).permute(1, 0)  # [D, B * S], held as [D, B, S]
+        weight, bias = randn(8), randn(8)
+        run_beside_eager(lambda x: tokens(x).softmax(-1), randn(2, 4, 8))
+        run_beside_eager(lambda x: tokens(x).cumsum(-1), randn(2, 4, 8))
+        run_beside_eager(lambda x: F.layer_norm(tokens(x), (8,), weight, bias), randn(2, 4, 3))
+        run_beside_eager(lambda x: F.linear(tokens(x), randn(3, 8) * 0 + 1), randn(2, 4, 8))
+        run_beside_eager(lambda x, i: tokens(x).gather(-1, i), randn(2, 4, 3),
+                         torch.arange(24).reshape(3, 8) % 8)
+        run_beside_eager(lambda x: F.scaled_dot_product_attention(
+            *[tokens(x).reshape(1, 1, 8, 8)] * 3), randn(2, 4, 8))
+
+    def test_attention_of_flattened_tokens(self):
+        def attend(x):
+            q = x.flatten(0, 1).permute(1, 0).unflatten(0, (2, 2, 4)).transpose(-1, -2)
+            return F.scaled_dot_product_attention(q, q, q)
+
+        run_beside_eager(attend, randn(2, 4, 16))
+        run_beside_eager(attend, randn(2, 4, 16), dynamic=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
