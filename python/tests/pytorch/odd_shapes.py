@@ -860,22 +860,28 @@ def seconds_fit(graph: Any, others: list[Bound]) -> bool:
     return all(bool(guard.expr.xreplace(values)) for guard in environment.guards)
 
 
-def run_op(name: str, kinds: Iterable[str] | None = None) -> Outcome:
-    """All odd calls of an op. kinds: some of those of `static_makers` and `dynamic_makers`."""
+def run_op(name: str, kinds: Iterable[str] | None = None, most: int | None = None) -> Outcome:
+    """All odd calls of an op. kinds: some of those of `static_makers` and `dynamic_makers`; most:
+    calls of a kind at most, which are other ones for each kind."""
     outcome = Outcome()
-    makers = TABLE[name]
-    numbers = list(enumerate(makers))
+    makers = list(enumerate(TABLE[name]))
     chosen = lambda kind: kinds is None or kind in kinds
+    order = [*static_makers(), *dynamic_makers()]
+
+    def numbers_of(kind: str) -> list[tuple[int, Callable]]:
+        step = max(1, -(-len(makers) // most)) if most else 1
+        return makers[order.index(kind) % step::step]
+
     statics: dict[tuple, Bound] = {}  # a call that uses no letter that a kind changes comes once
     for kind, maker in static_makers().items():
-        for i, make in numbers if chosen(kind) else ():
+        for i, make in numbers_of(kind) if chosen(kind) else ():
             one = bound(name, f"{kind}, call {i}", make, maker, i)
             statics.setdefault((i, one.memory), one)
     run_calls(list(statics.values()), outcome)
     for kind, pair in dynamic_makers().items():
         if chosen(kind):
-            first, second = [[bound(name, f"{kind}, call {i}", make, maker, i) for i, make in numbers]
-                             for maker in pair]
+            first, second = [[bound(name, f"{kind}, call {i}", make, maker, i)
+                              for i, make in numbers_of(kind)] for maker in pair]
             run_calls(first, outcome, [second])
     return outcome
 

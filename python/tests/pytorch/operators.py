@@ -1,6 +1,6 @@
 """Runs torch's own operator tests (op_db) through the importer, without Dynamo.
 
-    python operators.py [--dtypes float32,float16] [--part K/N] [--list] [NAME ...]
+    python operators.py [--dtypes float32,float16] [--most N] [--device cuda] [--part K/N] [NAME ...]
 
 A sample passes if each result is as near to float64 as torch's tolerances of the type ask, or at
 most twice as far from it as eager's, of the op or of the ops into which torch decomposed it (which
@@ -156,9 +156,9 @@ def run_sample(op, sample, errors: Errors) -> tuple[str, str | None]:
     return "passed", None
 
 
-def run_entry(op, dtype: torch.dtype, most: int | None = None) -> Outcome:
+def run_entry(op, dtype: torch.dtype, most: int | None = None, device: str = "cpu") -> Outcome:
     outcome = Outcome()
-    for number, sample in enumerate(op.sample_inputs("cpu", dtype)):
+    for number, sample in enumerate(op.sample_inputs(device, dtype)):
         if number == most:
             break
         torch.manual_seed(number)
@@ -185,18 +185,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--dtypes", default="float32,float16,bfloat16")
     parser.add_argument("--most", type=int, help="samples of an entry at most")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--part", default="0/1", help="K/N: each N-th entry, from the K-th on")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     wrong = 0
-    for op in op_db:
-        if given.names and name_of(op) not in given.names:
-            continue
+    part, parts = map(int, given.part.split("/"))
+    chosen = [op for op in op_db if not given.names or name_of(op) in given.names]
+    for op in chosen[part::parts]:
         for dtype_name in given.dtypes.split(","):
             dtype = getattr(torch, dtype_name)
-            if dtype not in op.dtypes:
+            if dtype not in op.supported_dtypes(given.device):
                 continue
-            outcome = run_entry(op, dtype, given.most)
+            outcome = run_entry(op, dtype, given.most, given.device)
             wrong += len(outcome.wrong)
             print(f"{name_of(op)} {dtype_name} passed={outcome.passed} "
                   f"refused={sum(outcome.refused.values())} skipped={dict(outcome.skipped)} "

@@ -56,9 +56,16 @@ class TestDivisions(unittest.TestCase):
             info = torch.iinfo(dtype)
             x = torch.tensor([info.min, info.max, 0, 1, -1, 7, -7], dtype=dtype)
             run_beside_eager(lambda x: [
-                result for divisor in (1, -1, 2, 3, -3, info.max, info.min)
+                result for divisor in (1, 2, 3, -3, info.max, info.min)
                 for result in (x // divisor, x % divisor,
                                torch.div(x, divisor, rounding_mode="trunc"))], x)
+            # The least number by -1 ends eager's process.
+            run_beside_eager(lambda x: (x // -1, x % -1,
+                                        torch.div(x, -1, rounding_mode="trunc")), x[1:])
+            reset()
+            for name in ("floor", "trunc"):
+                result = compiled(lambda x: torch.div(x, -1, rounding_mode=name))(x[:1])
+                self.assertEqual(result.item(), info.min)
 
     def test_division_by_zero_is_an_error_as_in_eager(self):
         a, b = torch.tensor([5, 6, 7]), torch.tensor([1, 0, 2])
