@@ -70,12 +70,14 @@ class TorchModel:
 
 
 def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any] | None = None, *,
-               dynamic_shapes: Any = None, name: str | None = None) -> TorchModel:
+               dynamic_shapes: Any = None, name: str | None = None,
+               check: bool = False) -> TorchModel:
     """Traces a module with torch.export and imports all of it.
 
     args, kwargs: example arguments. dynamic_shapes: as of torch.export.export; a dynamic size becomes
-    a symbol of the module. An op that Sinter lacks, or a tensor that the module changes, is a
-    SinterError that names it with its line."""
+    a symbol of the module. check: integer divisors and indices that are only compared, such as labels,
+    are row numbers of the module, so that a wrong one is an error of a run. An op that Sinter lacks, or
+    a tensor that the module changes, is a SinterError that names it with its line."""
     program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     program = program.run_decompositions(decompositions())
     signature = program.graph_signature
@@ -99,7 +101,7 @@ def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any]
     program.graph.eliminate_dead_code()
     symbol_names = names_of_symbols(inputs, dynamic_shapes)
     try:
-        graph = import_graph(program.graph, title, Names(), weight_names, inputs, symbol_names)
+        graph = import_graph(program.graph, title, Names(), weight_names, inputs, symbol_names, check)
     except Unsupported as error:
         raise usage(f"a tensor that Sinter does not take: {error}", title) from None
     except Refused as refused:

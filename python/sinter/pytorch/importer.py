@@ -240,11 +240,13 @@ def describe(value) -> str:
 def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = None,
                  weight_names: dict[fx.Node, str] | None = None,
                  input_names: dict[fx.Node, str] | None = None,
-                 symbol_names: dict[str, str] | None = None) -> ImportedGraph:
+                 symbol_names: dict[str, str] | None = None,
+                 is_checked: bool = False) -> ImportedGraph:
     """A whole graph: its placeholders are inputs, or weights where `weight_names` says so.
 
     Raises Refused with all nodes that cannot be taken."""
-    importer = Importer(name, names=names, as_in_memory=False, symbol_names=symbol_names)
+    importer = Importer(name, names=names, as_in_memory=False, symbol_names=symbol_names,
+                        is_checked=is_checked)
     weights, given = weight_names or {}, input_names or {}
     leaves = [node for node in graph.nodes if node.op == "placeholder"
               and (input_names is None or node in given or node in weights)]

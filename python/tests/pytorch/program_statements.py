@@ -949,6 +949,62 @@ def attention_block(g):
     return Draw(f"o{joined}", lines)
 
 
+@kind(2)
+def module_attention(g):
+    """What nn.MultiheadAttention computes, of [tokens, batch, width]."""
+    x = g.pick("float", 3, 3)
+    tokens, batch, width = g.dims(x)
+    dtype = dtype_name(g, x)
+    heads = [n for n in (1, 2, 3, 4) if all(size and size % n == 0 for size in width)]
+    if not heads:
+        raise Reject
+    h = g.rng.choice(heads)
+    three = tuple(3 * size for size in width)
+    key, keys = x, tokens
+    if g.rng.random() < 0.3:
+        keys = g.any_dim()
+        key = g.like([keys, batch, width], dtype=dtype)
+    w_in, w_out = g.like([three, width], dtype=dtype), g.like([width, width], dtype=dtype)
+    b_in = g.like([three], dtype=dtype) if g.rng.random() < 0.5 else "None"
+    options = f"need_weights={g.rng.random() < 0.5}, training=False"
+    if g.rng.random() < 0.4:
+        rows = [tuple(h * size for size in batch), tokens, keys] if g.rng.random() < 0.5 \
+            else [tokens, keys]
+        options += ", attn_mask=" + g.input("float", rows, dtype=dtype)
+    if g.rng.random() < 0.3:
+        options += f", average_attn_weights={g.rng.random() < 0.5}"
+    return Draw(f"F.multi_head_attention_forward({x}, {key}, {key}, {shape(x, 2)}, {h}, {w_in}, {b_in}, "
+                f"None, None, False, 0.0, {w_out}, None, {options})[0]")
+
+
+@kind(1.5)
+def flat_attention_block(g):
+    """Tokens of all sequences behind one another, [batch * tokens, width], with a residual sum."""
+    x = g.pick("float", 3, 3)
+    width, dtype = g.dims(x)[2], dtype_name(g, x)
+    heads = [n for n in (1, 2, 3, 4) if all(size and size % n == 0 for size in width)]
+    if not heads:
+        raise Reject
+    h = g.rng.choice(heads)
+    w = g.like([tuple(3 * size for size in width), width], dtype=dtype)
+    batch, tokens = shape(x, 0), shape(x, 1)
+    lines = [f"t = {x}.flatten(0, 1)"]
+    if g.rng.random() < 0.5:
+        lines.append("t = F.layer_norm(t, t.shape[1:]) * 0.5" if max(width) > 1 else "t = t * 2")
+    lines += [f"u = F.linear(t, {w})", f"u = u.view({batch}, {tokens}, 3, {h}, -1)"
+              if g.rng.random() < 0.6 else f"u = u.view({batch}, {tokens}, -1).unflatten(2, (3, {h}, -1))",
+              "q, k, v = u.permute(2, 0, 3, 1, 4).unbind(0)"]
+    if g.rng.random() < 0.5:
+        lines.append(f"o = F.scaled_dot_product_attention(q, k, v, "
+                     f"is_causal={g.rng.random() < 0.5})")
+    else:
+        lines += ["q, k, v = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)",
+                  "o = torch.bmm(F.softmax(torch.bmm(q, k.mT), -1), v)",
+                  f"o = o.unflatten(0, ({batch}, {h}))"]
+    result = f"o.transpose(1, 2).reshape({batch} * {tokens}, {shape(x, 2)})"
+    return Draw(g.rng.choice((f"{result} + t", f"({result} + t).view({x}.shape) + {x}", result)), lines)
+
+
 @kind(1)
 def mlp_block(g):
     x = g.pick("float", 2, 4)

@@ -316,7 +316,7 @@ def prelu(s: Sizes) -> Iterator[Case]:
     yield Case("one", nn.PReLU, lambda: (randn(s.batch, s.tokens, s.width),))
     yield Case("channels", lambda: nn.PReLU(s.tokens), lambda: (randn(s.batch, s.tokens, s.width),))
     yield Case("two axes", lambda: nn.PReLU(s.width), lambda: (randn(s.width, s.width),))
-    yield Case("no axes", nn.PReLU, lambda: (randn(),))
+    yield Case("no axes", nn.PReLU, lambda: (torch.randn(()),))
 
 
 def adaptive_softmax(s: Sizes) -> Iterator[Case]:
@@ -503,7 +503,7 @@ CHOSEN += [(nn.TransformerEncoderLayer, 0, "causal -inf", torch.bfloat16),
            (nn.GroupNorm, 1, "2 groups", torch.float32), (nn.LayerNorm, 1, "two axes", torch.bfloat16),
            (nn.RMSNorm, 1, "no weights", torch.float32), (nn.Bilinear, 1, "plain", torch.float32),
            (nn.PReLU, 1, "channels", torch.bfloat16), (nn.Conv2d, 1, "kernel 1", torch.float32),
-           (nn.Embedding, 1, "padding", torch.bfloat16), (nn.GRUCell, 1, "plain", torch.float32)]
+           (nn.Embedding, 1, "padding", torch.bfloat16), (nn.BatchNorm2d, 3, "affine", torch.bfloat16), (nn.GRUCell, 1, "plain", torch.float32)]
 
 
 @pytest.mark.parametrize("kind, size, label, dtype", [
@@ -536,13 +536,13 @@ def jobs(kinds: list[type]) -> Iterator[tuple[str, list[Case], dict]]:
             if kind in RECURRENT or kind in (nn.Bilinear,):
                 continue
             for both in dynamic_cases(kind, pair):
-                if parameter_shapes(both[0]) == parameter_shapes(both[1]):
+                if state_shapes(both[0]) == state_shapes(both[1]):
                     yield (f"{kind.__name__} [{both[0].label}] {pair[0]} -> {pair[1]}", both,
                            {"dynamic": True})
 
 
-def parameter_shapes(case: Case) -> list:
-    return [x.shape for x in case.make().parameters()]
+def state_shapes(case: Case) -> list:
+    return [x.shape for x in case.make().state_dict().values()]
 
 
 def main() -> int:
