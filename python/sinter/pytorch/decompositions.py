@@ -51,19 +51,13 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
     """(result [B, H, S, E], logarithm of the softmax's denominator [B, H, S])
 
     like_query: whether torch's op lays its result out as q; else as [B, S, H, E]."""
-    scale = default_scale(q, scale)
     torch._check(k.shape[2] == v.shape[2])  # two symbols of torch, one length
-    out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
+    out = torch.ops.sinter.attention(q, k, v, mask, causal,
+                                     default_scale(q, scale)).transpose(1, 2)
     if like_query:
         out = laid_out(out, Layout.of(q).order)
-    # Dropped where no one reads it.
-    s = q.float() @ library.repeated(k, q).float().transpose(-1, -2) * scale
-    if mask is not None:
-        s = s + mask
-    if causal:
-        s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril(),
-                          -math.inf)
-    return out, torch.logsumexp(s, -1)
+    # The sum is dropped where no one reads it.
+    return out, torch.logsumexp(_scores(q, k, mask, causal, scale), -1)
 
 
 def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
@@ -74,6 +68,24 @@ def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
                                                 default_scale(q, scale))
     orders = [(0, 2, 1, 3) if tokens_first else Layout.of(x).order for x in (q, k, v)]
     return tuple(laid_out(x, order) for x, order in zip(grads, orders))
+
+
+def _bias_gradient(grad, q, k, v, bias, causal, scale):
+    """The gradient of a learned bias [B, H, S, T], that of the scores: P (dP - sum(P dP))."""
+    p = torch.softmax(_scores(q, k, bias, causal, scale), -1)
+    dp = grad.float() @ library.repeated(v, q).float().transpose(-1, -2)
+    return (p * (dp - (p * dp).sum(-1, keepdim=True))).to(bias.dtype)
+
+
+def _scores(q, k, mask, causal, scale):
+    """float32 [B, H, S, T]; -inf where a token does not see a key."""
+    s = q.float() @ library.repeated(k, q).float().transpose(-1, -2) * default_scale(q, scale)
+    if mask is not None:
+        s = s + mask
+    if causal:
+        s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril(),
+                          -math.inf)
+    return s
 
 
 def laid_out(x, order):
@@ -122,9 +134,11 @@ def efficient(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=F
 
 def efficient_backward(grad, q, k, v, attn_bias, out, logsumexp, philox_seed, philox_offset,
                        dropout_p, grad_input_mask, is_causal=False, *, scale=None):
-    if dropout_p or grad_input_mask[3]:
+    if dropout_p:
         return NotImplemented
-    return (*_backward(grad, q, k, v, attn_bias, is_causal, scale, tokens_first=True), None)
+    grads = _backward(grad, q, k, v, attn_bias, is_causal, scale, tokens_first=True)
+    bias = _bias_gradient(grad, q, k, v, attn_bias, is_causal, scale) if grad_input_mask[3] else None
+    return (*grads, bias)
 
 
 def cudnn(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False,
