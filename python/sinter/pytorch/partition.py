@@ -91,6 +91,9 @@ class SupportedOps(OperatorSupportBase):
                 return "a size that depends on data"
             if fake.layout != torch.strided:
                 return f"the layout {fake.layout}"
+        if any(isinstance(size, torch.SymInt) and free_unbacked_symbols(size)
+               for size in (arg.meta.get("val") for arg in node.all_input_nodes)):
+            return "a number that depends on data"
         numbers = [fake for fake in operands if fake.dim() == 0 and fake.device.type == "cpu"]
         for fake in results + operands:  # numbers in host memory are copied for the call
             if fake.device != self.device and not any(fake is number for number in numbers):
