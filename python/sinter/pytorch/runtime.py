@@ -10,7 +10,7 @@ from .._bindings import lib, sinter_allocate, sinter_device, sinter_release
 from ..call import Call
 from ..compiled import Compiled
 from ..devices import Device
-from ..errors import SinterError, check, usage
+from ..errors import SinterError, bad_input, check, usage
 from ..handles import created, encoded
 from ..session import Executable, Session
 from ..tensors import Tensor as Memory
@@ -165,11 +165,13 @@ class CompiledEntry:
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}
-        # Of each input: which leaf, the type to which a number in host memory is converted, and the
-        # order of axes in memory.
+        # For each input: its leaf, the type to which it is converted or None, and the order of its axes
+        # in memory.
         self._places = [(position[operand.node], self._converted_type(operand),
                          None if operand.layout.is_plain else operand.layout.order)
                         for operand in graph.inputs]
+        self._made = [(position[operand.node], operand) for operand in graph.inputs
+                      if operand.node.op != "placeholder"]
         self._sessions: dict[int | None, StreamSession] = {}
         self._calls: dict[tuple, BoundCall] = {}  # the oldest first
         self._lock = threading.Lock()  # of making sessions and calls
@@ -177,6 +179,8 @@ class CompiledEntry:
         self._is_checked = is_checked
 
     def __call__(self, *arguments):
+        for position, operand in self._made:
+            check_made(arguments[position], operand)
         given = []
         for position, dtype, order in self._places:
             tensor = arguments[position]
@@ -214,9 +218,12 @@ class CompiledEntry:
         return results
 
     def _converted_type(self, operand: Operand) -> torch.dtype | None:
+        """Converted are numbers in host memory, and what an op in eager made: torch's own fake kernels
+        have other types here and there."""
         given = operand.node.meta["val"]
-        is_same = given.device == self.device and given.dtype == operand.dtype
-        return None if is_same else operand.dtype
+        is_sure = operand.node.op == "placeholder" and given.device == self.device \
+            and given.dtype == operand.dtype
+        return None if is_sure else operand.dtype
 
     def _new_call(self, key: tuple, stream: int | None, values: dict[str, int]) -> BoundCall:
         with self._lock:
@@ -227,6 +234,15 @@ class CompiledEntry:
                 del self._calls[next(iter(self._calls))]
             self._calls[key] = call
             return call
+
+
+def check_made(tensor: torch.Tensor, operand: Operand) -> None:
+    """What an op in eager made has the sizes that torch traced; else memory would be read beyond it."""
+    is_right = tensor.dim() == len(operand.sizes) and all(
+        size == wanted for size, wanted in zip(tensor.shape, operand.sizes) if isinstance(wanted, int))
+    if not is_right:
+        raise bad_input(f"{operand.node.target} gave sizes {list(tensor.shape)}, torch's trace of it "
+                        f"has {list(operand.sizes)}", operand.name)
 
 
 def sizes_and_strides(operand: Operand, extents: Extents,

@@ -5,6 +5,7 @@ import unittest
 import torch
 import torch._dynamo
 from beside_eager import assert_same, compiled, eager_ops, reset, run_beside_eager, tensors_of
+from torch import nn
 
 randn = torch.randn
 
@@ -69,6 +70,15 @@ class TestEagerReaders(unittest.TestCase):
             run_beside_eager(lambda x: (x * 2)[1:, 1].as_strided((3, 2), (4, 1), 2), randn(3, 4),
                              dynamic=dynamic)
         self.assertIn("aten.as_strided.default", eager_ops())
+
+    def test_a_type_that_torch_traced_wrongly_is_converted(self):
+        # torch's trace has float32 for the running mean of bfloat16 that batch norm computes.
+        run_beside_eager(nn.BatchNorm2d(3).bfloat16(), randn(3, 3, 6, 6).bfloat16(), tolerance=2e-2)
+        reset()
+        ours, eager = nn.BatchNorm2d(3).bfloat16(), nn.BatchNorm2d(3).bfloat16()
+        x = randn(3, 3, 6, 6).bfloat16()
+        compiled(ours)(x), eager(x)
+        assert_same(ours.running_mean, eager.running_mean, 1e-2)
 
     def test_gradients_through_views_of_changed_tensors(self):
         def change(x):

@@ -82,11 +82,11 @@ def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) 
     if one_of_each_row(x, axis, index) and is_real(x.dtype) and c.node.args[0].op != "placeholder":
         # A sum in which all other elements are zeros: it shares a kernel with what made the row.
         chosen = chosen_places(x, axis, index)
-        return c.g.where(chosen, x, 0.0).f32().sum([axis], True).to(x.dtype)
+        return c.g.where(chosen, x, 0.0).f32().sum([axis], True).to(x.dtype).reshape(c.shape)
     for i in range(x.rank):
         if i != axis:
             x = x.slice(i, 0, index.size(i))
-    return gather_elements(x, index, axis)
+    return gather_elements(x, index, axis).reshape(c.shape)
 
 
 @converts(torch.ops.sinter.row_numbers.default)
