@@ -90,14 +90,15 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
                   refused: dict[fx.Node, str]) -> list[CompiledEntry] | None:
-    """None: a part does not compile, and its nodes are in `refused`. Wrong options are an error."""
+    """None: the compiler refuses a part, whose nodes are in `refused` now. Wrong options, a missing
+    library and the like are errors."""
     entries: list[CompiledEntry] = []
     for part in parts:
         try:
             entries.append(CompiledEntry(part.graph, part.leaves, device, compile_options(options),
                                          options["check"]))
         except SinterError as error:
-            if error.code == Code.USAGE or importer.RAISES_FAULTS:
+            if error.code != Code.BAD_INPUT or importer.RAISES_FAULTS:
                 raise
             reason = f"Sinter does not compile the part of the graph that it is in: {error}"
             refused.update((node, reason) for node in part.nodes)

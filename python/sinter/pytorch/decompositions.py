@@ -7,6 +7,7 @@ import math
 
 import torch
 from torch._decomp import core_aten_decompositions
+from torch._prims_common import suggest_memory_format
 
 from . import library  # registers the ops
 from .foreach import foreach_decompositions
@@ -44,7 +45,9 @@ def decompositions() -> dict:
 
 
 def default_scale(q: torch.Tensor, scale: float | None) -> float:
-    return 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if scale is not None:
+        return scale
+    return 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
 
 
 def _attention(q, k, v, mask, causal, scale, like_query=True):
@@ -232,8 +235,8 @@ def nll_loss_backward(grad, x, target, weight, reduction, ignore, total_weight):
 
 
 def roll(x, shifts, dims=()):
-    """Keeps the order of the axes in memory, as the op does in eager; torch's own fake kernel does not."""
-    if not dims or x.is_contiguous():
+    """Keeps channels_last, as the op does in eager; torch's own fake kernel does not."""
+    if not dims or suggest_memory_format(x) == torch.contiguous_format:
         return NotImplemented
     layout = Layout.of(x)
     if layout.is_plain:

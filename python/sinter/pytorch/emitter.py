@@ -11,10 +11,10 @@ from typing import Sequence
 
 from ..module import GraphBuilder, Value
 from .axes import MAX_RANK, align, align_all_but, common_axes, list_text
-from .row_checks import RowCheck
 from .dtypes import is_integer, is_real, wrapped
 from .extents import Extent, Extents
 from .names import Names
+from .row_checks import RowCheck
 from .tensor import Number, Tensor
 from .unsupported import Unsupported
 

@@ -16,13 +16,13 @@ from torch import fx
 
 from ..errors import SinterError
 from ..module import ModuleBuilder
-from .row_checks import RowCheck
 from .dtypes import is_double_number, sinter_dtype
 from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
 from .layout import Layout
 from .names import Names, location_of
 from .ops import CONVERSIONS, Conversion
+from .row_checks import RowCheck
 from .tensor import Tensor
 from .unsupported import Unsupported
 

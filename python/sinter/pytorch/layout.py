@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 
-import sympy
 import torch
 from torch import fx
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from .extents import expression_of
 
@@ -30,22 +30,20 @@ class Layout:
     @staticmethod
     def of_dense(tensor: torch.Tensor) -> Layout | None:
         """The layout of a fake tensor; None: it has gaps or repeats elements."""
-        sizes = [expression_of(size) for size in tensor.shape]
-        strides = [expression_of(stride) for stride in tensor.stride()]
         plain = Layout.plain(tensor.dim())
-        if any(size == 0 for size in sizes):
+        if any(expression_of(size) == 0 for size in tensor.shape):
             return plain
         hints = [hint_of(stride) for stride in tensor.stride()]
         if any(hint is None for hint in hints):
             return plain if tensor.is_contiguous() else None
         order = sorted(range(tensor.dim()), key=lambda axis: (-hints[axis], axis))
         # Axes of one element may stand anywhere.
-        kept = [axis for axis in order if sizes[axis] != 1]
-        expected = sympy.Integer(1)
+        kept = [axis for axis in order if expression_of(tensor.shape[axis]) != 1]
+        expected = 1
         for axis in reversed(kept):
-            if sympy.expand(strides[axis] - expected) != 0:
+            if not statically_known_true(tensor.stride(axis) == expected):
                 return None
-            expected = expected * sizes[axis]
+            expected = expected * tensor.shape[axis]
         return plain if kept == sorted(kept) else Layout(tuple(order))
 
     @property

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Callable
 
-from .row_checks import RowCheck
 from .dtypes import is_real
+from .row_checks import RowCheck
 from .tensor import Tensor
 from .unsupported import Unsupported
 

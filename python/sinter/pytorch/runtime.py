@@ -14,10 +14,10 @@ from ..errors import SinterError, bad_input, check, usage
 from ..handles import created, encoded
 from ..session import Executable, Session
 from ..tensors import Tensor as Memory
-from .row_checks import python_error
 from .dtypes import sinter_dtype
 from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of
+from .row_checks import python_error
 from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address

@@ -38,16 +38,16 @@ def repeated(x: Tensor, q: Tensor) -> Tensor:
 
 def grouped_sum(grad: Tensor, groups: int) -> Tensor:
     """The gradient of keys or values from that of `repeated`."""
-    times = grad.size(1) // groups
-    if times == 1:
+    if grad.size(1) == groups:
         return grad
+    times = grad.size(1) // groups
     return grad.unflatten(1, [groups, times]).sum([2])
 
 
 def fits_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool) -> bool:
     return (mask is None and q.dtype != "f32" and all(x.is_number for x in (q, k, v))
             and q.size(3) <= WIDEST_HEAD and v.size(3) <= WIDEST_HEAD
-            and q.size(3) == v.size(3) and min(q.count(None), k.count(None)) > 0
+            and q.size(3) == v.size(3) > 0 and min(q.count(None), k.count(None)) > 0
             and (not causal or q.size(2) == k.size(2)))
 
 

@@ -34,6 +34,8 @@ def normalized(x: Tensor, axes, eps: float) -> tuple[Tensor, Tensor, Tensor]:
 @converts(aten("native_layer_norm.default"))
 def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
     _, mean, rstd = c.meta
+    if 0 in shape:
+        raise Unsupported("a norm of rows without elements")
     axes = list(range(x.rank - len(shape), x.rank))
     if len(axes) == 1 and weight is not None and not c.uses(1) and not c.uses(2) \
             and weight.dtype == x.dtype and (bias is None or bias.dtype == x.dtype) \

@@ -124,6 +124,8 @@ def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,
             or strides != kernel:
         raise Unsupported("a convolution whose patches overlap or are padded")
     channels = x.size(1)
+    if channels == 0:
+        raise Unsupported("a convolution of no channels")
     counts = [x.size(axis) // k for axis, k in zip(range(2, x.rank), kernel)]
     for axis, (count, k) in enumerate(zip(counts, kernel), 2):
         x = x.slice(axis, 0, count * k)
