@@ -1,4 +1,4 @@
-// GEMM operands stay inside their buffers; the result is written once, everywhere.
+// GEMM operands stay inside their values; every element of the result is written once.
 #include <algorithm>
 
 #include "plan/check_parts.h"
@@ -65,19 +65,22 @@ class GemmCheck {
                      where_);
   }
 
+  // An operand ends where its value ends: a buffer of the arena may be larger, and no step writes
+  // the rest.
   Status inside(const Operand& x) const {
     SymExpr end = x.operand.offset + SymExpr(1);
     for (const Axis& axis : x.axes) end += (axis.extent - SymExpr(1)) * axis.stride;
-    const SymExpr end_bytes = end * SymExpr(whole_bytes(x.buffer.type.dtype));
-    if (never_less(x.buffer.size_bytes, end_bytes, symbols_)) return {};
-    return violation(
-        fmt::format("operand {} reaches byte {} of %{}, which has {}", x.name, text(end_bytes),
-                    printable(x.buffer.value), text(x.buffer.size_bytes)),
-        where_);
+    const SymExpr elements = volume(x.buffer.type.dims);
+    if (never_less(elements, end, symbols_)) return {};
+    return violation(fmt::format("operand {} reaches element {} of %{}, which has {}", x.name,
+                                 text(end), printable(x.buffer.value), text(elements)),
+                     where_);
   }
 
   // The axes nest: ordered by stride, each steps over all that the smaller ones reach. So no
-  // element of the result is written twice; with as many elements as the buffer, all are written.
+  // element is written twice. inside() has proved that all lie in the value: when their count is
+  // the value's, every element is written. A product without elements is right only for a value
+  // without elements.
   Status written_once(const Operand& c) const {
     Axes rest;
     SymExpr count = 1;
@@ -176,11 +179,11 @@ Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep
   SINTER_TRY(check.expressions(gemm));
   check.assume_elements(gemm);
   SINTER_TRY(check.element_types(a, b, c));
-  // An extent of 0 leaves nothing to read, one of m, n or a loop nothing to write either.
+  // With m, n or a loop of 0 the product reads and writes nothing.
   const bool no_result =
       gemm.m.is(0) || gemm.n.is(0) ||
       llvm::any_of(gemm.loops, [](const auto& loop) { return loop.count.is(0); });
-  if (no_result) return {};
+  if (no_result) return check.written_once(c);
   for (const Operand* operand : {&a, &b, &c}) {
     if (gemm.k.is(0) && operand != &c) continue;
     SINTER_TRY(check.matrix(*operand));

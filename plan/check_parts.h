@@ -23,14 +23,15 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
 
 /// Symbols, weights and states of the program.
 Status check_tables(const Program& program);
-/// A kernel by itself: leaves, appends, launch.
+/// A kernel by itself: leaves, appends, a launch that writes every result that has elements.
 Status check_kernel(const Program& program, const Kernel& kernel);
 /// How a kernel overlaps others, by itself: it waits if it triggers after its wait or reads early,
 /// and the lists name inputs, of which caches are an attention's.
 Status check_overlap(const Kernel& kernel);
 /// Each buffer by itself; the lists of inputs and outputs.
 Status check_buffers(const Program& program, const EntryPlan& entry);
-/// Bounds, strides and element types of a GEMM whose buffer ids are valid.
+/// Bounds, strides and element types of a GEMM whose buffer ids are valid; every element of its
+/// result is written.
 Status check_gemm(const Program& program, const EntryPlan& entry, const GemmStep& gemm,
                   std::string_view where);
 

@@ -1,6 +1,7 @@
 // What each symbol, weight, state, kernel and buffer must fulfil by itself.
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ir/op_roles.h"
@@ -60,6 +61,32 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
                        where);
   for (SymbolId symbol : kernel.symbols)
     SINTER_TRY(check_expr(SymExpr(Dim(symbol)), program.symbols, "a parameter", where));
+  return {};
+}
+
+// A launch without items writes nothing. Where a result has elements, each of its symbols is 1 or
+// more, and the launch then has items.
+Status check_results_are_written(const Program& program, const Kernel& kernel,
+                                 const std::string& where) {
+  const Launch& launch = kernel.launch;
+  const SymExpr items = launch.rows * (launch.symbolic_items.is(0) ? SymExpr(launch.items_per_row)
+                                                                   : launch.symbolic_items);
+  for (ValueId output : kernel.group.outputs) {
+    const Op& op = kernel.group[output];
+    const SymExpr elements = volume(op.type.dims);
+    if (writes_state(op) || elements.is(0)) continue;
+    std::vector<Symbol> symbols(program.symbols.begin(), program.symbols.end());
+    for (Dim dim : op.type.dims)
+      if (!dim.is_constant())
+        symbols[dim.symbol().index].low = std::max<int64_t>(symbols[dim.symbol().index].low, 1);
+    if (!never_less(items, 1, symbols))
+      return violation(
+          fmt::format("the launch, {} items, may have no items while its result %{}, {}, has "
+                      "elements",
+                      to_string(items, program.symbols), op.name,
+                      to_string(op.type, program.symbols)),
+          where);
+  }
   return {};
 }
 
@@ -179,7 +206,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
     return violation(fmt::format("outputs [{}] are listed as appends, [{}] are",
                                  fmt::join(kernel.appends, ", "), fmt::join(append_outputs, ", ")),
                      where);
-  return {};
+  return check_results_are_written(program, kernel, where);
 }
 
 Status check_buffers(const Program& program, const EntryPlan& entry) {

@@ -10,8 +10,9 @@ namespace sinter {
 /// before its space is given to another; a state is read in the version the IR says; what a kernel
 /// reads before it waits for the kernels ahead is complete when it begins; row numbers are checked
 /// before a kernel addresses memory by them, or by the kernel itself; kernel arguments have the
-/// types of the group's inputs and outputs; GEMM operands stay inside their buffers. Reports the
-/// first violation with the names of the values.
+/// types of the group's inputs and outputs; GEMM operands stay inside their values, and every
+/// element of a GEMM's result is written; a kernel whose result has elements is launched. Reports
+/// the first violation with the names of the values.
 Status check(const Program& program);
 
 }  // namespace sinter

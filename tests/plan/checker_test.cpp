@@ -274,11 +274,11 @@ TEST_CASE("tables") {
 TEST_CASE("gemm") {
   SUBCASE("an operand beyond its buffer") {
     expect_violation([](Program&, EntryPlan& e) { gemm(e).b.offset = 1; },
-                     {"operand B reaches byte 16388 of %w, which has 16384"});
+                     {"operand B reaches element 4097 of %w, which has 4096"});
   }
   SUBCASE("a stride that is one too large") {
     expect_violation([](Program&, EntryPlan& e) { gemm(e).a.row_stride = 65; },
-                     {"operand A reaches byte 260*N - 4 of %b, which has 256*N"});
+                     {"operand A reaches element 65*N - 1 of %b, which has 64*N"});
   }
   SUBCASE("a stride within a line") {
     expect_violation([](Program&, EntryPlan& e) { gemm(e).a.row_stride = 63; },
@@ -339,6 +339,93 @@ TEST_CASE("gemm") {
     expect_violation([](Program&, EntryPlan& e) { gemm(e).activation = Activation::relu; }, {what});
     expect_violation([](Program&, EntryPlan& e) { gemm(e).residual = gemm(e).a.buffer; }, {what});
   }
+}
+
+TEST_CASE("a product reads elements that steps write, and writes every element of its result") {
+  // More space than the value: no step writes the rest.
+  const auto enlarge = [](EntryPlan& e, std::string_view name) {
+    e.buffers[buffer(e, name)].size_bytes = SymExpr(1024) * n;
+  };
+  SUBCASE("space behind a value is no fault") {
+    Program program = sample_program();
+    enlarge(program.entries[0], "b");
+    enlarge(program.entries[0], "c");
+    const Status status = check(program);
+    if (!status) FAIL(status.error().message());
+  }
+  SUBCASE("no rows, columns or repetitions, and a result with elements") {
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).m = 0; },
+                     {"0 elements of the result %c are written, it has 64*N"});
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).n = 0; },
+                     {"0 elements of the result %c are written, it has 64*N"});
+    expect_violation(
+        [](Program&, EntryPlan& e) {
+          gemm(e).loops.push_back({0, 0, 0, 0});
+        },
+        {"0 elements of the result %c are written, it has 64*N"});
+  }
+  SUBCASE("a loop that a symbol can make empty") {
+    expect_violation(
+        [](Program& p, EntryPlan& e) {
+          p.symbols[1].low = 0;
+          gemm(e).loops.push_back({Dim(SymbolId{1}), 0, 0, 0});
+        },
+        {"%c is written twice"});
+    expect_violation([](Program&, EntryPlan& e) { gemm(e).m = n - SymExpr(1); },
+                     {"64*N - 64 elements of the result %c are written, it has 64*N"});
+  }
+  SUBCASE("an offset of the result") {
+    expect_violation(
+        [&](Program&, EntryPlan& e) {
+          enlarge(e, "c");
+          gemm(e).c.offset = 64;
+        },
+        {"operand C reaches element 64*N + 64 of %c, which has 64*N"});
+  }
+  SUBCASE("wider rows of the result") {
+    expect_violation(
+        [&](Program&, EntryPlan& e) {
+          enlarge(e, "c");
+          gemm(e).c.row_stride = 128;
+        },
+        {"operand C reaches element 128*N - 64 of %c, which has 64*N"});
+  }
+  SUBCASE("gaps between the repetitions of the result") {
+    expect_violation(
+        [&](Program&, EntryPlan& e) {
+          enlarge(e, "c");
+          gemm(e).n = 32;
+          gemm(e).loops.push_back({2, 0, 32, SymExpr(64) * n});
+        },
+        {"operand C reaches element", "of %c, which has 64*N"});
+  }
+  SUBCASE("an operand that ends behind its value") {
+    expect_violation(
+        [&](Program&, EntryPlan& e) {
+          enlarge(e, "b");
+          gemm(e).a.offset = 64;
+        },
+        {"operand A reaches element 64*N + 64 of %b, which has 64*N"});
+    expect_violation(
+        [&](Program&, EntryPlan& e) {
+          enlarge(e, "b");
+          gemm(e).a.row_stride = 65;
+        },
+        {"operand A reaches element 65*N - 1 of %b, which has 64*N"});
+  }
+}
+
+TEST_CASE("a kernel is launched where its result has elements") {
+  expect_violation([](Program& p, EntryPlan&) { p.kernels[1].launch.items_per_row = 0; },
+                   {"kernel exp", "may have no items while its result", "f32[N, 64]"});
+  expect_violation([](Program& p, EntryPlan&) { p.kernels[1].launch.rows = 0; },
+                   {"kernel exp", "may have no items while its result"});
+  expect_violation([](Program& p, EntryPlan&) { p.kernels[1].launch.rows = n - SymExpr(1); },
+                   {"kernel exp", "may have no items while its result"});
+  Program empty = sample_program();
+  empty.symbols[0].low = 0;
+  const Status status = check(empty);
+  if (!status) FAIL(status.error().message());
 }
 
 // C[N, H, D] from A[N, H, D] and B[H, D, D]: heads are a loop inside the rows.
