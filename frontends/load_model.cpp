@@ -1,5 +1,7 @@
 #include "frontends/load_model.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <filesystem>
 
 #include "frontends/check_tensors.h"
@@ -59,10 +61,12 @@ Result<Weights> open_weights_of(const std::string& folder, const LoadOptions& op
 Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source,
                                 const std::string& place) {
   const LogicalWeight embed{"embed.weight", "embed.weight", 0, {}};
+  const std::vector<std::string> names = source.names();
   std::string tried;
   for (const std::string& prefix : map.prefixes) {
     const std::string tensor = tensor_name(embed, {map, prefix});
     if (source.find(tensor)) return prefix;
+    if (llvm::is_contained(names, tensor)) return tl::make_unexpected(source.missing(tensor));
     tried += fmt::format("{}{}", tried.empty() ? "" : " nor ", tensor);
   }
   return fail(fmt::format("the weights hold no embedding table, neither {}", tried), place,
@@ -262,10 +266,9 @@ std::string context_note(const LoadedModel& model, int64_t context) {
 std::string missing_model_hint(const std::string& path) {
   const size_t slash = path.find('/');
   const auto is_plain = [](std::string_view part) {
-    return !part.empty() && part[0] != '.' && part[0] != '~' &&
-           llvm::all_of(part, [](unsigned char c) {
-             return std::isalnum(c) || c == '-' || c == '_' || c == '.';
-           });
+    return !part.empty() && part[0] != '.' && part[0] != '~' && llvm::all_of(part, [](char c) {
+      return llvm::isAlnum(c) || c == '-' || c == '_' || c == '.';
+    });
   };
   const std::string ending = fs::path(path).extension().string();
   if (slash == std::string::npos || ending == ".sir" || ending == ".json" || ending == ".bin" ||

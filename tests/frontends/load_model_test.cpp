@@ -263,6 +263,18 @@ TEST_CASE("weight names with and without their prefix") {
         "config's model_type");
 }
 
+TEST_CASE("weights of an element type that is not read are called so, not missing") {
+  const ScratchFolder folder = renamed_llama([](std::string name) { return name; });
+  const std::vector<std::byte> zeros(512);
+  const std::vector<NamedTensor> wide = {
+      {"model.embed_tokens.weight", FileDType::F64, {8, 8}, std::span(zeros)}};
+  const Status written = write_safetensors((folder.path() / "model.safetensors").string(), wide);
+  REQUIRE_MESSAGE(written, message_of(written));
+  CHECK(load_error(folder).starts_with(
+      "DIR/model.safetensors: tensor \"model.embed_tokens.weight\" has elements of type F64, "
+      "expected F32, "));
+}
+
 TEST_CASE("bert: names of the oldest files, with and without a prefix, heads of other tasks") {
   const std::string config = R"({
   "model_type": "bert", "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3,
