@@ -1,6 +1,6 @@
 #include "api/plan.h"
 
-#include <sstream>
+#include <algorithm>
 
 #include "api/options.h"
 #include "driver/compile/machine_code.h"
@@ -53,8 +53,11 @@ Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
 /// The items of "a,b".
 std::vector<std::string> items_of(const std::string& list) {
   std::vector<std::string> items;
-  std::istringstream stream(list);
-  for (std::string item; std::getline(stream, item, ',');) items.push_back(item);
+  for (size_t begin = 0; begin < list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    items.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
   return items;
 }
 

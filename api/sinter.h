@@ -172,6 +172,19 @@ struct CompileOptions {
 
 namespace detail {
 
+/// A number that snprintf() wrote, with a decimal point whatever the program's locale.
+inline std::string with_point(std::string_view number) {
+  std::string text;
+  for (const char c : number) {
+    const bool is_kept = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '+' || c == '-';
+    if (is_kept)
+      text += c;
+    else if (text.empty() || text.back() != '.')
+      text += '.';
+  }
+  return text;
+}
+
 /// sinter_options with a progress function that may throw.
 class Options {
  public:
@@ -345,7 +358,7 @@ class Attributes {
   static std::string exact(double value) {
     char buffer[64];
     std::snprintf(buffer, sizeof buffer, "%a", value);
-    return buffer;
+    return with_point(buffer);
   }
   std::string text_;
 };
@@ -1283,7 +1296,7 @@ class LanguageModel {
   static std::string number(double value) {
     char buffer[64];
     std::snprintf(buffer, sizeof buffer, "%.17g", value);
-    return buffer;
+    return detail::with_point(buffer);
   }
 
   std::shared_ptr<CudaOptions> kept_;

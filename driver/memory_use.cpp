@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <locale>
 #include <string>
 
 namespace sinter {
@@ -14,6 +15,7 @@ constexpr int64_t kKibibyte = 1024;
 /// The number in a file that holds one; nothing for a missing file or a word such as "max".
 std::optional<int64_t> number_in(const char* path) {
   std::ifstream file(path);
+  file.imbue(std::locale::classic());
   int64_t number = 0;
   if (file >> number) return number;
   return std::nullopt;
@@ -22,6 +24,7 @@ std::optional<int64_t> number_in(const char* path) {
 /// Of the whole machine.
 std::optional<int64_t> machine_memory() {
   std::ifstream file("/proc/meminfo");
+  file.imbue(std::locale::classic());
   int64_t kibibytes = 0;
   for (std::string key, unit; file >> key >> kibibytes; std::getline(file, unit))
     if (key == "MemAvailable:") return kibibytes * kKibibyte;

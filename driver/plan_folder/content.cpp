@@ -7,6 +7,7 @@
 
 #include "driver/stored_plan/manifest.h"
 #include "frontends/files/bounded_file.h"
+#include "frontends/files/c_locale.h"
 
 namespace sinter {
 namespace {
@@ -15,11 +16,17 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxPlanBytes = uint64_t{1} << 30;
 
+/// A discarded value for a text that is not JSON.
+nlohmann::json parse(const std::string& text) {
+  const CLocale numbers_with_a_point;
+  return nlohmann::json::parse(text, nullptr, false);
+}
+
 /// Whatever its version: a plan.json that a Sinter wrote, or null.
 nlohmann::json read_plan_json(const fs::path& folder) {
   const auto text = read_small_file((folder / "plan.json").string(), kMaxPlanBytes);
   if (!text) return nullptr;
-  nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  nlohmann::json json = parse(*text);
   const bool written = json.is_object() && json.contains("format") && json["format"].is_object() &&
                        json["format"].contains("major") && json.contains("sinter");
   return written ? json : nlohmann::json();
@@ -30,7 +37,7 @@ std::set<std::string> listed_files(const fs::path& folder) {
   std::set<std::string> files;
   const auto text = read_small_file((folder / kManifestFile).string(), kMaxPlanBytes);
   if (!text) return files;
-  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  const nlohmann::json json = parse(*text);
   if (!json.is_object() || !json.contains("files") || !json["files"].is_object()) return files;
   for (const auto& [path, hash] : json["files"].items()) files.insert(path);
   return files;

@@ -113,13 +113,15 @@ Status check_entries(const Program& program, const Module& module,
 /// "sm_8" of "sm_86".
 std::string_view major_of(std::string_view arch) { return arch.substr(0, arch.size() - 1); }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// Whether machine code for `made` runs on a device of `arch` as code for `arch` would: of the same
 /// major compute capability, no newer, and with the same abilities. Code for a name that ends in a
 /// letter runs on that architecture alone.
 bool runs_on(const std::string& made, const std::string& arch) {
   if (made == arch) return true;
   const auto from = find_device(made), to = find_device(arch);
-  return from && to && std::isdigit(made.back()) && std::isdigit(arch.back()) &&
+  return from && to && is_digit(made.back()) && is_digit(arch.back()) &&
          major_of(made) == major_of(arch) && made < arch &&
          kernel_macros(from->has) == kernel_macros(to->has);
 }

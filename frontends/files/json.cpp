@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "frontends/files/bounded_file.h"
+#include "frontends/files/c_locale.h"
 
 namespace sinter {
 namespace {
@@ -210,6 +211,7 @@ Status visit_json(std::string_view text, const std::string& file, JsonVisitor& v
     return fail("not JSON: a zero byte", line_and_column(text, file, zero),
                 "correct the file or download it again");
   Walk walk(text, file, visitor);
+  const CLocale numbers_with_a_point;
   nlohmann::json::sax_parse(text.begin(), text.end(), &walk);
   return walk.take();
 }

@@ -1,12 +1,12 @@
 #include "runtime/cuda/nvrtc.h"
 
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringRef.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -51,7 +51,7 @@ std::string keep_text(const KernelSource& source) {
   std::error_code error;
   std::string name(source.name.substr(0, 80));
   for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    if (!llvm::isAlnum(c)) c = '_';
   constexpr std::string_view kEnding = ".cu";
   std::string path =
       (std::filesystem::temp_directory_path(error) / ("sinter-" + name + "-XXXXXX")).string();

@@ -1,0 +1,1 @@
+bool is_name(char c) { return std::isalpha(c); }

@@ -1,0 +1,1 @@
+auto read(const std::string& text) { return nlohmann::json::parse(text); }

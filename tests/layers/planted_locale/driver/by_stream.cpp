@@ -1,0 +1,1 @@
+std::string write(double x) { std::ostringstream text; text << x; return text.str(); }

@@ -1,0 +1,1 @@
+double read(const char* text) { return std::strtod(text, nullptr); }
