@@ -72,7 +72,7 @@ class CudaBackend final : public Backend {
     std::shared_ptr<const CudaWeights> weights;
     for (const auto& program : programs) {
       if (!weights || !weights->serves(*program)) {
-        SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress()));
+        SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress_));
         weights = std::move(loaded);
       }
       SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(),
@@ -89,14 +89,6 @@ class CudaBackend final : public Backend {
   void add_forms(const TunedForms& forms) override { gemm_->add_forms(forms); }
 
  private:
-  WeightProgress progress() const {
-    if (!progress_) return {};
-    return [this](size_t done, size_t total) {
-      progress_(done, total);
-      return true;
-    };
-  }
-
   CudaDevicePtr device_;
   std::shared_ptr<CudaGemm> gemm_;
   WeightProgress progress_;

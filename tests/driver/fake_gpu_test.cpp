@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "driver/backend.h"
 #include "driver/bench/calls.h"
 #include "driver/compile/compile.h"
 #include "driver/generate/cuda_generator.h"
@@ -15,6 +16,7 @@
 #include "driver/measure/resident_calls.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
+#include "runtime/fake_cublaslt.h"
 #include "runtime/host/executor.h"
 #include "runtime/temporary_directory.h"
 #include "support/result.h"
@@ -126,6 +128,26 @@ const std::vector<Tokens>& expected() {
     return list;
   }();
   return all;
+}
+
+TEST_CASE("the loading of weights on a GPU is cancelled as on the CPU, and gives everything back") {
+  driver();
+  const FakeCublasLt library(SINTER_FAKE_CUBLASLT);
+  const size_t before = driver().handles();
+  for (const char* device : {"cpu", "cuda"}) {
+    size_t asked = 0;
+    BackendOptions options;
+    options.device = device;
+    options.progress = [&](size_t, size_t) { return ++asked == 0; };
+    const auto backend = value(Backend::open(options));
+    const auto loaded = backend->load({program()}, nullptr);
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().code == ExitCode::cancelled);
+    CHECK(loaded.error().message() ==
+          "the loading was cancelled after 8192 of 8192 bytes of weights; load again");
+    CHECK(asked == 1);
+  }
+  CHECK(driver().handles() == before);
 }
 
 TEST_CASE("a session replays what it recorded, whatever others of other shapes do meanwhile") {
