@@ -1,1 +1,5 @@
-std::string write(double x) { std::ostringstream text; text << x; return text.str(); }
+std::string write(double x) {
+  std::ostringstream text;
+  text << x;
+  return text.str();
+}
