@@ -10,14 +10,23 @@ namespace sinter {
 
 namespace {
 
+/// A computed i32: casts to it end at the ends of the type.
+std::string computed_text(int32_t value) {
+  return fmt::format("{}{}", value,
+                     value == INT32_MAX   ? " or more"
+                     : value == INT32_MIN ? " or less"
+                                          : "");
+}
+
 /// Values of %`name` that are numbers of `rows` rows.
 Status check_range(llvm::ArrayRef<int32_t> values, int64_t rows, std::string_view name,
-                   std::string where, std::string hint) {
+                   bool is_input, std::string where, std::string hint) {
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i] < 0 || values[i] >= rows)
-      return fail(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into",
-                              printable(name), i, values[i], rows - 1),
-                  std::move(where), std::move(hint));
+      return fail(
+          fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", printable(name), i,
+                      is_input ? std::to_string(values[i]) : computed_text(values[i]), rows - 1),
+          std::move(where), std::move(hint));
   return {};
 }
 
@@ -48,8 +57,8 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (rows[i] == INT64_MAX) continue;
     SINTER_TRY(check_range(inputs[i]->elements<int32_t>(), rows[i],
-                           entry.buffers[entry.inputs[i]].value, "entry " + printable(entry.name),
-                           "check the inputs"));
+                           entry.buffers[entry.inputs[i]].value, true,
+                           "entry " + printable(entry.name), "check the inputs"));
   }
   return {};
 }
@@ -60,11 +69,11 @@ Status check_computed_rows(const EntryPlan& entry, size_t index,
   const std::optional<int64_t> rows = check.rows.evaluate(symbol_values);
   if (!rows) return fail("a number of rows exceeds 63 bits", "entry " + printable(entry.name));
   const Buffer& buffer = entry.buffers[check.buffer];
-  return check_range(values, *rows, buffer.value,
-                     fmt::format("entry {}, %{}", printable(entry.name), printable(check.op)),
-                     buffer.place == Buffer::Place::input
-                         ? "check the inputs"
-                         : "the module computes it: check the module and the inputs");
+  const bool is_input = buffer.place == Buffer::Place::input;
+  return check_range(
+      values, *rows, buffer.value, is_input,
+      fmt::format("entry {}, %{}", printable(entry.name), printable(check.op)),
+      is_input ? "check the inputs" : "the module computes it: check the module and the inputs");
 }
 
 }  // namespace sinter

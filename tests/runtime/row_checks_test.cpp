@@ -96,9 +96,13 @@ std::string said_of(const Module& module, const std::vector<int32_t>& n, int32_t
 std::string outside(std::string_view op, std::string_view value, int64_t at, int64_t number,
                     int64_t rows) {
   return fmt::format(
-      "entry main, %{}: %{}[{}] is {}, outside the 0 .. {} that it points into; the module "
+      "entry main, %{}: %{}[{}] is {}{}, outside the 0 .. {} that it points into; the module "
       "computes it: check the module and the inputs",
-      op, value, at, number, rows - 1);
+      op, value, at, number,
+      number == INT32_MAX   ? " or more"
+      : number == INT32_MIN ? " or less"
+                            : "",
+      rows - 1);
 }
 
 /// Every way to say the numbers of rows that %i is made of.
