@@ -73,6 +73,7 @@ class ReferenceFile {
   /// Compares the tensors with a float32 prefill of all sequences that kept the hidden values;
   /// nothing for other types.
   Status check(const ModelSpec& spec, const RunResult& run, DTypeReport& report) const;
+  /// Whether the tokens are the reference's as far as both go; nothing without either.
   std::optional<bool> tokens_match(llvm::ArrayRef<int32_t> tokens) const;
 
  private:

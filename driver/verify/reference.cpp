@@ -160,9 +160,10 @@ Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run,
 }
 
 std::optional<bool> ReferenceFile::tokens_match(llvm::ArrayRef<int32_t> tokens) const {
-  if (greedy_.empty()) return std::nullopt;
-  return tokens.size() >= greedy_.size() &&
-         std::equal(greedy_.begin(), greedy_.end(), tokens.begin());
+  const size_t compared = std::min(tokens.size(), greedy_.size());
+  if (compared == 0) return std::nullopt;
+  return std::equal(greedy_.begin(), greedy_.begin() + static_cast<ptrdiff_t>(compared),
+                    tokens.begin());
 }
 
 }  // namespace sinter

@@ -240,6 +240,18 @@ TEST_CASE("options of a module's calls that cannot be obeyed are refused") {
   CHECK(model.err.find("a language model is verified on tokens") != std::string::npos);
 }
 
+TEST_CASE("fewer steps than a reference has tokens are compared with its first tokens") {
+  const std::string model = SINTER_TESTS_DIR "/golden/llama";
+  for (const char* steps : {"6", "16", "18"}) {
+    CAPTURE(steps);
+    const ProgramRun run =
+        run_program({"verify", model, "--reference", model + "/reference.safetensors", "--dtype",
+                     "fp32", "--device", "cpu", "--steps", steps, "--json"});
+    CHECK_MESSAGE(run.code == 0, run.err);
+    CHECK(nlohmann::json::parse(run.out)["dtypes"][0]["tokens_match"] == true);
+  }
+}
+
 TEST_CASE("--self checks a language model, and takes no reference and no forced tokens") {
   const std::string model = SINTER_SAMPLES_DIR "/small-llama";
   const ProgramRun text = run_program({"verify", model, "--self", "--device", "cpu"});
