@@ -78,7 +78,7 @@ Result<std::string> generation_json(const Generation& generation, const Prompts&
 }
 
 /// "tiny-llama on cpu: 4 prompt tokens, first token after 2.68 ms, then 0.91 ms a token, 1100
-/// tokens/s"; without a rate where no other token came.
+/// tokens/s"; without a rate below three steps.
 std::string times_text(const std::string& model, const std::string& device,
                        const Generation& generation, size_t sequences) {
   std::string text =

@@ -74,7 +74,7 @@ Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
     }
     if (std::find(ended.begin(), ended.end(), 0) == ended.end()) break;
   }
-  if (result.steps > 1)
+  if (result.steps > 2)
     result.per_token_s = seconds_since(first) / static_cast<double>(result.steps - 1);
   return result;
 }

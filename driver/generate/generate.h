@@ -30,7 +30,7 @@ struct Generation {
   PrefillChunk prefill;    // how these were fed
   int64_t steps = 0;       // tokens of the longest sequence
   double first_s = 0;      // until the first token, compiling and loading apart
-  double per_token_s = 0;  // mean of the others
+  double per_token_s = 0;  // mean of the others; 0 below three steps, which show no rate
 };
 
 /// An error for tokens outside the vocabulary, and for texts that are longer than the model allows.

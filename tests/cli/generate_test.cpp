@@ -228,7 +228,7 @@ TEST_CASE("chats that cannot be say what is possible") {
   check({"--chat", "--prompt", "a"}, 4, "/chat_template: expected a string, got 3");
 }
 
-TEST_CASE("one token has no rate, several have") {
+TEST_CASE("fewer than three tokens have no rate, more have") {
   const std::vector<std::string> command = {"generate", kLlama, "--tokens",    "1,2",
                                             "--device", "cpu",  "--ignore-eos"};
   const auto note = [&](const char* count) {
@@ -242,6 +242,8 @@ TEST_CASE("one token has no rate, several have") {
   };
   CHECK(note("1").ends_with(" ms\n"));
   CHECK(note("1").find("tokens/s") == std::string::npos);
+  CHECK(note("2").ends_with(" ms\n"));
+  CHECK(note("2").find("tokens/s") == std::string::npos);
   CHECK(note("4").ends_with(" tokens/s\n"));
 }
 
