@@ -110,7 +110,11 @@ void add_tokenize(CLI::App& program, Action& action) {
                   "folder or file beside which tokenizer.json, tokenizer.model or tokenizer.bin "
                   "lies, or one of these")
       ->required();
-  command.add_option("--text", options->text, "a text")->type_name("TEXT");
+  // The library makes no value of an empty text for an std::optional.
+  command
+      .add_option_function<std::string>(
+          "--text", [options](const std::string& text) { options->text = text; }, "a text")
+      ->type_name("TEXT");
   command.add_option("--file", options->file, "a file with the text")->type_name("FILE");
   add_integers(command, "--decode", options->decode, "ids, to be turned into text", kTokenIds);
   command.add_flag(

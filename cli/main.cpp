@@ -2,6 +2,7 @@
 #include <llvm/ADT/StringRef.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <sstream>
 
 #include "cli/commands.h"
@@ -87,6 +88,30 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
+/// The arguments, last one first, as the library wants them. It takes "--text=" for an option
+/// without a value, so the empty value becomes an argument of its own.
+std::vector<std::string> arguments(const CLI::App& program, int argc, char** argv) {
+  std::vector<std::string> words;
+  const CLI::App* command = &program;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    for (const CLI::App* named :
+         command->get_subcommands([&](const CLI::App* one) { return one->get_name() == word; }))
+      command = named;
+    const CLI::Option* option = nullptr;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      option = command->get_option_no_throw(word.substr(0, word.size() - 1));
+    if (option && option->get_items_expected_max() > 0) {
+      words.push_back(word.substr(0, word.size() - 1));
+      words.emplace_back();
+    } else {
+      words.push_back(word);
+    }
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 int exit_with(ExitCode code) { return static_cast<int>(code); }
 
 int run(int argc, char** argv) {
@@ -105,7 +130,7 @@ int run(int argc, char** argv) {
     return exit_with(ExitCode::usage);
   }
   try {
-    program.parse(argc, argv);
+    program.parse(arguments(program, argc, argv));
   } catch (const CLI::Success& asked) {  // --help, --version
     std::ostringstream text, ignored;
     program.exit(asked, text, ignored);

@@ -45,6 +45,19 @@ TEST_CASE("tokenize shows ids, pieces and what each adds to the text") {
   CHECK(shown.find("\"\\x0a\"\n") != std::string::npos);
 }
 
+TEST_CASE("an empty text has the special tokens alone") {
+  for (const std::vector<std::string>& text :
+       {std::vector<std::string>{"--text="}, {"--text", ""}, {"--text=", "--json"}}) {
+    std::vector<std::string> arguments = {"tokenize", kTiny};
+    arguments.insert(arguments.end(), text.begin(), text.end());
+    const std::string shown = output(arguments);
+    CHECK(shown.find("<s>") != std::string::npos);
+  }
+  CHECK(
+      output({"tokenize", kTiny, "--text=", "--json", "--no-special-tokens"}).find("\"ids\": []") !=
+      std::string::npos);
+}
+
 TEST_CASE("tokenize gives what the reference libraries give, from every kind of tokenizer file") {
   const TemporaryDirectory folder;
   for (const auto& entry : std::filesystem::directory_iterator(kTokenizers)) {
