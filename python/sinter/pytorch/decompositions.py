@@ -11,7 +11,7 @@ from torch._prims_common import suggest_memory_format
 
 from . import library  # registers the ops
 from .foreach import foreach_decompositions
-from .layout import Layout
+from .layout import Layout, stride_order
 
 aten = torch.ops.aten
 
@@ -58,7 +58,7 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
     out = torch.ops.sinter.attention(q, k, v, mask, causal,
                                      default_scale(q, scale)).transpose(1, 2)
     if like_query:
-        out = laid_out(out, Layout.of(q).order)
+        out = laid_out(out, stride_order(q))
     # The sum is dropped where no one reads it.
     return out, torch.logsumexp(_scores(q, k, mask, causal, scale), -1)
 
@@ -69,7 +69,7 @@ def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
     torch._check(k.shape[2] == v.shape[2])
     grads = torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
                                                 default_scale(q, scale))
-    orders = [(0, 2, 1, 3) if tokens_first else Layout.of(x).order for x in (q, k, v)]
+    orders = [(0, 2, 1, 3) if tokens_first else stride_order(x) for x in (q, k, v)]
     return tuple(laid_out(x, order) for x, order in zip(grads, orders))
 
 
@@ -183,13 +183,13 @@ def log_softmax(x, dim, half_to_float):
     else:
         y = y - y.amax(dim, keepdim=True)
         y = y - y.exp().sum(dim, keepdim=True).log()
-    return y if half_to_float else y.to(x.dtype)
+    return (y if half_to_float else y.to(x.dtype)).contiguous()
 
 
 def log_softmax_backward(grad, y, dim, input_dtype):
     g = grad.float()
     total = g.sum(dim, keepdim=True) if y.dim() else g
-    return (g - y.float().exp() * total).to(input_dtype)
+    return (g - y.float().exp() * total).to(input_dtype).contiguous()
 
 
 NO_REDUCTION, MEAN = 0, 1

@@ -126,7 +126,7 @@ class Extents:
         hint = size.node.hint if size.node.has_hint() else LEAST_HIGH
         low = max(int(bounds.lower), 0) if isinstance(bounds.lower, sympy.Integer) else 0
         high = max(LEAST_HIGH, GROWTH * int(hint))
-        if isinstance(bounds.upper, sympy.Integer) and int(bounds.upper) <= high:
+        if isinstance(bounds.upper, sympy.Integer) and low <= int(bounds.upper) <= high:
             high = int(bounds.upper)
         else:  # a guard: torch compiles anew for a larger size
             environment.evaluate_expr(sympy.Le(expression, high))

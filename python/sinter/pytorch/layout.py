@@ -70,6 +70,15 @@ def hint_of(size) -> int | None:
     return int(size)
 
 
+def stride_order(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The axes from the largest stride to the smallest, also of a tensor with gaps: the layout that
+    torch's empty_like gives a new tensor."""
+    hints = [hint_of(stride) for stride in tensor.stride()]
+    if any(hint is None for hint in hints):
+        return tuple(range(tensor.dim()))
+    return tuple(sorted(range(tensor.dim()), key=lambda axis: (-hints[axis], axis)))
+
+
 def is_dense_from_start(tensor: torch.Tensor) -> bool:
     """Whether the tensor has its storage for itself: dense, from the first element on."""
     return Layout.of_dense(tensor) is not None and expression_of(tensor.storage_offset()) == 0

@@ -14,6 +14,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .dtypes import TO_SINTER, is_double_number
+from .extents import expression_of
 from .importer import ImportedGraph, Importer, is_size, substitute
 from .layout import is_dense_from_start, is_view, root_of
 from .names import location_of
@@ -91,9 +92,6 @@ class SupportedOps(OperatorSupportBase):
                 return "a size that depends on data"
             if fake.layout != torch.strided:
                 return f"the layout {fake.layout}"
-        if any(isinstance(size, torch.SymInt) and free_unbacked_symbols(size)
-               for size in (arg.meta.get("val") for arg in node.all_input_nodes)):
-            return "a number that depends on data"
         numbers = [fake for fake in operands if fake.dim() == 0 and fake.device.type == "cpu"]
         for fake in results + operands:  # numbers in host memory are copied for the call
             if fake.device != self.device and not any(fake is number for number in numbers):
@@ -107,6 +105,13 @@ def flat_fakes(value) -> list[torch.Tensor]:
     if isinstance(value, (list, tuple)):
         return [fake for item in value for fake in flat_fakes(item)]
     return []
+
+
+def is_unknown_number(node: fx.Node) -> bool:
+    """Whether a node is a size that torch knows only when the graph runs."""
+    size = node.meta.get("val")
+    return isinstance(size, torch.SymInt) and not isinstance(expression_of(size), int) \
+        and bool(free_unbacked_symbols(size))
 
 
 def has_compute(nodes) -> bool:
@@ -203,6 +208,11 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
     results, views = results_of(nodes, replayed, visible)
     leaves = list(dict.fromkeys(operand for node in nodes for operand in node.all_input_nodes
                                 if operand not in inside))
+    unknown = [leaf for leaf in leaves if is_unknown_number(leaf)]
+    if unknown:
+        refused.update((user, "a number that depends on data")
+                       for leaf in unknown for user in leaf.users if user in inside)
+        return None
     importer = Importer(name, is_checked=is_checked)
     try:
         importer.begin(leaves)

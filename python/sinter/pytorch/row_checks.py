@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from ..errors import SinterError
 
 # What the library says of a number that names no row (runtime/input_ranges.cpp), and of which op.
-_WHAT = re.compile(r"^%.*\[(?P<position>\d+)\] is (?P<number>-?\d+), outside the 0 \.\. "
-                   r"(?P<last>-?\d+) that it points into$", re.DOTALL)
+_WHAT = re.compile(r"^%.*\[\d+\] is (?P<number>-?\d+)(?P<beyond> or more| or less)?, outside the "
+                   r"0 \.\. (?P<last>-?\d+) that it points into$", re.DOTALL)
 _WHERE = re.compile(r"^entry .*, %(?P<op>.*)$", re.DOTALL)
-_I32 = (-2**31, 2**31 - 1)
 
 
 class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
@@ -36,13 +35,13 @@ class RowCheck:
     def at(self, location: str) -> RowCheck:
         return replace(self, location=location)
 
-    def error(self, number: int, rows: int) -> Exception:
-        """The exception for a row number that is none of 0 .. rows - 1."""
+    def error(self, number: int, rows: int, beyond: str) -> Exception:
+        """The exception for a row number that is none of 0 .. rows - 1. beyond: " or more" or " or less"
+        where i32 holds no number so far out."""
         place = f" ({self.location})" if self.location else ""
         if self.is_divisor:
             return IntegerDivisionByZero(f"ZeroDivisionError: integer division by zero{place}")
         index = number - rows if self.from_end and number < 0 else number
-        beyond = " or beyond" if number in _I32 else ""
         return IndexError(f"index {index}{beyond} is out of bounds for an axis of size {rows}{place}")
 
 
@@ -52,4 +51,5 @@ def python_error(error: SinterError, checks: dict[str, RowCheck]) -> Exception:
     if what is None or where is None:
         return error
     check = checks.get(where["op"])
-    return error if check is None else check.error(int(what["number"]), int(what["last"]) + 1)
+    return error if check is None else check.error(
+        int(what["number"]), int(what["last"]) + 1, what["beyond"] or "")
