@@ -7,7 +7,7 @@ import warnings
 import pytest
 from odd_shapes import ELEMENTWISE, TABLE, dynamic_makers, op_of_name, run_op, run_types, static_makers
 
-EACH = 4  # an op is run in one of EACH tests; odd_shapes.py runs all
+EACH = 6  # an op is run in one of EACH tests; odd_shapes.py runs all
 MOST = 3  # calls of an op in one kind of sizes
 STATIC, DYNAMIC = list(static_makers()), list(dynamic_makers())
 
