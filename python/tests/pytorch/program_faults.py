@@ -72,8 +72,10 @@ def reduced_axis(function):
 def gathered_axis(function):
     def wrong(c, x, axis, *rest, **options):
         shape = shape_of(c)
-        same = shape == shape_of(c, 1)
-        return function(c, x, other_axis(shape, axis) if same and shape else axis, *rest, **options)
+        axis %= max(len(shape), 1)
+        longer = [i for i, size in enumerate(shape) if i != axis and size >= shape[axis]]
+        fits = longer and shape == shape_of(c, 1)
+        return function(c, x, longer[0] if fits else axis, *rest, **options)
     return wrong
 
 
@@ -91,42 +93,36 @@ FAULTS: dict[str, tuple[tuple, Callable]] = {
     "numbers rounded to float32": ((aten.add.Tensor, aten.mul.Tensor), rounded_numbers),
     "a sum along another axis of the same size": ((aten.sum.dim_IntList, aten.mean.dim),
                                                   reduced_axis),
-    "a gather along another axis of the same size": ((aten.gather.default,), gathered_axis),
+    "a gather along another axis": ((aten.gather.default,), gathered_axis),
     "a running sum along another axis": ((aten.cumsum.default,), cumulative_axis),
 }
-
-
-@contextlib.contextmanager
-def planted(name: str) -> Iterator[None]:
-    ops, wrap = FAULTS[name]
-    before = {op: CONVERSIONS[op] for op in ops}
-    for op in ops:
-        CONVERSIONS[op] = wrap(before[op])
-    try:
-        yield
-    finally:
-        CONVERSIONS.update(before)
-
-
-def found_after(name: str, programs: Iterable[Program]) -> int | None:
-    """How many programs it took to find a planted fault: one that fails with it and not without."""
-    for number, program in enumerate(programs, 1):
-        if run_program(program).is_failure:
-            ops, _ = FAULTS[name]
-            changed = {op: CONVERSIONS[op] for op in ops}
-            with without(name):
-                is_right = not run_program(program).is_failure
-            CONVERSIONS.update(changed)
-            if is_right:
-                return number
-    return None
 
 
 ORIGINAL = dict(CONVERSIONS)
 
 
 @contextlib.contextmanager
-def without(name: str) -> Iterator[None]:
-    for op in FAULTS[name][0]:
-        CONVERSIONS[op] = ORIGINAL[op]
-    yield
+def replaced(conversions: dict) -> Iterator[None]:
+    before = {op: CONVERSIONS[op] for op in conversions}
+    CONVERSIONS.update(conversions)
+    try:
+        yield
+    finally:
+        CONVERSIONS.update(before)
+
+
+def planted(name: str):
+    """A context in which the conversions of a fault are wrong."""
+    ops, wrap = FAULTS[name]
+    return replaced({op: wrap(ORIGINAL[op]) for op in ops})
+
+
+def found_after(name: str, programs: Iterable[Program]) -> int | None:
+    """How many programs it took to find a planted fault: one that fails with it and not without."""
+    for number, program in enumerate(programs, 1):
+        if run_program(program).is_failure:
+            with replaced({op: ORIGINAL[op] for op in FAULTS[name][0]}):
+                is_right = not run_program(program).is_failure
+            if is_right:
+                return number
+    return None

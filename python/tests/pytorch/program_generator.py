@@ -67,6 +67,10 @@ class Generator:
     def _draw_sizes(self, dynamic: bool) -> None:
         rng = self.rng
         sizes = {name: rng.choice(SIZES) for name in "BSHD"}
+        if rng.random() < 0.4:  # a size is the product of two others
+            whole, a, b = rng.sample("BSHD", 3)
+            sizes.update({whole: sizes[a] * sizes[b]} if sizes[a] * sizes[b] <= 12
+                         else {a: 2, b: 2, whole: 4})
         if not dynamic and rng.random() < 0.06:
             sizes[rng.choice("BSHD")] = 0
         self.dynamic: tuple[str, ...] = ()
@@ -79,6 +83,7 @@ class Generator:
             for _ in range(2):
                 self.worlds.append(World({**sizes, **{name: rng.choice((2, 3, 4, 6, 8, 9))
                                                       for name in self.dynamic}}))
+        self.pair = rng.choice(("BS", "BS", "SB", "BH", "HS", "SD"))
         self.table: dict[Dim, list[str]] = {}
         names = list(sizes)
         for count in (1, 2, 3):
@@ -88,8 +93,7 @@ class Generator:
             self._add_size(str(number))
 
     def _add_size(self, text: str) -> None:
-        dim = tuple(eval(text, {}, world.sizes) for world in self.worlds)
-        self.table.setdefault(dim, []).append(text)
+        self.table.setdefault(self.dim_of(text), []).append(text)
 
     # ---- what kinds ask
 
@@ -115,7 +119,7 @@ class Generator:
             return of_types(tensor, types) and low <= tensor.dim() <= high \
                 and (when is None or when(name))
         names = [name for name in self.names if suits(name)]
-        if not names:
+        if not names or len(self.inputs) < 5 and self.rng.random() < 0.12:
             return self.made(types, low, high, when)
         weights = [1 + 5 * (name not in self.used and name[0] == "v") + 2 * i / len(names)
                    for i, name in enumerate(names)]
@@ -124,6 +128,11 @@ class Generator:
     def made(self, types: str, low: int, high: int, when=None) -> str:
         rank = self.rng.randint(low, max(low, min(high, 4)))
         dims = [self.any_dim() for _ in range(rank)]
+        chance = self.rng.random()
+        if rank >= 3 and chance < 0.5:  # such as [batch, tokens, ...], beside [batch * tokens, ...]
+            dims[:2] = [self.dim_of(name) for name in self.pair]
+        elif rank >= 1 and chance < 0.7:
+            dims[0] = self.dim_of(" * ".join(self.pair))
         if types == "any":
             types = "float"
         name = self.input(types, dims)
@@ -133,8 +142,11 @@ class Generator:
 
     def any_dim(self) -> Dim:
         rng = self.rng
-        text = rng.choice(("B", "S", "H", "D", "B", "S", "D", "B * S", "H * D", "S * H", "B * H",
-                           "1", "2", "3", "4"))
+        return self.dim_of(rng.choice(("B", "S", "H", "D", "B", "S", "D", "H * D", "S * H", "B * H",
+                                       "1", "2", "3", "4", *self.pair, " * ".join(self.pair),
+                                       " * ".join(self.pair))))
+
+    def dim_of(self, text: str) -> Dim:
         return tuple(eval(text, {}, world.sizes) for world in self.worlds)
 
     def text_of(self, dim: Dim) -> str:
@@ -192,6 +204,15 @@ class Generator:
         if names and not options and self.rng.random() < 0.6:
             return self.rng.choice(names)
         return self.input(types, dims, **options)
+
+    def operand(self, dims: list[Dim], **options) -> str:
+        """A float of this shape as an expression: a value, or one with its axes in another order."""
+        if len(dims) < 2 or self.rng.random() < 0.6:
+            return self.like(dims, "float", **options)
+        order = list(range(len(dims)))
+        self.rng.shuffle(order)
+        name = self.like([dims[order.index(axis)] for axis in range(len(dims))], "float", **options)
+        return f"{name}.permute({', '.join(map(str, order))})"
 
     def broadcasting(self, dims: list[Dim], types: str = "float", **options) -> str:
         """A value that broadcasts to a shape."""

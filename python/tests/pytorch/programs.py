@@ -7,6 +7,7 @@ rounding of each statement's type put in at random, which shows how much roundin
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -92,6 +93,12 @@ class Statement:
     results: tuple[str, ...]
 
 
+def assigned(line: str) -> list[str]:
+    """The names that a line binds; none if it does something else."""
+    match = re.match(r"([a-z]\d*(?:, [a-z]\d*)*),? = ", line)
+    return match.group(1).split(", ") if match else []
+
+
 @dataclass(frozen=True)
 class Program:
     """dynamic: names of sizes that are symbols of the graph; other_sizes: what they become in later
@@ -109,11 +116,18 @@ class Program:
     def with_(self, **changes) -> Program:
         return replace(self, **changes)
 
-    def source(self, after=lambda statement: []) -> str:
-        """`after`: lines put in behind a statement."""
+    def source(self, after: str | None = None) -> str:
+        """`after`: a line put in behind each assignment, with the name in the place of {name}."""
         lines = [f"def program({', '.join(one.name for one in self.inputs)}):"]
         for statement in self.statements:
-            lines += [f"    {line}" for line in (*statement.lines, *after(statement))]
+            # Where tensors change in place, a name that is bound anew would lose its views.
+            is_plain = all(map(assigned, statement.lines))
+            for line in statement.lines:
+                lines.append(f"    {line}")
+                if after and is_plain:
+                    lines += ["    " + after.replace("{name}", name) for name in assigned(line)]
+            if after and not is_plain:
+                lines += ["    " + after.replace("{name}", name) for name in statement.results]
         return "\n".join(lines + [f"    return [{', '.join(self.outputs)}]"]) + "\n"
 
     def listing(self) -> str:
@@ -219,17 +233,14 @@ class Reference:
 
     def noisy(self, trials: int = 6) -> list[list]:
         """Results in float64 where inputs and each statement's floats have a random rounding error."""
-        dtypes = {}
+        dtypes: list[torch.dtype] = []  # of all assignments, in their order
 
-        def collect(name, tensor):
-            dtypes[name] = tensor.dtype
-            return tensor
+        def collect(tensor):
+            dtypes.append(getattr(tensor, "dtype", None))
 
         with torch.no_grad():
-            scope = {**EAGER_SCOPE, "collect": collect}
-            source = self.program.source(lambda statement: [
-                f"collect({name!r}, {name})" for name in statement.results])
-            function_of(source, scope)(*clones(self.inputs))
+            function_of(self.program.source("collect({name})"),
+                        {**EAGER_SCOPE, "collect": collect})(*clones(self.inputs))
         results = []
         for trial in range(trials):
             generator = seeded(trial)
@@ -240,11 +251,13 @@ class Reference:
                 error = torch.rand(tensor.shape, generator=generator) * 2 - 1
                 return tensor.double() * (1 + EPS.get(dtype, 0.0) * error.to(tensor.device))
 
-            def rounded(name, tensor):
-                return moved(tensor, dtypes[name])
+            order = iter(dtypes)
 
-            source = self.program.source(lambda statement: [
-                f"{name} = rounded({name!r}, {name})" for name in statement.results])
+            def rounded(tensor):
+                dtype = next(order)
+                return moved(tensor, dtype) if isinstance(tensor, torch.Tensor) else tensor
+
+            source = self.program.source("{name} = rounded({name})")
             with double_by_default():
                 function = function_of(source, {**DOUBLE_SCOPE, "rounded": rounded})
                 run = self._run if self.program.backward else self._forward

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import collections
+import logging
 import os
 import sys
 import time
+import warnings
 
 import program_runs
 import torch
@@ -156,6 +158,8 @@ def main() -> int:
     parser.add_argument("--ignore-strides", action="store_true")
     parser.add_argument("--faults", action="store_true", help="plants faults, which must be found")
     given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     program_runs.COMPARES_STRIDES = not given.ignore_strides
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     return run_faults(given.seed, 500) if given.faults else run_many(given)

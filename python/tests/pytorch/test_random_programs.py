@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 from program_faults import FAULTS, found_after, planted
@@ -30,7 +32,9 @@ def check(program: Program, route: str) -> None:
 def one_thread():
     count = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
     torch.set_num_threads(count)
 
 
