@@ -74,7 +74,7 @@ def gathered_axis(function):
         shape = shape_of(c)
         axis %= max(len(shape), 1)
         longer = [i for i, size in enumerate(shape) if i != axis and size >= shape[axis]]
-        fits = longer and shape == shape_of(c, 1)
+        fits = longer and shape == shape_of(c, 2)
         return function(c, x, longer[0] if fits else axis, *rest, **options)
     return wrong
 
