@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import SinterError
 
-# What the library says of a number that names no row (runtime/input_ranges.cpp), and of which op.
+# The library's words for a number that names no row (runtime/input_ranges.cpp), and for its op.
 _WHAT = re.compile(r"^%.*\[\d+\] is (?P<number>-?\d+)(?P<beyond> or more| or less)?, outside the "
                    r"0 \.\. (?P<last>-?\d+) that it points into$", re.DOTALL)
 _WHERE = re.compile(r"^entry .*, %(?P<op>.*)$", re.DOTALL)

@@ -237,7 +237,7 @@ class CompiledEntry:
 
 
 def check_made(tensor: torch.Tensor, operand: Operand) -> None:
-    """What an op in eager made has the sizes that torch traced; else memory would be read beyond it."""
+    """An op in eager must have made the sizes that torch traced; else memory beyond it would be read."""
     is_right = tensor.dim() == len(operand.sizes) and all(
         size == wanted for size, wanted in zip(tensor.shape, operand.sizes) if isinstance(wanted, int))
     if not is_right:
