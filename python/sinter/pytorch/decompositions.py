@@ -60,7 +60,7 @@ def _attention(q, k, v, mask, causal, scale, like_query=True):
     if like_query:
         out = laid_out(out, stride_order(q))
     # The sum is dropped where no one reads it.
-    return out, torch.logsumexp(_scores(q, k, mask, causal, scale), -1)
+    return out, torch.logsumexp(library.scores(q, k, mask, causal, default_scale(q, scale)), -1)
 
 
 def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
@@ -75,20 +75,9 @@ def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
 
 def _bias_gradient(grad, q, k, v, bias, causal, scale):
     """The gradient of a learned bias [B, H, S, T], that of the scores: P (dP - sum(P dP))."""
-    p = torch.softmax(_scores(q, k, bias, causal, scale), -1)
+    p = torch.softmax(library.scores(q, k, bias, causal, default_scale(q, scale)), -1)
     dp = grad.float() @ library.repeated(v, q).float().transpose(-1, -2)
     return (p * (dp - (p * dp).sum(-1, keepdim=True))).to(bias.dtype)
-
-
-def _scores(q, k, mask, causal, scale):
-    """float32 [B, H, S, T]; -inf where a token does not see a key."""
-    s = q.float() @ library.repeated(k, q).float().transpose(-1, -2) * default_scale(q, scale)
-    if mask is not None:
-        s = s + mask
-    if causal:
-        s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril(),
-                          -math.inf)
-    return s
 
 
 def laid_out(x, order):

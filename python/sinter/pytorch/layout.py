@@ -33,10 +33,7 @@ class Layout:
         plain = Layout.plain(tensor.dim())
         if any(expression_of(size) == 0 for size in tensor.shape):
             return plain
-        hints = [hint_of(stride) for stride in tensor.stride()]
-        if any(hint is None for hint in hints):
-            return plain if tensor.is_contiguous() else None
-        order = sorted(range(tensor.dim()), key=lambda axis: (-hints[axis], axis))
+        order = stride_order(tensor)
         # Axes of one element may stand anywhere.
         kept = [axis for axis in order if expression_of(tensor.shape[axis]) != 1]
         expected = 1
@@ -44,7 +41,7 @@ class Layout:
             if not statically_known_true(tensor.stride(axis) == expected):
                 return None
             expected = expected * tensor.shape[axis]
-        return plain if kept == sorted(kept) else Layout(tuple(order))
+        return plain if kept == sorted(kept) else Layout(order)
 
     @property
     def inverse(self) -> tuple[int, ...]:

@@ -82,12 +82,18 @@ def _(index, size):
     return index.new_empty(index.shape, dtype=torch.int32)
 
 
-def _probabilities(q, k, mask, causal, scale):
-    """float32 [B, H, S, T]"""
-    s = q.float() @ k.float().transpose(-1, -2) * scale
+def scores(q, k, mask, causal, scale):
+    """float32 [B, H, S, T]; -inf where a token does not see a key."""
+    s = q.float() @ repeated(k, q).float().transpose(-1, -2) * scale
     if mask is not None:
         s = s.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else s + mask
     if causal:
         seen = torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril()
         s = s.masked_fill(~seen, -math.inf)
+    return s
+
+
+def _probabilities(q, k, mask, causal, scale):
+    """float32 [B, H, S, T]"""
+    s = scores(q, k, mask, causal, scale)
     return torch.nan_to_num(torch.softmax(s, -1)) if mask is not None else torch.softmax(s, -1)

@@ -344,23 +344,27 @@ def run_compile(program: Program, device: str) -> Outcome:
     for i, sizes in enumerate(program.all_sizes()):
         reference = reference_of(program, sizes, device)
         try:
-            if program.backward:
-                outputs, grads = gradients(function, reference.inputs, reference.cotangents)
-                ours = outputs + grads
-            else:
-                with torch.no_grad():
-                    ours = function(*clones(reference.inputs))
+            ours = results_of(function, reference)
         except Exception as error:
             if not fails_only_here(program, reference):
                 raise Skipped("torch.compile itself fails") from error
             return failed(outcome, "crashed", cause_of(error), last_lines(error))
         outcome.calls += 1
-        wrong = compare(list(ours), reference, eager_strides(reference))
+        wrong = compare(ours, reference, eager_strides(reference))
         if wrong and fails_only_here(program, reference):
             at = f" at sizes {sizes}" if i else ""
             return failed(outcome, "wrong", wrong[0], wrong[1] + at)
     outcome.eager_ops.update((op.op, op.reason) for one in report.REPORTS for op in one.eager)
     return outcome
+
+
+def results_of(function, reference: Reference) -> list:
+    """Results of a compiled program, then its gradients if it has them."""
+    if reference.program.backward:
+        outputs, grads = gradients(function, reference.inputs, reference.cotangents)
+        return [*outputs, *grads]
+    with torch.no_grad():
+        return list(function(*clones(reference.inputs)))
 
 
 def eager_strides(reference: Reference) -> list:
@@ -375,13 +379,8 @@ def fails_only_here(program: Program, reference: Reference) -> bool:
     function = torch.compile(program.function(), backend="aot_eager",
                              dynamic=True if program.dynamic else False)
     try:
-        if program.backward:
-            outputs, grads = gradients(function, reference.inputs, reference.cotangents)
-            ours = outputs + grads
-        else:
-            with torch.no_grad():
-                ours = function(*clones(reference.inputs))
-        return compare(list(ours), reference, eager_strides(reference)) is None
+        return compare(results_of(function, reference), reference,
+                       eager_strides(reference)) is None
     except Exception:
         return False
     finally:
