@@ -397,7 +397,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_symbol(sinter_call* call, const char* 
                                                  int64_t value);
 /** Binds memory to an input: host memory on the CPU, with any strides (in elements; null: dense),
  *  dense device memory on a GPU. The memory must hold the value while the call runs. An input may
- *  be bound anew between runs. */
+ *  be bound anew between runs. Bytes of i1 are 0 and 1: another one in host memory is an error
+ *  of sinter_call_run; in device memory nobody looks, and what is computed of it is wrong. */
 SINTER_MAY_FAIL sinter_error* sinter_call_input(sinter_call* call, const char* name,
                                                 const char* dtype, size_t rank, const int64_t* dims,
                                                 const int64_t* strides, const void* data);

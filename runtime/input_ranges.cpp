@@ -5,6 +5,7 @@
 
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
+#include "ir/truth_values.h"
 
 namespace sinter {
 
@@ -27,6 +28,15 @@ Status check_range(llvm::ArrayRef<int32_t> values, int64_t rows, std::string_vie
           fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", printable(name), i,
                       is_input ? std::to_string(values[i]) : computed_text(values[i]), rows - 1),
           std::move(where), std::move(hint));
+  return {};
+}
+
+Status check_truth_values(const HostTensor& input, std::string_view name, const EntryPlan& entry) {
+  if (input.dtype != DType::i1) return {};
+  if (const auto bad = find_no_truth(input.bytes))
+    return fail(fmt::format("%{}[{}] is {}, a truth value (i1) is 0 or 1", printable(name), *bad,
+                            static_cast<unsigned>(input.bytes[*bad])),
+                "entry " + printable(entry.name), "write 1 for true");
   return {};
 }
 
@@ -55,9 +65,10 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
       }
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = entry.buffers[entry.inputs[i]].value;
+    SINTER_TRY(check_truth_values(*inputs[i], name, entry));
     if (rows[i] == INT64_MAX) continue;
-    SINTER_TRY(check_range(inputs[i]->elements<int32_t>(), rows[i],
-                           entry.buffers[entry.inputs[i]].value, true,
+    SINTER_TRY(check_range(inputs[i]->elements<int32_t>(), rows[i], name, true,
                            "entry " + printable(entry.name), "check the inputs"));
   }
   return {};

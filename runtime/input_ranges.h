@@ -1,6 +1,7 @@
 // Which integers may be row numbers: ids of table rows and slots of caches that kernels use as
-// addresses. Those of an entry's inputs are checked before a call. Those that the call computes are
-// looked at after it; its kernels have left out what names no row (`checked`, ir/ops.def).
+// addresses. Those of an entry's inputs are checked before a call, and so are their truth values.
+// Those that the call computes are looked at after it; its kernels have left out what names no row
+// (`checked`, ir/ops.def).
 #pragma once
 
 #include "runtime/executor.h"
@@ -8,7 +9,7 @@
 namespace sinter {
 
 /// An error where an i32 input whose values name rows of an operand (`id`, `slot`, `first`, `last`,
-/// `target`) points outside of that operand.
+/// `target`) points outside of that operand, and where a byte of an i1 input is neither 0 nor 1.
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs);

@@ -62,7 +62,12 @@ Status CallSymbols::set(size_t symbol, int64_t value, const std::string& from) {
         fmt::format("symbol {} is {} by {} and {} by {}", printable(program_.symbols[symbol].name),
                     known->value, known->from, value, from),
         "entry " + printable(entry_.name), "check the shapes", ExitCode::usage);
-  if (!known) known = Value{value, from};
+  if (known) return {};
+  if (Status valid = check_symbol_value(program_.symbols[symbol], value); !valid) {
+    valid.error().where = fmt::format("entry {}, {}", printable(entry_.name), from);
+    return valid;
+  }
+  known = Value{value, from};
   return {};
 }
 

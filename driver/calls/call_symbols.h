@@ -11,7 +11,8 @@ class CallSymbols {
  public:
   CallSymbols(const Program& program, const EntryPlan& entry);
 
-  /// `from` says who: "the session's states", "input %x". An error where another value is known.
+  /// `from` says who: "the session's states", "input x". An error where another value is known, and
+  /// for one outside the symbol's range.
   Status set(size_t symbol, int64_t value, const std::string& from);
   /// The extents of a tensor for a value of this type; its rank and constant extents fit.
   Status set(const TensorType& type, llvm::ArrayRef<int64_t> dims, const std::string& from);

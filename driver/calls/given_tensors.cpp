@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/truth_values.h"
+
 namespace sinter {
 namespace {
 
@@ -16,6 +18,15 @@ TensorType type_of(const TensorView& view) {
 
 std::string tensor_place(std::string_view name) {
   return fmt::format("weight tensor {}", printable(name));
+}
+
+Status check_elements(DType dtype, std::span<const std::byte> bytes, std::string_view name) {
+  if (dtype != DType::i1) return {};
+  if (const auto bad = find_no_truth(bytes))
+    return fail(fmt::format("element {} is {}, a truth value (i1) is 0 or 1", *bad,
+                            static_cast<unsigned>(bytes[*bad])),
+                tensor_place(name), "write 1 for true");
+  return {};
 }
 
 /// The name that the weight's function reads if it does nothing else.
@@ -115,13 +126,14 @@ Error GivenTensors::missing(std::string_view name) const {
 Status GivenTensors::read(std::string_view name, std::span<std::byte> out) const {
   if (const TensorView* view = find_view(options_.host_weights, name)) {
     copy_from(*view, out);
-    return {};
+    return check_elements(view->dtype, out, name);
   }
   const TensorView* view = find_view(options_.device_weights, name);
   if (view == nullptr) return options_.source->read(name, out);
   const std::lock_guard lock(mutex_);
   SINTER_TRY(stream_.copy_to_host(out, reinterpret_cast<CudaAddress>(view->data)));
-  return stream_.synchronize(tensor_place(name));
+  SINTER_TRY(stream_.synchronize(tensor_place(name)));
+  return check_elements(view->dtype, out, name);
 }
 
 std::vector<CudaAddress> GivenTensors::places(const Program& program) const {

@@ -68,10 +68,15 @@ Result<DType> parse_dtype_option(std::string_view text) {
 }
 
 Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names) {
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
     if (!module.find_entry(name))
       return fail(fmt::format("no entry point is called \"{}\"", printable(name)), module.name,
                   fmt::format("the module has {}", entry_names(module)), ExitCode::usage);
+    if (llvm::count(names, name) > 1)
+      return fail(fmt::format("entry point \"{}\" is named {} times", printable(name),
+                              llvm::count(names, name)),
+                  module.name, "name it once", ExitCode::usage);
+  }
   return {};
 }
 

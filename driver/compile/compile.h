@@ -39,8 +39,8 @@ struct Compiled {
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                       const PassObserver& observer = {}, const PassOptions& options = {});
 
-/// Every name is an entry's of the module; else an error, of usage, that names those that there
-/// are.
+/// Every name is an entry's of the module, and stands there once; else an error, of usage, that
+/// names those that there are.
 Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names);
 
 /// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`

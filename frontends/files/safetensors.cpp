@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/truth_values.h"
+
 namespace sinter {
 namespace {
 
@@ -132,15 +134,11 @@ const FileTensor* SafetensorsFile::entry(std::string_view name) const {
 
 Status SafetensorsFile::read_entry(const FileTensor& tensor, std::span<std::byte> out) const {
   SINTER_TRY(file_.read(data_start_ + tensor.begin, out));
-  // Code that computes with truth values relies on 0 and 1.
-  if (tensor.dtype == FileDType::BOOL) {
-    auto bad = std::find_if(out.begin(), out.end(), [](std::byte b) { return b > std::byte{1}; });
-    if (bad != out.end())
-      return fail(
-          fmt::format("element {} of the BOOL tensor \"{}\" is {}, expected 0 or 1",
-                      bad - out.begin(), printable(tensor.name), static_cast<unsigned>(*bad)),
-          path(), "download the file again");
-  }
+  if (tensor.dtype != FileDType::BOOL) return {};
+  if (const auto bad = find_no_truth(out))
+    return fail(fmt::format("element {} of the BOOL tensor \"{}\" is {}, expected 0 or 1", *bad,
+                            printable(tensor.name), static_cast<unsigned>(out[*bad])),
+                path(), "download the file again");
   return {};
 }
 

@@ -12,6 +12,7 @@ from sinter.errors import bad_input, check, usage
 from sinter.handles import Handle, created, dims_array, encoded
 from sinter.module import split_type
 from sinter.plan import Signature
+from sinter.turn import Turn
 
 if TYPE_CHECKING:
     from sinter.session import Session
@@ -20,7 +21,9 @@ _name = functools.lru_cache(maxsize=4096)(encoded)  # of names, which come again
 
 
 class Call(Handle):
-    """An entry of a session with its tensors bound. It holds them until it is bound anew."""
+    """An entry of a session with its tensors bound. It holds them until it is bound anew.
+
+    A method whose name begins with "in_turn_" runs while the session is marked as in use."""
 
     def __init__(self, session: Session, entry: Signature) -> None:
         super().__init__(
@@ -30,6 +33,7 @@ class Call(Handle):
         # The library keeps its session; a reference to the Python object would make a cycle.
         self._executable, self._stream = session._executable, session.stream
         self._place = session.device.place
+        self._turn: Turn = session.turn
         self.entry = entry
         self.has_symbols = self._is_bound = False
         self._inputs: dict[str, tensors.Tensor] = {}
@@ -51,7 +55,16 @@ class Call(Handle):
         """Binds tensors to inputs, by name; those that are not named keep theirs. Outputs go to the
         tensors of `out`, or to new ones of the kind of the inputs. On a GPU tensors must be
         dense."""
-        given = {**(inputs or {}), **tensors_by_name}
+        with self._turn:
+            self.in_turn_bind({**(inputs or {}), **tensors_by_name}, symbols, out)
+        return self
+
+    def in_turn_bind(
+        self,
+        given: Mapping[str, Any],
+        symbols: dict[str, int] | None,
+        out: Mapping[str, Any] | None,
+    ) -> None:
         for name, value in (symbols or {}).items():
             check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
             self.has_symbols = True
@@ -70,7 +83,6 @@ class Call(Handle):
         for name in self.entry.outputs:
             self._bind_output(name, (out or {}).get(name))
         self._is_bound = True
-        return self
 
     def _unknown(self, kind: str, name: str, names: Mapping[str, str]) -> Exception:
         has = f"it has {', '.join(names)}" if names else f"it has no {kind}s"
@@ -141,22 +153,32 @@ class Call(Handle):
         """Moves all inputs and outputs to other memory, in the entry's order: addresses of tensors
         with the types, extents and strides of those that were bound, which the caller keeps alive.
         Of an output that the entry names twice the first address counts. A prepared call stays prepared. Takes microseconds."""
-        given, taken = self._addresses
-        given[:], taken[:] = list(inputs), list(outputs)
-        check(lib.sinter_call_addresses(self.pointer, given, len(given), taken, len(taken)))
-        self._inputs, self._outputs = {}, {}  # it is the caller who knows them now
+        with self._turn:
+            given, taken = self._addresses
+            given[:], taken[:] = list(inputs), list(outputs)
+            check(lib.sinter_call_addresses(self.pointer, given, len(given), taken, len(taken)))
+            self._inputs, self._outputs = {}, {}  # it is the caller who knows them now
 
     def forget(self) -> None:
         """Lets go of the tensors, whose memory may then be gone: bind all of them before a run."""
+        with self._turn:
+            self.in_turn_forget()
+
+    def in_turn_forget(self) -> None:
         self._inputs, self._outputs, self._is_bound = {}, {}, False
 
     def prepare(self) -> None:
         """Does all that run() needs and must not do while a CUDA graph is captured."""
-        check(lib.sinter_call_prepare(self.pointer))
+        with self._turn:
+            check(lib.sinter_call_prepare(self.pointer))
 
     def run(self) -> Any:
         """Runs the entry and returns `results`. On a GPU it only enqueues kernels: results are
         there for what follows in the session's stream."""
+        with self._turn:
+            return self.in_turn_run()
+
+    def in_turn_run(self) -> Any:
         if not self._is_bound:
             raise usage("no tensors are bound", f"entry {self.entry.name}", "bind them first")
         check(lib.sinter_call_run(self.pointer))
@@ -164,4 +186,15 @@ class Call(Handle):
 
     def check(self) -> None:
         """On a GPU: waits, and raises if a row number of the last run names no row."""
+        with self._turn:
+            self.in_turn_check()
+
+    def in_turn_check(self) -> None:
         check(lib.sinter_call_check(self.pointer))
+
+    def close(self) -> None:
+        with self._turn:
+            self.in_turn_close()
+
+    def in_turn_close(self) -> None:
+        super().close()

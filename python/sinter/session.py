@@ -14,6 +14,7 @@ from sinter.handles import Handle, created, dims_array, encoded, symbol_arrays
 from sinter.module import split_type
 from sinter.options import Options, Progress
 from sinter.plan import Plan
+from sinter.turn import Turn
 
 
 class Weights(Handle):
@@ -27,6 +28,12 @@ class Weights(Handle):
         self.given = dict(given)
         self._borrowed = []
         for name, value in self.given.items():
+            if not isinstance(name, str):
+                raise usage(
+                    f"the key {name!r} is no str, and weights are given by the names of tensors",
+                    "weights",
+                    'give {"name": tensor}',
+                )
             tensor = tensors.borrow(value, f"weight tensor {name}")
             self._borrowed.append(tensor)
             check(
@@ -66,8 +73,8 @@ class Executable(Handle):
 
 
 class Session(Handle):
-    """States of one user, and on a GPU a stream. One thread at a time; other sessions of the same
-    plan may run beside it.
+    """States of one user, and on a GPU a stream. One thread at a time: a second one gets an error.
+    Other sessions of the same plan may run beside it.
 
     symbols: values of the symbols in types of states. stream: a CUstream as a number, which must
     outlive the session (0: the legacy default stream). None: torch's current stream where the
@@ -98,6 +105,7 @@ class Session(Handle):
             )
         super().__init__(pointer, lib.sinter_session_free)
         self._plan, self._executable = plan, executable
+        self.turn = Turn()  # of the session and all its calls
         self.symbols = dict(symbols or {})
         self._calls: dict[str, Call] = {}
 
@@ -129,32 +137,38 @@ class Session(Handle):
         enqueued in the session's stream, and nothing waits, unless `check` asks for it; the session
         holds the tensors until its next run of the entry or synchronize()."""
         name = self._plan.signature(entry).name
-        call = self._calls.get(name)
-        if call is None or call.has_symbols or symbols:  # a call remembers them
-            call = self._calls[name] = self.call(name)
-        call.forget()
-        call.bind({**(inputs or {}), **tensors_by_name}, symbols=symbols, out=out)
-        call.run()
-        if check:
-            call.check()
-        results = call.results
-        if self.device.place == "cpu" or check:
-            call.forget()
-        return results
+        with self.turn:
+            call = self._calls.get(name)
+            if call is None or call.has_symbols or symbols:  # a call remembers them
+                call = self._calls[name] = self.call(name)
+            call.in_turn_forget()
+            call.in_turn_bind({**(inputs or {}), **tensors_by_name}, symbols, out)
+            results = call.in_turn_run()
+            if check:
+                call.in_turn_check()
+            if self.device.place == "cpu" or check:
+                call.in_turn_forget()
+            return results
 
     def clear(self) -> None:
         """Sets the states to zeros again."""
-        check(lib.sinter_session_clear(self.pointer))
+        with self.turn:
+            check(lib.sinter_session_clear(self.pointer))
 
     def synchronize(self) -> None:
         """Waits for the calls made so far."""
-        check(lib.sinter_session_synchronize(self.pointer))
-        self.forget()
+        with self.turn:
+            check(lib.sinter_session_synchronize(self.pointer))
+            self._forget()
 
     def forget(self) -> None:
         """Lets go of the tensors of the last runs."""
+        with self.turn:
+            self._forget()
+
+    def _forget(self) -> None:
         for call in self._calls.values():
-            call.forget()
+            call.in_turn_forget()
 
     def read_state(self, name: str, out: Any = None) -> Any:
         """A copy of a state in host memory: an array of NumPy (bf16: see docs/python.md), or `out`.
@@ -170,20 +184,22 @@ class Session(Handle):
         tensor = tensors.borrow_result(value, dtype, where)
         if tensor.device != "cpu":
             raise bad_input(f"memory on {tensor.device} is given", where, "give host memory")
-        check(
-            lib.sinter_session_read_state(
-                self.pointer,
-                encoded(name),
-                encoded(tensor.dtype),
-                len(tensor.dims),
-                dims_array(tensor.dims),
-                dims_array(tensor.strides),
-                tensor.address,
+        with self.turn:
+            check(
+                lib.sinter_session_read_state(
+                    self.pointer,
+                    encoded(name),
+                    encoded(tensor.dtype),
+                    len(tensor.dims),
+                    dims_array(tensor.dims),
+                    dims_array(tensor.strides),
+                    tensor.address,
+                )
             )
-        )
         return value
 
     def close(self) -> None:
-        for call in self._calls.values():
-            call.close()
-        super().close()
+        with self.turn:
+            for call in self._calls.values():
+                call.in_turn_close()
+            super().close()

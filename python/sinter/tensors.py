@@ -101,6 +101,12 @@ def _strides(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | N
 
 
 def _from_numpy(value: Any, where: str, writable: bool) -> Tensor:
+    if isinstance(value, _numpy().ma.MaskedArray):
+        raise bad_input(
+            "a masked array is given, and no mask would be seen",
+            where,
+            "give array.filled(value), or array.data if no element is masked",
+        )
     dtype = _FROM_NAME.get(value.dtype.name)
     if dtype is None or not value.dtype.isnative:
         raise bad_input(

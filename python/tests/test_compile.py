@@ -122,6 +122,8 @@ def test_options_of_a_compilation():
         (BLOCK, {"target": "sm_1"}, "sm_1"),
         (BLOCK, {"numerics": "exact"}, '"exact" is neither strict nor fast'),
         (BLOCK, {"entries": ["side"]}, "side"),
+        (BLOCK, {"entries": ["main", "main"]}, 'entry point "main" is named 2 times; name it once'),
+        (BLOCK, {"entries": "main,main"}, 'entry point "main" is named 2 times; name it once'),
         ("module @m {\n", {}, "module:2"),
         (3, {}, "compile: an object of type int is given, a model is wanted; give a path"),
     ],

@@ -1,5 +1,7 @@
 """Plans on the CPU: tensors of every kind, states, prebound calls, and what is refused."""
 
+import re
+import sys
 import threading
 import time
 import warnings
@@ -17,6 +19,15 @@ module @halves {
   symbol N in [1, 64]
   entry @main(%x: bf16[N, 4]) -> (%y) {
     %y = add %x, %x : bf16[N, 4]
+  }
+}
+"""
+
+MASKS = """
+module @masks {
+  weight %w : i1[4] = file {tensor = "w"}
+  entry @main(%m: i1[4]) -> (%y) {
+    %y = logical_and %m, %w : i1[4]
   }
 }
 """
@@ -146,6 +157,42 @@ def test_what_does_not_fit_is_named_with_both_values(change, message):
         sinter.compile(ADD).run(**given)
 
 
+def test_a_masked_array_is_refused(weights):
+    x, y = (np.zeros((3, 4), np.float32) for _ in range(2))
+    masked = np.ma.masked_array(x, mask=np.eye(3, 4))
+    add, message = sinter.compile(ADD), "a masked array is given.*array.filled"
+    with pytest.raises(sinter.SinterError, match="entry main, input x: " + message):
+        add.run(x=masked, y=y)
+    with pytest.raises(sinter.SinterError, match="entry main, output z: " + message):
+        add.run(x=x, y=y, out={"z": masked})
+    with pytest.raises(sinter.SinterError, match="weight tensor w: " + message):
+        sinter.compile(BLOCK, weights={**weights, "w": np.ma.masked_array(weights["w"])})
+
+
+def test_the_range_of_a_symbol_is_checked_before_memory_is_taken():
+    x = np.broadcast_to(np.float32(1), (1 << 40, 4))
+    with pytest.raises(
+        sinter.SinterError,
+        match=r"entry main, input x: N is 1099511627776, the plan is for 0 to 64 in steps of 1",
+    ):
+        sinter.compile(ADD).run(x=x, y=x)
+
+
+def test_a_truth_value_is_0_or_1():
+    masks = sinter.compile(MASKS, weights={"w": np.ones(4, bool)})
+    given = np.array([1, 0, 1, 0, 0, 0, 255, 1], np.uint8)
+    mask = given[:4].view(bool)
+    np.testing.assert_array_equal(masks.run(m=mask), mask)
+    said = r"entry main: %m\[{}\] is 255, a truth value \(i1\) is 0 or 1"
+    with pytest.raises(sinter.SinterError, match=said.format(2)):
+        masks.run(m=given[4:].view(bool))
+    with pytest.raises(sinter.SinterError, match=said.format(3)):
+        masks.run(m=given.view(bool)[::2])
+    wrong = {"w": np.array([0, 1, 2, 1], np.uint8).view(bool)}
+    with pytest.raises(sinter.SinterError, match="weight tensor w: element 2 is 2, a truth value"):
+        sinter.compile(MASKS, weights=wrong).run(m=mask)
+
+
 def test_what_is_missing_is_named():
     add = sinter.compile(ADD)
     with pytest.raises(
@@ -177,6 +224,11 @@ def test_a_symbol_of_one_run_is_not_one_of_the_next():
 def test_a_row_number_that_names_no_row_is_an_error(block):
     with pytest.raises(sinter.SinterError, match="%ids.1. is 10"):
         block.run(ids=np.array([3, 10], np.int32), r=random(2, 8))
+
+
+def test_a_weight_is_given_by_a_name():
+    with pytest.raises(sinter.SinterError, match="weights: the key 1 is no str"):
+        sinter.compile(ADD, weights={1: np.zeros(8, np.float32)})
 
 
 def test_weights_that_are_missing_or_of_another_type_are_named(weights):
@@ -261,6 +313,76 @@ def test_threads_run_at_the_same_time_on_one_plan(block, weights):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+IN_USE = "the session is in use, by another thread.*give each thread a session of its own"
+
+
+def test_a_session_is_used_by_one_thread_at_a_time():
+    add = sinter.compile(ADD)
+    x = random(64, 4)
+    refused, wrong = [], []
+    with add.session("cpu") as session:
+
+        def work(y):
+            expected = x * y + y
+            for _ in range(500):
+                try:
+                    if not np.array_equal(session.run(x=x, y=y), expected):
+                        wrong.append(y)
+                except sinter.SinterError as error:
+                    refused.append(str(error))
+
+        switch = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            threads = [threading.Thread(target=work, args=(random(64, 4) + i,)) for i in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(switch)
+        assert not wrong
+        assert refused
+        assert all(re.search(IN_USE, error) for error in refused)
+        np.testing.assert_array_equal(session.run(x=x, y=x), x * x + x)
+
+
+def test_nothing_of_a_session_that_is_in_use_can_be_used_or_freed():
+    cached = sinter.compile(CACHE)
+    x, slot = random(1, 4), np.array([0], np.int32)
+    session = cached.session("cpu", symbols={"R": 8})
+    call = session.call().bind(x=x, slot=slot)
+
+    class Busy(Exporter):
+        """Its memory is asked for in the middle of a run."""
+
+        def __dlpack__(self, **options):
+            for function in (
+                lambda: session.run(x=x, slot=slot),
+                lambda: call.bind(x=x),
+                call.run,
+                call.prepare,
+                call.check,
+                call.forget,
+                call.close,
+                lambda: call.move([0, 0], [0]),
+                session.clear,
+                session.synchronize,
+                session.forget,
+                session.close,
+                lambda: session.read_state("cache"),
+            ):
+                with pytest.raises(sinter.SinterError, match=IN_USE):
+                    function()
+            return super().__dlpack__(**options)
+
+    for _ in range(2):
+        np.testing.assert_allclose(session.run(x=Busy(x), slot=slot), x)
+    with pytest.raises(sinter.SinterError, match="is wanted"):
+        session.run(x=Busy(x[:, :2]), slot=slot)
+    session.close()
 
 
 def test_other_threads_go_on_while_a_call_runs():

@@ -502,6 +502,15 @@ TEST_CASE("what is missing when a call runs is named") {
     require(call->set_symbol("N", 2));
     CHECK(value(call->output_dims("r")) == std::vector<int64_t>{2, kCallWidth});
     const CallerMemory ids(i32_tensor({1, 2}));
+    TensorView many = ids.view();
+    many.dims = {int64_t{1} << 40};
+    const auto other = value(BoundCall::create(session, "rows"));
+    require(other->bind_input("ids", many));
+    const std::string beyond =
+        "entry rows, input ids: N is 1099511627776, the plan is for 1 to 8 in steps of 1; split "
+        "the call or compile the model for another range";
+    CHECK(said(other->output_dims("r")) == beyond);
+    CHECK(said(other->prepare()) == beyond);
     require(call->bind_input("ids", ids.view()));
     CHECK(said(call->run()) ==
           "entry rows, output r: no tensor is bound, f32[N, 32] is wanted; bind one");

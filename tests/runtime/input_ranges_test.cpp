@@ -80,5 +80,34 @@ TEST_CASE("ids outside the table, slots and rows outside the cache are errors") 
       }
 }
 
+TEST_CASE("a byte of a truth value that is neither 0 nor 1 is an error with its element") {
+  auto module = parse_module(R"(
+module @masks {
+  symbol N in [1, 16]
+  entry @main(%mask: i1[N, 2]) -> (%y) {
+    %y = logical_not %mask : i1[N, 2]
+  }
+})",
+                             "masks.sir");
+  REQUIRE(module.has_value());
+  const auto compiled = compile(*freeze(std::move(*module), {}), {});
+  REQUIRE(compiled.has_value());
+  std::vector<HostTensor> inputs;
+  inputs.push_back(*make_tensor(DType::i1, {3, 2}));
+  const auto said = [&](uint8_t byte) {
+    inputs[0].data<uint8_t>()[4] = byte;
+    const Program& program = *compiled->program;
+    const Status status =
+        check_input_ranges(program, program.entries[0], {3}, addresses_of(inputs));
+    return status ? "fine" : status.error().message();
+  };
+  CHECK(said(0) == "fine");
+  CHECK(said(1) == "fine");
+  for (const uint8_t byte : {2, 128, 255})
+    CHECK(said(byte) ==
+          fmt::format("entry main: %mask[4] is {}, a truth value (i1) is 0 or 1; write 1 for true",
+                      byte));
+}
+
 }  // namespace
 }  // namespace sinter
