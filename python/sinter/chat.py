@@ -8,40 +8,40 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from sinter._bindings import Code
-from sinter.errors import SinterError, bad_input, usage
+from sinter.errors import SinterError, bad_input, printable, usage
 
 Message = Mapping[str, Any]
 
 
 class ChatTemplate:
     """The Jinja template of a folder: chat_template.jinja, or "chat_template" of
-    tokenizer_config.json. It came with the model, so it runs in a sandbox that changes nothing."""
+    tokenizer_config.json. It came with the model, so it runs in a sandbox that changes nothing and
+    has bounds."""
 
     def __init__(self, folder: str) -> None:
         try:
-            from jinja2.sandbox import ImmutableSandboxedEnvironment
+            import jinja2.sandbox  # noqa: F401
         except ImportError:
             raise SinterError(
                 Code.USAGE, "jinja2 is not installed", "chat", "pip install 'sinter[chat]'"
             ) from None
+        from sinter.bounded_template import BoundedTemplate
+
         path = Path(folder)
         config = _read_config(path / "tokenizer_config.json")
         text = _template_of(path, config)
         self.bos_token = _token_text(config.get("bos_token"))
         self.eos_token = _token_text(config.get("eos_token"))
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        environment.filters["tojson"] = lambda value, indent=None: json.dumps(
-            value, ensure_ascii=False, indent=indent
-        )
-        environment.globals["raise_exception"] = _refuse
-        environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         self._where = str(path)
+        names = {"raise_exception": _refuse, "strftime_now": _now}
         try:
-            self._template = environment.from_string(text)
+            self._template = BoundedTemplate(text, names, self._where)
+        except SinterError:
+            raise
         except Exception as error:
-            raise bad_input(f"the chat template is not valid: {error}", self._where) from error
+            raise bad_input(
+                f"the chat template is not valid: {printable(str(error))}", self._where
+            ) from None
 
     def render(self, messages: Sequence[Message], **variables: Any) -> str:
         """The conversation as text, up to where the model's answer begins."""
@@ -55,17 +55,23 @@ class ChatTemplate:
             **variables,
         }
         try:
-            return str(self._template.render(**given))
+            return self._template.render(given)
         except SinterError:
             raise
         except Exception as error:
             raise bad_input(
-                f"the chat template refuses the messages: {error}", self._where
-            ) from error
+                f"the chat template refuses the messages: {printable(str(error))}", self._where
+            ) from None
 
 
-def _refuse(message: str) -> None:
-    raise bad_input(f"the chat template refuses the messages: {message}", "chat")
+def _refuse(message: Any) -> None:
+    raise bad_input(f"the chat template refuses the messages: {printable(str(message))}", "chat")
+
+
+def _now(form: str) -> str:
+    if len(form) > 1000:
+        raise bad_input(f"the chat template writes the time in {len(form):,} characters", "chat")
+    return datetime.now().strftime(form)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from types import FrameType, TracebackType
 from typing import Any, Callable
 
 from sinter._bindings import Code, lib, sinter_error
+
+# Control characters, marks of a text's direction, separators of lines, halves of a pair: those that
+# messages of the library escape.
+_OBEYED_OR_HIDDEN = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
+
+
+def printable(text: str, limit: int = 1000) -> str:
+    """A text of others for a line of a message: at most `limit` characters, line ends and tabs as
+    spaces, and escaped what a terminal would obey or hide."""
+    line = "".join(
+        " " if character in "\n\t" else _escaped(character) for character in text[:limit]
+    )
+    return line if len(text) <= limit else line + "..."
+
+
+def _escaped(character: str) -> str:
+    if not _OBEYED_OR_HIDDEN.match(character):
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
 
 
 class SinterError(Exception):

@@ -1,0 +1,181 @@
+"""Chat templates: those of people whom nobody knows end within bounds, others render as jinja2 renders
+them."""
+
+import json
+import threading
+import time
+
+import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+import sinter
+from sinter.bounded_template import BoundedTemplate, Bounds
+from sinter.chat import ChatTemplate
+
+MESSAGES = [
+    {"role": "system", "content": " Be kind. "},
+    {"role": "user", "content": "Hi <b> & 'x'\n\nthere"},
+    {
+        "role": "assistant",
+        "content": "a\tb é 漢",
+        "tool_calls": [{"function": {"name": "f", "arguments": {"y": [1, 2.5, None], "é": "ü"}}}],
+    },
+    {"role": "tool", "content": [{"type": "text", "text": "result"}, {"type": "image"}]},
+    {"role": "user", "content": "last"},
+]
+GIVEN = {
+    "messages": MESSAGES,
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"x": "integer"}}}],
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "add_generation_prompt": True,
+}
+
+# In the manner of published templates: turns, a system text, tools, the last question, macros.
+PUBLISHED = [
+    "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m['content']|string "
+    "+ '<|im_end|>' + '\\n'}}{% endfor %}",
+    "{% if messages[0]['role'] == 'system' %}{% set turns = messages[1:] %}"
+    "{% set system = messages[0]['content'] %}{% else %}{% set turns = messages %}{% endif %}"
+    "{% for m in turns %}{% if loop.index0 == 0 and system is defined %}"
+    "{% set text = '<<SYS>>\\n' + system | trim + '\\n<</SYS>>\\n\\n' ~ m.content %}"
+    "{% else %}{% set text = m.content %}{% endif %}"
+    "{% if m.role == 'user' %}{{ bos_token + '[INST] ' ~ text ~ ' [/INST]' }}"
+    "{% elif m.role == 'assistant' %}{{ ' ' ~ text.strip().split('\\n')[0] ~ ' ' + eos_token }}"
+    "{% endif %}{% endfor %}",
+    "{%- macro show(arguments) -%}{%- for k, v in arguments|dictsort -%}{{ k }}={{ v|tojson }}"
+    "{% if not loop.last %}, {% endif %}{%- endfor -%}{%- endmacro -%}\n"
+    "{%- set ns = namespace(last=-1, text='') -%}\n"
+    "{%- for m in messages -%}{%- if m.role == 'user' -%}{%- set ns.last = loop.index0 -%}"
+    "{%- endif -%}{%- set ns.text = ns.text ~ m.role -%}{%- endfor -%}\n"
+    "{%- for m in messages -%}{%- if m.content is string -%}[{{ m.role|capitalize }} "
+    "{{ loop.index }}/{{ loop.length }}]{{ m.content.replace('i', 'o') }}{%- else -%}"
+    "{%- for part in m.content if part.type == 'text' -%}{{ part['text']|upper }}{%- endfor -%}"
+    "{%- endif -%}{%- for call in m.tool_calls -%}{{ call|tojson(indent=2) }}"
+    "{{ show(call.function.arguments) }}{%- endfor -%}{%- endfor -%}{{ ns.text }} {{ ns.last }}"
+    "{{ tools|map(attribute='function.name')|join(', ') }}",
+    "{% for n in range(6) %}{% if n == 1 %}{% continue %}{% endif %}{% if n == 4 %}{% break %}"
+    "{% endif %}{{ '%s-%03d %5s' % (n, 7, 'x') }}{{ '{:>5}'.format(n) }}{% endfor %}"
+    "{{ 2 ** 10 }} {{ 'ab' * 3 }} {{ [1] + [n] }} {{ [[1], [2]]|sum(start=[]) }} {{ (1, tools) }}",
+    "{% for t in [{'n': 1, 'c': [{'n': 2, 'c': []}]}] recursive %}{{ t.n }}{{ loop(t.c) }}"
+    "{% endfor %}{% set a %}a\nb{% endset %}{{ a|indent(2) }}{% filter upper %}x{% endfilter %}",
+    "{% autoescape true %}<i>{{ messages[1].content ~ '<' }}{{ tools }}{% endautoescape %}",
+]
+
+NESTED = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+GROWING = (
+    "{% set n = namespace(v=['a']) %}{% for i in range(99) %}{% set n.v = GROWN %}{% endfor %}"
+)
+LONG = "{% set s = 'a' * 60000 %}"
+VALUE = "a value of more than 65,536 characters"
+TEXT = "a text of more than 65,536 characters"
+STEPS = "more than 20,000 steps"
+
+HOSTILE = [
+    (NESTED, STEPS),
+    (
+        "{% for a in [1, 2] recursive %}{% if loop.depth < 99 %}{{ loop([1, 2]) }}{% endif %}"
+        "{% endfor %}",
+        STEPS,
+    ),
+    (
+        "{% macro m(n) %}{% if n %}{{ m(n - 1) ~ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+        STEPS,
+    ),
+    ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nest deeper than Python's stack"),
+    ("{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}", "nest deeper than Python's stack"),
+    ("{{ range(9)|map(attribute='real" + ".real" * 20000 + "')|list }}", STEPS),
+    ("{{ 'a' * 10**9 }}", VALUE),
+    ("{{ [0] * 1000000000 }}", VALUE),
+    ("{{ 10 ** (10 ** 10) }}", VALUE),
+    ("{{ 1.5|round(1000000000) }}", VALUE),
+    ("{{ 'a'|center(1000000000) }}", VALUE),
+    ("{{ 'a'|attr('center')(1000000000) }}", VALUE),
+    ("{% for i in [1] %}{{ 'a'.zfill(1000000000) }}{% endfor %}", VALUE),
+    ("{{ '\\t'.expandtabs(1000000000) }}", VALUE),
+    ("{{ 'a'|indent(1000000000, true) }}", VALUE),
+    ("{{ [1]|batch(1000000000, 0)|list }}", VALUE),
+    ("{{ [1]|tojson(indent=1000000000) }}", VALUE),
+    ("{{ '%1000000000d' % 1 }}", VALUE),
+    ("{{ '%*d'|format(1000000000, 1) }}", VALUE),
+    ("{{ '{:1000000000}'.format(1) }}", VALUE),
+    ("{{ '{:{}}'.format(1, 1000000000) }}", VALUE),
+    ("{{ '{a:{b}}'.format_map({'a': 1, 'b': 1000000000}) }}", VALUE),
+    (LONG + "{{ s.replace('a', s) }}", VALUE),
+    (LONG + "{{ s|replace('a', s) }}", VALUE),
+    (LONG + "{{ s.join(s) }}", VALUE),
+    (LONG + "{{ s|join(s) }}", VALUE),
+    (LONG + "{{ s.rfind('b' + s[:30000]) }}", VALUE),
+    ("{{ range(99999)|map('center', 1000)|list }}", VALUE),
+    (GROWING.replace("GROWN", "n.v + n.v"), VALUE),
+    (GROWING.replace("GROWN", "n.v ~ n.v"), VALUE),
+    (GROWING.replace("GROWN", "[n.v, n.v]"), VALUE),
+    (GROWING.replace("GROWN", "dict(x=n.v, y=n.v)"), VALUE),
+    (GROWING.replace("GROWN", "n.v * 2"), VALUE),
+    ("{% set t %}{% for i in range(99999) %}" + "x" * 1000 + "{% endfor %}{% endset %}", TEXT),
+    (LONG + "{% for i in range(2) %}{{ s }}{% endfor %}", TEXT),
+    ("{{ (1).to_bytes(1000000000, 'big') }}", "the method to_bytes is not there"),
+    ("{{ 'a'|urlize }}", "No filter named 'urlize'"),
+    ("x" * (1 << 20) + "x", "has 1,048,577 characters"),
+]
+
+
+def template(tmp_path, text):
+    (tmp_path / "chat_template.jinja").write_text(text)
+    return ChatTemplate(str(tmp_path))
+
+
+def refused(tmp_path, text, bounds=Bounds(steps=20_000, characters=1 << 16)):
+    with pytest.raises(sinter.SinterError) as raised:
+        chat = template(tmp_path, text)
+        chat._template._bounds = bounds
+        chat.render([{"role": "user", "content": "x"}])
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("text", "bound"), HOSTILE, ids=[text[:40] for text, _ in HOSTILE])
+def test_a_hostile_template_ends_at_a_bound_that_the_error_names(tmp_path, text, bound):
+    began = time.monotonic()
+    assert bound in refused(tmp_path, text)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("text", [NESTED, "{{ ([[1]] * 100000)|sum(start=[]) }}"])
+def test_the_time_of_a_template_is_bounded_in_every_thread(tmp_path, text):
+    errors = []
+    work = lambda: errors.append(refused(tmp_path, text, Bounds(steps=1 << 60, seconds=0.1)))
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert time.monotonic() - began < 2
+    assert len(errors) == 2
+    assert all("takes more than 0.1 seconds" in error for error in errors)
+
+
+@pytest.mark.parametrize("text", PUBLISHED)
+def test_a_template_renders_as_in_jinja2(text):
+    plain = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    plain.filters["tojson"] = lambda value, indent=None: json.dumps(
+        value, ensure_ascii=False, indent=indent
+    )
+    assert BoundedTemplate(text, {}, "").render(GIVEN) == plain.from_string(text).render(GIVEN)
+
+
+def test_bounds_grow_with_the_messages(tmp_path):
+    messages = [{"role": "user", "content": "x" * 3_000_000}] * 2
+    chat = template(tmp_path, "{% for m in messages %}{{ m.content ~ m.content }}{% endfor %}")
+    assert chat.render(messages) == "x" * 12_000_000
+
+
+def test_what_a_template_says_is_printable(tmp_path):
+    said = refused(tmp_path, "{{ raise_exception('no\\n\\x1b[31mroles\\u202e' ~ '!' * 2000) }}")
+    assert "refuses the messages: no \\x1b[31mroles\\xe2\\x80\\xae!!" in said
+    assert len(said) < 1200
+    assert said.isprintable()
+    assert refused(tmp_path, "{{ {}['a\\x1b[2J\\n'].x }}").isprintable()
+    assert refused(tmp_path, "{% a\x1b[2J %}").isprintable()
