@@ -22,16 +22,11 @@ struct sinter_call {
 namespace sinter {
 namespace {
 
-/// The program of a plan as the device runs it, with the machine code that a stored plan has for
-/// it.
-Result<std::shared_ptr<const Program>> program_for(const sinter_plan& plan,
-                                                   const CallDevice& device,
-                                                   MachineCodeByText& code) {
+/// The machine code that a stored plan has for the device.
+Result<MachineCodeByText> machine_code_of(const sinter_plan& plan, const CallDevice& device) {
   const auto& stored = plan.source.model.plan;
-  if (!stored || !device.on_gpu()) return plan.program;
-  SINTER_LET(loaded, stored->for_gpu(device.target()));
-  code = std::move(loaded.code);
-  return std::move(loaded.program);
+  if (!stored || !device.on_gpu()) return MachineCodeByText();
+  return stored->machine_code_for(device.target());
 }
 
 Result<std::unique_ptr<sinter_executable>> load_plan(const sinter_plan& plan,
@@ -49,8 +44,9 @@ Result<std::unique_ptr<sinter_executable>> load_plan(const sinter_plan& plan,
   load.progress = [&](size_t done, size_t total) {
     return progress("weights", static_cast<int64_t>(done), static_cast<int64_t>(total)).has_value();
   };
-  SINTER_LET(program, program_for(plan, *device.device, load.machine_code));
-  SINTER_LET(loaded, LoadedPlan::load(device.device, std::move(program), load));
+  SINTER_LET(code, machine_code_of(plan, *device.device));
+  load.machine_code = std::move(code);
+  SINTER_LET(loaded, LoadedPlan::load(device.device, plan.program, load));
   return std::make_unique<sinter_executable>(sinter_executable{std::move(loaded)});
 }
 

@@ -10,15 +10,17 @@ namespace {
 Result<std::shared_ptr<const Program>> stored_program(const StoredPlan& plan, Backend& backend) {
   if (!backend.on_gpu()) return plan.program();
   const std::string arch = backend.target({});
-  SINTER_LET(loaded, plan.for_gpu(arch));
-  const bool compiles = loaded.program != plan.program();
+  SINTER_LET(code, plan.machine_code_for(arch));
+  const bool compiles = llvm::any_of(plan.program()->kernels, [&](const Kernel& kernel) {
+    return !code.contains(kernel.source_hash);
+  });
   if (const auto nvrtc = find_nvrtc(); compiles && !nvrtc)
     return fail(fmt::format("the plan has no machine code for {}, and its CUDA text cannot be "
                             "compiled here: {}",
                             arch, nvrtc.error().what),
                 plan.folder(), fmt::format("compile the model with --arch {}", arch));
-  backend.add_machine_code(std::move(loaded.code));
-  return std::move(loaded.program);
+  backend.add_machine_code(std::move(code));
+  return plan.program();
 }
 
 }  // namespace

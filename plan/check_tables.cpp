@@ -6,6 +6,7 @@
 
 #include "ir/op_roles.h"
 #include "plan/check_parts.h"
+#include "plan/kernel_text.h"
 
 namespace sinter::checker {
 namespace {
@@ -59,9 +60,22 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
       return violation(fmt::format("launch with clusters of {} for attention in {} splits",
                                    launch.cluster, op.attrs.get<int64_t>(AttrName::splits)),
                        where);
-  for (SymbolId symbol : kernel.symbols)
-    SINTER_TRY(check_expr(SymExpr(Dim(symbol)), program.symbols, "a parameter", where));
   return {};
+}
+
+Status check_symbols(const Program& program, const Kernel& kernel, const std::string& where) {
+  const std::vector<SymbolId> expected = symbols_of(kernel.group);
+  if (kernel.symbols == expected) return {};
+  const auto names = [&](llvm::ArrayRef<SymbolId> symbols) {
+    std::vector<std::string> names;
+    for (SymbolId id : symbols)
+      names.push_back(id.index < program.symbols.size() ? printable(program.symbols[id.index].name)
+                                                        : fmt::format("number {}", id.index));
+    return fmt::format("[{}]", fmt::join(names, ", "));
+  };
+  return violation(fmt::format("the symbols {} are parameters, the group has {}",
+                               names(kernel.symbols), names(expected)),
+                   where);
 }
 
 // A launch without items writes nothing. Where a result has elements, each of its symbols is 1 or
@@ -206,6 +220,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
     return violation(fmt::format("outputs [{}] are listed as appends, [{}] are",
                                  fmt::join(kernel.appends, ", "), fmt::join(append_outputs, ", ")),
                      where);
+  SINTER_TRY(check_symbols(program, kernel, where));
   return check_results_are_written(program, kernel, where);
 }
 

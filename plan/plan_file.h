@@ -13,8 +13,9 @@ namespace sinter {
 /// kernels before them by themselves (kernels/common/launch.cuh), from 3 on they say so: launches
 /// overlap; from 4 on they say what they read before they wait; from 5 on launches say from how
 /// many items on they have no clusters, and items are a cluster's; from 7 on a buffer of the arena
-/// has a slot instead of an offset.
-inline constexpr int64_t kPlanMajor = 7;
+/// has a slot instead of an offset; from 8 on the text of a kernel states its launch
+/// (kernel_text.h).
+inline constexpr int64_t kPlanMajor = 8;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;
 /// symbols, weights, states and kernels' groups as text IR; buffers, steps and launch shapes. The
@@ -31,8 +32,9 @@ std::string kernel_path(const Kernel& kernel);
 std::string content_hash(std::string_view text);
 /// content_hash() of the kernel's text, which a kernel that was read from a plan may lack.
 std::string text_hash(const Kernel& kernel);
-/// Gives a kernel that was read without source its text, if that is the text of the plan.
-Status attach_source(Kernel& kernel, std::string source);
+/// Gives a kernel that was read without source its text, if that is the text of the plan and states
+/// what the plan says of the kernel (kernel_text.h).
+Status attach_source(Program& program, size_t kernel, std::string source);
 
 /// Hash of the weights' names, types and functions: equal fingerprints mean that weights made for
 /// one plan serve the other.

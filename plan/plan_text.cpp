@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "ir/text.h"
+#include "plan/kernel_text.h"
 #include "plan/plan_file.h"
 
 namespace sinter {
@@ -101,12 +102,14 @@ std::string text_hash(const Kernel& kernel) {
   return kernel.source.empty() ? kernel.source_hash : content_hash(kernel.source);
 }
 
-Status attach_source(Kernel& kernel, std::string source) {
+Status attach_source(Program& program, size_t index, std::string source) {
+  Kernel& kernel = program.kernels[index];
   const std::string hash = content_hash(source);
   if (hash != kernel.source_hash)
     return fail(fmt::format("hash {} of the kernel's text is not the plan's, {}", hash,
                             printable(kernel.source_hash)),
                 kernel_path(kernel), "compile the model again");
+  SINTER_TRY(check_text(kernel, program.symbols, source));
   kernel.source = std::move(source);
   return {};
 }

@@ -11,14 +11,14 @@
 namespace sinter {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string dumped(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // The value in one line of at most `width` characters, if that is possible; scalars always are.
-std::optional<std::string> one_line(const Json& value, size_t width) {
+std::optional<std::string> one_line(const OrderedJson& value, size_t width) {
   if (!value.is_structured()) return dumped(value);
   std::string line(1, value.is_object() ? '{' : '[');
   for (auto it = value.begin(); it != value.end(); ++it) {
@@ -32,7 +32,7 @@ std::optional<std::string> one_line(const Json& value, size_t width) {
   return line;
 }
 
-void print(const Json& value, size_t indent, std::string& out) {
+void print(const OrderedJson& value, size_t indent, std::string& out) {
   if (const auto line = one_line(value, 100)) {
     out += *line;
     return;
@@ -49,8 +49,8 @@ void print(const Json& value, size_t indent, std::string& out) {
   out += value.is_object() ? '}' : ']';
 }
 
-Json lines(std::string_view text) {
-  Json result = Json::array();
+OrderedJson lines(std::string_view text) {
+  OrderedJson result = OrderedJson::array();
   while (!text.empty()) {
     const size_t end = text.find('\n');
     result.push_back(text.substr(0, end));
@@ -63,17 +63,17 @@ class PlanWriter {
  public:
   explicit PlanWriter(const Program& program) : program_(program) {}
 
-  Json plan() const {
-    Json plan;
+  OrderedJson plan() const {
+    OrderedJson plan;
     plan["format"] = {{"name", "sinter.plan"}, {"major", kPlanMajor}, {"requires", features()}};
     plan["sinter"] = SINTER_VERSION;
     plan["numerics"] = to_string(program_.numerics);
     plan["target"] = program_.target;
     plan["weights_fingerprint"] = weights_fingerprint(program_);
     plan["module"] = lines(plan_text::print_tables(program_));
-    plan["kernels"] = Json::array();
+    plan["kernels"] = OrderedJson::array();
     for (const Kernel& k : program_.kernels) plan["kernels"].push_back(kernel(k));
-    plan["entries"] = Json::array();
+    plan["entries"] = OrderedJson::array();
     for (const EntryPlan& e : program_.entries) plan["entries"].push_back(entry(e));
     return plan;
   }
@@ -112,11 +112,11 @@ class PlanWriter {
 
   std::string text(const SymExpr& expr) const { return to_string(expr, program_.symbols); }
 
-  Json kernel(const Kernel& kernel) const {
-    Json symbols = Json::array();
+  OrderedJson kernel(const Kernel& kernel) const {
+    OrderedJson symbols = OrderedJson::array();
     for (SymbolId id : kernel.symbols) symbols.push_back(program_.symbols[id.index].name);
     const Launch& launch = kernel.launch;
-    Json json;
+    OrderedJson json;
     json["name"] = kernel.name;
     json["file"] = kernel_path(kernel);
     json["hash"] = text_hash(kernel);
@@ -141,8 +141,8 @@ class PlanWriter {
     return json;
   }
 
-  Json buffer(const Buffer& buffer) const {
-    Json json;
+  OrderedJson buffer(const Buffer& buffer) const {
+    OrderedJson json;
     json["value"] = buffer.value;
     json["type"] = to_string(buffer.type, program_.symbols);
     switch (buffer.place) {
@@ -167,15 +167,15 @@ class PlanWriter {
     return json;
   }
 
-  Json operand(const GemmOperand& operand) const {
+  OrderedJson operand(const GemmOperand& operand) const {
     return {{"buffer", operand.buffer},
             {"offset", text(operand.offset)},
             {"row_stride", text(operand.row_stride)},
             {"column_stride", text(operand.column_stride)}};
   }
 
-  Json gemm(const GemmStep& step) const {
-    Json json;
+  OrderedJson gemm(const GemmStep& step) const {
+    OrderedJson json;
     json["m"] = text(step.m);
     json["n"] = text(step.n);
     json["k"] = text(step.k);
@@ -185,7 +185,7 @@ class PlanWriter {
     if (step.bias >= 0) json["bias"] = step.bias;
     if (step.residual >= 0) json["residual"] = step.residual;
     if (step.activation != Activation::none) json["activation"] = to_string(step.activation);
-    json["loops"] = Json::array();
+    json["loops"] = OrderedJson::array();
     for (const GemmStep::Loop& loop : step.loops)
       json["loops"].push_back({{"count", text(loop.count)},
                                {"a_stride", text(loop.a_stride)},
@@ -194,8 +194,8 @@ class PlanWriter {
     return json;
   }
 
-  Json step(const Step& step) const {
-    Json json;
+  OrderedJson step(const Step& step) const {
+    OrderedJson json;
     json["values"] = step.values;
     visit(
         step,
@@ -211,8 +211,8 @@ class PlanWriter {
     return json;
   }
 
-  Json entry(const EntryPlan& entry) const {
-    Json json;
+  OrderedJson entry(const EntryPlan& entry) const {
+    OrderedJson json;
     json["name"] = entry.name;
     json["inputs"] = entry.inputs;
     json["outputs"] = entry.outputs;
@@ -220,9 +220,9 @@ class PlanWriter {
     for (const RowCheck& check : entry.row_checks)
       json["row_checks"].push_back(
           {{"buffer", check.buffer}, {"rows", text(check.rows)}, {"op", check.op}});
-    json["buffers"] = Json::array();
+    json["buffers"] = OrderedJson::array();
     for (const Buffer& b : entry.buffers) json["buffers"].push_back(buffer(b));
-    json["steps"] = Json::array();
+    json["steps"] = OrderedJson::array();
     for (const Step& s : entry.steps) json["steps"].push_back(step(s));
     return json;
   }

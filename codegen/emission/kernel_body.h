@@ -26,12 +26,9 @@ struct KernelBody {
   uint32_t minimum_arch = 70;    // of the oldest device that runs it
 };
 
-/// The parameters of the group's function: "const float* x0, ..., long long n0", pointers with
-/// __restrict__ if `restricted`, which kernels that overlap others must not have
-/// (kernels/common/launch.cuh).
-std::string parameters_of(const Graph& group, size_t symbols, bool restricted);
-/// What a caller gives for such parameters: its own inputs and outputs of these numbers, and its
-/// symbols: "x0, ..., y0, ..., n0".
+/// What a caller gives for the parameters of a group's function (parameters_of in
+/// plan/kernel_text.h): its own inputs and outputs of these numbers, and its symbols:
+/// "x0, ..., y0, ..., n0".
 std::string arguments_of(llvm::ArrayRef<uint32_t> inputs, llvm::ArrayRef<uint32_t> outputs,
                          size_t symbols);
 

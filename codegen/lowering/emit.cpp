@@ -7,8 +7,8 @@
 #include "codegen/lowering/emit_body.h"
 #include "codegen/lowering/launch_order.h"
 #include "ir/grouping.h"
-#include "ir/text.h"
 #include "kernels/registry.h"
+#include "plan/kernel_text.h"
 
 namespace sinter {
 namespace {
@@ -26,23 +26,6 @@ Graph canonical_names(const Graph& group) {
   return graph;
 }
 
-/// Symbols of the group's types and attributes in the order of their appearance.
-std::vector<SymbolId> symbols_of(const Graph& graph) {
-  std::vector<SymbolId> found;
-  const auto add = [&](Dim dim) {
-    if (!dim.is_constant() && !llvm::is_contained(found, dim.symbol()))
-      found.push_back(dim.symbol());
-  };
-  for (const Op& op : graph.ops()) {
-    llvm::for_each(op.type.dims, add);
-    for (const auto& [name, value] : op.attrs) {
-      if (const auto* dim = std::get_if<Dim>(&value)) add(*dim);
-      if (const auto* dims = std::get_if<Dims>(&value)) llvm::for_each(*dims, add);
-    }
-  }
-  return found;
-}
-
 /// The names of the ops that compute, joined, as far as there is room: "add_rms_norm".
 std::string role_of(const Graph& group) {
   std::string role;
@@ -57,36 +40,7 @@ std::string role_of(const Graph& group) {
   return role.empty() ? "copy" : role;
 }
 
-/// The group as a comment, symbols by their parameters' names.
-std::string header_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                      llvm::ArrayRef<SymbolId> parameters) {
-  std::vector<Symbol> named(symbols.begin(), symbols.end());
-  std::string text;
-  for (size_t k = 0; k < parameters.size(); ++k) {
-    Symbol& symbol = named[parameters[k].index];
-    symbol.name = fmt::format("n{}", k);
-    text += fmt::format("// {} in [{}, {}]", symbol.name, symbol.low, symbol.high);
-    text += symbol.multiple == 1 ? "\n" : fmt::format(" step {}\n", symbol.multiple);
-  }
-  std::string graph = print_graph(group, named);
-  for (size_t begin = 0; begin < graph.size();) {
-    const size_t end = std::min(graph.find('\n', begin), graph.size());
-    text += "// " + graph.substr(begin, end - begin) + '\n';
-    begin = end + 1;
-  }
-  return text;
-}
-
 }  // namespace
-
-/// The function's head up to its name.
-std::string bounds_of(const KernelBody& body) {
-  std::string text =
-      fmt::format("extern \"C\" __global__ void __launch_bounds__({}", body.launch.threads);
-  if (body.resident_blocks > 1 || body.moves_registers)
-    text += fmt::format(", {}", body.resident_blocks);
-  return text + ")\n";
-}
 
 Result<KernelBody> emit_body(const EmitContext& context) {
   const KernelFamily& family = family_of(context.group, context.symbols);
@@ -132,22 +86,24 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   if (kernel.launch.cluster > 1)
     kernel.minimum_arch = std::max(kernel.minimum_arch, kFirstArchWithClusters);
   const std::string role = role_of(kernel.group);
-  const std::string head = header_of(kernel.group, symbols, kernel.symbols) +
-                           "#include \"kernels/common/launch.cuh\"\n" + body.includes +
-                           "using namespace sinter;\n\n" + body.globals;
+  const std::string comment = group_comment(kernel, symbols);
+  const std::string definitions = "#include \"kernels/common/launch.cuh\"\n" + body.includes +
+                                  "using namespace sinter;\n\n" + body.globals;
   std::string text = overlap.waits && !overlap.triggers_after_wait ? "pdl_trigger();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
   const std::string tail = fmt::format(
       "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits),
       indented(text + body.text));
-  const std::string bounds = bounds_of(body);
+  const bool has_residency = body.resident_blocks > 1 || body.moves_registers;
+  const std::string function = function_head(body.launch, has_residency ? body.resident_blocks : 0);
   // Kernels of other symbols are other kernels, even with the same text.
-  std::string hashed = role + '\n' + head + bounds + tail;
+  std::string hashed = role + '\n' + comment + definitions + function + tail;
   for (SymbolId symbol : kernel.symbols) hashed += fmt::format("{} ", symbol.index);
   kernel.name = fmt::format("{}_{:08x}", role,
                             static_cast<uint32_t>(XXH3_64bits(hashed.data(), hashed.size())));
-  kernel.source = head + bounds + kernel.name + tail;
+  kernel.source =
+      comment + launch_comment(kernel, symbols) + definitions + function + kernel.name + tail;
   return kernel;
 }
 

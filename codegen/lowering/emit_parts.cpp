@@ -22,6 +22,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/lowering/emit_body.h"
 #include "ir/integers.h"
+#include "plan/kernel_text.h"
 
 namespace sinter {
 namespace {

@@ -14,6 +14,7 @@
 #include "frontends/model/build_model.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
+#include "runtime/cuda/kernel_resources.h"
 
 namespace sinter {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxPartBytes = uint64_t{1} << 30;
+constexpr int64_t kBytesOfParameter = 8;  // a pointer or a `long long`
 constexpr const char* kCompileAgain = "compile the model again";
 
 bool stands(const fs::path& path) {
@@ -126,6 +128,23 @@ bool runs_on(const std::string& made, const std::string& arch) {
          kernel_macros(from->has) == kernel_macros(to->has);
 }
 
+/// The code takes the parameters and the threads that the plan has for the kernel. Code that does
+/// not say what it takes is left to the driver.
+Status check_machine_code(const Kernel& kernel, std::string_view code, const std::string& folder) {
+  const auto takes = kernel_resources(code, kernel.name);
+  if (!takes) return {};
+  const int64_t parameters = static_cast<int64_t>(
+      kernel.group.inputs.size() + kernel.group.outputs.size() + kernel.symbols.size());
+  if (takes->parameter_bytes == kBytesOfParameter * parameters &&
+      takes->most_threads == kernel.launch.threads)
+    return {};
+  return fail(fmt::format("the machine code of {} takes {} bytes of parameters and {} threads, the "
+                          "plan has {} and {}",
+                          kernel.name, takes->parameter_bytes, takes->most_threads,
+                          kBytesOfParameter * parameters, kernel.launch.threads),
+              folder, kCompileAgain);
+}
+
 }  // namespace
 
 bool is_plan_folder(const std::string& path) {
@@ -177,6 +196,10 @@ Result<std::shared_ptr<const StoredPlan>> StoredPlan::open(const std::string& fo
   plan->text_ = std::move(text);
   const std::string file = (fs::path(folder) / "plan.json").string();
   SINTER_LET(program, read_plan(plan->text_, file));
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    SINTER_LET(source, read_part(folder, plan->manifest_, kernel_path(program.kernels[k])));
+    SINTER_TRY(attach_source(program, k, std::move(source)));
+  }
   SINTER_LET(module, read_stored_module(folder, plan->manifest_));
   plan->module_ = std::move(module);
   SINTER_TRY(check_signature(program, plan->module_, "its module", file));
@@ -195,34 +218,26 @@ Result<std::shared_ptr<const StoredPlan>> StoredPlan::open(const std::string& fo
   return plan;
 }
 
-Result<StoredPlan::ForGpu> StoredPlan::for_gpu(const std::string& arch) const {
-  ForGpu result{program_, {}};
+Result<MachineCodeByText> StoredPlan::machine_code_for(const std::string& arch) const {
+  MachineCodeByText result;
   const auto made = llvm::find_if(manifest_.machine_code,
                                   [&](const auto& code) { return runs_on(code.first, arch); });
   if (made != manifest_.machine_code.end())
     for (const auto& [hash, path] : made->second) {
       SINTER_LET(code, read_part(folder_, manifest_, path));
-      result.code[hash] = std::move(code);
+      result[hash] = std::move(code);
     }
-  std::optional<Program> with_text;
-  for (size_t k = 0; k < program_->kernels.size(); ++k) {
-    const Kernel& kernel = program_->kernels[k];
-    if (result.code.contains(kernel.source_hash)) continue;
-    const std::string missing =
-        fmt::format("the plan has no machine code of {} for {}", kernel.name, arch);
-    const std::string hint = fmt::format("compile the model with --arch {}", arch);
+  for (const Kernel& kernel : program_->kernels) {
+    if (const auto code = result.find(kernel.source_hash); code != result.end()) {
+      SINTER_TRY(check_machine_code(kernel, code->second, folder_));
+      continue;
+    }
     if (manifest_.kernel_library != kernel_library_hash())
-      return fail(fmt::format("{}, and its CUDA text is for the kernel library of another sinter, "
-                              "{} (this is {})",
-                              missing, printable(manifest_.writer), SINTER_VERSION),
-                  folder_, hint);
-    if (!stands(fs::path(folder_) / kernel_path(kernel)))
-      return fail(missing + ", and no CUDA text", folder_, hint);
-    SINTER_LET(source, read_part(folder_, manifest_, kernel_path(kernel)));
-    if (!with_text) with_text = *program_;
-    SINTER_TRY(attach_source(with_text->kernels[k], std::move(source)));
+      return fail(fmt::format("the plan has no machine code of {} for {}, and its CUDA text is for "
+                              "the kernel library of another sinter, {} (this is {})",
+                              kernel.name, arch, printable(manifest_.writer), SINTER_VERSION),
+                  folder_, fmt::format("compile the model with --arch {}", arch));
   }
-  if (with_text) result.program = std::make_shared<const Program>(std::move(*with_text));
   return result;
 }
 

@@ -17,19 +17,14 @@ class StoredPlan {
   const Manifest& manifest() const { return manifest_; }
   /// The module that was compiled, before the passes.
   const Module& module() const { return module_; }
-  /// Its kernels have no text.
   const std::shared_ptr<const Program>& program() const { return program_; }
   /// plan.json.
   const std::string& text() const { return text_; }
 
-  /// What a GPU runs: the program, and machine code for `arch` as far as the folder has some. The
-  /// other kernels have their text, so that they can be compiled; an error where it is not there
-  /// or was written for another kernel library than this program's.
-  struct ForGpu {
-    std::shared_ptr<const Program> program;
-    MachineCodeByText code;
-  };
-  Result<ForGpu> for_gpu(const std::string& arch) const;
+  /// The kernels' machine code for `arch`. Kernels that are absent from it have to be compiled from
+  /// their text: an error where the text was written for another kernel library than this
+  /// program's.
+  Result<MachineCodeByText> machine_code_for(const std::string& arch) const;
 
  private:
   StoredPlan() = default;

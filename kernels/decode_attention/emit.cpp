@@ -12,6 +12,7 @@
 #include "codegen/emission/operand_rows.h"
 #include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
+#include "plan/kernel_text.h"
 
 namespace sinter {
 namespace {

@@ -2,8 +2,9 @@
 //
 //   format (1 byte), attribute (1 byte), size (2 bytes), payload
 //
-// of which those that concern a function begin with its number in the symbol table; the attributes
-// are those that NVIDIA's cuobjdump names EIATTR_*. `.nv.shared.KERNEL` is as large as the kernel's
+// of which those that concern a function begin with its number in the symbol table; those of
+// `.nv.info.KERNEL` are the kernel's. The attributes are those that NVIDIA's cuobjdump names
+// EIATTR_*. `.nv.shared.KERNEL` is as large as the kernel's
 // static shared memory. tests/runtime/kernel_resources_test.cpp compares with what ptxas says.
 #include "runtime/cuda/kernel_resources.h"
 
@@ -16,8 +17,9 @@
 namespace sinter {
 namespace {
 
-constexpr uint8_t kSizedFormat = 0x04;  // EIFMT_SVAL; the other formats have no payload
+constexpr uint8_t kSizedFormat = 0x04;  // EIFMT_SVAL; of other formats `size` is the value
 constexpr uint8_t kRegisterCount = 0x2f, kMinStackSize = 0x12;
+constexpr uint8_t kParameterBytes = 0x19, kMaxThreads = 0x05;
 // From compute capability 9.0 on the system's own part of a block's memory counts, where the
 // section of this name is.
 constexpr std::string_view kReservedSection = ".nv.shared.reserved.0";
@@ -90,33 +92,59 @@ class CubinFile {
   std::vector<Section> sections_;
 };
 
+struct Record {
+  uint8_t attribute;
+  uint16_t size;
+  std::string_view payload;
+
+  uint32_t number(size_t index) const {
+    uint32_t value = 0;
+    if ((index + 1) * sizeof value <= payload.size())
+      std::memcpy(&value, payload.data() + index * sizeof value, sizeof value);
+    return value;
+  }
+};
+
+/// nullopt: a record does not end in the section.
+std::optional<std::vector<Record>> records_of(std::string_view bytes) {
+  std::vector<Record> records;
+  while (bytes.size() >= 4) {
+    Record& record = records.emplace_back();
+    const auto format = static_cast<uint8_t>(bytes[0]);
+    record.attribute = static_cast<uint8_t>(bytes[1]);
+    std::memcpy(&record.size, bytes.data() + 2, sizeof record.size);
+    bytes.remove_prefix(4);
+    if (format != kSizedFormat) continue;
+    if (record.size > bytes.size()) return std::nullopt;
+    record.payload = bytes.substr(0, record.size);
+    bytes.remove_prefix(record.size);
+  }
+  return records;
+}
+
 }  // namespace
 
 std::optional<KernelResources> kernel_resources(std::string_view cubin, std::string_view kernel) {
   const CubinFile file(cubin);
-  const Section* info = file.find(".nv.info");
-  if (!info) return std::nullopt;
+  const Section *info = file.find(".nv.info"),
+                *own_info = file.find(".nv.info." + std::string(kernel));
+  if (!info || !own_info) return std::nullopt;
+  const auto records = records_of(file.content(*info)), own = records_of(file.content(*own_info));
+  if (!records || !own) return std::nullopt;
   KernelResources found;
   bool has_registers = false;
-  const std::string_view records = file.content(*info);
-  for (size_t at = 0; records.size() - at >= 4;) {
-    const auto format = static_cast<uint8_t>(records[at]),
-               attribute = static_cast<uint8_t>(records[at + 1]);
-    uint16_t size = 0;
-    if (format == kSizedFormat) std::memcpy(&size, records.data() + at + 2, sizeof size);
-    at += 4;
-    if (size > records.size() - at) return std::nullopt;
-    uint32_t payload[2] = {};  // a symbol and a number
-    if (size == sizeof payload) {
-      std::memcpy(payload, records.data() + at, sizeof payload);
-      const bool own = (attribute == kRegisterCount || attribute == kMinStackSize) &&
-                       file.symbol(payload[0]) == kernel;
-      if (own) (attribute == kRegisterCount ? found.registers : found.spill_bytes) = payload[1];
-      has_registers |= own && attribute == kRegisterCount;
-    }
-    at += size;
+  for (const Record& record : *records) {
+    if (record.payload.size() != 8 || file.symbol(record.number(0)) != kernel) continue;
+    if (record.attribute == kMinStackSize) found.spill_bytes = record.number(1);
+    if (record.attribute != kRegisterCount) continue;
+    found.registers = record.number(1);
+    has_registers = true;
   }
   if (!has_registers) return std::nullopt;
+  for (const Record& record : *own) {
+    if (record.attribute == kParameterBytes) found.parameter_bytes = record.size;
+    if (record.attribute == kMaxThreads) found.most_threads = record.number(0);
+  }
   if (const Section* shared = file.find(".nv.shared." + std::string(kernel))) {
     uint64_t bytes = shared->header.sh_size;
     if (file.find(kReservedSection) && bytes >= kReservedBytes) bytes -= kReservedBytes;

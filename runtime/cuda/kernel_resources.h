@@ -14,6 +14,8 @@ struct KernelResources {
   /// Local memory of a thread for its calls: registers that did not fit, and arrays that are
   /// indexed by numbers that the compiler does not know.
   int64_t spill_bytes = 0;
+  int64_t parameter_bytes = 0;
+  int64_t most_threads = 0;  // of a block: the first argument of __launch_bounds__; 0: not stated
 
   friend bool operator==(const KernelResources&, const KernelResources&) = default;
 };

@@ -14,8 +14,11 @@
 #include "driver/plan_folder/write.h"
 #include "driver/run/run.h"
 #include "driver/text.h"
+#include "plan/kernel_text.h"
 #include "plan/plan_file.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/temporary_directory.h"
+#include "support/nvrtc.h"
 #include "support/result.h"
 #include "support/run_plan.h"
 
@@ -153,7 +156,7 @@ TEST_CASE_FIXTURE(Fixture, "a damaged folder is refused, or runs as it did befor
   }
   MESSAGE(refused, " refused, ", same, " ran as before");
   CHECK(refused > 0);
-  CHECK(same > 0);  // ledger, dumps and kernels are not read on the CPU
+  CHECK(same > 0);  // ledger, dumps and machine code are not read on the CPU
   CHECK(value(run_folder(folder)) == whole);
 }
 
@@ -204,7 +207,20 @@ void change(Json& json, const std::vector<Json*>& all, std::mt19937_64& random) 
   }
 }
 
+/// Every kernel is launched as a kernel of the same name in `whole`, whose text it has.
+void check_launches(const Program& program, const Program& whole) {
+  for (const Kernel& kernel : program.kernels) {
+    const auto same =
+        llvm::find_if(whole.kernels, [&](const Kernel& k) { return k.name == kernel.name; });
+    REQUIRE(same != whole.kernels.end());
+    CHECK(kernel.source == same->source);
+    CHECK(launch_comment(kernel, program.symbols) == launch_comment(*same, whole.symbols));
+    CHECK(group_comment(kernel, program.symbols) == group_comment(*same, whole.symbols));
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "a plan that was changed on purpose is checked before it runs") {
+  const auto original = value(StoredPlan::open(folder))->program();
   const std::string text = read_whole(folder + "/plan.json"),
                     manifest = read_whole(folder + "/manifest.json");
   std::mt19937_64 random(2);
@@ -224,6 +240,7 @@ TEST_CASE_FIXTURE(Fixture, "a plan that was changed on purpose is checked before
       check_refusal(opened.error());
       ++refused;
     } else {
+      check_launches(*(*opened)->program(), *original);
       const bool small = !test::outcome_on_host((*opened)->program(), kMaxElements).empty();
       ++(small ? ran : large);
       if (small)
@@ -251,43 +268,44 @@ TEST_CASE("equal models have equal folders, weights and all") {
 struct CodeFixture : Fixture {
   std::shared_ptr<const StoredPlan> open() { return value(StoredPlan::open(folder)); }
   std::string refusal(const std::string& arch) {
-    const auto loaded = open()->for_gpu(arch);
-    REQUIRE_FALSE(loaded);
-    CHECK(loaded.error().code == ExitCode::bad_input);
-    return loaded.error().message();
-  }
-  void remove_text() {
-    for (const auto& entry : fs::directory_iterator(folder + "/kernels"))
-      if (entry.path().extension() == ".cu") fs::remove(entry.path());
+    const auto plan = StoredPlan::open(folder);
+    const auto code = plan ? (*plan)->machine_code_for(arch) : tl::make_unexpected(plan.error());
+    REQUIRE_FALSE(code);
+    CHECK(code.error().code == ExitCode::bad_input);
+    return code.error().message();
   }
 };
 
-TEST_CASE_FIXTURE(CodeFixture, "a GPU takes machine code of its architecture, and no text") {
-  remove_text();
-  const auto loaded = value(open()->for_gpu("sm_90a"));
-  REQUIRE(loaded.code.size() == loaded.program->kernels.size());
-  for (const Kernel& kernel : loaded.program->kernels) {
-    CHECK(kernel.source.empty());
-    CHECK(loaded.code.at(text_hash(kernel)) == "sm_90a " + kernel.name);
+TEST_CASE_FIXTURE(CodeFixture, "a GPU takes machine code of its architecture, or compiles") {
+  const auto plan = open();
+  const MachineCodeByText code = value(plan->machine_code_for("sm_90a"));
+  REQUIRE(code.size() == plan->program()->kernels.size());
+  for (const Kernel& kernel : plan->program()->kernels) {
+    CHECK(!kernel.source.empty());
+    CHECK(code.at(text_hash(kernel)) == "sm_90a " + kernel.name);
   }
+  CHECK(value(plan->machine_code_for("sm_80")).empty());
 }
 
-TEST_CASE_FIXTURE(CodeFixture, "where machine code is missing, the CUDA text is there to compile") {
-  const auto loaded = value(open()->for_gpu("sm_80"));
-  CHECK(loaded.code.empty());
-  for (const Kernel& kernel : loaded.program->kernels) CHECK(!kernel.source.empty());
-  remove_text();
-  const std::string message = refusal("sm_80");
-  CHECK(message.find("no machine code of") != std::string::npos);
-  CHECK(message.find("--arch sm_80") != std::string::npos);
+TEST_CASE_FIXTURE(CodeFixture,
+                  "machine code of another interface is refused" * doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
+  const std::string kernel = open()->program()->kernels[0].name;
+  const std::string text = fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__(32) {}(float* p) {{ p[0] = 1; }}", kernel);
+  const auto cubin = value(compile_kernel(*nvrtc, {kernel, text}, {}, "sm_90a"));
+  replace_with_hash(folder, "kernels/" + kernel + ".sm_90a.cubin", cubin.bytes);
+  const std::string message = refusal("sm_90a");
+  CHECK(message.find(kernel + " takes 8 bytes of parameters and 32 threads") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(CodeFixture, "code for a compute capability runs on newer ones of its kind") {
   write_plan_of(SINTER_TESTS_DIR "/golden/llama", folder, true, {"sm_80"});
-  CHECK(!value(open()->for_gpu("sm_86")).code.empty());
-  CHECK(value(open()->for_gpu("sm_90a")).code.empty());
+  CHECK(!value(open()->machine_code_for("sm_86")).empty());
+  CHECK(value(open()->machine_code_for("sm_90a")).empty());
   write_plan_of(SINTER_TESTS_DIR "/golden/llama", folder, true, {"sm_86"});
-  CHECK(value(open()->for_gpu("sm_80")).code.empty());
+  CHECK(value(open()->machine_code_for("sm_80")).empty());
 }
 
 TEST_CASE_FIXTURE(CodeFixture, "text for another kernel library is not compiled with this one") {
@@ -295,7 +313,7 @@ TEST_CASE_FIXTURE(CodeFixture, "text for another kernel library is not compiled 
   CHECK(manifest["kernel_library"] == kernel_library_hash());
   manifest["kernel_library"] = content_hash("another");
   write_whole(folder + "/manifest.json", with_hash(manifest.dump(2)));
-  CHECK(value(open()->for_gpu("sm_90a")).code.size() > 0);
+  CHECK(value(open()->machine_code_for("sm_90a")).size() > 0);
   CHECK(refusal("sm_80").find("the kernel library of another sinter") != std::string::npos);
 }
 

@@ -172,6 +172,12 @@ TEST_CASE("arguments of kernels") {
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].name = "a/../b"; },
                      {"a/../b", "identifier"});
   }
+  SUBCASE("symbols") {
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].symbols.clear(); },
+                     {"the symbols [] are parameters, the group has [N]"});
+    expect_violation([](Program& p, EntryPlan&) { p.kernels[0].symbols.push_back(SymbolId{9}); },
+                     {"the symbols [N, number 9] are parameters, the group has [N]"});
+  }
   SUBCASE("launch") {
     expect_violation([](Program& p, EntryPlan&) { p.kernels[0].launch.threads = 2048; },
                      {"kernel neg", "2048 threads"});

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/text.h"
+#include "plan/kernel_text.h"
 #include "plan/program_builder.h"
 
 namespace sinter {
@@ -41,7 +42,6 @@ TEST_CASE("every field survives") {
   before.symbols[1].multiple = 4;
   Kernel& kernel = before.kernels[4];
   kernel.minimum_arch = 90;
-  kernel.symbols = {SymbolId{1}, SymbolId{0}};
   kernel.launch = {SymExpr(Dim(SymbolId{0})) * SymExpr(3) - SymExpr(1),
                    7,
                    SymExpr(Dim(SymbolId{0})) * SymExpr(Dim(SymbolId{1})),
@@ -300,10 +300,73 @@ TEST_CASE("every prefix and every changed byte is an error or a safe plan") {
 TEST_CASE("kernel text is tied to its plan") {
   Program program = *read_plan(write_plan(sample_program()));
   CHECK(kernel_path(program.kernels[0]) == "kernels/neg.cu");
-  CHECK_FALSE(attach_source(program.kernels[0], "// nag\n"));
+  const std::string text = sample_program().kernels[0].source;
+  CHECK_FALSE(attach_source(program, 0, text + "\n"));
   CHECK(program.kernels[0].source.empty());
-  CHECK(attach_source(program.kernels[0], "// neg\n"));
-  CHECK(program.kernels[0].source == "// neg\n");
+  CHECK(attach_source(program, 0, text));
+  CHECK(program.kernels[0].source == text);
+}
+
+TEST_CASE("a kernel whose text states something else than the plan is refused") {
+  const Program whole = sample_program();
+  const SymExpr n = Dim(SymbolId{0});
+  const auto refusal = [&](const std::function<void(Kernel&)>& change) {
+    Program program = whole;
+    for (Kernel& kernel : program.kernels) kernel.source_hash = text_hash(kernel);
+    Kernel& kernel = program.kernels[0];
+    const std::string text = kernel.source;
+    change(kernel);
+    const Status status = attach_source(program, 0, text);
+    return status ? std::string() : status.error().message();
+  };
+  REQUIRE(refusal([](Kernel&) {}).empty());
+  const std::pair<const char*, std::function<void(Kernel&)>> changes[] = {
+      {"rows 0", [](Kernel& k) { k.launch.rows = 0; }},
+      {"rows 2*n0", [&](Kernel& k) { k.launch.rows = n * SymExpr(2); }},
+      {"items_per_row 3", [](Kernel& k) { k.launch.items_per_row = 3; }},
+      {"symbolic_items n0", [&](Kernel& k) { k.launch.symbolic_items = n; }},
+      {"items_per_block 2", [](Kernel& k) { k.launch.items_per_block = 2; }},
+      {"threads 1", [](Kernel& k) { k.launch.threads = 1; }},
+      {"shared_bytes 16", [](Kernel& k) { k.launch.shared_bytes = 16; }},
+      {"wanted_shared_bytes n0", [&](Kernel& k) { k.launch.wanted_shared_bytes = n; }},
+      {"cluster 2", [](Kernel& k) { k.launch.cluster = 2; }},
+      {"items_without_clusters 9", [](Kernel& k) { k.launch.items_without_clusters = 9; }},
+      {"most_blocks 1", [](Kernel& k) { k.launch.most_blocks = 1; }},
+      {"waits true", [](Kernel& k) { k.overlap.waits = true; }},
+      {"triggers_after_wait true", [](Kernel& k) { k.overlap.triggers_after_wait = true; }},
+      {"early_inputs [0]", [](Kernel& k) { k.overlap.early_inputs = {0}; }},
+      {"early_caches [0]", [](Kernel& k) { k.overlap.early_caches = {0}; }},
+      {"minimum_arch: 90", [](Kernel& k) { k.minimum_arch = 90; }},
+      {"silu", [](Kernel& k) { k.group[k.group.outputs[0]].kind = OpKind::silu; }},
+      {"f16[n0", [](Kernel& k) { k.group[k.group.outputs[0]].type.dtype = DType::f16; }},
+      {"graph(", [](Kernel& k) { k.symbols.clear(); }},
+      {"other(", [](Kernel& k) { k.name = "other"; }}};
+  for (const auto& [stated, change] : changes) {
+    const std::string message = refusal(change);
+    CAPTURE(stated);
+    CAPTURE(message);
+    CHECK(message.find("plan.json asks for the line") != std::string::npos);
+    CHECK(message.find(stated) != std::string::npos);
+    CHECK(message.find("kernels/") != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel whose function differs from the comment of its text is refused") {
+  const Program whole = sample_program();
+  const Kernel& kernel = whole.kernels[0];
+  REQUIRE(check_text(kernel, whole.symbols, kernel.source));
+  CHECK(check_text(kernel, whole.symbols,
+                   replaced(kernel.source, "__launch_bounds__(256)", "__launch_bounds__(256, 2)")));
+  const std::pair<const char*, const char*> changes[] = {
+      {"__launch_bounds__(256)", "__launch_bounds__(2560)"},
+      {"__launch_bounds__(256)", "__launch_bounds__(128)"},
+      {"extern \"C\" ", ""},
+      {", long long n0) {", ") {"},
+      {"const float* __restrict__ x0", "const half* __restrict__ x0"}};
+  for (const auto& [from, to] : changes) {
+    CAPTURE(to);
+    CHECK_FALSE(check_text(kernel, whole.symbols, replaced(kernel.source, from, to)));
+  }
 }
 
 TEST_CASE("the fingerprint is of names, types and functions") {

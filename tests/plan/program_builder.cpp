@@ -1,6 +1,14 @@
 #include "plan/program_builder.h"
 
+#include "plan/kernel_text.h"
+
 namespace sinter::test {
+
+std::string stated_text(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+  return fmt::format("{}{}{}{}({}) {{\n}}\n", group_comment(kernel, symbols),
+                     launch_comment(kernel, symbols), function_head(kernel.launch, 0), kernel.name,
+                     parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlap.waits));
+}
 
 ProgramBuilder::ProgramBuilder() {
   program.name = "test";
@@ -75,7 +83,6 @@ KernelStep& ProgramBuilder::kernel(
     const std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>& body) {
   Kernel kernel;
   kernel.name = std::move(name);
-  kernel.source = "// " + kernel.name + "\n";
   Builder builder(kernel.group, program.symbols);
   std::vector<ValueId> parameters;
   for (uint32_t input : inputs)
@@ -89,6 +96,8 @@ KernelStep& ProgramBuilder::kernel(
   kernel.launch.rows = entry().buffers[outputs[0]].type.rank() == 0
                            ? SymExpr(1)
                            : SymExpr(entry().buffers[outputs[0]].type.dims[0]);
+  kernel.symbols = symbols_of(kernel.group);
+  kernel.source = stated_text(kernel, program.symbols);
   Step& step = entry().steps.emplace_back();
   for (uint32_t output : outputs) step.values.push_back(entry().buffers[output].value);
   const auto id = static_cast<uint32_t>(program.kernels.size());

@@ -9,6 +9,9 @@
 
 namespace sinter::test {
 
+/// The text of a kernel that computes nothing: what check_text() asks for, and an empty body.
+std::string stated_text(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
+
 /// One entry, "forward". Slots of the arena are given; live ranges follow from the steps when the
 /// program is finished.
 class ProgramBuilder {

@@ -42,12 +42,16 @@ TEST_CASE("a kernel's registers, shared memory and spills" * doctest::test_suite
     CHECK(spilling->registers == 32);
     CHECK(spilling->shared_bytes == 400);
     CHECK(spilling->spill_bytes > 80);
+    CHECK(spilling->parameter_bytes == 12);
+    CHECK(spilling->most_threads == 1024);
     const auto small = kernel_resources(cubin->bytes, "small");
     REQUIRE(small);
     CHECK(small->registers > 0);
     CHECK(small->registers < 20);
     CHECK(small->shared_bytes == 0);
     CHECK(small->spill_bytes == 0);
+    CHECK(small->parameter_bytes == 8);
+    CHECK(small->most_threads == 0);
     CHECK_FALSE(kernel_resources(cubin->bytes, "large"));
   }
 }

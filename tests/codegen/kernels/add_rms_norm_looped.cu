@@ -3,6 +3,10 @@
 //   %v0 = add %x0, %x1 : f32[n0, 131072]
 //   %v1 = rms_norm %v0, %x2 {eps = 0x1.4f8b588e368f1p-17} : f32[n0, 131072]
 // }
+// launch: rows n0, items_per_row 1, symbolic_items 0, items_per_block 1, threads 1024,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

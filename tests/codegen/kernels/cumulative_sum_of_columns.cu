@@ -2,6 +2,10 @@
 // graph(%x0: f16[n0, 24]) -> (%v0) {
 //   %v0 = cumulative_sum %x0 {axis = 0, reverse = 1, exclusive = 1} : f16[n0, 24]
 // }
+// launch: rows 24, items_per_row 1, symbolic_items 0, items_per_block 64, threads 1024,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits true, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/scan/scan_columns.cuh"
 using namespace sinter;

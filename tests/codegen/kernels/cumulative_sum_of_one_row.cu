@@ -1,6 +1,10 @@
 // graph(%x0: f32[1, 1048576]) -> (%v0) {
 //   %v0 = cumulative_sum %x0 {axis = 1} : f32[1, 1048576]
 // }
+// launch: rows 1, items_per_row 1, symbolic_items 0, items_per_block 1, threads 512,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 8, items_without_clusters 0, most_blocks 0
+// overlap: waits true, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 90
 #include "kernels/common/launch.cuh"
 #include "kernels/scan/scan_rows.cuh"
 using namespace sinter;

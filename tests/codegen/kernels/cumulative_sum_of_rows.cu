@@ -2,6 +2,10 @@
 // graph(%x0: bf16[n0, 4096]) -> (%v0) {
 //   %v0 = cumulative_sum %x0 {axis = 1} : bf16[n0, 4096]
 // }
+// launch: rows n0, items_per_row 1, symbolic_items 0, items_per_block 4, threads 128,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/scan/scan_rows.cuh"
 using namespace sinter;

@@ -5,6 +5,10 @@
 //   %v2 = add %v0, %v1 : f16[n0, 1600]
 //   %v3 = layer_norm %v2, %x4, %x5 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 1600]
 // }
+// launch: rows n0, items_per_row 1, symbolic_items 0, items_per_block 2, threads 128,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

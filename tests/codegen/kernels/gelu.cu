@@ -12,6 +12,10 @@
 //   %v9 = mul %v8, %v7 : f32[n0, 3072]
 //   %v10 = cast %v9 : f16[n0, 3072]
 // }
+// launch: rows 1, items_per_row 1, symbolic_items 3072*n0, items_per_block 4096, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

@@ -6,6 +6,10 @@
 //   %v4 = reduce_sum %x0 {axes = [0]} : bf16[1, 4096]
 //   %v5 = reshape %v4 : bf16[4096]
 // }
+// launch: rows 1, items_per_row 64, symbolic_items 0, items_per_block 1, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 8, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 90
 #include "kernels/common/launch.cuh"
 #include "kernels/column/column.cuh"
 #include "kernels/common/vector.cuh"

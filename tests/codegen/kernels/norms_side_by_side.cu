@@ -6,6 +6,10 @@
 //   %v3 = reshape %v1 : f16[n0, 128]
 //   %v4 = rms_norm %v3, %x2 {eps = 0x1.4f8b588e368f1p-17} : f16[n0, 128]
 // }
+// launch: rows 5*n0 + 15, items_per_row 1, symbolic_items 0, items_per_block 16, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits true, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

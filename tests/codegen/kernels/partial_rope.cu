@@ -4,6 +4,10 @@
 //   %v1 = reshape %v0 : f16[n0, 32, 80]
 //   %v2 = rope %v1, %x1, %x2 {rotary = 20, pairing = "half"} : f16[n0, 32, 80]
 // }
+// launch: rows 1, items_per_row 1, symbolic_items 2560*n0, items_per_block 2048, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

@@ -7,6 +7,10 @@
 //   %v4 = silu %v2 : bf16[n0, 11008]
 //   %v5 = mul %v4, %v3 : bf16[n0, 11008]
 // }
+// launch: rows 132, items_per_row 1, symbolic_items 0, items_per_block 1, threads 512,
+//   shared_bytes 230400, wanted_shared_bytes 10912*n0 + 135168, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits true, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

@@ -9,6 +9,10 @@
 //   %v6 = reshape %v5 : bf16[n0, 1024]
 //   %v7 = kv_append %x3, %v6, %x4 : bf16[512, 1024]
 // }
+// launch: rows 1, items_per_row 1, symbolic_items 5120*n0, items_per_block 2048, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

@@ -2,6 +2,10 @@
 // graph(%x0: bf16[n0, 32000], %x1: f32[n0], %x2: i32[n0], %x3: f32[n0], %x4: i32[n0], %x5: i32[n0]) -> (%v0) {
 //   %v0 = sample %x0, %x1, %x2, %x3, %x4, %x5 : i32[n0]
 // }
+// launch: rows n0, items_per_row 1, symbolic_items 0, items_per_block 1, threads 512,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits true, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/sample/sample.cuh"
 using namespace sinter;

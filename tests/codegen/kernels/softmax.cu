@@ -3,6 +3,10 @@
 // graph(%x0: f32[n0, 16, n1]) -> (%v0) {
 //   %v0 = softmax %x0 : f32[n0, 16, n1]
 // }
+// launch: rows 16*n0, items_per_row 1, symbolic_items 0, items_per_block 8, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 1, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 70
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"

@@ -2,6 +2,10 @@
 // graph(%x0: f16[n0, 32768]) -> (%v0) {
 //   %v0 = softmax %x0 : f16[n0, 32768]
 // }
+// launch: rows n0, items_per_row 1, symbolic_items 0, items_per_block 1, threads 256,
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 2, items_without_clusters 0, most_blocks 0
+// overlap: waits false, triggers_after_wait false, early_inputs [], early_caches []
+// minimum_arch: 90
 #include "kernels/common/launch.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector.cuh"
