@@ -4,7 +4,14 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SINTER_VECTOR_CLONES __attribute__((target_clones("avx512f", "arch=haswell", "default")))
+#if __GNUC__ >= 12
+#define SINTER_VECTOR_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+// An older GCC has no names for levels of instructions. A processor's name, as haswell, would be
+// that of one maker alone.
+#define SINTER_VECTOR_CLONES __attribute__((target_clones("avx512f", "default")))
+#endif
 #else
 #define SINTER_VECTOR_CLONES
 #endif
