@@ -16,7 +16,7 @@ set_target_properties(sinter_library PROPERTIES OUTPUT_NAME sinter LINKER_LANGUA
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${exports})
 target_link_options(sinter_library PRIVATE -Wl,--version-script=${exports})
 target_link_libraries(sinter_library PRIVATE sinter_llvm ${SINTER_XXHASH} ${SINTER_PCRE2} ${SINTER_UTF8PROC}
-                      ${SINTER_OPENBLAS})
+                      ${SINTER_OPENBLAS_LINKED})
 target_include_directories(sinter_library INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/api>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 

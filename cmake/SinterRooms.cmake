@@ -11,7 +11,8 @@ sinter_embed_headers(sinter_kernels kernels/library.inc kernels/*/*.cuh kernels/
 sinter_room(passes sinter_ir sinter_device sinter_kernels)
 sinter_room(codegen/lowering sinter_ir sinter_device sinter_plan sinter_kernels sinter_codegen_emission ${SINTER_XXHASH})
 sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})
-sinter_room(runtime sinter_ir sinter_device sinter_plan ${SINTER_OPENBLAS} ${SINTER_XXHASH})
+sinter_room(runtime sinter_ir sinter_device sinter_plan ${SINTER_OPENBLAS_LINKED} ${SINTER_XXHASH})
+set_source_files_properties(runtime/evaluate/openblas.cpp PROPERTIES COMPILE_DEFINITIONS ${SINTER_OPENBLAS_MACRO})
 # Ranges for NVIDIA's timelines, where a CUDA toolkit has the headers.
 find_path(SINTER_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 if(SINTER_NVTX_INCLUDE)

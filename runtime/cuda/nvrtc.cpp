@@ -15,9 +15,14 @@
 
 #include "device/capabilities.h"
 #include "ir/guarded.h"
+#include "runtime/address_space.h"
+#include "runtime/foreign_call.h"
 
 namespace sinter {
 namespace {
+
+// The library and what it takes to compile a kernel; it crashes where there is less.
+constexpr size_t kAddressSpace = size_t{256} << 20;
 
 constexpr int kCompilationFailed = 6;  // NVRTC_ERROR_COMPILATION
 
@@ -97,6 +102,7 @@ std::vector<std::string> nvrtc_options(const std::string& arch) {
 
 Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
                              llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch) {
+  SINTER_TRY(require_address_space("NVRTC", kAddressSpace));
   SINTER_LET(loaded, load_nvrtc(nvrtc.path));
   const NvrtcApi& api = *loaded;
   const auto failed = [&](std::string_view act, int code) {
@@ -115,6 +121,7 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
     texts.push_back(owned.emplace_back(header.text).c_str());
     names.push_back(owned.emplace_back(header.name).c_str());
   }
+  const ForeignCall call;
   OwnedProgram program{api};
   if (int code = api.create_program(&program.handle, text.c_str(), "kernel.cu",
                                     static_cast<int>(headers.size()), texts.data(), names.data()))

@@ -1,22 +1,15 @@
 // OpenBLAS behind one door: one thread, so that the same call gives the same bits.
 #include "runtime/evaluate/blas.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "runtime/evaluate/host_view.h"
+#include "runtime/evaluate/openblas.h"
 
 namespace sinter {
 namespace {
-
-/// The library's threads would cut a sum where their number says.
-void use_one_thread() {
-  static const bool done = (openblas_set_num_threads(1), true);
-  SINTER_CHECK(done);
-}
 
 /// Extents as the library counts them.
 blasint extent(int64_t n) {
@@ -37,28 +30,33 @@ const float* dense(const ConstMatrix& matrix, int64_t rows, int64_t columns,
 
 }  // namespace
 
-void multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
-  if (m == 0 || n == 0) return;
-  use_one_thread();
+Status multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
+  if (m == 0 || n == 0) return {};
+  SINTER_LET(library, OpenBlasCall::begin());
+  const ForeignCall call;
   const blasint lead = extent(std::max<int64_t>(k, 1));
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0f, a,
-              lead, b, lead, 0.0f, c, extent(n));
+  library->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0f, a,
+                 lead, b, lead, 0.0f, c, extent(n));
+  return {};
 }
 
-void multiply(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k) {
-  if (m == 0 || n == 0) return;
-  use_one_thread();
+Status multiply(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k) {
+  if (m == 0 || n == 0) return {};
+  SINTER_LET(library, OpenBlasCall::begin());
+  const ForeignCall call;
   const blasint lead = extent(std::max<int64_t>(k, 1));
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0, a,
-              lead, b, lead, 0.0, c, extent(n));
+  library->dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, extent(m), extent(n), extent(k), 1.0, a,
+                 lead, b, lead, 0.0, c, extent(n));
+  return {};
 }
 
-void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m, int64_t n,
-          int64_t k, const Epilogue& epilogue) {
-  if (m == 0 || n == 0) return;
+Status gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m,
+            int64_t n, int64_t k, const Epilogue& epilogue) {
+  if (m == 0 || n == 0) return {};
   std::vector<float> a_scratch, b_scratch, scratch, sums(static_cast<size_t>(m * n));
   const ConstMatrix b_transposed{b.data, b.dtype, b.column_stride, b.row_stride};
-  multiply(dense(a, m, k, a_scratch), dense(b_transposed, n, k, b_scratch), sums.data(), m, n, k);
+  SINTER_TRY(multiply(dense(a, m, k, a_scratch), dense(b_transposed, n, k, b_scratch), sums.data(),
+                      m, n, k));
   if (epilogue.bias != nullptr) {
     const float* row = dense(*epilogue.bias, 1, n, scratch);
     for (int64_t i = 0; i < m; ++i)
@@ -74,6 +72,7 @@ void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, in
   for (int64_t i = 0; i < m; ++i)
     store_run(sums.data() + i * n, n, storage, c.data + i * c.row_stride * whole_bytes(c.dtype),
               c.column_stride);
+  return {};
 }
 
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "ir/activation.h"
+#include "ir/error.h"
 #include "ir/types.h"
 
 namespace sinter {
@@ -32,12 +33,12 @@ struct Epilogue {
 /// c[m, n] = round(activation(sum over k of a[m, k] * b[k, n] + bias[n] + residual[m, n])); float
 /// types only. Operands are made dense float32 and go through OpenBLAS in
 /// one thread: the same call gives the same bits on one machine; another m or n may sum an element
-/// in another order.
-void gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m, int64_t n,
-          int64_t k, const Epilogue& epilogue = {});
+/// in another order. Errors: those of OpenBlasCall::begin().
+Status gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m,
+            int64_t n, int64_t k, const Epilogue& epilogue = {});
 
 /// The core, on dense operands: c[m, n] = a[m, k] * b[n, k]^T; zeros where k is 0.
-void multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k);
-void multiply(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k);
+Status multiply(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k);
+Status multiply(const double* a, const double* b, double* c, int64_t m, int64_t n, int64_t k);
 
 }  // namespace sinter

@@ -15,19 +15,20 @@ int64_t product(llvm::ArrayRef<int64_t> extents) {
 /// batch products of a [batch, m, k] and b [batch, n, k], plus bias [n] (null: none), rounded into
 /// `out` [batch, m, n].
 template <typename T>
-void multiply_batches(const HostView& a_view, const HostView& b_view, const HostView* bias_view,
-                      int64_t batch, int64_t m, int64_t n, int64_t k, Storage storage,
-                      std::byte* out) {
+Status multiply_batches(const HostView& a_view, const HostView& b_view, const HostView* bias_view,
+                        int64_t batch, int64_t m, int64_t n, int64_t k, Storage storage,
+                        std::byte* out) {
   std::vector<T> a_scratch, b_scratch, bias_scratch, sums(static_cast<size_t>(m * n));
   const T* a = dense_elements(a_view, a_scratch);
   const T* b = dense_elements(b_view, b_scratch);
   const T* bias = bias_view != nullptr ? dense_elements(*bias_view, bias_scratch) : nullptr;
   for (int64_t i = 0; i < batch; ++i) {
-    multiply(a + i * m * k, b + i * n * k, sums.data(), m, n, k);
+    SINTER_TRY(multiply(a + i * m * k, b + i * n * k, sums.data(), m, n, k));
     if (bias != nullptr)
       for (int64_t j = 0; j < m * n; ++j) sums[j] += bias[j % n];
     store_run(sums.data(), m * n, storage, out + i * m * n * whole_bytes(storage));
   }
+  return {};
 }
 
 Result<NewValue> contract(const OpCall& call, const HostView& a, const HostView& b,
@@ -36,7 +37,7 @@ Result<NewValue> contract(const OpCall& call, const HostView& a, const HostView&
   SINTER_LET(value, allocate(dims, call.storage));
   if (value.view.volume() > 0) {
     const auto run = call.options.precise ? multiply_batches<double> : multiply_batches<float>;
-    run(a, b, bias, batch, m, n, k, call.storage, value.out);
+    SINTER_TRY(run(a, b, bias, batch, m, n, k, call.storage, value.out));
   }
   return value;
 }

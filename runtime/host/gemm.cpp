@@ -27,7 +27,7 @@ class GemmRun {
     epilogue_.bias = buffers.bias ? &bias : nullptr;
     epilogue_.activation = step.activation;
     if (buffers.residual) residual_ = {c.data, buffers.residual + (c.data - buffers.c)};
-    if (m_ > 0 && n_ > 0) repeat(0, a, b, c);
+    if (m_ > 0 && n_ > 0) return repeat(0, a, b, c);
     return {};
   }
 
@@ -36,7 +36,7 @@ class GemmRun {
     int64_t count = 0, a_stride = 0, b_stride = 0, c_stride = 0;
   };
 
-  void repeat(size_t depth, ConstMatrix a, ConstMatrix b, MutableMatrix c) const {
+  Status repeat(size_t depth, ConstMatrix a, ConstMatrix b, MutableMatrix c) const {
     if (depth == loops_.size()) {
       Epilogue epilogue = epilogue_;
       ConstMatrix residual{nullptr, c.dtype, c.row_stride, c.column_stride};
@@ -44,16 +44,16 @@ class GemmRun {
         residual.data = residual_.second + (c.data - residual_.first);
         epilogue.residual = &residual;
       }
-      gemm(a, b, c, m_, n_, k_, epilogue);
-      return;
+      return gemm(a, b, c, m_, n_, k_, epilogue);
     }
     const Loop& loop = loops_[depth];
     for (int64_t i = 0; i < loop.count; ++i) {
-      repeat(depth + 1, a, b, c);
+      SINTER_TRY(repeat(depth + 1, a, b, c));
       a.data += loop.a_stride * whole_bytes(a.dtype);
       b.data += loop.b_stride * whole_bytes(b.dtype);
       c.data += loop.c_stride * whole_bytes(c.dtype);
     }
+    return {};
   }
 
   template <typename Matrix>

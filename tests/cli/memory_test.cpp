@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-/// In an address space of so many MiB. Libraries may hang where they find none as they are loaded.
+/// In an address space of so many MiB.
 ProgramRun limited(int mebibytes, const std::string& arguments) {
   return run_shell(
       fmt::format("ulimit -v {}; timeout 60 \"$SINTER\" {}", mebibytes * 1024, arguments));
@@ -47,6 +47,43 @@ TEST_CASE("a value that does not fit says how many bytes it has") {
   CHECK(run.code == 6);
   CHECK(run.err.find("no memory for") != std::string::npos);
   CHECK(one_line(run.err));
+}
+
+TEST_CASE("a library that the address space has no room for is not loaded") {
+  constexpr int kLittle = 146, kEnough = 512;
+  const TemporaryDirectory folder;
+  const std::string model = std::string(SINTER_SAMPLES_DIR) + "/tiny-llama",
+                    products = folder.path() + "/products.sir", plan = folder.path() + "/plan";
+  write_whole(products, R"(module @products {
+  entry @f(%x: f32[8, 8], %y: f32[8, 8]) -> (%z) {
+    %z = linear %x, %y : f32[8, 8]
+  }
+}
+)");
+  for (const std::string& command :
+       {std::string("--version"), "inspect " + model,
+        "compile " + model + " --no-machine-code -o " + plan, "inspect " + plan}) {
+    const ProgramRun run = limited(kLittle, command);
+    CAPTURE(command);
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+  }
+  const std::string multiply = "run " + products + " --device cpu --random-inputs 1";
+  const ProgramRun none = limited(kLittle, multiply);
+  CAPTURE(none.err);
+  CHECK(none.code == 6);
+  CHECK(none.err.find("OpenBLAS, which computes products of matrices, takes 200 MiB") !=
+        std::string::npos);
+  CHECK(one_line(none.err));
+  const ProgramRun some = limited(kEnough, multiply);
+  CAPTURE(some.err);
+  CHECK(some.code == 0);
+  // Machine code takes NVRTC, which is not everywhere: without one no library is loaded.
+  const ProgramRun compiled = run_shell(
+      fmt::format("ulimit -v {}; SINTER_CACHE_DIR={}/cache timeout 60 \"$SINTER\" compile {} -o {}",
+                  kLittle * 1024, folder.path(), model, plan));
+  CAPTURE(compiled.err);
+  CHECK((compiled.code == 0 || compiled.code == 6));
 }
 
 TEST_CASE("whatever the limit is, a command ends with its result or with one line") {

@@ -40,7 +40,7 @@ arrow(frontends/model/ OWN ir/ frontends/files/)
 arrow(frontends/huggingface/ OWN ir/ frontends/files/ frontends/model/)
 arrow(frontends/ OWN ir/ frontends/)
 
-arrow(runtime/evaluate/ OWN ir/)
+arrow(runtime/evaluate/ OWN ir/ "runtime/(address_space|dynamic_library|foreign_call)\\.h$")
 set(below_runtime ir/ device/ plan/ runtime/evaluate/)
 arrow("runtime/(host|cuda)/" OWN ${below_runtime} "runtime/[^/]*\\.h$")
 arrow("runtime/[^/]*\\.cpp$" OWN ${below_runtime} runtime/host/ runtime/cuda/)
