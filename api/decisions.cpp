@@ -72,7 +72,7 @@ sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry, const 
 }
 
 void sinter_decision_free(sinter_decision* decision) {
-  if (decision && !decision->of_plan) delete decision;
+  if (decision && !decision->of_plan) free_handle(decision);
 }
 const char* sinter_decision_a(const sinter_decision* decision) {
   return decision ? decision->decision.a.c_str() : nullptr;

@@ -1,5 +1,8 @@
 #include "api/device.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include "driver/integers.h"
 #include "runtime/cuda/driver.h"
 
@@ -19,6 +22,17 @@ std::unique_ptr<sinter_device> describe(std::shared_ptr<CallDevice> device) {
 Result<std::unique_ptr<sinter_device>> open_gpu(const GpuOptions& options) {
   SINTER_LET(device, CallDevice::gpu(options));
   return describe(std::move(device));
+}
+
+/// Runs `work`. A thread that is ended in it sleeps until the process is gone: memory is released
+/// in destructors, which end the process where a stack is unwound through them.
+template <typename Work>
+void sleep_if_ended(Work&& work) {
+  try {
+    work();
+  } catch (const abi::__forced_unwind&) {
+    for (;;) ::pause();
+  }
 }
 
 /// N of "cuda:N", 0 of "cuda".
@@ -106,7 +120,7 @@ sinter_error* sinter_device_open_cuda(int ordinal, void* context, sinter_allocat
       };
       options.release = [=](void* memory, size_t bytes, void* stream) {
         (void)call_back("allocator", [&] {
-          release(user, memory, bytes, stream);
+          sleep_if_ended([&] { release(user, memory, bytes, stream); });
           return 0;
         });
       };
@@ -121,7 +135,7 @@ const char* sinter_device_name(const sinter_device* device) {
 const char* sinter_device_target(const sinter_device* device) {
   return device ? device->target.c_str() : nullptr;
 }
-void sinter_device_free(sinter_device* device) { delete device; }
+void sinter_device_free(sinter_device* device) { free_handle(device); }
 
 sinter_error* sinter_weights_create(sinter_weights** weights) {
   return make_handle(weights, []() -> Result<std::unique_ptr<sinter_weights>> {
@@ -142,4 +156,4 @@ sinter_error* sinter_weights_add(sinter_weights* weights, const char* name, cons
   });
 }
 
-void sinter_weights_free(sinter_weights* weights) { delete weights; }
+void sinter_weights_free(sinter_weights* weights) { free_handle(weights); }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/border.h"
+#include "ir/never_destroyed.h"
 
 namespace sinter {
 namespace {
@@ -33,6 +34,7 @@ constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
     {"temperature", "option temperature"},
     {"top-k", "option top-k"},
     {"top-p", "option top-p"},
+    {"truncate", "option truncate"},
     {"weights", "option weights"},
 };
 
@@ -56,7 +58,9 @@ std::string without_flags(std::string_view text) {
 
 /// For the moment in which there is no memory for another one.
 sinter_error& no_memory() {
-  static sinter_error error{{"out of memory", {}, {}, ExitCode::out_of_memory}, "out of memory"};
+  static auto& error = never_destroyed([] {
+    return sinter_error{{"out of memory", {}, {}, ExitCode::out_of_memory}, "out of memory"};
+  });
   return error;
 }
 [[maybe_unused]] const sinter_error& made_early = no_memory();
@@ -124,7 +128,7 @@ const char* sinter_error_hint(const sinter_error* error) {
   return error ? error->error.hint.c_str() : "";
 }
 void sinter_error_free(sinter_error* error) {
-  if (error != &no_memory()) delete error;
+  if (error != &no_memory()) free_handle(error);
 }
 
 void sinter_free(void* memory) { std::free(memory); }

@@ -83,7 +83,7 @@ sinter_error* sinter_kernel_register(const sinter_kernel* kernel) {
   });
 }
 
-void sinter_kernel_free(sinter_kernel* kernel) { delete kernel; }
+void sinter_kernel_free(sinter_kernel* kernel) { free_handle(kernel); }
 
 int sinter_evaluation_precise(const sinter_evaluation* evaluation) {
   return evaluation && evaluation->call.precise ? 1 : 0;

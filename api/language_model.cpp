@@ -233,4 +233,4 @@ sinter_error* sinter_language_model_generate(sinter_language_model* model,
   });
 }
 
-void sinter_language_model_free(sinter_language_model* model) { delete model; }
+void sinter_language_model_free(sinter_language_model* model) { free_handle(model); }

@@ -83,4 +83,4 @@ const char* sinter_model_tensor_name(const sinter_model* model, size_t index) {
 const char* sinter_model_tensor_type(const sinter_model* model, size_t index) {
   return model && index < model->tensors.size() ? model->tensors[index].second.c_str() : nullptr;
 }
-void sinter_model_free(sinter_model* model) { delete model; }
+void sinter_model_free(sinter_model* model) { free_handle(model); }

@@ -199,7 +199,7 @@ sinter_error* sinter_module_text(const sinter_module* module, char** text) {
   });
 }
 
-void sinter_module_free(sinter_module* module) { delete module; }
+void sinter_module_free(sinter_module* module) { free_handle(module); }
 
 sinter_error* sinter_graph_input(sinter_graph* graph, const char* name, const char* type,
                                  sinter_value* value) {

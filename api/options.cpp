@@ -3,12 +3,13 @@
 #include <charconv>
 
 #include "driver/streaming.h"
+#include "ir/never_destroyed.h"
 
 namespace sinter {
 namespace {
 
 const sinter_options& or_none(const sinter_options* options) {
-  static const sinter_options none;
+  static const auto& none = never_destroyed([] { return sinter_options(); });
   return options ? *options : none;
 }
 
@@ -121,12 +122,16 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
   return compile;
 }
 
+Result<int64_t> read_activation_memory(OptionReader& reader) {
+  const auto memory = reader.text("activation-memory");
+  if (!memory) return kActivationBytes;
+  return parse_memory(*memory, OptionReader::where("activation-memory"));
+}
+
 Result<PrefillOptions> read_prefill_options(OptionReader& reader) {
   PrefillOptions prefill;
-  if (const auto memory = reader.text("activation-memory")) {
-    SINTER_LET(bytes, parse_memory(*memory, OptionReader::where("activation-memory")));
-    prefill.activation_bytes = bytes;
-  }
+  SINTER_LET(bytes, read_activation_memory(reader));
+  prefill.activation_bytes = bytes;
   SINTER_LET(chunk, reader.integer<int64_t>("prefill-chunk", {.least = 1}));
   prefill.chunk = chunk;
   return prefill;
@@ -189,4 +194,4 @@ void sinter_options_progress(sinter_options* options, sinter_progress progress, 
   options->user = user;
 }
 
-void sinter_options_free(sinter_options* options) { delete options; }
+void sinter_options_free(sinter_options* options) { free_handle(options); }

@@ -154,7 +154,7 @@ sinter_error* sinter_plan_save(const sinter_plan* plan, const char* folder,
   });
 }
 
-void sinter_plan_free(sinter_plan* plan) { delete plan; }
+void sinter_plan_free(sinter_plan* plan) { free_handle(plan); }
 
 sinter_error* sinter_plan_text(const sinter_plan* plan, const char* what, char** text) {
   return give_text(text, [&]() -> Result<std::string> {

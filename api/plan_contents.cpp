@@ -149,7 +149,7 @@ int64_t sinter_costs_arena_bytes(const sinter_costs* costs) {
 double sinter_costs_predicted_seconds(const sinter_costs* costs) {
   return costs ? costs->predicted_seconds : -1;
 }
-void sinter_costs_free(sinter_costs* costs) { delete costs; }
+void sinter_costs_free(sinter_costs* costs) { free_handle(costs); }
 
 size_t sinter_plan_step_count(const sinter_plan* plan, size_t entry) {
   const EntryPlan* at = entry_at(plan, entry);

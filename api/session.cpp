@@ -90,7 +90,7 @@ sinter_error* sinter_load(const sinter_plan* plan, const sinter_device* device,
   });
 }
 
-void sinter_executable_free(sinter_executable* executable) { delete executable; }
+void sinter_executable_free(sinter_executable* executable) { free_handle(executable); }
 
 sinter_error* sinter_session_create(const sinter_executable* executable, const char* const* symbols,
                                     const int64_t* values, size_t symbol_count,
@@ -131,7 +131,7 @@ sinter_error* sinter_session_read_state(sinter_session* session, const char* nam
   });
 }
 
-void sinter_session_free(sinter_session* session) { delete session; }
+void sinter_session_free(sinter_session* session) { free_handle(session); }
 
 sinter_error* sinter_call_create(sinter_session* session, const char* entry, sinter_call** call) {
   return make_handle(call, [&]() -> Result<std::unique_ptr<sinter_call>> {
@@ -205,4 +205,4 @@ sinter_error* sinter_call_check(sinter_call* call) {
   return with_handle(call, "call", [&]() -> Status { return call->call->check(); });
 }
 
-void sinter_call_free(sinter_call* call) { delete call; }
+void sinter_call_free(sinter_call* call) { free_handle(call); }

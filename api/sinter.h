@@ -29,6 +29,18 @@
 
 #include "sinter_c.h"
 
+// catch (...), which a thread that is ended in a callback (pthread_exit) passes.
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#define SINTER_DETAIL_CATCH_ALL                \
+  catch (const __cxxabiv1::__forced_unwind&) { \
+    throw;                                     \
+  }                                            \
+  catch (...)
+#else
+#define SINTER_DETAIL_CATCH_ALL catch (...)
+#endif
+
 namespace sinter {
 
 // ---- errors ---------------------------------------------------------------------------------
@@ -249,10 +261,11 @@ class Options {
   void keep(Status done) {
     if (made_ && !done) made_ = std::move(done);
   }
-  bool go_on(const char* stage, std::int64_t done, std::int64_t total) noexcept {
+  bool go_on(const char* stage, std::int64_t done, std::int64_t total) {
     try {
       return progress_(stage, done, total);
-    } catch (...) {
+    }
+    SINTER_DETAIL_CATCH_ALL {
       threw_ = true;
       return false;
     }
@@ -935,14 +948,14 @@ class Device {
     const sinter_allocate allocate = [](void* user, std::size_t bytes, void* stream) -> void* {
       try {
         return static_cast<CudaOptions*>(user)->allocate(bytes, stream);
-      } catch (...) {
-        return nullptr;
       }
+      SINTER_DETAIL_CATCH_ALL { return nullptr; }
     };
     const sinter_release release = [](void* user, void* memory, std::size_t bytes, void* stream) {
       try {
         static_cast<CudaOptions*>(user)->release(memory, bytes, stream);
-      } catch (...) {  // the memory is lost
+      }
+      SINTER_DETAIL_CATCH_ALL {  // the memory is lost
       }
     };
     if (Status done = detail::status(
@@ -1276,11 +1289,12 @@ class LanguageModel {
     const GenerateOptions& options;
     std::vector<std::vector<std::int32_t>> of_sequence;
     bool threw;
-    bool add(std::size_t sequence, std::int32_t token, const char* text) noexcept {
+    bool add(std::size_t sequence, std::int32_t token, const char* text) {
       try {
         of_sequence[sequence].push_back(token);
         return !options.on_token || options.on_token(sequence, token, text);
-      } catch (...) {
+      }
+      SINTER_DETAIL_CATCH_ALL {
         threw = true;
         return false;
       }
@@ -1424,9 +1438,8 @@ inline Status register_kernel(const KernelDescription& description) {
         [](void* user, const sinter_evaluation* evaluation) -> int {
           try {
             return (*static_cast<const Evaluate*>(user))(Evaluation(evaluation)) ? 0 : 1;
-          } catch (...) {
-            return 1;
           }
+          SINTER_DETAIL_CATCH_ALL { return 1; }
         },
         evaluate.get(), description.tolerance);
   Status done = detail::status(sinter_kernel_register(made));
@@ -1435,3 +1448,5 @@ inline Status register_kernel(const KernelDescription& description) {
 }
 
 }  // namespace sinter
+
+#undef SINTER_DETAIL_CATCH_ALL

@@ -108,4 +108,4 @@ double sinter_report_fused_error(const sinter_report* report) {
 double sinter_report_unfused_error(const sinter_report* report) {
   return report ? report->unfused_error : -1;
 }
-void sinter_report_free(sinter_report* report) { delete report; }
+void sinter_report_free(sinter_report* report) { free_handle(report); }

@@ -9,6 +9,7 @@
 
 #include "cli/output.h"
 #include "ir/allocation_may_fail.h"
+#include "ir/catch_all.h"
 
 namespace sinter {
 namespace {
@@ -54,8 +55,8 @@ void* reserve = nullptr;
     end_without_memory(error);
   } catch (const std::exception& error) {
     print_error({error.what(), "", "", ExitCode::internal_error});
-  } catch (...) {
   }
+  SINTER_CATCH_ALL {}
   ::_exit(static_cast<int>(ExitCode::internal_error));
 }
 

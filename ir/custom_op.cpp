@@ -10,6 +10,7 @@
 
 #include "ir/custom_signature.h"
 #include "ir/graph.h"
+#include "ir/never_destroyed.h"
 
 namespace sinter {
 namespace {
@@ -49,10 +50,9 @@ class CustomRegistry {
   std::map<std::string, RegisteredOp, std::less<>> ops_;  // whose elements stay where they are
 };
 
-/// Never destroyed: other threads may evaluate while the process ends.
 CustomRegistry& registry() {
-  static auto* const registry = new CustomRegistry;
-  return *registry;
+  static auto& registry = never_destroyed([] { return CustomRegistry(); });
+  return registry;
 }
 
 bool is_name_character(char c) {

@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "ir/never_destroyed.h"
 #include "ir/op_roles.h"
 #include "ir/verify_graph.h"
 
@@ -18,7 +19,8 @@ std::string_view cut_name(std::string_view name, size_t more) {
 }
 
 const llvm::SmallVector<OpInfo, 0>& op_table() {
-  static const llvm::SmallVector<OpInfo, 0> table = {
+  static const auto& table = never_destroyed([] {
+    return llvm::SmallVector<OpInfo, 0>{
 #define SINTER_OP(name, op_class, least, most, required, optional, ...) \
   OpInfo{#name,                                                         \
          OpClass::op_class,                                             \
@@ -40,7 +42,8 @@ const llvm::SmallVector<OpInfo, 0>& op_table() {
          OpInfo::Result::result,                                    \
          OpInfo::Domain::domain},
 #include "ir/ops.def"
-  };
+    };
+  });
   return table;
 }
 
@@ -56,11 +59,11 @@ const T* find_named(const std::vector<T>& items, std::string_view name) {
 const OpInfo& op_info(OpKind kind) { return op_table()[static_cast<size_t>(kind)]; }
 
 std::optional<OpKind> parse_op_kind(std::string_view name) {
-  static const llvm::StringMap<OpKind> kinds = [] {
+  static const auto& kinds = never_destroyed([] {
     llvm::StringMap<OpKind> map;
     for (size_t i = 0; i < op_table().size(); ++i) map[op_table()[i].name] = static_cast<OpKind>(i);
     return map;
-  }();
+  });
   const auto at = kinds.find(name);
   if (at == kinds.end()) return std::nullopt;
   return at->second;

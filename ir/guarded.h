@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "ir/catch_all.h"
 #include "ir/error.h"
 
 namespace sinter {
@@ -31,21 +32,21 @@ struct BrokenInvariant {
 tl::unexpected<Error> unexpected_exception(const char* what) noexcept;
 
 /// Calls `work`, which returns a Result or a Status. Broken invariants, memory that runs out and
-/// every other exception become its error. No text of the error for memory is allocated.
+/// every other exception become its error. No text of the error for memory is allocated. It is not
+/// noexcept: a thread that is ended in `work` unwinds its stack through it.
 template <typename Work>
-auto guarded(Work&& work) noexcept -> decltype(work()) {
+auto guarded(Work&& work) -> decltype(work()) {
   const InvariantsThrow throws;
   try {
     return work();
-  } catch (const BrokenInvariant& broken) {
-    return tl::make_unexpected(broken.error);
+  } catch (BrokenInvariant& broken) {
+    return tl::make_unexpected(std::move(broken.error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory", {}, {}, ExitCode::out_of_memory);
   } catch (const std::exception& error) {
     return unexpected_exception(error.what());
-  } catch (...) {
-    return unexpected_exception("an exception of an unknown type");
   }
+  SINTER_CATCH_ALL { return unexpected_exception("an exception of an unknown type"); }
 }
 
 }  // namespace sinter

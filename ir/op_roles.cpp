@@ -1,6 +1,7 @@
 #include "ir/op_roles.h"
 
 #include "ir/fault.h"
+#include "ir/never_destroyed.h"
 
 namespace sinter {
 namespace {
@@ -23,11 +24,13 @@ struct RoleColumn {
 
   /// By op; the operands that follow those of the list are values.
   static llvm::ArrayRef<OperandRole> of(OpKind kind) {
-    static const llvm::SmallVector<OperandRoles, 0> column = {
+    static const auto& column = never_destroyed([] {
+      return llvm::SmallVector<OperandRoles, 0>{
 #define SINTER_OP(name, op_class, least, most, required, optional, roles, ...) OperandRoles roles,
 #define SINTER_ELEMENTWISE(...) OperandRoles{},
 #include "ir/ops.def"
-    };
+      };
+    });
     return column[static_cast<size_t>(kind)];
   }
 };

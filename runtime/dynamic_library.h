@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/never_destroyed.h"
 
 namespace sinter {
 
@@ -56,7 +57,7 @@ Result<DynamicLibrary> open_library(std::string_view title, llvm::ArrayRef<std::
 /// Thread-safe.
 template <auto load>
 auto load_once() -> Result<const typename std::invoke_result_t<decltype(load)>::value_type*> {
-  static const auto loaded = load();
+  static const auto& loaded = never_destroyed(load);
   if (!loaded) return tl::make_unexpected(loaded.error());
   return &*loaded;
 }

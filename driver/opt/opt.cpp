@@ -1,7 +1,7 @@
 #include "driver/opt/opt.h"
 
-#include <iostream>
-#include <iterator>
+#include <array>
+#include <cstdio>
 
 #include "frontends/load_model.h"
 #include "ir/text.h"
@@ -22,9 +22,16 @@ Result<std::vector<Pass>> chosen_passes(llvm::ArrayRef<std::string> names) {
   return chosen;
 }
 
+std::string read_stdin() {
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), stdin))
+    text.append(chunk.data(), count);
+  return text;
+}
+
 Result<Module> read_module(const std::string& path) {
-  if (path == "-")
-    return parse_module(std::string(std::istreambuf_iterator<char>(std::cin), {}), "<stdin>");
+  if (path == "-") return parse_module(read_stdin(), "<stdin>");
   SINTER_LET(model, load_model(path));
   return std::move(model.module);
 }

@@ -8,6 +8,7 @@
 #include "driver/stored_plan/manifest.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/c_locale.h"
+#include "ir/never_destroyed.h"
 
 namespace sinter {
 namespace {
@@ -61,16 +62,20 @@ bool is_folder_of(const std::string& path, const std::set<std::string>& paths) {
   return at != paths.end() && at->starts_with(path + "/");
 }
 
+const std::regex& pattern(const char* text) {
+  return never_destroyed([&] { return std::regex(text); });
+}
+
 /// `path`: relative to the plan's folder.
 bool is_part(const std::string& path, bool is_file, bool is_folder,
              const std::set<std::string>& kernels, const std::set<std::string>& listed) {
   if (path == "ir" || path == "kernels" || path == kWeightFiles) return is_folder;
   if (path == "plan.json" || path == "fusion.json") return true;  // plan.json is judged by itself
   if (is_folder) return is_folder_of(path, listed);
-  static const std::regex dump("ir/[0-9]{2,}-[a-z0-9_]+\\.sir");
-  static const std::regex code("(kernels/[^/.]+)\\.(cu|[a-z0-9_]+\\.cubin)");
-  static const std::regex weights(
-      "weights/model(-[0-9]{5}-of-[0-9]{5})?\\.safetensors(\\.index\\.json)?");
+  static const auto& dump = pattern("ir/[0-9]{2,}-[a-z0-9_]+\\.sir");
+  static const auto& code = pattern("(kernels/[^/.]+)\\.(cu|[a-z0-9_]+\\.cubin)");
+  static const auto& weights =
+      pattern("weights/model(-[0-9]{5}-of-[0-9]{5})?\\.safetensors(\\.index\\.json)?");
   if (!is_file) return false;
   if (path == kManifestFile || listed.contains(path) || std::regex_match(path, weights))
     return true;

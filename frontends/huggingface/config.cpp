@@ -1,5 +1,7 @@
 #include "frontends/huggingface/config.h"
 
+#include "ir/never_destroyed.h"
+
 namespace sinter {
 
 namespace {
@@ -14,30 +16,32 @@ struct Family {
 };
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> kFamilies = {
-      {"bert", {"BertModel", "BertForMaskedLM", "BertForPreTraining"}, read_hf_bert},
-      {"falcon", {"FalconForCausalLM"}, read_hf_falcon},
-      {"gemma2", {"Gemma2ForCausalLM"}, read_hf_gemma2},
-      {"gemma3",
-       {"Gemma3ForConditionalGeneration"},
-       read_hf_gemma3,
-       {"text_config", "vision_config", "mm_tokens_per_image", "image_token_index",
-        "image_token_id", "boi_token_index", "eoi_token_index"}},
-      {"gemma3_text", {"Gemma3ForCausalLM"}, read_hf_gemma3},
-      {"gpt2", {"GPT2LMHeadModel"}, read_hf_gpt2},
-      {"gpt_neox", {"GPTNeoXForCausalLM"}, read_hf_gpt_neox},
-      {"llama", {"LlamaForCausalLM"}, read_hf_llama},
-      {"mistral", {"MistralForCausalLM"}, read_hf_mistral},
-      {"olmo2", {"Olmo2ForCausalLM"}, read_hf_olmo2},
-      {"opt", {"OPTForCausalLM"}, read_hf_opt},
-      {"phi", {"PhiForCausalLM"}, read_hf_phi},
-      {"phi3", {"Phi3ForCausalLM"}, read_hf_phi3},
-      {"qwen2", {"Qwen2ForCausalLM"}, read_hf_qwen2},
-      {"qwen3", {"Qwen3ForCausalLM"}, read_hf_qwen3},
-      {"RefinedWeb", {"RWForCausalLM"}, read_hf_falcon},
-      {"RefinedWebModel", {"RWForCausalLM"}, read_hf_falcon},
-  };
-  return kFamilies;
+  static const auto& families = never_destroyed([] {
+    return std::vector<Family>{
+        {"bert", {"BertModel", "BertForMaskedLM", "BertForPreTraining"}, read_hf_bert},
+        {"falcon", {"FalconForCausalLM"}, read_hf_falcon},
+        {"gemma2", {"Gemma2ForCausalLM"}, read_hf_gemma2},
+        {"gemma3",
+         {"Gemma3ForConditionalGeneration"},
+         read_hf_gemma3,
+         {"text_config", "vision_config", "mm_tokens_per_image", "image_token_index",
+          "image_token_id", "boi_token_index", "eoi_token_index"}},
+        {"gemma3_text", {"Gemma3ForCausalLM"}, read_hf_gemma3},
+        {"gpt2", {"GPT2LMHeadModel"}, read_hf_gpt2},
+        {"gpt_neox", {"GPTNeoXForCausalLM"}, read_hf_gpt_neox},
+        {"llama", {"LlamaForCausalLM"}, read_hf_llama},
+        {"mistral", {"MistralForCausalLM"}, read_hf_mistral},
+        {"olmo2", {"Olmo2ForCausalLM"}, read_hf_olmo2},
+        {"opt", {"OPTForCausalLM"}, read_hf_opt},
+        {"phi", {"PhiForCausalLM"}, read_hf_phi},
+        {"phi3", {"Phi3ForCausalLM"}, read_hf_phi3},
+        {"qwen2", {"Qwen2ForCausalLM"}, read_hf_qwen2},
+        {"qwen3", {"Qwen3ForCausalLM"}, read_hf_qwen3},
+        {"RefinedWeb", {"RWForCausalLM"}, read_hf_falcon},
+        {"RefinedWebModel", {"RWForCausalLM"}, read_hf_falcon},
+    };
+  });
+  return families;
 }
 
 Result<const Family*> find_family(const JsonView& type) {

@@ -42,9 +42,9 @@ Result<TensorType> infer_custom(const Inference& op) {
   if (static_cast<int64_t>(type->rank()) < std::abs(record->row_axes))
     return refuse(fmt::format("the result {} has {} axes, row_axes is {}", op.show(*type),
                               type->rank(), record->row_axes));
-  static const std::vector<double> kNone;
-  const auto* given = op.attrs.find(AttrName::numbers);
-  const auto& numbers = given ? std::get<std::vector<double>>(*given) : kNone;
+  llvm::ArrayRef<double> numbers;
+  if (const auto* given = op.attrs.find(AttrName::numbers))
+    numbers = std::get<std::vector<double>>(*given);
   if (static_cast<int64_t>(numbers.size()) != record->number_count)
     return refuse(fmt::format("numbers has {} elements, the op takes {}", numbers.size(),
                               record->number_count));

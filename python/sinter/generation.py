@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import queue
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Iterator
 
 from sinter._bindings import Code, lib, sinter_on_token
@@ -118,6 +120,10 @@ class _StopFilter:
         return certain
 
 
+_streams: set[Stream] = set()  # whose threads may run
+_SECONDS_TO_END = 5.0  # for all of them together, when the interpreter ends
+
+
 class Stream:
     """A generation that runs in a thread, as an iterator of (sequence, token, text)."""
 
@@ -130,6 +136,7 @@ class Stream:
         model.check_open()
         self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
         model._running.add(self)
+        _streams.add(self)
         self._thread.start()
 
     def _run(self) -> None:
@@ -183,3 +190,16 @@ class Stream:
         self._stopped = True
         self._thread.join()
         self._model._running.discard(self)
+        _streams.discard(self)
+
+
+@atexit.register
+def _stop_streams() -> None:
+    """Generations that nobody read to their end are stopped. A thread that is in a long call of the
+    library after that time is left behind."""
+    streams = list(_streams)
+    for stream in streams:
+        stream._stopped = True
+    end = time.monotonic() + _SECONDS_TO_END
+    for stream in streams:
+        stream._thread.join(max(0.0, end - time.monotonic()))

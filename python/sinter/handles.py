@@ -16,11 +16,13 @@ Self = TypeVar("Self", bound="Handle")
 
 class Handle:
     """Owns a handle of the library: close(), the end of a `with` block or the garbage collector
-    frees it, once. `pointer` is the handle; of a closed object it is an error."""
+    frees it, once. The end of the interpreter does not: a daemon thread may be using it. `pointer`
+    is the handle; of a closed object it is an error."""
 
     def __init__(self, pointer: Any, free: Callable[[Any], None]) -> None:
         self._pointer = pointer
         self._finalizer = weakref.finalize(self, free, pointer)
+        self._finalizer.atexit = False
 
     def check_open(self) -> None:
         """Raises if it was closed."""

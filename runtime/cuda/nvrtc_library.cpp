@@ -110,7 +110,7 @@ Result<NvrtcFile> find_nvrtc() {
 
 Result<const NvrtcApi*> load_nvrtc(const std::string& path) {
   static std::mutex mutex;
-  static std::map<std::string, NvrtcApi> loaded;
+  static auto& loaded = never_destroyed([] { return std::map<std::string, NvrtcApi>(); });
   const std::lock_guard lock(mutex);
   auto it = loaded.find(path);
   if (it == loaded.end()) {

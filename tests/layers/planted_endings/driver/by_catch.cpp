@@ -1,0 +1,7 @@
+int guarded(int (*work)()) {
+  try {
+    return work();
+  } catch (...) {
+    return 0;
+  }
+}
