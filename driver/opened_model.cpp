@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "driver/stored_plan/embed_weights.h"
+#include "driver/stored_plan/whole_plan.h"
 #include "frontends/check_tensors.h"
 #include "frontends/files/random_tensors.h"
 #include "kernels/check_forms.h"
@@ -77,7 +78,7 @@ Result<OpenedModel> open_plan(const std::string& path, const OpenOptions& option
 }  // namespace
 
 Result<OpenedModel> open_model(const std::string& path, const OpenOptions& options) {
-  if (is_plan_folder(path)) return open_plan(path, options);
+  if (is_plan_folder(path)) return read_whole_plan(path, [&] { return open_plan(path, options); });
   if (options.recompile)
     return fail("only a plan is compiled again", path, "leave out --recompile", ExitCode::usage);
   SINTER_LET(model, load_model(path, options));
@@ -121,10 +122,12 @@ Result<Compiled> compile_opened(const OpenedModel& model, Module frozen,
 
 Result<std::string> stored_record(const std::string& path) {
   if (!is_plan_folder(path)) return std::string();
-  SINTER_LET(manifest, read_manifest_of(path));
-  if (!manifest.files.contains(kRecordFile)) return std::string();
-  SINTER_TRY(read_part(path, manifest, kRecordFile));
-  return (std::filesystem::path(path) / kRecordFile).string();
+  return read_whole_plan(path, [&]() -> Result<std::string> {
+    SINTER_LET(manifest, read_manifest_of(path));
+    if (!manifest.files.contains(kRecordFile)) return std::string();
+    SINTER_TRY(read_part(path, manifest, kRecordFile));
+    return (std::filesystem::path(path) / kRecordFile).string();
+  });
 }
 
 }  // namespace sinter

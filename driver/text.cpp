@@ -7,6 +7,7 @@
 
 #include "driver/integers.h"
 #include "driver/stored_plan/stored_plan.h"
+#include "driver/stored_plan/whole_plan.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/load_model.h"
@@ -45,7 +46,8 @@ Result<std::string> read_text(const std::string& path) {
 
 Result<std::string> model_files(const std::string& model) {
   std::error_code error;
-  if (is_plan_folder(model)) return stored_model_files(model);
+  if (is_plan_folder(model))
+    return read_whole_plan(model, [&] { return stored_model_files(model); });
   const std::filesystem::path path(model);
   if (std::filesystem::is_directory(path, error)) return model;
   return path.has_parent_path() ? path.parent_path().string() : ".";

@@ -14,6 +14,7 @@
 #include "driver/plan_folder/content.h"
 #include "driver/stored_plan/embed_weights.h"
 #include "driver/stored_plan/fingerprint.h"
+#include "driver/stored_plan/whole_plan.h"
 #include "driver/temporary_folder.h"
 #include "kernels/library.h"
 #include "plan/plan_file.h"
@@ -33,28 +34,42 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-/// Gives the finished folder its name; what had the name is left in `made` or gone.
+bool target_is_not_empty() { return errno == ENOTEMPTY || errno == EEXIST; }
+
+/// For a file system that cannot exchange two folders: for a moment the plan at `target` has
+/// another name. Returns whether `made` is there; another process may have been faster.
+Result<bool> put_in_two_steps(TemporaryFolder& made, const fs::path& target) {
+  SINTER_LET(old, TemporaryFolder::beside(target));
+  if (::rename(target.c_str(), old.path().c_str()) != 0 && errno != ENOENT)
+    return cannot_write(target, errno_text());
+  if (::rename(made.path().c_str(), target.c_str()) == 0) return true;
+  if (target_is_not_empty()) return false;
+  const std::string why = errno_text();
+  if (::rename(old.path().c_str(), target.c_str()) == 0) old.keep();
+  return cannot_write(target, why);
+}
+
+/// Gives the finished folder its name; what had the name is left in `made` or gone. Other processes
+/// may put theirs there at the same time.
 Status put_in_place(TemporaryFolder& made, const fs::path& target) {
-  // An absent or empty target is replaced by a plain rename, a plan by exchanging the two.
-  if (::rename(made.path().c_str(), target.c_str()) == 0) {
+  constexpr int kMostTries = 1000;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    // An absent or empty target is replaced by a plain rename, a plan by exchanging the two.
+    bool done = ::rename(made.path().c_str(), target.c_str()) == 0;
+    if (!done && !target_is_not_empty()) return cannot_write(target, errno_text());
+    if (!done) {
+      if (::renameat2(AT_FDCWD, made.path().c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) ==
+          0)
+        return {};
+      if (errno == ENOENT) continue;
+      SINTER_LET(put, put_in_two_steps(made, target));
+      done = put;
+    }
+    if (!done) continue;
     made.keep();
     return {};
   }
-  if (errno != ENOTEMPTY && errno != EEXIST) return cannot_write(target, errno_text());
-  if (::renameat2(AT_FDCWD, made.path().c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
-    return {};
-  // A file system that cannot exchange: for a moment the plan has another name.
-  SINTER_LET(old, TemporaryFolder::beside(target));
-  if (::rename(target.c_str(), old.path().c_str()) != 0) {
-    return cannot_write(target, errno_text());
-  }
-  if (::rename(made.path().c_str(), target.c_str()) != 0) {
-    const std::string why = errno_text();
-    if (::rename(old.path().c_str(), target.c_str()) == 0) old.keep();
-    return cannot_write(target, why);
-  }
-  made.keep();
-  return {};
+  return cannot_write(target, "other processes replace the folder again and again");
 }
 
 /// The folder itself where `folder` is a link to it, without a slash at the end.
@@ -65,10 +80,7 @@ fs::path real_path(const std::string& folder) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-}  // namespace
-
-Status check_plan_folder(const std::string& folder) {
-  const fs::path path = real_path(folder);
+Status check_once(const std::string& folder, const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
   if (status.type() == fs::file_type::not_found) {
@@ -93,6 +105,13 @@ Status check_plan_folder(const std::string& folder) {
     return fail("the folder holds no plan.json of Sinter and is not empty", printable(folder, 4096),
                 hint);
   return {};
+}
+
+}  // namespace
+
+Status check_plan_folder(const std::string& folder) {
+  const fs::path path = real_path(folder);
+  return read_whole_plan(path.string(), [&] { return check_once(folder, path); });
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include "cli/golden.h"
@@ -185,6 +186,43 @@ TEST_CASE("two compilations to one folder: both succeed, and the plan is whole")
     CHECK(second.code == 0);
     CHECK(folder_contents(one.plan) == whole().contents);
     CHECK(one.others().empty());
+  }
+}
+
+TEST_CASE("many compilations of two modules to one folder, and readers: each finds a whole plan") {
+  const Compilation one;
+  const std::string other = one.folder.path() + "/other.sir";
+  write_whole(other, R"(module @other {
+  entry @f(%x: f32[4, 8]) -> (%y) {
+    %y = exp %x : f32[4, 8]
+  }
+}
+)");
+  const auto compile = [&](const std::string& module, const std::string& plan) {
+    return std::vector<std::string>{"compile", module, "--no-machine-code", "-o", plan};
+  };
+  std::vector<std::vector<std::pair<std::string, std::string>>> wholes;
+  for (const std::string& module : {one.module, other}) {
+    REQUIRE(run_program(compile(module, one.plan)).code == 0);
+    wholes.push_back(folder_contents(one.plan));
+  }
+  constexpr int kAtATime = 8, kReaders = 2;
+  for (int i = 0; i < tries(); ++i) {
+    std::vector<std::unique_ptr<RunningProgram>> programs;
+    for (int k = 0; k < kAtATime; ++k)
+      programs.push_back(
+          std::make_unique<RunningProgram>(compile(k % 2 ? other : one.module, one.plan)));
+    for (int k = 0; k < kReaders; ++k)
+      programs.push_back(
+          std::make_unique<RunningProgram>(std::vector<std::string>{"inspect", one.plan}));
+    for (const auto& program : programs) {
+      const ProgramRun run = program->wait();
+      CAPTURE(run.err);
+      CHECK(run.code == 0);
+    }
+    const auto contents = folder_contents(one.plan);
+    CHECK((contents == wholes[0] || contents == wholes[1]));
+    CHECK(one.others() == std::vector<std::string>{"other.sir"});
   }
 }
 
