@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/integers.h"
+#include "frontends/files/c_locale.h"
 #include "frontends/files/json.h"
 #include "frontends/model/spec_json.h"
 #include "kernels/library.h"
@@ -30,7 +31,10 @@ Json weights_json(const StoredWeights& weights) {
   return json;
 }
 
-Json spec_of(const ModelSpec& spec) { return Json::parse(print_spec(spec)); }
+Json spec_of(const ModelSpec& spec) {
+  const CLocale numbers_with_a_point;
+  return Json::parse(print_spec(spec));
+}
 
 bool is_hash(std::string_view text) {
   return text.size() == kNoHash.size() &&
