@@ -7,15 +7,16 @@
 docs/python.md leads through the package.
 """
 
-from typing import Any
+from typing import Any as _Any
 
-from sinter._bindings import Code, lib
+from sinter._bindings import Code
+from sinter._bindings import lib as _lib
 from sinter.call import Call
 from sinter.compiled import Compiled, compile, open_plan
 from sinter.devices import Device
 from sinter.errors import SinterError
 from sinter.generation import Generation
-from sinter.handles import text_of
+from sinter.handles import text_of as _text_of
 from sinter.language_model import LanguageModel
 from sinter.module import GraphBuilder, Model, ModuleBuilder, Value
 from sinter.opening import open_model
@@ -57,10 +58,15 @@ __all__ = [
 
 def version() -> str:
     """The version of the library that is loaded."""
-    return text_of(lib.sinter_version())
+    return _text_of(_lib.sinter_version())
 
 
-def __getattr__(name: str) -> Any:
+def __dir__() -> list[str]:
+    """What the package offers, without the modules that it is made of."""
+    return sorted([*__all__, "__version__"])
+
+
+def __getattr__(name: str) -> _Any:
     """`from_torch` and `explain` are those of `sinter.pytorch`, which needs torch."""
     if name in ("explain", "from_torch"):
         from sinter import pytorch

@@ -86,7 +86,8 @@ class Compiled:
     """A compiled plan of all entries. Immutable; several threads may use it.
 
     model: what was compiled. plan: its handle in the library. symbols: those whose values calls
-    have. states: types by name.
+    have. states: types by name. modules: names of the values that modules of torch return, by their
+    paths, where the two differ.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Compiled:
             self.model, self.plan = model, Plan(pointer)
         self.symbols: dict[str, Symbol] = self.plan.symbols
         self.states: dict[str, str] = self.plan.states
+        self.modules: dict[str, str] = {}
         self._options, self._weights = options, weights
         self._lock = threading.Lock()
         self._unfused: Compiled | None = None
@@ -193,6 +195,10 @@ class Compiled:
             for index in range(lib.sinter_plan_kernel_count(plan))
         ]
 
+    def value_of(self, name: str) -> str:
+        """The name of a value; of a module of torch, that of the value which it returns."""
+        return self.modules.get(name, name)
+
     def why(self, a: str, b: str, entry: str | None = None) -> Decision:
         """Why two values share a kernel or not. Without `entry`: in the first one that has both."""
         if entry is not None or len(self.plan.signatures) == 1:
@@ -216,6 +222,7 @@ class Compiled:
             if self._unfused is None:
                 options = {**self._options, "fuse": False}
                 self._unfused = Compiled(self.model, options, [], [], self._weights, None)
+                self._unfused.modules = self.modules
             return self._unfused
 
     def _text(self, what: str) -> str:

@@ -261,14 +261,15 @@ class Entry:
         ]
 
     def why(self, a: str, b: str) -> Decision:
-        """Why two values share a kernel or not."""
+        """Why two values share a kernel or not. A module of torch stands for the value that it
+        returns."""
         handle = created(
             sinter_decision,
             lib.sinter_plan_why,
             self._compiled.plan.pointer,
             encoded(self.name),
-            encoded(a),
-            encoded(b),
+            encoded(self._compiled.value_of(a)),
+            encoded(self._compiled.value_of(b)),
         )
         try:
             return decision_of(handle)

@@ -8,11 +8,13 @@ imported, compiled and called with torch's own memory.
 from __future__ import annotations
 
 import time
+from importlib.metadata import entry_points
 from typing import Any
 
 import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 from torch import fx
+from torch._dynamo import register_backend
 from torch._dynamo.backends.common import aot_autograd
 
 from .._bindings import Code
@@ -23,10 +25,12 @@ from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .padding import pad_products
-from .partition import Part, partition, rewritten, skip_idle_casts
+from .partition import Part, partition, rewritten
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
+from .simplify import skip_idle_casts
 
+NAME = "sinter"  # of the backend
 VISIBLE_COUNT = "sinter_visible_count"  # of an output node's results, how many the user sees
 
 # Options of torch.compile(options=...): name -> (default, what it means).
@@ -193,3 +197,10 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
         inference_compiler=compiler("inference"), decompositions=decompositions(),
         partition_fn=forward_and_backward,
         keep_inference_input_mutations=True)(module, example_inputs)
+
+
+def register() -> None:
+    """Registers the backend under its name, unless the package is installed: then torch finds the name
+    among the entry points of packages, and registers it itself."""
+    if NAME not in entry_points(group="torch_dynamo_backends").names:
+        register_backend(compile_graph, NAME)

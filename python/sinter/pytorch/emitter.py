@@ -6,7 +6,9 @@ that type. `Tensor.f32()` comes first where torch computes in float32.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Sequence
 
 from ..module import GraphBuilder, Value
@@ -44,7 +46,8 @@ class Emitter:
         self.is_checked = is_checked
         self.row_checks: dict[str, RowCheck] = {}  # by the name of the op that reads the rows
         self._numbers: dict[tuple[str, str], Value] = {}
-        self._added: list[Value] = []
+        self._added: list[tuple[Value, str]] = []  # by the node that is being added, with their ops
+        self._owners: dict[int, str] = {}  # paths of the modules that made values
         self._shared: set[int] = set()  # numbers that several nodes read
         self._checks: list[tuple[Value, RowCheck]] = []  # of the node that is being added
 
@@ -55,7 +58,7 @@ class Emitter:
         value = self.graph.op(op, operands, attributes)
         if len(value.dims) > MAX_RANK:
             raise Unsupported(f"a value of {len(value.dims)} axes; Sinter has {MAX_RANK}")
-        self._added.append(value)
+        self._added.append((value, op))
         return value
 
     def _note_check(self, value: Value, check: RowCheck) -> None:
@@ -66,21 +69,35 @@ class Emitter:
         self._added, self._checks = [], []
 
     def end_node(self, name: str, results: Sequence[Tensor | None], names: Names,
-                 location: str = "") -> list[str]:
-        """Names what a node became: its last result like the node, its other ops with a number
-        appended. Returns the names. location: the user's line, for errors of row checks."""
+                 location: str = "", module: str = "") -> list[str]:
+        """Names what a node became: its first result like the node, its other ops with the op
+        appended. Returns the names. location: the user's line, for errors of row checks. module: the
+        path of the module that made the node."""
         ends = [tensor._value.number for tensor in results if tensor is not None]
         given: list[str] = []
-        added = {value.number: value for value in self._added}
-        last = next((number for number in reversed(ends) if number in added), None)
-        if last is not None and added[last].name is None:
-            self._rename(added[last], names.unique(name), given)
-        for value in added.values():
+        added = {value.number: value for value, _ in self._added}
+        first = next((number for number in ends if number in added), None)
+        if first is not None and added[first].name is None:
+            self._rename(added[first], names.unique(name), given)
+        elif first is None and name == module and results and results[0] is not None:
+            self._return(results[0]._value, module, names, given)
+        self._owners.update((number, module) for number in added if number not in self._shared)
+        for value, op in self._added:
             if value.name is None and value.number not in self._shared:
-                self._rename(value, names.unique(f"{name}.0"), given)
+                self._rename(value, names.unique(f"{name}.{op}"), given)
         for value, check in self._checks:
             self.row_checks[value.name] = check.at(location)
         return given
+
+    def _return(self, value: Value, module: str, names: Names, given: list[str]) -> None:
+        """Names a value like the module that returns it, perhaps as a view, if this module made it."""
+        before = value.name
+        if self._owners.get(value.number) != module or before is None or before == module:
+            return
+        names.free(before)
+        self._rename(value, names.unique(module), given)
+        if before in self.row_checks:
+            self.row_checks[value.name] = self.row_checks.pop(before)
 
     def _rename(self, value: Value, name: str, given: list[str]) -> None:
         self.graph.rename(value, name)
@@ -135,8 +152,9 @@ class Emitter:
 
     def extent(self, size, dtype: str = "i32") -> Tensor:
         """A size that only the call knows."""
-        product = self.extents.product(size)
-        return self._extent_of((product.number, *product.symbols), dtype)
+        terms = [self._extent_of((product.number, *product.symbols), dtype)
+                 for product in self.extents.terms(size)]
+        return functools.reduce(operator.add, terms)
 
     def _extent_of(self, axes: Sequence[Extent], dtype: str = "i32") -> Tensor:
         """The number of elements of axes of the IR. A symbol's value is a sum of ones."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils._pytree import TreeSpec
 
 from ..compiled import Compiled, compile
 from ..errors import usage
@@ -15,9 +18,13 @@ from ..module import Model
 from .decompositions import decompositions
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
+from .simplify import skip_assertions, skip_empty_operands
 from .unsupported import Unsupported
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+# What `from_torch` takes: a module with example arguments, or a program that was exported.
+Exported = torch.nn.Module | ExportedProgram | str | os.PathLike
 
 
 class TorchModel:
@@ -26,6 +33,7 @@ class TorchModel:
     text: the module. The entry is called `main`; its inputs have the names of the arguments.
     weights: the tensors by the names of the module's parameters and buffers. Not copies.
     locations: of values that ops of the user's source made, "model.py:42: q = self.q(x)".
+    modules: names of the values that modules return, by their paths, where the two differ.
     """
 
     def __init__(self, graph: ImportedGraph, weights: dict[str, torch.Tensor]) -> None:
@@ -34,6 +42,7 @@ class TorchModel:
         self.text = self.model.text
         self.weights = weights
         self.locations = graph.locations
+        self.modules = graph.modules
         self.inputs = {operand.name: operand for operand in graph.inputs}
         self.outputs = {operand.name: operand for operand in graph.outputs}
 
@@ -65,28 +74,61 @@ class TorchModel:
         return "\n".join(lines) + "\n"
 
     def compile(self, **options: Any) -> Compiled:
-        """`sinter.compile` of the module with its weights."""
-        return compile(self.model, weights=self.weights, **options)
+        """`sinter.compile` of the module with its weights. Pairs of `require` and `forbid` are values or
+        modules."""
+        for name in ("require", "forbid"):
+            options[name] = [(self.modules.get(a, a), self.modules.get(b, b))
+                             for a, b in options.get(name, ())]
+        compiled = compile(self.model, weights=self.weights, **options)
+        compiled.modules = self.modules
+        return compiled
 
 
-def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any] | None = None, *,
+def from_torch(module: Exported, args: tuple = (), kwargs: dict[str, Any] | None = None, *,
                dynamic_shapes: Any = None, name: str | None = None,
                check: bool = False) -> TorchModel:
     """Traces a module with torch.export and imports all of it.
 
+    module: a module of torch, or what torch.export.export made of one, or the file in which
+    torch.export.save wrote that; these have arguments and sizes of their own.
     args, kwargs: example arguments. dynamic_shapes: as of torch.export.export; a dynamic size becomes
     a symbol of the module. check: integer divisors and indices that are only compared, such as labels,
     are row numbers of the module, so that a wrong one is an error of a run. An op that Sinter lacks, or
     a tensor that the module changes, is a SinterError that names it with its line."""
-    program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+    shapes: list = []
+    if isinstance(module, torch.nn.Module):
+        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes,
+                                      strict=False)
+        shapes = shapes_of_inputs(program, module, dynamic_shapes)
+        title = name or type(module).__name__
+    else:
+        if args or kwargs or dynamic_shapes:
+            raise usage("an exported program has arguments and sizes of its own",
+                        hint="give it alone, or export the module with others")
+        program = module if isinstance(module, ExportedProgram) else torch.export.load(module)
+        title = name or class_of(program)
+    return import_program(program, title, shapes, check)
+
+
+def class_of(program: ExportedProgram) -> str:
+    """The name of the class of the module that was exported; "module" if it is not known."""
+    for node in program.graph.nodes:
+        for _, kind in (node.meta.get("nn_module_stack") or {}).values():
+            return (kind if isinstance(kind, str) else kind.__name__).rsplit(".", 1)[-1]
+    return "module"
+
+
+def import_program(program: ExportedProgram, title: str, shapes: list, check: bool) -> TorchModel:
+    """shapes: of each input what the user wrote of its sizes."""
     program = program.run_decompositions(decompositions())
     signature = program.graph_signature
     changed = [spec.target for spec in signature.output_specs
                if spec.kind is not OutputKind.USER_OUTPUT]
-    title = name or type(module).__name__
     if changed:
         raise usage(f"the module changes {', '.join(str(target) for target in changed)}", title,
                     "return new values instead")
+    skip_assertions(program.graph)
+    skip_empty_operands(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}
     weight_names, weights, inputs = {}, {}, {}
@@ -98,10 +140,10 @@ def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any]
                 weights[spec.target] = tensors[spec.target]
         elif spec.kind is InputKind.USER_INPUT:
             inputs[node] = spec.arg.name
-    program.graph.eliminate_dead_code()
-    symbol_names = names_of_symbols(inputs, dynamic_shapes)
+    symbol_names = names_of_symbols(inputs, shapes)
     try:
-        graph = import_graph(program.graph, title, Names(), weight_names, inputs, symbol_names, check)
+        graph = import_graph(program.graph, title, Names(), weight_names, inputs, symbol_names,
+                             program.range_constraints, check)
     except Unsupported as error:
         raise usage(f"a tensor that Sinter does not take: {error}", title) from None
     except Refused as refused:
@@ -112,18 +154,42 @@ def from_torch(module: torch.nn.Module, args: tuple = (), kwargs: dict[str, Any]
     return TorchModel(graph, weights)
 
 
-def names_of_symbols(inputs: dict[torch.fx.Node, str], dynamic_shapes: Any) -> dict[str, str]:
-    """The names of torch.export.Dim for torch's symbols, of arguments that are tensors."""
+def shapes_of_inputs(program: ExportedProgram, module: torch.nn.Module, dynamic_shapes: Any) -> list:
+    """The part of `dynamic_shapes` for each input of a program, in their order; None: nothing of it is
+    dynamic."""
+    positional, named = program.call_spec.in_spec.children()
+    specs = [*positional.children(), *named.children()]
+    if isinstance(dynamic_shapes, dict):
+        arguments = list(inspect.signature(module.forward).parameters)[:len(positional.children())]
+        given = [dynamic_shapes.get(name) for name in [*arguments, *named.context]]
+    else:
+        given = list(dynamic_shapes or ())
+    given += [None] * (len(specs) - len(given))
+    return [leaf for spec, part in zip(specs, given) for leaf in shapes_of_leaves(spec, part)]
+
+
+def shapes_of_leaves(spec: TreeSpec, shapes: Any) -> list:
+    """The parts of `shapes` for the leaves of an argument."""
+    if spec.is_leaf():
+        return [shapes]
+    children = spec.children()
+    if isinstance(shapes, dict) and spec.type is dict:
+        parts = [shapes.get(key) for key in spec.context]
+    else:
+        parts = list(shapes.values() if isinstance(shapes, dict) else shapes or ())
+    parts += [None] * (len(children) - len(parts))
+    return [leaf for child, part in zip(children, parts) for leaf in shapes_of_leaves(child, part)]
+
+
+def names_of_symbols(inputs: dict[torch.fx.Node, str], shapes: list) -> dict[str, str]:
+    """The names of torch.export.Dim for torch's symbols. shapes: of each input."""
     names: dict[str, str] = {}
-    for position, (node, argument) in enumerate(inputs.items()):
-        try:
-            axes = dynamic_shapes[argument if isinstance(dynamic_shapes, dict) else position]
-            axes = axes if isinstance(axes, dict) else dict(enumerate(axes))
-        except (TypeError, KeyError, IndexError):
-            continue  # nothing of this argument is dynamic, or it is no tensor
-        for axis, dim in axes.items():
-            size = node.meta["val"].shape[axis]
-            name = getattr(dim, "__name__", None)
+    for node, axes in zip(inputs, shapes):
+        fake = node.meta.get("val")
+        if not isinstance(fake, torch.Tensor) or axes is None:
+            continue
+        for axis, dim in (axes if isinstance(axes, dict) else dict(enumerate(axes))).items():
+            size, name = fake.shape[axis], getattr(dim, "__name__", None)
             if isinstance(size, torch.SymInt) and size.node.expr.is_symbol and name:
                 names.setdefault(str(size.node.expr), name)
     return names

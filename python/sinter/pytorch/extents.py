@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, Sequence
 
 import sympy
 import torch
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from .unsupported import Unsupported
 
@@ -22,6 +23,7 @@ Extent = int | str
 # bound: Sinter plans memory for the largest sizes, and torch compiles again when one is exceeded.
 GROWTH = 16
 LEAST_HIGH = 64
+MOST = 2**31  # no size of Sinter is larger
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,14 @@ def expression_of(size) -> sympy.Expr | int:
 
 
 class Extents:
-    """The symbols of one graph. names: of torch's symbols, where they have others."""
+    """The symbols of one graph. names: of torch's symbols, where they have others. ranges: the values
+    that torch's symbols may have, where the user said so; else they end at a multiple of the sizes
+    that were seen."""
 
-    def __init__(self, names: dict[str, str] | None = None) -> None:
+    def __init__(self, names: dict[str, str] | None = None,
+                 ranges: Mapping[sympy.Symbol, ValueRanges] | None = None) -> None:
         self._given = names or {}
+        self._ranges = ranges
         self.symbols: dict[str, Symbol] = {}
         self._names: dict[sympy.Expr, str] = {}
         self._pairs: dict[int, tuple[int, int] | None] = {}  # by product; None: of several pairs
@@ -122,12 +128,16 @@ class Extents:
     def _add(self, expression: sympy.Expr, name: str, size: torch.SymInt) -> None:
         """A symbol for an expression; `size` is it or a multiple of it."""
         environment = size.node.shape_env
-        bounds = environment.bound_sympy(expression)
+        bounds = environment.bound_sympy(expression) if self._ranges is None \
+            else bound_sympy(expression, self._ranges)
         hint = size.node.hint if size.node.has_hint() else LEAST_HIGH
         low = max(int(bounds.lower), 0) if isinstance(bounds.lower, sympy.Integer) else 0
         high = max(LEAST_HIGH, GROWTH * int(hint))
-        if isinstance(bounds.upper, sympy.Integer) and low <= int(bounds.upper) <= high:
-            high = int(bounds.upper)
+        most = int(bounds.upper) if isinstance(bounds.upper, sympy.Integer) else MOST
+        if self._ranges is not None:
+            low, high = max(low, 1), most if most < MOST else high
+        elif low <= most <= high:
+            high = most
         else:  # a guard: torch compiles anew for a larger size
             environment.evaluate_expr(sympy.Le(expression, high))
         self._names[expression] = name
@@ -161,6 +171,20 @@ class Extents:
         if product is None:
             raise Unsupported(f"the size {expression} is no product of known sizes")
         return product
+
+    def terms(self, size) -> list[Product]:
+        """The products whose sum a size is: P and S of P + S."""
+        expression = sympy.sympify(expression_of(size))
+        if self._factors(expression) is not None:
+            return [self._factors(expression)]
+        terms = [self._factors(term) for term in sympy.Add.make_args(expression)]
+        if None in terms:
+            raise Unsupported(f"the size {expression} is no sum of known sizes")
+        return terms
+
+    def most(self, product: Product) -> int:
+        """The largest value of a product."""
+        return math.prod((product.number, *(self.symbols[name].high for name in product.symbols)))
 
     def axes(self, size) -> tuple[Extent, ...]:
         """The axes of a Sinter tensor that make one axis of that size."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass, field
-from typing import Sequence
+from typing import Mapping, Sequence
 
 import torch
 from torch import fx
@@ -20,7 +20,7 @@ from .dtypes import is_double_number, sinter_dtype
 from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
 from .layout import Layout
-from .names import Names, location_of
+from .names import Names, location_of, module_path, returned_paths
 from .ops import CONVERSIONS, Conversion
 from .row_checks import RowCheck
 from .tensor import Tensor
@@ -55,6 +55,7 @@ class ImportedGraph:
     outputs: list[Operand] = field(default_factory=list)
     locations: dict[str, str] = field(default_factory=dict)  # of named values in the user's source
     row_checks: dict[str, RowCheck] = field(default_factory=dict)  # by the name of the op
+    modules: dict[str, str] = field(default_factory=dict)  # names of the values that they return
 
 
 class Refused(Exception):
@@ -70,12 +71,12 @@ class Importer:
 
     as_in_memory: inputs and outputs have their axes in the order of torch's memory, so that none is
     copied; else in torch's order. symbol_names: of torch's symbols, where they have others.
-    is_checked: as of Emitter."""
+    ranges: as of Extents. is_checked: as of Emitter."""
 
     def __init__(self, name: str = "graph", entry: str = "main", names: Names | None = None,
                  as_in_memory: bool = True, symbol_names: dict[str, str] | None = None,
-                 is_checked: bool = False) -> None:
-        self.imported = ImportedGraph(ModuleBuilder(name), Extents(symbol_names))
+                 ranges: Mapping | None = None, is_checked: bool = False) -> None:
+        self.imported = ImportedGraph(ModuleBuilder(name), Extents(symbol_names, ranges))
         self.as_in_memory = as_in_memory
         self.names = names or Names()
         self.entry = entry
@@ -83,6 +84,7 @@ class Importer:
         self.values: dict[fx.Node, object] = {}
         self.reasons: dict[fx.Node, str] = {}
         self._emitter: Emitter | None = None
+        self._returned: dict[str, Tensor] = {}  # by the paths of modules: what they return
 
     def _layout(self, fake: torch.Tensor) -> Layout:
         return Layout.of(fake) if self.as_in_memory else Layout.plain(fake.dim())
@@ -170,10 +172,23 @@ class Importer:
         self._check(node, result)
         results = result if isinstance(result, (list, tuple)) else [result]
         place = location_of(node)
-        names = self.emitter.end_node(self.names.of(node), results, self.names, place)
+        names = self.emitter.end_node(self.names.of(node), results, self.names, place,
+                                      module_path(node))
+        self._note_modules(node, results)
         if place:
             self.imported.locations.update((name, place) for name in names)
         return result
+
+    def _note_modules(self, node: fx.Node, results: Sequence[Tensor | None]) -> None:
+        """Remembers what the modules return whose result the node is."""
+        if results and results[0] is not None:
+            self._returned.update((path, results[0]) for path in returned_paths(node))
+
+    def module_values(self) -> dict[str, str]:
+        """The names of the values that modules return, by the paths of those modules whose path is no
+        name of a value itself."""
+        return {path: tensor.name for path, tensor in self._returned.items()
+                if tensor.name is not None and path not in self.names}
 
     def _argument(self, argument):
         if isinstance(argument, fx.Node):
@@ -240,13 +255,13 @@ def describe(value) -> str:
 def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = None,
                  weight_names: dict[fx.Node, str] | None = None,
                  input_names: dict[fx.Node, str] | None = None,
-                 symbol_names: dict[str, str] | None = None,
+                 symbol_names: dict[str, str] | None = None, ranges: Mapping | None = None,
                  is_checked: bool = False) -> ImportedGraph:
     """A whole graph: its placeholders are inputs, or weights where `weight_names` says so.
 
     Raises Refused with all nodes that cannot be taken."""
     importer = Importer(name, names=names, as_in_memory=False, symbol_names=symbol_names,
-                        is_checked=is_checked)
+                        ranges=ranges, is_checked=is_checked)
     weights, given = weight_names or {}, input_names or {}
     leaves = [node for node in graph.nodes if node.op == "placeholder"
               and (input_names is None or node in given or node in weights)]
@@ -262,7 +277,7 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
         else:
             importer.add_input(node, given.get(node))
     for node in graph.nodes:
-        if node.op != "call_function" or is_size(node) or is_assertion(node):
+        if node.op != "call_function" or is_size(node):
             continue
         if not importer.convert(node):
             substitute(importer, node)
@@ -271,6 +286,7 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
     output = next(node for node in graph.nodes if node.op == "output")
     for node in flat_nodes(output.args[0]):
         importer.add_output(node)
+    importer.imported.modules = importer.module_values()
     return importer.imported
 
 
@@ -290,12 +306,6 @@ def is_size(node: fx.Node) -> bool:
     """Whether a node computes a size, a number of Python's."""
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int,
                                              float, bool))
-
-
-def is_assertion(node: fx.Node) -> bool:
-    """Whether a node checks something, as torch.export adds it, and computes nothing."""
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and not schema.returns and not node.users
 
 
 def flat_nodes(value) -> list[fx.Node]:

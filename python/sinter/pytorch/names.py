@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import re
@@ -14,8 +15,8 @@ _TORCH = os.path.dirname(torch.__file__)
 
 
 class Names:
-    """Unique names. A node's name is the path of the module that made it, `layers.0.attn.q`, and
-    what torch calls the node where that module makes several values."""
+    """Unique names. A node's name is the path of the module that made it, `layers.0.attn.q`; of a value
+    that the module does not return, the op follows, `layers.0.add`."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -33,11 +34,26 @@ class Names:
         self._taken.add(candidate)
         return candidate
 
+    def free(self, name: str) -> None:
+        """Gives a name back, of a value that has another now."""
+        self._taken.discard(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._taken
+
     def of(self, node: fx.Node) -> str:
         path = module_path(node)
-        if path and all(module_path(reader) != path for reader in readers(node)):
+        if is_returned(node):
             return path
-        return f"{path}.{node.name}" if path else node.name
+        op = re.sub(r"_\d+$", "", node.name) if node.op == "call_function" else node.name
+        return f"{path}.{op}" if path else op
+
+
+def is_returned(node: fx.Node) -> bool:
+    """Whether a node is a result of the innermost module that made it: neither it nor a module inside of
+    it reads the node."""
+    path = module_path(node)
+    return bool(path) and all(path not in module_paths(reader) for reader in readers(node))
 
 
 def readers(node: fx.Node) -> list[fx.Node]:
@@ -48,10 +64,26 @@ def readers(node: fx.Node) -> list[fx.Node]:
 
 def module_path(node: fx.Node) -> str:
     """The path of the innermost module that made a node; "" for the outermost, or none."""
+    paths = module_paths(node)
+    return paths[-1] if paths else ""
+
+
+def module_paths(node: fx.Node) -> list[str]:
+    """The paths of the modules that made a node, the innermost last."""
     stack = node.meta.get("nn_module_stack")
-    if not stack:
-        return ""
-    path = list(stack.values())[-1][0]
+    return [plain_path(path) for path, *_ in stack.values()] if stack else []
+
+
+def returned_paths(node: fx.Node) -> list[str]:
+    """The paths of all modules whose result a node is."""
+    outside = [set(module_paths(reader)) for reader in readers(node)]
+    return [path for path in module_paths(node)
+            if path and any(path not in paths for paths in outside)]
+
+
+@functools.lru_cache(maxsize=4096)
+def plain_path(path: str) -> str:
+    """A path of torch without the marks that torch writes around it."""
     path = re.sub(r"^L\['\w+'\]\.?|^L__self___?", "", path)
     path = re.sub(r"\._modules\['([^']+)'\]", r".\1", path)
     path = re.sub(r"\['?([^'\]]+)'?\]", r".\1", path)

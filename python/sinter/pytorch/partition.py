@@ -149,16 +149,6 @@ def partition(module: fx.GraphModule, device: torch.device, name: str, visible: 
     return parts, eager
 
 
-def skip_idle_casts(graph: fx.Graph) -> None:
-    """Casts to the type that a tensor has, which torch makes of Python's numbers."""
-    cast = torch.ops.prims.convert_element_type.default
-    for node in graph.nodes:
-        if node.target is cast and node.args[0].meta["val"].dtype == node.args[1]:
-            node.replace_all_uses_with(node.args[0], lambda user: user.op != "output")
-            if not node.users:
-                graph.erase_node(node)
-
-
 def replayed_views(graph: fx.Graph, visible: Sequence[fx.Node]) -> set[fx.Node]:
     """Views that torch makes of the tensor whose memory they read, where anyone outside of a part
     reads them: those with gaps, repeats or an offset, and results that share memory with an argument
@@ -227,6 +217,7 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
             return None
         for node in results:
             importer.add_output(node)
+        importer.imported.modules = importer.module_values()
     except BaseException:
         importer.imported.module.close()
         raise

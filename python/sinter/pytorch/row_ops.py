@@ -118,12 +118,14 @@ def _gathered(table: Tensor, rows: Tensor, check: RowCheck) -> Tensor:
     return Tensor(g, value, rows._groups + (1,))
 
 
-def gather(x: Tensor, index: Tensor, axis: int) -> Tensor:
-    """result[i, j, k] = x[i, index[i, j, k], k], for axis 1; the other axes are as long as x's."""
+def gather(x: Tensor, index: Tensor, axis: int, from_end: bool = False) -> Tensor:
+    """result[i, j, k] = x[i, index[i, j, k], k], for axis 1. The index broadcasts to x along the others.
+    from_end: how the rows were made, for the error."""
     axis %= x.rank
     x, rows = x.merged(), index_of(index).merged()
+    rows = rows._broadcast([rows._axes(i) if i == axis else x._axes(i) for i in range(x.rank)])
     value = x.g._add("gather", [x._value, rows._value], f"axis = {axis}")
-    x.g._note_check(value, RowCheck())
+    x.g._note_check(value, RowCheck(from_end=from_end))
     return Tensor(x.g, value, x._groups)
 
 

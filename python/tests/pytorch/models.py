@@ -55,6 +55,24 @@ def gemma2():
                      sliding_window=8, **SMALL)))
 
 
+def phi3():
+    from transformers import Phi3Config, Phi3ForCausalLM
+    return language_model(lambda: Phi3ForCausalLM(
+        Phi3Config(num_key_value_heads=2, **SMALL, **TOKENS)))
+
+
+def gpt_neox():
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+    return language_model(lambda: GPTNeoXForCausalLM(GPTNeoXConfig(**SMALL, **TOKENS)))
+
+
+def opt():
+    from transformers import OPTConfig, OPTForCausalLM
+    return language_model(lambda: OPTForCausalLM(OPTConfig(
+        vocab_size=VOCABULARY, hidden_size=64, word_embed_proj_dim=64, ffn_dim=96,
+        num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=64, **TOKENS)))
+
+
 def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
     model = GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, n_embd=64, n_layer=2, n_head=4,
@@ -79,6 +97,13 @@ def mixtral():
 def bert():
     from transformers import BertConfig, BertForMaskedLM
     return language_model(lambda: BertForMaskedLM(BertConfig(**SMALL)))
+
+
+def distilbert():
+    from transformers import DistilBertConfig, DistilBertForMaskedLM
+    return language_model(lambda: DistilBertForMaskedLM(DistilBertConfig(
+        vocab_size=VOCABULARY, dim=64, hidden_dim=96, n_layers=2, n_heads=4,
+        max_position_embeddings=64)))
 
 
 def t5():
@@ -148,7 +173,8 @@ def dit():
 
 
 MODELS = {function.__name__: function for function in
-          (llama, qwen3, gemma2, gpt2, olmo2, mixtral, bert, t5, vit, whisper, dit)}
+          (llama, qwen3, gemma2, phi3, gpt2, gpt_neox, opt, olmo2, mixtral, bert, distilbert, t5,
+           vit, whisper, dit)}
 
 
 def loss_of(result) -> torch.Tensor:

@@ -124,6 +124,129 @@ class TestFromTorch(unittest.TestCase):
             torch.testing.assert_close(compiled.run(input=x), net(x).detach())
 
 
+class Attention(nn.Module):
+    """A block of the README: a residual add behind a product with 3-D operands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(8), nn.RMSNorm(8)
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.mlp = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8), nn.Dropout(0.5))
+
+    def forward(self, x):
+        q, k, v = (y.unflatten(-1, (2, 4)).transpose(1, 2) for y in self.qkv(self.norm1(x)).chunk(3, -1))
+        y = nn.functional.scaled_dot_product_attention(q, k, v)
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        return x + self.mlp(self.norm2(x))
+
+
+class TestNames(unittest.TestCase):
+    def setUp(self):
+        self.model = from_torch(nn.Sequential(Attention(), Attention()).eval(), (randn(2, 3, 8),))
+
+    def test_a_module_is_the_value_that_it_returns(self):
+        compiled = self.model.compile()
+        asked = [("0.norm1", "0.qkv"), ("0.norm2", "0.mlp"), ("0.mlp", "0"), ("0", "1.norm1")]
+        found = [(one.a, one.b) for one in (compiled.why(a, b) for a, b in asked)]
+        self.assertEqual(found, [("0.norm1", "0.qkv"), ("0.norm2", "0.mlp.2"), ("0.mlp.2", "0"),
+                                 ("0", "1.norm1")])
+        self.assertIn("%0.norm2 = mul", self.model.text)
+        self.assertEqual(compiled.unfused().value_of("0.mlp"), "0.mlp.2")
+
+    def test_a_residual_add_says_where_it_is(self):
+        adds = [line.split()[0] for line in self.model.text.splitlines() if "= add %" in line]
+        self.assertEqual([name for name in adds if "norm" not in name],
+                         ["%0.add", "%0", "%1.add", "%1"])
+
+    def test_pairs_of_options_are_modules_too(self):
+        self.model.compile(forbid=[("0.mlp", "0")])
+        with self.assertRaisesRegex(sinter.SinterError, "0.mlp.2"):
+            self.model.compile(require=[("0.norm2", "0.mlp")])
+
+
+class TestPrograms(unittest.TestCase):
+    def test_an_exported_program_and_its_file(self):
+        net, x = nn.Sequential(nn.Linear(4, 4), nn.GELU()), randn(3, 4)
+        batch = torch.export.Dim("Batch", max=64)
+        program = torch.export.export(net, (x,), dynamic_shapes=({0: batch},))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "net.pt2"
+            torch.export.save(program, path)
+            for source in (program, path, str(path)):
+                model = from_torch(source)
+                self.assertIn("module @Sequential", model.text)
+                torch.testing.assert_close(model.compile().run(input=randn(5, 4) * 0 + x[0]),
+                                           net(x[:1].expand(5, 4)).detach())
+        with self.assertRaisesRegex(sinter.SinterError, "has arguments and sizes of its own"):
+            from_torch(program, (x,))
+
+
+class TestSizes(unittest.TestCase):
+    def check(self, net, shapes, *calls):
+        example = calls[0]
+        compiled = from_torch(net, example, dynamic_shapes=shapes).compile()
+        inputs = list(compiled.entry().inputs)
+        for arguments in calls:
+            ours = compiled.run("main", dict(zip(inputs, arguments)))
+            ours = list(ours.values()) if isinstance(ours, dict) else [ours]
+            wanted = net(*arguments)
+            torch.testing.assert_close(ours, list(wanted) if isinstance(wanted, tuple) else [wanted])
+
+    def test_bounds_of_a_size_are_the_users(self):
+        size = torch.export.Dim("N", max=5000)
+        model = from_torch(nn.GELU(), (randn(3, 4),), dynamic_shapes=({0: size},))
+        self.assertIn("symbol N in [1, 5000]", model.text)
+        self.assertEqual(model.compile().run(input=randn(1, 4)).shape, (1, 4))
+
+    def test_a_slice_of_a_table_as_long_as_the_tokens(self):
+        class Positions(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("ids", torch.arange(16)[None] * 3)
+                self.table = nn.Parameter(randn(2, 16, 4))
+
+            def forward(self, x):
+                length = x.shape[1]
+                return x + self.ids[:, :length], self.table[:, 2:2 + length] * 2, x[:, -length:]
+
+        size = torch.export.Dim("N", min=1, max=12)
+        self.check(Positions(), ({1: size},), (randn(2, 5),), (randn(2, 12),), (randn(2, 1),))
+
+    def test_a_concatenation_of_unknown_sizes(self):
+        class Joined(nn.Module):
+            def forward(self, past, new, mask):
+                torch._check(mask.shape[1] == past.shape[1] + new.shape[1])
+                both = torch.cat([past, new], 1)
+                return both * mask[..., None], torch.cat([new, past], 1), \
+                    torch.arange(past.shape[1], past.shape[1] + new.shape[1]) + mask.sum()
+
+        past, new = (torch.export.Dim(name, min=1, max=32) for name in ("past", "new"))
+        given = lambda p, n: (randn(2, p, 3), randn(2, n, 3), torch.ones(2, p + n, dtype=torch.long))
+        self.check(Joined(), ({1: past}, {1: new}, {1: torch.export.Dim.AUTO}), given(4, 3),
+                   given(7, 1), given(1, 9))
+
+    def test_names_of_sizes_in_arguments_of_arguments(self):
+        class Sum(nn.Module):
+            def forward(self, pair, *, named):
+                return pair[0] + pair[1] + named["x"]
+
+        rows, columns = (torch.export.Dim(name, max=9) for name in ("rows", "columns"))
+        model = from_torch(Sum(), ((randn(3, 4), randn(4)),), {"named": {"x": randn(3, 1)}},
+                           dynamic_shapes={"pair": ({0: rows, 1: columns}, {0: columns}),
+                                           "named": {"x": {0: rows}}})
+        self.assertIn("@main(%pair_0: f32[rows, columns], %pair_1: f32[columns], %named_x: f32[rows, 1])",
+                      model.text)
+
+
+class TestConvolutions(unittest.TestCase):
+    def test_along_one_axis(self):
+        for options in ({"padding": 1}, {"stride": 2, "padding": 1}, {"dilation": 2}, {"bias": False},
+                        {"padding": "same"}, {"stride": 3}):
+            net, x = nn.Conv1d(4, 6, 3, **options), randn(2, 4, 11)
+            result = from_torch(net, (x,)).compile().run(input=x)
+            torch.testing.assert_close(result, net(x).detach())
+
+
 class TestRefusals(unittest.TestCase):
     def assert_refused(self, module, text, *arguments):
         with self.assertRaisesRegex(sinter.SinterError, text):

@@ -4,7 +4,7 @@ import unittest
 
 import torch
 from beside_eager import assert_same, compiled, eager_ops, reset, run_beside_eager
-from torch import nn
+from torch import nn, randint
 from torch.nn import functional as F
 
 x, index = torch.randn(5, 4), torch.tensor([0, 4, 2])
@@ -83,6 +83,42 @@ class TestIndices(unittest.TestCase):
         logits = torch.randn(3, 5).requires_grad_()
         with self.assertRaisesRegex(IndexError, "index 5 is out of bounds"):
             compiled(nn.CrossEntropyLoss())(logits, torch.tensor([0, 5, 1]))
+
+
+class TestIndicesThatCount(unittest.TestCase):
+    """Indices arange(n) move axes; sizes are dynamic, so that a table of all axes joined has none."""
+
+    def run_beside_eager(self, function, *arguments):
+        for dynamic in (False, True):
+            run_beside_eager(function, *arguments, dynamic=dynamic)
+            self.assertEqual(eager_ops(), [])
+
+    def test_a_mask_for_each_pair_of_tokens(self):
+        def pairs(mask):
+            rows, keys = (torch.arange(n) for n in mask.shape)
+            seen = mask[rows[:, None, None, None], keys[None, None, None, :]]
+            return seen & (keys[:, None] >= keys), mask[rows[None, :], keys[:, None] + 0] * 2
+
+        self.run_beside_eager(pairs, randint(0, 2, (3, 5)).bool())
+
+    def test_one_element_of_each_row(self):
+        def last(x, i):
+            return x[torch.arange(len(i)), i] * 2
+
+        for shape in ((3, 5, 4), (3, 5)):
+            self.run_beside_eager(last, torch.randn(shape), torch.tensor([4, 0, -2]))
+            reset()
+            with self.assertRaisesRegex(IndexError, r"index -6 is out of bounds for an axis of size 5"):
+                compiled(last, dynamic=True)(torch.randn(shape), torch.tensor([4, 0, -6]))
+
+    def test_other_indices_stay_what_they_are(self):
+        def others(x):
+            rows = torch.arange(x.shape[0])
+            return (x[rows, rows] * 2, x[rows[:, None], rows[:2]], x[rows[1:, None] - 1, rows],
+                    x[:, rows.flip(0)[:, None], rows[None]])
+
+        run_beside_eager(others, torch.randn(4, 4, 4))
+        run_beside_eager(others, torch.randn(4, 4, 4), dynamic=True)
 
 
 if __name__ == "__main__":

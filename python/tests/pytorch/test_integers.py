@@ -37,6 +37,16 @@ class TestConstants(unittest.TestCase):
             self.assertTrue(all(torch.equal(a, b) for a, b in zip(function(x), shifted(x))))
 
 
+class TestSums(unittest.TestCase):
+    def test_sums_and_running_sums_of_int64_wrap_around_as_in_eager(self):
+        x = torch.tensor(BIG + BIG[::-1]).reshape(3, 6)
+        reset()
+        sums = lambda x: (x.sum(), x.sum(0), (x + 1).sum(-1, keepdim=True), x.cumsum(0), x.cumsum(-1))
+        for dynamic in (False, True):
+            run_beside_eager(sums, x, dynamic=dynamic)
+            self.assertEqual(eager_ops(), [])
+
+
 class TestCasts(unittest.TestCase):
     def test_int64_to_int32_wraps_around(self):
         run_beside_eager(lambda x: (x.to(torch.int32), (x + 1).int() * 3), torch.tensor(

@@ -44,16 +44,16 @@ def arange(c: Conversion, *arguments, **options) -> Tensor:
         begin = arguments[0]
     if len(arguments) == 3:
         step = arguments[2]
-    if not isinstance(begin, (int, float)) or not isinstance(step, (int, float)):
+    if not isinstance(begin, (int, float, torch.SymInt)) or not isinstance(step, (int, float)):
         raise Unsupported("a range that begins where only the call knows")
     dtype = c.dtype
     index = c.g.iota(c.shape[0])
-    if is_integer(dtype):
-        index, step, begin = index.to(dtype), int(step), int(begin)
-    else:
-        index, step, begin = index.f32(), float(step), float(begin)
-    index = index * step if step != 1 else index
-    return (index + begin if begin != 0 else index).to(dtype)
+    number = int if is_integer(dtype) else float
+    index = index.to(dtype) if is_integer(dtype) else index.f32()
+    index = index * number(step) if step != 1 else index
+    if isinstance(begin, torch.SymInt):
+        return (index + c.number(begin, index.dtype)).to(dtype)
+    return (index + number(begin) if begin != 0 else index).to(dtype)
 
 
 @converts(torch.ops.prims.iota.default)

@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..dtypes import is_real
+from ..ranges import counted_axis
 from ..row_ops import checked_rows, gather as gather_elements, row_numbers, take_rows
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -57,6 +58,9 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
         raise Unsupported("indexing by a mask, whose result has an unknown size")
     if axes != list(range(axes[0], axes[0] + len(axes))):
         raise Unsupported("indices along axes that are no neighbours")
+    moved = indexed_by_counting(c, x, axes, [indices[axis] for axis in axes])
+    if moved is not None:
+        return moved
     order = axes + [i for i in range(x.rank) if i not in axes]
     rows = x.permute(order)
     sizes, count = rows.sizes, len(axes)
@@ -70,6 +74,61 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     index_axes = list(range(row.rank))
     rest = list(range(row.rank, taken.rank))
     return taken.permute(rest[:lead] + index_axes + rest[lead:])
+
+
+def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
+                        indices: list[Tensor]) -> Tensor | None:
+    """x at indices that count 0, 1, 2, ... along axes of their own, but for one index at most, which
+    varies along these only: the axes of x move to the places of these, and the other index takes an
+    element. None: the indices are others, or rows of a table are cheaper."""
+    rank = max(index.rank for index in indices)
+    place = {axis: place_of(c.node.args[1][axis], x, axis, rank) for axis in axes}
+    counted = sorted((axis for axis in axes if place[axis] is not None), key=place.get)
+    others = [axis for axis in axes if place[axis] is None]
+    places = [place[axis] for axis in counted]
+    if len(others) > 1 or not counted or len(set(places)) < len(places):
+        return None
+    before, behind = list(range(axes[0])), list(range(axes[-1] + 1, x.rank))
+    order = before + counted + others + behind
+    moved = x.permute(order)
+    if others:
+        index = without_axes(indices[axes.index(others[0])], rank, places)
+        if x.is_number or index is None:
+            return None
+        moved = element_along(c, moved, order, len(before) + len(counted), index)
+    for missing in sorted(set(range(rank)) - set(places)):
+        moved = moved.unsqueeze(len(before) + missing)
+    return moved.expand(c.shape)
+
+
+def without_axes(index: Tensor, rank: int, kept: list[int]) -> Tensor | None:
+    """An index that is broadcast to `rank` axes, with the axes `kept` alone; None: it varies along
+    others."""
+    for _ in range(rank - index.rank):
+        index = index.unsqueeze(0)
+    gone = [axis for axis in range(rank) if axis not in kept]
+    return index.squeeze(gone) if all(index.is_one(axis) for axis in gone) else None
+
+
+def element_along(c: Conversion, x: Tensor, order: list[int], axis: int, index: Tensor) -> Tensor:
+    """The elements of x along an axis, which goes, at an index over the axes just before it. x is the
+    node's first operand with its axes in another order."""
+    size = c.node.args[0].meta["val"].shape[order[axis]]
+    rows = row_numbers(index, size, from_end=True)
+    for _ in range(x.rank - axis):
+        rows = rows.unsqueeze(-1)
+    for _ in range(x.rank - rows.rank):
+        rows = rows.unsqueeze(0)
+    return gather_elements(x, rows, axis, from_end=True).squeeze([axis])
+
+
+def place_of(node, x: Tensor, axis: int, rank: int) -> int | None:
+    """The axis of the broadcast indices along which an index counts all places of an axis of x."""
+    counted = counted_axis(node)
+    if counted is None:
+        return None
+    size = x.g.extents.product(node.meta["val"].shape[counted])
+    return rank + counted if size == x.product(axis) else None
 
 
 @converts(aten("gather.default"))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Sequence
 
 from ..dtypes import is_real
+from ..extents import expression_of
+from ..row_ops import gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
@@ -66,8 +69,61 @@ def bound(index, size: int) -> int:
 def slice_tensor(c: Conversion, x: Tensor, axis=0, begin=None, end=None, step=1) -> Tensor:
     if x.shape == tuple(c.g.extents.product(size) for size in c.shape):
         return x
+    begin = 0 if begin is None else begin
+    if not x.product(axis).is_number or not all(isinstance(i, int) for i in (begin, c.shape[axis])):
+        return slice_of_unknown(c, x, axis % x.rank, begin, step)
     size = x.size(axis)
-    return x.slice(axis, bound(begin or 0, size), bound(size if end is None else end, size), step)
+    return x.slice(axis, bound(begin, size), bound(size if end is None else end, size), step)
+
+
+def is_below_zero(size) -> bool:
+    """Whether a number, or a size of torch whose symbols are positive, is below zero."""
+    expression = expression_of(size)
+    return expression < 0 if isinstance(expression, int) else bool(expression.is_negative)
+
+
+def slice_of_unknown(c: Conversion, x: Tensor, axis: int, begin, step) -> Tensor:
+    """A slice whose ends only the call knows. Its size is a size of the graph."""
+    if step != 1:
+        raise Unsupported("a slice with steps whose ends are known only when the graph runs")
+    if is_below_zero(begin):
+        begin = c.node.args[0].meta["val"].shape[axis] + begin
+    return take_range(x, axis, begin, c.shape[axis])
+
+
+def take_range(x: Tensor, axis: int, begin, size) -> Tensor:
+    """`size` elements of x along an axis from `begin` on: numbers, or sizes of torch."""
+    axis %= x.rank
+    rows = x.g.iota(size)
+    if not isinstance(begin, int):
+        rows = rows + x.g.extent(begin)
+    elif begin:
+        rows = rows + begin
+    return gather(x, along(x, rows, axis), axis)
+
+
+def along(x: Tensor, rows: Tensor, axis: int) -> Tensor:
+    """A tensor of one axis as one that broadcasts to x, whose axis `axis` it is."""
+    for i in range(x.rank):
+        if i != axis:
+            rows = rows.unsqueeze(i)
+    return rows
+
+
+def join(tensors: Sequence[Tensor], axis: int, size) -> Tensor:
+    """A concatenation along an axis of unknown size: each element of the result is one of an operand."""
+    first = tensors[0]
+    axis %= first.rank
+    place = first.g.iota(size)
+    begin, result = None, None
+    for x in tensors:
+        here = place if begin is None else place - begin
+        last = x.extent(axis) - 1
+        rows = here.maximum(0).minimum(last)
+        taken = gather(x, along(x, rows, axis), axis)
+        result = taken if begin is None else first.g.where(along(x, here.less(0), axis), result, taken)
+        begin = x.extent(axis) if begin is None else begin + x.extent(axis)
+    return result
 
 
 @converts(aten("select.int"), aten("select_copy.int"))
@@ -117,6 +173,8 @@ def cat(c: Conversion, tensors, axis=0) -> Tensor:
     # torch drops operands of shape [0].
     kept = [x.to(c.dtype) for x in tensors if not (x.rank == 1 and len(c.shape) != 1)]
     filled = [x for x in kept if not x.product(axis).is_number or x.size(axis)]
+    if len(filled) > 1 and any(not x.product(axis).is_number for x in filled):
+        return join(filled, axis, c.shape[axis])
     return c.g.concat(filled or kept[:1], axis)
 
 

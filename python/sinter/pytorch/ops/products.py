@@ -11,6 +11,9 @@ from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
 
 
+MAX_WINDOW = 16  # elements of a kernel along one axis; the windows are that much memory
+
+
 def need_real(x: Tensor) -> None:
     if not is_real(x.dtype):
         raise Unsupported(f"products of {x.dtype}")
@@ -109,10 +112,33 @@ def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None)
 @converts(aten("convolution.default"))
 def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding, dilation,
                 transposed, output_padding, groups) -> Tensor:
-    """A patch embedding: patches that do not overlap, each multiplied with the whole kernel."""
-    patches, matrix = patches_of(x, weight, stride, padding, dilation, transposed, groups)
+    """Patches, each multiplied with the whole kernel: those of images that do not overlap, and any along
+    one axis."""
+    if weight.rank == 3 and not transposed and groups == 1:
+        patches, matrix = windows_of(x, weight, stride[0], padding[0], dilation[0])
+    else:
+        patches, matrix = patches_of(x, weight, stride, padding, dilation, transposed, groups)
     y = row_ops.linear(patches, matrix, bias)
     return y.permute([0, y.rank - 1] + list(range(1, y.rank - 1)))
+
+
+def windows_of(x: Tensor, weight: Tensor, stride: int, padding: int,
+               dilation: int) -> tuple[Tensor, Tensor]:
+    """(windows [batch, places, terms], kernel [channels of the result, terms]) along one axis"""
+    kernel, size = weight.size(2), x.size(2) + 2 * padding
+    count = (size - dilation * (kernel - 1) - 1) // stride + 1
+    if x.size(1) == 0 or kernel == 0 or count <= 0:
+        raise Unsupported("a convolution of no elements")
+    if kernel > MAX_WINDOW:
+        raise Unsupported(f"a convolution of {kernel} neighbours")
+    x = x.transpose(1, 2)
+    if padding:
+        zeros = x.filled(x.g.number(0, x.dtype), 1, padding)
+        x = x.g.concat([zeros, x, zeros], 1)
+    begins = [i * dilation for i in range(kernel)]
+    windows = [x.slice(1, begin, begin + (count - 1) * stride + 1, stride) for begin in begins]
+    terms = kernel * weight.size(1)
+    return x.g.concat(windows, 2), weight.transpose(1, 2).reshape([weight.size(0), terms])
 
 
 def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,

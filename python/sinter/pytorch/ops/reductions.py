@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Callable
 
 import torch
 
@@ -15,6 +16,8 @@ from .registry import Conversion, aten, converts
 
 # float32 counts exactly below this.
 EXACT = 2**24
+# Digits of int64 that are summed have this many bits at least: 16 sums at most.
+LEAST_BITS = 4
 
 
 @converts(aten("sum.default"), aten("sum.dim_IntList"))
@@ -23,9 +26,27 @@ def sum_(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tens
         return x.f32().sum(axes, keepdim).to(c.dtype) if x.dtype != c.dtype \
             else x.sum(axes, keepdim)
     if c.dtype == "i64" and not counts_truths(c.node.args[0]):
-        raise Unsupported("sums of integers, which i32 may not hold")
+        most = math.prod(c.g.extents.most(x.product(axis)) for axis in x.chosen(axes))
+        return sums_of_i64(x.to("i64"), most, lambda digits: digits.sum(axes, keepdim))
     numbers = x.to("i32") if c.dtype == "i32" else x.nearest("i32")
     return numbers.sum(axes, keepdim).to(c.dtype)
+
+
+def sums_of_i64(x: Tensor, most: int, add: Callable[[Tensor], Tensor]) -> Tensor:
+    """Sums of at most `most` elements of int64, which wrap around as torch's do: of digits that are so
+    small that `add` sums them in i32."""
+    bits = 31 - max(most, 1).bit_length()
+    if bits < LEAST_BITS:
+        raise Unsupported(f"sums of {most} integers")
+    total, rest = None, x
+    for begin in range(0, 64, bits):
+        is_last = begin + bits >= 64
+        digits = rest if is_last else x.g.map("mod_floor", rest, 2**bits)
+        part = add(digits.nearest("i32")).to("i64")
+        part = part * 2**begin if begin else part
+        total = part if total is None else total + part
+        rest = rest if is_last else x.g.map("div_floor", rest, 2**bits)
+    return total
 
 
 @converts(aten("mean.default"), aten("mean.dim"))
@@ -188,7 +209,8 @@ def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
     elif counts_truths(c.node.args[0]):
         source = x.nearest("i32")
     else:
-        raise Unsupported("running sums of integers")
+        most = c.g.extents.most(x.product(axis))
+        return sums_of_i64(x.to("i64"), most, lambda digits: cumulative_sum(digits, axis)).to(c.dtype)
     return cumulative_sum(source, axis).to(c.dtype)
 
 

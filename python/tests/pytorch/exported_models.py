@@ -1,0 +1,273 @@
+"""Models of transformers through `sinter.from_torch`, beside eager and float64, on the CPU.
+
+    python exported_models.py [NAME ...] [--dtypes float32,bfloat16] [--kinds forward,cache] [--parts]
+
+A tiny model of random weights is saved, loaded again and exported with dynamic batch and length. Its
+results at several sizes, with attention masks that pad on the right and on the left, and with a cache, are
+compared with those of eager, both by their distance from eager in float64. `--parts` also compiles the
+model with torch.compile and counts graph breaks, parts, and ops in eager.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import inspect
+import logging
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Iterator
+
+import torch
+import torch._dynamo
+from models import MODELS, VOCABULARY
+from torch import nn
+
+import sinter
+from sinter.pytorch import report
+from sinter.pytorch.backend import compile_graph
+from sinter.pytorch.comparison import difference
+
+NAMES = ("llama", "qwen3", "gemma2", "phi3", "gpt2", "gpt_neox", "opt", "bert", "distilbert", "t5", "vit",
+         "whisper")
+DECODERS = ("llama", "qwen3", "gemma2", "phi3", "gpt2", "gpt_neox", "opt")
+# The layers of a sliding window branch on the number of cached tokens, which torch.export then fixes.
+FIXED_CACHE = ("gemma2",)
+UNMASKED = ("vit", "whisper")
+PADDINGS = ("none", "right", "left")
+MOST = 64  # positions of the models
+
+Dim = torch.export.Dim
+BATCH, LENGTH, TARGET, PAST = (Dim(name, min=1, max=most) for name, most in (
+    ("batch", 8), ("length", MOST), ("target", MOST), ("past", MOST)))
+
+
+@dataclass
+class Sizes:
+    batch: int
+    length: int
+    past: int = 0
+
+
+EXAMPLE = Sizes(2, 5, 7)
+RUNS = (Sizes(2, 5, 7), Sizes(3, 12, 4), Sizes(1, 1, 2))
+
+
+@dataclass
+class Outcome:
+    """Largest distances from float64, relative to the largest number of each result."""
+
+    ours: float = 0.0
+    eager: float = 0.0
+    launches: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def saved_and_loaded(name: str, dtype: torch.dtype) -> nn.Module:
+    from transformers.utils import logging as progress
+    progress.disable_progress_bar()
+    model, _ = MODELS[name]()
+    model = getattr(model, "encoder", model) if name == "whisper" else model
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        return type(model).from_pretrained(folder, dtype=dtype).eval()
+
+
+def attention_mask(batch: int, tokens: int, padding: str) -> torch.Tensor:
+    """Sequence b lacks b + 1 tokens of this many, if it has more."""
+    mask = torch.ones(batch, tokens, dtype=torch.long)
+    for row in range(batch if padding != "none" else 0):
+        gap = min(row + 1, tokens - 1)
+        mask[row, slice(tokens - gap, tokens) if padding == "right" else slice(gap)] = 0
+    return mask
+
+
+class Cached(nn.Module):
+    """A decoder with its cache as an argument. The mask covers the cached and the new tokens, which
+    torch.export cannot know by itself."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask, cache):
+        past = cache.layers[0].keys.shape[2]
+        torch._check(attention_mask.shape[1] == past + input_ids.shape[1])
+        given = {cache_argument(self.model): cache, "use_cache": True}
+        return self.model(input_ids=input_ids, attention_mask=attention_mask, **given)
+
+
+def cache_argument(model: nn.Module) -> str:
+    """Its name, which changed between versions of transformers."""
+    names = inspect.signature(model.forward).parameters
+    return "cache" if "cache" in names else "past_key_values"
+
+
+def new_cache(model: nn.Module, sizes: Sizes):
+    """The cache after a prompt of random tokens."""
+    with torch.no_grad():
+        result = model(input_ids=tokens(sizes.batch, sizes.past), use_cache=True)
+    return result[cache_argument(model)]
+
+
+def tokens(batch: int, length: int) -> torch.Tensor:
+    return torch.randint(2, VOCABULARY, (batch, length))
+
+
+def inputs(name: str, model: nn.Module, kind: str, sizes: Sizes, padding: str) -> dict[str, Any]:
+    dtype = next(model.parameters()).dtype
+    if name == "vit":
+        return {"pixel_values": torch.randn(sizes.batch, 3, 32, 32, dtype=dtype)}
+    if name == "whisper":
+        return {"input_features": torch.randn(sizes.batch, 16, 40, dtype=dtype)}
+    past = sizes.past if kind == "cache" else 0
+    given: dict[str, Any] = {
+        "input_ids": tokens(sizes.batch, sizes.length),
+        "attention_mask": attention_mask(sizes.batch, past + sizes.length, padding)}
+    if kind == "cache":
+        given["cache"] = new_cache(model, sizes)
+    if name == "t5":
+        given |= {"decoder_input_ids": tokens(sizes.batch, sizes.length + 2), "use_cache": False}
+    elif name in DECODERS and kind == "forward":
+        given["use_cache"] = False
+    return given
+
+
+def dynamic_shapes(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    shapes: dict[str, Any] = {}
+    for key, value in given.items():
+        if key == "cache":
+            past = {} if name in FIXED_CACHE else {2: PAST}
+            shapes[key] = [[{0: BATCH, **past} for _ in value.layers] for _ in ("keys", "values")]
+        elif key == "attention_mask":
+            shapes[key] = {0: BATCH, 1: LENGTH}
+            if "cache" in given:
+                shapes[key][1] = LENGTH + EXAMPLE.past if name in FIXED_CACHE else Dim.AUTO
+        elif isinstance(value, torch.Tensor):
+            length = {"input_ids": {1: LENGTH}, "decoder_input_ids": {1: TARGET}}.get(key, {})
+            shapes[key] = {0: BATCH, **length}
+        else:
+            shapes[key] = None
+    return shapes
+
+
+def flat(value: Any) -> list[torch.Tensor]:
+    """The tensors of a result or of arguments, those of caches too, in the order of torch.export."""
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def copied(value: Any, dtype: torch.dtype | None = None) -> Any:
+    """A copy, because a call grows its cache. dtype: of the floats."""
+    convert = lambda x: x if not isinstance(x, torch.Tensor) else (
+        x.to(dtype) if dtype is not None and x.is_floating_point() else x.clone())
+    return torch.utils._pytree.tree_map(convert, value)
+
+
+def eager(model: nn.Module, given: dict[str, Any], dtype: torch.dtype | None = None) -> list:
+    with torch.no_grad():
+        return flat(model(**copied(given, dtype)))
+
+
+def visible(result: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
+    """The rows of logits whose token is no padding: others depend on what attention makes of a row of
+    which everything is masked."""
+    ids, mask = given.get("input_ids"), given.get("attention_mask")
+    if ids is None or result.shape[:2] != ids.shape or result.dim() != 3:
+        return result
+    return result[mask[:, -ids.shape[1]:].bool()]
+
+
+def cases(name: str, kind: str) -> Iterator[tuple[Sizes, str]]:
+    for sizes in RUNS:
+        if kind == "cache" and name in FIXED_CACHE:
+            sizes = Sizes(sizes.batch, sizes.length, EXAMPLE.past)
+        for padding in PADDINGS if name not in UNMASKED else PADDINGS[:1]:
+            yield sizes, padding
+
+
+def compare(name: str, dtype: torch.dtype, kind: str = "forward", most: int | None = None) -> Outcome:
+    """Exports a model, and runs it beside eager: `most` calls, or all."""
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+    register_dynamic_cache_export_support()
+    torch.manual_seed(1)
+    model = saved_and_loaded(name, dtype)
+    module = Cached(model) if kind == "cache" else model
+    given = inputs(name, model, kind, EXAMPLE, "none")
+    exported = sinter.from_torch(module, (), given, dynamic_shapes=dynamic_shapes(name, given))
+    compiled = exported.compile()
+    outcome = Outcome(launches=compiled.entry().costs().launches)
+    exact_module = copy.deepcopy(module).double()
+    for sizes, padding in list(cases(name, kind))[:most]:
+        given = inputs(name, model, kind, sizes, padding)
+        tensors = dict(zip(exported.inputs, [x.contiguous() for x in flat(given)], strict=True))
+        ours = list(as_dict(compiled.run("main", tensors)).values())
+        wanted, exact = eager(module, given), eager(exact_module, given, torch.float64)
+        for number, (a, b, c) in enumerate(zip(ours, wanted, exact, strict=True)):
+            a, b, c = (visible(x, given).contiguous() for x in (a, b, c))
+            mine, theirs, wrong = difference(a, b, c)
+            outcome.ours, outcome.eager = max(outcome.ours, mine or 0), max(outcome.eager, theirs or 0)
+            if wrong:
+                outcome.wrong.append(f"{sizes}, padding {padding}, result {number}: {wrong}")
+    return outcome
+
+
+def as_dict(results: Any) -> dict[str, torch.Tensor]:
+    return results if isinstance(results, dict) else {"result": results}
+
+
+def parts(name: str, dtype: torch.dtype) -> tuple[int, int, list]:
+    """(graph breaks, parts, ops in eager) of the model in torch.compile with dynamic sizes"""
+    torch._dynamo.reset()
+    report.reset()
+    torch._dynamo.utils.counters.clear()
+    model = saved_and_loaded(name, dtype)
+    given = inputs(name, model, "forward", EXAMPLE, "right")
+    for key, axes in dynamic_shapes(name, given).items():
+        for axis in axes or ():
+            torch._dynamo.maybe_mark_dynamic(given[key], axis)
+    with torch.no_grad():
+        torch.compile(model, backend=compile_graph)(**given)
+    breaks = sum(torch._dynamo.utils.counters["graph_break"].values())
+    return breaks, sum(len(one.entries) for one in report.REPORTS), report.explain().eager
+
+
+def line(name: str, dtype: torch.dtype, kind: str) -> tuple[str, bool]:
+    """A line about a model, and whether it is right."""
+    title = f"{name:11} {str(dtype).removeprefix('torch.'):9} {kind:8}"
+    try:
+        outcome = compare(name, dtype, kind)
+    except Exception as error:
+        return f"{title} FAILED {type(error).__name__}: {str(error)[:1000]}", False
+    text = (f"{title} Sinter {outcome.ours:.1e}  eager {outcome.eager:.1e}  "
+            f"{outcome.launches} launches")
+    return "\n    ".join([text, *outcome.wrong]), not outcome.wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--dtypes", default="float32,bfloat16")
+    parser.add_argument("--kinds", default="forward,cache")
+    parser.add_argument("--parts", action="store_true", help="what torch.compile makes of each model")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    is_right = True
+    for name in given.names or NAMES:
+        for dtype in (getattr(torch, dtype) for dtype in given.dtypes.split(",")):
+            for kind in given.kinds.split(","):
+                if kind == "forward" or name in DECODERS:
+                    text, right = line(name, dtype, kind)
+                    is_right &= right
+                    print(text, flush=True)
+            if given.parts:
+                breaks, count, ops = parts(name, dtype)
+                print(f"{name:11} {str(dtype).removeprefix('torch.'):9} compiled: {breaks} breaks, "
+                      f"{count} parts, {len(ops)} ops in eager", *ops, sep="\n    ", flush=True)
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""Models of transformers through from_torch, beside eager; `python exported_models.py` runs all."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import pytest
+import torch
+from exported_models import NAMES, attention_mask, compare
+
+# A call each of a decoder with its cache, an encoder, and a decoder that counts its mask for positions.
+# exported_models.py runs every model in both types at all sizes.
+CASES = (("llama", torch.float32, "cache"), ("distilbert", torch.bfloat16, "forward"),
+         ("opt", torch.float32, "forward"))
+
+
+@pytest.mark.parametrize("name, dtype, kind", CASES, ids=[case[0] for case in CASES])
+def test_a_model_computes_what_eager_does(name: str, dtype: torch.dtype, kind: str) -> None:
+    pytest.importorskip("transformers")
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    try:
+        outcome = compare(name, dtype, kind, most=6)
+    finally:
+        logging.disable(logging.NOTSET)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert 0 < outcome.launches < 60
+
+
+def test_masks_pad_where_they_say() -> None:
+    assert attention_mask(2, 4, "right").tolist() == [[1, 1, 1, 0], [1, 1, 0, 0]]
+    assert attention_mask(2, 4, "left").tolist() == [[0, 1, 1, 1], [0, 0, 1, 1]]
+    assert attention_mask(2, 1, "left").tolist() == [[1], [1]]
+    assert {name for name, _, _ in CASES} <= set(NAMES)
