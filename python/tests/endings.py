@@ -140,7 +140,10 @@ def work():
         compiled.run(a=a, b=a)
 threading.Thread(target=work).start()
 """,
-    "a daemon thread verifies": "again_and_again(lambda: sinter.compile(PRODUCTS).verify('cpu'))\nwait(0.1)",
+    "a daemon thread verifies": """
+again_and_again(lambda: sinter.compile(PRODUCTS).verify("cpu"))
+wait(0.1)
+""",
     "sys.exit in a thread's progress": """
 thread = threading.Thread(target=lambda: compile(progress=lambda *_: sys.exit(1)))
 thread.start()
@@ -167,7 +170,10 @@ wait()
 # They end with exit code 1.
 FAILING_PROGRAMS = {
     "an open generation and sys.exit": "pieces = begun(open_model())\nsys.exit(1)",
-    "an open generation and an exception": "pieces = begun(open_model())\nraise RuntimeError('ends')",
+    "an open generation and an exception": """
+pieces = begun(open_model())
+raise RuntimeError("ends")
+""",
     "an exception in the loop": """
 for piece in open_model().generate("Long ago", count=400):
     raise RuntimeError("ends")
