@@ -57,6 +57,8 @@ class OptionReader {
 
 /// Of functions that run prompts.
 Result<PrefillOptions> read_prefill_options(OptionReader& reader);
+/// Bytes of the option activation-memory.
+Result<int64_t> read_activation_memory(OptionReader& reader);
 /// Of sinter_model_open.
 Result<OpenOptions> read_open_options(OptionReader& reader);
 /// Of sinter_compile.

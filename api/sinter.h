@@ -988,6 +988,7 @@ struct TensorRef {
   DType dtype = DType::f32;
   std::vector<std::int64_t> dims;
   void* data = nullptr;
+  friend class Encoder;
   std::vector<std::int64_t> strides = {};
 };
 /// The same, to be read.
@@ -1331,6 +1332,70 @@ struct VerifyOptions {
 /// What a comparison of the fused and the unfused plan found.
 struct Report {
   bool passed = false;
+// ---- encoders -------------------------------------------------------------------------------
+
+/// How texts become vectors.
+struct EncoderOptions {
+  std::string pooling;  ///< "mean" or "cls"; empty: what the model's modules.json says, else "mean"
+  std::optional<bool> normalize;  ///< vectors of length 1; unset: what modules.json says, else false
+};
+
+/// Vectors of texts, row after row.
+struct TextVectors {
+  std::size_t width = 0;
+  std::vector<float> values;  ///< as many rows as texts, of `width` numbers
+  std::size_t cut = 0;        ///< texts that were truncated
+};
+
+/// An encoder of texts, such as BERT, on a device, compiled and loaded, with its tokenizer.
+class Encoder {
+ public:
+  static Result<Encoder> open(const std::string& path, const Device& device,
+                              const EncoderOptions& options = {}, const OpenOptions& open = {},
+                              const CompileOptions& compile = {}) {
+    detail::Options all(compile.progress);
+    all.open(open);
+    all.compile(compile);
+    all.set_if("pooling", options.pooling);
+    if (options.normalize) all.set("normalize", *options.normalize ? "true" : "false");
+    if (!all.made()) return all.made().error();
+    sinter_encoder* encoder = nullptr;
+    if (Status done =
+            all.outcome(sinter_encoder_open(path.c_str(), device.get(), all.get(), &encoder));
+        !done)
+      return done.error();
+    return Encoder(encoder, device.kept_);
+  }
+
+  std::size_t width() const { return sinter_encoder_width(encoder_.get()); }
+
+  /// `truncate`: a text of more tokens than the model takes keeps its first ones; else it is an
+  /// error.
+  Result<TextVectors> encode(const std::vector<std::string>& texts, bool truncate = false) {
+    detail::Options all;
+    all.set("truncate", truncate ? "true" : "false");
+    if (!all.made()) return all.made().error();
+    std::vector<const char*> starts;
+    for (const std::string& text : texts) starts.push_back(text.c_str());
+    TextVectors vectors;
+    vectors.width = width();
+    vectors.values.resize(texts.size() * vectors.width);
+    if (Status done =
+            all.outcome(sinter_encoder_encode(encoder_.get(), starts.data(), starts.size(),
+                                              all.get(), vectors.values.data(), &vectors.cut));
+        !done)
+      return done.error();
+    return vectors;
+  }
+
+ private:
+  Encoder(sinter_encoder* encoder, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), encoder_(encoder, sinter_encoder_free) {}
+
+  std::shared_ptr<CudaOptions> kept_;
+  detail::Owned<sinter_encoder> encoder_;
+};
+
   std::string difference;                 ///< the first value that differs, and how; empty: none
   std::int64_t values = 0, elements = 0;  ///< compared
   std::int64_t fused_launches = 0, unfused_launches = 0;

@@ -484,6 +484,32 @@ typedef struct sinter_report sinter_report;
  *  (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
  *  promise is no error but a report that has not passed. Options: seed, numerics, target, repeat
  *  (calls of the list of entries), and `symbol.NAME` for the value of a symbol. */
+/* ---- encoders ---------------------------------------------------------------------------- */
+
+/** An encoder of texts, such as BERT, on a device, compiled and loaded, with its tokenizer. One
+ *  thread at a time. */
+typedef struct sinter_encoder sinter_encoder;
+
+/** Compiles and loads. Options: those of sinter_model_open and sinter_compile, pooling ("mean" or
+ *  "cls"; the default: what the model's modules.json says, else "mean"), and normalize (flag: vectors
+ *  of length 1; the default: what modules.json says, else false). Progress: stages "model", and
+ *  "weights" in bytes. */
+SINTER_MAY_FAIL sinter_error* sinter_encoder_open(const char* path, const sinter_device* device,
+                                                  const sinter_options* options,
+                                                  sinter_encoder** encoder);
+/** Numbers of a vector. */
+SINTER_API size_t sinter_encoder_width(const sinter_encoder* encoder);
+/** Writes a vector for each of `count` texts, one after the other, to `vectors`, which has room for
+ *  `count` times the width. Options: truncate (flag, false: a text of more tokens than the model
+ *  takes is an error; true: it keeps its first ones) and activation-memory, as
+ *  sinter_language_model_generate has it. `*cut`, unless null, becomes the number of texts that
+ *  were truncated. */
+SINTER_MAY_FAIL sinter_error* sinter_encoder_encode(sinter_encoder* encoder,
+                                                    const char* const* texts, size_t count,
+                                                    const sinter_options* options, float* vectors,
+                                                    size_t* cut);
+SINTER_API void sinter_encoder_free(sinter_encoder* encoder);
+
 SINTER_MAY_FAIL sinter_error* sinter_verify(const sinter_model* model, const sinter_device* device,
                                             const sinter_weights* weights,
                                             const sinter_options* options, sinter_report** report);

@@ -2,10 +2,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/embed/embed.h"
+#include "driver/embed/text_tokens.h"
 #include "driver/text.h"
 #include "driver/text_table.h"
 
@@ -13,35 +15,95 @@ namespace sinter {
 namespace {
 
 struct EmbedCommand : CommandOptions {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts;  // "-": standard input
+  std::vector<std::string> files;
   std::vector<IntegerList<int32_t>> tokens;
   std::string pooling;
-  bool normalize = false;
+  bool normalize = false, truncate = false;
 };
 
-Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options) {
-  if (options.texts.empty() == options.tokens.empty())
-    return fail("give either --text or --tokens", "sinter embed", {}, ExitCode::usage);
-  std::vector<std::vector<int32_t>> texts = options.tokens;
+/// Appends the lines of `text`, without their ends, to `lines`.
+void append_lines(std::string_view text, std::vector<std::string>& lines) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+/// The texts of --text in their order, then the lines of the files of --text-file.
+Result<std::vector<std::string>> given_texts(const EmbedCommand& options) {
+  std::vector<std::string> texts;
+  size_t inputs = 0;
+  const auto add_input = [&]() -> Status {
+    if (++inputs > 1)
+      return fail("standard input is read once", "sinter embed", "give the other texts themselves",
+                  ExitCode::usage);
+    SINTER_LET(text, read_input());
+    SINTER_TRY(check_utf8(text, "standard input"));
+    append_lines(text, texts);
+    return {};
+  };
   for (const std::string& text : options.texts) {
-    SINTER_LET(ids, tokenize(options.model, text));
-    texts.push_back(std::move(ids));
+    if (text == "-")
+      SINTER_TRY(add_input());
+    else
+      texts.push_back(text);
+  }
+  for (const std::string& path : options.files) {
+    if (path == "-") {
+      SINTER_TRY(add_input());
+      continue;
+    }
+    SINTER_LET(text, read_text(path));
+    append_lines(text, texts);
   }
   return texts;
+}
+
+/// Says how many texts were cut, and which is the first.
+void note_cut(llvm::ArrayRef<size_t> cut, int64_t most) {
+  if (cut.empty()) return;
+  note(fmt::format("{} cut to {} tokens, the first is text {}",
+                   cut.size() == 1 ? "1 text was" : fmt::format("{} texts were", cut.size()), most,
+                   cut.front() + 1));
+}
+
+Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options, int64_t most) {
+  const bool has_texts = !options.texts.empty() || !options.files.empty();
+  if (has_texts == !options.tokens.empty())
+    return fail("give either --text and --text-file, or --tokens", "sinter embed", {},
+                ExitCode::usage);
+  std::vector<std::vector<int32_t>> tokens(options.tokens.begin(), options.tokens.end());
+  if (!has_texts) return tokens;
+  SINTER_LET(texts, given_texts(options));
+  if (texts.empty())
+    return fail("no text was given", "standard input or --text-file", "write a text on a line");
+  SINTER_LET(tokenizer, open_tokenizer(options.model));
+  SINTER_LET(result, tokenize_texts(tokenizer, texts,
+                                    options.truncate ? std::optional(most) : std::nullopt));
+  note_cut(result.cut, most);
+  return std::move(result.texts);
 }
 
 Status embed_command(const EmbedCommand& options) {
   SINTER_LET(request, to_request(options));
   SINTER_LET(model, open_model(request.path, request.load));
-  SINTER_LET(texts, texts_of(options));
+  SINTER_TRY(require_encoder(model));
   SINTER_LET(files, model_files(request.path));
   SINTER_LET(pooling, find_pooling(files));
+  SINTER_LET(texts, texts_of(options, most_tokens(*model.spec, pooling)));
   if (!options.pooling.empty())
     pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;
   SINTER_LET(backend, open_backend(options));
   const int64_t activation_bytes = to_prefill(options).activation_bytes;
-  SINTER_LET(embedded, embed(model, texts, {backend, request.compile, pooling, activation_bytes}));
+  SINTER_LET(ready, make_ready(model, request.compile, *backend));
+  EmbedOptions embedding{pooling, activation_bytes, {}};
+  if (!backend->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
+  SINTER_LET(embedded, embed(model, ready, texts, embedding));
   detail(fmt::format("{} in {}, activations take {} of {}", counted(texts.size(), "text"),
                      counted(static_cast<uint64_t>(embedded.calls), "call"),
                      with_unit(static_cast<double>(embedded.arena_bytes), "B"),
@@ -74,8 +136,14 @@ void add_embed(CLI::App& program, Action& action) {
   add_recompile(command, *options);
   command
       .add_option("--text", options->texts,
-                  "a text, for the model's own tokenizer; repeat for several")
+                  "a text, for the model's own tokenizer; repeat for several; -: the lines of "
+                  "standard input")
       ->allow_extra_args(false);
+  command
+      .add_option("--text-file", options->files,
+                  "a file with a text on each line; repeat for several; -: standard input")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   add_integer_lists(command, "--tokens", options->tokens, "ids of a text; repeat for several",
                     kTokenIds);
   command
@@ -84,6 +152,9 @@ void add_embed(CLI::App& program, Action& action) {
       ->check(CLI::IsMember({"mean", "cls"}))
       ->type_name("mean|cls");
   command.add_flag("--normalize", options->normalize, "vectors of length 1");
+  command.add_flag("--truncate", options->truncate,
+                   "cut texts that have more tokens than the model takes, as "
+                   "sentence-transformers does; without it they are an error");
   add_activation_memory(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);

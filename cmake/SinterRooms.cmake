@@ -12,6 +12,9 @@ sinter_room(passes sinter_ir sinter_device sinter_kernels)
 sinter_room(codegen/lowering sinter_ir sinter_device sinter_plan sinter_kernels sinter_codegen_emission ${SINTER_XXHASH})
 sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})
 sinter_room(runtime sinter_ir sinter_device sinter_plan ${SINTER_OPENBLAS_LINKED} ${SINTER_XXHASH})
+# The loops of the host evaluator become vector instructions; at -O2 GCC does that only to loops whose
+# length it knows.
+target_compile_options(sinter_runtime PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>)
 set_source_files_properties(runtime/evaluate/openblas.cpp PROPERTIES COMPILE_DEFINITIONS ${SINTER_OPENBLAS_MACRO})
 # Ranges for NVIDIA's timelines, where a CUDA toolkit has the headers.
 find_path(SINTER_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)

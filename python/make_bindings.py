@@ -22,6 +22,7 @@ TARGET = ROOT / "python" / "sinter" / "_bindings.py"
 SCALARS = {
     "int": "c_int",
     "double": "c_double",
+    "float": "c_float",
     "int32_t": "c_int32",
     "int64_t": "c_int64",
     "uint32_t": "c_uint32",

@@ -12,17 +12,13 @@ namespace {
 
 Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> texts,
                    const Pooling& pooling) {
-  if (!model.spec || !model.spec->encoder)
-    return fail("embeddings need an encoder, such as BERT", model.origin, "give another model",
-                ExitCode::usage);
-  const int64_t most =
-      std::min(model.spec->max_positions, pooling.max_tokens.value_or(model.spec->max_positions));
+  const int64_t most = most_tokens(*model.spec, pooling);
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto length = static_cast<int64_t>(texts[i].size());
     if (length < 1 || length > most)
       return fail(fmt::format("text {} has {}, 1 to {} are possible", i + 1,
                               counted(texts[i].size(), "token"), most),
-                  model.origin, "split the text");
+                  model.origin, length < 1 ? "leave it out" : "split the text, or give --truncate");
     for (int32_t id : texts[i])
       if (id < 0 || id >= model.spec->vocabulary)
         return fail(
@@ -55,14 +51,16 @@ struct Together {
 };
 Result<Together> fitting(const ModelSpec& spec, const Program& program,
                          llvm::ArrayRef<std::vector<int32_t>> texts, size_t number,
-                         int64_t activation_bytes) {
+                         const EmbedOptions& options) {
+  const int64_t activation_bytes = options.activation_bytes;
+  const int64_t shared_tokens = options.shared_tokens.value_or(spec.max_positions);
   SINTER_LET(entry, encode_entry(program));
   Together together;
   int64_t tokens = 0;
   for (const auto& text : texts) {
     const auto length = static_cast<int64_t>(text.size());
     tokens += length;
-    if (tokens > spec.max_positions) break;
+    if (tokens > spec.max_positions || (together.count > 0 && tokens > shared_tokens)) break;
     std::vector<int64_t> values = min_symbol_values(program.symbols);
     values[static_cast<size_t>(find_symbol(program.symbols, "N"))] = tokens;
     SINTER_LET(needed, arena_bytes(*entry, values));
@@ -82,17 +80,26 @@ Result<Together> fitting(const ModelSpec& spec, const Program& program,
 
 }  // namespace
 
-Result<Embeddings> embed(const OpenedModel& model, llvm::ArrayRef<std::vector<int32_t>> texts,
-                         const EmbedOptions& options) {
+Status require_encoder(const LoadedModel& model) {
+  if (model.spec && model.spec->encoder) return {};
+  return fail("embeddings need an encoder, such as BERT", model.origin, "give another model",
+              ExitCode::usage);
+}
+
+int64_t most_tokens(const ModelSpec& spec, const Pooling& pooling) {
+  return std::min(spec.max_positions, pooling.max_tokens.value_or(spec.max_positions));
+}
+
+Result<Embeddings> embed(const LoadedModel& model, const ReadyModel& ready,
+                         llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options) {
   SINTER_TRY(check_texts(model, texts, options.pooling));
-  SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   const auto width = static_cast<size_t>(model.spec->hidden);
   // All calls are known to fit before the first one runs.
   std::vector<Together> calls;
   Embeddings result;
   for (size_t at = 0; at < texts.size(); at += calls.back().count) {
     SINTER_LET(call, fitting(*model.spec, ready.model->program(), texts.drop_front(at), at + 1,
-                             options.activation_bytes));
+                             options));
     calls.push_back(call);
     result.arena_bytes = std::max(result.arena_bytes, call.arena_bytes);
   }

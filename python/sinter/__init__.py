@@ -14,6 +14,7 @@ from sinter._bindings import lib as _lib
 from sinter.call import Call
 from sinter.compiled import Compiled, compile, open_plan
 from sinter.devices import Device
+from sinter.encoder import Encoder
 from sinter.errors import SinterError
 from sinter.generation import Generation
 from sinter.handles import text_of as _text_of
@@ -33,6 +34,7 @@ __all__ = [
     "Costs",
     "Decision",
     "Device",
+    "Encoder",
     "Entry",
     "Executable",
     "Generation",

@@ -76,6 +76,10 @@ class sinter_language_model(c_void_p):
     pass
 
 
+class sinter_encoder(c_void_p):
+    pass
+
+
 class sinter_report(c_void_p):
     pass
 
@@ -285,6 +289,16 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_verify": (
         sinter_error,
         [sinter_model, sinter_device, sinter_weights, sinter_options, POINTER(sinter_report)],
+    "sinter_encoder_open": (
+        sinter_error,
+        [c_char_p, sinter_device, sinter_options, POINTER(sinter_encoder)],
+    ),
+    "sinter_encoder_width": (c_size_t, [sinter_encoder]),
+    "sinter_encoder_encode": (
+        sinter_error,
+        [sinter_encoder, POINTER(c_char_p), c_size_t, sinter_options, POINTER(c_float), POINTER(c_size_t)],
+    ),
+    "sinter_encoder_free": (None, [sinter_encoder]),
     ),
     "sinter_report_passed": (c_int, [sinter_report]),
     "sinter_report_difference": (c_char_p, [sinter_report]),

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -32,6 +33,35 @@ TEST_CASE("texts by the model's own tokenizer are those of its tokens") {
     CHECK(squares == doctest::Approx(1.0));
   }
   CHECK(json["embeddings"][0] != json["embeddings"][1]);
+}
+
+TEST_CASE("texts are lines of a file or of standard input, and are cut where that is asked for") {
+  const TemporaryDirectory folder;
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy(kBert + "/" + name, folder.path());
+  std::filesystem::copy(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json",
+                        folder.path());
+  const std::string file = folder.path() + "/texts.txt";
+  std::ofstream(file) << "a b\r\n\nc\n";
+  const ProgramRun given = run_program(
+      {"embed", folder.path(), "--text", "a b", "--text", "", "--text", "c", "--device", "cpu"});
+  REQUIRE_MESSAGE(given.code == 0, given.err);
+  const ProgramRun read =
+      run_program({"embed", folder.path(), "--text-file", file, "--device", "cpu"});
+  REQUIRE_MESSAGE(read.code == 0, read.err);
+  CHECK(read.out == given.out);
+
+  std::string words;
+  for (int i = 0; i < 200; ++i) words += "a ";
+  std::ofstream(file) << words << "\n";
+  const ProgramRun refused =
+      run_program({"embed", folder.path(), "--text-file", file, "--device", "cpu"});
+  CHECK(refused.code == 4);
+  CHECK(refused.err.find("give --truncate") != std::string::npos);
+  const ProgramRun cut =
+      run_program({"embed", folder.path(), "--text-file", file, "--truncate", "--device", "cpu"});
+  CHECK(cut.code == 0);
+  CHECK(cut.err.find("1 text was cut to 128 tokens, the first is text 1") != std::string::npos);
 }
 
 TEST_CASE("a line of numbers for each list of tokens") {

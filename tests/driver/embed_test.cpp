@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "driver/embed/text_tokens.h"
 #include "driver/small_models.h"
 #include "frontends/files/safetensors.h"
 #include "runtime/temporary_directory.h"
@@ -37,18 +38,18 @@ Reference reference() {
   return result;
 }
 
+Result<Embeddings> embed_by_bert(const Texts& texts, const EmbedOptions& options) {
+  const OpenedModel model = load_golden("bert_post_ln", DType::f32);
+  const ReadyModel ready = value(make_ready(model, {}, *cpu()));
+  return embed(model, ready, texts, options);
+}
+
 Embeddings embedded(const Texts& texts, int64_t activation_bytes) {
-  EmbedOptions options;
-  options.backend = cpu();
-  options.activation_bytes = activation_bytes;
-  return value(embed(load_golden("bert_post_ln", DType::f32), texts, options));
+  return value(embed_by_bert(texts, {{}, activation_bytes, {}}));
 }
 
 std::vector<std::vector<double>> vectors(const Texts& texts, const Pooling& pooling = {}) {
-  EmbedOptions options;
-  options.backend = cpu();
-  options.pooling = pooling;
-  return value(embed(load_golden("bert_post_ln", DType::f32), texts, options)).vectors;
+  return value(embed_by_bert(texts, {pooling, kActivationBytes, {}})).vectors;
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -97,6 +98,11 @@ TEST_CASE("whole texts share a call as far as the memory for activations goes") 
     texts.push_back(some_tokens(length, static_cast<uint64_t>(length)));
   const Embeddings together = embedded(texts, kActivationBytes);
   CHECK(together.calls == 1);
+  const Embeddings few = value(embed_by_bert(texts, {{}, kActivationBytes, 30}));
+  CHECK(few.calls == 3);
+  CHECK(value(embed_by_bert(texts, {{}, kActivationBytes, 1})).calls == 5);
+  for (size_t i = 0; i < texts.size(); ++i)
+    CHECK(largest_difference(together.vectors[i], few.vectors[i]) < 1e-5);
   // As much as the longest text needs alone: 9 + 20 + 1, then 30, then 3.
   const int64_t longest = embedded({texts[3]}, kActivationBytes).arena_bytes;
   const Embeddings apart = embedded(texts, longest);
@@ -105,10 +111,7 @@ TEST_CASE("whole texts share a call as far as the memory for activations goes") 
   for (size_t i = 0; i < texts.size(); ++i)
     CHECK(largest_difference(together.vectors[i], apart.vectors[i]) < 1e-5);
 
-  EmbedOptions options;
-  options.backend = cpu();
-  options.activation_bytes = longest - 1;
-  const auto refused = embed(load_golden("bert_post_ln", DType::f32), texts, options);
+  const auto refused = embed_by_bert(texts, {{}, longest - 1, {}});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().message() ==
         fmt::format("bert_post_ln: text 4 of 30 tokens needs {0} bytes for activations, {1} are "
@@ -117,20 +120,37 @@ TEST_CASE("whole texts share a call as far as the memory for activations goes") 
 }
 
 TEST_CASE("what cannot be embedded") {
-  EmbedOptions options;
-  options.backend = cpu();
-  const auto message = [&](const std::string& model, const Texts& texts) {
-    const auto result = embed(load_golden(model, DType::f32), texts, options);
+  const auto message = [&](const Texts& texts, const Pooling& pooling = {}) {
+    const auto result = embed_by_bert(texts, {pooling, kActivationBytes, {}});
     REQUIRE(!result.has_value());
     return result.error().what;
   };
-  CHECK(message("llama", {{1}}) == "embeddings need an encoder, such as BERT");
-  CHECK(message("bert_post_ln", {{1}, {}}) == "text 2 has 0 tokens, 1 to 128 are possible");
-  CHECK(message("bert_post_ln", {some_tokens(129, 1)}) ==
-        "text 1 has 129 tokens, 1 to 128 are possible");
-  CHECK(message("bert_post_ln", {{1, 211}}) == "token 211 is outside the vocabulary of 211");
-  options.pooling.max_tokens = 4;
-  CHECK(message("bert_post_ln", {some_tokens(5, 1)}) == "text 1 has 5 tokens, 1 to 4 are possible");
+  const Status decoder = require_encoder(load_golden("llama", DType::f32));
+  REQUIRE_FALSE(decoder.has_value());
+  CHECK(decoder.error().what == "embeddings need an encoder, such as BERT");
+  CHECK(message({{1}, {}}) == "text 2 has 0 tokens, 1 to 128 are possible");
+  CHECK(message({some_tokens(129, 1)}) == "text 1 has 129 tokens, 1 to 128 are possible");
+  CHECK(message({{1, 211}}) == "token 211 is outside the vocabulary of 211");
+  Pooling short_texts;
+  short_texts.max_tokens = 4;
+  CHECK(message({some_tokens(5, 1)}, short_texts) == "text 1 has 5 tokens, 1 to 4 are possible");
+}
+
+TEST_CASE("texts that are too long keep their first tokens and the special ones at their end") {
+  const Tokenizer tokenizer = value(
+      Tokenizer::open(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json"));
+  const std::vector<std::string> texts = {"a b c a b c a b", "a", ""};
+  const TextTokens whole = value(tokenize_texts(tokenizer, texts));
+  CHECK(whole.cut.empty());
+  REQUIRE(whole.texts[0].size() == 10);
+  const TextTokens cut = value(tokenize_texts(tokenizer, texts, 5));
+  CHECK(cut.cut == std::vector<size_t>{0});
+  std::vector<int32_t> expected(whole.texts[0].begin(), whole.texts[0].begin() + 4);
+  expected.push_back(whole.texts[0].back());
+  CHECK(cut.texts[0] == expected);
+  CHECK(cut.texts[1] == whole.texts[1]);
+  CHECK(cut.texts[2] == whole.texts[2]);
+  CHECK(value(tokenize_texts(tokenizer, texts, 1)).texts[0].size() == 1);
 }
 
 TEST_CASE("pooling as modules.json says") {

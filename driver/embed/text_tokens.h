@@ -1,0 +1,19 @@
+// Texts as token ids for an encoder.
+#pragma once
+
+#include "frontends/tokenizer/tokenizer.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace sinter {
+
+struct TextTokens {
+  std::vector<std::vector<int32_t>> texts;
+  std::vector<size_t> cut;  // numbers of the texts that had more tokens, from 0
+};
+
+/// Ids of each text with the special tokens around it. With `most`, a text of more tokens keeps its
+/// first ones and the special tokens at its end, `most` together, as sentence-transformers cuts it.
+Result<TextTokens> tokenize_texts(const Tokenizer& tokenizer, llvm::ArrayRef<std::string> texts,
+                                  std::optional<int64_t> most = {});
+
+}  // namespace sinter

@@ -1,0 +1,98 @@
+"""Encoders: texts in, vectors out."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from typing import Any, Sequence
+
+from sinter._bindings import lib, sinter_encoder
+from sinter.devices import Device, device_of
+from sinter.errors import Interrupts
+from sinter.handles import Handle, encoded
+from sinter.options import Options, Progress
+
+
+class Encoder(Handle):
+    """An encoder of texts, such as BERT, on a device, compiled and loaded. One thread at a time.
+
+    path: a Hugging Face folder or a plan's folder, with its tokenizer. device: "cpu", "cuda",
+    "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. pooling: "mean" or
+    "cls", how the vectors of tokens become one; the default is what the model's modules.json says,
+    else "mean". normalize: vectors of length 1; the default is what modules.json says, else False.
+    random_weights: a seed of stand-in weights. progress: stages "model", and "weights" in bytes.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        device: str | Device = "auto",
+        dtype: str | None = None,
+        *,
+        pooling: str | None = None,
+        normalize: bool | None = None,
+        random_weights: int | None = None,
+        weights: str | os.PathLike[str] | None = None,
+        numerics: str | None = None,
+        progress: Progress = None,
+    ) -> None:
+        values = {
+            "dtype": dtype,
+            "pooling": pooling,
+            "normalize": normalize,
+            "random-weights": random_weights,
+            "weights": weights,
+            "numerics": numerics,
+        }
+        self.device = device_of(device)
+        pointer = sinter_encoder()
+        with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
+            interrupts.check(
+                lib.sinter_encoder_open(
+                    encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
+                ),
+                lambda: lib.sinter_encoder_free(pointer),
+            )
+            super().__init__(pointer, lib.sinter_encoder_free)
+        self.path = os.fspath(path)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector."""
+        return int(lib.sinter_encoder_width(self.pointer))
+
+    def encode(
+        self,
+        texts: str | Sequence[str],
+        *,
+        truncate: bool = False,
+        activation_memory: str | None = None,
+    ) -> Any:
+        """A NumPy array of f32: [texts, width] of a sequence, [width] of one text.
+
+        truncate: a text of more tokens than the model takes keeps its first ones, with a warning;
+        else it is an error. activation_memory: what the intermediate values of a call may take at
+        most ("2GB").
+        """
+        import numpy
+
+        given = [texts] if isinstance(texts, str) else list(texts)
+        values = {"truncate": truncate, "activation-memory": activation_memory}
+        vectors = numpy.empty((len(given), self.width), numpy.float32)
+        cut = ctypes.c_size_t()
+        with Interrupts() as interrupts, Options(values, interrupts) as options:
+            interrupts.check(
+                lib.sinter_encoder_encode(
+                    self.pointer,
+                    (ctypes.c_char_p * len(given))(*(encoded(text) for text in given)),
+                    len(given),
+                    options.pointer,
+                    vectors.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
+                    ctypes.byref(cut),
+                )
+            )
+        if cut.value:
+            noun = "text was" if cut.value == 1 else "texts were"
+            warnings.warn(f"{cut.value} {noun} truncated", stacklevel=2)
+        return vectors[0] if isinstance(texts, str) else vectors
