@@ -113,6 +113,7 @@ def bindings(header: Header) -> str:
         "    POINTER,",
         "    c_char_p,",
         "    c_double,",
+        "    c_float,",
         "    c_int,",
         "    c_int32,",
         "    c_int64,",

@@ -8,6 +8,7 @@ from ctypes import (
     POINTER,
     c_char_p,
     c_double,
+    c_float,
     c_int,
     c_int32,
     c_int64,
@@ -208,6 +209,9 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_decision_path_count": (c_size_t, [sinter_decision]),
     "sinter_decision_path": (c_char_p, [sinter_decision, c_size_t]),
     "sinter_decision_saved_bytes": (c_int64, [sinter_decision]),
+    "sinter_decision_savings": (c_char_p, [sinter_decision]),
+    "sinter_decision_change": (c_char_p, [sinter_decision]),
+    "sinter_decision_launch": (c_int64, [sinter_decision, c_int]),
     "sinter_device_open": (sinter_error, [c_char_p, POINTER(sinter_device)]),
     "sinter_device_open_cuda": (
         sinter_error,
@@ -286,9 +290,6 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         [sinter_language_model, POINTER(POINTER(c_int32)), POINTER(c_size_t), c_size_t, sinter_options, sinter_on_token, c_void_p],
     ),
     "sinter_language_model_free": (None, [sinter_language_model]),
-    "sinter_verify": (
-        sinter_error,
-        [sinter_model, sinter_device, sinter_weights, sinter_options, POINTER(sinter_report)],
     "sinter_encoder_open": (
         sinter_error,
         [c_char_p, sinter_device, sinter_options, POINTER(sinter_encoder)],
@@ -299,6 +300,9 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         [sinter_encoder, POINTER(c_char_p), c_size_t, sinter_options, POINTER(c_float), POINTER(c_size_t)],
     ),
     "sinter_encoder_free": (None, [sinter_encoder]),
+    "sinter_verify": (
+        sinter_error,
+        [sinter_model, sinter_device, sinter_weights, sinter_options, POINTER(sinter_report)],
     ),
     "sinter_report_passed": (c_int, [sinter_report]),
     "sinter_report_difference": (c_char_p, [sinter_report]),
