@@ -1,7 +1,9 @@
-# What the room `runtime` links to get OpenBLAS, and the macro that tells it (SINTER_OPENBLAS_...).
-# The library as it starts asks for address space, again and again where there is none. So a shared one
-# is not linked but loaded with the first product. A static one is linked without what would run as the
-# process starts and ends, which is in its member memory.o alone: runtime/evaluate/openblas.cpp calls it.
+# Sets SINTER_OPENBLAS_LINKED, the archives that the room `runtime` links to get OpenBLAS, and
+# SINTER_OPENBLAS_MACRO, which tells runtime/evaluate/openblas.cpp how to get it.
+# OpenBLAS asks for address space when the process starts, again and again where there is none. So a
+# shared one is not linked but loaded with the first product. A static one is linked without the
+# functions that run when the process starts and ends: its member memory.o alone has some, and
+# openblas.cpp calls the first of them, gotoblas_init.
 set(SINTER_OPENBLAS_LINKED "")
 if(NOT SINTER_OPENBLAS MATCHES "\\.a$")
   set(SINTER_OPENBLAS_MACRO "SINTER_OPENBLAS_FILE=\"${SINTER_OPENBLAS}\"")

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 120  # more: the program hangs
 
-# What each program begins with. `wait` ends at another moment in each run.
+# Each program begins with this text. `wait` ends at another moment in each run.
 BEGIN = f"""
 import atexit, os, signal, sys, tempfile, threading, time
 import numpy as np

@@ -10,7 +10,7 @@
 #include "runtime/dynamic_library.h"
 
 #ifdef SINTER_OPENBLAS_LINKED
-// cmake/SinterOpenBlas.cmake: what the library would do as the process starts.
+// The library's own start, which cmake/SinterOpenBlas.cmake takes out of the start of the process.
 extern "C" void gotoblas_init();
 #endif
 
