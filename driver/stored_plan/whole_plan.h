@@ -17,8 +17,9 @@ class FolderIdentity {
   std::array<int64_t, 4> numbers_ = {};  // of its file system; zeros: there is none
 };
 
-/// What `read` returns, which reads several files of `folder`. It is called again where another
-/// folder stands there afterwards (compile -o): it may have read files of two plans.
+/// Calls `read`, which reads several files of `folder`, and returns its result. Where another
+/// folder stands there afterwards (compile -o) it may have read files of two plans, and is called
+/// again.
 template <typename Read>
 auto read_whole_plan(const std::string& folder, Read&& read) -> decltype(read()) {
   constexpr int kMostCalls = 100;
