@@ -10,6 +10,16 @@ Result<size_t> find_entry(const sinter_plan& plan, const char* name) {
   return fail(fmt::format("no entry is called \"{}\"", printable(name)), {}, {}, ExitCode::usage);
 }
 
+int64_t launch_of(const EntryLedger& entry, const std::string& name) {
+  const auto value = llvm::find_if(
+      entry.values, [&](const LedgerValue& candidate) { return candidate.name == name; });
+  return value == entry.values.end() || !value->step ? -1 : static_cast<int64_t>(*value->step);
+}
+
+std::string savings_of(const LedgerDecision& decision) {
+  return decision.merge > 0 ? saved_text(decision) : std::string();
+}
+
 }  // namespace
 
 std::unique_ptr<sinter_plan::Decisions> decisions_of(Compiled compiled) {
@@ -17,7 +27,11 @@ std::unique_ptr<sinter_plan::Decisions> decisions_of(Compiled compiled) {
   decisions->compiled = std::move(compiled);
   for (EntryLedger& entry : ledger(decisions->compiled)) {
     auto& list = decisions->of_entry.emplace_back();
-    for (LedgerDecision& decision : entry.decisions) list.push_back({std::move(decision), true});
+    for (LedgerDecision& decision : entry.decisions) {
+      const int64_t a = launch_of(entry, decision.a), b = launch_of(entry, decision.b);
+      std::string savings = savings_of(decision);
+      list.push_back({std::move(decision), true, {a, b}, std::move(savings)});
+    }
   }
   return decisions;
 }
@@ -67,7 +81,15 @@ sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry, const 
     SINTER_LET(decisions, asked_decisions(*plan));
     const std::lock_guard lock(plan->asked);  // the judge's caches
     SINTER_LET(answer, why(decisions->compiled, index, a, b));
-    return std::make_unique<sinter_decision>(sinter_decision{std::move(answer.decision)});
+    const auto launch = [](const std::string& kernel, uint32_t step) {
+      return kernel.empty() ? int64_t{-1} : int64_t{step};
+    };
+    std::string savings = savings_of(answer.decision);
+    return std::make_unique<sinter_decision>(sinter_decision{
+        std::move(answer.decision),
+        false,
+        {launch(answer.kernel_a, answer.step_a), launch(answer.kernel_b, answer.step_b)},
+        std::move(savings)});
   });
 }
 
@@ -102,4 +124,13 @@ const char* sinter_decision_path(const sinter_decision* decision, size_t index) 
 }
 int64_t sinter_decision_saved_bytes(const sinter_decision* decision) {
   return decision ? static_cast<int64_t>(decision->decision.saved_bytes) : 0;
+}
+const char* sinter_decision_savings(const sinter_decision* decision) {
+  return decision ? decision->savings.c_str() : nullptr;
+}
+const char* sinter_decision_change(const sinter_decision* decision) {
+  return decision ? decision->decision.change.c_str() : nullptr;
+}
+int64_t sinter_decision_launch(const sinter_decision* decision, int which) {
+  return decision && (which == 0 || which == 1) ? decision->launches[which] : -1;
 }

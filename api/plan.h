@@ -9,7 +9,9 @@
 
 struct sinter_decision {
   sinter::LedgerDecision decision;
-  bool of_plan = false;  // which frees it
+  bool of_plan = false;            // which frees it
+  int64_t launches[2] = {-1, -1};  // of the entry, that compute the two values; -1: none does
+  std::string savings = {};        // of an accepted fusion, for people
 };
 
 struct sinter_costs {

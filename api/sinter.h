@@ -13,6 +13,7 @@
 // One file, so that a program includes and a reader searches one; the parts have headings.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <cstdio>
@@ -747,6 +748,10 @@ struct Decision {
   std::string detail;             ///< the values and sizes that decided
   std::vector<std::string> path;  ///< the witness of a refusal: values from one to the other
   std::int64_t saved_bytes = 0;   ///< memory traffic saved in a call of usual sizes
+  std::string savings;            ///< for people: "32.8 KB", "a launch"
+  std::string change;             ///< what would have to change for the two to share a kernel
+  /// The launches of the entry that compute the two values; -1: none does, as for an input.
+  std::array<std::int64_t, 2> launches = {-1, -1};
 };
 
 /// What a call of an entry costs.
@@ -910,7 +915,10 @@ class Plan {
                       sinter_decision_text(from),
                       sinter_decision_detail(from),
                       {},
-                      sinter_decision_saved_bytes(from)};
+                      sinter_decision_saved_bytes(from),
+                      sinter_decision_savings(from),
+                      sinter_decision_change(from),
+                      {sinter_decision_launch(from, 0), sinter_decision_launch(from, 1)}};
     for (std::size_t i = 0; i < sinter_decision_path_count(from); ++i)
       decision.path.push_back(sinter_decision_path(from, i));
     return decision;

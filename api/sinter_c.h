@@ -307,6 +307,14 @@ SINTER_API size_t sinter_decision_path_count(const sinter_decision* decision);
 SINTER_API const char* sinter_decision_path(const sinter_decision* decision, size_t index);
 /** Bytes of memory traffic that the fusion saves in a call of usual sizes. */
 SINTER_API int64_t sinter_decision_saved_bytes(const sinter_decision* decision);
+/** What the fusion saves, for people: "32.8 KB", "a launch". Empty where they share no kernel. */
+SINTER_API const char* sinter_decision_savings(const sinter_decision* decision);
+/** What would have to change for the two to share a kernel. Empty where nothing is known, and where
+ *  they share one. */
+SINTER_API const char* sinter_decision_change(const sinter_decision* decision);
+/** The launch of the entry that computes value `which`, 0: the first, 1: the second. -1: none does,
+ *  as for an input. */
+SINTER_API int64_t sinter_decision_launch(const sinter_decision* decision, int which);
 
 /* ---- devices, weights, sessions ---------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
 
 #include <map>
 
-#include "driver/text_table.h"
-
 namespace sinter {
 namespace {
 
@@ -142,9 +140,7 @@ std::vector<DecisionReason> decisions_by_reason(const EntryLedger& ledger, bool 
 }
 
 std::string savings_text(const DecisionKind& kind) {
-  const double bytes = kind.first().saved_bytes;
-  return fmt::format("{}saves {}", kind.count() > 1 ? "each " : "",
-                     bytes > 0 ? with_unit(bytes, "B") : "a launch");
+  return fmt::format("{}saves {}", kind.count() > 1 ? "each " : "", saved_text(kind.first()));
 }
 
 std::string path_text(const std::vector<std::string>& path) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "driver/explain/change.h"
+#include "driver/text_table.h"
 #include "passes/fusion_costs.h"
 #include "plan/step_traffic.h"
 
@@ -71,6 +72,10 @@ void add_costs(const Graph& graph, const Fusion& fusion, const FusionCosts& cost
 }
 
 }  // namespace
+
+std::string saved_text(const LedgerDecision& fusion) {
+  return fusion.saved_bytes > 0 ? with_unit(fusion.saved_bytes, "B") : "a launch";
+}
 
 LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict& verdict) {
   LedgerDecision d;

@@ -70,6 +70,8 @@ struct EntryLedger {
 
 /// One record for each entry of the plan, or for the one that is called `only`.
 std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only = {});
+/// What a fusion saves: "32.8 KB", or "a launch".
+std::string saved_text(const LedgerDecision& fusion);
 /// Without what Fusion does not know: `merge`, `with`, `saved_bytes`, `change`.
 LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict& verdict);
 

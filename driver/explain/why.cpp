@@ -7,7 +7,6 @@
 #include "driver/compile/value_names.h"
 #include "driver/explain/change.h"
 #include "driver/explain/layers.h"
-#include "driver/text_table.h"
 #include "passes/fusion_costs.h"
 
 namespace sinter {
@@ -148,7 +147,7 @@ std::string answer_text(const Why& why) {
     if (d.merge > 0)
       add(fmt::format("fusion {} of {} brought them together{}{}; it saves {}", d.merge,
                       why.fusions, d.with.empty() ? "" : ", with ", fmt::join(d.with, " "),
-                      d.saved_bytes > 0 ? with_unit(d.saved_bytes, "B") : "a launch"));
+                      saved_text(d)));
   } else {
     text += fmt::format("{} and {} do not share a kernel: {} ({})\n", printable(d.a),
                         printable(d.b), d.text, d.reason);

@@ -74,7 +74,10 @@ class Decision:
 
     reason: an id that stays between versions, "convexity.path" (docs/reasons.md). text: what it
     means. detail: the values and sizes that decided. path: the witness of a refusal, values from
-    one to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes.
+    one to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes;
+    savings: the same for people, "32.8 KB" or "a launch". change: what would have to change for the
+    two to share a kernel. launches: the places among the entry's steps of those that compute the
+    two values; None: no step does, as of an input.
     """
 
     a: str
@@ -85,6 +88,9 @@ class Decision:
     detail: str
     path: tuple[str, ...]
     saved_bytes: int
+    savings: str = ""
+    change: str = ""
+    launches: tuple[int | None, int | None] = (None, None)
 
     def __str__(self) -> str:
         if self.fused:
@@ -95,6 +101,8 @@ class Decision:
             line += f"\n{self.detail}"
         if self.path:
             line += "\n" + " → ".join(self.path)
+        if self.change:
+            line += "\n" + self.change
         return line
 
     def __bool__(self) -> bool:
@@ -114,7 +122,15 @@ def decision_of(handle: sinter_decision) -> Decision:
             for index in range(lib.sinter_decision_path_count(handle))
         ),
         lib.sinter_decision_saved_bytes(handle),
+        lib.sinter_decision_savings(handle).decode(),
+        lib.sinter_decision_change(handle).decode(),
+        (_launch(handle, 0), _launch(handle, 1)),
     )
+
+
+def _launch(handle: sinter_decision, which: int) -> int | None:
+    number: int = lib.sinter_decision_launch(handle, which)
+    return None if number < 0 else number
 
 
 @dataclass(frozen=True)

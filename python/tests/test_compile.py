@@ -35,11 +35,20 @@ def test_why_answers_for_both_verdicts():
     fused = sinter.compile(SAMPLES / "layer_norm_residual.sir", random_weights=1).why("norm", "sum")
     assert fused and fused.reason == "fused" and fused.saved_bytes > 0
     assert str(fused).startswith("norm and sum share a kernel; saves ")
+    assert (fused.savings, fused.change, fused.launches) == ("8.39 MB", "", (0, 0))
     refused = next(d for d in compiled.decisions() if d.reason == "convexity.path")
     again = compiled.why(refused.a, refused.b)
     assert not again and again.reason == "convexity.path" and len(again.path) > 2
     assert again.path[0] == again.a and again.path[-1] == again.b
     assert "(convexity.path)" in str(again) and " → ".join(again.path) in str(again)
+    assert again.change and str(again).endswith(again.change) and again.savings == ""
+    assert again.launches == refused.launches and None not in again.launches
+
+
+def test_dir_shows_what_the_package_offers():
+    shown = dir(sinter)
+    assert {"LanguageModel", "compile", "explain", "from_torch"} <= set(shown)
+    assert not {"Any", "call", "lib", "text_of"} & set(shown)
 
 
 def test_why_without_an_entry_takes_the_first_that_has_both_values():

@@ -50,6 +50,9 @@ TEST_CASE("a null handle has no name, no items and no error") {
   CHECK(sinter_plan_decision(nullptr, 0, 0) == nullptr);
   CHECK(sinter_decision_reason(nullptr) == nullptr);
   CHECK(sinter_decision_path(nullptr, 0) == nullptr);
+  CHECK(sinter_decision_change(nullptr) == nullptr);
+  CHECK(sinter_decision_savings(nullptr) == nullptr);
+  CHECK(sinter_decision_launch(nullptr, 0) == -1);
   CHECK(sinter_costs_launches(nullptr) == 0);
   CHECK(sinter_costs_predicted_seconds(nullptr) == -1);
   CHECK(sinter_device_name(nullptr) == nullptr);
@@ -73,6 +76,8 @@ TEST_CASE("a decision of the plan's stays where it is when somebody frees it") {
   const sinter_decision* decision = sinter_plan_decision(handles.plan, 0, 0);
   sinter_decision_free(const_cast<sinter_decision*>(decision));
   CHECK(std::string(sinter_decision_reason(decision)) == "fused");
+  CHECK(sinter_decision_launch(decision, 1) >= 0);
+  CHECK(sinter_decision_launch(decision, 2) == -1);
 }
 
 TEST_CASE("extents and strides that no memory has are errors that show them") {

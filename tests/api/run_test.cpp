@@ -104,8 +104,14 @@ TEST_CASE("a plan says its entries, steps, verdicts and costs") {
   const Decision fused = take(plan.why("main", "s", "n"));
   CHECK(fused.fused);
   CHECK(fused.reason == "fused");
+  CHECK_FALSE(fused.savings.empty());
+  CHECK(fused.change.empty());
+  CHECK(fused.launches == std::array<std::int64_t, 2>{0, 0});
   const Decision refused = take(plan.why("main", "n", "m"));
   CHECK_FALSE(refused.fused);
+  CHECK(refused.savings.empty());
+  CHECK_FALSE(refused.change.empty());
+  CHECK(refused.launches[0] != refused.launches[1]);
   const auto decisions = take(plan.decisions());
   CHECK(std::any_of(decisions.begin(), decisions.end(), [](const Decision& d) { return d.fused; }));
   for (const char* what : {"plan.json", "module", "ledger.json", "ledger.txt", "ledger.html"})
