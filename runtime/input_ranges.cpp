@@ -11,24 +11,29 @@ namespace sinter {
 
 namespace {
 
-/// A computed i32: casts to it end at the ends of the type.
-std::string computed_text(int32_t value) {
-  return fmt::format("{}{}", value,
-                     value == INT32_MAX   ? " or more"
-                     : value == INT32_MIN ? " or less"
-                                          : "");
+/// A computed i32, element `i` of its value: casts to it end at the ends of the type.
+Result<std::string> computed_text(int32_t value, size_t i, WideNumber wide) {
+  if (value != INT32_MAX && value != INT32_MIN) return std::to_string(value);
+  if (wide) {
+    SINTER_LET(number, wide(i));
+    if (number) return std::to_string(*number);
+  }
+  return fmt::format("{} or {}", value, value == INT32_MAX ? "more" : "less");
 }
 
-/// Values of %`name` that are numbers of `rows` rows.
-Status check_range(llvm::ArrayRef<int32_t> values, int64_t rows, std::string_view name,
-                   bool is_input, std::string where, std::string hint) {
-  for (size_t i = 0; i < values.size(); ++i)
-    if (values[i] < 0 || values[i] >= rows)
-      return fail(
-          fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", printable(name), i,
-                      is_input ? std::to_string(values[i]) : computed_text(values[i]), rows - 1),
-          std::move(where), std::move(hint));
-  return {};
+/// The first of the values that is no number of `rows` rows.
+std::optional<size_t> find_outside(llvm::ArrayRef<int32_t> values, int64_t rows) {
+  const auto at = llvm::find_if(values, [&](int32_t value) { return value < 0 || value >= rows; });
+  if (at == values.end()) return std::nullopt;
+  return static_cast<size_t>(at - values.begin());
+}
+
+/// Element `i` of %`name`, `number`, is no number of `rows` rows.
+tl::unexpected<Error> outside(std::string_view name, size_t i, std::string_view number,
+                              int64_t rows, std::string where, std::string hint) {
+  return fail(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", printable(name),
+                          i, number, rows - 1),
+              std::move(where), std::move(hint));
 }
 
 Status check_truth_values(const HostTensor& input, std::string_view name, const EntryPlan& entry) {
@@ -68,23 +73,50 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     const std::string& name = entry.buffers[entry.inputs[i]].value;
     SINTER_TRY(check_truth_values(*inputs[i], name, entry));
     if (rows[i] == INT64_MAX) continue;
-    SINTER_TRY(check_range(inputs[i]->elements<int32_t>(), rows[i], name, true,
-                           "entry " + printable(entry.name), "check the inputs"));
+    const auto values = inputs[i]->elements<int32_t>();
+    if (const auto bad = find_outside(values, rows[i]))
+      return outside(name, *bad, std::to_string(values[*bad]), rows[i],
+                     "entry " + printable(entry.name), "check the inputs");
   }
   return {};
 }
 
+std::optional<size_t> wide_input(const Program& program, const EntryPlan& entry, size_t index) {
+  for (const Step& step : entry.steps) {
+    const StepFacts facts = step_facts(program, step);
+    const auto at = llvm::find(facts.writes, entry.row_checks[index].buffer);
+    if (!facts.kernel || at == facts.writes.end()) continue;
+    const Graph& group = facts.kernel->group;
+    const Op& op = group[group.outputs[static_cast<size_t>(at - facts.writes.begin())]];
+    if (op.kind != OpKind::cast) return std::nullopt;
+    const auto read = llvm::find(group.inputs, op.operands[0]);
+    if (read == group.inputs.end()) return std::nullopt;
+    const Buffer& buffer =
+        entry.buffers[facts.reads[static_cast<size_t>(read - group.inputs.begin())]];
+    const bool is_wide = buffer.type.dtype == DType::i64;
+    if (!is_wide || buffer.place != Buffer::Place::input) return std::nullopt;
+    return buffer.index;
+  }
+  return std::nullopt;
+}
+
 Status check_computed_rows(const EntryPlan& entry, size_t index,
-                           llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<int32_t> values) {
+                           llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<int32_t> values,
+                           WideNumber wide) {
   const RowCheck& check = entry.row_checks[index];
   const std::optional<int64_t> rows = check.rows.evaluate(symbol_values);
   if (!rows) return fail("a number of rows exceeds 63 bits", "entry " + printable(entry.name));
   const Buffer& buffer = entry.buffers[check.buffer];
-  const bool is_input = buffer.place == Buffer::Place::input;
-  return check_range(
-      values, *rows, buffer.value, is_input,
-      fmt::format("entry {}, %{}", printable(entry.name), printable(check.op)),
-      is_input ? "check the inputs" : "the module computes it: check the module and the inputs");
+  const auto bad = find_outside(values, *rows);
+  if (!bad) return {};
+  const std::string where =
+      fmt::format("entry {}, %{}", printable(entry.name), printable(check.op));
+  if (buffer.place == Buffer::Place::input)
+    return outside(buffer.value, *bad, std::to_string(values[*bad]), *rows, where,
+                   "check the inputs");
+  SINTER_LET(number, computed_text(values[*bad], *bad, wide));
+  return outside(buffer.value, *bad, number, *rows, where,
+                 "the module computes it: check the module and the inputs");
 }
 
 }  // namespace sinter

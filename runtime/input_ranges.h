@@ -4,6 +4,8 @@
 // (`checked`, ir/ops.def).
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 #include "runtime/executor.h"
 
 namespace sinter {
@@ -14,9 +16,18 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs);
 
+/// The input of i64, if there is one, whose elements the numbers of check `index` are casts of. An
+/// element beyond i32 is its nearest number there; the input has the element itself.
+std::optional<size_t> wide_input(const Program& program, const EntryPlan& entry, size_t index);
+
+/// Element `i` of that input; nothing: there is none.
+using WideNumber = llvm::function_ref<Result<std::optional<int64_t>>(size_t i)>;
+
 /// An error where one of the values that a call has left for check `index` of the entry's
-/// `row_checks` names no row. Executors look at the checks in order.
+/// `row_checks` names no row. Executors look at the checks in order. `wide` is asked about a value
+/// at an end of i32.
 Status check_computed_rows(const EntryPlan& entry, size_t index,
-                           llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<int32_t> values);
+                           llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<int32_t> values,
+                           WideNumber wide = {});
 
 }  // namespace sinter

@@ -266,8 +266,10 @@ Status BoundCall::check() {
                                    call_.addresses[check.buffer]));
   }
   SINTER_TRY(stream.synchronize(place));
-  for (size_t i = 0; i < numbers.size(); ++i)
-    SINTER_TRY(check_computed_rows(entry_, i, symbol_values_, numbers[i]));
+  for (size_t check = 0; check < numbers.size(); ++check)
+    SINTER_TRY(check_computed_rows(entry_, check, symbol_values_, numbers[check], [&](size_t i) {
+      return session_->cuda_->wide_number(call_, check, i);
+    }));
   return {};
 }
 

@@ -134,6 +134,10 @@ class CudaSession final : public Session {
   /// Enqueues zeros for all states.
   Status clear_states() const;
 
+  /// After a call: element `i` of the i64 input whose elements the numbers of row check `check` are
+  /// casts of, read where it is bound; nothing: there is none. Waits.
+  Result<std::optional<int64_t>> wide_number(const CudaCall& call, size_t check, size_t i) const;
+
   /// Gives back the memory that run() keeps for its next call.
   void free_arena() {
     repeated_.clear();

@@ -43,9 +43,10 @@ class CudaRun {
       numbers.push_back(std::move(tensor));
     }
     SINTER_TRY(stream_.synchronize("entry " + printable(entry_.name)));
-    for (size_t i = 0; i < numbers.size(); ++i)
-      SINTER_TRY(
-          check_computed_rows(entry_, i, call_.symbol_values, numbers[i].elements<int32_t>()));
+    for (size_t check = 0; check < numbers.size(); ++check)
+      SINTER_TRY(check_computed_rows(
+          entry_, check, call_.symbol_values, numbers[check].elements<int32_t>(),
+          [&](size_t i) { return session_.wide_number(call_, check, i); }));
     return std::move(result_);
   }
 
@@ -150,6 +151,17 @@ class CudaRun {
 };
 
 }  // namespace
+
+Result<std::optional<int64_t>> CudaSession::wide_number(const CudaCall& call, size_t check,
+                                                        size_t i) const {
+  const auto input = wide_input(model_->program(), *call.entry, check);
+  if (!input) return std::nullopt;
+  int64_t number = 0;
+  const CudaAddress at = call.addresses[call.entry->inputs[*input]] + i * sizeof number;
+  SINTER_TRY(stream_.copy_to_host(std::as_writable_bytes(std::span(&number, 1)), at));
+  SINTER_TRY(stream_.synchronize("entry " + printable(call.entry->name)));
+  return number;
+}
 
 Result<RunResult> CudaSession::run(std::string_view entry_name,
                                    llvm::ArrayRef<int64_t> symbol_values,

@@ -35,10 +35,7 @@ class Run {
         for (uint32_t id : freed->take(i))
           std::memset(writable(id), kPoison, static_cast<size_t>(memory_[id].bytes));
     }
-    for (size_t i = 0; i < entry_.row_checks.size(); ++i) {
-      SINTER_LET(numbers, copy_out(entry_.row_checks[i].buffer));
-      SINTER_TRY(check_computed_rows(entry_, i, call_.symbol_values, numbers.elements<int32_t>()));
-    }
+    for (size_t i = 0; i < entry_.row_checks.size(); ++i) SINTER_TRY(check_rows(i));
     for (uint32_t output : entry_.outputs) {
       SINTER_LET(tensor, copy_out(output));
       result_.outputs.push_back(std::move(tensor));
@@ -106,6 +103,17 @@ class Run {
       }
     }
     return {};
+  }
+
+  Status check_rows(size_t index) const {
+    SINTER_LET(numbers, copy_out(entry_.row_checks[index].buffer));
+    const auto wide = [&](size_t i) -> Result<std::optional<int64_t>> {
+      const auto input = wide_input(call_.program, entry_, index);
+      if (!input) return std::nullopt;
+      return call_.inputs[*input]->elements<int64_t>()[i];
+    };
+    return check_computed_rows(entry_, index, call_.symbol_values, numbers.elements<int32_t>(),
+                               wide);
   }
 
   Status step(const Step& step) {

@@ -2,6 +2,8 @@
 // the same of one that names no row, on the host and on a device.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "driver/compile/compile.h"
 #include "driver/host_kernels.h"
 #include "ir/row_numbers.h"
@@ -211,6 +213,41 @@ TEST_CASE("an i64 outside of i32 names no row where it is made an i32") {
   CHECK(said_of(module, {0, 0, 0}) == "fine");
   CHECK(said_of(module, {0, 1, 0}) == outside("e", "i", 1, INT32_MAX, 10));
   CHECK(said_of(module, {0, 0, -1}) == outside("e", "i", 2, INT32_MIN, 10));
+}
+
+TEST_CASE("an id of an i64 input that i32 has no number for is reported as it is") {
+  const Module module = value(parse_module(R"(
+module @wide {
+  symbol N in [1, 8]
+  weight %table : f32[10, 16] = constant {value = 2}
+  entry @main(%ids: i64[N]) -> (%e) {
+    %i = cast %ids {dtype = i32} : i32[N]
+    %e = embedding %table, %i : f32[N, 16]
+  }
+})",
+                                           "wide.sir"));
+  driver();
+  for (bool fuse : {true, false})
+    for (bool on_device : {false, true})
+      for (const int64_t id : {int64_t{1} << 40, -(int64_t{1} << 50), int64_t{INT32_MAX},
+                               int64_t{INT32_MIN}, int64_t{INT32_MAX} + 1, int64_t{10}}) {
+        CAPTURE(fuse);
+        CAPTURE(on_device);
+        const Compiled plan = compiled(module, fuse);
+        const std::shared_ptr<const Model> model =
+            on_device
+                ? value(load_on_fake(plan.program, nullptr))
+                : std::make_shared<const HostModel>(value(HostModel::load(plan.program, nullptr)));
+        const auto session = value(model->new_session({kTokens}));
+        HostTensor ids = value(make_tensor(DType::i64, {kTokens}));
+        std::copy_n(std::array{int64_t{9}, id, int64_t{0}}.begin(), kTokens, ids.data<int64_t>());
+        const auto result = session->run("main", {kTokens}, {&ids}, {});
+        REQUIRE_FALSE(result);
+        CHECK(result.error().message() ==
+              fmt::format("entry main, %e: %i[1] is {}, outside the 0 .. 9 that it points into; "
+                          "the module computes it: check the module and the inputs",
+                          id));
+      }
 }
 
 TEST_CASE("updates of computed rows that are not there are added nowhere, and are an error") {
