@@ -73,6 +73,16 @@ sinter_error& no_memory() {
   return true;
 }();
 
+/// A portable build has an unwinder of its own, which the first exception sets up. A thread that is
+/// ended before that (pthread_exit) unwinds with the system's, and this one's tables are empty.
+[[maybe_unused]] const bool unwinder_set_up = [] {
+  try {
+    throw 0;
+  } catch (int) {
+    return true;
+  }
+}();
+
 template <typename T>
 Result<T*> copy_items(const T* items, size_t count, size_t zeros) {
   auto* copy = static_cast<T*>(std::calloc(count + zeros, sizeof(T)));
