@@ -1,4 +1,4 @@
-// What fusion decided in a plan, and why.
+// The fusion decisions of a plan and their reasons.
 #include "api/plan.h"
 
 namespace sinter {

@@ -23,7 +23,7 @@ namespace sinter {
 Result<TensorView> view_of(const char* name, const char* dtype, size_t rank, const int64_t* dims,
                            const int64_t* strides, void* data);
 
-/// What runs whole models on the device.
+/// The backend that runs whole models on the device.
 Result<std::shared_ptr<Backend>> backend_on(const sinter_device& device,
                                             const WeightProgress& progress = {});
 

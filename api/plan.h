@@ -35,8 +35,8 @@ struct sinter_plan {
   std::vector<sinter_plan_entry> entries;
   std::vector<sinter_plan_entry::Value> states;
 
-  /// What fusion decided: of the compilation, or of a stored plan's module, compiled again when it
-  /// is asked for. Guarded by `asked`.
+  /// The fusion decisions: from the compilation or, for a stored plan, from its module, which is
+  /// compiled again at the first request. Guarded by `asked`.
   struct Decisions {
     sinter::Compiled compiled;
     std::vector<std::vector<sinter_decision>> of_entry;

@@ -1,4 +1,4 @@
-// What a plan has: symbols, entries, steps, kernels, costs.
+// The contents of a plan: symbols, entries, steps, kernels, costs.
 #include "api/plan.h"
 #include "driver/compile/plan_summary.h"
 #include "driver/compile/predicted.h"

@@ -10,7 +10,7 @@ struct sinter_executable {
 
 struct sinter_session {
   std::shared_ptr<sinter::CallSession> session;
-  // Of the session and all its calls.
+  // Shared by the session and all its calls.
   std::shared_ptr<std::atomic<bool>> in_use = std::make_shared<std::atomic<bool>>(false);
 };
 

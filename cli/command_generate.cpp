@@ -44,7 +44,7 @@ struct Prompts {
   bool shown = true;          // the prompt's text stands before its continuation
 };
 
-/// What follows each prompt, as text.
+/// The continuation of each prompt, as text.
 Result<std::vector<std::string>> continuations(const Tokenizer& tokenizer, const Prompts& prompts,
                                                const Generation& generation) {
   std::vector<std::string> texts;

@@ -107,8 +107,8 @@ void add_tokenize(CLI::App& program, Action& action) {
   auto options = std::make_shared<TokenizeCommand>();
   command
       .add_option("MODEL", options->model,
-                  "folder or file beside which tokenizer.json, tokenizer.model or tokenizer.bin "
-                  "lies, or one of these")
+                  "folder or file beside which tokenizer.json, tokenizer.model, tokenizer.bin, "
+                  "vocab.txt or vocab.json lies, or one of these")
       ->required();
   // The library makes no value of an empty text for an std::optional.
   command

@@ -1,4 +1,4 @@
-// What comes from standard input.
+// Reads standard input.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the program does where memory runs out.
+// How the program ends when memory runs out.
 #pragma once
 
 #include <new>

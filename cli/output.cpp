@@ -71,7 +71,7 @@ void flush_stdout() {
   if (!reader_gone && !write_error && std::fflush(stdout) != 0) keep_failure();
 }
 
-/// What an interrupt finds. Any thread may get the signal, those of libraries too.
+/// The program's state when an interrupt arrives. Any thread may get the signal, also a library's.
 enum class Life : int { running, held, ending };
 std::atomic<Life> life = Life::running;
 std::atomic<int> waiting = 0;  // the signal that came while interrupts were held; 0: none

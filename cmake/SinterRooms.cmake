@@ -1,5 +1,5 @@
 # One target a room, a folder at the root; the arrows of the design are the link lines.
-# Of a kernel family's folder, op.cpp belongs to `ir` and host.cpp to `runtime`.
+# In a kernel family's folder, op.cpp belongs to `ir` and host.cpp to `runtime`.
 sinter_room(ir)
 sinter_room(device sinter_ir)
 sinter_room(plan sinter_ir nlohmann_json::nlohmann_json ${SINTER_XXHASH})

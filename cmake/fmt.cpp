@@ -7,7 +7,7 @@ static_assert(FMT_VERSION / 10000 == 9, "the instantiations below are those of f
 FMT_BEGIN_NAMESPACE
 namespace detail {
 
-// What <fmt/format.h> declares but leaves to its library.
+// Instantiations that <fmt/format.h> declares and leaves to its library.
 template dragonbox::decimal_fp<float> dragonbox::to_decimal(float) noexcept;
 template dragonbox::decimal_fp<double> dragonbox::to_decimal(double) noexcept;
 template thousands_sep_result<char> thousands_sep_impl<char>(locale_ref);

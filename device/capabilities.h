@@ -1,4 +1,4 @@
-// What devices can do, by name. Compute capabilities are compared here and nowhere else.
+// Device capabilities, by name. Compute capabilities are compared here and nowhere else.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Capabilities {
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
-/// Of an architecture as NVRTC names it: "sm_80", "sm_90a". Of another name: nothing.
+/// The capabilities of an architecture as NVRTC names it: "sm_80", "sm_90a"; none for other names.
 Capabilities capabilities_of(std::string_view arch);
 
 /// "SINTER_HAS_PDL", ...: the macros that kernel text sees as 1, one for each thing that the device

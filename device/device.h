@@ -24,7 +24,7 @@ struct DeviceDescription {
   double launch_s = 0;            // of one more kernel in a chain
 };
 
-/// Of products of operands of this type.
+/// The rate of products whose operands have this type.
 double flops_per_s(const DeviceDescription& device, DType operands);
 
 /// "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"; others are an error listing

@@ -1,4 +1,4 @@
-// What Sinter finds on this machine: devices, compiler, cache of compiled kernels.
+// Reports of this machine's devices, compiler and cache of compiled kernels.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ std::optional<int64_t> number_in(const char* path) {
   return std::nullopt;
 }
 
-/// Of the whole machine.
+/// The available memory of the whole machine.
 std::optional<int64_t> machine_memory() {
   std::ifstream file("/proc/meminfo");
   file.imbue(std::locale::classic());

@@ -1,4 +1,4 @@
-// What memory this process may still take, and what it took.
+// The memory that this process may still take, and the most that it took.
 #pragma once
 
 #include <cstdint>

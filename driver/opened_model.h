@@ -1,4 +1,4 @@
-// What the argument MODEL of a command names: a model, or the folder of a plan compiled from one.
+// The argument MODEL of a command: a model, or the folder of a plan compiled from one.
 #pragma once
 
 #include "driver/stored_plan/stored_plan.h"
@@ -6,18 +6,18 @@
 namespace sinter {
 
 struct OpenOptions : LoadOptions {
-  /// Of a plan's folder take the module alone and compile it again: nothing of its plan.json, CUDA
-  /// text and machine code is used.
+  /// Whether the module of a plan's folder is compiled again, without its plan.json, CUDA text and
+  /// machine code.
   bool recompile = false;
 };
 
-/// Of a plan's folder, `module` is the one that was compiled, and `origin` the folder.
+/// For a plan's folder, `module` is the one that was compiled, and `origin` the folder.
 struct OpenedModel : LoadedModel {
   OpenedModel() = default;
   OpenedModel(LoadedModel model) : LoadedModel(std::move(model)) {}
 
   std::shared_ptr<const StoredPlan> plan;  // null: the module is to be compiled
-  /// Of a plan's folder: how it was compiled, with the forms of its record.
+  /// For a plan's folder: the options it was compiled with, and the `forms` of its record.
   std::optional<CompileOptions> compiled_with;
   /// The weights' own values are in files (embed_weights.h).
   bool embedded = false;

@@ -1,4 +1,4 @@
-// What a matrix product may do to its sums before it rounds them: the same text on host and device.
+// Activations that a matrix product may apply before it rounds: one text for host and device.
 #pragma once
 
 #include "ir/scalar_math.h"

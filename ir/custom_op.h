@@ -42,8 +42,8 @@ namespace sinter {
 
 struct Op;  // ir/graph.h
 
-/// What a host evaluation is called with. All arrays are dense and row-major. Elements of float
-/// types are float, or double if `precise`; i32: int32_t; i64: int64_t; i1: uint8_t, 0 or 1.
+/// The arguments of a host evaluation. All arrays are dense and row-major. Elements of float types
+/// are float, or double if `precise`; i32: int32_t; i64: int64_t; i1: uint8_t, 0 or 1.
 struct CustomOpCall {
   struct Tensor {
     DType dtype = DType::f32;

@@ -1,5 +1,5 @@
-// What the decomposition of a composite is given, and the names of the decompositions. Inner
-// interface of decompose.cpp and of the files that define decompositions.
+// The input of a composite's decomposition, and the names of the decompositions. Inner interface of
+// decompose.cpp and of the files that define decompositions.
 #pragma once
 
 #include "ir/builder.h"

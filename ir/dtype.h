@@ -54,8 +54,8 @@ constexpr bool is_integer(DType dtype) {
   return dtype_info(dtype).type_class == DTypeClass::integer;
 }
 
-/// What a constant of an integer type is: the nearest number that the type has, ties to even; 0 for
-/// NaN.
+/// The value of a constant of an integer type: the nearest number that the type has, ties to even;
+/// 0 for NaN.
 int32_t nearest_i32(double value);
 int64_t nearest_i64(double value);
 

@@ -21,9 +21,9 @@ enum class ExitCode : int {
   cancelled = 7,  // by a callback of a program that embeds the library
 };
 
-/// What went wrong, where, and what to do next. `what` starts in lower case and shows both values
-/// of a mismatch; `where` is a file, JSON pointer or line:column (may be empty); `hint` is the next
-/// step (may be empty).
+/// An error: what went wrong, where, and what to do next. `what` starts in lower case and shows
+/// both values of a mismatch; `where` is a file, JSON pointer or line:column (may be empty); `hint`
+/// is the next step (may be empty).
 struct Error {
   std::string what;
   std::string where;

@@ -103,8 +103,8 @@ struct State {
 struct Entry {
   std::string name;  // prefill, decode, ...
   Graph graph;
-  /// What results of a run are called: names of the outputs before any pass replaced them. Set by
-  /// canonicalize; empty: the outputs' own.
+  /// The names of a run's results: those of the outputs before any pass replaced them. Set by
+  /// canonicalize; empty: the outputs' own names.
   std::vector<std::string> output_names = {};
 };
 

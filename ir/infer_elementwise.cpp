@@ -1,4 +1,4 @@
-// What is computed element by element: broadcasting, element types, conversions.
+// The types of ops that compute element by element: broadcasting, element types, conversions.
 #include "ir/infer.h"
 #include "ir/inference.h"
 

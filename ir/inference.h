@@ -1,5 +1,5 @@
-// What an op's rule of inference is given, and the rules' names. Inner interface of infer.cpp and
-// of the files that define rules.
+// The input of an op's rule of inference, and the rules' names. Inner interface of infer.cpp and of
+// the files that define rules.
 #pragma once
 
 #include "ir/graph.h"
@@ -23,7 +23,7 @@ struct Inference {
   }
 
   Status check_axis(int64_t axis, size_t rank) const;
-  /// Of the axes of one op, which ascend.
+  /// Checks the axes of one op, which must ascend.
   Status check_axes(llvm::ArrayRef<int64_t> axes, size_t rank) const;
 };
 

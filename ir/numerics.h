@@ -1,4 +1,4 @@
-// What a plan promises of its numbers.
+// The numerical guarantees of a plan.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What an op reads and over which axes it runs, derived from its meaning in primitives. The fusion
-// engine knows ops by these facts alone.
+// The reads of an op and the axes over which it runs, derived from its meaning in primitives. The
+// fusion engine knows ops by these facts alone.
 #pragma once
 
 #include "ir/column_space.h"
@@ -41,7 +41,7 @@ struct OpFacts {
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.
   std::optional<uint32_t> kept_axes;
-  /// Of an op that is one reduction: its space, if the reduced axes are followed by kept ones.
+  /// The space of an op that is one reduction, if the reduced axes are followed by kept ones.
   std::optional<ColumnSpace> columns;
   int64_t reduced_upper_bound = 0;  // elements of the longest reduction
 

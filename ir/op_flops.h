@@ -19,7 +19,7 @@ struct CallSizes {
 
 double flops(const Graph& graph, const Op& op, const CallSizes& call);
 
-/// Of the rows of a cache that the op reads, those that a token sees.
+/// The number of rows of `cache` that a token sees.
 double rows_seen(const Op& op, const TensorType& cache, const CallSizes& call);
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-// What ops do with their operands: the column `roles` of ops.def, which says what each role means.
+// The roles of ops' operands: the column `roles` of ops.def, which says what each role means.
 #pragma once
 
 #include "ir/graph.h"
@@ -53,7 +53,7 @@ inline bool reads_cache(const Op& op) { return has_role(op.kind, OperandRole::ca
 inline bool writes_state(const Op& op) { return has_role(op.kind, OperandRole::state); }
 /// A version of a state: the state as the call finds it, or what an op has made of it.
 inline bool is_state_version(const Op& op) { return op.kind == OpKind::state || writes_state(op); }
-/// What an op writes: of a state the rows of the update, otherwise its result.
+/// The type that an op writes: for a state that of the update, otherwise its result's.
 const TensorType& written_type(const Graph& graph, const Op& op);
 
 }  // namespace sinter

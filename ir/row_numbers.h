@@ -24,7 +24,7 @@ IndexMap number_coords(const Op& gather, const IndexMap& coords);
 /// The number of rows among which the operand's values name one; nullopt: they name none.
 std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand);
 
-/// Of all ops of the graph, in order.
+/// The row numbers of all ops of the graph, in order.
 std::vector<RowNumbers> row_numbers(const Graph& graph);
 
 /// The values of `id` come from a generator, perhaps through views, and are numbers of `rows` rows
@@ -35,8 +35,8 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> 
 /// call.
 bool are_given(const Graph& graph, const RowNumbers& numbers);
 
-/// What is to be looked at after each call of an entry: the numbers of checked ops that are neither
-/// known nor given in this graph. They are values that stand in memory, not views of one.
+/// The numbers to check after each call of an entry: those of checked ops that are neither known
+/// nor given in this graph. They are values that are stored in memory, not views of one.
 std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols);
 
 /// Numbers that a call's inputs give and that kernels use as addresses: somebody must check them

@@ -1,4 +1,4 @@
-// What ops read from memory and write to it, when they are computed together.
+// The memory traffic of ops that are computed together.
 #pragma once
 
 #include <vector>

@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// What a broken invariant belongs to: a part of the module and, in a graph, one of its ops.
+/// The place of a broken invariant: a part of the module and, in a graph, one of its ops.
 struct Place {
   enum class Part : uint8_t { module, symbol, weight, state, entry };
   Part part = Part::module;

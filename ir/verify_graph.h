@@ -33,7 +33,7 @@ inline tl::unexpected<Violation> broken(int invariant, std::string what, Place p
       place});
 }
 
-/// What an error is about; asked only where there is one.
+/// Describes the subject of an error; called only if there is one.
 using What = llvm::function_ref<std::string()>;
 
 /// Names and strings of a module have at most so many bytes.

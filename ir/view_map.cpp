@@ -1,4 +1,4 @@
-// What views and broadcasting do to coordinates.
+// The maps of coordinates through views and broadcasting.
 #include "ir/index_map.h"
 
 namespace sinter {

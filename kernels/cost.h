@@ -31,7 +31,7 @@ double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> par
 /// Time of a launch of so many blocks that moves so many bytes.
 double launch_seconds(const DeviceDescription& device, double blocks, double bytes);
 
-/// Of families whose kernels neighbours cannot join: a full device that moves the group's bytes.
+/// The cost for families that neighbours cannot join: a full device moves the group's bytes.
 std::optional<KernelCost> streaming_cost(const GroupView& group, int64_t min_threads);
 
 }  // namespace sinter

@@ -41,7 +41,7 @@ struct Ports {
   struct Place {
     Port port = Port::closed;
     uint32_t row_axes = 1;  // leading axes of `walked` that number the rows
-    /// Of an operand: the dims by which the kernel counts its elements, a reshape of the operand.
+    /// For an operand: the dims by which the kernel counts its elements, a reshape of the operand.
     /// Empty: the operand's own dims. A result has its own dims.
     Dims walked = {};
   };
@@ -103,8 +103,8 @@ struct KernelFamily {
   /// Ops of the family that may join an anchor's kernel if all their operands are operands of the
   /// anchor: other results of the same computation.
   llvm::ArrayRef<OpKind> companions = {};
-  /// What a launch costs is a notable part of its kernels' time: launches of them overlap, whatever
-  /// the size of their values.
+  /// Launch latency is a notable part of its kernels' time: their launches overlap, whatever the
+  /// size of their values.
   bool latency_bound = false;
   Ports (*ports)(const Graph&, const Op&) = nullptr;  // null: all closed
   /// The family's own reasons to refuse a prologue, or an epilogue, beside what the ports say;

@@ -1,5 +1,5 @@
-// What the fusion engine and the kernel families are asked about: a graph, a device, the numerics,
-// and the facts that follow from them. Nothing here changes while groups merge.
+// The input of the fusion engine and of the kernel families: a graph, a device, the numerics, and
+// the facts that follow from them. Nothing here changes while groups merge.
 #pragma once
 
 #include "device/device.h"
@@ -34,7 +34,7 @@ class FusionProblem {
   Families families() const { return families_; }
   /// The family whose anchor the op is; null: the op has none.
   const KernelFamily* family(ValueId id) const;
-  /// Of an op that is an anchor.
+  /// The ports of an op that is an anchor.
   Ports ports(ValueId id) const;
 
   const std::string& name(ValueId id) const { return graph_[id].name; }
@@ -49,11 +49,11 @@ class FusionProblem {
   /// At sizes().
   double extent(Dim dim) const;
   double count(const SymExpr& expression) const;
-  /// Of a value, or of the rows that the op writes into a state; at sizes().
+  /// The bytes of a value, or of the rows that the op writes into a state; at sizes().
   double bytes(ValueId id) const;
-  /// What a kernel of these ops reads and writes, at sizes().
+  /// The bytes that a kernel of these ops reads and writes, at sizes().
   Bytes traffic(Members members) const;
-  /// Of what it reads, the bytes of each value in memory.
+  /// The bytes that such a kernel reads of each value in memory.
   llvm::SmallVector<std::pair<ValueId, double>, 4> reads(Members members) const {
     return traffic_->reads(members);
   }

@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// What a group needs of a kernel; derived from its members, kept per group.
+/// The requirements of a group on its kernel; derived from its members, kept per group.
 struct GroupShape {
   Dims prefix;                         // the leading axes that every member shares
   std::optional<uint32_t> row_prefix;  // how many of them make a row, where a reduction fixes it

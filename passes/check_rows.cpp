@@ -44,7 +44,7 @@ class RowChecks {
   }
 
  private:
-  /// Of a checked op, the numbers in weights are looked at too.
+  /// The numbers need no check. If the op is checked, numbers in weights are checked too.
   bool known(const RowNumbers& numbers, bool checked) const {
     const Op& root = from_[root_of(from_, numbers.values)];
     if (root.kind != OpKind::weight || checked)
@@ -73,7 +73,7 @@ class RowChecks {
   Graph result_;
   Builder builder_;
   std::vector<ValueId> copies_;
-  // Of each op to be checked, the numbers that are to stand in memory.
+  // For each op to be checked, the numbers that must be stored in memory.
   std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;
   std::map<ValueId, ValueId> in_memory_;
 };

@@ -110,8 +110,8 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
   return entries;
 }
 
-/// What is left of the refusals when kernels of different rows share launches, asked in the order
-/// of the candidates; the others' reasons stay.
+/// The refusals that remain when kernels of different rows share launches. They are judged in the
+/// order of the candidates; a refusal without such a verdict keeps its reason.
 std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionState& state,
                                            std::vector<LedgerEntry> refused,
                                            std::vector<LedgerEntry>& ledger) {

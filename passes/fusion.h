@@ -18,8 +18,8 @@
 
 namespace sinter {
 
-/// What was asked and answered, in the order of the decisions: acceptances as they happened, then
-/// the last refusal of every candidate that stayed refused, by op.
+/// A question and its answer. The ledger has the order of the decisions: acceptances as they
+/// happened, then the last refusal of every candidate that stayed refused, by op.
 struct LedgerEntry {
   ValueId a, b;  // a before b
   Verdict verdict;

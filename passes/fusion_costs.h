@@ -1,4 +1,4 @@
-// What a finished fusion costs and what each of its merges saved, at chosen sizes.
+// The cost of a finished fusion and the savings of each of its merges, at chosen sizes.
 #pragma once
 
 #include "passes/fusion.h"
@@ -20,16 +20,16 @@ class FusionCosts {
   /// `sizes`: a value for each symbol, in its range.
   FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes);
 
-  /// Of a group of the fusion's grouping: an element that several ops of the kernel read is read
-  /// once.
+  /// The traffic of a group of the fusion's grouping: an element that several ops of the kernel
+  /// read is read once.
   Bytes bytes(const Group& group) const { return problem_.traffic(group.members); }
-  /// Of what the kernel reads, the bytes of each value in memory.
+  /// The bytes that the kernel reads of each value in memory.
   llvm::SmallVector<std::pair<ValueId, double>, 4> reads(const Group& group) const {
     return problem_.reads(group.members);
   }
   /// The cost model's time of the kernel or the library call, its launch included.
   double seconds(const Group& group) const;
-  /// Of all groups, one after the other.
+  /// The time of all groups, one after the other.
   double seconds() const;
   /// All fusions, in the order in which they were made.
   std::vector<GroupMerge> merges() const;

@@ -1,4 +1,4 @@
-// What the caller of the fusion engine may ask for.
+// The options of the fusion engine that its caller may set.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a group of ops needs of a kernel.
+// The requirements of a group of ops on its kernel.
 #pragma once
 
 #include "kernels/group.h"

@@ -15,7 +15,7 @@ Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
                 fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
 }
 
-/// Of an operand that has no port.
+/// Refuses an operand that has no port.
 Verdict from_memory(const Question& q, ValueId value) {
   return refuse(Reason::port_closed,
                 fmt::format("{} takes {} from memory", q.problem.name(*q.merged.anchor),

@@ -29,7 +29,7 @@ using Check = std::optional<Verdict>(Question& question);
 
 namespace checks {
 
-// Of all kernels (judge_general.cpp).
+// Checks of all kernels (judge_general.cpp).
 /// Nobody in the kernel reads a state that it writes.
 Check state;
 /// No path leaves the kernel and comes back.
@@ -37,29 +37,29 @@ Check convexity;
 /// A configuration exists, and the kernel is no slower than its groups apart.
 Check profit;
 
-// Of kernels of rows.
+// Checks of kernels of rows.
 /// The leading axes that make a row agree (judge_space.cpp).
 Check space;
 /// Every read between members lands where the reading thread sees it (judge_ports.cpp). Shortens
 /// the rows where that helps.
 Check port;
 
-// Of kernels of columns (judge_columns.cpp).
+// Checks of kernels of columns (judge_columns.cpp).
 /// One space of columns; beside it what has an element for each of its own, or for each result.
 Check column_space;
-/// What the reductions read and what reads them lands on its own elements.
+/// Every read between members lands on the reader's own element.
 Check column_port;
 
-// Of kernels around an anchor (judge_anchor.cpp).
+// Checks of kernels around an anchor (judge_anchor.cpp).
 /// One anchor with its companions, and rows that agree with those of its ports.
 Check anchored_space;
-/// What an operand depends on can be computed where the port lets it.
+/// The members that an operand depends on can be computed where the port lets them.
 Check prologue;
-/// What takes the result can be computed beside it.
+/// The members that take the result can be computed beside it.
 Check epilogue;
 
-// Of library calls (judge_call.cpp).
-/// What the call computes keeps the shape of its anchor. Refuses none: Question::call says that
+// Checks of library calls (judge_call.cpp).
+/// The merged group keeps the shape of the call's anchor. Refuses nothing: Question::call says that
 /// there is such a call.
 Check call;
 /// The call rounds once: strict numerics forbid it.

@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-/// What a read meets in the rows of a kernel.
+/// The place that a read reaches in the rows of a kernel.
 enum class ReadPlace : uint8_t { own_element, own_row, elsewhere };
 
 ReadPlace place_of(const FusionProblem& problem, const GroupShape& shape, const Read& read) {

@@ -67,8 +67,8 @@ class Materializer {
     return result_.add(std::move(op));
   }
 
-  /// Of families that do not say so themselves: matrices have rows of neighbouring elements,
-  /// everything else is dense from a value's first element on.
+  /// The kernel can read operand k where it is. By default a matrix needs rows of neighbouring
+  /// elements, and any other value is dense from its first element on.
   bool addresses(const KernelFamily& family, const Op& op, size_t k) const {
     if (family.addresses) return family.addresses(result_, op, k, symbols_);
     const ValueId operand = op.operands[k];

@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-/// What a compilation says to its passes.
+/// The options of a compilation for its passes.
 struct PassOptions {
   /// The caller's inputs are in device memory, where nobody checks them before a call
   /// (check_rows.h).

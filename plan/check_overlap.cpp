@@ -29,7 +29,7 @@ std::optional<uint32_t> input_of(const Graph& group, ValueId id) {
   return static_cast<uint32_t>(at - group.inputs.begin());
 }
 
-/// Of the op that reads rows of a cache: its inputs that say which.
+/// The inputs `first` and `last` of the op that reads a cache: they say which of its rows it reads.
 struct CacheReader {
   std::optional<uint32_t> first, last;
   // A row's number says where it lies in that input, and `last` has all the numbers of its own.
@@ -100,7 +100,7 @@ class EarlyReads {
     return {};
   }
 
-  /// Of the steps, kernels alone write states.
+  /// Only kernel steps write states.
   void note_writes(const StepFacts& step) {
     for (uint32_t k = 0; k < step.writes.size(); ++k) {
       const Buffer& buffer = entry_.buffers[step.writes[k]];

@@ -45,7 +45,7 @@ Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPl
 /// Kernels address memory by row numbers that the runtime checks before the call, that are known to
 /// be in range, or that the kernel checks and the runtime looks at after the call.
 Status check_row_numbers(const Program& program, const EntryPlan& entry);
-/// What kernels read before they wait is complete when they begin.
+/// Values that kernels read before their wait are complete when these kernels begin.
 Status check_early_reads(const Program& program, const EntryPlan& entry);
 /// Slots of the arena and the lives of their buffers.
 Status check_arena(const Program& program, const EntryPlan& entry,

@@ -1,4 +1,4 @@
-// What each symbol, weight, state, kernel and buffer must fulfil by itself.
+// The conditions that each symbol, weight, state, kernel and buffer must fulfil by itself.
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What the CUDA text of a kernel states about the kernel. The text begins with a comment that has
-// the kernel's graph and launch; its function has the parameters and the number of threads. Whoever
-// gets plan.json and the text from a file compares the two (check_text).
+// The facts that a kernel's CUDA text states about the kernel. The text begins with a comment that
+// has the kernel's graph and launch; its function has the parameters and the number of threads.
+// Whoever gets plan.json and the text from a file compares the two (check_text).
 #pragma once
 
 #include "plan/program.h"

@@ -35,8 +35,8 @@ struct Buffer {
   uint32_t first_step = 0, last_step = 0;
 };
 inline constexpr int64_t kArenaAlignment = 256;
-/// What kernels need of the address of an input, an output or a weight: the widest access of a
-/// thread, and what bulk copies ask for.
+/// The alignment that kernels need of the address of an input, an output or a weight: that of a
+/// thread's widest access, and of bulk copies.
 inline constexpr int64_t kPointerAlignment = 16;
 
 /// `bytes` rounded up to a multiple of kArenaAlignment, so that another buffer can follow.
@@ -101,7 +101,7 @@ struct Kernel {
   std::string name;  // a canonical role and a hash, e.g. add_rms_norm_3f2a...; a valid C identifier
   std::string
       source;  // CUDA C++ text, complete but for #include "kernels/..." of the kernel library
-  // Of `source`, 32 hexadecimal digits; set where the source was left in a file of its own.
+  // The hash of `source`, 32 hexadecimal digits; set where it was left in a file of its own.
   std::string source_hash;
   Graph group;  // inputs: roots of the reads; outputs: results in order; names are canonical
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
@@ -114,7 +114,7 @@ struct Kernel {
 /// False where a device sums in an order of its own, so that the host's bits differ: tensor
 /// cores multiply the matrices of several tokens of a two-byte type; a caller's op is not exact.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
-/// Of a kernel that computes nothing but a caller's op: CustomOp::tolerance.
+/// CustomOp::tolerance of a kernel that computes one caller's op and nothing else.
 std::optional<double> host_tolerance(const Kernel& kernel);
 
 /// Row numbers that a call computes, or is given on a device, and that may name no row: after the

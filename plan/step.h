@@ -98,7 +98,7 @@ requires(step_visit::kHandlesEachKind<Step::Run, F...>) decltype(auto)
   return std::visit(step_visit::Handlers<F...>{std::move(handlers)...}, step.run);
 }
 
-/// What a step of any kind does; its ids must be valid.
+/// The facts of a step of any kind; its ids must be valid.
 struct StepFacts {
   std::string_view kind;           // "kernel", "gemm" or "copy"
   const Kernel* kernel = nullptr;  // of a kernel's launch

@@ -1,4 +1,4 @@
-// What the steps of a plan move through memory.
+// The memory traffic of a plan's steps.
 #pragma once
 
 #include "ir/traffic.h"
@@ -14,7 +14,7 @@ class StepTraffic {
   /// `symbol_values`: in the symbols' ranges.
   StepTraffic(const Program& program, llvm::ArrayRef<int64_t> symbol_values);
 
-  /// Of a step of an entry of the program.
+  /// The bytes that a step of an entry of the program reads and writes.
   Bytes of(const EntryPlan& entry, const Step& step) const;
 
  private:

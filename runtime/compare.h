@@ -48,7 +48,7 @@ struct Tolerance {
   double relative = 0;
   double absolute = 0;
 };
-/// What a value of this type may be off when it is a sum of `reduction_length` products of values
+/// The allowed error of a value of this type that is a sum of `reduction_length` products of values
 /// of the type, accumulated in float32. With u the unit roundoff of the type, the result's and its
 /// operands' roundings make 4u of r; where terms cancel, the operands' stay: 4u of s; and the
 /// accumulation adds 2^-24 a step, in the random walk of its roundings.

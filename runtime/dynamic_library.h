@@ -43,8 +43,8 @@ class DynamicLibrary {
 /// Where a CUDA toolkit may be: $CUDA_HOME, $CUDA_PATH and /usr/local/cuda, in this order.
 std::vector<std::string> toolkit_roots();
 
-/// What to ask the dynamic loader for to get a library of a CUDA toolkit, in order: the bare
-/// `names`, then the names in each of `folders` of each toolkit.
+/// The names by which the dynamic loader is asked for a library of a CUDA toolkit, in order: the
+/// bare `names`, then the names in each of `folders` of each toolkit.
 std::vector<std::string> toolkit_paths(llvm::ArrayRef<const char*> names,
                                        llvm::ArrayRef<const char*> folders);
 
@@ -53,8 +53,7 @@ std::vector<std::string> toolkit_paths(llvm::ArrayRef<const char*> names,
 Result<DynamicLibrary> open_library(std::string_view title, llvm::ArrayRef<std::string> paths,
                                     std::string hint);
 
-/// What `load`, a function that returns a Result, returned when it was first asked for.
-/// Thread-safe.
+/// The result of the first call of `load`, a function that returns a Result. Thread-safe.
 template <auto load>
 auto load_once() -> Result<const typename std::invoke_result_t<decltype(load)>::value_type*> {
   static const auto& loaded = never_destroyed(load);

@@ -11,7 +11,7 @@
 
 namespace sinter {
 
-/// What memory without a value is filled with where that is asked for: NaNs in every float type.
+/// The byte that fills memory without a value if that is requested: NaNs in every float type.
 inline constexpr unsigned char kPoison = 0xFF;
 
 /// Told from the loading thread how many bytes of weights are done, of how many. False ends the
@@ -90,7 +90,7 @@ class FreedBuffers {
  public:
   explicit FreedBuffers(const EntryPlan& entry);
   llvm::ArrayRef<uint32_t> all() const { return order_; }
-  /// Those that are used by `step` or before it for the last time, and were not taken yet.
+  /// The buffers whose last use is `step` or an earlier step, and that were not taken yet.
   llvm::ArrayRef<uint32_t> take(uint32_t step);
 
  private:

@@ -1,6 +1,6 @@
 // Which integers may be row numbers: ids of table rows and slots of caches that kernels use as
 // addresses. Those of an entry's inputs are checked before a call, and so are their truth values.
-// Those that the call computes are looked at after it; its kernels have left out what names no row
+// Numbers that the call computes are checked after it; its kernels skip those that name no row
 // (`checked`, ir/ops.def).
 #pragma once
 

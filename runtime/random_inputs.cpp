@@ -37,7 +37,7 @@ class Random {
   uint64_t state_;
 };
 
-// What an integer input is used for.
+// The uses of an integer input.
 struct Role {
   bool slots = false, first = false;
   int64_t rows = INT64_MAX;  // of the smallest table or state that it points into

@@ -69,7 +69,7 @@ PATTERNS = {
 %sum = reduce_sum %x {axes = [0]} : ROW
 %y = reshape %sum : VECTOR
 """),
-    # Of a norm's weight: %x is normalized, %before what other batches gave.
+    # The gradient of a norm's weight: %x is normalized, %before is the sum over other batches.
     "weight_gradient": Pattern("dy x", "before", "y", """
 %p = mul %dy, %x : ROWS
 %sum = reduce_sum %p {axes = [0]} : ROW

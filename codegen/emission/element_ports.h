@@ -39,7 +39,7 @@ Result<std::string> operand_accessor(const EmitContext& context, ValueId anchor,
 /// kernels/common/element_ports.cuh.
 Result<std::string> result_accessor(const EmitContext& context, ValueId anchor);
 
-/// Of an output that does not take the result: definitions, and statements that store element `at`.
+/// An output that does not take the result: definitions, and statements that store element `at`.
 struct StoredElement {
   std::string globals, statements;
 };

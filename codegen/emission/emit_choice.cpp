@@ -81,7 +81,7 @@ IndexMap ValueEmitter::clamped(const Alternative& part) {
     const IndexExpr flat = space_.lower(coords[k]);
     const SymExpr& least = flat.constant();
     const auto spread = (flat + IndexExpr(SymExpr(0) - least)).largest(space_.extents());
-    // Of a negative number, C++'s quotient and remainder are others than they seem.
+    // Only affine coordinates have known bounds: C++ quotients round towards zero, not down.
     const bool known = flat.is_affine() && spread && spread->is_constant() && least.is_constant() &&
                        dims[k].is_constant();
     const bool low = part.before && !(known && least.constant() >= 0);
@@ -107,7 +107,7 @@ std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool wh
   }
   if (llvm::all_equal(places)) return value(id, coords[0]);
 
-  // What all places have in common is added outside the choice.
+  // The terms that all places share are added outside the choice.
   const DType dtype = form_.graph[id].type.dtype;
   whole &= llvm::all_of(
       places, [&](const IndexExpr& e) { return space_.contiguous(e, chunk_alignment(dtype)); });

@@ -184,7 +184,7 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
 
   std::string branches;
   for (const Segment& segment : segments) {
-    // What changes with the row alone can be computed whichever branch an element takes.
+    // Values that depend on the row alone may move out: they are valid whichever branch is taken.
     CodeScope branch{&home, home.level, std::min(condition, Level::chunk), {}, {}};
     CodeScope inner{&branch, Level::element, {}, {}, {}};
     current_ = chunked ? &inner : &branch;

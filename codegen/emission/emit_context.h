@@ -1,4 +1,4 @@
-// What the emitter of a kernel family is given.
+// The input of a kernel family's emitter.
 #pragma once
 
 #include "device/device.h"
@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-/// What a body is told of its blocks.
+/// The properties of the blocks that run a body.
 struct BlockForm {
   std::string_view number = "blockIdx.x";  // as code
   bool alone = true;                       // no others in the launch: clusters are possible

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// What an element is in memory (a pointer's target) and in a register.
+/// The type of an element in memory (a pointer's target) and in a register.
 inline std::string_view memory_type(DType dtype) { return dtype_info(dtype).memory; }
 inline std::string_view register_type(DType dtype) { return dtype_info(dtype).registers; }
 /// A float type that memory holds with fewer bits than a register.

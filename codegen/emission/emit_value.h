@@ -80,7 +80,7 @@ class ValueEmitter {
   std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
   std::string kept_element(const KeptValue& kept);
   std::string new_chunk(DType dtype, CodeScope& chunk);
-  /// Of a load: where it is false, zero is loaded; empty: always true.
+  /// The condition of a load: where it is false, zero is loaded; empty: always true.
   struct Condition {
     std::string text;
     Level level = Level::row;  // of the values in it
@@ -96,7 +96,7 @@ class ValueEmitter {
   std::string key_of(ValueId id, const IndexMap& coords) const;
   std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
   std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
-  /// What an op computes of its operands, not rounded where is_rounded().
+  /// The code of an op's value from its operands' code; where is_rounded(), the caller rounds it.
   std::string formula(const Op& op, llvm::ArrayRef<std::string> operands) const;
   static bool is_rounded(const Op& op);
   /// Coordinates of a view's element in what it views.

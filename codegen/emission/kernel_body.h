@@ -1,4 +1,4 @@
-// What an emitter writes of a kernel, and the texts that all emitters share.
+// The kernel text that an emitter writes, and the texts that all emitters share.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace sinter {
 /// Threads of a multiprocessor that have 64 registers each.
 inline constexpr int64_t kThreadsOf64Registers = 1024;
 
-/// What a kernel's function holds, and how it is launched.
+/// The text of a kernel's function, and how it is launched.
 struct KernelBody {
   std::string includes =
       "#include \"kernels/common/reduce.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
@@ -26,7 +26,7 @@ struct KernelBody {
   uint32_t minimum_arch = 70;    // of the oldest device that runs it
 };
 
-/// What a caller gives for the parameters of a group's function (parameters_of in
+/// The arguments that a caller passes for the parameters of a group's function (parameters_of in
 /// plan/kernel_text.h): its own inputs and outputs of these numbers, and its symbols:
 /// "x0, ..., y0, ..., n0".
 std::string arguments_of(llvm::ArrayRef<uint32_t> inputs, llvm::ArrayRef<uint32_t> outputs,

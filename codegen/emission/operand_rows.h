@@ -11,7 +11,7 @@ class OperandRows {
  public:
   /// `context`: of a group with an anchor; fails where the group computes anything else.
   static Result<OperandRows> create(const EmitContext& context);
-  /// Of an anchor whose kernel may compute other ops too.
+  /// For an anchor whose kernel may compute other ops too.
   OperandRows(const EmitContext& context, const Op& anchor) : context_(&context), op_(&anchor) {}
 
   const Op& op() const { return *op_; }

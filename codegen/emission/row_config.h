@@ -1,4 +1,4 @@
-// What a row kernel has to do, and the configuration that its text is made for.
+// The work of a row kernel, and the configuration that its text is made for.
 #pragma once
 
 #include "ir/integers.h"
@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-/// What a row kernel has to do, independent of its text.
+/// The work of a row kernel, independent of its text.
 struct RowProblem {
   /// Elements of a row that are walked together; a row has one such stage or several.
   struct Stage {

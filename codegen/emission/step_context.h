@@ -1,4 +1,4 @@
-// What a kernel family is given whose result is a step of the plan and not a kernel's text.
+// The input of a kernel family whose result is a step of the plan and not a kernel's text.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>

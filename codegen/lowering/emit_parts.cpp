@@ -35,7 +35,7 @@ struct Part {
   KernelBody body;
 };
 
-/// What the part's outputs need of the group.
+/// The part of the group that computes the wanted outputs.
 Part part_of(const Graph& group, const KernelPart& wanted) {
   Part part;
   part.prefix_rank = wanted.prefix_rank;
@@ -62,7 +62,7 @@ Part part_of(const Graph& group, const KernelPart& wanted) {
   return part;
 }
 
-/// What `launch` counts: blocks = ceil(items / items_per_block).
+/// The number of items of `launch`: blocks = ceil(items / items_per_block).
 SymExpr items_of(const Launch& launch) {
   return launch.rows *
          (launch.symbolic_items.is(0) ? SymExpr(launch.items_per_row) : launch.symbolic_items);

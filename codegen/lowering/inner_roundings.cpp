@@ -84,7 +84,7 @@ class Widening {
     return builder_.cast(x, is_narrow(op.type.dtype) ? DType::f32 : op.type.dtype, op.name);
   }
 
-  /// What moves elements takes them as they are, all operands alike.
+  /// An op that moves elements takes them as they are held: all floats in one type.
   ValueId moved(const Op& op) {
     const bool unrounded =
         llvm::any_of(op.operands, [&](ValueId operand) { return is_unrounded(operand); });

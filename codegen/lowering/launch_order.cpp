@@ -13,10 +13,10 @@
 namespace sinter {
 namespace {
 
-// Of a value: as many take about as long to read as a kernel to be launched.
+// The largest value, in elements, that is read in about one launch latency.
 constexpr int64_t kMaxSmallElements = 1 << 21;
 
-/// What a step computes of a value: of a state, the rows that it appends.
+/// The dims that a step computes of a value: for a state, those of the appended rows.
 const Dims& computed_dims(const Graph& group, ValueId id) {
   return written_type(group, group[id]).dims;
 }
@@ -57,7 +57,7 @@ class LaunchOrder {
   }
 
  private:
-  /// What a step would read early, and the last step that writes any of it; -1: none of this call.
+  /// A step's early reads, and the last step that writes any of them; -1: none of this call.
   struct Wish {
     Overlap overlap;
     int64_t last_writer = -1;
@@ -75,7 +75,7 @@ class LaunchOrder {
     return order_[*first].triggers_after_wait = true;
   }
 
-  /// What the family of the step's kernel wishes.
+  /// The early reads that the family of the step's kernel asks for.
   Wish wish_of(const ExtractedGroup& step) const {
     for (const Op& op : step.graph.ops())
       if (const KernelFamily* family = anchored_by(op.kind))

@@ -142,7 +142,7 @@ class EntryLowering {
     plan_.row_checks.push_back(check);
   }
 
-  /// What makes the step of a group that no kernel computes; null: a kernel does.
+  /// The function that makes the step of a group without a kernel; null: the group has a kernel.
   LowerStep* own_step(const Group& group) const {
     for (ValueId member : group.members)
       if (const KernelFamily* family = anchored_by(graph_[member].kind))
@@ -150,7 +150,7 @@ class EntryLowering {
     return nullptr;
   }
 
-  /// Of each group, what its kernel computes.
+  /// The graph that each group's kernel computes.
   std::vector<ExtractedGroup> extract(llvm::ArrayRef<uint32_t> groups) const {
     const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_, module_.symbols);
     std::vector<ExtractedGroup> extracted(groups.size());

@@ -78,7 +78,7 @@ BenchMachine describe_machine(const CudaDevice& device, const Backend& backend) 
   return machine;
 }
 
-/// What is measured of a language model.
+/// The prompt lengths and the context that a language model is measured at.
 struct Lengths {
   std::vector<int64_t> prompts;
   int64_t context = 0;

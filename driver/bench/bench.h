@@ -24,7 +24,7 @@ struct BenchOptions {
   bool kernels = false;            // profile a decode step of the fused plan, too
   // Modules: values by name; other symbols are at their least.
   std::vector<std::pair<std::string, int64_t>> symbols;
-  /// What is being done, for people.
+  /// Receives a description of each stage, for people.
   std::function<void(const std::string&)> on_stage;
 };
 

@@ -10,7 +10,7 @@ class InputSets {
  public:
   static Result<InputSets> create(CudaDevicePtr device, llvm::ArrayRef<HostTensor> inputs,
                                   int64_t count);
-  /// Of the inputs of one set.
+  /// The addresses of the inputs of one set.
   std::vector<CudaAddress> addresses(size_t set) const;
 
  private:
@@ -19,7 +19,7 @@ class InputSets {
   std::vector<size_t> offsets_;
 };
 
-/// What is measured: an entry at given sizes.
+/// The calls to measure: an entry at given sizes.
 struct EntryCall {
   std::string name;
   std::vector<int64_t> sizes;  // of all symbols
@@ -40,7 +40,7 @@ class RecordedCalls {
 
   /// All calls once.
   Result<Stopwatch::Times> run();
-  /// Of the last set.
+  /// Output `index` of the last set's call.
   Result<HostTensor> output(size_t index) const;
   size_t outputs() const { return calls_.back().entry->outputs.size(); }
 

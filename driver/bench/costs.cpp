@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-/// What the graph reads of each weight, by name.
+/// Adds the bytes that the graph reads of each weight to `reads`, by name.
 void add_weight_reads(const Graph& graph, const TypeSizes& sizes,
                       std::map<std::string, double>& reads) {
   for (const Op& op : graph.ops()) {

@@ -1,4 +1,4 @@
-// What a language model's calls must move and compute at the least, whatever the plan.
+// The least bytes and operations of a language model's calls, whatever the plan.
 #pragma once
 
 #include "frontends/model/model_spec.h"

@@ -49,7 +49,7 @@ class TimedPrefill {
     return watch_.stop(calls_.stream());
   }
 
-  /// Of the last call.
+  /// The logits of the last call.
   Result<HostTensor> logits() const {
     return read_output(calls_.calls().back(), 0, calls_.stream());
   }

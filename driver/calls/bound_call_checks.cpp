@@ -1,4 +1,4 @@
-// What a call refuses: tensors of other types and shapes, in memory that kernels cannot use.
+// Checks of a call's tensors: their types and shapes, and that kernels can use their memory.
 #include "driver/calls/bound_call.h"
 
 namespace sinter {

@@ -33,7 +33,7 @@ class CallSession {
   void* stream() const;
 
   const LoadedPlan& plan() const { return *plan_; }
-  /// Of symbol `index`, if a state has it.
+  /// The value of symbol `index`, if a state has the symbol.
   std::optional<int64_t> state_symbol(size_t index) const { return symbols_[index]; }
 
  private:

@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-/// What weight functions read: the caller's tensors in host and device memory, then the model's
-/// files. Reads from several threads.
+/// The tensors that weight functions read: the caller's in host and device memory, then those of
+/// the model's files. May be read from several threads.
 class GivenTensors final : public TensorSource {
  public:
   /// Borrows `options`. Errors: those of LoadedPlan::load about tensors.
@@ -20,7 +20,8 @@ class GivenTensors final : public TensorSource {
   Error missing(std::string_view name) const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
 
-  /// Of each weight of the program: where it stands in the caller's device memory, or 0.
+  /// The address of each weight of the program in the caller's device memory; 0: not used from
+  /// there.
   std::vector<CudaAddress> places(const Program& program) const;
 
  private:

@@ -21,7 +21,7 @@ struct LoadPlanOptions {
   /// is used where it is: that memory must stay, unchanged, until the plan is gone. From others,
   /// weights are computed or copied during load().
   std::map<std::string, TensorView> device_weights;
-  /// Of a stored plan; kernels that it lacks are compiled from their text.
+  /// The machine code of a stored plan; kernels that it lacks are compiled from their text.
   MachineCodeByText machine_code;
   /// GPU: how matrix products are computed; others by the library's first proposal.
   GemmRecord record;
@@ -46,8 +46,8 @@ class LoadedPlan {
   const CallDevice& device() const { return *device_; }
   const HostModel& on_host() const { return *host_; }                       // on the CPU
   const std::shared_ptr<const CudaModel>& on_gpu() const { return cuda_; }  // on a GPU
-  /// What computes matrix products in `stream`, and in no other at the same time; null where the
-  /// plan has none.
+  /// Computes the plan's matrix products in `stream`, and must not be used in another stream at the
+  /// same time; null if the plan has no products.
   Result<std::shared_ptr<CudaGemm>> products_in(CudaApi::Stream stream) const;
 
  private:

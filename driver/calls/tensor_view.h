@@ -25,11 +25,11 @@ std::string to_string(const TensorView& view);
 /// An error, with `argument` for its place, unless the extents are valid, there is a stride for
 /// each of them or none, and memory where there are elements.
 Status check_view(const TensorView& view, const std::string& argument);
-/// Of a valid view: all elements lie side by side in row-major order.
+/// Whether all elements of a valid view lie side by side in row-major order.
 bool is_dense(const TensorView& view);
-/// Of a valid view: two elements may be at one address. Says no only where it is sure.
+/// Whether two elements of a valid view may share an address; false only if certainly none do.
 bool may_overlap_itself(const TensorView& view);
-/// Of a valid view.
+/// The number of elements of a valid view, and their bytes.
 int64_t volume(const TensorView& view);
 size_t bytes_of(const TensorView& view);
 

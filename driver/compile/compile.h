@@ -25,8 +25,8 @@ struct CompileOptions {
   GivenSizes sizes;
 };
 
-/// What a compilation leaves: the frozen module (after the passes), and one fusion and one plan per
-/// entry of it.
+/// The result of a compilation: the frozen module (after the passes), and a fusion and a plan for
+/// each of its entries.
 struct Compiled {
   Module module;
   std::vector<Fusion> fusions;

@@ -11,8 +11,8 @@ struct MachineCode {
     std::string bytes;
   };
   std::string arch;
-  /// Of the program's kernels, in their order, then of Sinter's own kernels for its matrix
-  /// products, which run where the library has no algorithm.
+  /// The program's kernels in their order, then Sinter's own kernels for its matrix products, which
+  /// run where the library has no algorithm.
   std::vector<Kernel> kernels;
   size_t from_cache = 0;
   std::string absent;  // not empty: there is none, because no NVRTC was found

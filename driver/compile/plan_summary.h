@@ -1,4 +1,4 @@
-// What a plan costs, in numbers, for one choice of sizes.
+// The costs of a plan in numbers, for one choice of sizes.
 #pragma once
 
 #include "driver/compile/compile.h"

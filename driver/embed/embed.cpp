@@ -28,7 +28,7 @@ Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>
   return {};
 }
 
-/// Of `length` rows of width `width`.
+/// Pools `length` rows of width `width` into one vector.
 std::vector<double> pool(const double* rows, size_t length, size_t width, const Pooling& pooling) {
   std::vector<double> result(rows, rows + width);
   if (pooling.kind == PoolingKind::mean) {
@@ -98,8 +98,8 @@ Result<Embeddings> embed(const LoadedModel& model, const ReadyModel& ready,
   std::vector<Together> calls;
   Embeddings result;
   for (size_t at = 0; at < texts.size(); at += calls.back().count) {
-    SINTER_LET(call, fitting(*model.spec, ready.model->program(), texts.drop_front(at), at + 1,
-                             options));
+    SINTER_LET(call,
+               fitting(*model.spec, ready.model->program(), texts.drop_front(at), at + 1, options));
     calls.push_back(call);
     result.arena_bytes = std::max(result.arena_bytes, call.arena_bytes);
   }

@@ -1,8 +1,9 @@
 // Texts as token ids for an encoder.
 #pragma once
 
+#include <llvm/ADT/ArrayRef.h>
+
 #include "frontends/tokenizer/tokenizer.h"
-#include "llvm/ADT/ArrayRef.h"
 
 namespace sinter {
 

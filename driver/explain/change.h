@@ -1,4 +1,4 @@
-// What would have to change for two values to share a kernel.
+// Changes that would let two values share a kernel.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class Changes {
   explicit Changes(const Compiled& compiled);
   ~Changes();
 
-  /// Of a refusal of entry `entry` about these ops; a sentence without a full stop.
+  /// The change that would lift this refusal in entry `entry`; a sentence without a full stop.
   std::string text(size_t entry, ValueId a, ValueId b, const Verdict& refusal) const;
 
  private:

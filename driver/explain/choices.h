@@ -16,7 +16,7 @@ struct LedgerChoice {
   std::vector<std::string> values;  // that the ops make
 };
 
-/// Of an entry after the passes, in the order of its ops.
+/// The choices in an entry after the passes, in the order of its ops.
 std::vector<LedgerChoice> choices_of(const Graph& graph);
 
 /// "attention: 32 by tiled_attention (more than 8 tokens of f16)"

@@ -1,4 +1,4 @@
-// What pages of HTML are made of.
+// Building blocks of HTML pages.
 #pragma once
 
 #include <string>

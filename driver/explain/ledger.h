@@ -29,7 +29,7 @@ struct LedgerStep {
   bool triggers_after_wait = false;
 };
 
-/// What a step reads of a value in memory.
+/// The read of a value in memory by a step.
 struct LedgerEdge {
   std::optional<size_t> from;  // the step that computes it; absent: an input, a weight, a state
   size_t to = 0;               // the step that reads it
@@ -70,12 +70,12 @@ struct EntryLedger {
 
 /// One record for each entry of the plan, or for the one that is called `only`.
 std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only = {});
-/// What a fusion saves: "32.8 KB", or "a launch".
+/// The saving of a fusion: "32.8 KB", or "a launch".
 std::string saved_text(const LedgerDecision& fusion);
 /// Without what Fusion does not know: `merge`, `with`, `saved_bytes`, `change`.
 LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict& verdict);
 
-/// What a report says of its origin, and what it is about.
+/// The origin and the subject of a report.
 struct ReportHeader {
   std::string model;    // a line about it
   std::string command;  // that made the report; empty: no command line did

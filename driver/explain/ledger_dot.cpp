@@ -121,7 +121,7 @@ class EntryDrawing {
     return std::nullopt;
   }
 
-  /// What ops of a kernel hand each other.
+  /// The edges between ops of the same kernel.
   std::string inner_edges() const {
     std::string text;
     for (const LayerSection& section : sections_)
@@ -140,8 +140,9 @@ class EntryDrawing {
     return text;
   }
 
-  /// What kernels read of each other and of inputs: an edge for each value and reading kernel, with
-  /// its bytes. What a repeated layer reads of the one before it leads back.
+  /// The edges from kernels and inputs to the kernels that read them: one for each value and
+  /// reading kernel, with its bytes. Edges for the values that a repeated layer reads from the
+  /// layer before it lead back.
   std::string memory_edges() const {
     double most = 0;
     for (const LedgerEdge& edge : ledger_.edges)

@@ -213,7 +213,7 @@ std::string header_list(const Compiled& compiled, const ReportHeader& header) {
   return text + "</dl>\n";
 }
 
-/// Of the kernels of these entries, with links to where they are launched.
+/// The CUDA text of these entries' kernels, with links to where they are launched.
 std::string cuda_texts(const Program& program, llvm::ArrayRef<EntryLedger> ledgers) {
   llvm::StringMap<std::string> launches;
   for (const EntryLedger& entry : ledgers)

@@ -79,7 +79,7 @@ bool OtherFusions::shares_with_norm_behind(ValueId norm, ValueId add) const {
   const Members members = groups.members(groups.find(add));
   Graph kernel;
   std::map<ValueId, ValueId> copies;
-  // What other kernels compute is an input of this one.
+  // A value that another kernel computes is an input of this one.
   const auto copy = [&](const auto& self, ValueId id) -> ValueId {
     if (const auto at = copies.find(id); at != copies.end()) return at->second;
     Op op = graph_[id];

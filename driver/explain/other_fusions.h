@@ -1,4 +1,4 @@
-// What the fusion engine answers about a compiled entry under other conditions: other numerics,
+// Answers of the fusion engine about a compiled entry under other conditions: other numerics,
 // smaller sizes, a norm at another place.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-/// Of one entry. The engine is asked when a question first comes up.
+/// The answers for one entry. The engine runs when a question is first asked.
 class OtherFusions {
  public:
   /// Keeps a reference to `compiled`; `entry` was fused.

@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-/// What the fusion that brought the two together did.
+/// Adds the merge that brought the two values together to `answer`.
 void add_merge(const Compiled& compiled, size_t entry, ValueId a, ValueId b, Why& answer) {
   const Graph& graph = compiled.module.entries[entry].graph;
   const std::vector<GroupMerge> merges =

@@ -8,8 +8,8 @@ namespace sinter {
 /// The answer of one entry.
 struct Why {
   std::string entry;
-  /// Of the values as asked. Fused: `merge`, `with` and `saved_bytes` are those of the fusion that
-  /// brought the two together.
+  /// The decision about the values as asked. If they are fused, `merge`, `with` and `saved_bytes`
+  /// describe the fusion that brought the two together.
   LedgerDecision decision;
   size_t fusions = 0;               // of the entry
   std::string kernel_a, kernel_b;   // that compute them; empty: none does

@@ -150,7 +150,7 @@ class CudaGenerator final : public RecordedGenerator {
     CudaGraph graph;
     int64_t steps = 0;
   };
-  /// Of the steps from `step` on.
+  /// The recorded graph that begins at step `step`.
   Recorded& graph_of(int64_t step) {
     if (steps() - step < kGraphSteps) return rest_;
     return graphs_[step / kGraphSteps % 2];
@@ -208,7 +208,7 @@ class CudaGenerator final : public RecordedGenerator {
     return stream().synchronize("uploading the state of generation");
   }
 
-  /// What step `step` reads.
+  /// The address at which step `step` reads the input `name`.
   CudaAddress address(std::string_view name, int64_t step) const {
     const auto at = offsets_.find(name);
     SINTER_CHECK(at != offsets_.end(), "nothing gives the input %{}", name);

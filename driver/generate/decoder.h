@@ -11,7 +11,7 @@ struct DecoderCall {
   std::vector<int64_t> symbol_values;
 };
 
-/// Of which of a call's tokens the logits are computed (prefill only; decode has one a sequence).
+/// Which tokens of a call get logits (prefill only; decode has one token a sequence).
 enum class Wanted : uint8_t { all, last_of_each };
 
 /// An error where the program lacks a symbol that those of language models have: N, M, B, R or K.

@@ -1,4 +1,4 @@
-// What goes from one step of generation to the next: the inputs of the entries `decode` and
+// The state that one step of generation hands to the next: the inputs of the entries `decode` and
 // `sample` by name. Output `next.X` of `sample` is input X of the next step; the other inputs stay.
 #pragma once
 

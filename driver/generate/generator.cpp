@@ -146,7 +146,7 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   state.inputs["top_k"] = repeated(DType::i32, sampling.top_k, heads.size());
   state.inputs["top_p"] = repeated(DType::f32, sampling.top_p, heads.size());
   state.inputs["seed"] = repeated(DType::i32, sampling.seed, heads.size());
-  // What a streaming cache cannot take at once comes token by token.
+  // Prompt tokens that a streaming cache cannot take at once are fed one by one.
   for (size_t i = heads[0].size(); i < prompts[0].size(); ++i)
     SINTER_TRY(force_token(model, state, prompts[0][i]));
   return state;

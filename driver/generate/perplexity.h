@@ -16,7 +16,7 @@ struct PerplexityOptions {
   int64_t window = 0;
   /// Every prediction from the last `window` tokens, computed anew: slow, the measure for caches.
   bool recompute = false;
-  /// Of a piece: the logits of a whole call are in memory at once.
+  /// The prefill of each piece: the logits of a whole call are in memory at once.
   PrefillOptions prefill;
 };
 

@@ -18,7 +18,7 @@ struct PrefillOptions {
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 
-/// What is fed to empty caches, `capacity` rows for each sequence.
+/// The sizes of prompts that are fed to empty caches, `capacity` rows for each sequence.
 struct PromptSizes {
   int64_t tokens = 0;  // in all
   int64_t sequences = 0;

@@ -22,7 +22,7 @@ std::string class_of(const Op& op) {
   return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(op_info(op.kind).name);
 }
 
-/// Of an entry of a plan with a kernel for each op.
+/// The costs of an entry of a plan with a kernel for each op.
 EntryCosts entry_costs(const Compiled& unfused, size_t index) {
   const Entry& entry = unfused.module.entries[index];
   const Fusion& fusion = unfused.fusions[index];

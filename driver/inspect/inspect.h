@@ -1,4 +1,4 @@
-// What a model is and what its ops cost, before any fusion: from its description alone.
+// The properties of a model and the costs of its ops before any fusion, from its description alone.
 #pragma once
 
 #include "device/device.h"
@@ -24,7 +24,7 @@ struct EntryCosts {
   std::string sizes;  // "N=512 K=1024"
   std::vector<NodeClass> classes;
   NodeClass total;
-  /// Of the fused plan, and of the one with a kernel for each op.
+  /// Arena bytes of the fused plan, and of the plan with a kernel for each op.
   int64_t arena_bytes = 0, unfused_arena_bytes = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a device's memory must hold to run prompts of given lengths: the plan's own bytes.
+// The device memory for prompts of given lengths: the plan's own bytes.
 #pragma once
 
 #include "driver/generate/prefill_chunk.h"
@@ -21,8 +21,8 @@ struct PromptMemory {
   int64_t bytes() const { return weight_bytes + cache_bytes + prefill.arena_bytes; }
 };
 
-/// Of a language model's plan; an error for prompts that it has no room for, and those of
-/// choose_chunk.
+/// The memory that a language model's plan needs for the prompts. Errors: a plan without room for
+/// them, and those of choose_chunk.
 Result<PromptMemory> prompt_memory(const Program& program, const AskedPrompts& prompts,
                                    const PrefillOptions& options);
 

@@ -20,7 +20,7 @@ class DecodeRuns {
   static Result<DecodeRuns> create(std::shared_ptr<const CudaModel> model,
                                    llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count);
   Result<DecodeRun> run();
-  /// Of decode and sample.
+  /// The symbol values of the entries decode and sample.
   llvm::ArrayRef<int64_t> symbol_values() const { return symbol_values_; }
 
  private:

@@ -20,7 +20,7 @@
 
 namespace sinter {
 
-/// What a folder is written of.
+/// The contents of a plan folder to write.
 struct FolderRequest {
   const Built& built;  // for a folder
   llvm::ArrayRef<MachineCode> code;

@@ -1,4 +1,4 @@
-// What a step of a plan must move and compute, for concrete sizes.
+// The bytes and operations that a step of a plan needs at least, for concrete sizes.
 #pragma once
 
 #include "plan/step_traffic.h"
@@ -33,8 +33,8 @@ class StepCosts {
   StepTraffic traffic_;
 };
 
-/// What a step is called in tables: a kernel's name; "gemm 1x4096x4096 bf16" (m, n, k), with "32
-/// of" before it where the step repeats the product; "copy 4096 bf16" (elements).
+/// The name of a step in tables: a kernel's name; "gemm 1x4096x4096 bf16" (m, n, k), with "32 of"
+/// before it where the step repeats the product; "copy 4096 bf16" (elements).
 std::string step_title(const Program& program, const EntryPlan& entry, const Step& step,
                        llvm::ArrayRef<int64_t> sizes);
 

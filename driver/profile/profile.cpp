@@ -13,7 +13,7 @@ namespace {
 
 // Before the measured ones: caches and clocks settle.
 constexpr int64_t kWarmTokens = kWarmSteps;
-// What the ceilings of memory are measured on: far more than any cache holds.
+// The bytes that the memory ceilings are measured on: far more than any cache holds.
 constexpr size_t kCeilingBytes = size_t{1} << 30;
 // Products in f32 run on slower units; a smaller one fills them as well.
 constexpr int64_t kProductSide = 8192, kProductSideF32 = 4096;

@@ -11,8 +11,8 @@ namespace sinter {
 struct ProfileOptions {
   std::shared_ptr<Backend> backend;  // of a GPU
   CompileOptions compile;
-  /// Of a language model: decode (one token, the default) or prefill. Of a module: an entry; the
-  /// first one by default.
+  /// A language model's decode (one token, the default) or prefill, or a module's entry; the first
+  /// one by default.
   std::string phase;
   std::optional<int64_t>
       context;  // tokens in the cache before; decode: 1024 or what fits, prefill: 0

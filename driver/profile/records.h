@@ -13,10 +13,10 @@ struct ProfiledKernel {
   KernelRecord record;
 };
 
-/// What the device did for one token, in the order of start.
+/// The device's work for one token, in the order of start.
 struct ProfiledToken {
   std::vector<ProfiledKernel> kernels;
-  /// Of its results to the host, and others while it was the last to begin.
+  /// Copies of its results to the host, and other copies made while it was the last to begin.
   std::vector<CopyRecord> copies;
   uint64_t before_ns = 0;  // the end of all kernels of the tokens before it; 0: there are none
 };
@@ -34,9 +34,9 @@ Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t
 /// changes, where the kernels' names differ.
 bool take_steps(const ProfiledToken& reference, ProfiledToken& token);
 
-/// Of each kernel, the seconds that it adds to those in which any runs: from its start, or from the
-/// end of all that began before it where that is later. Until then a kernel that was launched early
-/// (kernels/common/launch.cuh) waits.
+/// For each kernel, the seconds that it adds to the time in which any kernel runs: counted from its
+/// start, or from the end of all that began before it if that is later. Until then a kernel that
+/// was launched early (kernels/common/launch.cuh) waits.
 std::vector<double> added_seconds(const ProfiledToken& token);
 
 /// Seconds. period = kernels - overlapped + gaps + pause.

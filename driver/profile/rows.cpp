@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-// Of a kernel's bytes: from here on a copy is the fairer measure than a read.
+// From this share of written bytes on, a copy is a fairer measure of a kernel than a read.
 constexpr double kCopyShare = 1.0 / 3;
 
 void add_once(std::vector<std::string>& list, const std::string& item) {

@@ -1,4 +1,4 @@
-// What `profile` runs: the calls of a token of decoding, of a prefill, or of a module's entry.
+// The calls that `profile` runs: a token of decoding, a prefill, or a module's entry.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ struct Workload {
 /// An encoder's entry is profiled as a module's is.
 bool is_language_model(const LoadedModel& model);
 
-/// What to profile, as ProfileOptions::phase says. An error where the model has no such phase.
+/// The phase to profile, as ProfileOptions::phase says. An error if the model has no such phase.
 Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
 
 /// The prompts that stand in the cache when a language model decodes; `most` tokens follow each.

@@ -40,7 +40,7 @@ class EntryCalls {
 
   /// Calls of the session: the list of entries, as often as it is repeated.
   size_t count() const { return list_.size() * repeat_; }
-  /// Of one repetition.
+  /// The number of calls in one repetition.
   size_t list_size() const { return list_.size(); }
   const Call& operator[](size_t number) const { return list_[number % list_.size()]; }
   /// Whether the list is at its last repetition.
@@ -49,8 +49,8 @@ class EntryCalls {
   llvm::ArrayRef<int64_t> session_values() const { return list_.front().symbol_values; }
   /// One tensor per input. Random inputs differ from call to call.
   Result<std::vector<HostTensor>> inputs(size_t number) const;
-  /// What a value of an entry is called in a file of results: `ENTRY.NAME` if several entries are
-  /// called, else `NAME`.
+  /// The name of an entry's value in a file of results: `ENTRY.NAME` if several entries are called,
+  /// else `NAME`.
   std::string result_name(const Entry& entry, std::string_view value) const;
 
  private:

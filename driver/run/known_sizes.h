@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// What is known of the symbols in one call.
+/// The known values of symbols in one call.
 class KnownSizes {
  public:
   /// `module` outlives this.

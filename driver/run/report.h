@@ -1,4 +1,4 @@
-// What a run gave, for people and programs.
+// The results of a run, for people and programs.
 #pragma once
 
 #include "driver/run/run.h"

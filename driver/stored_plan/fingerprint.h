@@ -1,4 +1,4 @@
-// What tells one large file from another without reading it all.
+// A fingerprint that tells large files apart without reading all of them.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace sinter {
 
-/// What a form is chosen for, and the forms that it may have; the first is the schedule's own.
+/// The kernel to choose a configuration for, and the candidates; the first is the schedule's own.
 struct FormQuestion {
   std::string family, key;  // as in TunedForms
   std::vector<TunedForm> candidates;
@@ -21,8 +21,8 @@ struct FormQuestion {
 struct FormDecision {
   std::string family, key;
   TunedForm usual, chosen;
-  // Of a token before this question was asked and with the chosen form, each beside the other in
-  // time; equal where the usual form stays.
+  // Seconds of a token before this question was asked and with the chosen form, measured in turns;
+  // equal if the usual form stays.
   double usual_s = 0, chosen_s = 0;
 };
 

@@ -1,9 +1,9 @@
 // The promise of fast numerics about one value: over many calls its error against float64 is hardly
 // more than that of the unfused plan.
 //
-// Of largest errors the mean over the calls is compared. The largest of all is one element's luck:
-// of two plans that are equally good either is ahead by more than 1.5 about once in a hundred
-// times.
+// For the largest errors, the mean over the calls is compared. The maximum over all calls depends
+// on a single element: of two equally good plans, one exceeds the other by more than a factor of
+// 1.5 about once in a hundred times.
 #pragma once
 
 #include <cmath>

@@ -18,7 +18,7 @@ bool is_computed(const Op& op) {
   return kind != OpClass::leaf && kind != OpClass::generator && kind != OpClass::view;
 }
 
-/// Of the relative error that the op itself adds.
+/// The variance of the relative error that the op itself adds.
 double own_variance(const Graph& graph, const Op& op, const CallSizes& sizes) {
   if (!is_computed(op) || !is_float(op.type.dtype)) return 0;
   const double u = unit_roundoff(op.type.dtype);
@@ -28,7 +28,7 @@ double own_variance(const Graph& graph, const Op& op, const CallSizes& sizes) {
   return (u * u + (terms > 1 ? 0x1p-48 * terms / 2 : 0)) / 3;
 }
 
-/// Of the squares of the standard deviations of the rows.
+/// The mean of the squared standard deviations of the rows.
 double mean_square_deviation(const HostTensor& logits) {
   const std::vector<double> values = to_doubles(logits);
   const int64_t width = logits.dims.back(), rows = logits.volume() / width;

@@ -34,7 +34,7 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
 Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
                        const HostTensor& fused, const HostTensor& unfused, DTypeReport& report);
 
-/// Of all weights together.
+/// The number of elements of all weights together.
 double weight_elements(const Program& program);
 /// Seeded ids of the vocabulary; two sequences of them.
 std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed);

@@ -1,4 +1,4 @@
-// What `verify` found, for people and programs.
+// The results of `verify`, for people and programs.
 #pragma once
 
 #include "driver/verify/verify.h"

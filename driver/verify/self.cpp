@@ -91,7 +91,8 @@ class SelfCheck {
     return generate_with(plans_.unfused, prompt, most, report_.unfused);
   }
 
-  /// As many of the text's first tokens in float64 as are worth waiting for.
+  /// Compares the losses of the text's first tokens with float64, as many as precise_products
+  /// allows.
   Status compare_with_float64(llvm::ArrayRef<int32_t> text) {
     const auto count =
         std::min(report_.tokens, affordable_tokens(program(), limits_.precise_products));

@@ -12,14 +12,14 @@ struct SelfOptions {
   OpenOptions open;
   uint64_t seed = 1;   // of the tokens where the model has no tokenizer
   int64_t steps = 32;  // tokens to generate, as far as the model's positions allow
-  /// Of the fused plan; the unfused one has its passes, its device and its numerics. Fast numerics:
-  /// the same bits and tokens are not asked for, and a model that is too large for float64 is an
-  /// error.
+  /// Compile options of the fused plan; the unfused plan has the same passes, device and numerics.
+  /// With fast numerics equal bits and tokens are not required, and a model that is too large for
+  /// float64 is an error.
   CompileOptions compile;
   PrefillOptions prefill;  // calls of the text have at most 128 tokens
 };
 
-/// What one plan did.
+/// The results of one plan.
 struct SelfRun {
   std::vector<double> losses;      // of every token of the text but the first; natural logarithms
   double text_s = 0;               // for the text, its logits copied to the host

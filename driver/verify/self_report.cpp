@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-/// Of `count` things in `seconds`; 0 where nothing was timed.
+/// The rate of `count` things in `seconds`; 0 if nothing was timed.
 double rate(size_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }

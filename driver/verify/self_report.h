@@ -1,4 +1,4 @@
-// What `verify --self` found, for people and programs.
+// The results of `verify --self`, for people and programs.
 #pragma once
 
 #include "driver/verify/self.h"

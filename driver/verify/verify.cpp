@@ -46,7 +46,7 @@ bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
 
 namespace {
 
-/// Of the fused and the unfused plan.
+/// A decoder for the fused plan and one for the unfused plan.
 Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences, int64_t capacity) {
   std::vector<Decoder> decoders;
   for (const auto& plan : {plans.fused, plans.unfused}) {
@@ -196,7 +196,7 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
     SINTER_LET(file, ReferenceFile::open(options.reference));
     reference.emplace(std::move(file));
   }
-  // Of a module or a plan: its own types, or the one that it will refuse.
+  // A module or a plan is verified in its own types (nullopt), and refuses any other.
   std::vector<std::optional<DType>> dtypes(options.dtypes.begin(), options.dtypes.end());
   if (dtypes.empty() && (module || is_plan_folder(path))) dtypes = {std::nullopt};
   if (dtypes.empty()) dtypes = {DType::f32, DType::f16, DType::bf16};

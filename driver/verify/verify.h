@@ -18,13 +18,14 @@ struct VerifyOptions {
   std::string reference;
   uint64_t seed = 1;  // of tokens and inputs where there is no reference
   OpenOptions open;   // `dtypes` count instead of its type
-  /// Of a module; a language model takes none. All its entries are called. Fast numerics take the
-  /// symbols alone.
+  /// The calls of a module, for all its entries; a language model takes none. Fast numerics take
+  /// the symbols alone.
   CallsOptions calls;
   int64_t steps = 16;   // of decoding after the first call
   bool forced = false;  // decode seeded tokens, not the likeliest
-  /// Of the fused plan; the unfused one has its passes, its device and its numerics. Fast numerics:
-  /// the bounds alone are checked, over 16 seeds; no reference, and at most 4 steps.
+  /// Compile options of the fused plan; the unfused plan has the same passes, device and numerics.
+  /// With fast numerics only the bounds are checked, over 16 seeds; no reference, and at most 4
+  /// steps.
   CompileOptions compile;
 };
 
@@ -43,8 +44,8 @@ struct DTypeReport {
   std::string difference;          // the first node that differs and how; empty: none
   std::vector<ErrorBound> bounds;  // fast numerics: of every float result
   int64_t fused_launches = 0, unfused_launches = 0;
-  /// Of the first output (logits), of a module's farthest one, against float64; absent where that
-  /// would take too long.
+  /// The errors against float64 of the first output (logits), for a module of the farthest one;
+  /// absent if float64 would take too long.
   std::optional<Accuracy> fused_error, unfused_error;
   std::string float64_value;  // of a module: the output that is farthest off, which they are of
   /// GPU: calls in which every kernel without a contraction gave the bits of the host's evaluation.

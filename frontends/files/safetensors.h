@@ -125,7 +125,7 @@ class SafetensorsWriter {
   size_t next_ = 0;
 };
 
-/// What write_safetensors() writes; borrows the bytes.
+/// A tensor for write_safetensors(); borrows the bytes.
 struct NamedTensor {
   std::string name;
   FileDType dtype = FileDType::F32;

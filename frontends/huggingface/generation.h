@@ -5,8 +5,8 @@
 
 namespace sinter {
 
-/// Those that are set in `root` (of generation_config.json, or of an older config.json) such that
-/// transformers would choose other tokens than the likeliest: "repetition_penalty 1.1".
+/// The settings in `root` (a generation_config.json, or an older config.json) that would make
+/// transformers choose other tokens than the likeliest: "repetition_penalty 1.1".
 std::vector<std::string> unapplied_settings(const JsonView& root);
 
 }  // namespace sinter

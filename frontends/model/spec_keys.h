@@ -34,7 +34,7 @@ struct SpecKey {
 };
 
 llvm::ArrayRef<SpecKey> spec_keys();
-/// Of the objects `rope` and `local_rope`.
+/// The keys of the objects `rope` and `local_rope`.
 llvm::ArrayRef<SpecKey> rope_keys();
 
 }  // namespace sinter

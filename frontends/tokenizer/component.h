@@ -1,5 +1,5 @@
-// What the readers of a tokenizer.json share: choosing a reader by the component's type, and
-// refusing what is not understood.
+// Helpers for the readers of a tokenizer.json: they choose a reader by the component's type and
+// refuse unknown input.
 #pragma once
 
 #include <initializer_list>
@@ -19,7 +19,7 @@ Status allow_keys(const JsonView& view, std::initializer_list<std::string_view> 
 /// The one code point that the string at `view` is.
 Result<std::string> read_character(const JsonView& view);
 
-/// What a component searches for: {"String": …}, matched as it stands, or {"Regex": …}.
+/// The pattern of a component: {"String": …}, matched literally, or {"Regex": …}.
 class TextPattern {
  public:
   static Result<TextPattern> read(const JsonView& view);

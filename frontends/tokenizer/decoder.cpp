@@ -6,7 +6,7 @@
 namespace sinter {
 namespace {
 
-/// What no decoder means: tokens with a space between.
+/// The stage for a null decoder: puts a space between tokens.
 class SpacedStage final : public DecoderStage {
  public:
   DecoderStagePtr clone() const override { return std::make_unique<SpacedStage>(*this); }

@@ -48,7 +48,7 @@ class DecoderChain {
 
  private:
   Status feed(size_t stage, std::string_view part, bool ends, std::string& text);
-  /// What `stage` gives, to the next one. Refuses a part that is too long (text_growth.h).
+  /// Passes a part from `stage` to the next one. Refuses a part that is too long (text_growth.h).
   Status pass_on(size_t stage, std::string_view part, bool ends, std::string& text);
 
   std::vector<DecoderStagePtr> stages_;

@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-/// What an escape with a letter means in PCRE2.
+/// The meaning of an escape with a letter, in PCRE2.
 struct PatternEscape {
   char letter;
   std::string_view outside;  // of a class

@@ -21,7 +21,7 @@ using PreTokenizer = std::function<Status(Words&)>;
 /// The "pre_tokenizer" of a tokenizer.json.
 Result<std::vector<PreTokenizer>> read_pre_tokenizers(const JsonView& view);
 
-/// What happens to the matches of a pattern.
+/// How a split treats the matches of a pattern.
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 Result<SplitBehavior> read_split_behavior(const JsonView& view);
 

@@ -1,5 +1,5 @@
-// What SentencePiece does with a text before it cuts it into pieces, and with pieces to make a
-// text.
+// SentencePiece's normalization of a text before it is cut into pieces, and its decoding of pieces
+// to a text.
 #pragma once
 
 #include "frontends/tokenizer/character_map.h"

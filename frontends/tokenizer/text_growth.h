@@ -9,8 +9,8 @@
 
 namespace sinter {
 
-/// What the rules of a file may make of a text of `bytes`: 64 times as much, or 1 MiB if that is
-/// more. The longest normal form (NFKC, NFKD) has 11 times the bytes of its text.
+/// The most bytes that a file's rules may make of a text of `bytes`: 64 times as many, or 1 MiB if
+/// that is more. The longest normal form (NFKC, NFKD) has 11 times the bytes of its text.
 inline size_t longest_rewritten(size_t bytes) { return std::max(size_t{1} << 20, 64 * bytes); }
 
 /// Refuses `made` bytes of text that were made of `given` bytes.

@@ -23,7 +23,7 @@ class Trie {
   static constexpr Node nowhere = std::numeric_limits<Node>::max();
 
   Trie() : Trie(std::span<const Entry>()) {}
-  /// Of equal keys the last entry wins. Keys are copied; their bytes are less than 2^32 together.
+  /// If keys are equal, the last entry wins. Keys are copied; their bytes total less than 2^32.
   explicit Trie(std::span<const Entry> entries);
 
   /// From `node` over one byte; `nowhere` if no key goes on like this.

@@ -13,7 +13,7 @@ class AttentionSoftmax {
   static constexpr unsigned kAll = 0xffffffffu;
 
  public:
-  // What the lane's two rows see.
+  // `upper` and `lower`: the keys that the lane's two rows see.
   SINTER_DEVICE AttentionSoftmax(SeenKeys upper, SeenKeys lower)
       : low_{upper.low, lower.low}, count_{upper.count, lower.count} {
     all_low_ = low_[0] > low_[1] ? low_[0] : low_[1];
@@ -100,7 +100,7 @@ class AttentionSoftmax {
           logits[i / 2 * 4 + 2 * half + i % 2] = -math::infinity();
     }
   }
-  // Of a row's keys so far; four lanes have them. Four chains a row.
+  // The largest logit of each row so far. Four lanes share a row's keys, in four chains a row.
   SINTER_DEVICE void find_largest(const float (&logits)[Sizes::keys / 2],
                                   float (&largest)[2]) const {
     float chains[8];

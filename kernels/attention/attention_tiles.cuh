@@ -1,4 +1,4 @@
-// What both forms of tiled_attention share: which keys the rows of a block see, the tiles in shared
+// Shared by both forms of tiled_attention: which keys the rows of a block see, the tiles in shared
 // memory, and the result.
 #pragma once
 
@@ -83,14 +83,14 @@ class AttentionBlock {
     }
     return range;
   }
-  // What loads of keys and values ask for.
+  // Sets the keys that loads of keys and values read; other rows of a tile become zeros.
   SINTER_DEVICE void set_seen_range(SeenRange range) { seen_ = range; }
   // At least one: rows that see no key have a tile of zeros, all of which are masked.
   SINTER_DEVICE static SeenTiles tiles_of(SeenRange range) {
     if (range.high < range.low) return {0, 1};
     return {range.low / Sizes::keys, range.high / Sizes::keys + 1};
   }
-  // Of a row that is not there: all keys.
+  // A row that is not there sees all keys.
   SINTER_DEVICE SeenKeys seen_by(int row) const {
     if (!is_there(row)) return {0, kMost};
     const AttentionRange range = rows_of_cache(

@@ -22,7 +22,7 @@ namespace sinter {
 constexpr int kRoleThreads = 128;  // a warpgroup
 constexpr int kLoadingRoles = 2;
 
-// Of a buffer: `full` ends a phase when it is filled, `empty` when all warps are done with it.
+// A buffer's barriers: `full` ends a phase when it is filled, `empty` when all warps have read it.
 struct BufferBarriers {
   Barrier full, empty;
 
@@ -40,7 +40,7 @@ struct AttentionItem {
   SeenKeys rows[Config::kRows];
 };
 
-// What the warpgroups of a block tell one another.
+// The barriers and items that the warpgroups of a block share.
 template <typename Config>
 struct AttentionShared {
   static constexpr int kItems = 2;
@@ -98,8 +98,7 @@ class Ring {
   unsigned phase_ = 0;
 };
 
-// What the warpgroup of the queries does: it tells the others of the block's items, and computes
-// their queries.
+// The warpgroup of the queries publishes the block's items to the others and computes queries.
 template <typename Config, typename Query>
 SINTER_DEVICE void give_items(const AttentionItems<Config>& items, AttentionShared<Config>& shared,
                               const Query& q) {
@@ -174,8 +173,7 @@ class TileWalk {
   int first_, tile_, end_;
 };
 
-// What the first warpgroup does: it loads tiles of keys and values in the order in which they are
-// needed.
+// The first warpgroup loads tiles of keys and values in the order in which they are needed.
 template <typename Config>
 class TileLoader {
   using Block = AttentionBlock<Config>;
@@ -221,7 +219,7 @@ class TileLoader {
   Ring<Config::kStages> keys_, values_;
 };
 
-// What a multiplying warpgroup does.
+// A multiplying warpgroup computes the products, the softmax and the results of its 64 rows.
 template <typename Config, typename Result>
 class AttentionWarpgroup {
   using Block = AttentionBlock<Config>;

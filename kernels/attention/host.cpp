@@ -132,7 +132,7 @@ class TiledAttention {
         sums[j % 8] = math::add(sums[j % 8], weight);
         weight = rounded(weight, call_.op.type.dtype);
       }
-      // Of keys that the token does not see the weight is 0.
+      // Keys that the token does not see have the weight 0 and are skipped.
       for (int64_t j = 0; j < tile_keys; j += kStep) {
         const int64_t from = std::max<int64_t>(begin + j, keys.low),
                       to = std::min<int64_t>(begin + j + kStep, end);

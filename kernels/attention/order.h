@@ -76,11 +76,11 @@ SINTER_DEVICE float attention_exp2(float x) {
 #endif
 }
 
-/// What stands for m where weights are computed.
+/// The number that stands for m where weights are computed.
 SINTER_DEVICE float attention_base(float largest) {
   return largest == -math::infinity() ? 0.0f : largest;
 }
-/// What sums are multiplied by where m grows; 1 where it does not.
+/// The factor by which sums are multiplied where m grows; 1 where it does not.
 SINTER_DEVICE float attention_scale(float before, float largest, float factor) {
   if (before == largest) return 1.0f;
   return attention_exp2(math::mul(math::sub(before, attention_base(largest)), factor));

@@ -82,7 +82,7 @@ class ColumnKernel {
       launch.items_per_row = ceil_div(width_.constant(), config_.tile());
       return launch;
     }
-    // Of several slices each may end with an incomplete tile; what is too much does nothing.
+    // Each of several slices may end in a partial tile; surplus blocks do nothing.
     launch.symbolic_items = slices_.is(1) ? width_ : width_ + SymExpr(config_.tile() - 1);
     launch.items_per_block = config_.tile();
     return launch;
@@ -121,7 +121,7 @@ class ColumnKernel {
     return text + (segments == 1 ? "" : "enter_cluster();\n");
   }
 
-  /// What a thread does at one row: loads, sums, results that are stored there.
+  /// The text of a thread at one row: loads, sums, results that are stored there.
   std::string at_row(ValueEmitter& values) {
     CodeScope row;
     values.open(0, 0, row, tail_);

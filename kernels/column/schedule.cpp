@@ -50,7 +50,7 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
   ColumnConfig config;
   config.chunks = std::min(std::max<int64_t>(kLineBytes / chunk_bytes, 1), all_chunks);
   config.runs = std::min(problem.lanes, usual / config.chunks);
-  // Of few lanes a block takes more columns; beyond the last ones threads are idle.
+  // With few lanes a block takes more columns; threads beyond the last columns are idle.
   config.chunks = std::max(std::min(all_chunks, usual / config.runs), config.chunks);
   config.chunks = std::max(config.chunks, 32 / config.runs);
 

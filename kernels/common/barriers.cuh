@@ -26,7 +26,7 @@ SINTER_DEVICE void set_up_barrier(Barrier* barrier, unsigned arrivals) {
 SINTER_DEVICE void show_barriers_to_block() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-// What the thread has written is there for those whose wait returns because it arrived.
+// A wait that returns because of this arrival sees everything that the thread has written.
 SINTER_DEVICE void arrive(Barrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                : "memory");

@@ -32,7 +32,7 @@ SINTER_DEVICE void give(float* own, int rank, float value, SINTER_SHIM_SITE) {
 
 #elif SINTER_HAS_CLUSTERS
 
-// Of this launch: 1 without clusters.
+// The number of blocks of a cluster of this launch: 1 without clusters.
 SINTER_DEVICE int cluster_blocks() {
   unsigned blocks;
   asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(blocks));

@@ -46,8 +46,7 @@ struct SumRead {
     return llvm::all_of(
         only, [&](const Condition& p) { return p.range.holds(element / p.stride % p.extent); });
   }
-  /// What holds for the first elements, and for rows `rows` apart, repeats after so many; at most
-  /// `width`.
+  /// The period, in elements, of reads() and of positions among `rows` rows; at most `width`.
   int64_t period(int64_t rows) const {
     if (width == 0) return 0;
     int64_t result = std::min(rows, width);

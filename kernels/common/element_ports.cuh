@@ -1,5 +1,5 @@
-// What an epilogue reads of a result that is given to it element by element, or in chunks of 8, in
-// the place of the result's memory (codegen/emission/element_ports.h).
+// Replacements for the pointer to a result, from which an epilogue reads the result that is given
+// to it element by element, or in chunks of 8 (codegen/emission/element_ports.h).
 #pragma once
 
 #include "kernels/common/vector.cuh"

@@ -49,7 +49,7 @@ SINTER_DEVICE void load_transposed(unsigned (&words)[4], const void* row) {
 }
 #endif
 #else
-// What the lanes of a warp show one another.
+// The fragments and row addresses that the lanes of a warp exchange.
 struct WarpWords {
   unsigned words[32][6];
   const unsigned short* rows[32];

@@ -1,6 +1,6 @@
-// What a thread has asked for and not waited for, in groups, as the CPU of the tests plays it:
-// copies of cp.async, products of wgmma. It is done when the thread waits, so that a missing wait
-// is seen.
+// The operations that a thread has issued and not waited for, in groups, as the CPU of the tests
+// plays them: copies of cp.async, products of wgmma. They are done when the thread waits, so that a
+// missing wait is seen.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -11,7 +11,7 @@ namespace sinter {
 template <typename Item, int most>
 class PendingGroups {
  public:
-  // Of the block that runs. Never constructed: a page that no thread uses is not touched.
+  // This thread's groups in the running block. Never constructed: an unused page is not touched.
   static PendingGroups& of_thread() {
     static PendingGroups all[sinter_shim::kMaxCluster][1024];
     const sinter_shim::Context& context = *sinter_shim_calls->context;

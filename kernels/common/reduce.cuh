@@ -23,8 +23,8 @@ SINTER_DEVICE Index hidden(Index end) {
   return end;
 }
 
-// What is reduced. Shared memory holds floats; a whole number has its bits in one. any_order: the
-// result does not depend on the order, which is then what takes the fewest steps.
+// The kinds of reduction. Shared memory holds floats; an integer has its bits in one. any_order:
+// the result does not depend on the order, which is then the one with the fewest steps.
 struct FloatReduction {
   using T = float;
   static SINTER_DEVICE float to_float(float x) { return x; }

@@ -16,7 +16,7 @@ SINTER_DEVICE AttentionRange attention_range(int first, int last, long long wind
   const long long count = last - low + 1;
   return {low, count > 0 ? count : 0};
 }
-/// Those of the keys that are rows of a cache of `rows`.
+/// The keys of the range that are rows of a cache of `rows` rows.
 SINTER_DEVICE AttentionRange rows_of_cache(AttentionRange keys, long long rows) {
   const long long low = keys.low > 0 ? keys.low : 0, end = keys.low + keys.count;
   const long long count = (end < rows ? end : rows) - low;

@@ -71,7 +71,7 @@ SINTER_DEVICE void wait_for_products(float (&sums)[count]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
   keep_in_place(sums);
 }
-// Of the block's 64 K registers a thread of this warpgroup has as many from here on.
+// setmaxnreg: from here on each thread of this warpgroup has `registers` registers.
 template <int registers>
 SINTER_DEVICE void give_registers_back() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
@@ -85,7 +85,7 @@ SINTER_DEVICE void take_registers() {
 template <int columns, typename T>
 struct WarpgroupProduct;
 
-// What an instruction writes: 8 columns' worth of 16 are 8 registers, %0 .. %7 and so on.
+// The registers that an instruction writes: 8 for each 16 columns, %0 .. %7 and so on.
 #define SINTER_SUMS_16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define SINTER_SUMS_32 SINTER_SUMS_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define SINTER_SUMS_48 SINTER_SUMS_32 ", %16, %17, %18, %19, %20, %21, %22, %23"

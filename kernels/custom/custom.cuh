@@ -1,4 +1,4 @@
-// What the text of a caller's op is called with (ir/custom_op.h). An emitted kernel defines
+// The arguments of the kernel text of a caller's op (ir/custom_op.h). An emitted kernel defines
 //
 //   struct SinterCustom : CustomBlock {
 //     long long dims(int operand, int axis);   an extent of an operand

@@ -16,7 +16,7 @@ struct AttentionShared {
   using Sizes = AttentionSizes<Config>;
   float sums[Sizes::warps][Sizes::round][Sizes::row];
   float largest[Sizes::tile][Sizes::warps], weights[Sizes::tile][Sizes::warps];
-  // Of each split: the elements that this block joins, after the tile's elements the heads' m,
+  // For each split: the elements that this block joins; after the tile's elements, the heads' m,
   // then their l.
   float partials[Sizes::splits][Sizes::elements + 2 * Sizes::tile];
 };
@@ -136,7 +136,7 @@ SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, in
   }
 }
 
-// What a kernel reads.
+// The inputs of a kernel.
 template <typename T>
 struct AttentionInputs {
   const T* q;

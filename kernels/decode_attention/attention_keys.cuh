@@ -1,5 +1,4 @@
-// What one block of threads of decode_attention does with the keys of its split: streams, each with
-// sums of its own.
+// The work of a block of decode_attention on the keys of its split: streams with their own sums.
 #pragma once
 
 #include "kernels/common/lane_sums.cuh"
@@ -71,8 +70,8 @@ struct AttentionScores {
   }
 };
 
-// What a stream has summed of its tile's heads: lane c holds the elements 8c .. 8c + 7, and m of
-// the heads whose scores it keeps.
+// A stream's sums for the heads of its tile: lane c holds the elements 8c .. 8c + 7, and m of the
+// heads whose scores it keeps.
 template <typename Config>
 struct AttentionSums {
   float value[Config::kTile][8], l[Config::kTile], m[AttentionScores<Config>::heads];

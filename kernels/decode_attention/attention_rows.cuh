@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-// What a kernel's text fixes.
+// The constants in a kernel's text:
 //   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
 //   kSplits, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow (0: none)
 template <typename Config>

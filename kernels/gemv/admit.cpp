@@ -1,6 +1,6 @@
-// What only a gemv kernel can refuse of its neighbours. Members of the prologue compute the
-// operand's rows, again in every block; members of the epilogue are computed from the sums that one
-// block can have (kernels/common/colocation.h):
+// The reasons to refuse a neighbour that only a gemv kernel has. Members of the prologue compute
+// the operand's rows, again in every block; members of the epilogue are computed from the sums that
+// one block can have (kernels/common/colocation.h):
 //
 //   %n  = rms_norm %x, %w                      prologue: rows [N]
 //   %gu = gemv %n, %m                          the anchor: [N, 2 * F]

@@ -11,7 +11,7 @@ std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
   const Graph& graph = problem.graph();
   const DeviceDescription& device = problem.device();
   const ValueId anchor = *group.shape.anchor;
-  // Of one token, which is what these kernels are for.
+  // Every block reads the prologue's inputs again: those of one token, the case for these kernels.
   const llvm::SmallVector<ValueId, 8> prologue = problem.up_to(anchor, group.members);
   double again = 0;
   for (ValueId member : prologue)

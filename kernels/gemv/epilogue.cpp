@@ -128,7 +128,7 @@ std::string GemvEpilogue::in_loop(llvm::ArrayRef<Section> sections, const Form& 
       form.threads, indented(text));
 }
 
-/// What each thread's first item needs beside its sum is loaded before the product is computed.
+/// Text that loads the inputs of a thread's first item, but for its sum, ahead of the product.
 std::string GemvEpilogue::loaded_ahead(const Section& section, const Form& form) const {
   const std::string when = condition(section), element = element_of(section.first);
   const int64_t classes = ceil_div(matrix_rows() / rows_.units, form.blocks);

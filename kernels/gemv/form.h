@@ -25,8 +25,8 @@ inline constexpr int64_t kFewGemvWarps = 8;
 inline constexpr int64_t kStageStep = 256;  // elements
 inline constexpr int64_t kMaxStageBytes = 16 * 1024;
 
-/// What a form is chosen for: the product alone, without prologue and epilogue, so that the fused
-/// and the unfused plan of a module have the same forms.
+/// The product that a form is chosen for: without prologue and epilogue, so that the fused and the
+/// unfused plan of a module have the same forms.
 struct GemvProduct {
   DType dtype = DType::f32;  // of the matrix
   int64_t rows = 0, length = 0;

@@ -158,8 +158,7 @@ class Gemv : public GemvPipeline<Config> {
 #pragma unroll
           for (int i = 0; i < Config::kStageLength; i += kGemvStep) add_step(sum, w, x, i, have);
         } else {
-          // Of several tokens the body is long as it is: copies of it would double the time to
-          // compile.
+          // With several tokens the body is long already: unrolling would double the compile time.
           const int length = length_ - begin < stage_length_ ? length_ - begin : stage_length_;
 #pragma unroll 1
           for (int i = 0; i < length - 8 * lane_; i += kGemvStep) add_step(sum, w, x, i, have);

@@ -171,7 +171,7 @@ class GemvPipeline {
         issue();
     }
   }
-  // What the next copy loads: the variables of nested loops, the outermost first.
+  // The position of the next copy: the variables of nested loops, the outermost first.
   //   without tiles   first   rows of the warp, rows_at_once_ of them together
   //                   begin   runs of the split, by their first element
   //                   row     rows of those read together

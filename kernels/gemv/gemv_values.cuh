@@ -1,5 +1,5 @@
-// What gemv.cuh computes with: chunks of matrix and operand, the operand while it is written and
-// the sums while they are read.
+// The values that gemv.cuh computes with: chunks of matrix and operand, the operand while it is
+// written and the sums while they are read.
 #pragma once
 
 #include "kernels/common/mma.cuh"

@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-/// What the schedule needs to know: values are counted between the passes that they live across.
+/// The input of the schedule: values are counted between the passes that they live across.
 RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptValue>& kept,
                       llvm::ArrayRef<Symbol> symbols, const BlockForm& block) {
   RowProblem problem;
@@ -56,7 +56,7 @@ Result<RowPlan> plan_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
   RowKernel first(form, symbols, parameters, trial, block, &needed);
   SINTER_TRY(first.emit());
   all.early = first.early_loads();
-  // What all rows load is in a cache by then, and worth no registers where rows are many.
+  // Loads that all rows share hit a cache by then: not worth registers where rows are many.
   if (has_many_rows(volume(form.prefix), symbols))
     llvm::erase_if(all.early, [](const ValueEmitter::EarlyLoad& load) { return !load.of_row; });
   SINTER_TRY(RowKernel(form, symbols, parameters, trial, block, &all).emit());

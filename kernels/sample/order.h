@@ -25,7 +25,7 @@ SINTER_DEVICE math::u32 sampling_key(float x) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/// What e is raised to for x; `temperature` > 0.
+/// The power to which e is raised for x; `temperature` > 0.
 SINTER_DEVICE float sampling_exponent(float x, float largest, float temperature) {
   return math::div(math::sub(x, largest), temperature);
 }

@@ -11,7 +11,7 @@ namespace sinter {
 
 constexpr int kSampleWarps = kSampleThreads / 32;
 constexpr int kSampleDigits = 256;
-// Of each digit's bin: lanes that add to the same one take turns, and logits have few exponents.
+// Copies of each digit's bin: lanes that add to one copy take turns, and logits have few exponents.
 constexpr int kSampleCopies = 16;
 
 // Sums of 64 bits in two counters: shared memory adds no more than 32 bits at a time.
@@ -32,7 +32,7 @@ struct SampleBins {
 struct SampleShared {
   SampleBins bins;
   math::u64 of_warp[kSampleWarps];
-  // What find_threshold has found: the digits of the key, and how much of the target lies below.
+  // find_threshold's state: digits of the key, and the part of the target that larger keys leave.
   math::u32 key;
   math::u64 left;
   // The run that the draw fell on, and where in it.
@@ -87,7 +87,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     }
   };
   if (best >= 0) take(best);
-  // What is not whole; the two may be one chunk.
+  // The first and the last chunk where they are not whole; the two may be one chunk.
   if (threadIdx.x == 0 && row.whole_begin() > 0) take(0);
   if (threadIdx.x == 0 && row.whole_end() < row.chunks()) take(row.whole_end());
 
@@ -105,7 +105,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
   return static_cast<int>(~static_cast<math::u32>(packed));
 }
 
-// What the threads before this one have together, and what all have. Every thread calls it.
+// The sum over the threads before this one, and over all threads. Every thread calls sum_threads.
 struct Sums {
   math::u64 before, all;
 };

@@ -59,12 +59,12 @@ SINTER_DEVICE constexpr long long scan_additions(long long n) {
   return (kScanChunk - 1) + kScanLevels + (groups < kScanGroups ? groups : kScanGroups) + tiles + 3;
 }
 
-/// What stands before a group of a row. Groups are passed in order, and a tile at its end.
+/// The sums before a group of a row. Groups are passed in order, and a tile at its end.
 template <typename Sum>
 struct ScanCarry {
   Sum tiles = Sum(0), groups = Sum(0);
 
-  /// What chunk l begins with; `chunks`: v_{l-1}.
+  /// The sum that chunk l begins with; `chunks`: v_{l-1}.
   SINTER_DEVICE Sum before(Sum chunks) const { return scan_add(scan_add(tiles, groups), chunks); }
   SINTER_DEVICE void pass_group(Sum total) { groups = scan_add(groups, total); }
   SINTER_DEVICE void pass_tile() {

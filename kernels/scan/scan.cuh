@@ -1,5 +1,5 @@
-// What the forms of `cumulative_sum` share: chunks of a row as they lie in memory, and the sums of
-// a group's chunks by the lanes of a warp. order.h states the order of additions.
+// Shared by the forms of `cumulative_sum`: chunks of a row as they lie in memory, and the sums of a
+// group's chunks by the lanes of a warp. order.h states the order of additions.
 //
 // Places after the end of a row are read as some element of it: nothing before them depends on
 // what they hold, so that no load needs a test.
@@ -116,7 +116,7 @@ SINTER_DEVICE Sum scan_lanes(Sum total, int lane) {
   }
   return total;
 }
-// What the lane before has: the sum of the chunks in front.
+// The sum of the lane before, which is that of the chunks in front; 0 for the first lane.
 template <int lanes, typename Sum>
 SINTER_DEVICE Sum lane_before(Sum sum, int lane) {
   const Sum other = __shfl_up_sync(0xffffffffu, sum, 1, lanes);

@@ -49,7 +49,7 @@ class RowScan {
 
   SINTER_DEVICE void run_alone() { scan(0, steps_); }
 
-  // Of the row's segments those of this block: rank, rank + blocks, ...
+  // Scans the segments of the row that this block has: rank, rank + blocks, ...
   SINTER_DEVICE void run_segments(int rank, int blocks) {
     const int segment = (steps_ + kSegments - 1) / kSegments;
     for (int p = rank; p < kSegments - 1; p += blocks)  // the last segment's sum nobody wants

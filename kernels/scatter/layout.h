@@ -1,4 +1,4 @@
-// What the kernel of `scatter_add` and its emitter agree on.
+// The sizes that the kernel of `scatter_add` and its emitter share.
 #pragma once
 
 namespace sinter {

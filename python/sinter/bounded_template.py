@@ -184,7 +184,7 @@ _OPERATOR_SIZES: dict[str, Callable[[Any, Any], float]] = {
     "%": lambda left, right: _format_size(left, right) if isinstance(left, (str, bytes)) else 0,
 }
 
-# Of methods of str and bytes.
+# The sizes of the results of methods of str and bytes.
 _METHOD_SIZES: dict[str, Callable[..., float]] = {
     **dict.fromkeys(("center", "ljust", "rjust", "zfill"), lambda text, width, *_: width),
     **dict.fromkeys(

@@ -21,7 +21,8 @@ class Encoder(Handle):
     "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. pooling: "mean" or
     "cls", how the vectors of tokens become one; the default is what the model's modules.json says,
     else "mean". normalize: vectors of length 1; the default is what modules.json says, else False.
-    random_weights: a seed of stand-in weights. progress: stages "model", and "weights" in bytes.
+    random_weights: a seed of stand-in weights. ignore_keys: keys of config.json that are not known
+    and change no result. progress: stages "model", and "weights" in bytes.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Encoder(Handle):
         pooling: str | None = None,
         normalize: bool | None = None,
         random_weights: int | None = None,
+        ignore_keys: list[str] | None = None,
         weights: str | os.PathLike[str] | None = None,
         numerics: str | None = None,
         progress: Progress = None,
@@ -42,6 +44,7 @@ class Encoder(Handle):
             "pooling": pooling,
             "normalize": normalize,
             "random-weights": random_weights,
+            "ignore-key": ignore_keys,
             "weights": weights,
             "numerics": numerics,
         }

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import ADD, BLOCK, CACHE, SAMPLES
+from conftest import ADD, BLOCK, CACHE, ROOT, SAMPLES
 
 import sinter
 
@@ -17,6 +17,15 @@ def test_a_module_in_a_file_is_compiled_with_stand_in_weights():
     assert entry.outputs == {"sum": "bf16[N, 4096]"}
     assert entry.symbols["N"] == sinter.Symbol(1, 16384, 1)
     assert compiled.target == "sm_90a"
+
+
+def test_keys_of_a_config_that_are_not_known_can_be_ignored(tmp_path):
+    config = json.loads((ROOT / "tests/golden/llama/config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"color": 1, "mood": 2}))
+    with pytest.raises(sinter.SinterError, match="/color: "):
+        sinter.compile(tmp_path, entries=["decode"])
+    plan = sinter.compile(tmp_path, entries=["decode"], ignore_keys=["color", "mood"])
+    assert list(plan.entries) == ["decode"]
 
 
 def test_a_text_and_a_builder_give_the_same_plan():

@@ -1,5 +1,5 @@
-// What a device reaches at most, measured: the ceilings that other figures are shares of. Compare
-// with figures of the same run alone.
+// The measured peak rates of a device: the ceilings that other figures are shares of. Compare with
+// figures of the same run alone.
 #pragma once
 
 #include <functional>

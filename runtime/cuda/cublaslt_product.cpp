@@ -13,7 +13,7 @@ int library_type(DType dtype) {
   return *type;
 }
 
-/// What an algorithm may do inside: sum in float32, and not shorten float32 operands.
+/// The implementations that an algorithm may use: sums in float32, float32 operands not shortened.
 uint64_t allowed_implementations(DType operands) {
   uint64_t forbidden = Api::kAccumulate16F;
   if (operands == DType::f32) forbidden |= Api::kInput16F | Api::kInputBf16 | Api::kInputTf32;

@@ -26,7 +26,7 @@ struct CuptiApi {
   static constexpr uint8_t kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 8,
                            kHostToHost = 9, kPeerToPeer = 10;
 
-  /// What every record begins with.
+  /// The field that every record begins with.
   struct Record {
     int32_t kind;
   };

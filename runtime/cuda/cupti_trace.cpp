@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-// What NVIDIA recommends: 1 to 10 MB, aligned to 8 bytes.
+// NVIDIA recommends buffers of 1 to 10 MB, aligned to 8 bytes.
 constexpr size_t kBufferBytes = size_t{8} << 20;
 constexpr std::align_val_t kBufferAlignment{16};
 

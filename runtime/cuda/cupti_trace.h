@@ -1,4 +1,4 @@
-// What a device did and when: kernels and copies, recorded by CUPTI while a trace lives.
+// A device's kernels and copies with their times, recorded by CUPTI while a trace lives.
 #pragma once
 
 #include <memory>

@@ -125,7 +125,7 @@ struct CudaAllocator {
   std::function<void(void* memory, size_t bytes, CudaApi::Stream stream)> release;
 };
 
-/// What a program that has a context and an allocator of its own gives to CudaDevice::open().
+/// Options of CudaDevice::open() for a program with a context or an allocator of its own.
 struct CudaDeviceOptions {
   CudaApi::Context context = nullptr;  // of the device; stays until the device is closed
   CudaAllocator allocator;             // both functions or none

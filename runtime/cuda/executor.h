@@ -91,7 +91,7 @@ struct CudaCall {
   void move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs);
 };
 
-/// What a session has of its own instead of sharing it.
+/// Resources that a session has of its own instead of sharing them.
 struct CudaSessionOptions {
   /// The stream that its work goes to, which must outlive the session; null is the default stream.
   /// Nothing: a stream of its own.

@@ -14,7 +14,7 @@
 
 namespace sinter {
 
-/// What happens to a product that the record does not decide. Where the product has an open extent,
+/// The policy for a product that the record does not decide. If the product has an open extent,
 /// `tune` decides for all lengths of the class at once, at its longest (length_class.h), so that
 /// the decision does not depend on which length comes first; `first` and `own` decide for these
 /// extents.
@@ -67,7 +67,7 @@ class CudaGemm {
   void add_machine_code(const MachineCodeByText& ready) {
     ready_.insert(ready.begin(), ready.end());
   }
-  /// What GemmPolicy::tune has taken so far, the own kernel's compilation included.
+  /// The seconds that GemmPolicy::tune has taken so far, the own kernel's compilation included.
   double tuning_seconds() const { return tuning_seconds_; }
 
  private:

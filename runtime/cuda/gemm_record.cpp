@@ -79,7 +79,7 @@ class RecordReader {
     return read_seconds(value, where, form.seconds);
   }
 
-  /// What was measured, if it was.
+  /// Reads the measured seconds, if the record has them.
   Status read_seconds(const Json& value, const std::string& where, double& out) const {
     if (!value.contains("seconds")) return {};
     const Json& seconds = value["seconds"];

@@ -20,8 +20,8 @@ constexpr uint64_t kMaximumBytes = uint64_t{1} << 28;  // of one entry; a cubin 
 constexpr std::string_view kEntrySuffix = ".cubin";
 constexpr std::string_view kTemporarySuffix = ".tmp";
 
-// What stands before an entry's bytes. In the byte order of the machine: a cache does not travel,
-// and the magic number differs if it does.
+// The header before an entry's bytes, in the byte order of the machine: a cache stays on its
+// machine, and in another byte order the magic number differs.
 struct Header {
   uint64_t magic = 0x6b2e7265746e6973;  // "sinter.k"
   uint32_t version = kVersion;

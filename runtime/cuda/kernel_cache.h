@@ -21,7 +21,7 @@ struct CacheKey {
   static CacheKey of(llvm::ArrayRef<std::string_view> parts);
 };
 
-/// What `sinter cache status` shows.
+/// The figures that `sinter cache status` shows.
 struct CacheUse {
   uint64_t entries = 0;
   uint64_t bytes = 0;

@@ -1,5 +1,5 @@
-// What a compiled kernel uses of a multiprocessor, read from its machine code: the same for code
-// that was just compiled, found in the cache or stored in a plan.
+// A compiled kernel's use of a multiprocessor's resources, read from its machine code: the same for
+// code that was just compiled, found in the cache or stored in a plan.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct KernelResources {
   friend bool operator==(const KernelResources&, const KernelResources&) = default;
 };
 
-/// Of a kernel of a cubin, an ELF file of 64 bits. nullopt: it is none, or tells nothing of the
-/// kernel.
+/// The resources of a kernel of a cubin, an ELF file of 64 bits. nullopt: `cubin` is no such file,
+/// or does not describe the kernel.
 std::optional<KernelResources> kernel_resources(std::string_view cubin, std::string_view kernel);
 
 }  // namespace sinter

@@ -9,7 +9,7 @@ namespace {
 
 constexpr CudaAddress kMemoryAlignment = 256;
 constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
-// What drivers say of machine code that is not for them: CUDA_ERROR_INVALID_IMAGE,
+// Errors of drivers for machine code of another device: CUDA_ERROR_INVALID_IMAGE,
 // NO_BINARY_FOR_GPU, INVALID_PTX, UNSUPPORTED_PTX_VERSION.
 constexpr int kForeignCode[] = {200, 209, 218, 222};
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING

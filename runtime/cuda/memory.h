@@ -1,5 +1,5 @@
-// What lives on a CUDA device: memory, streams, events, loaded kernels, graphs. Each owns its
-// handle and keeps its device; move-only.
+// Objects on a CUDA device: memory, streams, events, loaded kernels, graphs. Each owns its handle
+// and keeps its device; move-only.
 #pragma once
 
 #include <span>
@@ -87,7 +87,7 @@ class CudaStream {
   Status synchronize(std::string_view what) const;
   /// An error where a borrowed stream is of another context than the device's.
   Status check_context() const;
-  /// What is enqueued now goes to a graph. Never on the default stream.
+  /// Whether enqueued work is now captured into a graph; always false for the default stream.
   Result<bool> is_capturing() const;
   /// `from` must stay until the copy is done, unless it is pageable.
   Status copy_to_device(CudaAddress to, std::span<const std::byte> from) const;
@@ -109,10 +109,10 @@ class CudaEvent {
   static Result<CudaEvent> create(CudaDevicePtr device);
 
   Status record(const CudaStream& stream) const;
-  /// Of a stream whose work goes to a graph: each launch of the graph records the event.
+  /// Records the event at each launch of the graph that the stream's work is captured into.
   Status record_at_launch(const CudaStream& stream) const;
-  /// What `stream` gets from now on waits for what was enqueued before the event was recorded. If
-  /// that goes to a graph, so does this.
+  /// Later work on `stream` waits for the work that was enqueued before the event was recorded. If
+  /// that work is captured into a graph, so is the later work.
   Status hold(const CudaStream& stream) const;
   Status wait() const;
   /// Seconds from `begin` to this event; both have happened.

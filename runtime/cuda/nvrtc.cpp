@@ -26,7 +26,7 @@ constexpr size_t kAddressSpace = size_t{256} << 20;
 
 constexpr int kCompilationFailed = 6;  // NVRTC_ERROR_COMPILATION
 
-// What the numerics contract fixes.
+// The flags that the numerics contract fixes.
 constexpr const char* kFlags[] = {"--fmad=false", "--ftz=false", "--prec-div=true",
                                   "--prec-sqrt=true", "--std=c++17"};
 
@@ -39,7 +39,7 @@ struct OwnedProgram {
   }
 };
 
-// What NVRTC says about a compilation that failed, at most 4 KiB of it.
+// NVRTC's log of a failed compilation, at most 4 KiB of it.
 std::string compilation_log(const OwnedProgram& program) {
   size_t size = 0;
   if (program.api.log_size(program.handle, &size) != 0 || size <= 1) return "no log";

@@ -23,7 +23,7 @@ class CudaWeights {
                                                          llvm::ArrayRef<CudaAddress> given = {});
 
   CudaAddress address(size_t index) const { return addresses_[index]; }
-  /// Of its own memory.
+  /// The bytes of its own memory.
   size_t bytes() const { return memory_.bytes(); }
   /// True if `program` has the same weights.
   bool serves(const Program& program) const;

@@ -22,7 +22,7 @@ struct MutableMatrix {
   int64_t row_stride = 0, column_stride = 0;
 };
 
-/// What is done to a product's sums before they are rounded: `bias`, a row (its row_stride is not
+/// The operations on a product's sums before they are rounded: `bias`, a row (its row_stride is not
 /// used), and `residual`, a matrix like the result, are added where they are not null.
 struct Epilogue {
   const ConstMatrix* bias = nullptr;

@@ -1,5 +1,5 @@
-// What the evaluation of an op is given, and the evaluations' names. Inner interface of
-// evaluate.cpp and of the files that define evaluations.
+// The arguments of an op's evaluation, and the evaluations' names. Inner interface of evaluate.cpp
+// and of the files that define evaluations.
 #pragma once
 
 #include "ir/graph.h"

@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-/// What a call works on; all of it outlives the call.
+/// The data of a call; all of it outlives the call.
 struct HostCall {
   const Program& program;
   const EntryPlan& entry;

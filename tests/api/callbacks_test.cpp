@@ -29,7 +29,7 @@ TEST_CASE("an exception that leaves a callback of C++ is an error") {
 
 namespace {
 
-/// What the evaluation of the op below does.
+/// How the evaluation of the op below behaves.
 struct Evaluation {
   enum { fails, throws, calls_back } way = fails;
   sinter_call* call = nullptr;

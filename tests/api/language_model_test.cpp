@@ -1,6 +1,8 @@
 // Text through the interface: the tokens of `sinter generate`, as a stream, ended and cancelled.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "sinter.h"
@@ -18,6 +20,24 @@ T take(Result<T> result) {
 }
 
 }  // namespace
+
+TEST_CASE("a config's key that is not known is refused, and ignored where the caller says so") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / "sinter-api-ignored-keys";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "config.json")
+      << R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "color": 1, "mood": 2,
+             "num_attention_heads": 1, "num_hidden_layers": 1, "intermediate_size": 8,
+             "max_position_embeddings": 8})";
+  const auto refused = Model::open(folder.string(), {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("/color: ") != std::string::npos);
+  CHECK(refused.error().hint.find("give option ignore-key color") != std::string::npos);
+  OpenOptions options;
+  options.ignored_keys = {"mood", "color"};
+  CHECK(Model::open(folder.string(), options));
+  std::filesystem::remove_all(folder);
+}
 
 TEST_CASE("a stream's text is the text of its tokens, after the prompt's") {
   LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu"))));

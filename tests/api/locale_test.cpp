@@ -149,7 +149,7 @@ void write_models(const TestFolder& folder) {
   folder.write("small.bin", testing::llama2c_bytes({8, 16, 1, 2, 1, 32, 16}, 0, 1, floats));
 }
 
-/// What a program sees, by what it is.
+/// The texts, files and results that a program gets, each under its name.
 using Outcome = std::map<std::string, std::string>;
 
 template <typename T>

@@ -1,4 +1,4 @@
-// What a program does wrong with handles, sizes, names and files is an error, not a crash.
+// Misused handles, sizes, names and files give an error, not a crash.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -186,7 +186,7 @@ TEST_CASE("files that vanish or shrink while they are in use are errors") {
   CHECK(Outcome(sinter_load(plan, device, nullptr, nullptr, &executable)).code ==
         SINTER_CODE_BAD_INPUT);
   CHECK(Outcome(sinter_plan_save(plan, folder.c_str(), nullptr)).code == SINTER_CODE_BAD_INPUT);
-  // What was loaded before needs them no more.
+  // The language model was loaded before and needs the files no more.
   const int32_t prompt[] = {1, 5, 9};
   const int32_t* const prompts[] = {prompt};
   const size_t lengths[] = {3};

@@ -1,4 +1,4 @@
-// What people and programs are told about fusions and models, for every golden model.
+// The texts and the JSON of `explain` and `inspect`, for every golden model.
 #include <doctest/doctest.h>
 
 #include <filesystem>

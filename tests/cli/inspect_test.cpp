@@ -54,7 +54,7 @@ void write_hollow_7b(const std::string& folder) {
 TEST_CASE("inspect of a 7B model answers at once and reads no weights") {
   const TemporaryDirectory folder;
   write_hollow_7b(folder.path());
-  // What a shell's children read is counted as its own once they have ended.
+  // A shell's read count includes its children's once they have ended.
   const auto begin = std::chrono::steady_clock::now();
   const ProgramRun run = run_shell(fmt::format(
       "\"$SINTER\" inspect {} --json || exit; grep rchar: /proc/$$/io >&2", folder.path()));

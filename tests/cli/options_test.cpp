@@ -1,4 +1,4 @@
-// What each option of each command changes. An option that changes nothing has no place in a
+// The effect of each option of each command. An option that changes nothing has no place in a
 // command: this test takes the options from the program's own help and finds a row for each.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -88,7 +88,7 @@ constexpr Row kRows[] = {
     {"inspect", "--prefill-chunk", "--prefill-chunk 1", Change::result, "--prompts 2x16"},
     {"verify", "--activation-memory", "--activation-memory 1MB", Change::refused},
     {"verify", "--prefill-chunk", "--prefill-chunk 1", Change::refused},
-    // Of one command or two.
+    // Options of one or two commands.
     {"inspect", "--prompts", "--prompts 2x16", Change::result},
     {"compile opt", "--output", "--output FOLDER/other", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
@@ -177,7 +177,7 @@ constexpr Row kRows[] = {
     {"profile", "--trace", "", Change::gpu},
 };
 
-/// What stands before the options; FOLDER as in rows.
+/// The command before the options; FOLDER as in rows.
 const std::map<std::string, std::string> kCommands = {
     {"inspect", "inspect " + kGpt2},
     {"compile", "compile " + kGpt2 + " -o FOLDER/plan"},

@@ -91,7 +91,7 @@ struct TinyPlan {
   std::string plan = place.path() + "/plan";
   TinyPlan() { compile_to(model, plan); }
 
-  /// What the command prints about the model, and about its plan.
+  /// The output of the command for the model, and for its plan.
   std::array<std::string, 2> both(const std::string& command, std::vector<std::string> rest) {
     rest.insert(rest.begin(), {command, model});
     const std::string of_model = printed(rest);

@@ -52,7 +52,7 @@ struct Compilation {
   Compilation() { write_whole(module, kLiving); }
 
   ProgramRun run() const { return run_program(command, environment); }
-  /// What lies beside the module, the plan and the cache.
+  /// The names in the folder beside the module, the plan and the cache.
   std::vector<std::string> others() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder.path()))

@@ -45,7 +45,7 @@ TEST_CASE("generate says in how many calls the prompts went, and the tokens are 
   CHECK(parts["tokens"] == whole["tokens"]);
   const int64_t arena = parts["prefill"]["arena_bytes"];
   CHECK(arena < whole["prefill"]["arena_bytes"]);
-  // As much memory as calls of four tokens need.
+  // The limit is the memory that calls of four tokens need.
   const json fitting = json_of(with({"--activation-memory", std::to_string(arena)}));
   CHECK(fitting["prefill"]["chunk"] == 4);
   CHECK(fitting["tokens"] == whole["tokens"]);

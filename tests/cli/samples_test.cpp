@@ -18,7 +18,7 @@ struct RunLine {
   std::vector<std::string> quoted;  // parts of its output
 };
 
-/// Of comments such as
+/// The commands, and the output they quote, in comments such as
 ///   // $ sinter explain samples/m.sir
 ///   //     part of the output
 std::vector<RunLine> run_lines(const std::string& text) {

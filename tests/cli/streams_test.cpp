@@ -96,7 +96,7 @@ TEST_CASE("no file takes the number of a stream that is closed") {
   const std::string text = write("");
   CHECK(text.starts_with("module @small"));
   for (const char* closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) CHECK(write(closed) == text);
-  // What a closed standard input is asked for is missed, not read from a file.
+  // Reading a closed standard input fails; no file is read in its place.
   CHECK(run_line(folder.path(), "opt - <&-").code == 4);
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("the arenas of real models are little larger than what lives at a time
       for (const int64_t size : {1, 5, 100, 128, 1000, 4096, 16384}) {
         std::vector<int64_t> values;
         for (const Symbol& symbol : program.symbols) {
-          // Of more tokens than one text has, the last of each text are wanted.
+          // With more tokens than one text has, only the last token of each text is wanted.
           const bool of_texts = symbol.name == "M" && size > symbol.high;
           const int64_t wanted = of_texts ? kMaxCachedSequences : size;
           values.push_back(

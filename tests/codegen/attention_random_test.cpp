@@ -66,7 +66,7 @@ class RandomGroup {
     return fmt::format("  %{} = slice %{} {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
                        name, of, pad, width, rows, width);
   }
-  /// What is computed of the queries; the name of the value.
+  /// Adds rope or a bias on the queries; returns the name of the result.
   std::string ahead(std::string& parameters, std::string& body, int64_t heads, int64_t width) {
     const int64_t all = heads * width;
     if (width % 2 == 0 && chance(50)) {

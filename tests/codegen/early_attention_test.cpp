@@ -179,7 +179,7 @@ struct EarlyKernels {
   std::vector<std::string> names;
   KernelShim shim;
 
-  /// Of each group so many kernels, for different element types.
+  /// Compiles `types` kernels of each group, each for another element type.
   EarlyKernels(const Start& start, size_t types) {
     std::vector<const Kernel*> pointers;
     for (size_t g = 0; g < kGroups.size(); ++g)

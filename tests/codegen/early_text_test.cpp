@@ -44,7 +44,7 @@ uint32_t input_of(const Graph& group, ValueId id) {
   return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) - group.inputs.begin());
 }
 
-/// What stands between the first `begin` in the text and the `end` after it.
+/// The text between the first `begin` and the `end` after it.
 std::string between(const std::string& text, std::string_view begin, std::string_view end) {
   size_t at = text.find(begin);
   REQUIRE_MESSAGE(at != text.npos, std::string(begin));
@@ -52,7 +52,7 @@ std::string between(const std::string& text, std::string_view begin, std::string
   return text.substr(at, text.find(end, at) - at);
 }
 
-/// What a kernel does that was launched in clusters, or without.
+/// How a kernel was launched: in clusters, or without.
 enum class Launched { in_clusters, alone };
 
 /// The kernel's body in one of its forms: without clusters attention calls a function.

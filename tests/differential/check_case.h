@@ -13,7 +13,7 @@
 
 namespace sinter {
 
-/// What was compared with float64 in all calls.
+/// Counts of the contractions and elements that were compared with float64 in all calls.
 struct SourceCheck {
   int64_t contractions = 0;
   BoundedElements elements;
@@ -23,7 +23,7 @@ struct SourceCheck {
 struct CheckedCase {
   std::shared_ptr<const Program> fused;
   std::vector<int64_t> symbol_values;
-  /// Of the last call, by kernel step of the fused plan: what its inputs held before it ran.
+  /// A kernel step of the fused plan in the last call: its inputs as they were before it ran.
   struct Launch {
     uint32_t kernel;
     std::vector<HostTensor> inputs;

@@ -160,7 +160,7 @@ std::string run_in_child(const std::function<std::string()>& work, int seconds) 
       0, 1, 1, 1,
       [&](uint64_t, uint64_t, ItemReport& report) {
         alarm(static_cast<unsigned>(seconds));
-        // What a dying process says was said when the case was found.
+        // The messages of the dying process were shown when the case was found.
         if (!freopen("/dev/null", "w", stderr)) _exit(1);
         if (const std::string what = work(); !what.empty()) report.failed(0, what);
       },

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// What a child says about the item it is at.
+/// Sends a child's messages about the item that it works on.
 class ItemReport {
  public:
   explicit ItemReport(int pipe) : pipe_(pipe) {}

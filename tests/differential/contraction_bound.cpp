@@ -17,7 +17,7 @@ constexpr double kUnit = 0x1p-24;     // unit roundoff of float32
 constexpr double kLeast = 0x1p-149;   // its smallest positive value
 constexpr double kRange = 0x1.fp126;  // sums of at most this much stay finite in float32
 
-/// What n roundings in a row make of 1, at most (Higham, Accuracy and Stability of Numerical
+/// The largest relative error of n roundings in a row (Higham, Accuracy and Stability of Numerical
 /// Algorithms, lemma 3.1).
 double gamma(int64_t n) {
   const double roundings = static_cast<double>(n) * kUnit;

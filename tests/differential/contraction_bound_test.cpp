@@ -55,7 +55,7 @@ struct Contraction {
     return (*results)[0];
   }
 
-  /// What is wrong with a result; empty: nothing.
+  /// How a result violates the bound; empty: it does not.
   std::string check(const HostTensor& result) {
     const auto bounded = bounded_contraction(graph, graph[id], addresses_of(operands), {}, {});
     REQUIRE(bounded);

@@ -12,7 +12,7 @@ constexpr int64_t kExtents[] = {1,  2,  3,  4,  5,  7,  8,  9,  12, 16,
 // Most extents are of these: a run compiles a kernel once for all graphs that have it.
 constexpr int64_t kUsualExtents[] = {1, 8, 17, 32, 64};
 constexpr int64_t kLongExtents[] = {127, 128, 257, 300, 513, 1000};
-// What kLong is at most: rows of a warp, of blocks, of clusters; and how large mostly.
+// The largest values of kLong: rows of a warp, of blocks, of clusters; and the usual limit.
 constexpr int64_t kLongBounds[] = {40, 300, 1500, 5000, 70000, 140000};
 constexpr int64_t kUsualLong = 300;
 

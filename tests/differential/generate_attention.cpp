@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-/// What the kernel of an attention is compiled for.
+/// The shape that the kernel of an attention is compiled for.
 struct AttentionShape {
   int64_t kv_heads, group, width, value_width, rows, splits, window;  // window 0: none
   bool capped;

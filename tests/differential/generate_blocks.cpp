@@ -68,7 +68,7 @@ ValueId GraphGenerator::gated(ValueId x, int64_t width) {
   return must(OpKind::mul, {active, up});
 }
 
-// What stands between two linears of a row: a bias, a residual, an activation, a rounding.
+// The op between two linears of a row: a bias, a residual, an activation, a rounding.
 ValueId GraphGenerator::between_linears(ValueId x) {
   const TensorType type = graph_[x].type;
   switch (random_.below(6)) {

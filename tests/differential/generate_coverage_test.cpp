@@ -1,4 +1,4 @@
-// What the generator's graphs contain, and how often: ops, types, extents, numbers, row numbers.
+// The contents of the generator's graphs, counted: ops, types, extents, numbers, row numbers.
 #include <doctest/doctest.h>
 
 #include <cmath>

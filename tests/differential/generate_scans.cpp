@@ -20,8 +20,8 @@ constexpr int64_t kClusterRows[] = {65536, 80001}, kNarrowClusterRows[] = {13107
 
 }  // namespace
 
-/// What is summed: a value that exists, of a float type or i32, or one whose shape is made for a
-/// form of kernels/scan.
+/// The operand of a scan: a value that exists, of a float type or i32, or one whose shape is made
+/// for a form of kernels/scan.
 GraphGenerator::Value GraphGenerator::scanned_operand() {
   const auto summed = [](const TensorType& t) {
     return (is_float(t.dtype) || t.dtype == DType::i32) && t.rank() >= 1;

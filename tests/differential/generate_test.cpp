@@ -97,7 +97,7 @@ TEST_CASE("reductions over leading, middle and scattered axes occur, among ops o
     const Graph& graph = test.module.entries[0].graph;
     bool column = false, prologue = false, epilogue = false, symbol = false, inside = false;
     bool gap = false, after_row = false, before_row = false, after_product = false, high = false;
-    // What a value is computed from: a reduction of columns, of rows, a product.
+    // Whether a value is computed from a reduction of columns, from one of rows, from a product.
     std::vector<bool> sums(graph.size()), rows(graph.size()), products(graph.size());
     for (uint32_t i = 0; i < graph.size(); ++i) {
       const Op& op = graph.ops()[i];

@@ -19,7 +19,7 @@ constexpr uint32_t kSpecialBits[] = {0x00000000, 0x80000000, 0x7f800000, 0xff800
                                      0x477ff000, 0x7f7fffff, 0xff7fffff, 0x00800000, 0x42b17218};
 constexpr int kSpecialPercent = 4;  // of the elements, in a case that has any
 
-/// What an i32 input must be for the ops that read it.
+/// The values that an i32 input must have for the ops that read it.
 struct Rows {
   int64_t limit = -1;              // values are 0 .. limit-1; -1: any integer
   bool distinct = false;           // slots of an append

@@ -12,7 +12,7 @@
 
 namespace sinter {
 
-/// What a case runs on.
+/// The data that a case runs on.
 struct CaseData {
   std::vector<HostTensor> inputs;           // of entry 0, in order
   std::map<std::string, HostTensor> files;  // the tensors that weight functions read

@@ -73,7 +73,7 @@ std::optional<Fault> parse_fault(std::string_view name) {
 
 std::string message(const Error& error) { return error.message(); }
 
-/// What is wrong with one case; empty: nothing.
+/// The failure of one case; empty: it passed.
 std::string check_one(const Case& test, uint64_t data_seed, const Options& options) {
   const Status valid = verify(test.module);
   if (!valid) return "the generator made an invalid module: " + message(valid.error());
@@ -102,7 +102,8 @@ bool is_column_reduction(const Graph& group, const Op& op) {
                       op.attrs.get<std::vector<int64_t>>(AttrName::axes));
 }
 
-/// What ops of a kind share their kernel with; empty: the kernel has none of them.
+/// Whether ops of a kind share their kernel with a prologue, an epilogue, both or nothing; empty:
+/// the kernel has none of them.
 std::string_view around(const Graph& group, bool (*is_wanted)(const Graph&, const Op&)) {
   std::vector<bool> prologue(group.size(), false);
   bool found = false, has_prologue = false, has_epilogue = false;

@@ -9,7 +9,7 @@
 namespace sinter {
 namespace {
 
-/// What a result or a state depends on.
+/// The ops that a result or a state depends on.
 std::vector<bool> needed_ops(const Graph& graph) {
   std::vector<bool> needed(graph.size(), false);
   for (ValueId output : graph.outputs) needed[output.index] = true;
@@ -53,7 +53,7 @@ SourceModule::SourceModule(const Case& test, const CaseData& data,
       graph_.inputs.push_back(ValueId{i});
     }
   }
-  // What an op computes from a number that names no row is defined if it is checked. A plan whose
+  // An op's result for a number that names no row is defined if the op is checked. A plan whose
   // results need such an op ends with an error, so only other ops meet such numbers here.
   for (const RowNumbers& numbers : row_numbers(entry_))
     if (op_class(entry_[numbers.op]) != OpClass::contraction)

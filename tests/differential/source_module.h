@@ -35,7 +35,7 @@ class SourceModule {
                                        llvm::ArrayRef<HostTensor> contractions,
                                        BoundedElements& elements);
 
-  /// What calls left in the states that the entry uses, by name; zeros at first.
+  /// The states that the entry uses, as calls left them, by name; zeros at first.
   const std::map<std::string, HostTensor>& states() const { return states_; }
 
  private:

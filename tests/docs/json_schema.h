@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 /// The schema docs/schemas/NAME.schema.json.
 const Json& schema_named(const std::string& name);
 
-/// What in `value` the schema NAME does not allow, each as "/pointer: what". Stricter than the
+/// The violations of the schema NAME in `value`, each as "/pointer: what". Stricter than the
 /// standard in one thing: a member that an object's `properties` do not list is not allowed, unless
 /// `additionalProperties` are.
 std::vector<std::string> schema_violations(const std::string& name, const Json& value);

@@ -9,7 +9,7 @@
 namespace sinter::test {
 namespace {
 
-/// What a value can be: its type, with links to the definitions of the schema NAME.
+/// The type or the values that `schema` allows, with links to the definitions of the schema NAME.
 std::string type_text(const std::string& name, const Json& schema) {
   if (schema.contains("$ref")) {
     const std::string text = schema["$ref"];

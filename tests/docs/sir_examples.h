@@ -1,4 +1,4 @@
-// What docs/sir.md says about each op beyond its row in the op table, with a module to show it.
+// The text of docs/sir.md about each op beyond its row in the op table, with a module to show it.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>

@@ -20,7 +20,7 @@ namespace {
 
 using test::OpExample;
 
-/// What stands before the tables: prose, and in lines of "@@" what the test puts in.
+/// The text before the tables: prose, and lines "@@ COMMAND" that the test replaces.
 std::string head_text() { return test::read_text(SINTER_TESTS_DIR "/docs/sir_head.md"); }
 
 std::string module_text(const std::string& name, const std::string& parts) {

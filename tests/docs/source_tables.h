@@ -1,4 +1,4 @@
-// What the sources say in comments beside their tables, for the pages that are made of them.
+// The comments beside tables of the sources, for the pages that are made of them.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace sinter::test {
 
 /// The comment of each attribute in ir/attributes.h.
 std::map<AttrName, std::string> attribute_texts();
-/// What each role of an operand means, by its name (ir/ops.def).
+/// The meaning of each role of an operand, by its name (ir/ops.def).
 std::map<std::string, std::string> role_texts();
 /// The texts of constraints C1 .. (ir/infer.cpp, kernels/*/op.cpp).
 std::map<int, std::string> constraint_texts();

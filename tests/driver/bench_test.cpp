@@ -1,4 +1,4 @@
-// What `bench` says of samples, and what it counts as a model's least work.
+// The report of `bench` on samples, and the least work that it counts for a model.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -83,7 +83,7 @@ std::vector<std::byte> state_of(CallSession& session, std::string_view name) {
   return tensor.bytes;
 }
 
-/// What a session's calls leave: outputs after each run, then the states.
+/// The bytes that a session's calls leave: outputs after each run, then the states.
 std::vector<std::byte> left_by(const std::shared_ptr<CallSession>& session, int64_t seeds) {
   std::vector<std::byte> all;
   const auto add = [&](const std::vector<std::byte>& bytes) {

@@ -103,7 +103,7 @@ TEST_CASE("whole texts share a call as far as the memory for activations goes") 
   CHECK(value(embed_by_bert(texts, {{}, kActivationBytes, 1})).calls == 5);
   for (size_t i = 0; i < texts.size(); ++i)
     CHECK(largest_difference(together.vectors[i], few.vectors[i]) < 1e-5);
-  // As much as the longest text needs alone: 9 + 20 + 1, then 30, then 3.
+  // The memory for the longest text alone gives three calls: 9 + 20 + 1, then 30, then 3 tokens.
   const int64_t longest = embedded({texts[3]}, kActivationBytes).arena_bytes;
   const Embeddings apart = embedded(texts, longest);
   CHECK(apart.calls == 3);
@@ -137,8 +137,8 @@ TEST_CASE("what cannot be embedded") {
 }
 
 TEST_CASE("texts that are too long keep their first tokens and the special ones at their end") {
-  const Tokenizer tokenizer = value(
-      Tokenizer::open(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json"));
+  const Tokenizer tokenizer =
+      value(Tokenizer::open(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json"));
   const std::vector<std::string> texts = {"a b c a b c a b", "a", ""};
   const TextTokens whole = value(tokenize_texts(tokenizer, texts));
   CHECK(whole.cut.empty());

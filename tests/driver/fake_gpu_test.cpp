@@ -116,7 +116,7 @@ const std::vector<std::vector<Tokens>> kPrompts = {
     {{1, 5, 9}}, {{4}, {7, 7, 7, 7, 2, 30, 11, 12, 13, 14}, {3, 8}}, {{9, 1, 2, 3, 4, 5, 6, 7, 8}}};
 constexpr int64_t kMax[] = {14, 9, 21};
 
-/// What fresh sessions on the host generate.
+/// The tokens that fresh sessions on the host generate.
 const std::vector<Tokens>& expected() {
   static const std::vector<Tokens> all = [] {
     std::vector<Tokens> list;

@@ -57,7 +57,7 @@ std::shared_ptr<const Model> of_eight_tokens(LoadedModel model) {
   return ready(model);
 }
 
-/// What prompts leave: logits of each, and all caches.
+/// The values after the prompts are fed: logits of each, and all caches.
 std::vector<HostTensor> fed(const Model& model, const Prompts& prompts, int64_t capacity,
                             int64_t chunk) {
   const Program& program = model.program();

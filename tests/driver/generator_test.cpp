@@ -9,7 +9,7 @@ namespace {
 using Tokens = std::vector<int32_t>;
 constexpr int64_t kSteps = 12;
 
-/// What a generator gives for each prompt.
+/// The tokens that a generator gives for each prompt.
 std::vector<Tokens> generated(const std::shared_ptr<const Model>& model,
                               const std::vector<Tokens>& prompts, int64_t steps,
                               const Sampling& sampling = {}) {

@@ -1,4 +1,4 @@
-// What a compilation costs grows with the module and hardly faster, from reading to the ledger's
+// The cost of a compilation grows with the module and hardly faster, from reading to the ledger's
 // text and the plan's file: measured at a size and at four times that size, in blocks of code that
 // run, allocations, bytes held and questions to the judge.
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What `devices` says of a machine, with a driver that shows as many devices as it is asked for
+// The output of `devices`, with a driver that shows a given number of devices
 // (tests/runtime/fake_driver.cpp).
 #include "driver/machine.h"
 

@@ -68,7 +68,7 @@ std::string hash_of(const TokenRun& run) {
   return text;
 }
 
-/// What a run on the CPU gives: tokens and logits of a prefill and three decode steps.
+/// The result of a run on the CPU: tokens and logits of a prefill and three decode steps.
 Result<std::string> run_folder(const std::string& folder) {
   SINTER_TRY(model_files(folder));
   SINTER_LET(model, open_model(folder));

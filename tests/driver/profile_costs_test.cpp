@@ -1,4 +1,4 @@
-// What steps of real plans move and compute.
+// The memory traffic and the operations of the steps of real plans.
 #include <doctest/doctest.h>
 
 #include "driver/compile/plan_summary.h"

@@ -24,7 +24,7 @@ SelfOptions on_cpu(std::optional<DType> dtype = {}) {
   return options;
 }
 
-/// Of a small model with this epsilon in its norms, and random weights that are the same for all.
+/// A small model with a given epsilon in its norms, and random weights that are always the same.
 struct SmallModel {
   LoadedModel model;
   Plans plans;

@@ -159,7 +159,7 @@ TEST_CASE("a checkpoint without an output projection is tied") {
         "tie_word_embeddings is wrong");
 }
 
-/// What reading the embedding table says.
+/// The message from reading the embedding table.
 std::string read_table(const LoadedModel& model) {
   const char* name = "model.embed_tokens.weight";
   const TensorType type = *model.tensors->find(name);

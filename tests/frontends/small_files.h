@@ -1,4 +1,4 @@
-// What the tests of the file readers share: a folder that goes away, and checks of error texts.
+// Shared by the tests of the file readers: a folder that goes away, and checks of error texts.
 #pragma once
 
 #include <doctest/doctest.h>

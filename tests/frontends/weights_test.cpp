@@ -56,7 +56,7 @@ LoadOptions with_weights(const std::string& path) {
   return options;
 }
 
-/// What loading the module with these weights says, paths cut to the part in the folder.
+/// The message from loading the module with these weights, paths cut to the part in the folder.
 std::string module_error(const ScratchFolder& folder, const std::string& weights) {
   folder.write("m.sir", kModule);
   std::string message =

@@ -1,4 +1,4 @@
-// What the doors share.
+// Helpers that the doors share.
 #pragma once
 
 #include <xxhash.h>

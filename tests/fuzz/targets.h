@@ -13,7 +13,7 @@
 namespace sinter::fuzz {
 
 struct Outcome {
-  /// What was read, as a text that tells two results apart; what was wrong if it was refused.
+  /// A text of all that was read, which tells two results apart; the error if it was refused.
   Result<std::string> read;
   /// A promise that the reader broke: an error of more than one line or of another kind than bad
   /// input, text that is not UTF-8, a printed module that does not parse. Empty if it kept all.

@@ -33,7 +33,7 @@ std::string replay(uint64_t seed) {
                      seed);
 }
 
-// What a failed check or a fault of the host prints before the process ends.
+// The text that a failed check or a fault of the host prints before the process ends.
 thread_local char last_words[160];
 
 void set_last_words(uint64_t seed) {
@@ -63,7 +63,7 @@ class Timed {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 class Differential {
  public:
   Differential(const Options& options, CudaDevicePtr device, NvrtcFile nvrtc)
@@ -91,8 +91,8 @@ class Differential {
   }
 
  private:
-  /// What is done: on a terminal a line that changes; in a file a line every half minute, so that a
-  /// run that is cut off has said how far it came.
+  /// Shows the progress: on a terminal a line that changes; in a file a line every half minute, so
+  /// that a run that is cut off has said how far it came.
   void say_progress() {
     const bool terminal = isatty(STDERR_FILENO) == 1;
     const std::chrono::seconds pause(terminal ? 1 : 30);

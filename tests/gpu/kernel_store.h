@@ -32,7 +32,7 @@ class KernelStore {
   Result<Loaded> find(const std::string& name) const;
 
   size_t size() const;
-  /// Of all threads in add(): processor seconds compiling, and seconds waiting for other threads.
+  /// Sums over all threads in add(): processor seconds compiling, seconds waiting for others.
   double compile_seconds() const;
   double wait_seconds() const;
 

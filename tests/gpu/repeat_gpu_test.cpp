@@ -58,7 +58,7 @@ TEST_CASE("a hundred runs give the same bits") {
       const std::vector<int32_t> sampled = sample_once(ready.model);
       for (int run = 1; run < kRuns; ++run) {
         CAPTURE(run);
-        // What earlier runs left in memory must not matter.
+        // Values that earlier runs left in memory must not matter.
         CallOptions options;
         options.poison_freed = run % 2 == 1;
         const std::vector<HostTensor> again = run_once(ready.model, options);

@@ -20,7 +20,7 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-# What is installed is moved, so that a path into the place it was made for shows.
+# The installed tree is moved, so that a path into the place it was made for shows.
 file(RENAME ${WORK}/prefix ${WORK}/moved)
 
 # Installed headers include each other and headers of the languages alone.

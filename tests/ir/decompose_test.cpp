@@ -1,5 +1,5 @@
-// What composites mean: decompose.sir becomes decompose_expected.sir. SINTER_BLESS=1 rewrites the
-// latter.
+// The meaning of composites: decompose.sir becomes decompose_expected.sir. SINTER_BLESS=1 rewrites
+// the latter.
 #include "ir/decompose.h"
 
 #include <doctest/doctest.h>

@@ -145,7 +145,7 @@ TEST_CASE("C6 slice within the extent") {
   rejects(6, OpKind::slice, {f16({kN})}, slice(0, 2, 1));
   rejects(6, OpKind::slice, {f16({kN})}, slice(0, 1, kN));
   rejects(6, OpKind::slice, {f16({8})}, slice(0, 0, kN));
-  // Of another symbol only what is known to be at most the extent.
+  // A size may be another symbol only if that is known to be at most the extent.
   gives(OpKind::slice, {f16({kN, 8})}, slice(0, 0, kL), f16({kL, 8}));
   rejects(6, OpKind::slice, {f16({kN})}, slice(0, 0, kM));
   rejects(6, OpKind::slice, {f16({kL})}, slice(0, 0, kN));
@@ -373,7 +373,7 @@ TEST_CASE("C21 decode_attention") {
   for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
     rejects(21, OpKind::decode_attention, good, split(splits));
   rejects(1, OpKind::decode_attention, good, attention(4, 2));
-  // What attention rejects.
+  // Attributes that `attention` rejects too.
   rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::kv_heads, int64_t{3}));
   rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::scale, double(NAN)));
   rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::softcap, -1.0));
@@ -405,7 +405,7 @@ TEST_CASE("C24 tiled_attention") {
   gives(OpKind::tiled_attention, widths(1, 1), attention(4, 2), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
     rejects(24, OpKind::tiled_attention, widths(width, value_width), attention(4, 2));
-  // What attention rejects.
+  // Attributes that `attention` rejects too.
   rejects(18, OpKind::tiled_attention, good, attention(4, 3));
 }
 

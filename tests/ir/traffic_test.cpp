@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kRows = 5;
 
-/// What all ops of the body read together; %x is f32[N, 16], 64 bytes a row.
+/// The bytes that all ops of the body read together; %x is f32[N, 16], 64 bytes a row.
 double read_bytes(const std::string& body, const std::string& output = "%b") {
   const std::string text =
       "module @m {\n  symbol N in [1, 64]\n  symbol R in [1, 64]\n"

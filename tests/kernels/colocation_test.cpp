@@ -36,7 +36,7 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) 
   return text;
 }
 
-/// Of all that is computed after a product %p of 120 rows.
+/// deal_of() for all ops that are computed after a product %p of 120 rows.
 std::string deal(const std::string& parameters, const std::string& ops) {
   const auto graph =
       parse_graph("graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +

@@ -1,4 +1,4 @@
-// What fuses around a caller's op: its ports, and the reasons of refusals.
+// Fusion around a caller's op: its ports, and the reasons of refusals.
 #include <doctest/doctest.h>
 
 #include "ir/text.h"

@@ -1,5 +1,5 @@
-// What the judge takes from the record of a family, with a family that no kernel of the project
-// has: ports of kind `tile`, a result that is read by rows, and companions.
+// The judge's use of a family's record, with a family that no kernel of the project has: ports of
+// kind `tile`, a result that is read by rows, and companions.
 #include <doctest/doctest.h>
 
 #include "ir/text.h"

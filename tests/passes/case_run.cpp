@@ -179,7 +179,7 @@ class CaseRun {
         ++(step_facts(*compiled_->program, step).kernel ? launches : calls);
     std::set<std::string> bodies;
     for (const Kernel& kernel : compiled_->program->kernels) {
-      // What follows the comment that shows the group, without the kernel's name.
+      // The text after the comment that shows the group, without the kernel's name.
       std::string body = kernel.source.substr(kernel.source.find("#include"));
       body.erase(body.find(kernel.name), kernel.name.size());
       bodies.insert(std::move(body));

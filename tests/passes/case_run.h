@@ -1,4 +1,4 @@
-// What the compiler answers to the questions of a case.
+// The compiler's answers to the questions of a case.
 #pragma once
 
 #include <string>

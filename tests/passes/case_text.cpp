@@ -24,7 +24,7 @@ std::vector<std::string> words_of(std::string text) {
   return words;
 }
 
-/// What stands in a line that is a comment from its beginning.
+/// The text of a line that is a comment from its beginning.
 std::optional<std::string> comment_of(std::string_view line) {
   if (!line.starts_with(kComment)) return std::nullopt;
   line.remove_prefix(kComment.size());

@@ -1,4 +1,4 @@
-// What kernels read before they wait: every violation, planted once in a program that is otherwise
+// Reads of kernels before their wait: every violation, planted once in a program that is otherwise
 // right.
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// What the checker says of a program that is not safe.
+// The checker's message about a program that is not safe.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -113,7 +113,7 @@ std::string roles_text(OpKind kind) {
   return fmt::format("{}", fmt::join(roles, " "));
 }
 
-/// What differs between the table and the copy, a line an op.
+/// The differences between the table and the copy, one line for each op.
 std::vector<std::string> differences() {
   std::vector<std::string> found;
   size_t next = 0;

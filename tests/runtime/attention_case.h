@@ -39,7 +39,7 @@ struct AttentionCase {
 struct AttentionValues {
   std::vector<double> q, k, v, first, last;
 
-  /// Of inputs in the order of AttentionCase::parameters.
+  /// `inputs`: in the order of AttentionCase::parameters.
   explicit AttentionValues(const std::vector<HostTensor>& inputs)
       : q(values_of(inputs[0])),
         k(values_of(inputs[1])),

@@ -28,7 +28,7 @@ float element(const CublasLtCall::Matrix& matrix, CudaAddress base, int64_t copy
   return load_at(base, matrix.dtype, copy * matrix.batch_stride + row + column * matrix.leading);
 }
 
-/// What cublasLtMatmul does with the call at one place; sums are exact.
+/// Computes what cublasLtMatmul does with the call at one place; sums are exact.
 void carry_out(const CublasLtCall& call, const GemmPlace& place) {
   const CudaAddress a = call.swapped ? place.b : place.a, b = call.swapped ? place.a : place.b;
   const int64_t depth = call.a.transposed ? call.a.rows : call.a.columns;
@@ -85,7 +85,7 @@ TEST_CASE("all orders of all operands, copies, places, epilogues: the call compu
     REQUIRE(calls.has_value());
     const GemmProblem& problem = calls->problem;
     const auto call = cublaslt_call(problem);
-    // Of these, the library lacks only a bias along the lines of a result in column order.
+    // The library supports all of these but a bias along the lines of a result in column order.
     CHECK(call.has_value() == !(problem.bias && column_order(problem.c, problem)));
     if (!call) continue;
     const GemmCase::Buffer expected = expected_result(test);

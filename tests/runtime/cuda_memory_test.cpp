@@ -75,7 +75,7 @@ TEST_CASE("what fails leaves nothing behind and says what it was") {
   REQUIRE_FALSE(library);
   CHECK(library.error().message() ==
         "kernel k, device 0 (Fake GPU 0): cuLibraryLoadData: FAKE_ERROR (1): made up");
-  // What a driver says of machine code that is newer than it.
+  // The driver's error for machine code that is newer than the driver.
   driver().fail("cuLibraryLoadData", 0, 222);
   const auto newer = CudaLibrary::load(on, "code", "k");
   driver().fail("", 0, 0);

@@ -47,7 +47,7 @@ uint32_t last_id = 0;
 uint64_t last_rows = 0;
 size_t products = 0;
 
-/// What a recorded graph replays is computed again: nobody frees it.
+/// A recorded graph computes its products again at each replay, so nobody frees `data`.
 void multiply(void* data) {
   const Work& work = *static_cast<const Work*>(data);
   const uint64_t terms = work.matmul.transposed[0] ? work.a.rows : work.a.columns;

@@ -88,7 +88,7 @@ std::map<void*, Stream> streams = {{nullptr, Stream{}}};  // and the default str
 std::map<void*, std::pair<void*, size_t>> events;  // a stream and the work in it before the event
 double clock_ms = 0;                               // time that kernels took
 std::map<void*, double> event_ms;                  // the clock when the event happened
-// Of an event in a capture, its stream and the pieces before it.
+// The stream of each event in a capture, and the number of pieces before it.
 std::map<void*, std::pair<void*, size_t>> captured_events;
 std::map<void*, std::vector<Captured>> graphs;  // and executables
 std::map<void*, const FakeKernel*> kernels;     // by library

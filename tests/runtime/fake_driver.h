@@ -1,4 +1,4 @@
-// What tests ask of the driver in fake_driver.cpp, which is a library of its own, loaded at run
+// The tests' control of the driver in fake_driver.cpp, which is a library of its own, loaded at run
 // time.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace sinter {
 
 inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
-/// What random_gemm_case may choose.
+/// The choices that random_gemm_case may make.
 struct GemmCaseLimits {
   bool any_stride = false;  // operands without a stride of 1, and of different types
   bool empty = false;       // extents of 0

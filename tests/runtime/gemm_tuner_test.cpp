@@ -18,7 +18,7 @@ CudaDevicePtr device() {
   return opened;
 }
 
-/// What an implementation of the tests does wrong.
+/// The fault of a test's implementation of a product.
 enum class Fault : uint8_t { none, half_of_k, last_element, gap };
 
 float read(CudaAddress at, DType dtype, int64_t index) {

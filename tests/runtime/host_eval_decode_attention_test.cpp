@@ -177,8 +177,8 @@ TEST_CASE("decode_attention: a token that sees rows outside of the cache is an e
   CHECK(message(-1, 2).find("token 0 sees rows -1 .. 2 of 0 .. 2") != std::string::npos);
 }
 
-/// What a checked op has for a token that sees the rows first .. last, against one that is not for
-/// the rows low .. high, which are those of them that are there.
+/// A checked op whose token sees the rows first .. last must equal an unchecked one whose token
+/// sees low .. high, those of these rows that are there.
 struct Seen {
   double first, last, low, high;
 };
@@ -187,7 +187,7 @@ constexpr Seen kWithoutWindow[] = {{-3, 2, 0, 2},        {1, 9, 1, 4},
                                    {2, 3, 2, 3},         {-9, -1, 1, 0},
                                    {5, 9, 1, 0},         {3, 2, 1, 0},
                                    {0, INT32_MIN, 1, 0}, {INT32_MAX, INT32_MAX, 1, 0}};
-/// Of the last three.
+/// A token sees at most the last three rows of its range.
 constexpr Seen kWithWindow[] = {
     {-3, 1, 0, 1}, {0, 5, 3, 4},         {INT32_MIN, 6, 4, 4},        {0, 7, 1, 0},
     {-9, 0, 0, 0}, {0, INT32_MAX, 1, 0}, {INT32_MIN, INT32_MIN, 1, 0}};

@@ -106,7 +106,7 @@ TEST_CASE("gemv: every number of tokens") {
 }
 
 TEST_CASE("gemv: the numbers of parts and the order of lanes decide about bits") {
-  // What the tests above could not tell apart otherwise.
+  // If these bits were equal, the tests above could not tell the orders apart.
   const auto inputs = inputs_of({DType::f32, 4104, 1, false});
   const auto bytes = [&](int64_t splits) {
     return evaluated(Case{DType::f32, 4104, splits, false}.module(), inputs).bytes;

@@ -140,7 +140,7 @@ TEST_CASE("top_k = 1 and top_p = 0 leave the largest") {
     CHECK(seen(tie, choice) == std::set{0, 2});
   }
   CHECK(seen({0.0, -0.0, -1}, {.top_k = 1}) == std::set{0, 1});
-  // What cuts nothing.
+  // Choices that cut nothing.
   for (const Choice& choice :
        {Choice{}, {.top_k = -3}, {.top_k = 4}, {.top_k = INT32_MAX}, {.top_p = 2}, {.top_p = NAN}})
     CHECK(seen(row, choice) == std::set{0, 1, 2, 3});
@@ -148,7 +148,7 @@ TEST_CASE("top_k = 1 and top_p = 0 leave the largest") {
   CHECK(seen(row, {.top_k = 3}) == std::set{1, 2, 3});
   CHECK(seen({2, 0, 2, 0}, {.top_p = 0.7}) == std::set{0, 2});
   CHECK(seen({2, 0, 2, 0}, {.top_p = 0.9}) == std::set{0, 1, 2, 3});
-  // Of two that weigh the same one reaches a half exactly.
+  // One of two tokens with equal weights reaches a half exactly.
   CHECK(seen({0, 1}, {.temperature = 1e20, .top_p = 0.5}) == std::set{1});
   CHECK(seen({0, 1}, {.temperature = 1e20, .top_p = 0.51}) == std::set{0, 1});
   // Ties at the cut stay together.
@@ -261,8 +261,8 @@ TEST_CASE("steps, seeds and rows each draw from the distribution") {
 }
 
 TEST_CASE("seed, step and row alone change the draw") {
-  // Of 1000 equal logits two draws agree by chance once in 1000; of 64 more than 3 with probability
-  // below 64^4 / 4! / 1000^4 < 10^-6.
+  // Two draws from 1000 equal logits agree by chance once in 1000; more than 3 of 64 draws agree
+  // with probability below 64^4 / 4! / 1000^4 < 10^-6.
   const std::vector<double> row(1000, 0.25);
   const std::vector<int> once = draws(row, {.seed = 1}, 65), other = draws(row, {.seed = 2}, 65);
   const auto agreeing = [](const std::vector<int>& a, size_t shift, const std::vector<int>& b) {

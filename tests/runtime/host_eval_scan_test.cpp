@@ -113,7 +113,7 @@ TEST_CASE("running sums against float64, along any axis") {
           int64_t inner = 1;
           for (size_t i = axis + 1; i < dims.size(); ++i) inner *= dims[i];
           const DType kept = precise ? DType::f32 : dtype;  // what values_of reads
-          // Of each addition one rounding, relative to no more than all magnitudes together.
+          // Each addition has one rounding, relative to no more than all magnitudes together.
           const double rounding = precise ? 0x1p-52 * static_cast<double>(n)
                                           : 1.01 * 0x1p-24 * static_cast<double>(scan_additions(n));
           int wrong = 0;

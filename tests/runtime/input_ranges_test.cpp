@@ -29,8 +29,8 @@ module @addresses {
 )";
 constexpr int64_t kRows = 24;
 
-/// What the check says of three tokens' inputs, with some of them changed; for a fused and an
-/// unfused plan, which must agree.
+/// The check's message about the inputs of three tokens, one number of which may be changed; a
+/// fused and an unfused plan must agree.
 std::string checked(size_t input = 0, int64_t at = 0, std::optional<int32_t> changed = {}) {
   std::string said;
   for (bool fuse : {true, false}) {

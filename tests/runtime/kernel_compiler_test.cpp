@@ -1,4 +1,5 @@
-// What the cache saves. A process of its own, because no other test may have loaded NVRTC in it.
+// Compilations that the cache saves. A process of its own, because no other test may have loaded
+// NVRTC in it.
 #include "runtime/cuda/kernel_compiler.h"
 
 #include <dlfcn.h>

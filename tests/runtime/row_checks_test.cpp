@@ -50,7 +50,7 @@ const FakeDriver& driver() {
   return fake;
 }
 
-/// What calls say and leave of each plan and device, which must agree.
+/// The message of a call. Both plans, on both devices, must agree in it, in outputs and in states.
 std::string said_of(const Module& module, const std::vector<int32_t>& n, int32_t m = 0) {
   const std::vector<int64_t> symbols = {kTokens, 12, kRows};
   std::vector<HostTensor> inputs = {i32_tensor(n), i32_tensor(std::vector<int32_t>(12, m)),

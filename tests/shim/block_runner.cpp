@@ -55,7 +55,7 @@ class BlockRunner {
   Context context;
 
  private:
-  /// What went wrong in the blocks from `first` to `last` of the launch.
+  /// A failure in the blocks from `first` to `last` of the launch.
   struct Failure {
     unsigned first = 0, last = 0;
     std::string what;

@@ -29,7 +29,7 @@ class Cluster {
   /// The kernel has returned.
   void leave(Thread& thread);
 
-  /// What all threads wait for.
+  /// A text that says what all threads wait for.
   std::string describe_stall() const;
 
  private:

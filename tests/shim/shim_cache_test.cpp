@@ -52,7 +52,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-/// What the kernel makes of 7, or 0 if it does not compile or run.
+/// The kernel's result for 7, or 0 if it does not compile or run.
 int result_of(const std::string& text = kText, const std::string& header = kHeader) {
   const EmbeddedHeader headers[] = {{"sinter/factor.cuh", header}};
   const auto module = ShimModule::compile({{"scaled", text}}, headers);

@@ -109,7 +109,7 @@ const ShimModule& cluster_kernels() {
   return module;
 }
 
-/// What four blocks of 32 threads, in two clusters, store at y.
+/// The values that four blocks of 32 threads, in two clusters, store at y.
 Result<std::vector<float>> run_clusters(const char* name,
                                         ThreadOrder order = ThreadOrder::ascending) {
   std::vector<float> y(4);

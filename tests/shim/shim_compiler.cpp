@@ -90,7 +90,7 @@ Status run_compiler(llvm::ArrayRef<std::string> arguments, const std::filesystem
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t child = 0;
-  // What is loaded into this process first is not meant for the compiler.
+  // Libraries that LD_PRELOAD loads into this process are not meant for the compiler.
   std::vector<char*> environment;
   for (char** variable = environ; *variable; ++variable)
     if (!std::string_view(*variable).starts_with("LD_PRELOAD=")) environment.push_back(*variable);

@@ -27,8 +27,8 @@ class ScratchFolder {
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-/// What decides, besides the text and its headers, what the compiler makes of it: its program, its
-/// flags, and what stands for CUDA ahead of all text.
+/// Identifies the compiler by all that decides its result besides the text and its headers: its
+/// program, its flags, and what stands for CUDA ahead of all text.
 std::string compiler_identity();
 
 /// Runs the build's compiler with the flags of kernel text and `arguments` added.

@@ -1,5 +1,5 @@
-// What compiled kernel text and the block runner share: the only border between the two. Plain
-// types, so that the kernel side includes nothing else.
+// The interface of compiled kernel text and the block runner: the only border between the two.
+// Plain types, so that the kernel side includes nothing else.
 #pragma once
 
 namespace sinter_shim {
@@ -27,7 +27,7 @@ struct Site {
   int line;
 };
 
-/// What a CUDA thread asks of its block.
+/// The calls that a CUDA thread makes to its block.
 struct Calls {
   Context* context;
   /// Returns when all threads of the block have come.

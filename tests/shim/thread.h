@@ -36,17 +36,17 @@ struct Thread {
   sinter_shim::Index3 index;
   Wait wait = Wait::none;
   sinter_shim::Site site{};
-  // Of an exchange.
+  // For Wait::exchange.
   sinter_shim::ExchangeKind kind = sinter_shim::ExchangeKind::sync;
   unsigned mask = 0, source = 0;
   unsigned long long value = 0;
-  // Of a phase, and of a named barrier.
+  // For Wait::phase and Wait::named_barrier.
   const unsigned long long* barrier = nullptr;
   unsigned parity = 0;
   int barrier_number = 0, threads = 0;
   ClusterVisit cluster;
 
-  // What follows is called in the thread's fiber, and returns when the wait is over (see Calls).
+  // These functions are called in the thread's fiber and return when its wait is over (see Calls).
   void suspend(Wait for_what, sinter_shim::Site at);
   unsigned long long exchange(sinter_shim::ExchangeKind asked, unsigned lanes,
                               unsigned long long given, unsigned from, sinter_shim::Site at);

@@ -1,4 +1,4 @@
-// What a test does with a Result that must not be an error.
+// Helpers for a Result that must not be an error.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -9,7 +9,7 @@ import torch
 
 aten = torch.ops.aten
 
-# What an op on lists is called for one tensor, where that is another name.
+# The name of the op for one tensor, where it differs from the name of the op on lists.
 OTHER_NAMES = {"norm": "linalg_vector_norm", "zero": "zeros_like"}
 SCALAR_NAMES = {"maximum": "clamp_min", "minimum": "clamp_max"}
 FACTORS = ("value", "scalars")  # of addcmul and addcdiv, which take it by name alone

@@ -352,5 +352,5 @@ def _fma():
     return getattr(inductor_prims, "fma", None)
 
 
-# What Dynamo makes of addcmul_ and addcdiv_ with a factor that is a tensor.
+# Dynamo makes this op of addcmul_ and addcdiv_ with a factor that is a tensor.
 converts(_fma())(real(lambda c, a, b, x: a * b + x))

@@ -1,2 +1,2 @@
-// What kernels share with the host knows nothing else of the host.
+// Headers that kernels share with the host know nothing else of the host.
 #include "ir/inner.h"

@@ -1,3 +1,3 @@
-// Of kernels the rooms above see no family.
+// The rooms above `kernels` see no family's folder.
 #include "kernels/gemv/gemv.h"
 #include "kernels/library.h"

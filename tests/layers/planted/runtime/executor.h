@@ -1,2 +1,2 @@
-// What both share sees neither; its source does.
+// The header that both executors share includes neither; its source does.
 #include "runtime/cuda/run.h"
