@@ -24,14 +24,26 @@ std::string line_and_column(std::string_view text, const std::string& file, size
   return fmt::format("{}:{}:{}", file, line, column);
 }
 
+/// The parser's number type. Infinity looks finite to the parser, which would end the walk at a
+/// number outside double; Walk then gets such a number with its spelling, as any other.
+struct ParsedReal {
+  double value = 0;
+  ParsedReal() = default;
+  ParsedReal(double number) : value(number) {}
+  operator double&() { return value; }
+  operator double() const { return std::isfinite(value) ? value : 0; }
+};
+using Parser =
+    nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, ParsedReal>;
+
 /// Stands between the parser and a visitor: knows the path, bounds the depth, checks numbers.
 class Walk {
  public:
   using number_integer_t = int64_t;
   using number_unsigned_t = uint64_t;
-  using number_float_t = double;
+  using number_float_t = ParsedReal;
   using string_t = std::string;
-  using binary_t = nlohmann::json::binary_t;
+  using binary_t = Parser::binary_t;
 
   Walk(std::string_view text, const std::string& file, JsonVisitor& visitor)
       : text_(text), file_(file), visitor_(visitor) {}
@@ -41,13 +53,14 @@ class Walk {
   bool number_integer(int64_t n) { return value(visitor_.integer(n)); }
   bool number_unsigned(uint64_t n) {
     if (n > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-      return too_large(std::to_string(n));
+      return value(visitor_.oversized({std::to_string(n), static_cast<double>(n)}));
     return value(visitor_.integer(static_cast<int64_t>(n)));
   }
   /// The parser gives integers beyond 64 bits here too; their spelling has no fraction or exponent.
-  bool number_float(double n, const std::string& spelling) {
-    if (spelling.find_first_of(".eE") == std::string::npos) return too_large(spelling);
-    return value(visitor_.real(n));
+  bool number_float(ParsedReal n, const std::string& spelling) {
+    const bool whole = spelling.find_first_of(".eE") == std::string::npos;
+    if (whole || !std::isfinite(n.value)) return value(visitor_.oversized({spelling, n.value}));
+    return value(visitor_.real(n.value));
   }
   bool string(std::string& s) { return value(visitor_.string(std::move(s))); }
   bool binary(binary_t&) { return value(fail("a binary value")); }  // never in a JSON text
@@ -66,10 +79,7 @@ class Walk {
                    const nlohmann::json::exception& error) {
     const size_t offset = std::min(position > 0 ? position - 1 : 0, text_.size());
     std::string what = fmt::format("not JSON: {}", reason(error.what()));
-    if (error.id == 406)  // out of range
-      what = fmt::format("the number {} does not fit a double", printable(last, 60));
-    else if (!last.empty())
-      what += fmt::format(", at \"{}\"", printable(last, 40));
+    if (!last.empty()) what += fmt::format(", at \"{}\"", printable(last, 40));
     status_ = fail(std::move(what), place(line_and_column(text_, file_, offset), pointer()),
                    "correct the file or download it again");
     return false;
@@ -124,11 +134,6 @@ class Walk {
   void advance() {
     if (!path_.empty() && !path_.back().is_object) ++path_.back().index;
   }
-  bool too_large(const std::string& spelling) {
-    return keep(
-        fail(fmt::format("the integer {} does not fit 64 bits with sign", printable(spelling, 60)),
-             {}, "correct the file or download it again"));
-  }
 
   std::string_view text_;
   const std::string& file_;
@@ -144,6 +149,7 @@ class DomBuilder final : public JsonVisitor {
   Status boolean(bool value) override { return add(JsonValue(value)); }
   Status integer(int64_t value) override { return add(JsonValue(value)); }
   Status real(double value) override { return add(JsonValue(value)); }
+  Status oversized(JsonOversized number) override { return add(JsonValue(std::move(number))); }
   Status string(std::string value) override { return add(JsonValue(std::move(value))); }
   Status begin_object() override {
     open_.push_back({JsonValue(JsonValue::Object{}), {}});
@@ -212,7 +218,7 @@ Status visit_json(std::string_view text, const std::string& file, JsonVisitor& v
                 "correct the file or download it again");
   Walk walk(text, file, visitor);
   const CLocale numbers_with_a_point;
-  nlohmann::json::sax_parse(text.begin(), text.end(), &walk);
+  Parser::sax_parse(text.begin(), text.end(), &walk);
   return walk.take();
 }
 

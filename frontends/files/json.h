@@ -2,7 +2,8 @@
 // knows its place in the document, so that an error names file, JSON pointer and both values.
 //
 // Refused everywhere, with line:column and pointer: text that is not UTF-8, nesting beyond
-// `json_max_depth`, integers outside int64, numbers outside double, NaN, comments, trailing text.
+// `json_max_depth`, NaN, comments, trailing text. A number that neither int64 nor double holds is
+// refused where it is used: transformers writes int(1e30) for "no limit".
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,12 @@ namespace sinter {
 
 inline constexpr size_t json_max_depth = 64;
 
+/// A number that no other kind of value holds: an integer outside int64, or a real outside double.
+struct JsonOversized {
+  std::string spelling;
+  double nearest = 0;  // infinite outside double
+};
+
 /// Receives a JSON text piece by piece. A failure stops the walk; visit_json() adds the place to
 /// it.
 class JsonVisitor {
@@ -29,6 +36,7 @@ class JsonVisitor {
   virtual Status boolean(bool value) = 0;
   virtual Status integer(int64_t value) = 0;
   virtual Status real(double value) = 0;
+  virtual Status oversized(JsonOversized number) = 0;
   virtual Status string(std::string value) = 0;
   virtual Status begin_object() = 0;
   virtual Status key(std::string name) = 0;  // duplicates are the visitor's to notice
@@ -47,7 +55,8 @@ class JsonValue {
  public:
   using Array = std::vector<JsonValue>;
   using Object = std::vector<JsonMember>;
-  using Variant = std::variant<std::monostate, bool, int64_t, double, std::string, Array, Object>;
+  using Variant = std::variant<std::monostate, bool, int64_t, double, JsonOversized, std::string,
+                               Array, Object>;
 
   JsonValue();
   explicit JsonValue(Variant value);
@@ -61,6 +70,7 @@ class JsonValue {
   const bool* boolean() const { return std::get_if<bool>(&data); }
   const int64_t* integer() const { return std::get_if<int64_t>(&data); }
   const double* real() const { return std::get_if<double>(&data); }
+  const JsonOversized* oversized() const { return std::get_if<JsonOversized>(&data); }
   const std::string* string() const { return std::get_if<std::string>(&data); }
   const Array* array() const { return std::get_if<Array>(&data); }
   const Object* object() const { return std::get_if<Object>(&data); }
@@ -97,7 +107,7 @@ class JsonView {
   /// An integer of [low, high]; 4096.5 and "4096" are errors.
   Result<int64_t> integer(int64_t low = std::numeric_limits<int64_t>::min(),
                           int64_t high = std::numeric_limits<int64_t>::max()) const;
-  /// A number of [low, high], written as integer or real.
+  /// A number of [low, high], written as integer or real; the nearest double counts.
   Result<double> number(double low = std::numeric_limits<double>::lowest(),
                         double high = std::numeric_limits<double>::max()) const;
   Result<bool> boolean() const;
@@ -138,6 +148,8 @@ Result<JsonDocument> read_json(const std::string& path, uint64_t max_bytes = 16u
 
 /// `text` as a JSON string with its quotes. `text` must be UTF-8.
 std::string json_quoted(std::string_view text);
+/// The number as an error shows it: its spelling, shortened, and what does not hold it.
+std::string to_string(const JsonOversized& number);
 bool is_utf8(std::string_view text);
 
 }  // namespace sinter

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <llvm/Support/ConvertUTF.h>
 
+#include <cmath>
+
 #include "frontends/files/json.h"
 
 namespace sinter {
@@ -13,6 +15,7 @@ std::string shown(const JsonValue* value) {
   if (auto* b = value->boolean()) return *b ? "true" : "false";
   if (auto* n = value->integer()) return fmt::format("{}", *n);
   if (auto* n = value->real()) return fmt::format("{}", *n);
+  if (auto* n = value->oversized()) return to_string(*n);
   if (auto* s = value->string()) return fmt::format("\"{}\"", printable(*s, 60));
   if (auto* a = value->array()) return fmt::format("an array of {}", a->size());
   return fmt::format("an object of {}", value->object()->size());
@@ -64,8 +67,9 @@ Result<int64_t> JsonView::integer(int64_t low, int64_t high) const {
 Result<double> JsonView::number(double low, double high) const {
   const int64_t* whole = value_ ? value_->integer() : nullptr;
   const double* real = value_ ? value_->real() : nullptr;
-  if (!whole && !real) return mismatch(range_text("a number", low, high));
-  double n = whole ? static_cast<double>(*whole) : *real;
+  const JsonOversized* oversized = value_ ? value_->oversized() : nullptr;
+  if (!whole && !real && !oversized) return mismatch(range_text("a number", low, high));
+  const double n = whole ? static_cast<double>(*whole) : real ? *real : oversized->nearest;
   if (!(n >= low && n <= high)) return mismatch(range_text("a number", low, high));
   return n;
 }
@@ -123,6 +127,11 @@ tl::unexpected<Error> JsonView::fail(std::string what, std::string hint) const {
 bool is_utf8(std::string_view text) {
   auto* begin = reinterpret_cast<const llvm::UTF8*>(text.data());
   return llvm::isLegalUTF8String(&begin, begin + text.size());
+}
+
+std::string to_string(const JsonOversized& number) {
+  return fmt::format("{}, which does not fit {}", printable(number.spelling, 60),
+                     std::isfinite(number.nearest) ? "64 bits with sign" : "a double");
 }
 
 std::string json_quoted(std::string_view text) {

@@ -21,6 +21,8 @@ class HeaderVisitor final : public JsonVisitor {
   Status boolean(bool value) override { return unexpected(value ? "true" : "false"); }
   Status real(double value) override { return unexpected(fmt::format("{}", value)); }
 
+  Status oversized(JsonOversized number) override { return unexpected(to_string(number)); }
+
   Status integer(int64_t value) override {
     if (in_ != In::numbers) return unexpected(fmt::format("{}", value));
     if (value < 0) return fail(fmt::format("expected an integer >= 0, got {}", value), {}, repair);

@@ -32,6 +32,7 @@ constexpr Setting kSettings[] = {
 bool changes(const JsonValue& value, double off) {
   if (const int64_t* whole = value.integer()) return static_cast<double>(*whole) != off;
   if (const double* real = value.real()) return *real != off;
+  if (value.oversized()) return true;
   if (const JsonValue::Array* list = value.array()) return !list->empty();
   if (const JsonValue::Object* members = value.object()) return !members->empty();
   return false;

@@ -179,6 +179,11 @@ TEST_CASE("chat templates: where a folder keeps them") {
   folder.write("tokenizer_config.json", R"({"chat_template": "<start_of_turn><end_of_turn>"})");
   CHECK(read_chat_format(folder.path(), "")->form->name == "gemma");
   CHECK(read_chat_format(folder.path(), "phi3")->form->name == "phi3");
+  // transformers writes int(1e30) for a tokenizer without a limit.
+  folder.write("tokenizer_config.json",
+               R"({"chat_template": "<start_of_turn><end_of_turn>",
+                   "model_max_length": 1000000000000000019884624838656})");
+  CHECK(read_chat_format(folder.path(), "")->form->name == "gemma");
   folder.write("tokenizer_config.json",
                R"({"chat_template": [{"name": "tool_use", "template": "x"},
                                      {"name": "default", "template": "<|im_start|><|im_end|>"}]})");
