@@ -172,8 +172,8 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
     SINTER_TRY(document.view().object());
     generation = std::move(document);
   }
-  SINTER_LET(model,
-             read_hf_config(config, generation ? &*generation : nullptr, model_name(folder)));
+  SINTER_LET(model, read_hf_config(config, generation ? &*generation : nullptr, model_name(folder),
+                                   {options.ignored_keys, options.note}));
 
   SINTER_LET(weights, open_weights_of(path, options));
   WeightNames names = usual_names(std::move(model.map));
@@ -244,6 +244,16 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
 }
 
 }  // namespace
+/// Only a config of Hugging Face has keys that may be ignored.
+Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) {
+  std::error_code error;
+  const bool has_config = fs::is_directory(path, error) && stands(fs::path(path) / kConfigName);
+  if (options.ignored_keys.empty() || has_config) return {};
+  return fail(fmt::format("no config.json, whose key {} is to be ignored",
+                          printable(options.ignored_keys.front())),
+              path, "leave out --ignore-key", ExitCode::usage);
+}
+
 
 bool is_module_path(const std::string& path) {
   std::error_code error;
@@ -285,6 +295,7 @@ Result<LoadedModel> load_model(const std::string& path, const LoadOptions& optio
   if (!stands(path)) return fail("no such file or folder", path, missing_model_hint(path));
   if (fs::is_directory(path, error)) return load_folder(path, options);
   if (is_module_path(path)) return load_module(path, {}, options);
+  SINTER_TRY(refuse_ignored_keys(path, options));
   SINTER_LET(file, BoundedFile::open(path));
   SINTER_TRY(refuse_impostor(file));
   const std::string ending = fs::path(path).extension().string();

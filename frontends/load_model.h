@@ -1,6 +1,7 @@
 // From a path on the command line to a Module: the one door of all frontends.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "frontends/model/model_spec.h"
@@ -20,6 +21,10 @@ struct LoadOptions {
   /// up to the original context have the short factors and the model no more positions than that; a
   /// larger value here means the long factors, for texts of any length.
   int64_t context = 0;
+  /// Keys of a Hugging Face config that are not read and would be refused.
+  std::vector<std::string> ignored_keys = {};
+  /// Gets what a reader should know of a model that loads all the same, a line each.
+  std::function<void(const std::string&)> note = {};
 };
 
 struct LoadedModel {
@@ -43,11 +48,11 @@ bool is_module_path(const std::string& path);
 /// fed.
 int64_t text_tokens(size_t prompt, int64_t more);
 
-/// What the reader of a text of `context` tokens should know of a model with two sets of
-/// frequencies; empty: nothing.
+/// A note for the reader of a text of `context` tokens about a model with two sets of frequencies;
+/// empty: nothing to note.
 std::string context_note(const LoadedModel& model, int64_t context);
 
-/// What to do about a path where nothing is: a name like the hub's ones is told to be downloaded.
+/// A hint for a path that does not exist; for a name like the hub's ones, how to download it.
 std::string missing_model_hint(const std::string& path);
 
 /// A Hugging Face folder, a llama2.c file (.bin), a spec (.json), a module (.sir), or a folder with

@@ -5,13 +5,11 @@
 
 namespace sinter {
 
-namespace {
-
-WeightMap bert_weight_map() {
+WeightMap bert_weight_map(const std::string& model) {
   WeightMap map{
-      .prefixes = {"bert.", ""},
+      .prefixes = {model + ".", ""},
       .ignorable = {".position_ids"},
-      .foreign = {"pooler.", "bert.pooler.", "cls."},
+      .foreign = {"pooler.", model + ".pooler.", "cls."},
       .spellings = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}};
   const auto add = [&](const std::string& weight, const std::string& tensor) {
     add_rules(map, weight, tensor);
@@ -31,13 +29,17 @@ WeightMap bert_weight_map() {
   return map;
 }
 
-}  // namespace
+Status refuse_decoder(HfConfig& config) {
+  SINTER_LET(decoder, config.find("is_decoder", {"is_decoder"}));
+  SINTER_LET(decodes, decoder.boolean_or(false));
+  if (decodes) return decoder.mismatch("false", "decoders of this model_type are not supported");
+  return {};
+}
 
-Result<HfModel> read_hf_bert(HfConfig& config) {
+Result<ModelSpec> read_bert_fields(HfConfig& config) {
   ModelSpec spec;
   spec.encoder = true;
   SINTER_TRY(config.sizes(spec));
-  SINTER_TRY(config.size(spec.token_types, "token_types", {"type_vocab_size"}, 2));
   SINTER_TRY(config.head_dim(spec, {}));
   spec.kv_heads = spec.heads;
   SINTER_TRY(config.number(spec.norm_eps, "norm_eps", {"layer_norm_eps"}, 1e-12));
@@ -46,9 +48,7 @@ Result<HfModel> read_hf_bert(HfConfig& config) {
   SINTER_LET(positions, kind.string_or("absolute"));
   if (positions != "absolute")
     return kind.mismatch("\"absolute\"", "other positions are not supported");
-  SINTER_LET(decoder, config.find("is_decoder", {"is_decoder"}));
-  SINTER_LET(decodes, decoder.boolean_or(false));
-  if (decodes) return decoder.mismatch("false", "decoders of this model_type are not supported");
+  SINTER_TRY(refuse_decoder(config));
   SINTER_LET(tied, config.find("tied", {"tie_word_embeddings"}));  // of a head that is not read
   SINTER_TRY(tied.boolean_or(true));
   spec.norm_place = NormPlace::after;
@@ -56,7 +56,13 @@ Result<HfModel> read_hf_bert(HfConfig& config) {
   spec.final_norm = false;
   spec.qkv_bias = spec.attention_out_bias = spec.mlp_bias = true;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
-  return HfModel{std::move(spec), bert_weight_map()};
+  return spec;
+}
+
+Result<HfModel> read_hf_bert(HfConfig& config) {
+  SINTER_LET(spec, read_bert_fields(config));
+  SINTER_TRY(config.size(spec.token_types, "token_types", {"type_vocab_size"}, 2));
+  return HfModel{std::move(spec), bert_weight_map("bert")};
 }
 
 }  // namespace sinter

@@ -1,5 +1,6 @@
 #include "frontends/huggingface/config.h"
 
+#include "frontends/huggingface/unsupported.h"
 #include "ir/never_destroyed.h"
 
 namespace sinter {
@@ -19,7 +20,10 @@ const std::vector<Family>& families() {
   static const auto& families = never_destroyed([] {
     return std::vector<Family>{
         {"bert", {"BertModel", "BertForMaskedLM", "BertForPreTraining"}, read_hf_bert},
+        {"camembert", {"CamembertModel", "CamembertForMaskedLM"}, read_hf_roberta},
+        {"distilbert", {"DistilBertModel", "DistilBertForMaskedLM"}, read_hf_distilbert},
         {"falcon", {"FalconForCausalLM"}, read_hf_falcon},
+        {"gemma", {"GemmaForCausalLM"}, read_hf_gemma},
         {"gemma2", {"Gemma2ForCausalLM"}, read_hf_gemma2},
         {"gemma3",
          {"Gemma3ForConditionalGeneration"},
@@ -29,8 +33,11 @@ const std::vector<Family>& families() {
         {"gemma3_text", {"Gemma3ForCausalLM"}, read_hf_gemma3},
         {"gpt2", {"GPT2LMHeadModel"}, read_hf_gpt2},
         {"gpt_neox", {"GPTNeoXForCausalLM"}, read_hf_gpt_neox},
+        {"granite", {"GraniteForCausalLM"}, read_hf_granite},
         {"llama", {"LlamaForCausalLM"}, read_hf_llama},
         {"mistral", {"MistralForCausalLM"}, read_hf_mistral},
+        {"modernbert", {"ModernBertModel", "ModernBertForMaskedLM"}, read_hf_modernbert},
+        {"mpnet", {"MPNetModel", "MPNetForMaskedLM"}, read_hf_mpnet},
         {"olmo2", {"Olmo2ForCausalLM"}, read_hf_olmo2},
         {"opt", {"OPTForCausalLM"}, read_hf_opt},
         {"phi", {"PhiForCausalLM"}, read_hf_phi},
@@ -39,6 +46,9 @@ const std::vector<Family>& families() {
         {"qwen3", {"Qwen3ForCausalLM"}, read_hf_qwen3},
         {"RefinedWeb", {"RWForCausalLM"}, read_hf_falcon},
         {"RefinedWebModel", {"RWForCausalLM"}, read_hf_falcon},
+        {"roberta", {"RobertaModel", "RobertaForMaskedLM"}, read_hf_roberta},
+        {"smollm3", {"SmolLM3ForCausalLM"}, read_hf_smollm3},
+        {"xlm-roberta", {"XLMRobertaModel", "XLMRobertaForMaskedLM"}, read_hf_roberta},
     };
   });
   return families;
@@ -51,7 +61,9 @@ Result<const Family*> find_family(const JsonView& type) {
     if (family.model_type == name) return &family;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", family.model_type);
   }
-  return type.fail(fmt::format("model_type '{}' is not supported", printable(name)),
+  const std::string_view needs = missing_feature(name);
+  return type.fail(fmt::format("model_type '{}' is not supported{}{}", printable(name),
+                               needs.empty() ? "" : ", it needs ", needs),
                    fmt::format("supported: {}", known));
 }
 
@@ -142,7 +154,7 @@ Result<std::vector<int64_t>> read_eos(const JsonView& view) {
 }  // namespace
 
 Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument* generation,
-                               std::string name) {
+                               std::string name, const IgnoredKeys& ignored) {
   SINTER_TRY(document.view().object());
   HfConfig outer(document, document.view());
   SINTER_LET(type, outer.find("model_type", {"model_type"}));
@@ -190,9 +202,9 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
     if (same != model.spec.tied)
       return tied.mismatch(model.spec.tied ? "true" : "false", "the text model says otherwise");
     model.tied_said = model.tied_said || tied.present();
-    SINTER_TRY(outer.refuse_unread(family->nested));
+    SINTER_TRY(outer.refuse_unread(ignored, family->nested));
   }
-  SINTER_TRY(config.refuse_unread());
+  SINTER_TRY(config.refuse_unread(ignored));
   SINTER_TRY(check_spec(model.spec, config.places()));
   return std::move(model);
 }

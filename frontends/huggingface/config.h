@@ -1,7 +1,9 @@
 // Reads a Hugging Face config.json of any of its three generations into a ModelSpec. Every key is
-// used, known to be harmless, or refused by name; a key that is null counts as absent.
+// used, known to be harmless, ignored with a note (an unknown one with an underscore in front) or
+// at the caller's wish, or refused by name; a key that is null counts as absent.
 #pragma once
 
+#include <functional>
 #include <set>
 
 #include "frontends/files/json.h"
@@ -16,10 +18,17 @@ struct HfModel {
   bool tied_said = false;  // spec.tied is a key's value, not a default
 };
 
+/// Keys that a family does not read and that are not refused.
+struct IgnoredKeys {
+  std::vector<std::string> names = {};  // by the caller; one that the family reads is an error
+  /// Gets a line for each key with an underscore in front that is ignored without being known.
+  std::function<void(const std::string&)> note = {};
+};
+
 /// `name` is what the model is called; `generation` (generation_config.json) may be null, its
 /// eos_token_id wins. Errors name file, JSON pointer, the value and what is possible.
 Result<HfModel> read_hf_config(const JsonDocument& config, const JsonDocument* generation,
-                               std::string name);
+                               std::string name, const IgnoredKeys& ignored = {});
 
 /// A config being read: remembers which keys were used and where each field of the spec came from.
 /// Borrows the document.
@@ -81,8 +90,10 @@ class HfConfig {
   /// Where a field was found: "file: /pointer", or the file alone.
   FieldPlace places() const;
 
-  /// Fails if a key that is set was neither read, nor named harmless, nor is one of `others`.
-  Status refuse_unread(llvm::ArrayRef<std::string_view> others = {}) const;
+  /// Fails if a key that is set was neither read, nor named harmless, nor is ignored, nor is one of
+  /// `others`; also if a key is to be ignored that was read.
+  Status refuse_unread(const IgnoredKeys& ignored,
+                       llvm::ArrayRef<std::string_view> others = {}) const;
   bool was_read(std::string_view key) const { return read_.contains(key); }
 
  private:
@@ -95,7 +106,7 @@ class HfConfig {
   std::map<std::string, std::string, std::less<>> places_;
 };
 
-/// What Llama and the families after it have in common, and where their files may be silent.
+/// Defaults for fields of Llama and the families after it that their files may omit.
 struct LlamaDefaults {
   // Absent: required.
   std::optional<int64_t> vocabulary = {}, hidden = {}, layers = {}, heads = {}, ffn = {},
@@ -111,6 +122,17 @@ struct LlamaDefaults {
 /// Sizes, RMSNorm, gated MLP, scale of attention; not the rotary positions.
 Result<ModelSpec> read_llama_fields(HfConfig& config, const LlamaDefaults& defaults = {});
 
+/// Reads the fields that BERT and the encoders after it share: sizes, norms after the branches and
+/// of the embeddings, biases everywhere, learned positions.
+Result<ModelSpec> read_bert_fields(HfConfig& config);
+/// Weight names of a Hugging Face bert checkpoint; `model` is the class's name for its part without
+/// a head.
+WeightMap bert_weight_map(const std::string& model);
+/// Learned positions whose table begins with `unused` rows: spec.max_positions counts the others.
+void skip_positions(ModelSpec& spec, WeightMap& map, int64_t unused);
+/// Says no where the config asks for a decoder: `is_decoder`.
+Status refuse_decoder(HfConfig& config);
+
 /// Weight names of a Hugging Face llama checkpoint.
 WeightMap llama_weight_map();
 /// `weight` and its bias are the tensor "{p}`tensor`" and its bias, cut as `cut` says.
@@ -122,18 +144,25 @@ void add_layer_rule(WeightMap& map, const std::string& weight, const std::string
 
 // The families: their fields and the names of their weights, nothing else.
 Result<HfModel> read_hf_bert(HfConfig& config);
+Result<HfModel> read_hf_distilbert(HfConfig& config);
 Result<HfModel> read_hf_falcon(HfConfig& config);
+Result<HfModel> read_hf_gemma(HfConfig& config);
 Result<HfModel> read_hf_gemma2(HfConfig& config);
 Result<HfModel> read_hf_gemma3(HfConfig& config);
 Result<HfModel> read_hf_gpt2(HfConfig& config);
 Result<HfModel> read_hf_gpt_neox(HfConfig& config);
+Result<HfModel> read_hf_granite(HfConfig& config);
 Result<HfModel> read_hf_llama(HfConfig& config);
 Result<HfModel> read_hf_mistral(HfConfig& config);
+Result<HfModel> read_hf_modernbert(HfConfig& config);
+Result<HfModel> read_hf_mpnet(HfConfig& config);
 Result<HfModel> read_hf_olmo2(HfConfig& config);
 Result<HfModel> read_hf_opt(HfConfig& config);
 Result<HfModel> read_hf_phi(HfConfig& config);
 Result<HfModel> read_hf_phi3(HfConfig& config);
 Result<HfModel> read_hf_qwen2(HfConfig& config);
 Result<HfModel> read_hf_qwen3(HfConfig& config);
+Result<HfModel> read_hf_roberta(HfConfig& config);
+Result<HfModel> read_hf_smollm3(HfConfig& config);
 
 }  // namespace sinter

@@ -10,6 +10,7 @@ namespace {
 std::string scalar_text(const JsonValue& value) {
   if (const int64_t* whole = value.integer()) return fmt::format("{}", static_cast<double>(*whole));
   if (const double* real = value.real()) return fmt::format("{}", *real);
+  if (const JsonOversized* number = value.oversized()) return printable(number->spelling, 60);
   if (const bool* truth = value.boolean()) return *truth ? "true" : "false";
   if (const std::string* text = value.string()) return fmt::format("\"{}\"", printable(*text, 60));
   return "not a scalar";
@@ -174,15 +175,29 @@ FieldPlace HfConfig::places() const {
   };
 }
 
-Status HfConfig::refuse_unread(llvm::ArrayRef<std::string_view> others) const {
+Status HfConfig::refuse_unread(const IgnoredKeys& ignored,
+                               llvm::ArrayRef<std::string_view> others) const {
   SINTER_LET(members, root_.object());
   for (const JsonMember& member : *members) {
     const JsonView view = root_[member.key];
-    if (!view.present() || read_.contains(member.key) || is_harmless_key(member.key) ||
+    const bool wished = llvm::is_contained(ignored.names, member.key);
+    const bool read = read_.contains(member.key);
+    if (wished && read && view.present())
+      return sinter::fail("a key that is read for this model_type cannot be ignored",
+                          fmt::format("{}: {}", document_.file, printable(view.pointer())),
+                          fmt::format("leave out --ignore-key {}", printable(member.key)),
+                          ExitCode::usage);
+    if (wished || read || !view.present() || is_harmless_key(member.key) ||
         llvm::is_contained(others, member.key))
       continue;
-    return view.mismatch("no such key for this model_type",
-                         "remove the key if it does not change the model's results");
+    if (!member.key.starts_with('_'))
+      return view.mismatch("no such key for this model_type",
+                           "if it does not change the model's results, remove the key or give "
+                           "--ignore-key " +
+                               printable(member.key));
+    if (ignored.note)
+      ignored.note(fmt::format("{}: {}: the key is not known and is ignored", document_.file,
+                               printable(view.pointer())));
   }
   return {};
 }

@@ -1,6 +1,6 @@
-// gemma2, gemma3: norms with 1 + weight before and after each branch, scaled embeddings, windows
-// on most layers. gemma2 caps scores and logits; gemma3 norms q and k and has two sets of
-// positions.
+// gemma: Llama with norms of 1 + weight and scaled embeddings. gemma2, gemma3: norms with 1 +
+// weight before and after each branch, scaled embeddings, windows on most layers. gemma2 caps
+// scores and logits; gemma3 norms q and k and has two sets of positions.
 #include <cmath>
 
 #include "frontends/huggingface/config.h"
@@ -9,7 +9,7 @@ namespace sinter {
 
 namespace {
 
-/// What both generations share. `caps`: of scores and of logits, where the file does not say.
+/// Reads the fields that both generations share. `caps`: default caps of scores and of logits.
 Result<ModelSpec> read_gemma_fields(HfConfig& config, LlamaDefaults defaults,
                                     std::pair<std::optional<double>, std::optional<double>> caps) {
   defaults.head_dim = 256;
@@ -49,6 +49,23 @@ WeightMap gemma_weight_map() {
 }
 
 }  // namespace
+
+Result<HfModel> read_hf_gemma(HfConfig& config) {
+  SINTER_LET(activation, config.find("activation", {"hidden_activation"}));
+  SINTER_LET(first, config.find("activation", {"hidden_act"}));
+  // The first files say gelu and mean its approximation, as transformers 4 took it.
+  SINTER_LET(name, first.string_or("gelu"));
+  LlamaDefaults defaults{.head_dim = 256, .default_activation = "gelu_pytorch_tanh", .tied = true};
+  defaults.activation = {activation.present() || name == "gelu" ? "hidden_activation"
+                                                                : "hidden_act"};
+  SINTER_LET(spec, read_llama_fields(config, defaults));
+  SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
+  SINTER_TRY(config.flag(spec.qkv_bias, "qkv_bias", {"attention_bias"}, false));
+  spec.attention_out_bias = spec.qkv_bias;
+  spec.norm = NormKind::rms_norm_plus_one;
+  spec.embed_scale = std::sqrt(static_cast<double>(spec.hidden));
+  return HfModel{std::move(spec), llama_weight_map()};
+}
 
 Result<HfModel> read_hf_gemma2(HfConfig& config) {
   SINTER_LET(spec, read_gemma_fields(config, {.kv_heads = 4}, {50.0, 30.0}));

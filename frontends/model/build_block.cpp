@@ -29,9 +29,12 @@ class Block {
   ValueId branch(ValueId x, const std::string& number, llvm::function_ref<ValueId(ValueId)> f) {
     const NormPlace place = spec_.norm_place;
     const bool before = place == NormPlace::before || place == NormPlace::both;
-    ValueId y = f(before ? g_.norm(x, name("norm" + number)) : x);
+    const bool normed = before && (number != "1" || spec_.has_first_norm(layer_));
+    ValueId y = f(normed ? g_.norm(x, name("norm" + number)) : x);
     if (place == NormPlace::branch || place == NormPlace::both)
       y = g_.norm(y, name("post_norm" + number));
+    if (spec_.residual_scale != 1.0)
+      y = g_.scaled(y, spec_.residual_scale, name("branch" + number));
     const ValueId sum = g_.named(OpKind::add, {x, y}, name("res" + number));
     return place == NormPlace::after ? g_.norm(sum, name("norm" + number)) : sum;
   }
@@ -42,31 +45,65 @@ class Block {
     const ValueId v = g_.linear(x, name("v"), spec_.qkv_bias);
     const ValueId q_normed = norm_heads(q, "q", spec_.heads);
     const ValueId k_normed = norm_heads(k, "k", spec_.kv_heads);
-    const auto& tables = local() ? g_.local_rope : g_.token_rope;
+    const std::optional<ModelGraph::RotaryTables> tables = !spec_.rotates(layer_) ? std::nullopt
+                                                           : local()              ? g_.local_rope
+                                                                                  : g_.token_rope;
     const bool streams = spec_.streaming.has_value();
     const ValueId q_rows = rotate(q_normed, "q", spec_.heads, tables);
     const ValueId k_rows = streams ? k_normed : rotate(k_normed, "k", spec_.kv_heads, tables);
     // An encoder keeps nothing: the call's own tokens are all there is to see.
     ValueId keys = spec_.encoder ? k_rows : append(k_rows, "k", "keys");
     const ValueId values = spec_.encoder ? v : append(v, "v", "values");
-    if (streams) keys = rotate(keys, "keys", spec_.kv_heads, g_.row_rope);
-    const ValueId attention = g_.builder.op(OpKind::attention,
-                                            {joined(q_rows, "q_row"), joined(keys, "key_rows"),
-                                             joined(values, "value_rows"), g_.first, g_.last},
-                                            attributes(), name("attn"));
+    if (streams && tables) keys = rotate(keys, "keys", spec_.kv_heads, g_.row_rope);
+    const bool near = spec_.encoder && spec_.has_window(layer_);
+    const ValueId first = near ? g_.near_first : g_.first, last = near ? g_.near_last : g_.last;
+    const ValueId attention =
+        spec_.bias_distance != 0 ? biased_attention(q_rows, keys, values, first, last)
+                                 : g_.builder.op(OpKind::attention,
+                                                 {joined(q_rows, "q_row"), joined(keys, "key_rows"),
+                                                  joined(values, "value_rows"), first, last},
+                                                 attributes(), name("attn"));
     return g_.linear(attention, name("attn_out"), spec_.attention_out_bias);
+  }
+
+  double scale() const {
+    return spec_.scale_by_inverse_layer ? spec_.attention_scale / static_cast<double>(layer_ + 1)
+                                        : spec_.attention_scale;
   }
 
   Attributes attributes() const {
     Attributes attrs;
     attrs.set(AttrName::heads, spec_.heads);
     attrs.set(AttrName::kv_heads, spec_.kv_heads);
-    attrs.set(AttrName::scale, spec_.scale_by_inverse_layer
-                                   ? spec_.attention_scale / static_cast<double>(layer_ + 1)
-                                   : spec_.attention_scale);
+    attrs.set(AttrName::scale, scale());
     if (spec_.attention_softcap) attrs.set(AttrName::softcap, *spec_.attention_softcap);
-    if (spec_.has_window(layer_)) attrs.set(AttrName::window, *spec_.window);
+    if (spec_.has_window(layer_) && !spec_.encoder) attrs.set(AttrName::window, *spec_.window);
     return attrs;
+  }
+
+  /// Op `attention` as products and a softmax, with the position bias between them.
+  ValueId biased_attention(ValueId q, ValueId k, ValueId v, ValueId first, ValueId last) {
+    const auto einsum = [&](llvm::ArrayRef<ValueId> operands, const char* letters, DType dtype,
+                            const char* value) {
+      return g_.builder.op(
+          OpKind::einsum, operands,
+          Attributes().set(AttrName::spec, std::string(letters)).set(AttrName::dtype, dtype),
+          name(value));
+    };
+    const DType dtype = g_.builder.type(q).dtype;
+    const ValueId products = einsum({split(q, "q", spec_.heads), split(k, "k", spec_.heads)},
+                                    "nhd,thd->hnt", DType::f32, "attn.products");
+    const ValueId scores =
+        g_.named(OpKind::add, {g_.scaled(products, scale(), name("attn.scaled")), g_.position_bias},
+                 name("attn.scores"));
+    Attributes softmax;
+    softmax.set(AttrName::dtype, dtype).set(AttrName::scale, 1.0);
+    if (spec_.attention_softcap) softmax.set(AttrName::softcap, *spec_.attention_softcap);
+    const ValueId probs = g_.builder.op(OpKind::attention_softmax, {scores, first, last}, softmax,
+                                        name("attn.probs"));
+    const ValueId mixed =
+        einsum({probs, split(v, "v", spec_.heads)}, "hnt,thd->nhd", dtype, "attn");
+    return joined(mixed, "attn_rows");
   }
 
   /// The layer's rotary positions are those of layers with a window.
@@ -168,10 +205,19 @@ ValueId ModelGraph::norm(ValueId x, const std::string& name) {
   const bool rounds = spec.wide_norm() && dtype != DType::f32;
   if (rounds) x = builder.cast(x, DType::f32, name + ".wide");
   llvm::SmallVector<ValueId, 3> operands{x, weight(name + ".weight")};
-  if (spec.norm == NormKind::layer_norm) operands.push_back(weight(name + ".bias"));
+  if (spec.norm == NormKind::layer_norm && spec.norm_bias)
+    operands.push_back(weight(name + ".bias"));
   const OpKind kind = spec.norm == NormKind::layer_norm ? OpKind::layer_norm : OpKind::rms_norm;
   x = builder.op(kind, operands, Attributes().set(AttrName::eps, spec.norm_eps),
                  rounds ? name + ".exact" : name);
+  return builder.cast(x, dtype, name);
+}
+
+ValueId ModelGraph::scaled(ValueId x, double factor, const std::string& name) {
+  const DType dtype = builder.type(x).dtype;
+  if (dtype != DType::f32) x = builder.cast(x, DType::f32, name + ".wide");
+  x = named(OpKind::mul, {x, builder.constant(factor, DType::f32)},
+            dtype == DType::f32 ? name : name + ".exact");
   return builder.cast(x, dtype, name);
 }
 

@@ -22,6 +22,8 @@ class ModelGraph {
                              // sequence's first token
   ValueId last;              // i32 [tokens]: the last cache row that a token sees
                              // An encoder has no cache: first and last are rows of the call.
+  ValueId near_first, near_last;  // i32 [tokens]: an encoder's rows within the window
+  ValueId position_bias;  // f32 [heads, tokens, tokens]: added to scores, where there is one
   struct RotaryTables {
     ValueId cos, sin;  // [n, rotary/2]
   };
@@ -35,6 +37,8 @@ class ModelGraph {
   /// linear with weight `name`.weight and, if `bias`, `name`.bias.
   ValueId linear(ValueId x, const std::string& name, bool bias);
   ValueId norm(ValueId x, const std::string& name);
+  /// x times a factor that is not rounded to the type of x.
+  ValueId scaled(ValueId x, double factor, const std::string& name);
   ValueId named(OpKind kind, llvm::ArrayRef<ValueId> operands, std::string name) {
     return builder.op(kind, operands, {}, std::move(name));
   }

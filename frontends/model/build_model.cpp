@@ -90,6 +90,10 @@ ValueId project(ModelGraph& g, ValueId x) {
                                          g.weight(spec.tied ? "embed.weight" : "lm_head.weight")};
   if (spec.head_bias) operands.push_back(g.weight("lm_head.bias"));
   x = g.named(OpKind::linear, operands, "logits.raw");
+  if (spec.logit_divisor != 1.0) {
+    const ValueId divisor = g.builder.constant(spec.logit_divisor, spec.dtype);
+    x = g.named(OpKind::div, {x, divisor}, "logits.divided");
+  }
   if (spec.logit_softcap) {
     const ValueId cap = g.builder.constant(*spec.logit_softcap, spec.dtype);
     const ValueId share = g.named(OpKind::div, {x, cap}, "logits.share");
@@ -104,6 +108,45 @@ Dim decode_tokens(const ModelSpec& spec) { return spec.streaming ? Dim(1) : Dim(
 ValueId build_layers(ModelGraph& g, ValueId x) {
   for (int64_t layer = 0; layer < g.spec.layers; ++layer) x = build_block(g, layer, x);
   return g.spec.final_norm ? g.norm(x, "final_norm") : x;
+}
+
+/// Rotary positions of the call's tokens.
+void build_token_rope(ModelGraph& g) {
+  const ModelSpec& spec = g.spec;
+  if (spec.rope) g.token_rope = build_rope_tables(g, *spec.rope, "rope.inv_freq", g.pos, "rope.");
+  if (spec.local_rope)
+    g.local_rope =
+        build_rope_tables(g, *spec.local_rope, "local_rope.inv_freq", g.pos, "local_rope.");
+}
+
+ValueId integer(Builder& b, int64_t value) {
+  return b.constant(static_cast<double>(value), DType::i32);
+}
+
+/// The rows of an encoder's call that are within the window around each token, and of its sequence.
+void build_near_rows(ModelGraph& g) {
+  Builder& b = g.builder;
+  const ValueId reach = integer(b, *g.spec.window / 2);
+  const ValueId row = b.op(
+      OpKind::iota, {},
+      Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{g.tokens}), "near.row");
+  g.near_first = g.named(OpKind::maximum, {g.first, b.sub(row, reach)}, "near.first");
+  g.near_last = g.named(OpKind::minimum, {g.last, b.add(row, reach)}, "near.last");
+}
+
+/// The learned bias of each pair of tokens, by their distance. Pairs of two sequences have one as
+/// well, which is not seen.
+void build_position_bias(ModelGraph& g) {
+  Builder& b = g.builder;
+  const ValueId key = b.reshape(g.pos, {1, g.tokens}), query = b.reshape(g.pos, {g.tokens, 1});
+  const ValueId far = integer(b, g.spec.bias_distance);
+  const ValueId distance = b.op(
+      OpKind::maximum,
+      {b.op(OpKind::minimum, {b.sub(key, query), far}, {}), integer(b, -g.spec.bias_distance)}, {});
+  const ValueId rows =
+      g.named(OpKind::embedding, {g.weight("position_bias.weight"), b.add(distance, far)},
+              "position_bias.rows");
+  g.position_bias = b.cast(b.transpose(rows, {2, 0, 1}), DType::f32, "position_bias");
 }
 
 enum class EntryKind : uint8_t { prefill, decode };
@@ -124,10 +167,7 @@ Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
   const ValueId wanted = prefill ? g.input("wanted", kWantedRows) : ValueId();
 
   ValueId x = embed(g, tokens, {});
-  if (spec.rope) g.token_rope = build_rope_tables(g, *spec.rope, "rope.inv_freq", g.pos, "rope.");
-  if (spec.local_rope)
-    g.local_rope =
-        build_rope_tables(g, *spec.local_rope, "local_rope.inv_freq", g.pos, "local_rope.");
+  build_token_rope(g);
   if (spec.streaming)
     g.row_rope = build_rope_tables(g, *spec.rope, "rope.inv_freq",
                                    g.input("row_pos", g.visible_rows), "row_rope.");
@@ -147,7 +187,11 @@ Entry build_encoder_entry(const ModelSpec& spec, const Module& module) {
   const ValueId types = spec.token_types == 0 ? ValueId() : g.input("types", g.tokens);
   g.first = g.input("first", g.tokens);
   g.last = g.input("last", g.tokens);
-  const ValueId x = build_layers(g, embed(g, tokens, types));
+  const ValueId embedded = embed(g, tokens, types);
+  build_token_rope(g);
+  if (spec.window) build_near_rows(g);
+  if (spec.bias_distance != 0) build_position_bias(g);
+  const ValueId x = build_layers(g, embedded);
   entry.graph.outputs.push_back(called(g, x, "last_hidden_state"));
   return entry;
 }
@@ -181,19 +225,17 @@ Entry build_sample_entry(const ModelSpec& spec, const Module& module) {
   }
   // After the last row the window begins anew; then the oldest token goes, and every token of the
   // window is one place nearer to the sinks.
-  const auto integer = [&](int64_t value) {
-    return b.constant(static_cast<double>(value), DType::i32);
-  };
-  const ValueId newest = integer(spec.streaming->rows() - 1);
+  const ValueId newest = integer(b, spec.streaming->rows() - 1);
   const ValueId after = b.add(slot, one);
   output(OpKind::minimum, {b.add(pos, one), newest}, "next.pos");
-  output(OpKind::where, {b.less(newest, after), integer(spec.streaming->sink), after}, "next.slot");
+  output(OpKind::where, {b.less(newest, after), integer(b, spec.streaming->sink), after},
+         "next.slot");
   const ValueId row_pos = input("row_pos", DType::i32, {kCacheRows});
   const ValueId row =
       b.op(OpKind::iota, {},
            Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{kCacheRows}));
   const ValueId full = b.equal(pos, newest);
-  const ValueId moves = b.logical_and(full, b.less_equal(integer(spec.streaming->sink), row));
+  const ValueId moves = b.logical_and(full, b.less_equal(integer(b, spec.streaming->sink), row));
   const ValueId written = b.equal(row, entry.graph.outputs.back());
   const ValueId nearer = b.op(OpKind::where, {moves, b.sub(row_pos, one), row_pos});
   output(OpKind::where, {b.logical_and(full, written), newest, nearer}, "next.row_pos");

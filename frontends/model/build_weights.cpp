@@ -26,6 +26,8 @@ class Lister {
     if (!spec_.rope) add("embed.pos.weight", {spec_.max_positions, spec_.hidden});
     if (spec_.token_types != 0) add("embed.type.weight", {spec_.token_types, spec_.hidden});
     if (spec_.embed_norm) norm("embed.norm");
+    if (spec_.bias_distance != 0)
+      add("position_bias.weight", {2 * spec_.bias_distance + 1, spec_.heads});
     for (layer_ = 0; layer_ < spec_.layers; ++layer_) block();
     if (spec_.final_norm) norm("final_norm");
     if (spec_.embed_width) add("embed.out.weight", {*spec_.embed_width, spec_.hidden});
@@ -46,7 +48,7 @@ class Lister {
     add(key + ".weight", {width});
     list_.back().wide = spec_.wide_norm();
     list_.back().plus_one = spec_.norm == NormKind::rms_norm_plus_one;
-    if (spec_.norm == NormKind::layer_norm) add(key + ".bias", {width});
+    if (spec_.norm == NormKind::layer_norm && spec_.norm_bias) add(key + ".bias", {width});
   }
 
   void linear(const std::string& key, int64_t out, int64_t in, bool bias) {
@@ -67,7 +69,7 @@ class Lister {
     const int64_t kv_width = spec_.kv_heads * spec_.head_dim;
     const bool inner = spec_.norm_place != NormPlace::branch;
     const bool outer = spec_.norm_place == NormPlace::branch || spec_.norm_place == NormPlace::both;
-    if (inner) norm("l{i}.norm1");
+    if (inner && spec_.has_first_norm(layer_)) norm("l{i}.norm1");
     linear("l{i}.q", q_width, spec_.hidden, spec_.qkv_bias);
     linear("l{i}.k", kv_width, spec_.hidden, spec_.qkv_bias);
     linear("l{i}.v", kv_width, spec_.hidden, spec_.qkv_bias);
@@ -104,7 +106,15 @@ Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::
                                  .set(AttrName::dtype, file_type.dtype)
                                  .set(AttrName::tensor, std::move(tensor)));
   if (rule.transposed) value = builder.transpose(value, {1, 0});
-  if (rule.group_rows != 0) {
+  if (!rule.rows.empty()) {
+    const ValueId ids = builder.op(
+        OpKind::literal, {},
+        Attributes()
+            .set(AttrName::dims, Dims{weight.dims[0]})
+            .set(AttrName::dtype, DType::i32)
+            .set(AttrName::values, std::vector<double>(rule.rows.begin(), rule.rows.end())));
+    value = builder.op(OpKind::embedding, {value, ids}, {});
+  } else if (rule.group_rows != 0) {
     const int64_t rows = weight.dims[0].constant() / rule.groups;
     const Dims& dims = builder.type(value).dims;
     Dims grouped{rule.groups, rule.group_rows};

@@ -5,6 +5,7 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kMaxPositions = int64_t{1} << 26;
+constexpr int64_t kMaxBiasDistance = int64_t{1} << 20;
 
 class Checker {
  public:
@@ -16,10 +17,13 @@ class Checker {
     SINTER_TRY(positive("norm_eps", spec_.norm_eps, 1e6));
     SINTER_TRY(positive("attention_scale", spec_.attention_scale, 1e6));
     SINTER_TRY(positive("embed_scale", spec_.embed_scale, 1e6));
+    SINTER_TRY(positive("residual_scale", spec_.residual_scale, 1e6));
+    SINTER_TRY(positive("logit_divisor", spec_.logit_divisor, 1e6));
     SINTER_TRY(optional("attention_softcap", spec_.attention_softcap));
     SINTER_TRY(optional("logit_softcap", spec_.logit_softcap));
     SINTER_TRY(windows());
     SINTER_TRY(forms());
+    SINTER_TRY(spec_.encoder ? encoder() : decoder());
     if (spec_.rope) SINTER_TRY(rope("rope.", *spec_.rope));
     if (spec_.local_rope) SINTER_TRY(rope("local_rope.", *spec_.local_rope));
     return {};
@@ -53,6 +57,8 @@ class Checker {
     SINTER_TRY(size("ffn", spec_.ffn, kLargestSize));
     if (spec_.embed_width) SINTER_TRY(size("embed_width", *spec_.embed_width, kLargestSize));
     if (spec_.token_types != 0) SINTER_TRY(size("token_types", spec_.token_types, kLargestSize));
+    if (spec_.bias_distance != 0)
+      SINTER_TRY(size("bias_distance", spec_.bias_distance, kMaxBiasDistance));
     return size("max_positions", spec_.max_positions, kMaxPositions);
   }
 
@@ -95,11 +101,49 @@ class Checker {
           "rotary positions of layers with a window, but the model lacks the window or other "
           "rotary positions",
           place_("local_rope"), "give both, or neither");
-    if (spec_.encoder && (spec_.window || spec_.embed_width || spec_.rope))
-      return fail("an encoder with a window, rotary positions or another embedding width",
-                  place_("encoder"), "this is not supported");
-    if (!spec_.encoder && (spec_.token_types != 0 || spec_.embed_norm))
+    if (!spec_.first_norm &&
+        (spec_.norm_place != NormPlace::before || spec_.residual == ResidualForm::parallel))
+      return fail("layer 0 lacks a norm that does not stand before its attention alone",
+                  place_("first_norm"),
+                  "only sequential branches with norms before them can lack the first one");
+    if (spec_.residual_scale != 1.0 && spec_.residual == ResidualForm::parallel)
+      return fail(fmt::format("parallel branches are multiplied by {}", spec_.residual_scale),
+                  place_("residual_scale"), "only sequential branches can be");
+    return rotated();
+  }
+
+  Status rotated() const {
+    if (spec_.rotated.empty()) return {};
+    if (!spec_.rope)
+      return fail("layers rotate, but the model has no rotary positions", place_("rotated"),
+                  "give rotary positions, or leave it out");
+    if (static_cast<int64_t>(spec_.rotated.size()) != spec_.layers)
+      return fail(fmt::format("`rotated` has {} entries, the model has {} layers",
+                              spec_.rotated.size(), spec_.layers),
+                  place_("rotated"), "give one value a layer");
+    return {};
+  }
+
+  Status encoder() const {
+    if (spec_.embed_width)
+      return fail("an encoder with another embedding width", place_("encoder"),
+                  "this is not supported");
+    if (spec_.window && *spec_.window % 2 == 0)
+      return fail(fmt::format("an encoder's window is {}, an even number", *spec_.window),
+                  place_("window"), "a token sees as many keys on each side of it");
+    if (spec_.bias_distance != 0 && spec_.kv_heads != spec_.heads)
+      return fail(fmt::format("a bias of scores with {} heads and {} key/value heads", spec_.heads,
+                              spec_.kv_heads),
+                  place_("bias_distance"), "this is not supported");
+    return {};
+  }
+
+  Status decoder() const {
+    if (spec_.token_types != 0 || spec_.embed_norm)
       return fail("a decoder with token types or a norm of its embeddings", place_("token_types"),
+                  "this is not supported");
+    if (spec_.bias_distance != 0)
+      return fail("a decoder with a bias of scores", place_("bias_distance"),
                   "this is not supported");
     return {};
   }

@@ -1,5 +1,5 @@
-// What a transformer is, whatever family it comes from: the one description that config readers
-// produce and build_model turns into a Module.
+// The description of a transformer of any family: config readers produce it, and build_model turns
+// it into a Module.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sinter {
 /// Bound of every size: far above any model, low enough that products of a few stay below 2^63.
 inline constexpr int64_t kLargestSize = int64_t{1} << 28;
 inline constexpr int64_t kMaxLayers = 4096;
-/// Of a decoder's vocabulary: what op `sample` chooses from.
+/// Bound of a decoder's vocabulary, from which op `sample` chooses.
 inline constexpr int64_t kMaxChosenFrom = int64_t{1} << 20;
 
 enum class NormKind : uint8_t {
@@ -39,7 +39,7 @@ enum class NormPlace : uint8_t {
   both,    // x + post_norm(f(norm(x)))
 };
 
-/// What the norms of queries and keys, before rotation, take as a row.
+/// The row over which queries and keys are normalized, before rotation.
 enum class QkNorm : uint8_t {
   none,
   head,        // the elements of one head; one weight for all heads
@@ -105,24 +105,33 @@ struct ModelSpec {
   bool final_norm = true;
   bool tied = false;                    // the output projection is the embedding table
   bool head_bias = false;               // of the output projection
+  double logit_divisor = 1.0;           // logits are divided by it
   std::optional<double> logit_softcap;  // logits = cap * tanh(logits / cap)
 
   NormKind norm = NormKind::layer_norm;
+  bool norm_bias = true;  // of a layer_norm
   double norm_eps = 1e-5;
   NormPlace norm_place = NormPlace::before;
+  bool first_norm = true;  // layer 0 has a norm before its attention
   ResidualForm residual = ResidualForm::sequential;
-  bool shared_norm = false;  // parallel: norm2 is norm1
+  double residual_scale = 1.0;  // a branch is multiplied by it before the addition
+  bool shared_norm = false;     // parallel: norm2 is norm1
 
   std::optional<Rope> rope;        // absent: a learned table of positions is added
   std::optional<Rope> local_rope;  // of the layers with a window, where it differs
+  std::vector<bool> rotated;       // the layers whose heads rotate; empty: all
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false;
   bool attention_out_bias = false;
   double attention_scale = 0.0;             // of q·k
   bool scale_by_inverse_layer = false;      // layer i divides attention_scale by i + 1
   std::optional<double> attention_softcap;  // scores = cap * tanh(scores / cap)
-  std::optional<int64_t> window;            // keys a query sees, itself included
-  std::vector<bool> windowed;               // the layers with the window; empty: all
+  /// Keys a query sees, itself included; of an encoder odd: half of the others on each side.
+  std::optional<int64_t> window;
+  std::vector<bool> windowed;  // the layers with the window; empty: all
+  /// Encoders: scores get a learned bias, one for each head and distance of key and query from
+  /// -bias_distance to bias_distance; larger distances count as the largest. 0: none.
+  int64_t bias_distance = 0;
   std::optional<StreamingCache> streaming;  // how a run keeps keys and values; of no file
 
   OpKind activation = OpKind::gelu;  // one of the activations below
@@ -133,6 +142,11 @@ struct ModelSpec {
   bool has_window(int64_t layer) const {
     return window && (windowed.empty() || windowed[static_cast<size_t>(layer)]);
   }
+  bool rotates(int64_t layer) const {
+    return rope && (rotated.empty() || rotated[static_cast<size_t>(layer)]);
+  }
+  /// The layer has a norm before its attention, or after it where all norms are there.
+  bool has_first_norm(int64_t layer) const { return first_norm || layer != 0; }
   int64_t table_width() const { return embed_width.value_or(hidden); }
   /// Norms multiply by a float32 weight before they round.
   bool wide_norm() const {
@@ -174,6 +188,8 @@ struct TensorRule {
   int64_t groups = 1;
   int64_t group_rows = 0;  // 0: the tensor is the whole weight
   int64_t begin = 0;
+  /// Row i of the weight is row rows[i] of the tensor's `group_rows`; empty: as said above.
+  std::vector<int64_t> rows = {};
 };
 
 /// The names of one checkpoint layout. Keys are weight names as build_model gives them, with "{i}"

@@ -35,6 +35,11 @@ class Printer {
   void number(std::string_view key, T value) {
     put(key, fmt::format("{}", value));
   }
+  /// Nothing for the value that a missing key has: older readers know no such key.
+  template <typename T>
+  void unusual(std::string_view key, T value, T usual) {
+    if (value != usual) number(key, value);
+  }
   template <typename T>
   void optional(std::string_view key, const std::optional<T>& value) {
     put(key, value ? fmt::format("{}", *value) : "null");
@@ -70,15 +75,20 @@ std::string print_spec(const ModelSpec& spec) {
   p.number("final_norm", spec.final_norm);
   p.number("tied", spec.tied);
   p.number("head_bias", spec.head_bias);
+  p.unusual("logit_divisor", spec.logit_divisor, 1.0);
   p.optional("logit_softcap", spec.logit_softcap);
   p.text("norm", to_string(spec.norm));
+  p.unusual("norm_bias", spec.norm_bias, true);
   p.number("norm_eps", spec.norm_eps);
   p.text("norm_place", to_string(spec.norm_place));
+  p.unusual("first_norm", spec.first_norm, true);
   p.text("residual", to_string(spec.residual));
+  p.unusual("residual_scale", spec.residual_scale, 1.0);
   p.number("shared_norm", spec.shared_norm);
   p.text("qk_norm", to_string(spec.qk_norm));
   p.rope("rope", spec.rope);
   p.rope("local_rope", spec.local_rope);
+  if (!spec.rotated.empty()) p.put("rotated", fmt::format("[{}]", fmt::join(spec.rotated, ", ")));
   p.number("qkv_bias", spec.qkv_bias);
   p.number("attention_out_bias", spec.attention_out_bias);
   p.number("attention_scale", spec.attention_scale);
@@ -87,6 +97,7 @@ std::string print_spec(const ModelSpec& spec) {
   p.optional("window", spec.window);
   if (!spec.windowed.empty())
     p.put("windowed", fmt::format("[{}]", fmt::join(spec.windowed, ", ")));
+  p.unusual("bias_distance", spec.bias_distance, int64_t{0});
   p.text("activation", op_info(spec.activation).name);
   p.number("gated", spec.gated);
   p.number("mlp_bias", spec.mlp_bias);

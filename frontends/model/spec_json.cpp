@@ -51,6 +51,24 @@ class Reader {
     return at(key).present() ? number(out.emplace(), key) : Status();
   }
 
+  Status count(int64_t& out, std::string_view key) {
+    SINTER_LET(value, at(key).integer_or(0, 0, kLargestSize));
+    out = value;
+    return {};
+  }
+
+  /// Empty where the key is missing.
+  Status flags(std::vector<bool>& out, std::string_view key) {
+    const JsonView view = at(key);
+    if (!view.present()) return {};
+    SINTER_LET(list, view.array());
+    for (size_t i = 0; i < list->size(); ++i) {
+      SINTER_LET(value, view[i].boolean());
+      out.push_back(value);
+    }
+    return {};
+  }
+
   Status numbers(std::vector<double>& out, std::string_view key) {
     const JsonView view = at(key);
     SINTER_LET(list, view.array());
@@ -178,20 +196,19 @@ Status read_ropes(ModelSpec& spec, Reader& outer) {
     SINTER_LET(rope, read_rope(local, spec.head_dim));
     spec.local_rope = std::move(rope);
   }
-  return {};
+  return outer.flags(spec.rotated, "rotated");
 }
 
 Status read_embedding(ModelSpec& spec, Reader& reader) {
   SINTER_TRY(reader.flag(spec.encoder, "encoder"));
   SINTER_TRY(reader.optional_size(spec.embed_width, "embed_width"));
   SINTER_TRY(reader.number(spec.embed_scale, "embed_scale", 1.0));
-  const JsonView types = reader.at("token_types");
-  SINTER_LET(count, types.integer_or(0, 0, kLargestSize));
-  spec.token_types = count;
+  SINTER_TRY(reader.count(spec.token_types, "token_types"));
   SINTER_TRY(reader.flag(spec.embed_norm, "embed_norm"));
   SINTER_TRY(reader.flag(spec.final_norm, "final_norm"));
   SINTER_TRY(reader.flag(spec.tied, "tied"));
   SINTER_TRY(reader.flag(spec.head_bias, "head_bias"));
+  SINTER_TRY(reader.number(spec.logit_divisor, "logit_divisor", 1.0));
   return reader.optional_number(spec.logit_softcap, "logit_softcap");
 }
 
@@ -199,11 +216,14 @@ Status read_norms(ModelSpec& spec, Reader& reader) {
   SINTER_TRY(reader.choice(spec.norm, "norm",
                            {NormKind::layer_norm, NormKind::rms_norm, NormKind::rms_norm_wide,
                             NormKind::rms_norm_plus_one}));
+  SINTER_TRY(reader.flag(spec.norm_bias, "norm_bias"));
   SINTER_TRY(reader.number(spec.norm_eps, "norm_eps"));
   SINTER_TRY(
       reader.choice(spec.norm_place, "norm_place",
                     {NormPlace::before, NormPlace::after, NormPlace::branch, NormPlace::both},
                     std::optional(NormPlace::before)));
+  SINTER_TRY(reader.flag(spec.first_norm, "first_norm"));
+  SINTER_TRY(reader.number(spec.residual_scale, "residual_scale", 1.0));
   SINTER_TRY(reader.choice(spec.residual, "residual",
                            {ResidualForm::sequential, ResidualForm::parallel},
                            std::optional(ResidualForm::sequential)));
@@ -220,14 +240,8 @@ Status read_attention(ModelSpec& spec, Reader& reader) {
   SINTER_TRY(reader.flag(spec.scale_by_inverse_layer, "scale_by_inverse_layer"));
   SINTER_TRY(reader.optional_number(spec.attention_softcap, "attention_softcap"));
   SINTER_TRY(reader.optional_size(spec.window, "window"));
-  const JsonView windowed = reader.at("windowed");
-  if (!windowed.present()) return {};
-  SINTER_LET(list, windowed.array());
-  for (size_t i = 0; i < list->size(); ++i) {
-    SINTER_LET(has_window, windowed[i].boolean());
-    spec.windowed.push_back(has_window);
-  }
-  return {};
+  SINTER_TRY(reader.flags(spec.windowed, "windowed"));
+  return reader.count(spec.bias_distance, "bias_distance");
 }
 
 Status read_sizes(ModelSpec& spec, Reader& reader) {

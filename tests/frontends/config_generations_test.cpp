@@ -59,7 +59,10 @@ Json late_form(Json config, const char* type_key = "rope_type") {
   if (!config.contains("rope_parameters")) return config;
   const Json rope = config["rope_parameters"];
   config.erase("rope_parameters");
-  if (rope.contains("full_attention")) {
+  if (config["model_type"] == "modernbert") {
+    config["global_rope_theta"] = rope["full_attention"]["rope_theta"];
+    config["local_rope_theta"] = rope["sliding_attention"]["rope_theta"];
+  } else if (rope.contains("full_attention")) {
     config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"];
     flatten_rope(config, rope["full_attention"], type_key);
   } else {

@@ -83,8 +83,9 @@ class HostModel {
     const int64_t tokens = inputs[0].dims[0];
     const int64_t decoded = entry == "decode" ? tokens : 1;
     const int64_t wanted = inputs.size() > 4 ? inputs[4].dims[0] : 1;
-    auto results = evaluate(graph, model_.module.symbols,
-                            {tokens, wanted, decoded, kCacheRows, kCacheRows}, values);
+    std::vector<int64_t> symbols{tokens, wanted, decoded, kCacheRows, kCacheRows};
+    symbols.resize(model_.module.symbols.size());
+    auto results = evaluate(graph, model_.module.symbols, symbols, values);
     REQUIRE_MESSAGE(results, results.error().message());
     for (size_t i = 0; i < states.size(); ++i)
       leaves_[states[i]] = std::move((*results)[results->size() - states.size() + i]);
@@ -164,6 +165,37 @@ void check_golden(const std::string& name, const LoadOptions& options = {}) {
         kTolerance);
 }
 
+/// Both sequences packed into one call: no token sees the other sequence.
+void check_encoder(const std::string& name) {
+  CAPTURE(name);
+  constexpr double kTolerance = 5e-5;
+  HostModel model(name, {});
+  const LoadedTensor ids = model.reference("input_ids");
+  const auto* all = reinterpret_cast<const int64_t*>(ids.bytes.data());
+  const auto length = static_cast<int32_t>(ids.dims[1]);
+  std::vector<int32_t> tokens, pos, first, last, rows;
+  for (int32_t row = 0; row < kSequences * length; ++row) {
+    rows.push_back(row);
+    tokens.push_back(static_cast<int32_t>(all[row]));
+    pos.push_back(row % length);
+    first.push_back(row / length * length);
+    last.push_back(first.back() + length - 1);
+  }
+  std::vector<HostTensor> inputs{ints(tokens), ints(pos), ints(first), ints(last)};
+  if (model.spec().token_types != 0)
+    inputs.insert(inputs.begin() + 2, ints(std::vector<int32_t>(tokens.size())));
+  std::vector<std::string> stream;
+  for (int64_t i = 0; i < model.spec().layers; ++i)
+    stream.push_back(hidden_state_name(model.spec(), i));
+  const auto results = model.run("encode", inputs, stream);
+  CHECK(largest_difference(results[0], model.reference("last_hidden_state"), rows) < kTolerance);
+  for (size_t i = 0; i < stream.size(); ++i) {
+    CAPTURE(stream[i]);
+    CHECK(largest_difference(results[i + 1], model.reference(fmt::format("hidden_{}", i)), rows) <
+          kTolerance);
+  }
+}
+
 TEST_CASE("every folder with a reference is in the list of golden models") {
   std::set<std::string> found;
   for (const auto& folder : std::filesystem::directory_iterator(SINTER_TESTS_DIR "/golden"))
@@ -175,6 +207,10 @@ TEST_CASE("every folder with a reference is in the list of golden models") {
 
 TEST_CASE("decoders of every family") {
   for (const char* name : kGoldenDecoders) check_golden(name);
+}
+
+TEST_CASE("encoders of every family") {
+  for (const char* name : kGoldenEncoders) check_encoder(name);
 }
 
 TEST_CASE("texts beyond the original context have the long factors") {

@@ -73,8 +73,8 @@ TEST_CASE("rotary positions") {
           "config.json: /rope_theta: rope.theta is 0, not a number in 1e-30 .. 1e+30; give a "
           "positive finite number");
   refuses(with(llama_config(), "rope_theta", "1e400"),
-          "config.json:2:21: /rope_theta: the number 1e400 does not fit a double; correct the file "
-          "or download it again");
+          "config.json: /rope_theta: expected a number, got 1e400, which does not fit a double; "
+          "correct this value");
   refuses(with(llama_config(), "rope_parameters", R"({"rope_theta": -1.5})"),
           "config.json: /rope_parameters/rope_theta: rope.theta is -1.5, not a number in 1e-30 .. "
           "1e+30; give a positive finite number");
@@ -132,18 +132,24 @@ TEST_CASE("norms") {
 }
 
 TEST_CASE("families, activations, element types") {
+  const std::string supported =
+      "; supported: bert, camembert, distilbert, falcon, gemma, gemma2, gemma3, gemma3_text, gpt2, "
+      "gpt_neox, granite, llama, mistral, modernbert, mpnet, olmo2, opt, phi, phi3, qwen2, qwen3, "
+      "RefinedWeb, RefinedWebModel, roberta, smollm3, xlm-roberta";
   refuses(with(llama_config(), "model_type", "\"mamba\\n\""),
-          "config.json: /model_type: model_type 'mamba\\x0a' is not supported; supported: bert, "
-          "falcon, gemma2, gemma3, gemma3_text, gpt2, gpt_neox, llama, mistral, olmo2, opt, phi, "
-          "phi3, qwen2, qwen3, RefinedWeb, RefinedWebModel");
-  refuses(with(llama_config(), "model_type", "\"mixtral\""),
-          "config.json: /model_type: model_type 'mixtral' is not supported; supported: bert, "
-          "falcon, gemma2, gemma3, gemma3_text, gpt2, gpt_neox, llama, mistral, olmo2, opt, phi, "
-          "phi3, qwen2, qwen3, RefinedWeb, RefinedWebModel");
-  refuses(
-      with(llama_config(), "num_local_experts", "8"),
-      "config.json: /num_local_experts: expected no such key for this model_type, got 8; remove "
-      "the key if it does not change the model's results");
+          "config.json: /model_type: model_type 'mamba\\x0a' is not supported" + supported);
+  for (const auto& [type, needs] :
+       {std::pair("mixtral", "experts: a router that chooses among several MLPs"),
+        {"mamba2", "state-space layers"},
+        {"t5", "an encoder and a decoder in one model"},
+        {"bloom", "positions by a slope of the scores (ALiBi)"}})
+    refuses(with(llama_config(), "model_type", fmt::format("\"{}\"", type)),
+            fmt::format("config.json: /model_type: model_type '{}' is not supported, it needs {}{}",
+                        type, needs, supported));
+  refuses(with(llama_config(), "num_local_experts", "8"),
+          "config.json: /num_local_experts: expected no such key for this model_type, got 8; if "
+          "it does not change the model's results, remove the key or give --ignore-key "
+          "num_local_experts");
   refuses(without(llama_config(), "model_type"),
           "config.json: /model_type: the key is missing, expected a string; add it");
   refuses(with(llama_config(), "architectures", "[\"LlamaForSequenceClassification\"]"),
@@ -168,7 +174,8 @@ TEST_CASE("features that change the result") {
           "give an f32, f16 or bf16 checkpoint");
   refuses(with(llama_config(), "sliding_window", "4096"),
           "config.json: /sliding_window: expected no such key for this model_type, got 4096; "
-          "remove the key if it does not change the model's results");
+          "if it does not change the model's results, remove the key or give --ignore-key "
+          "sliding_window");
   refuses(
       with(gpt2_config(), "add_cross_attention", "true"),
       "config.json: /add_cross_attention: expected false, got true; this feature is not supported");
@@ -186,7 +193,8 @@ TEST_CASE("features that change the result") {
   CHECK(testing::read_config(with(gpt_neox_config(), "head_dim", "8")));
   refuses(with(llama_config(), "attn_logit_softcapping", "50.0"),
           "config.json: /attn_logit_softcapping: expected no such key for this model_type, got 50; "
-          "remove the key if it does not change the model's results");
+          "if it does not change the model's results, remove the key or give --ignore-key "
+          "attn_logit_softcapping");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the three generations of config.json mean.
+// The meaning of config.json in its three generations.
 #include "frontends/config_text.h"
 
 namespace sinter {
@@ -177,6 +177,109 @@ TEST_CASE("harmless keys, and unknown ones that are null") {
       with(with(with(testing::llama_config(), "pretraining_tp", "2"), "sliding_window", "null"),
            "_name_or_path", "\"somewhere\"");
   CHECK(spec_of(config) == spec_of(testing::llama_config()));
+}
+
+TEST_CASE("keys with an underscore: those of transformers are silent, others are noted") {
+  std::vector<std::string> notes;
+  const auto read = [&](const std::string& config, std::vector<std::string> names = {}) {
+    return read_hf_config(
+        *parse_json(config, "config.json"), nullptr, "small",
+        {std::move(names), [&](const std::string& note) { notes.push_back(note); }});
+  };
+  const std::string config = testing::llama_config();
+  const ModelSpec spec = spec_of(config);
+  for (const char* key : {"_model_name_or_path", "_from_auto", "_attn_implementation_autoset"})
+    CHECK(read(with(config, key, "\"x\""))->spec == spec);
+  CHECK(notes.empty());
+  CHECK(read(with(config, "_somebody's", "7"))->spec == spec);
+  CHECK(notes ==
+        std::vector<std::string>{"config.json: /_somebody's: the key is not known and is ignored"});
+  CHECK(read(with(config, "_somebody's", "7"), {"_somebody's"})->spec == spec);
+  CHECK(notes.size() == 1);
+}
+
+TEST_CASE("keys that are ignored at the caller's wish") {
+  const std::string config = testing::llama_config();
+  const auto read = [](const std::string& text, std::vector<std::string> names) {
+    return read_hf_config(*parse_json(text, "config.json"), nullptr, "small", {std::move(names)});
+  };
+  const std::string odd = with(with(config, "color", "7"), "mood", "[1]");
+  CHECK(read(odd, {"mood", "color", "absent"})->spec == spec_of(config));
+  CHECK(testing::message_of(read(odd, {"mood"})).find("/color: ") != std::string::npos);
+  CHECK(
+      testing::message_of(read(config, {"hidden_size"})) ==
+      "config.json: /hidden_size: a key that is read for this model_type cannot be ignored; leave "
+      "out --ignore-key hidden_size");
+}
+
+TEST_CASE("numbers that nothing reads may be of any size") {
+  const std::string config =
+      with(testing::llama_config(), "max_length", "1000000000000000019884624838656");
+  CHECK(spec_of(with(config, "temperature", "1e400")) == spec_of(testing::llama_config()));
+}
+
+TEST_CASE("roberta: positions begin behind the padding token's row") {
+  const std::string roberta = R"({
+  "model_type": "roberta",
+  "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 1,
+  "intermediate_size": 20, "max_position_embeddings": 20, "type_vocab_size": 1,
+  "pad_token_id": 4
+})";
+  const HfModel model = *testing::read_config(roberta);
+  CHECK(model.spec.max_positions == 15);
+  CHECK(model.map.rules.at("embed.pos.weight").begin == 5);
+  CHECK(model.map.rules.at("embed.pos.weight").group_rows == 20);
+  CHECK(testing::message_of(testing::read_config(with(roberta, "pad_token_id", "19"))) ==
+        "config.json: /pad_token_id: expected an integer from 0 to 18, got 19; correct this value");
+}
+
+TEST_CASE("gemma: gelu of the first files means its approximation") {
+  const std::string gemma = with(testing::llama_config(), "model_type", "\"gemma\"");
+  const std::string plain = without(without(gemma, "architectures"), "hidden_act");
+  CHECK(spec_of(plain).activation == OpKind::gelu_tanh);
+  CHECK(spec_of(with(plain, "hidden_act", "\"gelu\"")).activation == OpKind::gelu_tanh);
+  CHECK(spec_of(with(plain, "hidden_act", "\"silu\"")).activation == OpKind::silu);
+  CHECK(spec_of(with(with(plain, "hidden_act", "\"silu\""), "hidden_activation", "\"gelu\""))
+            .activation == OpKind::gelu);
+}
+
+TEST_CASE("smollm3: layers without rotation, by their interval or by a list") {
+  const std::string base =
+      with(without(testing::llama_config(), "architectures"), "model_type", "\"smollm3\"");
+  const std::string config = with(base, "num_hidden_layers", "4");
+  CHECK(spec_of(config).rotated == std::vector<bool>{true, true, true, false});
+  CHECK(spec_of(with(config, "no_rope_layers", "[0, 1, 1, 1]")).rotated ==
+        std::vector<bool>{false, true, true, true});
+  CHECK(spec_of(with(config, "no_rope_layers", "[1, 1, 1, 1]")).rotated.empty());
+  CHECK(testing::message_of(testing::read_config(with(config, "no_rope_layers", "[1]"))) ==
+        "config.json: /no_rope_layers/1: the key is missing, expected an integer from 0 to 1; add "
+        "it");
+  const ModelSpec windows =
+      spec_of(with(with(config, "use_sliding_window", "true"), "sliding_window", "8"));
+  CHECK(windows.window == 8);
+  CHECK(windows.windowed == std::vector<bool>{false, false, false, true});
+}
+
+TEST_CASE("modernbert: the first files and those of transformers 5 say the same") {
+  const std::string config = R"({
+  "model_type": "modernbert",
+  "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 4,
+  "intermediate_size": 20, "max_position_embeddings": 64,
+  "norm_eps": 1e-05, "local_attention": 8
+})";
+  const std::string first =
+      with(with(with(config, "global_rope_theta", "5000"), "local_rope_theta", "300.0"),
+           "global_attn_every_n_layers", "2");
+  const ModelSpec spec = spec_of(first);
+  CHECK(spec.window == 9);
+  CHECK(spec.windowed == std::vector<bool>{false, true, false, true});
+  CHECK(spec.rope->theta == 5000);
+  CHECK(spec.local_rope->theta == 300);
+  const std::string types =
+      R"(["full_attention", "sliding_attention", "full_attention", "sliding_attention"])";
+  const std::string positions = R"({"full_attention": {"rope_type": "default", "rope_theta": 5000},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 300}})";
+  CHECK(spec_of(with(with(config, "layer_types", types), "rope_parameters", positions)) == spec);
 }
 
 TEST_CASE("rotary frequencies: short wavelengths stay, long ones stretch, a blend in between") {

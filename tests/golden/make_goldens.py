@@ -72,12 +72,35 @@ MODELS = {
     "gpt_neox_no_bias_full_rotary": ("GPTNeoX", dict(
         COMMON, intermediate_size=64, attention_bias=False, hidden_act="relu",
         rope_parameters={"rope_type": "default", "rope_theta": 5000.0, "partial_rotary_factor": 1.0})),
+    "gemma": ("Gemma", dict(COMMON, intermediate_size=48, num_key_value_heads=1, head_dim=16)),
+    "granite": ("Granite", dict(
+        COMMON, intermediate_size=48, num_key_value_heads=2, embedding_multiplier=6.0,
+        residual_multiplier=0.22, attention_multiplier=0.2, logits_scaling=3.0,
+        tie_word_embeddings=True)),
+    "smollm3": ("SmolLM3", dict(
+        COMMON, intermediate_size=48, num_key_value_heads=2, num_hidden_layers=4,
+        no_rope_layer_interval=2)),
+    "roberta": ("Roberta", dict(
+        COMMON, intermediate_size=48, type_vocab_size=1, pad_token_id=1)),
+    "xlm_roberta": ("XLMRoberta", dict(
+        COMMON, intermediate_size=48, type_vocab_size=2, pad_token_id=2, hidden_act="gelu_new")),
+    "distilbert": ("DistilBert", dict(
+        vocab_size=97, dim=32, n_layers=2, n_heads=4, hidden_dim=48, max_position_embeddings=64)),
+    "mpnet": ("MPNet", dict(
+        COMMON, intermediate_size=48, max_position_embeddings=320, pad_token_id=1)),
+    "modernbert": ("ModernBert", dict(
+        COMMON, intermediate_size=48, num_hidden_layers=4, local_attention=8,
+        global_attn_every_n_layers=3, pad_token_id=0)),
 }
+ENCODERS = ("Roberta", "XLMRoberta", "DistilBert", "MPNet", "ModernBert")
+# Longer texts for what depends on distances.
+LENGTHS = {"mpnet": 150}
 
 
 def classes(family):
     text = family + "Text" if family == "Gemma3" else family
-    head = "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM"
+    head = {"GPT2": "GPT2LMHeadModel"}.get(
+        family, family + ("Model" if family in ENCODERS else "ForCausalLM"))
     return getattr(transformers, text + "Config"), getattr(transformers, head)
 
 
@@ -93,6 +116,15 @@ def randomize(model, generator):
             weight.data = 1.3 * noise / weight.shape[-1] ** 0.5
 
 
+def continuation(model, ids, logits):
+    losses = torch.nn.functional.cross_entropy(
+        logits.double()[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+    tokens = ids[:1]
+    for _ in range(GREEDY):  # without a cache, whose positions may have been scaled otherwise
+        tokens = torch.cat([tokens, model(tokens, use_cache=False).logits[:, -1:].argmax(-1)], 1)
+    return {"greedy": tokens[:, ids.shape[1]:].contiguous(), "nll_mean": losses.reshape(1).float()}
+
+
 @torch.no_grad()
 def make(name):
     family, settings = MODELS[name]
@@ -102,16 +134,14 @@ def make(name):
     seed = sum(map(ord, name))
     model = model_class(config).eval()
     randomize(model, torch.Generator().manual_seed(seed))
-    ids = torch.randint(3, config.vocab_size, (SEQUENCES, LENGTH),
+    ids = torch.randint(3, config.vocab_size, (SEQUENCES, LENGTHS.get(name, LENGTH)),
                         generator=torch.Generator().manual_seed(seed + 1))
-    out = model(ids, output_hidden_states=True, use_cache=False)
-    logits = out.logits.double()
-    losses = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
-    tokens = ids[:1]
-    for _ in range(GREEDY):  # without a cache, whose positions may have been scaled otherwise
-        tokens = torch.cat([tokens, model(tokens, use_cache=False).logits[:, -1:].argmax(-1)], 1)
-    reference = {"input_ids": ids, "logits": out.logits, "greedy": tokens[:, LENGTH:].contiguous(),
-                 "nll_mean": losses.reshape(1).float()}
+    if family in ENCODERS:
+        out = model(ids, output_hidden_states=True)
+        reference = {"input_ids": ids, "last_hidden_state": out.last_hidden_state}
+    else:
+        out = model(ids, output_hidden_states=True, use_cache=False)
+        reference = {"input_ids": ids, "logits": out.logits} | continuation(model, ids, out.logits)
     for i, hidden in enumerate(out.hidden_states):
         reference[f"hidden_{i}"] = hidden.contiguous()
 
@@ -120,7 +150,7 @@ def make(name):
     model.save_pretrained(folder)
     for extra in ("generation_config.json",):
         (folder / extra).unlink(missing_ok=True)
-    save_file({key: value.contiguous() for key, value in reference.items()},
+    save_file({key: value.contiguous().clone() for key, value in reference.items()},
               folder / "reference.safetensors")
     stored = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(stored, indent=2, sort_keys=True) + "\n")

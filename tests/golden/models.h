@@ -11,6 +11,7 @@ namespace sinter {
 inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
                                                   "falcon_new_two_norms",
                                                   "falcon_sequential",
+                                                  "gemma",
                                                   "gemma2",
                                                   "gemma3_text",
                                                   "gpt2",
@@ -18,6 +19,7 @@ inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
                                                   "gpt_neox_no_bias_full_rotary",
                                                   "gpt_neox_parallel",
                                                   "gpt_neox_sequential",
+                                                  "granite",
                                                   "llama",
                                                   "llama3_gqa_scaled_rope",
                                                   "llama_bias_yarn",
@@ -34,12 +36,17 @@ inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
                                                   "qwen2",
                                                   "qwen2_mixed_windows",
                                                   "qwen3",
-                                                  "qwen3_bias_windows"};
+                                                  "qwen3_bias_windows",
+                                                  "smollm3"};
+
+inline constexpr const char* kGoldenEncoders[] = {"bert_post_ln", "distilbert", "modernbert",
+                                                  "mpnet",        "roberta",    "xlm_roberta"};
 
 /// All models, each with a reference.
 inline std::vector<std::string> golden_models() {
   std::vector<std::string> names(std::begin(kGoldenDecoders), std::end(kGoldenDecoders));
-  for (const char* other : {"bert_post_ln", "phi3_longrope_long"}) names.emplace_back(other);
+  names.insert(names.end(), std::begin(kGoldenEncoders), std::end(kGoldenEncoders));
+  names.emplace_back("phi3_longrope_long");
   return names;
 }
 
