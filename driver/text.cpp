@@ -1,7 +1,5 @@
 #include "driver/text.h"
 
-#include <llvm/ADT/STLExtras.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -17,8 +15,6 @@ namespace sinter {
 namespace {
 
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
-constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json", "tokenizer.model",
-                                                "tokenizer.bin"};
 
 }  // namespace
 
@@ -56,21 +52,17 @@ Result<std::string> model_files(const std::string& model) {
 Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
   const std::filesystem::path path(model);
   std::error_code error;
-  if (llvm::is_contained(kTokenizerFiles, path.filename().string())) {
+  if (is_tokenizer_file_name(path.filename().string())) {
     SINTER_LET(tokenizer, Tokenizer::open(model));
     return std::optional<Tokenizer>(std::move(tokenizer));
   }
   if (!std::filesystem::exists(path, error))
     return fail("no such file or folder", model, missing_model_hint(model));
   SINTER_LET(folder, model_files(model));
-  for (std::string_view name : kTokenizerFiles) {
-    const std::filesystem::path file = std::filesystem::path(folder) / name;
-    // A link that leads nowhere is there too, and an error.
-    if (!std::filesystem::exists(std::filesystem::symlink_status(file, error))) continue;
-    SINTER_LET(tokenizer, Tokenizer::open(file.string()));
-    return std::optional<Tokenizer>(std::move(tokenizer));
-  }
-  return std::optional<Tokenizer>();
+  const std::optional<std::string> file = find_tokenizer_file(folder);
+  if (!file) return std::optional<Tokenizer>();
+  SINTER_LET(tokenizer, Tokenizer::open(*file));
+  return std::optional<Tokenizer>(std::move(tokenizer));
 }
 
 Result<Tokenizer> open_tokenizer(const std::string& model) {
@@ -78,7 +70,8 @@ Result<Tokenizer> open_tokenizer(const std::string& model) {
   if (!tokenizer)
     return fail(
         "the model has no tokenizer", model,
-        "put tokenizer.json, tokenizer.model or tokenizer.bin beside it, or give token ids");
+        "put tokenizer.json, tokenizer.model, tokenizer.bin, or vocab.txt beside it, or give token "
+        "ids");
   return std::move(*tokenizer);
 }
 

@@ -7,12 +7,23 @@
 #include "frontends/files/bounded_file.h"
 
 namespace sinter {
+namespace {
+
+/// A tokenizer of several files, older than tokenizer.json.
+bool is_vocabulary_file(const std::filesystem::path& path) {
+  return path.filename() == "vocab.txt" || path.filename() == "vocab.json";
+}
+
+}  // namespace
 
 Result<std::vector<ModelFile>> read_model_files(const std::string& model) {
   constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   SINTER_LET(folder, model_files(model));
   std::vector<std::string> names = {"tokenizer.json", "tokenizer.model", "tokenizer.bin",
                                     "tokenizer_config.json", "chat_template.jinja"};
+  if (const auto file = find_tokenizer_file(folder); file && is_vocabulary_file(*file))
+    names.insert(names.end(), {"vocab.txt", "vocab.json", "merges.txt", "added_tokens.json",
+                               "special_tokens_map.json"});
   for (std::string& name : pooling_files(folder)) names.push_back(std::move(name));
   std::vector<ModelFile> files;
   for (std::string& name : names) {

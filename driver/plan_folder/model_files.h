@@ -14,8 +14,9 @@ struct ModelFile {
   std::string bytes;
 };
 
-/// Those that the model at `model` has: tokenizer.json, tokenizer.model, tokenizer.bin,
-/// tokenizer_config.json, chat_template.jinja; modules.json and the configs of its modules.
+/// Reads the files that the model at `model` has among these: tokenizer.json, tokenizer.model,
+/// tokenizer.bin, tokenizer_config.json, chat_template.jinja, and the files of an older tokenizer;
+/// modules.json and the configs of its modules.
 Result<std::vector<ModelFile>> read_model_files(const std::string& model);
 
 }  // namespace sinter

@@ -1,4 +1,5 @@
-// What each kind of tokenizer file gives: text to ids, and tokens to the stages that decode them.
+// The interface of each kind of tokenizer file: text to ids, and tokens to the stages that decode
+// them.
 #pragma once
 
 #include <memory>
@@ -30,6 +31,12 @@ using TokenizerFormatPtr = std::shared_ptr<const TokenizerFormat>;
 
 /// A tokenizer.json of Hugging Face's tokenizers library.
 Result<TokenizerFormatPtr> open_tokenizer_json(const std::string& path);
+/// The same from a document in memory; errors name its places.
+Result<TokenizerFormatPtr> read_tokenizer_json(const JsonView& view);
+/// A vocab.txt: WordPiece, as in BERT. What the other files of its folder say counts.
+Result<TokenizerFormatPtr> open_tokenizer_vocab_txt(const std::string& path);
+/// A vocab.json with merges.txt beside it: byte-level BPE, as in GPT-2 and RoBERTa.
+Result<TokenizerFormatPtr> open_tokenizer_vocab_json(const std::string& path);
 /// A tokenizer.model of SentencePiece.
 Result<TokenizerFormatPtr> open_tokenizer_sentencepiece(const std::string& path);
 /// A tokenizer.bin of llama2.c.

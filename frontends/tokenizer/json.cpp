@@ -1,5 +1,5 @@
 // tokenizer.json: added tokens, normalizers, pre-tokenizers, model, post-processors, decoders.
-// What the file says about truncation and padding is for batches and not applied.
+// The file's truncation and padding are for batches and not applied.
 #include <algorithm>
 
 #include "frontends/tokenizer/added_tokens.h"
@@ -130,7 +130,11 @@ class JsonTokenizer final : public TokenizerFormat {
 
 Result<TokenizerFormatPtr> open_tokenizer_json(const std::string& path) {
   SINTER_LET(document, read_json(path, kMaxJsonFileBytes));
-  return JsonTokenizer::read(document.view());
+  return read_tokenizer_json(document.view());
+}
+
+Result<TokenizerFormatPtr> read_tokenizer_json(const JsonView& view) {
+  return JsonTokenizer::read(view);
 }
 
 }  // namespace sinter

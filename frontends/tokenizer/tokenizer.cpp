@@ -1,5 +1,7 @@
 #include "frontends/tokenizer/tokenizer.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <filesystem>
 
 #include "frontends/tokenizer/format.h"
@@ -8,33 +10,60 @@ namespace sinter {
 namespace {
 
 struct FormatReader {
-  std::string_view extension;
+  std::string_view file;       // its usual name
+  std::string_view extension;  // of files with other names; empty: there are none
   Result<TokenizerFormatPtr> (*open)(const std::string& path);
 };
-constexpr FormatReader readers[] = {{".json", open_tokenizer_json},
-                                    {".model", open_tokenizer_sentencepiece},
-                                    {".bin", open_tokenizer_llama2c}};
+// In the order in which a folder's files are looked for.
+constexpr FormatReader readers[] = {
+    {"tokenizer.json", ".json", open_tokenizer_json},
+    {"tokenizer.model", ".model", open_tokenizer_sentencepiece},
+    {"tokenizer.bin", ".bin", open_tokenizer_llama2c},
+    {"vocab.txt", "", open_tokenizer_vocab_txt},
+    {"vocab.json", "", open_tokenizer_vocab_json},
+};
+
+const FormatReader* find_reader(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  for (const FormatReader& reader : readers)
+    if (reader.file == name) return &reader;
+  for (const FormatReader& reader : readers)
+    if (!reader.extension.empty() && path.ends_with(reader.extension)) return &reader;
+  return nullptr;
+}
 
 }  // namespace
+
+std::optional<std::string> find_tokenizer_file(const std::string& folder) {
+  std::error_code ignored;
+  for (const FormatReader& reader : readers) {
+    const auto file = std::filesystem::path(folder) / reader.file;
+    // A link that leads nowhere is there too, and an error.
+    if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored)))
+      return file.string();
+  }
+  return std::nullopt;
+}
+
+bool is_tokenizer_file_name(std::string_view name) {
+  return llvm::any_of(readers, [&](const FormatReader& reader) { return reader.file == name; });
+}
 
 Result<Tokenizer> Tokenizer::open(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    for (const FormatReader& reader : readers) {
-      const auto file = std::filesystem::path(path) / fmt::format("tokenizer{}", reader.extension);
-      if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored)))
-        return open(file.string());
-    }
-    return fail("the folder has no tokenizer.json, tokenizer.model or tokenizer.bin", path,
-                "give token ids, or name a tokenizer file");
+    if (const auto file = find_tokenizer_file(path)) return open(*file);
+    return fail(
+        "the folder has no tokenizer.json, tokenizer.model, tokenizer.bin, vocab.txt or vocab.json",
+        path, "give token ids, or name a tokenizer file");
   }
-  for (const FormatReader& reader : readers) {
-    if (!path.ends_with(reader.extension)) continue;
-    SINTER_LET(format, reader.open(path));
+  if (const FormatReader* reader = find_reader(path)) {
+    SINTER_LET(format, reader->open(path));
     return Tokenizer(std::move(format));
   }
-  return fail("expected a tokenizer file that ends in .json, .model or .bin, or a folder", path,
-              "check the path");
+  return fail(
+      "expected a tokenizer file that ends in .json, .model or .bin, a vocab.txt, or a folder",
+      path, "check the path");
 }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_special) const {

@@ -1,8 +1,9 @@
 // Text to token ids and back, as the model's own tokenizer does it.
 //
 // Read are tokenizer.json (Hugging Face tokenizers; BPE, WordPiece, Unigram), tokenizer.model
-// (SentencePiece; BPE, unigram) and tokenizer.bin (llama2.c). A component or setting that is not
-// known is an error that names its place in the file.
+// (SentencePiece; BPE, unigram), tokenizer.bin (llama2.c), and what came before tokenizer.json:
+// vocab.txt (BERT) and vocab.json with merges.txt (GPT-2, RoBERTa). A component or setting that is
+// not known is an error that names its place in the file.
 //
 // Ids and texts equal those of the reference libraries, but for this:
 // - Properties of characters are those of one version of Unicode; the libraries mix several, so
@@ -27,11 +28,17 @@ namespace sinter {
 
 class TokenizerFormat;
 
+/// The tokenizer file that Tokenizer::open takes in a folder.
+std::optional<std::string> find_tokenizer_file(const std::string& folder);
+/// One of the usual names.
+bool is_tokenizer_file_name(std::string_view name);
+
 /// Immutable; copies share it, between threads too.
 class Tokenizer {
  public:
   /// A tokenizer file, told by its name's end, or a folder that holds one under its usual name:
-  /// tokenizer.json, tokenizer.model or tokenizer.bin, the first of them that there is.
+  /// tokenizer.json, tokenizer.model, tokenizer.bin, vocab.txt or vocab.json, the first of them
+  /// that there is.
   static Result<Tokenizer> open(const std::string& path);
 
   /// Ids of `text`, which must be UTF-8; with `add_special` the special tokens around a text
