@@ -31,7 +31,7 @@ bool stands(const fs::path& path) {
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
-/// What a model at `path` is called: the last part of the path, without the ending of a file.
+/// The name of a model at `path`: the last part of the path, without the ending of a file.
 std::string model_name(const fs::path& path) {
   const fs::path whole = path.has_filename() ? path : path.parent_path();
   std::error_code error;
@@ -243,7 +243,6 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
               folder.string(), "give the folder of a Hugging Face model, or of a module");
 }
 
-}  // namespace
 /// Only a config of Hugging Face has keys that may be ignored.
 Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) {
   std::error_code error;
@@ -254,6 +253,7 @@ Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) 
               path, "leave out --ignore-key", ExitCode::usage);
 }
 
+}  // namespace
 
 bool is_module_path(const std::string& path) {
   std::error_code error;
@@ -293,9 +293,9 @@ std::string missing_model_hint(const std::string& path) {
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   if (!stands(path)) return fail("no such file or folder", path, missing_model_hint(path));
+  SINTER_TRY(refuse_ignored_keys(path, options));
   if (fs::is_directory(path, error)) return load_folder(path, options);
   if (is_module_path(path)) return load_module(path, {}, options);
-  SINTER_TRY(refuse_ignored_keys(path, options));
   SINTER_LET(file, BoundedFile::open(path));
   SINTER_TRY(refuse_impostor(file));
   const std::string ending = fs::path(path).extension().string();
