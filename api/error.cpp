@@ -24,6 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
     {"chat-template", "option chat-template"},
     {"device", "device"},
     {"dtype", "option dtype"},
+    {"ignore-key", "option ignore-key"},
     {"inputs", "sinter_call_input"},
     {"kv", "option kv"},
     {"numerics", "option numerics"},

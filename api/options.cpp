@@ -26,6 +26,17 @@ std::optional<std::string> OptionReader::text(const std::string& name) {
   return at->second;
 }
 
+std::vector<std::string> OptionReader::list(const std::string& name) {
+  std::vector<std::string> parts;
+  const auto value = text(name);
+  for (size_t at = 0; value && at <= value->size();) {
+    const size_t comma = std::min(value->find(',', at), value->size());
+    parts.push_back(value->substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
 Result<bool> OptionReader::flag(const std::string& name, bool usual) {
   const auto value = text(name);
   if (!value) return usual;
@@ -90,6 +101,7 @@ Result<OpenOptions> read_open_options(OptionReader& reader) {
   SINTER_LET(seed, reader.integer<uint64_t>("random-weights"));
   open.random_weights = seed;
   open.weights = reader.text("weights");
+  open.ignored_keys = reader.list("ignore-key");
   SINTER_LET(context, reader.integer<int64_t>("context", {.least = 1}));
   open.context = context.value_or(0);
   if (const auto kv = reader.text("kv")) {
@@ -112,12 +124,7 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
                   OptionReader::where("numerics"), {}, ExitCode::usage);
     if (*numerics == "fast") compile.fusion.numerics = Numerics::fast;
   }
-  if (const auto entries = reader.text("entries"))
-    for (size_t at = 0; at <= entries->size();) {
-      const size_t comma = std::min(entries->find(',', at), entries->size());
-      compile.entries.push_back(entries->substr(at, comma - at));
-      at = comma + 1;
-    }
+  compile.entries = reader.list("entries");
   reader.pairs(compile.fusion);
   return compile;
 }

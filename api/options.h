@@ -28,6 +28,8 @@ class OptionReader {
   explicit OptionReader(const sinter_options* options);
 
   std::optional<std::string> text(const std::string& name);
+  /// Names with commas between; empty where the option is missing.
+  std::vector<std::string> list(const std::string& name);
   Result<bool> flag(const std::string& name, bool usual);
   template <typename T>
   Result<std::optional<T>> integer(const std::string& name, IntegerRange<T> range = {}) {

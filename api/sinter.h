@@ -167,6 +167,8 @@ struct OpenOptions {
   bool recompile = false;    ///< of the folder of a plan: take the module alone
   /// Of language models alone: the format of chats ("chatml"); empty: what the model's files say.
   std::string chat_template;
+  /// Keys of config.json that are not known and change no result.
+  std::vector<std::string> ignored_keys;
 };
 
 /// How a model is compiled.
@@ -233,18 +235,22 @@ class Options {
     set_if("kv", open.cache);
     if (open.recompile) set("recompile", "true");
     set_if("chat-template", open.chat_template);
+    set_if("ignore-key", joined(open.ignored_keys));
   }
   void compile(const CompileOptions& compile) {
     set_if("target", compile.target);
     if (!compile.fuse) set("fuse", "false");
     if (compile.fast) set("numerics", "fast");
-    std::string entries;
-    for (const std::string& entry : compile.entries)
-      entries += (entries.empty() ? "" : ",") + entry;
-    set_if("entries", entries);
+    set_if("entries", joined(compile.entries));
     if (compile.device_inputs) set("device-inputs", *compile.device_inputs ? "true" : "false");
     for (const auto& [a, b] : compile.required) pair(true, a, b);
     for (const auto& [a, b] : compile.forbidden) pair(false, a, b);
+  }
+
+  static std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+    return text;
   }
 
   /// Only if the Status is one of success.

@@ -169,7 +169,8 @@ typedef struct sinter_model sinter_model;
  *  folder of a plan. Reads no weights.
  *  Options: dtype (f32, f16, bf16), random-weights (a seed: stand-in weights), weights (safetensors
  *  file or folder to read instead of the model's own), context (tokens of the longest text), kv
- *  ("sink=4,window=1024": a streaming cache), recompile (flag: of a plan take the module alone). */
+ *  ("sink=4,window=1024": a streaming cache), recompile (flag: of a plan take the module alone),
+ *  ignore-key (keys of config.json that are not known and change no result, commas between). */
 SINTER_MAY_FAIL sinter_error* sinter_model_open(const char* path, const sinter_options* options,
                                                 sinter_model** model);
 /** Reads a module from its text form. `file` is the name in errors. */

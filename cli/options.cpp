@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 
 #include "cli/integer_options.h"
 #include "cli/output.h"
@@ -26,6 +27,13 @@ Status add_pairs(const std::vector<std::string>& texts, const char* option,
   return {};
 }
 
+/// Prints each note once: a command may load a model several times.
+std::function<void(const std::string&)> new_notes() {
+  return [known = std::make_shared<std::set<std::string>>()](const std::string& text) {
+    if (known->insert(text).second) note(text);
+  };
+}
+
 }  // namespace
 
 void add_model(CLI::App& command, CommandOptions& options) {
@@ -45,6 +53,11 @@ void add_model(CLI::App& command, CommandOptions& options) {
   add_integer(command, "--random-weights", options.random_weights,
               "stand-in weights made from a seed; the model's own stay unread")
       ->type_name("SEED");
+  command
+      .add_option("--ignore-key", options.ignored_keys,
+                  "a key of config.json that is not known and changes no result; repeatable")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
 }
 
 void add_recompile(CLI::App& command, CommandOptions& options) {
@@ -231,6 +244,8 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   }
   request.load.random_weights = options.random_weights;
   request.load.weights = options.weights;
+  request.load.ignored_keys = options.ignored_keys;
+  request.load.note = new_notes();
   if (options.weights && options.weights->empty())
     return fail("the path is empty", "--weights", "give a safetensors file or a folder",
                 ExitCode::usage);

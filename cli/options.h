@@ -19,6 +19,7 @@ struct CommandOptions {
   std::optional<uint64_t> random_weights;
   bool recompile = false;
   std::optional<std::string> weights;
+  std::vector<std::string> ignored_keys;
   std::string device = "auto";
   std::string record;
   bool own_products = false;
@@ -49,7 +50,7 @@ struct InputOptions {
 };
 
 void add_model(CLI::App& command,
-               CommandOptions& options);  // MODEL --dtype --weights --random-weights
+               CommandOptions& options);  // MODEL --dtype --weights --random-weights --ignore-key
 void add_recompile(CLI::App& command, CommandOptions& options);
 void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after

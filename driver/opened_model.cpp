@@ -22,6 +22,8 @@ Status refuse_options(const std::string& path, const OpenOptions& options, bool 
   if (options.streaming)
     return refused("a plan has the cache that it was compiled with",
                    "leave out --kv, or compile the model with it");
+  if (!options.ignored_keys.empty())
+    return refused("a plan has no config whose keys could be ignored", "leave out --ignore-key");
   if (options.random_weights && (options.weights || embedded))
     return refused("the plan has its weights", "leave out --random-weights");
   return {};

@@ -33,6 +33,7 @@ def compile(
     fuse: bool | None = None,
     entries: list[str] | None = None,
     random_weights: int | None = None,
+    ignore_keys: list[str] | None = None,
     weights: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     context: int | None = None,
     kv: str | None = None,
@@ -48,7 +49,8 @@ def compile(
     dtype: f32, f16 or bf16, of a language model. target: what to compile for, "sm_90a" (the
     default) or a Device. numerics: "strict" (the default: fused equals unfused bit for bit) or
     "fast". fuse: False compiles every op to a launch of its own. entries: the default is all.
-    random_weights: a seed of stand-in weights. weights: a safetensors file or folder, or tensors by
+    random_weights: a seed of stand-in weights. ignore_keys: keys of config.json that are not known
+    and change no result. weights: a safetensors file or folder, or tensors by
     name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
     forbid: pairs of values that must share a kernel, or must not. device_inputs: whether kernels
     check row numbers in inputs, as inputs on a GPU need; the default is True for modules.
@@ -61,6 +63,7 @@ def compile(
         {
             "dtype": dtype,
             "random-weights": random_weights,
+            "ignore-key": ignore_keys,
             "weights": weights if tensors is None else None,
             "context": context,
             "kv": kv,

@@ -23,7 +23,8 @@ class LanguageModel(Handle):
     path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
     "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context:
     tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed
-    of stand-in weights. progress: stages "model", and "weights" in bytes.
+    of stand-in weights. ignore_keys: keys of config.json that are not known and change no result.
+    progress: stages "model", and "weights" in bytes.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class LanguageModel(Handle):
         context: int | None = None,
         kv: str | None = None,
         random_weights: int | None = None,
+        ignore_keys: list[str] | None = None,
         weights: str | os.PathLike[str] | None = None,
         numerics: str | None = None,
         progress: Progress = None,
@@ -44,6 +46,7 @@ class LanguageModel(Handle):
             "context": context,
             "kv": kv,
             "random-weights": random_weights,
+            "ignore-key": ignore_keys,
             "weights": weights,
             "numerics": numerics,
         }

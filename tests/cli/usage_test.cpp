@@ -49,6 +49,31 @@ TEST_CASE("usage errors are one line and exit 2") {
                 "no value is called \"l0.nrm2\"; near it: l0.norm2");
 }
 
+TEST_CASE("keys of a config: unknown ones with an underscore are noted, others must be ignored") {
+  const TemporaryDirectory folder;
+  const std::string config = folder.path() + "/config.json";
+  const auto write = [&](const std::string& key) {
+    write_whole(config, R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "_mine": 1,
+                            "num_attention_heads": 1, "num_hidden_layers": 1,
+                            "intermediate_size": 8, "max_position_embeddings": 8, ")" +
+                            key + "\": 3}");
+  };
+  write("_from_auto");
+  ProgramRun run = run_program({"inspect", folder.path()});
+  CHECK(run.code == 0);
+  CHECK(run.err == "sinter: " + config + ": /_mine: the key is not known and is ignored\n");
+  write("color");
+  check_error({"inspect", folder.path(), "-q"}, 4, "remove the key or give --ignore-key color");
+  run = run_program({"inspect", folder.path(), "--ignore-key", "color", "--ignore-key", "_mine"});
+  CHECK(run.code == 0);
+  CHECK(run.err == "");
+  check_error({"inspect", folder.path(), "-q", "--ignore-key", "vocab_size"}, 2,
+              "cannot be ignored");
+  check_error(
+      {"inspect", SINTER_TESTS_DIR "/../samples/layer_norm_residual.sir", "--ignore-key", "color"},
+      2, "no config.json, whose key color is to be ignored");
+}
+
 TEST_CASE("a required fusion that is impossible exits 3 with its path") {
   check_error({"explain", kGpt2, "--require", "l0.norm1,l0.res1"}, 3,
               "l0.attn → l0.attn_out → l0.res1");
