@@ -45,7 +45,8 @@ Result<HfModel> read_hf_distilbert(HfConfig& config) {
   SINTER_TRY(config.activation(spec.activation, {"activation"}, "gelu"));
   // Positions are read from the checkpoint, however they were made.
   SINTER_TRY(config.find("positions", {"sinusoidal_pos_embds"}));
-  SINTER_TRY(config.find("tied", {"tie_word_embeddings", "tie_weights_"}));  // of a head
+  for (const char* key : {"tie_word_embeddings", "tie_weights_"})  // of a head that is not read
+    SINTER_TRY(config.find("tied", {key}));
   SINTER_TRY(refuse_decoder(config));
   spec.norm_place = NormPlace::after;
   spec.embed_norm = true;

@@ -35,6 +35,7 @@ constexpr std::string_view kHarmless[] = {
     "name_or_path",
     "output_attentions",
     "output_hidden_states",
+    "output_past",
     "reference_compile",
     "repad_logits_with_grad",
     "return_dict",

@@ -35,6 +35,7 @@ Result<HfModel> read_hf_smollm3(HfConfig& config) {
     SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}));
   else
     SINTER_TRY(config.find("window", {"sliding_window"}));
+  SINTER_TRY(config.find("windowed", {"max_window_layers"}));  // in its files; no class reads it
   const std::vector<bool> rotated = spec.rotated;
   SINTER_TRY(config.windows(spec, window, true,
                             [&](int64_t layer) { return !rotated[static_cast<size_t>(layer)]; }));

@@ -223,7 +223,7 @@ TEST_CASE("roberta: positions begin behind the padding token's row") {
   "model_type": "roberta",
   "vocab_size": 40, "hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 1,
   "intermediate_size": 20, "max_position_embeddings": 20, "type_vocab_size": 1,
-  "pad_token_id": 4
+  "pad_token_id": 4, "output_past": true
 })";
   const HfModel model = *testing::read_config(roberta);
   CHECK(model.spec.max_positions == 15);
@@ -246,7 +246,7 @@ TEST_CASE("gemma: gelu of the first files means its approximation") {
 TEST_CASE("smollm3: layers without rotation, by their interval or by a list") {
   const std::string base =
       with(without(testing::llama_config(), "architectures"), "model_type", "\"smollm3\"");
-  const std::string config = with(base, "num_hidden_layers", "4");
+  const std::string config = with(with(base, "num_hidden_layers", "4"), "max_window_layers", "28");
   CHECK(spec_of(config).rotated == std::vector<bool>{true, true, true, false});
   CHECK(spec_of(with(config, "no_rope_layers", "[0, 1, 1, 1]")).rotated ==
         std::vector<bool>{false, true, true, true});
