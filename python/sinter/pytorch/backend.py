@@ -28,7 +28,7 @@ from .padding import pad_products
 from .partition import Part, partition, rewritten
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
-from .simplify import skip_idle_casts
+from .simplify import skip_idle_casts, slice_operands
 
 NAME = "sinter"  # of the backend
 VISIBLE_COUNT = "sinter_visible_count"  # of an output node's results, how many the user sees
@@ -174,6 +174,7 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
 def prepare(module: fx.GraphModule) -> None:
     """Rewrites a graph before it is cut, in place."""
     read_roots(module)
+    slice_operands(module.graph)
     pad_products(module)
 
 

@@ -21,6 +21,7 @@ from .tensor import Number, Tensor
 from .unsupported import Unsupported
 
 MAX_CONCAT = 64  # operands that the op `concat` takes
+VIEWS = ("reshape", "transpose")  # ops of the IR that are ways of reading their operand
 
 
 def text_of(number: Number, dtype: str) -> str:
@@ -48,6 +49,7 @@ class Emitter:
         self._numbers: dict[tuple[str, str], Value] = {}
         self._added: list[tuple[Value, str]] = []  # by the node that is being added, with their ops
         self._owners: dict[int, str] = {}  # paths of the modules that made values
+        self._sources: dict[int, Value] = {}  # of views: what they read
         self._shared: set[int] = set()  # numbers that several nodes read
         self._checks: list[tuple[Value, RowCheck]] = []  # of the node that is being added
 
@@ -59,6 +61,8 @@ class Emitter:
         if len(value.dims) > MAX_RANK:
             raise Unsupported(f"a value of {len(value.dims)} axes; Sinter has {MAX_RANK}")
         self._added.append((value, op))
+        if op in VIEWS:
+            self._sources[value.number] = operands[0]
         return value
 
     def _note_check(self, value: Value, check: RowCheck) -> None:
@@ -77,10 +81,10 @@ class Emitter:
         given: list[str] = []
         added = {value.number: value for value, _ in self._added}
         first = next((number for number in ends if number in added), None)
-        if first is not None and added[first].name is None:
+        is_named = name == module and bool(results) and results[0] is not None \
+            and self._return(results[0]._value, module, names, given)
+        if not is_named and first is not None and added[first].name is None:
             self._rename(added[first], names.unique(name), given)
-        elif first is None and name == module and results and results[0] is not None:
-            self._return(results[0]._value, module, names, given)
         self._owners.update((number, module) for number in added if number not in self._shared)
         for value, op in self._added:
             if value.name is None and value.number not in self._shared:
@@ -89,15 +93,19 @@ class Emitter:
             self.row_checks[value.name] = check.at(location)
         return given
 
-    def _return(self, value: Value, module: str, names: Names, given: list[str]) -> None:
-        """Names a value like the module that returns it, perhaps as a view, if this module made it."""
+    def _return(self, value: Value, module: str, names: Names, given: list[str]) -> bool:
+        """Names a value like the module that returns it, perhaps as a view, if earlier nodes of this
+        module made it. Returns whether it did."""
+        while value.number in self._sources:
+            value = self._sources[value.number]
         before = value.name
         if self._owners.get(value.number) != module or before is None or before == module:
-            return
+            return False
         names.free(before)
         self._rename(value, names.unique(module), given)
         if before in self.row_checks:
             self.row_checks[value.name] = self.row_checks.pop(before)
+        return True
 
     def _rename(self, value: Value, name: str, given: list[str]) -> None:
         self.graph.rename(value, name)

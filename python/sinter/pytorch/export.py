@@ -18,12 +18,12 @@ from ..module import Model
 from .decompositions import decompositions
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
-from .simplify import skip_assertions, skip_empty_operands
+from .simplify import skip_assertions, skip_empty_operands, slice_operands
 from .unsupported import Unsupported
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
-# What `from_torch` takes: a module with example arguments, or a program that was exported.
+# The models that `from_torch` takes: a module with example arguments, or an exported program.
 Exported = torch.nn.Module | ExportedProgram | str | os.PathLike
 
 
@@ -129,6 +129,7 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
                     "return new values instead")
     skip_assertions(program.graph)
     skip_empty_operands(program.graph)
+    slice_operands(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}
     weight_names, weights, inputs = {}, {}, {}

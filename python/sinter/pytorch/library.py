@@ -1,4 +1,5 @@
-"""Ops that the backend adds to torch: attention and its gradient, and row numbers, as Sinter takes them.
+"""Ops that the backend adds to torch: attention and its gradient, row numbers, and slices of
+concatenations, as Sinter takes them.
 
 torch has an op for each of its implementations of attention, and their gradients need a sum that the
 forward pass has to keep. In the backend's graphs they become these two ops, which any of them can be
@@ -9,6 +10,7 @@ the functions below.
 from __future__ import annotations
 
 import math
+from typing import Sequence
 
 import torch
 from torch.library import custom_op
@@ -97,3 +99,17 @@ def _probabilities(q, k, mask, causal, scale):
     """float32 [B, H, S, T]"""
     s = scores(q, k, mask, causal, scale)
     return torch.nan_to_num(torch.softmax(s, -1)) if mask is not None else torch.softmax(s, -1)
+
+
+@custom_op("sinter::slice_of_joined", mutates_args=())
+def slice_of_joined(tensors: Sequence[torch.Tensor], axis: int, begin: int, end: int) -> torch.Tensor:
+    """Elements begin .. end - 1 of a concatenation along an axis, as a slice reads these numbers."""
+    joined = torch.cat(list(tensors), axis)
+    return torch.ops.aten.slice.Tensor(joined, axis, begin, end).contiguous()
+
+
+@slice_of_joined.register_fake
+def _(tensors, axis, begin, end):
+    joined = torch.cat(list(tensors), axis)
+    return torch.empty_like(torch.ops.aten.slice.Tensor(joined, axis, begin, end),
+                            memory_format=torch.contiguous_format)

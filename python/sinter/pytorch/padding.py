@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_leaves
 
 aten = torch.ops.aten
 
@@ -60,9 +61,8 @@ def call(graph: fx.Graph, origin: fx.Node, target, *arguments) -> fx.Node:
     node.meta.update({key: value for key, value in origin.meta.items()
                       if key in ("stack_trace", "nn_module_stack", "partitioner_tag",
                                  "autograd_backward", "seq_nr")})
-    fakes = [argument.meta["val"] if isinstance(argument, fx.Node) else argument
-             for argument in arguments]
-    mode = next(fake.fake_mode for fake in fakes if hasattr(fake, "fake_mode"))
+    fakes = fx.map_arg(arguments, lambda operand: operand.meta["val"])
+    mode = next(fake.fake_mode for fake in tree_leaves(fakes) if hasattr(fake, "fake_mode"))
     with mode:
         node.meta["val"] = target(*fakes)
     return node

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import torch
 from torch import fx
 
 from .extents import expression_of
+from .padding import call
 
 
 def skip_idle_casts(graph: fx.Graph) -> None:
@@ -42,6 +45,34 @@ def skip_empty_operands(graph: fx.Graph) -> None:
         if 0 < len(kept) < len(node.args[0]):
             node.args = (kept, *node.args[1:])
     graph.eliminate_dead_code()
+
+
+def slice_operands(graph: fx.Graph) -> None:
+    """Lets slices read the operands of a concatenation whose size is no number, where no one else reads
+    it: the elements before each position are a slice of cat(first, all), which has one element more."""
+    cat = torch.ops.aten.cat.default
+    for node in [node for node in graph.nodes if node.target is cat]:
+        operands, axis = node.args[0], node.args[1] if len(node.args) > 1 else 0
+        axis %= node.meta["val"].dim()
+        if isinstance(expression_of(node.meta["val"].shape[axis]), int) \
+                or not all(is_part(user, axis) for user in node.users):
+            continue
+        for user in list(node.users):
+            begin, end = [*user.args[2:], None, None][:2]
+            with graph.inserting_before(user):
+                part = call(graph, user, torch.ops.sinter.slice_of_joined.default, operands, axis,
+                            0 if begin is None else begin, sys.maxsize if end is None else end)
+            user.replace_all_uses_with(part)
+            graph.erase_node(user)
+        graph.erase_node(node)
+
+
+def is_part(node: fx.Node, axis: int) -> bool:
+    """Whether a node is a slice along an axis, without steps, that the caller of the graph does not see."""
+    if node.target is not torch.ops.aten.slice.Tensor or len(node.args) > 4:
+        return False
+    own = node.args[1] if len(node.args) > 1 else 0
+    return own % node.meta["val"].dim() == axis and all(user.op != "output" for user in node.users)
 
 
 def is_empty(node: fx.Node) -> bool:

@@ -1,11 +1,12 @@
 """Models of transformers through `sinter.from_torch`, beside eager and float64, on the CPU.
 
-    python exported_models.py [NAME ...] [--dtypes float32,bfloat16] [--kinds forward,cache] [--parts]
+    python exported_models.py [NAME ...] [--dtypes float32,bfloat16] [--kinds KIND,KIND] [--parts]
 
 A tiny model of random weights is saved, loaded again and exported with dynamic batch and length. Its
-results at several sizes, with attention masks that pad on the right and on the left, and with a cache, are
-compared with those of eager, both by their distance from eager in float64. `--parts` also compiles the
-model with torch.compile and counts graph breaks, parts, and ops in eager.
+results at several sizes are compared with those of eager, both by their distance from eager in float64.
+Kinds of calls: `forward`, with attention masks that pad nothing, on the right and on the left; `unmasked`,
+without a mask; `prefill`, which returns a cache; `cache`, which reads one. `--parts` also compiles the model
+with torch.compile and counts graph breaks, parts, and ops in eager.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ NAMES = ("llama", "qwen3", "gemma2", "phi3", "gpt2", "gpt_neox", "opt", "bert", 
 DECODERS = ("llama", "qwen3", "gemma2", "phi3", "gpt2", "gpt_neox", "opt")
 # The layers of a sliding window branch on the number of cached tokens, which torch.export then fixes.
 FIXED_CACHE = ("gemma2",)
+KINDS = ("forward", "unmasked", "prefill", "cache")
 UNMASKED = ("vit", "whisper")
 PADDINGS = ("none", "right", "left")
 MOST = 64  # positions of the models
@@ -123,15 +125,15 @@ def inputs(name: str, model: nn.Module, kind: str, sizes: Sizes, padding: str) -
     if name == "whisper":
         return {"input_features": torch.randn(sizes.batch, 16, 40, dtype=dtype)}
     past = sizes.past if kind == "cache" else 0
-    given: dict[str, Any] = {
-        "input_ids": tokens(sizes.batch, sizes.length),
-        "attention_mask": attention_mask(sizes.batch, past + sizes.length, padding)}
+    given: dict[str, Any] = {"input_ids": tokens(sizes.batch, sizes.length)}
+    if kind != "unmasked":
+        given["attention_mask"] = attention_mask(sizes.batch, past + sizes.length, padding)
     if kind == "cache":
         given["cache"] = new_cache(model, sizes)
     if name == "t5":
         given |= {"decoder_input_ids": tokens(sizes.batch, sizes.length + 2), "use_cache": False}
-    elif name in DECODERS and kind == "forward":
-        given["use_cache"] = False
+    elif name in DECODERS and kind != "cache":
+        given["use_cache"] = kind == "prefill"
     return given
 
 
@@ -174,7 +176,7 @@ def visible(result: torch.Tensor, given: dict[str, Any]) -> torch.Tensor:
     """The rows of logits whose token is no padding: others depend on what attention makes of a row of
     which everything is masked."""
     ids, mask = given.get("input_ids"), given.get("attention_mask")
-    if ids is None or result.shape[:2] != ids.shape or result.dim() != 3:
+    if mask is None or result.shape[:2] != ids.shape or result.dim() != 3:
         return result
     return result[mask[:, -ids.shape[1]:].bool()]
 
@@ -183,7 +185,8 @@ def cases(name: str, kind: str) -> Iterator[tuple[Sizes, str]]:
     for sizes in RUNS:
         if kind == "cache" and name in FIXED_CACHE:
             sizes = Sizes(sizes.batch, sizes.length, EXAMPLE.past)
-        for padding in PADDINGS if name not in UNMASKED else PADDINGS[:1]:
+        has_mask = name not in UNMASKED and kind != "unmasked"
+        for padding in PADDINGS if has_mask else PADDINGS[:1]:
             yield sizes, padding
 
 
@@ -233,6 +236,15 @@ def parts(name: str, dtype: torch.dtype) -> tuple[int, int, list]:
     return breaks, sum(len(one.entries) for one in report.REPORTS), report.explain().eager
 
 
+def has_kind(name: str, kind: str) -> bool:
+    """Whether a model has calls of a kind."""
+    if kind == "prefill" and name in FIXED_CACHE:
+        return False
+    if kind in ("prefill", "cache"):
+        return name in DECODERS
+    return kind == "forward" or name not in UNMASKED
+
+
 def line(name: str, dtype: torch.dtype, kind: str) -> tuple[str, bool]:
     """A line about a model, and whether it is right."""
     title = f"{name:11} {str(dtype).removeprefix('torch.'):9} {kind:8}"
@@ -248,7 +260,7 @@ def line(name: str, dtype: torch.dtype, kind: str) -> tuple[str, bool]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--dtypes", default="float32,bfloat16")
-    parser.add_argument("--kinds", default="forward,cache")
+    parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--parts", action="store_true", help="what torch.compile makes of each model")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
@@ -258,7 +270,7 @@ def main() -> int:
     for name in given.names or NAMES:
         for dtype in (getattr(torch, dtype) for dtype in given.dtypes.split(",")):
             for kind in given.kinds.split(","):
-                if kind == "forward" or name in DECODERS:
+                if has_kind(name, kind):
                     text, right = line(name, dtype, kind)
                     is_right &= right
                     print(text, flush=True)

@@ -3,7 +3,8 @@
     python make_tables.py                                  writes the page
     python make_tables.py --check                          fails if the page is not fresh
     python make_tables.py --measure-ops [--part 1/4] [--dtypes float32] [NAME ...]
-    python make_tables.py --measure-models
+    python make_tables.py --measure-models [NAME ...]
+    python make_tables.py --measure-exported [NAME ...]
 
 The first part comes from the table of conversions, the others from measurements in
 bench/results/pytorch_ops.json and pytorch_models.json. A measurement of some ops, types or a part of all
@@ -60,6 +61,13 @@ MODELS_HEAD = """
 ## Models
 
 Tiny configurations of models of transformers {transformers}, forward and backward on the CPU, beside eager: relative difference of the loss, difference of gradients relative to the largest one, graphs, graph breaks, parts that Sinter computes, and ops in eager.
+"""
+
+
+EXPORTED_HEAD = """
+## Models of from_torch
+
+The same configurations through `sinter.from_torch` at dynamic batch and length, on the CPU: the largest distance of Sinter's results from eager in float64 / that of eager, relative to the largest number of each result. *Forward*: attention masks that pad nothing, on the right and on the left; *cache*: with the keys and values of earlier tokens as arguments. *Breaks*, *parts* and *ops in eager* are those of `torch.compile` of the same model without gradients, with the same sizes marked dynamic.
 """
 
 
@@ -123,10 +131,23 @@ def models_table(measured: dict[str, Any]) -> str:
     return head + "\n" + "\n".join(lines) + "\n"
 
 
+def exported_table(measured: dict[str, Any]) -> str:
+    lines = ["| model | forward, float32 | forward, bfloat16 | cache, float32 | cache, bfloat16 | breaks | "
+             "parts | ops in eager |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for name, one in measured.get("exported", {}).items():
+        errors = [one["errors"].get(f"{kind} {dtype}") for kind in ("forward", "cache")
+                  for dtype in ("float32", "bfloat16")]
+        cells = [f"{pair[0]:.1e} / {pair[1]:.1e}" if pair else "" for pair in errors]
+        lines.append(f"| {name} | {' | '.join(cells)} | {one['breaks']} | {one['parts']} | "
+                     f"{one['eager']} |")
+    return EXPORTED_HEAD + "\n" + "\n".join(lines) + "\n"
+
+
 def page() -> str:
     ops, models = read(OPS), read(MODELS)
     head = HEAD.format(version=version(), lists=len(foreach_decompositions()))
-    return head + "\n" + conversions() + models_table(models) + ERRORS + errors_table(ops)
+    return head + "\n" + conversions() + models_table(models) + exported_table(models) + ERRORS \
+        + errors_table(ops)
 
 
 def version() -> str:
@@ -168,7 +189,6 @@ def entry_of(one) -> dict[str, Any]:
 
 def measure_models(given: argparse.Namespace) -> None:
     import models
-    import transformers
     from sinter.pytorch import report
     results = {}
     for name in given.names or models.MODELS:
@@ -182,8 +202,31 @@ def measure_models(given: argparse.Namespace) -> None:
                          "parts": sum(len(one.entries) for one in report.REPORTS),
                          "eager": dict(eager)}
         print(name, results[name], flush=True)
-    write(MODELS, {"torch": version(), "transformers": transformers.__version__,
-                   "models": {**read(MODELS).get("models", {}), **results}})
+    add_models("models", results)
+
+
+def measure_exported(given: argparse.Namespace) -> None:
+    import exported_models as models
+    results = {}
+    for name in given.names or models.NAMES:
+        breaks, parts, eager = models.parts(name, torch.float32)
+        errors = {}
+        for kind in ("forward", "cache"):
+            for dtype in ("float32", "bfloat16"):
+                if models.has_kind(name, kind):
+                    outcome = models.compare(name, getattr(torch, dtype), kind)
+                    errors[f"{kind} {dtype}"] = [outcome.ours, outcome.eager]
+        results[name] = {"errors": errors, "breaks": breaks, "parts": parts, "eager": len(eager)}
+        print(name, results[name], flush=True)
+    add_models("exported", results)
+
+
+def add_models(key: str, results: dict[str, Any]) -> None:
+    """Replaces the measurements of these models."""
+    import transformers
+    known = read(MODELS)
+    write(MODELS, {**known, "torch": version(), "transformers": transformers.__version__,
+                   key: {**known.get(key, {}), **results}})
 
 
 def write(path: Path, value: dict[str, Any]) -> None:
@@ -192,7 +235,7 @@ def write(path: Path, value: dict[str, Any]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for flag in ("--check", "--measure-ops", "--measure-models"):
+    for flag in ("--check", "--measure-ops", "--measure-models", "--measure-exported"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--part", default="1/1", help="K/N: each N-th op, beginning with the K-th")
@@ -200,8 +243,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if given.measure_ops or given.measure_models:
-        (measure_ops if given.measure_ops else measure_models)(given)
+    for is_wanted, measure in ((given.measure_ops, measure_ops), (given.measure_models, measure_models),
+                               (given.measure_exported, measure_exported)):
+        if is_wanted:
+            measure(given)
     if given.check:
         return 0 if PAGE.is_file() and PAGE.read_text() == page() else 1
     PAGE.write_text(page())

@@ -455,6 +455,9 @@ joined_lists("stack", ". .", "a a", "ab ab ab", "ab", ".", axes=(0, -1))
 joined_lists("stack", "ab ab", axes=(1, 2, -2))
 odd("cat", lambda k: call([k.x("ab"), k.x("ab", torch.float16)], 0),
     lambda k: call([k.x("ab"), k.x("ab", torch.int64)], 1))
+odd("sinter.slice_of_joined.default", *[
+    lambda k, b=b, e=e: call([k.x("1b"), k.x("ab")], 0, b, e) for b, e in ((1, 2**63 - 1), (0, -1), (1, 2))],
+    lambda k: call([k.x("ab"), k.x("a1"), k.x("ab")], -1, 0, -2))
 odd("stack", lambda k: call([k.x("ab"), k.x("ab", torch.int32)], 0))
 odd("repeat", *with_numbers(".", ([],), ([2],), ([2, 3],), ([0],)),
     *with_numbers("ab", ([1, 2],), ([2, 1],), ([3, 1, 2],), ([1, 1],), ([0, 2],), ([1, 0, 1],)))

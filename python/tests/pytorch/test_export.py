@@ -207,7 +207,8 @@ class TestSizes(unittest.TestCase):
 
             def forward(self, x):
                 length = x.shape[1]
-                return x + self.ids[:, :length], self.table[:, 2:2 + length] * 2, x[:, -length:]
+                return (x + self.ids[:, :length], self.table[:, 2:2 + length] * 2, x[:, -length:],
+                        x[:, -100:length] * 2, self.ids[:, -100:length])
 
         size = torch.export.Dim("N", min=1, max=12)
         self.check(Positions(), ({1: size},), (randn(2, 5),), (randn(2, 12),), (randn(2, 1),))
@@ -224,6 +225,16 @@ class TestSizes(unittest.TestCase):
         given = lambda p, n: (randn(2, p, 3), randn(2, n, 3), torch.ones(2, p + n, dtype=torch.long))
         self.check(Joined(), ({1: past}, {1: new}, {1: torch.export.Dim.AUTO}), given(4, 3),
                    given(7, 1), given(1, 9))
+
+    def test_slices_of_a_concatenation_that_has_no_size_of_its_own(self):
+        class Packed(nn.Module):
+            def forward(self, x):
+                steps = torch.diff(x, prepend=x[:, :1] - 1, dim=-1)
+                return (steps != 1).cumsum(-1), torch.diff(x, append=x[:, -1:] + 2)
+
+        size = torch.export.Dim("N", min=1, max=12)
+        given = lambda n: (torch.randint(0, 9, (2, n)),)
+        self.check(Packed(), ({1: size},), given(5), given(12), given(1))
 
     def test_names_of_sizes_in_arguments_of_arguments(self):
         class Sum(nn.Module):

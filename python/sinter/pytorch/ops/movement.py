@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Sequence
+
+import torch
 
 from ..dtypes import is_real
 from ..extents import expression_of
@@ -86,20 +90,17 @@ def slice_of_unknown(c: Conversion, x: Tensor, axis: int, begin, step) -> Tensor
     """A slice whose ends only the call knows. Its size is a size of the graph."""
     if step != 1:
         raise Unsupported("a slice with steps whose ends are known only when the graph runs")
+    places = places_of_slice(c, c.shape[axis], begin, x.extent(axis))
+    return gather(x, along(x, places, axis), axis)
+
+
+def places_of_slice(c: Conversion, size, begin, extent: Tensor) -> Tensor:
+    """i32: the places of the `size` elements from `begin` on in an axis of `extent`. A number below zero
+    counts from the end, and stays inside."""
+    places = c.g.iota(size)
     if is_below_zero(begin):
-        begin = c.node.args[0].meta["val"].shape[axis] + begin
-    return take_range(x, axis, begin, c.shape[axis])
-
-
-def take_range(x: Tensor, axis: int, begin, size) -> Tensor:
-    """`size` elements of x along an axis from `begin` on: numbers, or sizes of torch."""
-    axis %= x.rank
-    rows = x.g.iota(size)
-    if not isinstance(begin, int):
-        rows = rows + x.g.extent(begin)
-    elif begin:
-        rows = rows + begin
-    return gather(x, along(x, rows, axis), axis)
+        return places + (c.number(begin, "i32") + extent).maximum(0)
+    return places if isinstance(begin, int) and begin == 0 else places + c.number(begin, "i32")
 
 
 def along(x: Tensor, rows: Tensor, axis: int) -> Tensor:
@@ -110,20 +111,25 @@ def along(x: Tensor, rows: Tensor, axis: int) -> Tensor:
     return rows
 
 
-def join(tensors: Sequence[Tensor], axis: int, size) -> Tensor:
-    """A concatenation along an axis of unknown size: each element of the result is one of an operand."""
-    first = tensors[0]
-    axis %= first.rank
-    place = first.g.iota(size)
-    begin, result = None, None
-    for x in tensors:
-        here = place if begin is None else place - begin
-        last = x.extent(axis) - 1
-        rows = here.maximum(0).minimum(last)
+def joined_at(tensors: Sequence[Tensor], axis: int, place: Tensor) -> Tensor:
+    """The elements of a concatenation at these places of its axis: each is one of an operand."""
+    result = None
+    for x in tensors:  # place: that of the element in x
+        rows = place.maximum(0).minimum(x.extent(axis) - 1)
         taken = gather(x, along(x, rows, axis), axis)
-        result = taken if begin is None else first.g.where(along(x, here.less(0), axis), result, taken)
-        begin = x.extent(axis) if begin is None else begin + x.extent(axis)
+        result = taken if result is None \
+            else x.g.where(along(x, place.less(0), axis), result, taken)
+        place = place - x.extent(axis)
     return result
+
+
+@converts(torch.ops.sinter.slice_of_joined.default)
+def slice_of_joined(c: Conversion, tensors, axis, begin, end) -> Tensor:
+    tensors, axis = [x.to(c.dtype) for x in tensors], axis % tensors[0].rank
+    if all(x.product(axis).is_number for x in tensors):
+        return slice_tensor(c, c.g.concat(tensors, axis), axis, begin, end)
+    total = functools.reduce(operator.add, [x.extent(axis) for x in tensors])
+    return joined_at(tensors, axis, places_of_slice(c, c.shape[axis], begin, total))
 
 
 @converts(aten("select.int"), aten("select_copy.int"))
@@ -174,7 +180,7 @@ def cat(c: Conversion, tensors, axis=0) -> Tensor:
     kept = [x.to(c.dtype) for x in tensors if not (x.rank == 1 and len(c.shape) != 1)]
     filled = [x for x in kept if not x.product(axis).is_number or x.size(axis)]
     if len(filled) > 1 and any(not x.product(axis).is_number for x in filled):
-        return join(filled, axis, c.shape[axis])
+        return joined_at(filled, axis % filled[0].rank, c.g.iota(c.shape[axis]))
     return c.g.concat(filled or kept[:1], axis)
 
 
