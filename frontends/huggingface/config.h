@@ -130,7 +130,7 @@ Result<ModelSpec> read_bert_fields(HfConfig& config);
 WeightMap bert_weight_map(const std::string& model);
 /// Learned positions whose table begins with `unused` rows: spec.max_positions counts the others.
 void skip_positions(ModelSpec& spec, WeightMap& map, int64_t unused);
-/// Says no where the config asks for a decoder: `is_decoder`.
+/// Fails if the config asks for a decoder (`is_decoder`).
 Status refuse_decoder(HfConfig& config);
 
 /// Weight names of a Hugging Face llama checkpoint.

@@ -44,7 +44,7 @@ Result<JsonDocument> read_beside(const fs::path& vocabulary, const char* name) {
   return std::move(document);
 }
 
-/// How special tokens are called and what they are called where no file says it.
+/// A special token's key in tokenizer_config.json, and its text where no file gives one.
 struct SpecialName {
   std::string_view key;
   std::string_view usual;  // empty: there is none
