@@ -42,7 +42,7 @@ class OptionReader {
   /// The values of all options `prefix` + NAME, by NAME.
   Result<std::vector<std::pair<std::string, int64_t>>> integers_of(const std::string& prefix);
 
-  /// What the function says of a pair of values; the pairs count as read.
+  /// Stores the required and forbidden pairs of values in `fusion`; the pairs count as read.
   void pairs(FusionOptions& fusion);
 
   Status finish() const;
@@ -57,15 +57,16 @@ class OptionReader {
   bool pairs_read_ = false;
 };
 
-/// Of functions that run prompts.
-Result<PrefillOptions> read_prefill_options(OptionReader& reader);
 /// Bytes of the option activation-memory.
 Result<int64_t> read_activation_memory(OptionReader& reader);
-/// Of sinter_model_open.
+/// Reads activation-memory and prefill-chunk, the options of functions that run prompts.
+Result<PrefillOptions> read_prefill_options(OptionReader& reader);
+/// Reads the options of sinter_model_open.
 Result<OpenOptions> read_open_options(OptionReader& reader);
-/// Of sinter_compile.
+/// Reads the options of sinter_compile.
 Result<CompileOptions> read_compile_options(OptionReader& reader);
-/// Of sinter_language_model_generate, count and stop-at-end aside.
+/// Reads the options of sinter_language_model_generate that choose tokens: temperature, top-p,
+/// top-k and seed.
 Result<Sampling> read_sampling(OptionReader& reader);
 
 /// Calls the caller's progress function, if there is one; an error if it cancels.

@@ -57,7 +57,7 @@ enum class Code : int {
   cancelled = SINTER_CODE_CANCELLED,          ///< a callback asked to stop
 };
 
-/// What went wrong, where, and what to do next.
+/// An error: its cause, its place and the next step.
 struct Error {
   Code code = Code::usage;
   std::string what;     ///< with both values of a mismatch
@@ -165,7 +165,7 @@ struct OpenOptions {
   std::int64_t context = 0;  ///< tokens of the longest text; 0: the model's positions
   std::string cache;         ///< "sink=4,window=1024": a streaming cache; empty: none
   bool recompile = false;    ///< of the folder of a plan: take the module alone
-  /// Of language models alone: the format of chats ("chatml"); empty: what the model's files say.
+  /// The format of chats ("chatml"), for language models only; empty: as the model's files say.
   std::string chat_template;
   /// Keys of config.json that are not known and change no result.
   std::vector<std::string> ignored_keys;
@@ -523,7 +523,7 @@ class Graph {
   Value mul(Value a, Value b, Name name = {}) { return op("mul", {a, b}, {}, name); }
   Value div(Value a, Value b, Name name = {}) { return op("div", {a, b}, {}, name); }
   Value pow(Value a, Value b, Name name = {}) { return op("pow", {a, b}, {}, name); }
-  /// Of integers: the quotient rounded down, and what it leaves.
+  /// Integers only: the quotient rounded down, and the remainder.
   Value div_floor(Value a, Value b, Name name = {}) { return op("div_floor", {a, b}, {}, name); }
   Value mod_floor(Value a, Value b, Name name = {}) { return op("mod_floor", {a, b}, {}, name); }
   Value maximum(Value a, Value b, Name name = {}) { return op("maximum", {a, b}, {}, name); }
@@ -680,7 +680,7 @@ class Model {
     if (Status done = detail::status(sinter_model_text(get(), &text)); !done) return done.error();
     return detail::take_text(text);
   }
-  /// What Weights must have if the model has no files.
+  /// The tensors that Weights must have if the model has no files.
   std::vector<TensorInfo> tensors() const {
     std::vector<TensorInfo> tensors;
     for (std::size_t i = 0; i < sinter_model_tensor_count(get()); ++i)
@@ -760,7 +760,7 @@ struct Decision {
   std::array<std::int64_t, 2> launches = {-1, -1};
 };
 
-/// What a call of an entry costs.
+/// The costs of a call of an entry.
 struct Costs {
   std::int64_t launches = 0;      ///< kernels, library calls and copies
   std::int64_t kernels = 0;       ///< distinct generated kernels among them
@@ -881,7 +881,7 @@ class Plan {
     return all;
   }
 
-  /// What fusion decided in an entry: acceptances in their order, then refusals.
+  /// The fusion decisions of an entry: acceptances in their order, then refusals.
   Result<std::vector<Decision>> decisions(std::size_t entry = 0) const {
     std::size_t count = 0;
     if (Status done = detail::status(sinter_plan_decision_count(get(), entry, &count)); !done)
@@ -982,12 +982,13 @@ class Device {
 
   /// "cpu", "cuda:0 (NVIDIA H200)"
   std::string name() const { return sinter_device_name(get()); }
-  /// What to compile for; of the CPU empty.
+  /// The target to compile for; empty for the CPU.
   std::string target() const { return sinter_device_target(get()); }
   const sinter_device* get() const { return device_.get(); }
 
  private:
   friend class Executable;
+  friend class Encoder;
   friend class LanguageModel;
   Device(sinter_device* device, std::shared_ptr<CudaOptions> kept)
       : kept_(std::move(kept)), device_(detail::share(device, sinter_device_free)) {}
@@ -1002,7 +1003,6 @@ struct TensorRef {
   DType dtype = DType::f32;
   std::vector<std::int64_t> dims;
   void* data = nullptr;
-  friend class Encoder;
   std::vector<std::int64_t> strides = {};
 };
 /// The same, to be read.
@@ -1197,8 +1197,8 @@ struct GenerateOptions {
   /// A token of a sequence, and the text that is certain with it ("" while a character is
   /// unfinished, or without a tokenizer). false ends the generation, without an error.
   std::function<bool(std::size_t sequence, std::int32_t token, std::string_view text)> on_token;
-  /// What the intermediate values of a call may take at most: "2GB", "1500MB". Longer prompts are
-  /// fed in several calls. Empty: 2GB
+  /// The most memory for the intermediate values of a call: "2GB", "1500MB". Longer prompts are fed
+  /// in several calls. Empty: 2GB
   std::string activation_memory;
   std::int64_t prefill_chunk = 0;  ///< tokens of prompts that a call takes at most; 0: no limit
   Progress progress;               ///< stage "prompts", tokens
@@ -1332,20 +1332,6 @@ class LanguageModel {
   detail::Owned<sinter_language_model> model_;
 };
 
-// ---- verifying ------------------------------------------------------------------------------
-
-/// How a module is verified.
-struct VerifyOptions {
-  std::string target;       ///< as in CompileOptions
-  bool fast = false;        ///< fast numerics, within their bounds
-  std::uint64_t seed = 1;   ///< of random inputs
-  std::int64_t repeat = 1;  ///< calls of the list of entries; states keep their values
-  SymbolValues symbols;     ///< sizes; others are small
-};
-
-/// What a comparison of the fused and the unfused plan found.
-struct Report {
-  bool passed = false;
 // ---- encoders -------------------------------------------------------------------------------
 
 /// How texts become vectors.
@@ -1410,6 +1396,20 @@ class Encoder {
   detail::Owned<sinter_encoder> encoder_;
 };
 
+// ---- verifying ------------------------------------------------------------------------------
+
+/// How a module is verified.
+struct VerifyOptions {
+  std::string target;       ///< as in CompileOptions
+  bool fast = false;        ///< fast numerics, within their bounds
+  std::uint64_t seed = 1;   ///< of random inputs
+  std::int64_t repeat = 1;  ///< calls of the list of entries; states keep their values
+  SymbolValues symbols;     ///< sizes; others are small
+};
+
+/// The result of a comparison of the fused and the unfused plan.
+struct Report {
+  bool passed = false;
   std::string difference;                 ///< the first value that differs, and how; empty: none
   std::int64_t values = 0, elements = 0;  ///< compared
   std::int64_t fused_launches = 0, unfused_launches = 0;

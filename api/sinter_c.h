@@ -142,7 +142,7 @@ SINTER_MAY_FAIL sinter_error* sinter_graph_input(sinter_graph* graph, const char
 /** A weight or a state of the module as a value of this graph. */
 SINTER_MAY_FAIL sinter_error* sinter_graph_use(sinter_graph* graph, const char* name,
                                                sinter_value* value);
-/** Appends an op of the op table (ir/ops.def, docs/ops.md): "layer_norm" of `operands`.
+/** Appends an op of the op table (ir/ops.def, docs/sir.md): "layer_norm" of `operands`.
  *  `attributes` are those of the text form without braces: "eps = 1e-5, axis = 1"; null: none. The
  *  type of the result is inferred. `name` may be null. A broken constraint is an error with its
  *  number. */
@@ -484,15 +484,6 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
     size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);
 SINTER_API void sinter_language_model_free(sinter_language_model* model);
 
-/* ---- verifying --------------------------------------------------------------------------- */
-
-/** What a comparison of the fused and the unfused plan found. */
-typedef struct sinter_report sinter_report;
-
-/** Calls every entry of a module in one session on random inputs, fused beside unfused, bit for bit
- *  (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
- *  promise is no error but a report that has not passed. Options: seed, numerics, target, repeat
- *  (calls of the list of entries), and `symbol.NAME` for the value of a symbol. */
 /* ---- encoders ---------------------------------------------------------------------------- */
 
 /** An encoder of texts, such as BERT, on a device, compiled and loaded, with its tokenizer. One
@@ -519,6 +510,15 @@ SINTER_MAY_FAIL sinter_error* sinter_encoder_encode(sinter_encoder* encoder,
                                                     size_t* cut);
 SINTER_API void sinter_encoder_free(sinter_encoder* encoder);
 
+/* ---- verifying --------------------------------------------------------------------------- */
+
+/** What a comparison of the fused and the unfused plan found. */
+typedef struct sinter_report sinter_report;
+
+/** Calls every entry of a module in one session on random inputs, fused beside unfused, bit for bit
+ *  (fast numerics: within their bounds), and beside float64 where that takes no time. A broken
+ *  promise is no error but a report that has not passed. Options: seed, numerics, target, repeat
+ *  (calls of the list of entries), and `symbol.NAME` for the value of a symbol. */
 SINTER_MAY_FAIL sinter_error* sinter_verify(const sinter_model* model, const sinter_device* device,
                                             const sinter_weights* weights,
                                             const sinter_options* options, sinter_report** report);

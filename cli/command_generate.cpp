@@ -21,7 +21,8 @@ struct GenerateCommand : CommandOptions {
   std::vector<std::string> prompts;  // "-": standard input
   std::vector<std::string> prompt_files;
   int64_t count = 64;
-  bool greedy = false, ignore_eos = false, chat = false;
+  std::vector<std::string> end_tokens;
+  bool greedy = false, ignore_eos = false, chat = false, rendered_chat = false;
   std::string chat_template;
   std::optional<std::string> system;
   double temperature = 0, top_p = 1;
@@ -121,7 +122,10 @@ Result<Prompts> prompts_of(const GenerateCommand& options,
     return fail("give either --prompt or --tokens", "sinter generate", {}, ExitCode::usage);
   if (options.system && !chat)
     return fail("only a chat has a system message", "--system", "add --chat", ExitCode::usage);
-  if (chat && options.prompts.empty())
+  if (chat && options.rendered_chat)
+    return fail("--chat and --rendered-chat exclude each other", "sinter generate", {},
+                ExitCode::usage);
+  if ((chat || options.rendered_chat) && options.prompts.empty())
     return fail("a chat takes texts", "--tokens", "give --prompt", ExitCode::usage);
   Prompts prompts;
   prompts.ids = options.tokens;
@@ -130,11 +134,27 @@ Result<Prompts> prompts_of(const GenerateCommand& options,
   for (const std::string& text : options.prompts) SINTER_TRY(check_utf8(text, "--prompt"));
   if (!tokenizer) return tl::make_unexpected(open_tokenizer(options.model).error());
   if (chat) return chat_prompts(options, *tokenizer);
+  prompts.shown = !options.rendered_chat;
   for (const std::string& text : options.prompts) {
-    SINTER_LET(ids, tokenizer->encode(text, true));
+    // A template writes the special tokens at a text's beginning itself.
+    SINTER_LET(ids, tokenizer->encode(text, !options.rendered_chat));
     prompts.ids.push_back(std::move(ids));
   }
   return prompts;
+}
+
+/// The ids of --end-token; each is one token of the tokenizer.
+Result<std::vector<int32_t>> end_tokens_of(const GenerateCommand& options,
+                                           const std::optional<Tokenizer>& tokenizer) {
+  std::vector<int32_t> ids;
+  for (const std::string& text : options.end_tokens) {
+    const std::optional<int32_t> id = tokenizer ? tokenizer->token_id(text) : std::nullopt;
+    if (!id)
+      return fail(fmt::format("the tokenizer has no token \"{}\"", printable(text, 60)),
+                  "--end-token", {}, ExitCode::usage);
+    ids.push_back(*id);
+  }
+  return ids;
 }
 
 /// Prints one sequence's text as it comes, its prompt first if that is `shown`.
@@ -198,6 +218,8 @@ Status generate_command(GenerateCommand options) {
   SINTER_LET(request, to_request(options));
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(prompts, prompts_of(options, tokenizer));
+  SINTER_LET(end_tokens, end_tokens_of(options, tokenizer));
+  prompts.ends.insert(prompts.ends.end(), end_tokens.begin(), end_tokens.end());
   SINTER_LET(backend, open_backend(options));
   for (const auto& prompt : prompts.ids)
     request.load.context =
@@ -285,6 +307,14 @@ void add_generate(CLI::App& program, Action& action) {
                   "the template, where the model's folder does not tell: " + chat_template_names())
       ->type_name("NAME");
   command.add_option("--system", options->system, "system message of a chat")->type_name("TEXT");
+  command.add_flag("--rendered-chat", options->rendered_chat,
+                   "each text is a conversation as a chat template writes it, special tokens "
+                   "included; the answer is printed");
+  command
+      .add_option("--end-token", options->end_tokens,
+                  "a token that ends the text, beside the model's own; repeatable")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   add_integer(command, "-n", options->count, "tokens to add")->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
   command.add_option("--temperature", options->temperature,

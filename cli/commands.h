@@ -32,5 +32,6 @@ void add_bench(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_devices(CLI::App& program, Action& action);
 void add_cache(CLI::App& program, Action& action);
+void add_completion(CLI::App& program, Action& action);
 
 }  // namespace sinter

@@ -25,21 +25,19 @@ Examples:
   sinter compile samples/llama-2-7b.json -o plan
   sinter explain samples/llama-2-7b.json --why l0.norm1 l0.res1)";
 
+/// The commands in the groups of `sinter --help`.
 void add_commands(CLI::App& program, Action& action) {
-  add_inspect(program, action);
-  add_compile(program, action);
-  add_explain(program, action);
-  add_opt(program, action);
-  add_run(program, action);
-  add_verify(program, action);
-  add_generate(program, action);
-  add_tokenize(program, action);
-  add_ppl(program, action);
-  add_embed(program, action);
-  add_bench(program, action);
-  add_profile(program, action);
-  add_devices(program, action);
-  add_cache(program, action);
+  using Add = void (*)(CLI::App&, Action&);
+  const std::pair<const char*, std::vector<Add>> groups[] = {
+      {"Run a model", {add_generate, add_embed, add_run, add_ppl, add_tokenize}},
+      {"Compile and understand", {add_inspect, add_compile, add_explain, add_opt}},
+      {"Check and measure", {add_verify, add_bench, add_profile}},
+      {"This machine", {add_devices, add_cache, add_completion}}};
+  for (const auto& [group, commands] : groups)
+    for (Add add : commands) {
+      add(program, action);
+      program.get_subcommands([](const CLI::App*) { return true; }).back()->group(group);
+    }
 }
 
 /// "sinter compile", for the hint of a usage error.
@@ -63,17 +61,23 @@ Status refuse_unknown_command(const CLI::App& app, const std::string& prefix, in
     return fail("no command is given", {}, fmt::format("see `sinter {}--help`", prefix),
                 ExitCode::usage);
   const llvm::StringRef word = argv[at];
-  const CLI::App* nearest = commands.front();
+  // A word of which less than half is right is no misspelt command.
+  const CLI::App* nearest = nullptr;
+  unsigned least = static_cast<unsigned>(word.size() / 2 + 1);
   for (const CLI::App* command : commands) {
     if (command->get_name() == word)
       return refuse_unknown_command(*command, prefix + command->get_name() + " ", argc, argv,
                                     at + 1);
-    if (word.edit_distance(command->get_name()) < word.edit_distance(nearest->get_name()))
+    const unsigned distance = word.edit_distance(command->get_name());
+    if (distance < least) {
+      least = distance;
       nearest = command;
+    }
   }
+  const std::string likely =
+      nearest ? fmt::format("the nearest is {}{}; ", prefix, nearest->get_name()) : "";
   return fail(fmt::format("no command is called \"{}\"", printable(prefix + word.str())), {},
-              fmt::format("the nearest is {}{}; see `sinter {}--help`", prefix, nearest->get_name(),
-                          prefix),
+              fmt::format("{}see `sinter {}--help`", likely, prefix),
               ExitCode::usage);
 }
 

@@ -39,7 +39,7 @@ struct CommandOptions {
   bool json = false;
 };
 
-/// What a module's entries are called with, as it stands on the command line.
+/// The inputs, sizes and number of calls of a module's entries, as given on the command line.
 struct InputOptions {
   std::string file;
   std::optional<uint64_t> random;
@@ -70,7 +70,7 @@ void add_verbosity(CLI::App& command);  // -v -q
 Result<std::vector<std::pair<std::string, int64_t>>> parse_sizes(
     const std::vector<std::string>& texts);
 
-/// Of --activation-memory and --prefill-chunk.
+/// The values of --activation-memory and --prefill-chunk.
 PrefillOptions to_prefill(const CommandOptions& options);
 
 /// Entries are left to the caller.

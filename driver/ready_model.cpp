@@ -36,7 +36,7 @@ Status require_runnable(const OpenedModel& model) {
   if (!needs_files || model.tensors) return {};
   if (const std::string other = other_weights(model.origin); !other.empty())
     return fail(fmt::format("the model's weights are not safetensors but {}", other), model.origin,
-                kSafetensorsHint);
+                safetensors_hint(model.origin, other));
   return fail("the model has no weights", model.origin,
               "give them with --weights FILE, or stand-ins with --random-weights SEED");
 }

@@ -8,6 +8,7 @@
 #include "driver/stored_plan/whole_plan.h"
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
+#include "frontends/files/other_formats.h"
 #include "frontends/load_model.h"
 #include "frontends/tokenizer/unicode.h"
 
@@ -56,6 +57,7 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
     SINTER_LET(tokenizer, Tokenizer::open(model));
     return std::optional<Tokenizer>(std::move(tokenizer));
   }
+  SINTER_TRY(refuse_other_format(model));
   if (!std::filesystem::exists(path, error))
     return fail("no such file or folder", model, missing_model_hint(model));
   SINTER_LET(folder, model_files(model));

@@ -163,8 +163,10 @@ bool stands(const std::filesystem::path& path) {
 
 Result<ChatFormat> recognized(std::string_view jinja, const std::string& where) {
   if (auto format = recognize_chat_format(jinja)) return std::move(*format);
-  return fail("this chat template is none of the known ones", where,
-              "give --chat-template NAME: " + chat_template_names());
+  return fail("the program knows a few chat templates by heart, and this is none of them", where,
+              "`python -m sinter generate` renders every template, with the same options; or give "
+              "--chat-template NAME: " +
+                  chat_template_names());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "frontends/check_tensors.h"
+#include "frontends/files/other_formats.h"
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/files/tied_tensors.h"
@@ -292,6 +293,7 @@ std::string missing_model_hint(const std::string& path) {
 
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
+  SINTER_TRY(refuse_other_format(path));
   if (!stands(path)) return fail("no such file or folder", path, missing_model_hint(path));
   SINTER_TRY(refuse_ignored_keys(path, options));
   if (fs::is_directory(path, error)) return load_folder(path, options);

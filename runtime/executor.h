@@ -1,5 +1,5 @@
 // Running a Program: a Model holds what calls share, a Session what one user's calls leave behind.
-// The host (host_executor.h) and CUDA (cuda_executor.h) implement both.
+// The host (host/executor.h) and CUDA (cuda/executor.h) implement both.
 #pragma once
 
 #include <functional>

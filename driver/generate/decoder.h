@@ -29,7 +29,7 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
                            llvm::ArrayRef<int64_t> lengths, int64_t capacity,
                            Wanted wanted = Wanted::all);
 
-/// Calls the entries `prefill` and `decode` (see frontends/build_model.h) with sequences of unequal
+/// Calls the entries `prefill` and `decode` (see frontends/model/build_model.h) with sequences of unequal
 /// length.
 class Decoder {
  public:

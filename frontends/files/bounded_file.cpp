@@ -44,8 +44,8 @@ constexpr std::array<Impostor, 6> impostors{{
     {"<!doctype", "this is a web page, not a model file", "download the model again"},
     {"<html", "this is a web page, not a model file", "download the model again"},
     {"<?xml", "this is an XML page, not a model file", "download the model again"},
-    {"pk\x03\x04", "this is a PyTorch (zip) archive, which is not read",
-     "convert the model to safetensors"},
+    {"pk\x03\x04", "this is a zip archive, as PyTorch and NumPy write them, which is not read",
+     "convert it to safetensors"},
     {"gguf", "this is a GGUF file, which is not read", "use the model's safetensors files"},
 }};
 

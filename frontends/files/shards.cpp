@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "frontends/files/json.h"
+#include "frontends/files/other_formats.h"
 
 namespace sinter {
 namespace {
@@ -133,6 +134,12 @@ std::string other_weights(const std::string& folder) {
   return {};
 }
 
+std::string safetensors_hint(const std::string& folder, const std::string& file) {
+  if (file.starts_with("pytorch_model"))
+    return "this makes safetensors of it: " + safetensors_command(folder);
+  return "convert the weights to safetensors, or download that form of the model";
+}
+
 Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
@@ -147,7 +154,7 @@ Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
   }
   std::string what = fmt::format("the folder holds neither {} nor {}", single_name, index_name);
   if (const std::string other = other_weights(path); !other.empty())
-    return fail(fmt::format("{}, only {}", what, other), path, kSafetensorsHint);
+    return fail(fmt::format("{}, only {}", what, other), path, safetensors_hint(path, other));
   return fail(std::move(what), path, "download the weights, or use --random-weights SEED instead");
 }
 

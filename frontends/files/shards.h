@@ -42,8 +42,8 @@ bool has_weights(const std::string& folder);
 
 /// A file of weights in a form that is not read; empty: the folder has none.
 std::string other_weights(const std::string& folder);
-constexpr const char* kSafetensorsHint =
-    "convert the weights to safetensors, or download that form of the model";
+/// What to do about such a file of a folder.
+std::string safetensors_hint(const std::string& folder, const std::string& file);
 
 /// `path` is a safetensors file, or a folder with model.safetensors or, if that is not there, the
 /// shards of model.safetensors.index.json.

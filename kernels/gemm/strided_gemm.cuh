@@ -20,7 +20,7 @@ constexpr int kGemmEach = kGemmTile / kGemmSide;  // elements of a thread along 
 constexpr int kGemmLine = kGemmTile + 1;
 constexpr int kGemmShared = 2 * kGemmDepth * kGemmLine;  // floats of a block
 
-// As runtime/strided_gemm.h passes it. Strides in elements: row, column, copy.
+// As runtime/cuda/strided_gemm.h passes it. Strides in elements: row, column, copy.
 struct GemmShape {
   long long m, n, k;
   long long a[3], b[3], c[3];

@@ -1,9 +1,15 @@
-"""python -m sinter ARGS: the program `sinter`, with its exit codes."""
+"""python -m sinter ARGS: the program `sinter`, with its exit codes. `generate --chat` renders the
+model's own chat template by jinja2, whichever it is."""
 
+from __future__ import annotations
+
+import argparse
 import os
 import sys
+from pathlib import Path
 
 from sinter._library import PACKAGE, find
+from sinter.errors import SinterError, usage
 
 
 def main() -> None:
@@ -12,7 +18,68 @@ def main() -> None:
         sys.exit(
             f"sinter: no program in {PACKAGE / 'bin'}; build it with ./dev build release sinter"
         )
-    os.execv(program, ["sinter", *sys.argv[1:]])
+    arguments = sys.argv[1:]
+    try:
+        if is_chat(arguments):
+            arguments = with_rendered_chat(arguments)
+    except SinterError as error:
+        print(f"sinter: {error}", file=sys.stderr)
+        sys.exit(int(error.code))
+    os.execv(program, ["sinter", *arguments])
+
+
+def is_chat(arguments: list[str]) -> bool:
+    """A chat whose template is the model's own."""
+    named = any(one.partition("=")[0] == "--chat-template" for one in arguments)
+    asks = "-h" in arguments or "--help" in arguments
+    return arguments[:1] == ["generate"] and "--chat" in arguments and not named and not asks
+
+
+def with_rendered_chat(arguments: list[str]) -> list[str]:
+    """The arguments of `generate --chat` with the conversations as texts."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--chat", action="store_true")
+    parser.add_argument("--system")
+    parser.add_argument("--prompt", action="append", default=[])
+    parser.add_argument("--prompt-file", action="append", default=[])
+    parser.exit_on_error = False
+    try:
+        given, rest = parser.parse_known_args(arguments[1:])
+    except argparse.ArgumentError as error:
+        raise usage(str(error), "sinter generate") from None
+    texts = [one_line_less(sys.stdin.read()) if one == "-" else one for one in given.prompt]
+    for path in given.prompt_file:
+        try:
+            texts.append(one_line_less(Path(path).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise usage(f"cannot read it: {error}", path) from None
+    folder = model_folder(rest)
+    if folder is None or not texts:
+        return arguments  # the program says what is missing
+    from sinter.chat import ChatTemplate
+
+    template = ChatTemplate(str(folder))
+    system = [] if given.system is None else [{"role": "system", "content": given.system}]
+    rendered = [template.render([*system, {"role": "user", "content": text}]) for text in texts]
+    end = [f"--end-token={template.eos_token}"] if template.eos_token else []
+    return ["generate", *rest, "--rendered-chat", *end, *(f"--prompt={text}" for text in rendered)]
+
+
+def model_folder(arguments: list[str]) -> Path | None:
+    """The folder among the arguments that has a tokenizer's settings; of a plan, the one in it."""
+    for one in arguments:
+        for folder in (Path(one), Path(one) / "model"):
+            if any((folder / name).is_file() for name in FILES):
+                return folder
+    return None
+
+
+FILES = ("tokenizer_config.json", "chat_template.jinja")
+
+
+def one_line_less(text: str) -> str:
+    """The text without the line break that a file or a shell puts behind it."""
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 if __name__ == "__main__":

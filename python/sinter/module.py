@@ -10,7 +10,7 @@
         compiled = sinter.compile(module)
 
 Types are texts: an element type (f32, f16, bf16, i32, i1) and extents, each a number or the name
-of a symbol. docs/ops.md lists the ops with their attributes.
+of a symbol. docs/sir.md lists the ops with their attributes.
 """
 
 from __future__ import annotations

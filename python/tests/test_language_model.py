@@ -1,14 +1,17 @@
 """Language models: texts, streams, stops, chats."""
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 import threading
 
 import pytest
-from conftest import SAMPLES
+from conftest import ROOT, SAMPLES
 
 import sinter
+from sinter import _library
 
 PROMPT = "Long ago, Mira the baker"
 STORY = " walked from the mountain to the school. Her cat came along."
@@ -160,6 +163,31 @@ def test_a_chat_is_the_models_own_template(folder):
             model.chat([{"role": "robot", "content": ""}])
         with pytest.raises(sinter.SinterError, match="there is no message"):
             model.chat([])
+
+
+def test_the_program_chats_by_the_models_own_template(folder):
+    if _library.find("sinter", "bin") is None:
+        pytest.skip("the program is not built")
+
+    def chat(*more):
+        command = [sys.executable, "-m", "sinter", "generate", str(folder), "--chat", "-n", "20"]
+        paths = {"PYTHONPATH": str(ROOT / "python")}
+        return subprocess.run(
+            [*command, "--device", "cpu", *more],
+            env={**os.environ, **paths},
+            input=" Tell a story. \n",
+            capture_output=True,
+            text=True,
+        )
+
+    with sinter.LanguageModel(folder, "cpu") as model:
+        answer = model.chat([{"role": "user", "content": " Tell a story. "}], count=20).text
+    given = chat("--prompt", " Tell a story. ")
+    assert (given.returncode, given.stdout) == (0, answer + "\n"), given.stderr
+    assert chat("--prompt", "-").stdout == given.stdout
+    refused = chat("--prompt", "x", "--system", "y")
+    assert refused.returncode == sinter.Code.BAD_INPUT
+    assert "refuses the messages: no role system" in refused.stderr
 
 
 def test_a_template_in_a_file_comes_first_and_runs_in_a_sandbox(folder):

@@ -45,6 +45,31 @@ TEST_CASE("bad input: what is no model, given as one") {
   check_refused({"inspect", folder.at("sub")}, {"config.json", "symbolic link"});
 }
 
+TEST_CASE("bad input: models of other formats, in every command") {
+  const Folder folder;
+  for (const auto& [name, part] : {std::pair("m.gguf", "GGUF files are not read"),
+                                   {"m.onnx", "ONNX files are not read"},
+                                   {"m.pt", "PyTorch files are not read"}}) {
+    const std::string file = folder.at(name);
+    for (const std::vector<std::string>& command :
+         std::vector<std::vector<std::string>>{{"inspect"},
+                                               {"compile", "-o", folder.at("plan")},
+                                               {"explain"},
+                                               {"opt"},
+                                               {"run", "--tokens", "1"},
+                                               {"verify"},
+                                               {"generate", "--prompt", "a"},
+                                               {"tokenize", "--text", "a"},
+                                               {"ppl", "--text", "a"},
+                                               {"embed", "--text", "a"}}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.begin() + 1, file);
+      check_refused(arguments, {name, part});
+    }
+  }
+  CHECK_FALSE(fs::exists(folder.at("plan")));
+}
+
 TEST_CASE("bad input: numbers and forms that JSON or a config cannot have") {
   const Folder folder;
   const auto refused = [&](const std::string& value, Parts parts) {

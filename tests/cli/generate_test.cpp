@@ -215,9 +215,13 @@ TEST_CASE("chats that cannot be say what is possible") {
   check({"--chat", "--tokens", "1"}, 2, "give --prompt");
   check({"--prompt", "a", "-n", "0"}, 2, "sinter: -n: 0 tokens to add; give 1 or more");
   check({"--system", "b", "--prompt", "a"}, 2, "add --chat");
+  check({"--chat", "--rendered-chat", "--prompt", "a"}, 2, "exclude each other");
+  check({"--rendered-chat", "--tokens", "1"}, 2, "give --prompt");
+  check({"--prompt", "a", "--end-token", "no such"}, 2, "has no token \"no such\"");
   model.set("tokenizer_config.json", "chat_template", "{{ 'Q: ' + text + 'A: ' }}");
   check({"--chat", "--prompt", "a"}, 4,
-        "tokenizer_config.json: /chat_template: this chat template is none of the known ones");
+        "tokenizer_config.json: /chat_template: the program knows a few chat templates by heart, and "
+        "this is none of them; `python -m sinter generate` renders every template");
   model.set("tokenizer_config.json", "chat_template",
             "{{ '<|im_start|>system\\nYou are kind.<|im_end|>\\n<|im_start|>' + text }}");
   check({"--chat", "--prompt", "a"}, 2,

@@ -128,9 +128,7 @@ std::vector<std::string> options_of(const std::string& command) {
 std::vector<std::string> all_commands() {
   const auto below = [](const std::string& command) {
     const std::string help = run_shell("\"$SINTER\" " + command + " --help").out;
-    const size_t list = help.find("Subcommands:\n");
-    if (list == std::string::npos) return std::vector<std::string>();
-    return matches(help.substr(list, help.find("\n\n", list) - list), "\n  ([a-z]+)");
+    return matches(help, "\n  ([a-z]+)  ");  // options begin with a hyphen
   };
   std::vector<std::string> commands;
   for (const std::string& command : below("")) {

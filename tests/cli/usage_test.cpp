@@ -30,6 +30,7 @@ TEST_CASE("usage errors are one line and exit 2") {
   check_error({"cache"}, 2, "no command is given; see `sinter cache --help`");
   check_error({"explian", kGpt2}, 2,
               "no command is called \"explian\"; the nearest is explain; see `sinter --help`");
+  check_error({"foo"}, 2, "no command is called \"foo\"; see `sinter --help`");
   check_error({"cache", "statsu"}, 2,
               "no command is called \"cache statsu\"; the nearest is cache status; see `sinter "
               "cache --help`");
@@ -123,7 +124,7 @@ TEST_CASE("what stands in place of a model is told what is missing") {
   }
   write_whole(pickled + "/config.json", read_whole(kGpt2 + "/config.json"));
   check_error({"run", pickled, "--tokens", "1"}, 4,
-              "the model's weights are not safetensors but pytorch_model.bin; convert the weights");
+              "the model's weights are not safetensors but pytorch_model.bin; this makes safetensors of it");
   check_error({"explain", alone}, 4,
               "the folder has no config.json, and its weights, "
               "pytorch_model.bin, are not read; download config.json");

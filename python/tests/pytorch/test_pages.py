@@ -17,22 +17,36 @@ from sinter.pytorch.ops import CONVERSIONS
 GUIDE = make_tables.ROOT / "docs" / "pytorch.md"
 
 
+README = make_tables.ROOT / "README.md"
+
+
+def run_examples(page):
+    """Runs the examples of a page in an empty folder. The runner has the counts."""
+    torch._dynamo.reset()
+    text = page.read_text().replace("```", "")
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            os.mkdir("build")
+            runner.run(test)
+        finally:
+            os.chdir(here)
+    return runner
+
+
 class TestGuide(unittest.TestCase):
     def test_examples_print_what_the_page_says(self):
-        torch._dynamo.reset()
-        text = GUIDE.read_text().replace("```", "")
-        test = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
-        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-        here = os.getcwd()
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            try:
-                os.mkdir("build")
-                runner.run(test)
-            finally:
-                os.chdir(here)
+        runner = run_examples(GUIDE)
         self.assertEqual(runner.failures, 0)
         self.assertGreater(runner.tries, 15)
+
+    def test_examples_of_the_readme_print_what_it_says(self):
+        runner = run_examples(README)
+        self.assertEqual(runner.failures, 0)
+        self.assertGreater(runner.tries, 4)
 
     def test_all_options_are_in_the_table(self):
         listed = re.findall(r"^\| `(\w+)` \|", GUIDE.read_text(), flags=re.M)
