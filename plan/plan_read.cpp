@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/activation_names.h"
+#include "ir/c_locale.h"
 #include "ir/text.h"
 #include "plan/checker.h"
 #include "plan/plan_file.h"
@@ -324,6 +325,7 @@ class PlanReader {
 }  // namespace
 
 Result<Program> read_plan(std::string_view text, const std::string& file) {
+  const CLocale numbers_with_a_point;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return fail("not JSON, or cut short", file, "compile the model again");
   SINTER_LET(program, PlanReader().plan(Node(&json, file + "#")));

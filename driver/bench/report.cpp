@@ -5,6 +5,7 @@
 
 #include "driver/profile/report.h"
 #include "driver/text_table.h"
+#include "ir/c_locale.h"
 #include "runtime/statistics.h"
 
 namespace sinter {
@@ -158,6 +159,7 @@ std::string bench_json(const BenchReport& report) {
                {"seconds", stages},
                {"cases", cases}};
   if (!report.forms.decisions.empty()) json["forms"] = forms_json(report.forms);
+  const CLocale numbers_with_a_point;
   if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));
   return json.dump(2) + "\n";
 }

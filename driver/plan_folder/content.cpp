@@ -7,7 +7,7 @@
 
 #include "driver/stored_plan/manifest.h"
 #include "frontends/files/bounded_file.h"
-#include "frontends/files/c_locale.h"
+#include "ir/c_locale.h"
 #include "ir/never_destroyed.h"
 
 namespace sinter {

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/integers.h"
-#include "frontends/files/c_locale.h"
 #include "frontends/files/json.h"
 #include "frontends/model/spec_json.h"
+#include "ir/c_locale.h"
 #include "kernels/library.h"
 #include "plan/plan_file.h"
 

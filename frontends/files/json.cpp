@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "frontends/files/bounded_file.h"
-#include "frontends/files/c_locale.h"
+#include "ir/c_locale.h"
 
 namespace sinter {
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "ir/c_locale.h"
 #include "ir/json_pointer.h"
 
 namespace sinter {
@@ -161,6 +162,7 @@ std::string GemmRecord::to_json() const {
 }
 
 Result<GemmRecord> GemmRecord::parse(const std::string& text, const std::string& path) {
+  const CLocale numbers_with_a_point;
   const Json root = Json::parse(text, nullptr, false);
   if (root.is_discarded()) return fail("not JSON", path, "write the record anew by tuning");
   return RecordReader(path).read(root);
