@@ -69,10 +69,10 @@ std::string fish_script(llvm::ArrayRef<Words> all) {
   for (const Words& words : all.drop_front())
     if (words.path.find(' ') == std::string::npos) commands.push_back(words.path);
   for (const Words& words : all) {
-    const std::string condition =
-        words.path.empty() ? "__fish_use_subcommand"
-                           : fmt::format("__fish_seen_subcommand_from {}",
-                                         words.path.substr(words.path.rfind(' ') + 1));
+    const std::string condition = words.path.empty()
+                                      ? "__fish_use_subcommand"
+                                      : fmt::format("__fish_seen_subcommand_from {}",
+                                                    words.path.substr(words.path.rfind(' ') + 1));
     for (const std::string& word : words.words) {
       std::string what = "-a " + word;
       if (word.starts_with("--"))

@@ -77,8 +77,7 @@ Status refuse_unknown_command(const CLI::App& app, const std::string& prefix, in
   const std::string likely =
       nearest ? fmt::format("the nearest is {}{}; ", prefix, nearest->get_name()) : "";
   return fail(fmt::format("no command is called \"{}\"", printable(prefix + word.str())), {},
-              fmt::format("{}see `sinter {}--help`", likely, prefix),
-              ExitCode::usage);
+              fmt::format("{}see `sinter {}--help`", likely, prefix), ExitCode::usage);
 }
 
 /// In quotes where a shell would read something else.

@@ -70,7 +70,9 @@ std::string devices_json() {
 Result<std::string> cache_status() {
   SINTER_LET(cache, user_cache());
   SINTER_LET(use, cache.use());
-  return use_text(cache, use);
+  return use_text(cache, use) +
+         fmt::format("limit: {}, of SINTER_CACHE_MEGABYTES or the usual one\n",
+                     with_unit(static_cast<double>(cache.limit()), "B"));
 }
 
 Result<std::string> clear_cache() {

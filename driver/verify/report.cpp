@@ -68,8 +68,7 @@ std::string dtype_text(const DTypeReport& report) {
   values.add({"against the reference", "max abs", "allowed", ""});
   for (const ValueCheck& check : report.reference)
     values.add({"  " + check.name, fmt::format("{:.2e}", check.max_abs),
-                fmt::format("{:.2e}", check.allowed),
-                check.passed ? "" : "TOO FAR"});
+                fmt::format("{:.2e}", check.allowed), check.passed ? "" : "TOO FAR"});
   return text + values.str(2);
 }
 

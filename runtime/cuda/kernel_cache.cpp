@@ -6,9 +6,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
+#include <vector>
 
 namespace sinter {
 namespace {
@@ -129,16 +133,31 @@ CacheKey CacheKey::of(llvm::ArrayRef<std::string_view> parts) {
   return key;
 }
 
+namespace {
+
+uint64_t limit_of_user() {
+  const char* text = std::getenv("SINTER_CACHE_MEGABYTES");
+  uint64_t megabytes = 0;
+  if (text == nullptr) return kCacheBytes;
+  const char* end = text + std::strlen(text);
+  const auto [at, error] = std::from_chars(text, end, megabytes);
+  const bool fits = error == std::errc() && at == end && megabytes <= UINT64_MAX >> 20;
+  return fits ? megabytes << 20 : kCacheBytes;
+}
+
+}  // namespace
+
 KernelCache KernelCache::of_user() {
   const auto absolute = [](const char* variable) {
     const char* value = std::getenv(variable);
     return std::string(value != nullptr && *value == '/' ? value : "");
   };
-  if (std::string own = absolute("SINTER_CACHE_DIR"); !own.empty()) return KernelCache(own);
+  if (std::string own = absolute("SINTER_CACHE_DIR"); !own.empty())
+    return KernelCache(own, limit_of_user());
   if (std::string xdg = absolute("XDG_CACHE_HOME"); !xdg.empty())
-    return KernelCache(xdg + "/sinter");
+    return KernelCache(xdg + "/sinter", limit_of_user());
   if (std::string home = absolute("HOME"); !home.empty())
-    return KernelCache(home + "/.cache/sinter");
+    return KernelCache(home + "/.cache/sinter", limit_of_user());
   return KernelCache("");
 }
 
@@ -164,6 +183,7 @@ std::optional<std::string> KernelCache::find(const CacheKey& key) const {
   if (!read_all(file.descriptor, reinterpret_cast<char*>(&stored), sizeof stored) ||
       !read_all(file.descriptor, value.data(), value.size()) || stored != header_of(key, value))
     return std::nullopt;
+  futimens(file.descriptor, nullptr);  // used now; trim() asks
   return value;
 }
 
@@ -213,6 +233,34 @@ Result<CacheUse> KernelCache::use() const {
     use.bytes += bytes;
   }));
   return use;
+}
+
+void KernelCache::trim() const {
+  struct Entry {
+    fs::file_time_type used;
+    fs::path path;
+    uint64_t bytes;
+  };
+  std::vector<Entry> entries;
+  uint64_t left = 0;
+  const Status listed =
+      for_each_entry(directory_, [&](const fs::directory_entry& entry, bool complete) {
+        std::error_code size_error, time_error;
+        const uint64_t bytes = entry.file_size(size_error);
+        const fs::file_time_type used = entry.last_write_time(time_error);
+        if (!complete || size_error || time_error) return;
+        entries.push_back({used, entry.path(), bytes});
+        left += bytes;
+      });
+  if (!listed || left <= limit_) return;
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.used, a.path) < std::tie(b.used, b.path);
+  });
+  for (const Entry& entry : entries) {
+    if (left <= limit_ / 4 * 3) return;
+    std::error_code error;
+    if (fs::remove(entry.path, error)) left -= entry.bytes;
+  }
 }
 
 Result<CacheUse> KernelCache::clear() const {

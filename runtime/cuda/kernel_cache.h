@@ -27,19 +27,25 @@ struct CacheUse {
   uint64_t bytes = 0;
 };
 
+/// The most bytes of a cache if the user sets no other limit.
+inline constexpr uint64_t kCacheBytes = uint64_t{1} << 30;
+
 class KernelCache {
  public:
   /// The user's: $SINTER_CACHE_DIR, else $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter. With
-  /// none of them set nothing is cached. Relative paths count as not set, as XDG asks.
+  /// none of them set nothing is cached. Relative paths count as not set, as XDG asks. Its limit is
+  /// $SINTER_CACHE_MEGABYTES, a whole number, else kCacheBytes.
   static KernelCache of_user();
 
   /// `directory` is created on the first store; empty: nothing is cached.
-  explicit KernelCache(std::string directory) : directory_(std::move(directory)) {}
+  explicit KernelCache(std::string directory, uint64_t limit = kCacheBytes)
+      : directory_(std::move(directory)), limit_(limit) {}
 
   const std::string& directory() const { return directory_; }
+  uint64_t limit() const { return limit_; }  // bytes of all entries, as trim() leaves them
 
   /// The bytes stored under `key`: those of an intact entry that belongs to this user and that
-  /// nobody else may write.
+  /// nobody else may write. The entry counts as used now.
   std::optional<std::string> find(const CacheKey& key) const;
 
   /// Writes an entry beside its place, syncs it and renames it there; whoever reads or writes at
@@ -50,6 +56,10 @@ class KernelCache {
   /// error.
   Result<CacheUse> use() const;
 
+  /// Where the entries have more bytes than the limit, removes those that were not used for longest
+  /// until three quarters of it are left. What cannot be removed stays.
+  void trim() const;
+
   /// Removes entries and what interrupted writers left; other files stay. Says what was removed.
   Result<CacheUse> clear() const;
 
@@ -57,6 +67,7 @@ class KernelCache {
   std::string entry_path(const CacheKey& key) const;
 
   std::string directory_;
+  uint64_t limit_;
 };
 
 }  // namespace sinter

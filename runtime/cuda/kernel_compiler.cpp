@@ -44,6 +44,7 @@ Result<CompiledKernels> compile_cached(const NvrtcFile& nvrtc, const KernelCache
     cache.store(keys[missing_index[i]], compiled[i].bytes);
     result.cubins[missing_index[i]] = std::move(compiled[i]);
   }
+  cache.trim();
   return result;
 }
 

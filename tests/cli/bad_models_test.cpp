@@ -47,6 +47,7 @@ TEST_CASE("bad input: what is no model, given as one") {
 
 TEST_CASE("bad input: models of other formats, in every command") {
   const Folder folder;
+  const std::string text = folder.write("text", "a");
   for (const auto& [name, part] : {std::pair("m.gguf", "GGUF files are not read"),
                                    {"m.onnx", "ONNX files are not read"},
                                    {"m.pt", "PyTorch files are not read"}}) {
@@ -60,7 +61,7 @@ TEST_CASE("bad input: models of other formats, in every command") {
                                                {"verify"},
                                                {"generate", "--prompt", "a"},
                                                {"tokenize", "--text", "a"},
-                                               {"ppl", "--text", "a"},
+                                               {"ppl", "--text", text},
                                                {"embed", "--text", "a"}}) {
       std::vector<std::string> arguments = command;
       arguments.insert(arguments.begin() + 1, file);

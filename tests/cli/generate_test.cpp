@@ -219,9 +219,10 @@ TEST_CASE("chats that cannot be say what is possible") {
   check({"--rendered-chat", "--tokens", "1"}, 2, "give --prompt");
   check({"--prompt", "a", "--end-token", "no such"}, 2, "has no token \"no such\"");
   model.set("tokenizer_config.json", "chat_template", "{{ 'Q: ' + text + 'A: ' }}");
-  check({"--chat", "--prompt", "a"}, 4,
-        "tokenizer_config.json: /chat_template: the program knows a few chat templates by heart, and "
-        "this is none of them; `python -m sinter generate` renders every template");
+  check(
+      {"--chat", "--prompt", "a"}, 4,
+      "tokenizer_config.json: /chat_template: the program knows a few chat templates by heart, and "
+      "this is none of them; `python -m sinter generate` renders every template");
   model.set("tokenizer_config.json", "chat_template",
             "{{ '<|im_start|>system\\nYou are kind.<|im_end|>\\n<|im_start|>' + text }}");
   check({"--chat", "--prompt", "a"}, 2,

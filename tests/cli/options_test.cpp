@@ -47,6 +47,9 @@ constexpr Row kRows[] = {
      Change::refused},
     {"inspect compile explain", "--random-weights", "--random-weights 3", Change::result, "",
      "FOLDER/broken"},
+    {"inspect compile explain run verify generate ppl embed", "--ignore-key",
+     "--ignore-key vocab_size", Change::refused},
+    {"bench profile", "--ignore-key", "", Change::gpu},
     {"tokenize inspect explain run verify generate ppl embed devices", "--json", "--json",
      Change::result},
     // Building a plan.
@@ -119,6 +122,8 @@ constexpr Row kRows[] = {
     {"generate", "--chat", "--chat", Change::refused},
     {"generate", "--chat-template", "--chat-template chatml", Change::refused},
     {"generate", "--system", "--system a", Change::refused},
+    {"generate", "--rendered-chat", "--rendered-chat", Change::refused},
+    {"generate", "--end-token", "--end-token zzz", Change::refused},
     {"generate", "-n", "-n 3", Change::result},
     {"generate", "--greedy", "--greedy --temperature 1", Change::refused},
     {"generate", "--temperature", "--temperature 50", Change::result},
@@ -132,6 +137,8 @@ constexpr Row kRows[] = {
     {"ppl", "--window", "--window 2", Change::result},
     {"ppl", "--recompute", "--recompute", Change::elsewhere},
     {"embed", "--text", "--text b", Change::refused},
+    {"embed", "--text-file", "--text-file zzz", Change::refused},
+    {"embed", "--truncate", "--truncate", Change::elsewhere},
     {"tokenize", "--text", "--text b", Change::result},
     {"embed", "--tokens", "--tokens 5", Change::result},
     {"embed", "--pooling", "--pooling cls", Change::result},
@@ -193,7 +200,10 @@ const std::map<std::string, std::string> kCommands = {
     {"profile", "profile " + kGpt2 + " --device cpu"},
     {"devices", "devices"},
     {"cache_status", "cache status"},
-    {"cache_clear", "cache clear"}};
+    {"cache_clear", "cache clear"},
+    {"completion_bash", "completion bash"},
+    {"completion_zsh", "completion zsh"},
+    {"completion_fish", "completion fish"}};
 
 const Row* row_of(const std::string& command, const std::string& option) {
   for (const Row& row : kRows)

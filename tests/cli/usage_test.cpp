@@ -124,7 +124,8 @@ TEST_CASE("what stands in place of a model is told what is missing") {
   }
   write_whole(pickled + "/config.json", read_whole(kGpt2 + "/config.json"));
   check_error({"run", pickled, "--tokens", "1"}, 4,
-              "the model's weights are not safetensors but pytorch_model.bin; this makes safetensors of it");
+              "the model's weights are not safetensors but pytorch_model.bin; this makes "
+              "safetensors of it");
   check_error({"explain", alone}, 4,
               "the folder has no config.json, and its weights, "
               "pytorch_model.bin, are not read; download config.json");
@@ -227,7 +228,9 @@ TEST_CASE("the cache is shown and cleared") {
   const std::vector<std::string> environment = {"SINTER_CACHE_DIR=" + folder.path()};
   const ProgramRun status = run_program({"cache", "status"}, environment);
   CHECK(status.code == 0);
-  CHECK(status.out == folder.path() + ": 0 kernels, 0 B\n");
+  CHECK(status.out == folder.path() +
+                          ": 0 kernels, 0 B\nlimit: 1.07 GB, of SINTER_CACHE_MEGABYTES or the "
+                          "usual one\n");
   CHECK(run_program({"cache", "clear"}, environment).code == 0);
   CHECK(run_program({"devices"}).out.find("sm_90a") != std::string::npos);
 }

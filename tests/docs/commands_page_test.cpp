@@ -34,8 +34,8 @@ TEST_CASE("docs/commands.md is made from the help") {
       "```\n" +
       groups_of(help_of("")) + "\n```\n";
   for (const std::string& command : all_commands())
-    page += "\n## sinter " + command + "\n\n```\n" + without_blank_ends(help_of(command)) +
-            "\n```\n";
+    page +=
+        "\n## sinter " + command + "\n\n```\n" + without_blank_ends(help_of(command)) + "\n```\n";
   test::check_text_file(page, "../docs/commands.md", "commands_page");
 }
 

@@ -27,8 +27,8 @@ std::vector<std::string> sources() {
        ++it) {
     const std::string name = it->path().filename().string();
     const std::string path = it->path().lexically_relative(kRoot).string();
-    if (it->is_directory() && (name.starts_with(".") || path == "build" || name == "released" ||
-                               name == "__pycache__"))
+    if (it->is_directory() &&
+        (name.starts_with(".") || path == "build" || name == "released" || name == "__pycache__"))
       it.disable_recursion_pending();
     else if (it->is_regular_file())
       paths.push_back(path);
@@ -36,7 +36,7 @@ std::vector<std::string> sources() {
   return paths;
 }
 
-/// "c.h", "b/c.h" and "a/b/c.h" of "a/b/c.h".
+/// Each path, and what is left of it behind each slash.
 std::set<std::string> ends_of(const std::vector<std::string>& paths) {
   std::set<std::string> ends;
   for (const std::string& path : paths)
@@ -61,7 +61,9 @@ std::vector<std::string> missing_files(const std::string& comment,
   if (comment.find('.') == std::string::npos) return missing;
   for (std::sregex_iterator it(comment.begin(), comment.end(), kFile), end; it != end; ++it) {
     std::string name = it->str();
-    while (name.starts_with("../") || name.starts_with("./")) name.erase(0, name.find('/') + 1);
+    // Behind "../", or behind a pattern: "*/order.h".
+    while (name.starts_with("../") || name.starts_with("./") || name.starts_with('/'))
+      name.erase(0, name.find('/') + 1);
     const bool stands_for_a_name = name.find("NAME") != std::string::npos;
     if (!stands_for_a_name && !kElsewhere.contains(name) && !ends.contains(name))
       missing.push_back(name);

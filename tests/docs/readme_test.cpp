@@ -1,6 +1,6 @@
 // README.md: each block that begins with "$ " is a command, and prints what the block shows. "..."
-// on a line of its own stands for any lines, and "…" in a line for any text: what depends on the
-// machine.
+// on a line of its own stands for any lines, and "…" in a line for any text, spaces behind it
+// included: what depends on the machine.
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -46,7 +46,8 @@ bool matches_line(const std::string& shown, const std::string& line) {
   for (size_t at = 0; at < shown.size();) {
     if (shown.compare(at, 3, "…") == 0) {
       pattern += ".*";
-      at += 3;
+      // A column is as wide as what stands there.
+      at = std::min(shown.find_first_not_of(' ', at + 3), shown.size());
       continue;
     }
     if (!std::isalnum(static_cast<unsigned char>(shown[at])) && (shown[at] & 0x80) == 0)
@@ -84,10 +85,9 @@ TEST_CASE("commands of the README print what it shows") {
     if (!block.command.starts_with("sinter")) continue;
     CAPTURE(block.command);
     const TemporaryDirectory place;
-    const ProgramRun run =
-        run_shell("cd '" SINTER_SAMPLES_DIR "/..' && sinter() { \"$SINTER\" \"$@\"; } && " +
-                  std::regex_replace(block.command, std::regex("-o [^ ]+"),
-                                     "-o " + place.path() + "/plan"));
+    const ProgramRun run = run_shell(
+        "cd '" SINTER_SAMPLES_DIR "/..' && sinter() { \"$SINTER\" \"$@\"; } && " +
+        std::regex_replace(block.command, std::regex("-o [^ ]+"), "-o " + place.path() + "/plan"));
     CAPTURE(run.err);
     CAPTURE(run.out);
     CHECK(run.code == 0);
@@ -98,8 +98,8 @@ TEST_CASE("commands of the README print what it shows") {
 TEST_CASE("the picture of the README is the graph that the program writes") {
   const TemporaryDirectory place;
   const std::string file = place.path() + "/graph.dot";
-  const ProgramRun run = run_program(
-      {"explain", SINTER_SAMPLES_DIR "/pre_ln_block.sir", "--dot", file});
+  const ProgramRun run =
+      run_program({"explain", SINTER_SAMPLES_DIR "/pre_ln_block.sir", "--dot", file});
   REQUIRE_MESSAGE(run.code == 0, run.err);
   // The picture is made of this file: dot -Tsvg docs/images/pre_ln_block.dot
   test::check_text_file(read_whole(file), "../docs/images/pre_ln_block.dot", "readme");

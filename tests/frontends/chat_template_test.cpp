@@ -192,7 +192,7 @@ TEST_CASE("chat templates: where a folder keeps them") {
   CHECK(read_chat_format(folder.path(), "")->form->name == "llama3");
   folder.write("chat_template.jinja", "nothing known");
   check_error(read_chat_format(folder.path(), ""),
-              {"chat_template.jinja", "none of the known", "gemma"});
+              {"chat_template.jinja", "this is none of them", "gemma"});
   folder.write("chat_template.jinja", std::string((1 << 20) + 1, ' '));
   check_error(read_chat_format(folder.path(), ""), {"chat_template.jinja", "1048577", "1048576"});
   std::filesystem::remove(folder.path("chat_template.jinja"));

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "runtime/temporary_directory.h"
@@ -256,6 +258,45 @@ TEST_CASE("the user's directory comes from the environment, absolute paths only"
   CHECK(directory(nullptr, "/xdg", "/home/u") == "/xdg/sinter");
   CHECK(directory("relative", "", "/home/u") == "/home/u/.cache/sinter");
   CHECK(directory(nullptr, nullptr, nullptr) == "");
+}
+
+TEST_CASE("above its limit a cache loses what was not used for longest") {
+  TemporaryDirectory temporary;
+  const auto key = [](char name) { return CacheKey::of({std::string_view(&name, 1)}); };
+  const KernelCache cache(temporary.path() + "/cache", 4500);
+  for (char name : {'a', 'b', 'c', 'd'}) {
+    REQUIRE(cache.store(key(name), value_of(1000, name)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  cache.trim();
+  CHECK(cache.use()->entries == 4);
+  REQUIRE(cache.find(key('a')));  // used, so that b is the oldest
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  REQUIRE(cache.store(key('e'), value_of(1000, 'e')));
+  cache.trim();
+  CHECK(cache.use()->bytes <= 4500 / 4 * 3);
+  CHECK(cache.find(key('a')));
+  CHECK(cache.find(key('e')));
+  CHECK_FALSE(cache.find(key('b')));
+  CHECK_FALSE(cache.find(key('c')));
+  KernelCache(temporary.path() + "/none", 0).trim();
+}
+
+TEST_CASE("the limit comes from the environment") {
+  const auto limit = [](const char* megabytes) {
+    setenv("SINTER_CACHE_DIR", "/own", 1);
+    megabytes == nullptr ? unsetenv("SINTER_CACHE_MEGABYTES")
+                         : setenv("SINTER_CACHE_MEGABYTES", megabytes, 1);
+    return KernelCache::of_user().limit();
+  };
+  CHECK(limit(nullptr) == kCacheBytes);
+  CHECK(limit("5") == 5 << 20);
+  CHECK(limit("0") == 0);
+  for (const char* wrong : {"", "-1", "5x", "99999999999999999999"}) {
+    CAPTURE(wrong);
+    CHECK(limit(wrong) == kCacheBytes);
+  }
+  limit(nullptr);
 }
 
 TEST_CASE("a cache that does not exist is empty") {

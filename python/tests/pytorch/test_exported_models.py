@@ -18,6 +18,8 @@ CASES = (("llama", torch.float32, "cache"), ("distilbert", torch.bfloat16, "forw
 @pytest.mark.parametrize("name, dtype, kind", CASES, ids=[case[0] for case in CASES])
 def test_a_model_computes_what_eager_does(name: str, dtype: torch.dtype, kind: str) -> None:
     pytest.importorskip("transformers")
+    if kind == "cache" and torch.__version__.startswith("2.11"):
+        pytest.skip("torch.export of 2.11 loses inputs that are caches (IndexError)")
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     try:
