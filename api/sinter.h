@@ -1337,7 +1337,8 @@ class LanguageModel {
 /// How texts become vectors.
 struct EncoderOptions {
   std::string pooling;  ///< "mean" or "cls"; empty: what the model's modules.json says, else "mean"
-  std::optional<bool> normalize;  ///< vectors of length 1; unset: what modules.json says, else false
+  std::optional<bool>
+      normalize;  ///< vectors of length 1; unset: what modules.json says, else false
 };
 
 /// Vectors of texts, row after row.

@@ -491,9 +491,9 @@ SINTER_API void sinter_language_model_free(sinter_language_model* model);
 typedef struct sinter_encoder sinter_encoder;
 
 /** Compiles and loads. Options: those of sinter_model_open and sinter_compile, pooling ("mean" or
- *  "cls"; the default: what the model's modules.json says, else "mean"), and normalize (flag: vectors
- *  of length 1; the default: what modules.json says, else false). Progress: stages "model", and
- *  "weights" in bytes. */
+ *  "cls"; the default: what the model's modules.json says, else "mean"), and normalize (flag:
+ * vectors of length 1; the default: what modules.json says, else false). Progress: stages "model",
+ * and "weights" in bytes. */
 SINTER_MAY_FAIL sinter_error* sinter_encoder_open(const char* path, const sinter_device* device,
                                                   const sinter_options* options,
                                                   sinter_encoder** encoder);

@@ -6,8 +6,8 @@
 
 namespace sinter {
 
-/// The inputs of one call of `encode` (see frontends/model/build_model.h) with these sequences one after
-/// the other, all of token type 0, and all symbol values.
+/// The inputs of one call of `encode` (see frontends/model/build_model.h) with these sequences one
+/// after the other, all of token type 0, and all symbol values.
 DecoderCall pack_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
                        llvm::ArrayRef<std::vector<int32_t>> tokens);
 

@@ -29,8 +29,8 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
                            llvm::ArrayRef<int64_t> lengths, int64_t capacity,
                            Wanted wanted = Wanted::all);
 
-/// Calls the entries `prefill` and `decode` (see frontends/model/build_model.h) with sequences of unequal
-/// length.
+/// Calls the entries `prefill` and `decode` (see frontends/model/build_model.h) with sequences of
+/// unequal length.
 class Decoder {
  public:
   /// A decoder for `sequences` sequences of up to `capacity` tokens (rounded up to what the plan's

@@ -37,8 +37,7 @@ Status refuse_other_format(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) return {};
   const std::string ending = std::filesystem::path(path).extension().string();
   for (const OtherFormat& other : kOtherFormats)
-    if (ending == other.ending)
-      return fail(std::string(other.what), path, std::string(other.hint));
+    if (ending == other.ending) return fail(std::string(other.what), path, std::string(other.hint));
   return {};
 }
 

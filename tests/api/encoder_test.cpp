@@ -1,6 +1,5 @@
 // Texts to vectors through the interface: those of `sinter embed`, cut and refused.
 #include <doctest/doctest.h>
-
 #include <stdlib.h>
 
 #include <cmath>
@@ -23,8 +22,7 @@ struct Folder {
   Folder() {
     REQUIRE(::mkdtemp(path.data()) != nullptr);
     for (const char* name : {"config.json", "model.safetensors"})
-      std::filesystem::copy(SINTER_TESTS_DIR "/golden/bert_post_ln/" + std::string(name),
-                            path);
+      std::filesystem::copy(SINTER_TESTS_DIR "/golden/bert_post_ln/" + std::string(name), path);
     std::filesystem::copy(SINTER_TESTS_DIR "/golden/tokenizers/wordpiece_bert/tokenizer.json",
                           path);
   }

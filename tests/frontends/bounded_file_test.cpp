@@ -129,7 +129,8 @@ TEST_CASE("bounded_file: what stands in a model's place is named") {
   check_error(refusal("\n <!DOCTYPE html><html>"), {"model", "web page"});
   check_error(refusal("<HTML><body>404</body></html>"), {"model", "web page"});
   check_error(refusal("<?xml version=\"1.0\"?><Error/>"), {"model", "XML"});
-  check_error(refusal("PK\x03\x04zip"), {"model", "zip archive, as PyTorch and NumPy", "safetensors"});
+  check_error(refusal("PK\x03\x04zip"),
+              {"model", "zip archive, as PyTorch and NumPy", "safetensors"});
   check_error(refusal("GGUF\x03"), {"model", "GGUF"});
   CHECK(refusal("{}"));
   CHECK(refusal("<"));

@@ -150,8 +150,9 @@ TEST_CASE("shards: folders without weights say what to do") {
   check_error(open_weights(m.path()),
               {m.path(), "neither model.safetensors nor", "--random-weights"});
   m.write("pytorch_model.bin", "x");
-  check_error(open_weights(m.path()), {m.path(), "only pytorch_model.bin", "this makes safetensors of it",
-                                         "torch.load(file, map_location='cpu', weights_only=True)"});
+  check_error(open_weights(m.path()),
+              {m.path(), "only pytorch_model.bin", "this makes safetensors of it",
+               "torch.load(file, map_location='cpu', weights_only=True)"});
   check_error(open_weights(m.path("none")), {m.path("none"), "no such file or folder"});
   check_error(open_weights(m.write("file", "x")), {"file", "at least 8 bytes"});
 }
