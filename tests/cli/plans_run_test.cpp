@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -55,8 +54,7 @@ TEST_CASE("the plan of every golden model gives the model's bytes, without its c
     CAPTURE(name);
     const std::string model = place.path() + "/" + name, plan = model + ".plan",
                       whole = model + ".embedded", scratch = place.path() + "/out";
-    const bool encoder = std::find(std::begin(kGoldenEncoders), std::end(kGoldenEncoders), name) !=
-                         std::end(kGoldenEncoders);
+    const bool encoder = is_golden_encoder(name);
     fs::copy(kGolden + "/" + name, model, fs::copy_options::recursive);
     const std::string expected = results_of(model, scratch, encoder);
     compile_to(model, plan);

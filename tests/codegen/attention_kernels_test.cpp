@@ -58,14 +58,6 @@ TEST_CASE("blocks that take pairs of tiles, and what is left of a head's tiles")
 graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = tiled_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, window = 300} : DTYPE[N, 64]
 })";
-  Trials trials;
-  trials.played = {.mma = true, .wgmma = true};
-  trials.special_values = false;
-  for (int64_t multiprocessors : {1, 2, 3}) {
-    DeviceDescription few = *find_device("sm_90a");
-    few.multiprocessors = multiprocessors;
-    trials.add({"pairs", 0, text}, DType::bf16, 0, few);
-  }
   const auto causal = [](const Kernel&, llvm::ArrayRef<int64_t> values,
                          std::vector<HostTensor>& inputs) {
     for (int32_t n = 0; n < values[0]; ++n) {
@@ -73,8 +65,16 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %las
       inputs[4].data<int32_t>()[n] = n;
     }
   };
-  // 6 and 5 tiles of 4 heads: 12 pairs; 8 pairs and a tile in the middle.
-  run_trials(trials, {{700, 0, 700, 0, 0}, {600, 0, 600, 0, 0}}, causal);
+  for (int64_t multiprocessors : {1, 2, 3}) {
+    DeviceDescription few = *find_device("sm_90a");
+    few.multiprocessors = multiprocessors;
+    Trials trials;
+    trials.played = {.mma = true, .wgmma = true};
+    trials.special_values = false;
+    trials.add({"pairs", 0, text}, DType::bf16, 0, few);
+    // 6 and 5 tiles of 4 heads: 12 pairs; 8 pairs and a tile in the middle.
+    run_trials(trials, {{700, 0, 700, 0, 0}, {600, 0, 600, 0, 0}}, causal);
+  }
 }
 
 TEST_CASE("a plan for warpgroups on a device without them") { run({}, "sm_90a", {80}); }

@@ -31,7 +31,7 @@ TEST_CASE("golden models of 16-bit types are as close to float64 as without fusi
     const VerifyReport report = value(verify_model(SINTER_TESTS_DIR "/golden/" + name, options));
     CHECK_MESSAGE(report.passed(), verify_text(report));
     for (const DTypeReport& one : report.dtypes) {
-      CHECK(one.bounds.size() == (name.starts_with("bert") ? 1 : 2));  // prefill and decode
+      CHECK(one.bounds.size() == (is_golden_encoder(name) ? 1 : 2));  // prefill and decode
       for (const ErrorBound& bound : one.bounds) {
         CHECK(bound.fused.elements > 0);
         // Roundings went: the errors are others.

@@ -1,6 +1,7 @@
 // The models of tests/golden.
 #pragma once
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -41,6 +42,11 @@ inline constexpr const char* kGoldenDecoders[] = {"falcon_multi_query",
 
 inline constexpr const char* kGoldenEncoders[] = {"bert_post_ln", "distilbert", "modernbert",
                                                   "mpnet",        "roberta",    "xlm_roberta"};
+
+inline bool is_golden_encoder(const std::string& name) {
+  return std::find(std::begin(kGoldenEncoders), std::end(kGoldenEncoders), name) !=
+         std::end(kGoldenEncoders);
+}
 
 /// All models, each with a reference.
 inline std::vector<std::string> golden_models() {
