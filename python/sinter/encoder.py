@@ -11,6 +11,7 @@ from sinter._bindings import lib, sinter_encoder
 from sinter.devices import Device, device_of
 from sinter.errors import Interrupts
 from sinter.handles import Handle, encoded
+from sinter.opening import opened
 from sinter.options import Options, Progress
 
 
@@ -49,15 +50,9 @@ class Encoder(Handle):
             "numerics": numerics,
         }
         self.device = device_of(device)
-        pointer = sinter_encoder()
-        with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
-            interrupts.check(
-                lib.sinter_encoder_open(
-                    encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
-                ),
-                lambda: lib.sinter_encoder_free(pointer),
-            )
-            super().__init__(pointer, lib.sinter_encoder_free)
+        functions = lib.sinter_encoder_open, lib.sinter_encoder_free
+        pointer = opened(sinter_encoder(), functions, path, self.device, values, progress)
+        super().__init__(pointer, lib.sinter_encoder_free)
         self.path = os.fspath(path)
 
     @property

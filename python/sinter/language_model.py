@@ -9,10 +9,11 @@ from typing import Any, Sequence, Union, cast
 from sinter._bindings import lib, sinter_language_model
 from sinter.chat import ChatTemplate, Message
 from sinter.devices import Device, device_of
-from sinter.errors import Interrupts, check, usage
+from sinter.errors import check, usage
 from sinter.generation import Generation, Stream
 from sinter.handles import Handle, encoded, taken_text
-from sinter.options import Options, Progress
+from sinter.opening import opened
+from sinter.options import Progress
 
 Prompt = Union[str, Sequence[int]]
 
@@ -51,15 +52,9 @@ class LanguageModel(Handle):
             "numerics": numerics,
         }
         self.device = device_of(device)
-        pointer = sinter_language_model()
-        with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
-            interrupts.check(
-                lib.sinter_language_model_open(
-                    encoded(path), self.device.pointer, options.pointer, ctypes.byref(pointer)
-                ),
-                lambda: lib.sinter_language_model_free(pointer),
-            )
-            super().__init__(pointer, lib.sinter_language_model_free)
+        functions = lib.sinter_language_model_open, lib.sinter_language_model_free
+        pointer = opened(sinter_language_model(), functions, path, self.device, values, progress)
+        super().__init__(pointer, lib.sinter_language_model_free)
         self.path = os.fspath(path)
         self._chat: ChatTemplate | None = None
         self._running: set[Stream] = set()

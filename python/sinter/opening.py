@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 from sinter._bindings import lib, sinter_model
-from sinter.errors import usage
+from sinter.devices import Device
+from sinter.errors import Interrupts, usage
 from sinter.handles import created, encoded
 from sinter.module import Model, ModuleBuilder
-from sinter.options import Options
+from sinter.options import Options, Progress
 
 Source = Union[str, "os.PathLike[str]", Model, ModuleBuilder]
+
+
+def opened(
+    pointer: Any,
+    functions: tuple[Callable[..., Any], Callable[..., None]],
+    path: str | os.PathLike[str],
+    device: Device,
+    values: dict[str, Any],
+    progress: Progress,
+) -> Any:
+    """`pointer`, set by the first of `functions`, which opens what lies at `path` for a device; the
+    second frees it where Ctrl-C or `progress` ended the opening."""
+    function, free = functions
+    with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
+        interrupts.check(
+            function(encoded(path), device.pointer, options.pointer, ctypes.byref(pointer)),
+            lambda: free(pointer),
+        )
+    return pointer
 
 
 def open_source(source: Source, options: dict[str, Any]) -> Model:

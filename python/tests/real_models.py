@@ -35,7 +35,7 @@ TEXTS = [
 PROMPTS = ["The capital of France is", "def add(a, b):\n    return", "Once upon a time"]
 # Both sum in float32, in orders of their own.
 EMBEDDING_BOUND = 1e-6
-LOGITS_BOUND = 2e-4  # relative to the largest logit
+LOGITS_BOUND = 2e-5  # relative to the largest logit; sums of up to 1,536 products in 30 layers
 NEW_TOKENS = 24
 
 
@@ -84,7 +84,9 @@ def compare_encoder(comparison: Comparison) -> None:
     for text in TEXTS:
         inputs = tokenizer(text, return_tensors="pt")
         comparison.equal(
-            f"tokens of {text[:20]!r}", program_tokens(folder, text), inputs["input_ids"][0].tolist()
+            f"tokens of {text[:20]!r}",
+            program_tokens(folder, text),
+            inputs["input_ids"][0].tolist(),
         )
         with torch.no_grad():
             mean = model(**inputs).last_hidden_state[0].mean(0)
