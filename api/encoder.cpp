@@ -55,10 +55,7 @@ Result<std::unique_ptr<sinter_encoder>> open_encoder(const char* path, const sin
   SINTER_LET(tokenizer, open_tokenizer(path));
   made->tokenizer = std::move(tokenizer);
   SINTER_TRY(progress("model", 1, 1));
-  SINTER_LET(backend, backend_on(device, [&](size_t done, size_t total) {
-               return progress("weights", static_cast<int64_t>(done), static_cast<int64_t>(total))
-                   .has_value();
-             }));
+  SINTER_LET(backend, backend_on(device, progress.weights()));
   SINTER_LET(ready, make_ready(made->model, compile, *backend));
   made->ready = std::move(ready);
   return made;

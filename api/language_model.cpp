@@ -33,9 +33,6 @@ Result<std::unique_ptr<sinter_language_model>> open_language_model(const char* p
   const std::optional<std::string> chat_template = reader.text("chat-template");
   SINTER_TRY(reader.finish());
   const Progress progress(options);
-  const auto loading = [&](size_t done, size_t total) {
-    return progress("weights", static_cast<int64_t>(done), static_cast<int64_t>(total)).has_value();
-  };
   SINTER_TRY(progress("model", 0, 1));
   auto made = std::make_unique<sinter_language_model>();
   made->device = device.device;
@@ -48,7 +45,7 @@ Result<std::unique_ptr<sinter_language_model>> open_language_model(const char* p
   SINTER_LET(tokenizer, find_tokenizer(path));
   made->tokenizer = std::move(tokenizer);
   SINTER_TRY(progress("model", 1, 1));
-  SINTER_LET(backend, backend_on(device, loading));
+  SINTER_LET(backend, backend_on(device, progress.weights()));
   SINTER_LET(ready, make_ready(made->model, compile, *backend));
   made->ready = std::move(ready);
   return made;

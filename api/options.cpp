@@ -155,6 +155,12 @@ Result<Sampling> read_sampling(OptionReader& reader) {
   return sampling;
 }
 
+WeightProgress Progress::weights() const {
+  return [this](size_t done, size_t total) {
+    return (*this)("weights", static_cast<int64_t>(done), static_cast<int64_t>(total)).has_value();
+  };
+}
+
 Status Progress::operator()(const char* stage, int64_t done, int64_t total) const {
   if (!options_ || !options_->progress) return {};
   SINTER_LET(answer, call_back("progress function", [&] {

@@ -74,6 +74,8 @@ class Progress {
  public:
   explicit Progress(const sinter_options* options) : options_(options) {}
   Status operator()(const char* stage, int64_t done, int64_t total) const;
+  /// Reports the stage "weights"; it refers to this object.
+  WeightProgress weights() const;
 
  private:
   const sinter_options* options_;

@@ -41,9 +41,7 @@ Result<std::unique_ptr<sinter_executable>> load_plan(const sinter_plan& plan,
     load.device_weights = weights->device;
   }
   const Progress progress(options);
-  load.progress = [&](size_t done, size_t total) {
-    return progress("weights", static_cast<int64_t>(done), static_cast<int64_t>(total)).has_value();
-  };
+  load.progress = progress.weights();
   SINTER_LET(code, machine_code_of(plan, *device.device));
   load.machine_code = std::move(code);
   SINTER_LET(loaded, LoadedPlan::load(device.device, plan.program, load));

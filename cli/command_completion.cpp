@@ -65,9 +65,6 @@ std::string zsh_script(llvm::ArrayRef<Words> all) {
 
 std::string fish_script(llvm::ArrayRef<Words> all) {
   std::string text;
-  std::vector<std::string> commands;
-  for (const Words& words : all.drop_front())
-    if (words.path.find(' ') == std::string::npos) commands.push_back(words.path);
   for (const Words& words : all) {
     const std::string condition = words.path.empty()
                                       ? "__fish_use_subcommand"

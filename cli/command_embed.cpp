@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -36,9 +37,14 @@ void append_lines(std::string_view text, std::vector<std::string>& lines) {
 /// The texts of --text in their order, then the lines of the files of --text-file.
 Result<std::vector<std::string>> given_texts(const EmbedCommand& options) {
   std::vector<std::string> texts;
-  size_t inputs = 0;
-  const auto add_input = [&]() -> Status {
-    if (++inputs > 1)
+  bool input_is_read = false;
+  const auto add_lines = [&](const std::string& path) -> Status {
+    if (path != "-") {
+      SINTER_LET(text, read_text(path));
+      append_lines(text, texts);
+      return {};
+    }
+    if (std::exchange(input_is_read, true))
       return fail("standard input is read once", "sinter embed", "give the other texts themselves",
                   ExitCode::usage);
     SINTER_LET(text, read_input());
@@ -48,18 +54,11 @@ Result<std::vector<std::string>> given_texts(const EmbedCommand& options) {
   };
   for (const std::string& text : options.texts) {
     if (text == "-")
-      SINTER_TRY(add_input());
+      SINTER_TRY(add_lines(text));
     else
       texts.push_back(text);
   }
-  for (const std::string& path : options.files) {
-    if (path == "-") {
-      SINTER_TRY(add_input());
-      continue;
-    }
-    SINTER_LET(text, read_text(path));
-    append_lines(text, texts);
-  }
+  for (const std::string& path : options.files) SINTER_TRY(add_lines(path));
   return texts;
 }
 

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// Whether the process may map so many bytes more.
+/// Whether the process may map that number of bytes more.
 bool has_address_space(size_t bytes);
 
 /// An error, exit code 6, that says what `user` takes where it may not.

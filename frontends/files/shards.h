@@ -42,7 +42,7 @@ bool has_weights(const std::string& folder);
 
 /// A file of weights in a form that is not read; empty: the folder has none.
 std::string other_weights(const std::string& folder);
-/// What to do about such a file of a folder.
+/// The way from `file`, which other_weights() found in `folder`, to safetensors.
 std::string safetensors_hint(const std::string& folder, const std::string& file);
 
 /// `path` is a safetensors file, or a folder with model.safetensors or, if that is not there, the

@@ -12,6 +12,9 @@ from sinter._library import PACKAGE, find
 from sinter.errors import SinterError, usage
 
 
+FILES = ("tokenizer_config.json", "chat_template.jinja")
+
+
 def main() -> None:
     program = find("sinter", "bin")
     if program is None:
@@ -72,9 +75,6 @@ def model_folder(arguments: list[str]) -> Path | None:
             if any((folder / name).is_file() for name in FILES):
                 return folder
     return None
-
-
-FILES = ("tokenizer_config.json", "chat_template.jinja")
 
 
 def one_line_less(text: str) -> str:

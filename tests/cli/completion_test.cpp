@@ -23,8 +23,11 @@ TEST_CASE("completion scripts know all commands and options") {
   }
 }
 
+/// The completions in an empty folder: names of files are completions too.
 std::string completed(const std::string& line) {
-  return run_shell("eval \"$(\"$SINTER\" completion bash)\"; COMP_WORDS=(" + line +
+  const TemporaryDirectory folder;
+  return run_shell("cd '" + folder.path() +
+                   "' && eval \"$(\"$SINTER\" completion bash)\"; COMP_WORDS=(" + line +
                    "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _sinter; echo \"${COMPREPLY[*]}\"")
       .out;
 }

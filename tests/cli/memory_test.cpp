@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-/// In an address space of so many MiB.
+/// Runs it in an address space of that number of MiB.
 ProgramRun limited(int mebibytes, const std::string& arguments) {
   return run_shell(
       fmt::format("ulimit -v {}; timeout 60 \"$SINTER\" {}", mebibytes * 1024, arguments));

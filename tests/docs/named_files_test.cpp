@@ -48,7 +48,7 @@ std::set<std::string> ends_of(const std::vector<std::string>& paths) {
   return ends;
 }
 
-/// What follows the mark of a comment in the line; "" where there is none.
+/// The text behind the mark of a comment in the line; "" where there is none.
 std::string comment_of(const std::string& line, const std::string& mark) {
   const size_t at = line.find(mark);
   return at == std::string::npos ? "" : line.substr(at + mark.size());
