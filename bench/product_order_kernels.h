@@ -5,8 +5,8 @@
 namespace sinter {
 
 inline constexpr const char* kProductOrderKernels = R"(
-#include "kernels/attention/layout.h"
-#include "kernels/common/wgmma.cuh"
+#include "kernels/tile/layout.h"
+#include "kernels/isa/wgmma.cuh"
 using namespace sinter;
 
 // C[m, n] = sum of A[m, k] B[n, k]: a warpgroup computes 64 rows of `columns` columns with one
@@ -14,9 +14,9 @@ using namespace sinter;
 // of 8; a tile is filled up with zeros.
 template <int columns, typename T, typename Out>
 SINTER_DEVICE void ordered_product(const T* a, const T* b, Out* c, int m, int n, int k) {
-  constexpr int kDepth = 64, kRowBytes = attention_panel_row(kDepth);
-  __shared__ __align__(1024) unsigned char a_tile[attention_tile_bytes(64, kDepth)];
-  __shared__ __align__(1024) unsigned char b_tile[attention_tile_bytes(columns, kDepth)];
+  constexpr int kDepth = 64, kRowBytes = tile_panel_row(kDepth);
+  __shared__ __align__(1024) unsigned char a_tile[tile_bytes(64, kDepth)];
+  __shared__ __align__(1024) unsigned char b_tile[tile_bytes(columns, kDepth)];
   const int row_tiles = (m + 63) / 64, thread = static_cast<int>(threadIdx.x);
   const int first_row = static_cast<int>(blockIdx.x) % row_tiles * 64;
   const int first_column = static_cast<int>(blockIdx.x) / row_tiles * columns;
@@ -28,7 +28,7 @@ SINTER_DEVICE void ordered_product(const T* a, const T* b, Out* c, int m, int n,
       if (first + line < end && element < k)
         words = *reinterpret_cast<const uint4*>(from + static_cast<long long>(first + line) * k +
                                                 element);
-      *reinterpret_cast<uint4*>(tile + attention_offset(lines, kDepth, line, i % 8)) = words;
+      *reinterpret_cast<uint4*>(tile + tile_offset(lines, kDepth, line, i % 8)) = words;
     }
   };
   float sums[columns / 2];
@@ -38,17 +38,17 @@ SINTER_DEVICE void ordered_product(const T* a, const T* b, Out* c, int m, int n,
   for (int at = 0; at < k; at += kDepth) {
     load_tile(a_tile, a, first_row, 64, m, at);
     load_tile(b_tile, b, first_column, columns, n, at);
-    show_to_products();
+    fence_proxy_async();
     __syncthreads();
-    const MatrixTile rows = matrix_tile<kRowBytes>(a_tile, 8 * kRowBytes, 16);
-    const MatrixTile lines = matrix_tile<kRowBytes>(b_tile, 8 * kRowBytes, 16);
-    begin_products(sums);
+    const MatrixDescriptor rows = matrix_descriptor<kRowBytes>(a_tile, 8 * kRowBytes, 16);
+    const MatrixDescriptor lines = matrix_descriptor<kRowBytes>(b_tile, 8 * kRowBytes, 16);
+    wgmma_fence(sums);
 #pragma unroll
     for (int step = 0; step < kDepth; step += 16)
-      WarpgroupProduct<columns, T>::multiply(sums, rows.after(2 * step), lines.after(2 * step),
+      Wgmma<columns, T>::mma_async_ss(sums, rows.advanced(2 * step), lines.advanced(2 * step),
                                              true);
-    end_products();
-    wait_for_products<0>(sums);
+    wgmma_commit_group();
+    wgmma_wait_group<0>(sums);
     __syncthreads();
   }
   const int row = first_row + thread / 32 * 16 + thread % 32 / 4;

@@ -14,11 +14,11 @@
 //
 // A row that is too long for one block has the blocks of a cluster: `thread` counts through them.
 //
-//   enter_cluster();
+//   barrier_cluster_arrive_relaxed();
 //   const int thread = blockIdx.x % 2 * 256 + threadIdx.x;
 //   const long long row = blockIdx.x / 2;
 //   ...
-//   wait_for_cluster();                     before the first reduction: all blocks have begun
+//   barrier_cluster_wait();                     before the first reduction: all blocks have begun
 //   const float s0 = reduce_row<512, 2>(lanes0, shared);
 //
 // On chip, element values that a later pass needs stay in registers (k0), and what only later
@@ -75,7 +75,7 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
       std::string threads = fmt::format("{}", owners());
       if (owners() > config_.threads) {
         threads += fmt::format(", {}", config_.blocks);
-        if (!std::exchange(meets_in_cluster_, true)) row_.line("wait_for_cluster();");
+        if (!std::exchange(meets_in_cluster_, true)) row_.line("barrier_cluster_wait();");
       }
       result = fmt::format("reduce_row<{}>(lanes{}, {})", threads, number, shared);
     }
@@ -199,7 +199,7 @@ std::string RowKernel::preamble() const {
                "{3}const int thread = {0} % {1} * {2} + threadIdx.x;\n"
                "const long long row = {0} / {1};\n",
                block_.number, config_.blocks, config_.threads,
-               meets_in_cluster_ ? "enter_cluster();\n" : "") +
+               meets_in_cluster_ ? "barrier_cluster_arrive_relaxed();\n" : "") +
            space_.row_axes();
   if (config_.rows_per_block == 1)
     return text +

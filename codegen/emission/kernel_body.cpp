@@ -14,7 +14,9 @@ std::string arguments_of(llvm::ArrayRef<uint32_t> inputs, llvm::ArrayRef<uint32_
 }
 
 std::string wait_text(const Overlap& overlap) {
-  return overlap.triggers_after_wait ? "pdl_wait();\npdl_trigger();\n" : "pdl_wait();\n";
+  return overlap.triggers_after_wait
+             ? "griddepcontrol_wait();\ngriddepcontrol_launch_dependents();\n"
+             : "griddepcontrol_wait();\n";
 }
 
 }  // namespace sinter

@@ -89,7 +89,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   const std::string comment = group_comment(kernel, symbols);
   const std::string definitions = "#include \"kernels/common/launch.cuh\"\n" + body.includes +
                                   "using namespace sinter;\n\n" + body.globals;
-  std::string text = overlap.waits && !overlap.triggers_after_wait ? "pdl_trigger();\n" : "";
+  std::string text =
+      overlap.waits && !overlap.triggers_after_wait ? "griddepcontrol_launch_dependents();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
   const std::string tail = fmt::format(

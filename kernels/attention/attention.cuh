@@ -1,7 +1,7 @@
 // tiled_attention; kernels/attention/order.h states its order of operations.
 //
 // A block computes tiles of rows, kRows tokens of one query head, one after the other
-// (attention_items.cuh). It finds in `first` and `last` which keys the rows of a tile see, and
+// (attention_work_tiles.cuh). It finds in `first` and `last` which keys the rows of a tile see, and
 // walks the tiles of keys from the lowest to the highest of them.
 //
 // Config, the constants of a kernel:
@@ -29,13 +29,13 @@ namespace sinter {
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend(const Query& q, const AttentionOperands<typename Config::Element>& in,
                           const Result& out, unsigned char* shared) {
-  const AttentionItems<Config> items(in, shared);
+  const AttentionTiles<Config> work_tiles(in, shared);
 #if SINTER_HAS_WGMMA
   if constexpr (Config::kWarpgroups)
-    attend_by_warpgroups(items, in, shared, q, out);
+    attend_by_warpgroups(work_tiles, in, shared, q, out);
   else
 #endif
-    attend_by_warps(items, q, out);
+    attend_by_warps(work_tiles, q, out);
 }
 
 }  // namespace sinter

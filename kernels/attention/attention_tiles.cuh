@@ -2,10 +2,10 @@
 // memory, and the result.
 #pragma once
 
-#include "kernels/attention/layout.h"
 #include "kernels/attention/order.h"
-#include "kernels/common/async_copies.cuh"
-#include "kernels/common/vector.cuh"
+#include "kernels/tile/fragment.cuh"
+#include "kernels/tile/loaders/cache_rows.cuh"
+#include "kernels/tile/loaders/dense.cuh"
 
 namespace sinter {
 
@@ -13,11 +13,11 @@ template <typename Config>
 struct TiledSizes {
   static constexpr int rows = Config::kRows;
   static constexpr int keys = attention_key_tile(Config::kWidth, Config::kValueWidth);
-  static constexpr int width = attention_padded(Config::kWidth);
-  static constexpr int value_width = attention_padded(Config::kValueWidth);
-  static constexpr int query_bytes = attention_tile_bytes(rows, width);
-  static constexpr int key_bytes = attention_tile_bytes(keys, width);
-  static constexpr int value_bytes = attention_tile_bytes(keys, value_width);
+  static constexpr int width = tile_padded(Config::kWidth);
+  static constexpr int value_width = tile_padded(Config::kValueWidth);
+  static constexpr int query_bytes = tile_bytes(rows, width);
+  static constexpr int key_bytes = tile_bytes(keys, width);
+  static constexpr int value_bytes = tile_bytes(keys, value_width);
 };
 
 // The first elements and the row strides of the caches, the row numbers, and how many there are.
@@ -35,11 +35,6 @@ struct AttentionOperands {
 struct SeenKeys {
   int low;
   unsigned count;
-};
-
-// Keys that some row of a tile of queries sees; none if high < low.
-struct SeenRange {
-  int low, high;
 };
 
 // Tiles of keys: from `first` on, those before `end`.
@@ -63,8 +58,8 @@ class AttentionBlock {
   SINTER_DEVICE int head() const { return head_; }
 
   // All lanes of a warp find it together.
-  SINTER_DEVICE SeenRange find_seen_range() const {
-    SeenRange range = {kMost, -1};
+  SINTER_DEVICE RowRange find_seen_range() const {
+    RowRange range = {kMost, -1};
 #pragma unroll
     for (int i = 0; i < Sizes::rows; i += 32) {
       const int row = i + static_cast<int>(threadIdx.x) % 32;
@@ -84,9 +79,9 @@ class AttentionBlock {
     return range;
   }
   // Sets the keys that loads of keys and values read; other rows of a tile become zeros.
-  SINTER_DEVICE void set_seen_range(SeenRange range) { seen_ = range; }
+  SINTER_DEVICE void set_seen_range(RowRange range) { seen_ = range; }
   // At least one: rows that see no key have a tile of zeros, all of which are masked.
-  SINTER_DEVICE static SeenTiles tiles_of(SeenRange range) {
+  SINTER_DEVICE static SeenTiles tiles_of(RowRange range) {
     if (range.high < range.low) return {0, 1};
     return {range.low / Sizes::keys, range.high / Sizes::keys + 1};
   }
@@ -111,43 +106,12 @@ class AttentionBlock {
 
   // Computes the block's queries, by `threads` threads of which this is number `thread`.
   template <int threads, typename Query>
-  SINTER_DEVICE void take_queries(const Query& q, int stage, int thread) const {
-    constexpr int chunks = Sizes::width / 8, all = Sizes::rows * chunks;
-    // Chunks that a thread loads before it stores any of them: 4, 5 or 3 where that divides its
-    // rounds.
-    constexpr int rounds = (all + threads - 1) / threads;
-    constexpr int together = rounds % 4 == 0   ? 4
-                             : rounds % 5 == 0 ? 5
-                             : rounds % 3 == 0 ? 3
-                             : rounds == 1     ? 1
-                                               : 2;
-#pragma unroll 1
-    for (int begin = thread; begin < all; begin += together * threads) {
-      uint4 words[together];
-#pragma unroll
-      for (int g = 0; g < together; ++g) {
-        const int i = begin + g * threads, row = i / chunks, chunk = i % chunks;
-        if (all % (together * threads) != 0 && i >= all) break;
-        // Rows that are not there have the queries of the last one; nobody asks for their results.
-        const long long last = in_->tokens - 1 - token0();
-        const long long at = element(row < last ? row : last, Config::kWidth) + 8 * chunk;
-        float values[8] = {};
-        if constexpr (Config::kWidth % 8 == 0) {
-          if (8 * chunk < Config::kWidth) q.chunk(values, at);
-        } else {
-#pragma unroll
-          for (int e = 0; e < 8; ++e)
-            if (8 * chunk + e < Config::kWidth) values[e] = q(at + e);
-        }
-        words[g] = narrow(static_cast<const T*>(nullptr), values);
-      }
-#pragma unroll
-      for (int g = 0; g < together; ++g) {
-        const int i = begin + g * threads;
-        if (all % (together * threads) != 0 && i >= all) break;
-        place(queries(stage), Sizes::rows, Sizes::width, i / chunks, i % chunks) = words[g];
-      }
-    }
+  SINTER_DEVICE void load_queries(const Query& q, int stage, int thread) const {
+    // Rows that are not there have the queries of the last one; nobody asks for their results.
+    const long long last = in_->tokens - 1 - token0();
+    load_dense<T, Sizes::rows, Config::kWidth, threads>(
+        queries(stage), q,
+        [&](int row) { return element(row < last ? row : last, Config::kWidth); }, thread);
   }
 
   // Loads of a tile are copies that are waited for, or are made at once.
@@ -157,67 +121,30 @@ class AttentionBlock {
   // zeros where no row of the block sees the key.
   template <int threads>
   SINTER_DEVICE void load_keys(int tile, int stage, int thread) const {
-    load_tile<Config::kWidth, threads>(keys(stage), in_->keys + kv_head() * Config::kWidth,
-                                       in_->keys_stride, tile, thread);
+    load_cache_rows<Sizes::keys, Config::kWidth, threads, Config::kAligned>(
+        keys(stage), in_->keys + kv_head() * Config::kWidth, in_->keys_stride, tile, seen_, thread);
   }
   template <int threads>
   SINTER_DEVICE void load_values(int tile, int stage, int thread) const {
-    load_tile<Config::kValueWidth, threads>(values(stage),
-                                            in_->values + kv_head() * Config::kValueWidth,
-                                            in_->values_stride, tile, thread);
+    load_cache_rows<Sizes::keys, Config::kValueWidth, threads, Config::kAligned>(
+        values(stage), in_->values + kv_head() * Config::kValueWidth, in_->values_stride, tile,
+        seen_, thread);
   }
 
   // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has
-  // them. Of every four chunks of a row, which are in four lanes, a lane gets one.
+  // them.
   template <typename Result>
-  SINTER_DEVICE void give(const float (&sums)[Sizes::value_width / 2], int row0,
-                          const Result& out) const {
-    constexpr int chunks = (Config::kValueWidth + 7) / 8;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
+  SINTER_DEVICE void store_result(const float (&sums)[Sizes::value_width / 2], int row0,
+                                  const Result& out) const {
+    constexpr int width = Config::kValueWidth, chunks = (width + 7) / 8;
+    take_chunks<T, chunks>(sums, [&](int half, int chunk, uint4 words) {
       const int row = row0 + 8 * half;
-#pragma unroll
-      for (int first = 0; first < chunks; first += 4) {
-        unsigned words[4] = {};
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          if (first + i < Sizes::value_width / 8)
-            words[i] = pack(static_cast<const T*>(nullptr), sums[4 * (first + i) + 2 * half],
-                            sums[4 * (first + i) + 2 * half + 1]);
-        exchange<1>(words[0], words[1], lane);
-        exchange<1>(words[2], words[3], lane);
-        exchange<2>(words[0], words[2], lane);
-        exchange<2>(words[1], words[3], lane);
-        const int chunk = first + lane % 4;
-        if (chunk >= chunks || !is_there(row)) continue;
-        const long long at = element(row, Config::kValueWidth) + 8 * chunk;
-        float values[8];
-        widen(values, static_cast<const T*>(nullptr),
-              make_uint4(words[0], words[1], words[2], words[3]));
-        if constexpr (Config::kValueWidth % 8 == 0) {
-          out.set_chunk(at, values);
-        } else {
-#pragma unroll
-          for (int e = 0; e < 8; ++e)
-            if (8 * chunk + e < Config::kValueWidth) out.set(at + e, values[e]);
-        }
-      }
-    }
+      if (!is_there(row)) return;
+      write_port<width % 8 == 0, T>(out, element(row, width) + 8 * chunk, width - 8 * chunk, words);
+    });
   }
 
  private:
-  // Lanes that differ in `bit` swap the second word of the lower one and the first of the other.
-  template <int bit>
-  SINTER_DEVICE static void exchange(unsigned& first, unsigned& second, int lane) {
-    const bool upper = (lane & bit) != 0;
-    const unsigned other = __shfl_xor_sync(0xffffffffu, upper ? first : second, bit);
-    if (upper)
-      first = other;
-    else
-      second = other;
-  }
-
   SINTER_DEVICE long long token0() const { return static_cast<long long>(tile_) * Sizes::rows; }
   SINTER_DEVICE int kv_head() const { return head_ / (Config::kHeads / Config::kKvHeads); }
   SINTER_DEVICE bool is_there(int row) const { return token0() + row < in_->tokens; }
@@ -225,49 +152,11 @@ class AttentionBlock {
   SINTER_DEVICE long long element(long long row, int width) const {
     return ((token0() + row) * Config::kHeads + head_) * width;
   }
-  SINTER_DEVICE static uint4& place(unsigned char* tile, int rows, int padded, int row, int chunk) {
-    return *reinterpret_cast<uint4*>(tile + attention_offset(rows, padded, row, chunk));
-  }
-
-  // A thread has the same chunk of every so many rows.
-  template <int width, int threads>
-  SINTER_DEVICE void load_tile(unsigned char* to, const T* from, long long stride, int tile,
-                               int thread) const {
-    constexpr int padded = attention_padded(width), chunks = padded / 8, rows = threads / chunks;
-    const int chunk = thread % chunks, row0 = thread / chunks, key0 = tile * Sizes::keys;
-    if (row0 >= rows) return;
-    const T* const own = from + (key0 + row0) * stride + 8 * chunk;
-    if (Config::kAligned && width == padded && key0 >= seen_.low &&
-        key0 + (Sizes::keys - 1) <= seen_.high) {
-#pragma unroll
-      for (int row = 0; row < Sizes::keys; row += rows)
-        if (row + rows <= Sizes::keys || row + row0 < Sizes::keys)
-          copy_async(&place(to, Sizes::keys, padded, row + row0, chunk), own + row * stride, true);
-      return;
-    }
-#pragma unroll 1
-    for (int row = 0; row + row0 < Sizes::keys; row += rows) {
-      const int key = key0 + row0 + row;
-      const bool seen = key >= seen_.low && key <= seen_.high;
-      uint4& out = place(to, Sizes::keys, padded, row + row0, chunk);
-      if constexpr (Config::kAligned && width % 8 == 0) {
-        const bool present = seen && 8 * chunk < width;
-        copy_async(&out, present ? own + row * stride : from, present);
-      } else {
-        unsigned words[4] = {};
-#pragma unroll
-        for (int e = 0; e < 8; ++e)
-          if (seen && 8 * chunk + e < width)
-            words[e / 2] |= static_cast<unsigned>(own[row * stride + e].bits) << 16 * (e % 2);
-        out = make_uint4(words[0], words[1], words[2], words[3]);
-      }
-    }
-  }
 
   const AttentionOperands<T>* in_;
   unsigned char* shared_;
   int tile_, head_;
-  SeenRange seen_;
+  RowRange seen_;
 };
 
 }  // namespace sinter

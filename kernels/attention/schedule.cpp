@@ -1,23 +1,36 @@
 #include "kernels/attention/schedule.h"
 
-#include "kernels/attention/layout.h"
 #include "kernels/attention/order.h"
+#include "kernels/tile/config.h"
+#include "kernels/tile/layout.h"
 
 namespace sinter {
 namespace {
 
 // Beside the tiles, which are asked for at the launch, a block of warpgroups declares what its rows
-// see, the order of its items and barriers.
+// see, the order of its work tiles and barriers.
 constexpr int64_t kDeclaredBytes = 6144;
-constexpr int64_t kMostStages = 4;
 
-int64_t bytes_of_tiles(int64_t width, int64_t value_width, const AttentionForm& form) {
+struct TileSizes {
+  int64_t queries, keys, values;  // bytes of a tile
+};
+TileSizes tile_sizes(int64_t width, int64_t value_width, int64_t rows) {
   const int keys = attention_key_tile(static_cast<int>(width), static_cast<int>(value_width));
-  const int padded = attention_padded(static_cast<int>(width));
-  const int value_padded = attention_padded(static_cast<int>(value_width));
-  return form.query_stages * attention_tile_bytes(static_cast<int>(form.rows), padded) +
-         form.stages *
-             (attention_tile_bytes(keys, padded) + attention_tile_bytes(keys, value_padded));
+  const int padded = tile_padded(static_cast<int>(width));
+  return {.queries = tile_bytes(static_cast<int>(rows), padded),
+          .keys = tile_bytes(keys, padded),
+          .values = tile_bytes(keys, tile_padded(static_cast<int>(value_width)))};
+}
+
+/// The form with as many stages as the device's shared memory holds.
+std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& sizes, int64_t bytes,
+                                         int64_t least, int64_t most) {
+  const int64_t queries = form.query_stages * sizes.queries, stage = sizes.keys + sizes.values;
+  const auto stages = stages_that_fit(bytes - queries, stage, least, most);
+  if (!stages) return std::nullopt;
+  form.stages = *stages;
+  form.shared_bytes = queries + *stages * stage;
+  return form;
 }
 
 }  // namespace
@@ -31,23 +44,17 @@ HeadWidths head_widths(const Graph& graph, const Op& op) {
 std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
                                             const DeviceDescription& device) {
   if (!device.has.mma || !device.has.async_copy) return std::nullopt;
-  AttentionForm form{.rows = 64, .threads = 128};
-  const auto fits = [&](AttentionForm other) {
-    return bytes_of_tiles(width, value_width, other) + (other.warpgroups ? kDeclaredBytes : 0) <=
-           device.max_shared_bytes;
-  };
-  if (device.has.wgmma) {
-    form = {.warpgroups = true, .rows = 128, .threads = 512, .stages = 2};
-    if (form.query_stages = 2; !fits(form)) form.query_stages = 1;
-    while (form.stages < kMostStages) {
-      AttentionForm more = form;
-      if (++more.stages; !fits(more)) break;
-      form = more;
-    }
+  if (!device.has.wgmma) {
+    const AttentionForm form{.rows = 64, .threads = 128};
+    return with_stages(form, tile_sizes(width, value_width, form.rows), device.max_shared_bytes, 1,
+                       1);
   }
-  if (!fits(form)) return std::nullopt;
-  form.shared_bytes = bytes_of_tiles(width, value_width, form);
-  return form;
+  AttentionForm form{.warpgroups = true, .rows = 128, .threads = 512, .query_stages = 2};
+  const TileSizes sizes = tile_sizes(width, value_width, form.rows);
+  const int64_t bytes = device.max_shared_bytes - kDeclaredBytes;
+  if (const auto overlapping = with_stages(form, sizes, bytes, 2, 4)) return overlapping;
+  form.query_stages = 1;
+  return with_stages(form, sizes, bytes, 2, 4);
 }
 
 }  // namespace sinter

@@ -8,8 +8,8 @@
 // Threads of a block: [run][chunk of 8 columns].
 #pragma once
 
-#include "kernels/common/cluster.cuh"
 #include "kernels/common/reduce.cuh"
+#include "kernels/isa/cluster.cuh"
 
 namespace sinter {
 
@@ -95,7 +95,8 @@ SINTER_DEVICE void hand_over(typename Op::T (&total)[8], float* shared, float* t
 #pragma unroll
     for (int stride = 1; stride < left; stride *= 2)
       value = Op::combine(value, __shfl_xor_sync(all, value, stride));
-    if (item < items && item % left == 0) give<segments>(to + item / left, 0, Op::to_float(value));
+    if (item < items && item % left == 0)
+      st_shared_cluster<segments>(to + item / left, 0, Op::to_float(value));
   }
 }
 

@@ -96,7 +96,7 @@ class ColumnKernel {
         config_.handed(), segments * config_.tile() * static_cast<int64_t>(form_.reductions.size()),
         config_.chunks, config_.chunks);
     text += segments == 1 ? "const long long tile = blockIdx.x;\n"
-                          : "const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;\n"
+                          : "const int blocks = cluster_nctaid_x(), rank = blockIdx.x % blocks;\n"
                             "const long long tile = blockIdx.x / blocks;\n";
     std::string in_slice = "tile";
     std::string is_there = fmt::format("i < {}", size(width_));
@@ -118,7 +118,7 @@ class ColumnKernel {
     if (tail_)
       text += fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
                           size(width_));
-    return text + (segments == 1 ? "" : "enter_cluster();\n");
+    return text + (segments == 1 ? "" : "barrier_cluster_arrive_relaxed();\n");
   }
 
   /// The text of a thread at one row: loads, sums, results that are stored there.
@@ -172,7 +172,7 @@ class ColumnKernel {
     // The first block's memory may be written when that block has begun.
     return fmt::format("for (int segment = rank; segment < {}; segment += blocks) {{\n{}}}\n",
                        config_.segments,
-                       indented(walked + "if (segment == rank) wait_for_cluster();\n" + hands));
+                       indented(walked + "if (segment == rank) barrier_cluster_wait();\n" + hands));
   }
 
   /// Where a reduction's values of the segment lie after `totals`.
@@ -205,7 +205,7 @@ class ColumnKernel {
     const bool by_row = (place + row.text + chunk).find("row") != std::string::npos;
     if (by_row) place = "const long long row = slice;\n" + place;
     std::string text = "__syncthreads();\n";
-    if (config_.segments > 1) text += "arrive_in_cluster();\nwait_for_cluster();\n";
+    if (config_.segments > 1) text += "barrier_cluster_arrive();\nbarrier_cluster_wait();\n";
     return text + fmt::format("if (live && run == 0{}) {{\n{}}}\n",
                               config_.segments > 1 ? " && rank == 0" : "",
                               indented(place + sums + row.text + chunk));

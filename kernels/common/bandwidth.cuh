@@ -23,14 +23,14 @@ SINTER_DEVICE void copy_words(const uint4* in, uint4* out, long long count) {
   const long long begin = static_cast<long long>(blockIdx.x) * kBandwidthBlock;
   if (begin + kBandwidthBlock > count) {
     for (long long at = begin + threadIdx.x; at < count; at += kBandwidthThreads)
-      store_words(out + at, __ldg(in + at));
+      st_global_v4(out + at, __ldg(in + at));
     return;
   }
   uint4 words[kBandwidthWords];
   load_bandwidth_words(words, in + begin + threadIdx.x);
 #pragma unroll
   for (int i = 0; i < kBandwidthWords; ++i)
-    store_words(out + begin + threadIdx.x + i * kBandwidthThreads, words[i]);
+    st_global_v4(out + begin + threadIdx.x + i * kBandwidthThreads, words[i]);
 }
 
 // Reads in[0 .. count). A thread whose words combine to `never` stores them: the compiler cannot

@@ -1,8 +1,8 @@
 // Programmatic dependent launch (PDL): a small kernel, whose time is mostly latency, begins while
 // the kernel before it ends. Most such kernels begin with a trigger and a wait:
 //
-//   pdl_trigger();
-//   pdl_wait();
+//   griddepcontrol_launch_dependents();
+//   griddepcontrol_wait();
 //
 //   kernel A  |T|------ work ------|
 //   kernel B    |launch|T|wait ....|------ work ------|
@@ -38,31 +38,4 @@
 // relies on that, as above.
 #pragma once
 
-#include "ir/scalar_math.h"
-
-namespace sinter {
-
-// Allows the next kernel to begin, which must have a wait of its own.
-SINTER_DEVICE void pdl_trigger() {
-#if SINTER_HAS_PDL
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-// Returns when all earlier kernels are complete and their writes are visible. Every thread calls
-// it, before it reads or writes what another kernel of the plan touches.
-SINTER_DEVICE void pdl_wait() {
-#if SINTER_HAS_PDL
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-// Before reads ahead of the wait: after this fence the kernel sees all writes that were complete
-// when it began, and no older copies in a first-level cache.
-SINTER_DEVICE void acquire_fence() {
-#if SINTER_HAS_PDL
-  asm volatile("fence.acq_rel.gpu;" ::: "memory");
-#endif
-}
-
-}  // namespace sinter
+#include "kernels/isa/griddepcontrol.cuh"

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "ir/scalar_math.h"
-#include "kernels/common/cluster.cuh"
+#include "kernels/isa/cluster.cuh"
+#include "kernels/isa/opaque.cuh"
 
 namespace sinter {
 
@@ -14,12 +15,7 @@ namespace sinter {
 // once.
 template <typename Index>
 SINTER_DEVICE Index hidden(Index end) {
-#ifdef __CUDACC_RTC__
-  if constexpr (sizeof(Index) == 8)
-    asm("" : "+l"(end));
-  else
-    asm("" : "+r"(end));
-#endif
+  make_opaque(end);
   return end;
 }
 
@@ -129,10 +125,11 @@ SINTER_DEVICE typename Op::T reduce_row(Lanes<Op, count>& lanes, float* shared) 
       if (lane < numbers) {
         float* own = shared + (rank * (warps / blocks) + warp) * numbers + lane;
 #pragma unroll
-        for (int to = 0; to < blocks; ++to) give<blocks>(own, to, Op::to_float(value[0]));
+        for (int to = 0; to < blocks; ++to)
+          st_shared_cluster<blocks>(own, to, Op::to_float(value[0]));
       }
-      arrive_in_cluster();
-      wait_for_cluster();
+      barrier_cluster_arrive();
+      barrier_cluster_wait();
     } else {
       if (lane < numbers) shared[warp * numbers + lane] = Op::to_float(value[0]);
       __syncthreads();

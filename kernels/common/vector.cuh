@@ -9,6 +9,7 @@
 #pragma once
 
 #include "ir/scalar_math.h"
+#include "kernels/isa/st_global.cuh"
 
 namespace sinter {
 
@@ -73,26 +74,6 @@ SINTER_DEVICE Index at_most(Index place, Last last) {
   return place < last ? place : static_cast<Index>(last);
 }
 
-// One access of 16 bytes, or of the 8 bytes of 8 truth values. A kernel never reads what it stores,
-// so that stores need not hold back later loads. (As plain assignments they come apart into words
-// wherever the compiler loses sight of the alignment.)
-SINTER_DEVICE void store_words(void* p, uint4 words) {
-#ifdef __CUDACC_RTC__
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
-               "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w));
-#else
-  *static_cast<uint4*>(p) = words;
-#endif
-}
-SINTER_DEVICE void store_words(void* p, uint2 words) {
-#ifdef __CUDACC_RTC__
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(words.x),
-               "r"(words.y));
-#else
-  *static_cast<uint2*>(p) = words;
-#endif
-}
-
 SINTER_DEVICE float low_half(const f16*, unsigned word) {
   return math::f16_to_float(static_cast<unsigned short>(word));
 }
@@ -127,7 +108,7 @@ SINTER_DEVICE void load_narrow(float (&out)[8], const T* p) {
 }
 template <typename T>
 SINTER_DEVICE void store_narrow(T* p, const float (&in)[8]) {
-  store_words(p, narrow(p, in));
+  st_global_v4(p, narrow(p, in));
 }
 SINTER_DEVICE void load_chunk(float (&out)[8], const f16* p) { load_narrow(out, p); }
 SINTER_DEVICE void load_chunk(float (&out)[8], const bf16* p) { load_narrow(out, p); }
@@ -157,7 +138,7 @@ SINTER_DEVICE void pack_chunk(Packed<T>& out, const float (&in)[8]) {
 }
 template <typename T>
 SINTER_DEVICE void store_chunk(T* p, const Packed<T>& in) {
-  store_words(p, make_uint4(in.word[0], in.word[1], in.word[2], in.word[3]));
+  st_global_v4(p, make_uint4(in.word[0], in.word[1], in.word[2], in.word[3]));
 }
 
 // Four bytes an element: 4 in one access.
@@ -176,8 +157,8 @@ template <typename T>
 SINTER_DEVICE void store_chunk(T* p, const T (&in)[8]) {
 #pragma unroll
   for (int k = 0; k < 2; ++k)
-    store_words(p + 4 * k, make_uint4(to_word(in[4 * k]), to_word(in[4 * k + 1]),
-                                      to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
+    st_global_v4(p + 4 * k, make_uint4(to_word(in[4 * k]), to_word(in[4 * k + 1]),
+                                       to_word(in[4 * k + 2]), to_word(in[4 * k + 3])));
 }
 
 // Eight bytes an element: 2 in one access.
@@ -194,9 +175,9 @@ SINTER_DEVICE void store_chunk(long long* p, const long long (&in)[8]) {
   for (int k = 0; k < 4; ++k) {
     const math::u64 low = static_cast<math::u64>(in[2 * k]);
     const math::u64 high = static_cast<math::u64>(in[2 * k + 1]);
-    store_words(p + 2 * k,
-                make_uint4(static_cast<unsigned>(low), static_cast<unsigned>(low >> 32),
-                           static_cast<unsigned>(high), static_cast<unsigned>(high >> 32)));
+    st_global_v4(p + 2 * k,
+                 make_uint4(static_cast<unsigned>(low), static_cast<unsigned>(low >> 32),
+                            static_cast<unsigned>(high), static_cast<unsigned>(high >> 32)));
   }
 }
 
@@ -225,7 +206,7 @@ SINTER_DEVICE void store_chunk(i1* p, const bool (&in)[8]) {
     words.x |= (in[k] ? 1u : 0u) << 8 * k;
     words.y |= (in[k + 4] ? 1u : 0u) << 8 * k;
   }
-  store_words(p, words);
+  st_global_v2(p, words);
 }
 
 // The last chunk of a row may have fewer elements; the others are not touched, and read as

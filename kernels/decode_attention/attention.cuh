@@ -6,8 +6,8 @@
 // after the other.
 #pragma once
 
-#include "kernels/common/cluster.cuh"
 #include "kernels/decode_attention/attention_keys.cuh"
+#include "kernels/isa/cluster.cuh"
 
 namespace sinter {
 
@@ -94,14 +94,15 @@ SINTER_DEVICE void give_partial(const AttentionSums<Config>& sums, AttentionShar
         for (int i = 0; i < kept; ++i) shared.sums[warp][h][from + i] = sums.value[h0 + h][i];
     }
     __syncthreads();
-    if (blocks > 1 && h0 == 0) wait_for_cluster();  // its blocks have begun, their memory is there
+    if (blocks > 1 && h0 == 0)
+      barrier_cluster_wait();  // its blocks have begun, their memory is there
     for (int i = threadIdx.x; i < Sizes::round * width; i += Sizes::threads) {
       float total = 0.0f;
 #pragma unroll
       for (int w = 0; w < Sizes::warps; ++w)
         total = math::add(total, shared.sums[w][i / width][i % width]);
       const int element = h0 * width + i;
-      give<blocks>(partial + element % owned, element / owned, total);
+      st_shared_cluster<blocks>(partial + element % owned, element / owned, total);
     }
     if constexpr (Sizes::round < Sizes::tile) __syncthreads();
   }
@@ -110,8 +111,8 @@ SINTER_DEVICE void give_partial(const AttentionSums<Config>& sums, AttentionShar
     float weights = 0.0f;
 #pragma unroll
     for (int w = 0; w < Sizes::warps; ++w) weights = math::add(weights, shared.weights[h][w]);
-    give<blocks>(partial + Sizes::elements + h, to, largest_of_warps(shared, h));
-    give<blocks>(partial + Sizes::elements + Sizes::tile + h, to, weights);
+    st_shared_cluster<blocks>(partial + Sizes::elements + h, to, largest_of_warps(shared, h));
+    st_shared_cluster<blocks>(partial + Sizes::elements + Sizes::tile + h, to, weights);
   }
 }
 
@@ -145,13 +146,7 @@ struct AttentionInputs {
   const int *first, *last;
 };
 
-// How a kernel was launched. What a block does without clusters is called, not inlined: inlined, it
-// would take registers from the form with clusters.
-#ifdef __CUDACC_RTC__
-#define SINTER_CALLED __device__ __noinline__
-#else
-#define SINTER_CALLED static
-#endif
+// How a kernel was launched.
 struct InClusters {
   static SINTER_DEVICE constexpr int blocks(int splits) { return splits; }  // that share them
 };
@@ -192,7 +187,7 @@ class DecodeAttention : Rows {
     head0_ = kv_head * Sizes::group + rest % Sizes::tiles * tile;
     in_.cache.keys += kv_head * Config::kWidth;
     in_.cache.values += kv_head * Config::kValueWidth;
-    if constexpr (blocks > 1) enter_cluster();
+    if constexpr (blocks > 1) barrier_cluster_arrive_relaxed();
   }
 
   SINTER_DEVICE void start() { begin(rank_); }
@@ -219,8 +214,8 @@ class DecodeAttention : Rows {
       ++split;
     }
     if constexpr (blocks > 1) {
-      arrive_in_cluster();
-      wait_for_cluster();
+      barrier_cluster_arrive();
+      barrier_cluster_wait();
     } else {
       __syncthreads();
     }

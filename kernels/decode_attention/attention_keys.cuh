@@ -3,6 +3,7 @@
 
 #include "kernels/common/lane_sums.cuh"
 #include "kernels/decode_attention/attention_rows.cuh"
+#include "kernels/isa/opaque.cuh"
 
 namespace sinter {
 
@@ -11,9 +12,7 @@ namespace sinter {
 template <bool aligned, int width, typename T>
 SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk, long long stride,
                               unsigned row, unsigned end, int lane) {
-#ifdef __CUDACC_RTC__
-  asm("" : "+l"(chunk));  // one sum a key: taken apart, it would be added up again for each
-#endif
+  make_opaque(chunk);  // one sum a key: taken apart, it would be added up again for each
 #pragma unroll
   for (unsigned u = 0; u < kAttentionBlock; ++u) {
     const unsigned key = row + u < end - 1 ? row + u : end - 1;
@@ -38,12 +37,10 @@ struct AttentionQuery {
   // Where threads have but 64 registers, which is with one head, its chunk is widened for each
   // block anew; the compiler would do it once.
   SINTER_DEVICE void forget() {
-#ifdef __CUDACC_RTC__
     if constexpr (sizeof(T) == 2 && Config::kTile == 1) {
 #pragma unroll
-      for (unsigned& word : chunk[0].word) asm volatile("" : "+r"(word));
+      for (unsigned& word : chunk[0].word) make_opaque(word);
     }
-#endif
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "kernels/common/vector.cuh"
 #include "kernels/decode_attention/order.h"
+#include "kernels/isa/ld_global.cuh"
 
 namespace sinter {
 
@@ -27,36 +28,16 @@ struct Packed<float> {
   unsigned word[8];
   SINTER_DEVICE float operator[](int e) const { return math::bits_float(word[e]); }
 };
-// Loads that pass by the first-level cache: a row may have been read before it was written
+// Loads pass by the first-level cache: a row may have been read before it was written
 // (DecodeAttention::start_early).
 SINTER_DEVICE void load_words(unsigned* word, const void* p) {
-#ifdef __CUDACC_RTC__
-  asm volatile("ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-               : "l"(__cvta_generic_to_global(p)));
-#else
-  const uint4 words = *static_cast<const uint4*>(p);
+  const uint4 words = ld_global_cg_v4(p);
   word[0] = words.x, word[1] = words.y, word[2] = words.z, word[3] = words.w;
-#endif
 }
-SINTER_DEVICE unsigned load_bits(const float* p) {
-#ifdef __CUDACC_RTC__
-  unsigned bits;
-  asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(bits) : "l"(__cvta_generic_to_global(p)));
-  return bits;
-#else
-  return math::float_bits(*p);
-#endif
-}
+SINTER_DEVICE unsigned load_bits(const float* p) { return ld_global_cg_b32(p); }
 template <typename T>
 SINTER_DEVICE unsigned load_bits(const T* p) {
-#ifdef __CUDACC_RTC__
-  unsigned short bits;
-  asm volatile("ld.global.cg.b16 %0, [%1];" : "=h"(bits) : "l"(__cvta_generic_to_global(p)));
-  return bits;
-#else
-  return p->bits;
-#endif
+  return ld_global_cg_b16(p);
 }
 // The first `count` elements at any address; zeros after them.
 SINTER_DEVICE void load_elements(Packed<float>& out, const float* p, int count) {

@@ -88,10 +88,11 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
         memory_type(op.type.dtype), launched, rows_type, q, keys, values, first, last, of_rows,
         start);
   };
-  body.globals +=
-      fmt::format("SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
-                  parameters_of(context.group, context.parameters.size(), false),
-                  indented(attend("WithoutClusters")));
+  // Inlined, it would take registers from the form with clusters.
+  body.globals += fmt::format(
+      "__device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
+      parameters_of(context.group, context.parameters.size(), false),
+      indented(attend("WithoutClusters")));
   const auto inputs =
       llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(context.group.inputs.size())));
   const std::string alone = fmt::format("attend_alone(shared, {});\n",
@@ -101,13 +102,13 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   if (tile == 1 && dtype_info(op.type.dtype).bits == 16)
     body.resident_blocks = kThreadsOf64Registers / body.launch.threads;
   body.text = "__shared__ AttentionShared<Config> shared;\n";
-  if (early) body.text += "acquire_fence();\n";
+  if (early) body.text += "fence_acq_rel_gpu();\n";
   if (splits > 1 && context.device.has.clusters) {
     body.launch.cluster = splits;
     body.launch.items_without_clusters =
         items_without_clusters(context.device, body.resident_blocks);
-    body.text += fmt::format("if (cluster_blocks() == 1) {{\n{}}} else {{\n{}}}\n", indented(alone),
-                             indented(attend("InClusters")));
+    body.text += fmt::format("if (cluster_nctaid_x() == 1) {{\n{}}} else {{\n{}}}\n",
+                             indented(alone), indented(attend("InClusters")));
   } else {
     body.text += alone;
   }

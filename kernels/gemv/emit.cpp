@@ -4,7 +4,7 @@
 //
 //   Product product(memory, x2, tokens);
 //   product.start();                                issue the copies of the matrix's first stages
-//   pdl_wait();
+//   griddepcontrol_wait();
 //   for (row ...) { load_chunk(...) ... }
 //   product.fill();                                 issue the others
 //   for (row ...) { ... store_chunk(operand + ..., ...) }
@@ -73,7 +73,7 @@ class GemvKernel {
         size_code(SymExpr(op().type.dims[0]), parameters_),
         input(root_of(group_, op().operands[1])));
     SINTER_CHECK(!early || !may_be_empty(), "a kernel without tokens would not wait");
-    if (early) body_.text = "acquire_fence();\n";
+    if (early) body_.text = "fence_acq_rel_gpu();\n";
     if (may_be_empty()) body_.text = "if (tokens == 0) return;\n";
     body_.text += prologue_ + rest.body;
     return std::move(body_);

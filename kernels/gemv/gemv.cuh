@@ -133,7 +133,7 @@ class Gemv : public GemvPipeline<Config> {
     constexpr int rows = gemv_rows_at_once(tokens);
     constexpr bool shared = shared_operand(tokens);
     const T* operand = operand_;
-#if SINTER_HAS_BULK_COPY && defined(__CUDACC_RTC__)
+#if SINTER_HAS_BULK_COPY
     if constexpr (shared) __builtin_assume(__isShared(operand));
 #endif
     for (int k = 0; k < mine_; k += rows) {
@@ -228,8 +228,8 @@ class Gemv : public GemvPipeline<Config> {
             for (int step = 0; step < steps; ++step) {
               const uint4 a = words(upper, 8 * q + 32 * step, length);
               const uint4 b = words(lower, 8 * q + 32 * step, length), c = operand[step];
-              multiply_tile(sums[turn][tile], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
-              multiply_tile(sums[turn][tile], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
+              mma_m16n8k16(sums[turn][tile], matrix_, a.x, b.x, a.y, b.y, c.x, c.y);
+              mma_m16n8k16(sums[turn][tile], matrix_, a.z, b.z, a.w, b.w, c.z, c.w);
             }
 #if SINTER_HAS_BULK_COPY
             __syncwarp();

@@ -3,14 +3,14 @@
 //
 // Where the device has bulk copies, each warp has a multistage pipeline in shared memory. A stage
 // is a buffer, filled with a run of elements of one row, or of each row of a tile. issue() starts
-// the copy of the next run. wait(), not to be confused with pdl_wait(), waits for the oldest run
-// that is not consumed and returns it. Both follow the same order of runs.
+// the copy of the next run. wait(), not to be confused with griddepcontrol_wait(), waits for the
+// oldest run that is not consumed and returns it. Both follow the same order of runs.
 #pragma once
 
-#include "kernels/common/bulk_copies.cuh"
 #include "kernels/gemv/gemv_values.cuh"
 #include "kernels/gemv/layout.h"
 #include "kernels/gemv/order.h"
+#include "kernels/isa/bulk_copy.cuh"
 
 namespace sinter {
 
@@ -102,9 +102,9 @@ class GemvPipeline {
     operand_ = reinterpret_cast<T*>(memory + layout.operand);
 #if SINTER_HAS_BULK_COPY
     stage_bytes_ = layout.stage_bytes;
-    stages_ = layout.stages(dynamic_shared_bytes(), Config::kWarps);
+    stages_ = layout.stages(dynamic_smem_size(), Config::kWarps);
     pipeline_ = memory + layout.pipelines + warp_ * stages_ * stage_bytes_;
-    barriers_ = shared_address(memory) + 8 * warp_ * Config::kStages;
+    barriers_ = cvta_to_shared(memory) + 8 * warp_ * Config::kStages;
     if (tiles_) {
       next_.stage = warp_;
       settle();
@@ -116,12 +116,12 @@ class GemvPipeline {
 
   // Issues the copies of the first stages. fill() issues the others when the operand, or what the
   // prologue computes it from, has been loaded: issued earlier, they would delay these loads.
-  // start() reads the matrix alone, so that it may stand before the kernel's pdl_wait().
+  // start() reads the matrix alone, so that it may stand before the kernel's griddepcontrol_wait().
   SINTER_DEVICE void start() {
 #if SINTER_HAS_BULK_COPY
     if (lane_ == 0) {
-      for (int s = 0; s < stages_; ++s) init_barrier(barriers_ + 8 * s);
-      show_barriers();
+      for (int s = 0; s < stages_; ++s) mbarrier_init(barriers_ + 8 * s, 1);
+      fence_mbarrier_init();
     }
     __syncwarp();
     issue_until((kFirstQuarters * stages_ + 3) / 4);
@@ -205,14 +205,14 @@ class GemvPipeline {
         (left < kTileStageLength ? left : kTileStageLength) * static_cast<int>(sizeof(T));
     const int first = next_.first + next_.tile * kTileRows;
     const int rows = rows_ - first < kTileRows ? rows_ - first : kTileRows;
-    if (lane_ == 0) expect_bytes(barriers_ + 8 * next_stage_, rows * bytes);
+    if (lane_ == 0) mbarrier_arrive_expect_tx(barriers_ + 8 * next_stage_, rows * bytes);
     __syncwarp();
     if (lane_ < rows) {
       const long long row = row_of_block(first + lane_);
-      copy_once(shared_address(pipeline_) + next_stage_ * stage_bytes_ +
-                    lane_ * kTileStageLength * static_cast<int>(sizeof(T)),
-                matrix_ + row * Config::kLength + next_.stage * kTileStageLength, bytes,
-                barriers_ + 8 * next_stage_);
+      cp_async_bulk_evict_first(cvta_to_shared(pipeline_) + next_stage_ * stage_bytes_ +
+                                    lane_ * kTileStageLength * static_cast<int>(sizeof(T)),
+                                matrix_ + row * Config::kLength + next_.stage * kTileStageLength,
+                                bytes, barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance_tile();
@@ -237,16 +237,16 @@ class GemvPipeline {
     if (lane_ == 0) {
       const int left = length_ - next_.begin;
       const int bytes = (left < stage_length_ ? left : stage_length_) * static_cast<int>(sizeof(T));
-      expect_bytes(barriers_ + 8 * next_stage_, bytes);
-      copy_once(shared_address(pipeline_) + next_stage_ * stage_bytes_, from_, bytes,
-                barriers_ + 8 * next_stage_);
+      mbarrier_arrive_expect_tx(barriers_ + 8 * next_stage_, bytes);
+      cp_async_bulk_evict_first(cvta_to_shared(pipeline_) + next_stage_ * stage_bytes_, from_,
+                                bytes, barriers_ + 8 * next_stage_);
     }
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance();
   }
   // Waits for the oldest stage that is not consumed and returns its elements.
   SINTER_DEVICE const T* wait() {
-    wait_for_bytes(barriers_ + 8 * stage_, phase_);
+    mbarrier_try_wait_parity(barriers_ + 8 * stage_, phase_);
     const T* elements = reinterpret_cast<const T*>(pipeline_ + stage_ * stage_bytes_);
     if (++stage_ == stages_) {
       stage_ = 0;

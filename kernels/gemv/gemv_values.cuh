@@ -2,7 +2,7 @@
 // written and the sums while they are read.
 #pragma once
 
-#include "kernels/common/mma.cuh"
+#include "kernels/isa/mma.cuh"
 
 namespace sinter {
 

@@ -41,13 +41,7 @@ struct SampleShared {
 };
 
 // The larger one; NaN only if both are.
-SINTER_DEVICE float larger(float a, float b) {
-#ifdef __CUDACC_RTC__
-  return fmaxf(a, b);
-#else
-  return b > a || a != a ? b : a;
-#endif
-}
+SINTER_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 
 // The index of the row's largest element by key, the smallest such. Every thread calls it.
 template <typename T>

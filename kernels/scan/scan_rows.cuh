@@ -11,7 +11,7 @@
 // row, which the blocks of a cluster take, or one block one after the other.
 #pragma once
 
-#include "kernels/common/cluster.cuh"
+#include "kernels/isa/cluster.cuh"
 #include "kernels/scan/scan.cuh"
 
 namespace sinter {
@@ -55,8 +55,8 @@ class RowScan {
     for (int p = rank; p < kSegments - 1; p += blocks)  // the last segment's sum nobody wants
       sum(min(p * segment, steps_), min((p + 1) * segment, steps_), blocks);
     if (blocks > 1) {
-      arrive_in_cluster();
-      wait_for_cluster();
+      barrier_cluster_arrive();
+      barrier_cluster_wait();
     } else {
       __syncthreads();
     }
@@ -128,7 +128,7 @@ class RowScan {
       float* own = &shared_->tiles[step * kGroups + j];
       const float bits = math::bits_float(to_word(tile.groups));
       if (blocks > 1)
-        give<kSegments>(own, thread / kGroups, bits);
+        st_shared_cluster<kSegments>(own, thread / kGroups, bits);
       else
         *own = bits;
     });
@@ -198,10 +198,10 @@ SINTER_DEVICE void scan_long_rows(const typename Config::Element* x, long long s
   if constexpr (Config::kSegments == 1) {
     RowScan<Config>(scanned_row<Config>(x, stride, y, n, blockIdx.x), true, &shared).run_alone();
   } else {
-    const int blocks = cluster_blocks();
+    const int blocks = cluster_nctaid_x();
     if (blocks > 1) {  // all have begun, their memory is there
-      enter_cluster();
-      wait_for_cluster();
+      barrier_cluster_arrive_relaxed();
+      barrier_cluster_wait();
     }
     const int number = static_cast<int>(blockIdx.x);
     RowScan<Config>(scanned_row<Config>(x, stride, y, n, number / blocks), true, &shared)

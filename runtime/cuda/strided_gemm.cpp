@@ -61,8 +61,8 @@ using namespace sinter;
 extern "C" __global__ void __launch_bounds__(256)
 {0}(const {1}* a, const {2}* b, {3}* c, const {4}* bias, const {3}* residual, GemmShape shape) {{
   __shared__ float shared[kGemmShared];
-  pdl_trigger();
-  pdl_wait();
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
   strided_gemm<Activation::{5}>(a, b, c, bias, residual, shape, shared);
 }}
 )",

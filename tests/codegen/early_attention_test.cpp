@@ -160,9 +160,9 @@ void add_kernel_ahead(Kernel& kernel) {
     return text + "}\n__syncthreads();\n";
   };
   std::string& source = kernel.source;
-  replace_in_all(source, "pdl_wait();\n", setting(true));
+  replace_in_all(source, "griddepcontrol_wait();\n", setting(true));
   source.insert(source.rfind('}'), setting(false));
-  source.insert(source.find("SINTER_CALLED void"), kKernelAhead);
+  source.insert(source.find("__device__ __noinline__ void"), kKernelAhead);
 }
 
 /// How a kernel begins: it reads the rows of the first `known` tokens again.

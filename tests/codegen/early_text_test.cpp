@@ -58,9 +58,10 @@ enum class Launched { in_clusters, alone };
 /// The kernel's body in one of its forms: without clusters attention calls a function.
 std::string body_of(const std::string& source, Launched launched) {
   const std::string body = between(source.substr(source.find("extern \"C\"")), ") {\n", "\n}\n");
-  if (source.find("SINTER_CALLED") == source.npos) return body;
-  const std::string called = between(source.substr(source.find("SINTER_CALLED")), ") {\n", "\n}\n");
-  const std::string choice = "  if (cluster_blocks() == 1) {\n";
+  if (source.find("__device__ __noinline__") == source.npos) return body;
+  const std::string called =
+      between(source.substr(source.find("__device__ __noinline__")), ") {\n", "\n}\n");
+  const std::string choice = "  if (cluster_nctaid_x() == 1) {\n";
   const size_t at = body.find(choice);
   REQUIRE((at == body.npos) == (source.find("InClusters") == source.npos));
   if (at == body.npos) return body.substr(0, body.find("  attend_alone(")) + called;
@@ -77,19 +78,19 @@ class EarlyText {
     REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     group_ = kernel->group;
     body_ = body_of(kernel->source, launched);
-    fence_ = only_place(body_, "acquire_fence");
-    wait_ = only_place(body_, "pdl_wait");
+    fence_ = only_place(body_, "fence_acq_rel_gpu");
+    wait_ = only_place(body_, "griddepcontrol_wait");
   }
 
   /// Fences, the wait and the launch of the next kernel.
   void check_order() const {
     CHECK(fence_ < wait_);
-    const size_t next = only_place(body_, "pdl_trigger");
+    const size_t next = only_place(body_, "griddepcontrol_launch_dependents");
     CHECK((next > wait_) == overlap_.triggers_after_wait);
     if (!overlap_.triggers_after_wait) CHECK(next < fence_);
     // After the wait but not after what the kernel then does.
     if (overlap_.triggers_after_wait)
-      CHECK(body_.substr(wait_, next - wait_).find_first_not_of("pdl_wait(); \n") ==
+      CHECK(body_.substr(wait_, next - wait_).find_first_not_of("griddepcontrol_wait(); \n") ==
             std::string::npos);
   }
 

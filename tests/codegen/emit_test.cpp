@@ -27,7 +27,8 @@ Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64)
 /// A kernel that overlaps others waits for them, and reads nothing that may be read before.
 void check_wait(const Kernel& kernel) {
   CAPTURE(kernel.name);
-  CHECK((kernel.source.find("pdl_wait();") != std::string::npos) == kernel.overlap.waits);
+  CHECK((kernel.source.find("griddepcontrol_wait();") != std::string::npos) ==
+        kernel.overlap.waits);
   CHECK((kernel.source.find("__restrict__") == std::string::npos) == kernel.overlap.waits);
 }
 

@@ -50,7 +50,7 @@ Result<std::shared_ptr<const Program>> plan(const Planted& planted, const std::s
   kernel.source = fmt::format(
       "#include \"kernels/common/launch.cuh\"\n"
       "extern \"C\" __global__ void {}(const float* x, float* y) {{\n"
-      "  sinter::pdl_trigger();\n  sinter::pdl_wait();\n"
+      "  sinter::griddepcontrol_launch_dependents();\n  sinter::griddepcontrol_wait();\n"
       "  __shared__ float shared[{}];\n  const int i = threadIdx.x;\n  {}\n}}\n",
       kernel.name, kThreads, planted.body);
   return program;

@@ -25,12 +25,16 @@ arrow(codegen/emission/ OWN ir/ device/ plan/)
 
 # A kernel family is a folder; its files belong to several rooms by their names.
 set(kernels "kernels/[^/]*\\.(h|def|inc)$")  # of all families
-arrow("kernels/[^/]*/([^/]*\\.cuh|order\\.h|layout\\.h)$" OWN "kernels/common/[^/]*\\.cuh$" "${shared}")
+set(common "kernels/common/[^/]*\\.cuh$" "kernels/isa/[^/]*\\.cuh$" "${shared}")
+arrow(kernels/isa/ OWN "kernels/common/vector\\.cuh$" "${shared}")
+arrow("kernels/common/[^/]*\\.cuh$" ${common})
+arrow("kernels/tile/(.*\\.cuh|layout\\.h)$" kernels/tile/ ${common})
+arrow("kernels/[^/]*/([^/]*\\.cuh|order\\.h|layout\\.h)$" OWN "kernels/tile/" ${common})
 arrow("kernels/[^/]*/op\\.cpp$" OWN/order.h ir/)
 arrow("kernels/[^/]*/host\\.cpp$" OWN/order.h ir/ runtime/evaluate/)
-arrow(kernels/common/ OWN ir/ device/)
+arrow("kernels/(common|tile)/" OWN ir/ device/ codegen/emission/)
 arrow("kernels/[^/]*$" "${kernels}" ir/ device/)
-arrow(kernels/ OWN kernels/common/ "kernels/row/[^/]*\\.h$" "${kernels}" ir/ device/ plan/ codegen/emission/)
+arrow(kernels/ OWN kernels/common/ kernels/tile/ "kernels/row/[^/]*\\.h$" "${kernels}" ir/ device/ plan/ codegen/emission/)
 arrow(passes/ OWN ir/ device/ "${kernels}")
 arrow(codegen/lowering/ OWN ir/ device/ plan/ codegen/emission/ "${kernels}")
 

@@ -19,6 +19,8 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 #define __grid_constant__
+#define __isShared(address) true
+#define __builtin_assume(condition) static_cast<void>(condition)
 // Functions of the library stay functions: kernel text is compiled without optimization, and a copy
 // at every call, each with sanitizers' checks of its own, takes the compiler three times as long.
 #define SINTER_DEVICE inline

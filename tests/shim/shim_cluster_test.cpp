@@ -15,20 +15,20 @@ namespace {
 
 // Sums 64 numbers a block in the first block of the cluster; each block then has all blocks' sums.
 constexpr const char* kClusterSum = R"(
-#include "kernels/common/cluster.cuh"
+#include "kernels/isa/cluster.cuh"
 using namespace sinter;
 extern "C" __global__ void cluster_sum(const float* x, float* y) {
   __shared__ float sums[8], warps[2];
-  const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;
-  enter_cluster();
+  const int blocks = cluster_nctaid_x(), rank = blockIdx.x % blocks;
+  barrier_cluster_arrive_relaxed();
   float sum = x[blockIdx.x * 64 + threadIdx.x];
   for (int stride = 1; stride < 32; stride *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, stride);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
   __syncthreads();
-  wait_for_cluster();
-  if (threadIdx.x < blocks) give<8>(sums + rank, threadIdx.x, warps[0] + warps[1]);
-  arrive_in_cluster();
-  wait_for_cluster();
+  barrier_cluster_wait();
+  if (threadIdx.x < blocks) st_shared_cluster<8>(sums + rank, threadIdx.x, warps[0] + warps[1]);
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
   if (threadIdx.x != 0) return;
   float total = 0.0f;
   for (int i = 0; i < blocks; ++i) total += sums[i] * (i + 1);
@@ -38,58 +38,58 @@ extern "C" __global__ void cluster_sum(const float* x, float* y) {
 /// The kernel `name`, of a cluster: each block gives 1 to the next one, in this way.
 std::string giving(const char* name, const char* text) {
   return fmt::format(R"(
-#include "kernels/common/cluster.cuh"
+#include "kernels/isa/cluster.cuh"
 using namespace sinter;
 extern "C" __global__ void {}(float* y) {{
   __shared__ float given[1];
-  const int blocks = cluster_blocks(), rank = blockIdx.x % blocks, next = (rank + 1) % blocks;
+  const int blocks = cluster_nctaid_x(), rank = blockIdx.x % blocks, next = (rank + 1) % blocks;
   {}
   if (threadIdx.x == 0) y[blockIdx.x] = given[0];
 }}
 )",
                      name, text);
 }
-constexpr const char* kGivenRight = R"(enter_cluster();
-  wait_for_cluster();
-  if (threadIdx.x == 0) give<2>(given, next, 1.0f);
-  arrive_in_cluster();
-  wait_for_cluster();)";
-constexpr const char* kGivenUnseen = R"(enter_cluster();
-  wait_for_cluster();
-  if (threadIdx.x == 0) give<2>(given, next, 1.0f);
+constexpr const char* kGivenRight = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, next, 1.0f);
+  barrier_cluster_arrive();
+  barrier_cluster_wait();)";
+constexpr const char* kGivenUnseen = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, next, 1.0f);
   __syncthreads();)";
-constexpr const char* kGivenRelaxed = R"(enter_cluster();
-  wait_for_cluster();
-  if (threadIdx.x == 0) give<2>(given, next, 1.0f);
-  enter_cluster();
-  wait_for_cluster();)";
-constexpr const char* kGivenLate = R"(enter_cluster();
-  wait_for_cluster();
-  arrive_in_cluster();
-  if (threadIdx.x == 0) give<2>(given, next, 1.0f);
-  wait_for_cluster();)";
-constexpr const char* kGivenEarly = R"(enter_cluster();
-  if (threadIdx.x == 0) give<2>(given, next, 1.0f);
-  wait_for_cluster();)";
-constexpr const char* kGivenToEnded = R"(enter_cluster();
-  wait_for_cluster();
+constexpr const char* kGivenRelaxed = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, next, 1.0f);
+  barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();)";
+constexpr const char* kGivenLate = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+  barrier_cluster_arrive();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, next, 1.0f);
+  barrier_cluster_wait();)";
+constexpr const char* kGivenEarly = R"(barrier_cluster_arrive_relaxed();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, next, 1.0f);
+  barrier_cluster_wait();)";
+constexpr const char* kGivenToEnded = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
   if (rank == 0) return;
   __syncthreads();
-  if (threadIdx.x == 0) give<2>(given, next, 1.0f);)";
-constexpr const char* kGivenBeyond = R"(enter_cluster();
-  wait_for_cluster();
-  if (threadIdx.x == 0) give<2>(given + 1, next, 1.0f);)";
-constexpr const char* kGivenNobody = R"(enter_cluster();
-  wait_for_cluster();
-  if (threadIdx.x == 0) give<2>(given, rank + 1, 1.0f);)";
-constexpr const char* kArrivesTwice = R"(enter_cluster();
-  arrive_in_cluster();
-  wait_for_cluster();)";
-constexpr const char* kWaitsOnly = R"(wait_for_cluster();)";
-constexpr const char* kArrivesOnly = R"(arrive_in_cluster();)";
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, next, 1.0f);)";
+constexpr const char* kGivenBeyond = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given + 1, next, 1.0f);)";
+constexpr const char* kGivenNobody = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+  if (threadIdx.x == 0) st_shared_cluster<2>(given, rank + 1, 1.0f);)";
+constexpr const char* kArrivesTwice = R"(barrier_cluster_arrive_relaxed();
+  barrier_cluster_arrive();
+  barrier_cluster_wait();)";
+constexpr const char* kWaitsOnly = R"(barrier_cluster_wait();)";
+constexpr const char* kArrivesOnly = R"(barrier_cluster_arrive();)";
 constexpr const char* kEndsBefore = R"(if (rank == 1) return;
-  arrive_in_cluster();
-  wait_for_cluster();)";
+  barrier_cluster_arrive();
+  barrier_cluster_wait();)";
 
 const ShimModule& cluster_kernels() {
   static const ShimModule module = [] {

@@ -38,13 +38,13 @@ struct Calls {
                                  unsigned source, Site site);
   /// The block's storage of one __shared__ variable, told apart by address; null: the dynamic one.
   void* (*shared_storage)(const void* variable, unsigned long long bytes, Site site);
-  /// Returns when the last phase of that parity of a barrier (kernels/common/barriers.cuh) has
+  /// Returns when the last phase of that parity of a barrier (kernels/isa/mbarrier.cuh) has
   /// ended: when bit 63 differs from `parity`.
   void (*wait_for_phase)(const unsigned long long* barrier, unsigned parity, Site site);
   /// Returns when `threads` threads have come to the barrier of this number.
   void (*named_barrier)(int number, int threads, Site site);
   /// The barrier of all threads of a cluster in two halves, and writes to shared memory of its
-  /// blocks: kernels/common/cluster.cuh. An arrival that does not show what the thread gave is a
+  /// blocks: kernels/isa/cluster.cuh. An arrival that does not show what the thread gave is a
   /// relaxed one.
   void (*arrive_in_cluster)(bool shows, Site site);
   void (*wait_for_cluster)(Site site);

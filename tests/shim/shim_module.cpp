@@ -12,6 +12,9 @@
 namespace sinter {
 namespace {
 
+/// The folder of PTX instructions in kernel text, which tests/shim/isa plays on the CPU.
+constexpr std::string_view kInstructions = "kernels/isa/";
+
 /// The headers of one text, rewritten, with cuda_shim.h precompiled beside them.
 class HeaderFolder {
  public:
@@ -23,6 +26,7 @@ class HeaderFolder {
 
  private:
   Status fill(llvm::ArrayRef<EmbeddedHeader> headers);
+  Status add(const std::filesystem::path& name, std::string_view text);
   ScratchFolder folder_;
   std::string text_;
 };
@@ -43,15 +47,24 @@ Result<const HeaderFolder*> HeaderFolder::find(llvm::ArrayRef<EmbeddedHeader> he
 
 Status HeaderFolder::fill(llvm::ArrayRef<EmbeddedHeader> headers) {
   const std::filesystem::path& path = folder_.path();
-  for (const EmbeddedHeader& header : headers) {
-    SINTER_LET(text, rewrite_shared(header.text));
-    std::filesystem::create_directories((path / header.name).parent_path());
-    write_file(path / header.name, text);
-    text_ += fmt::format("{}\n{}\n", header.name, text);
-  }
+  for (const EmbeddedHeader& header : headers)
+    if (!header.name.starts_with(kInstructions)) SINTER_TRY(add(header.name, header.text));
+  std::set<std::filesystem::path> instructions;
+  for (const auto& file : std::filesystem::directory_iterator(SINTER_SHIM_INCLUDE "/shim/isa"))
+    if (file.path().extension() == ".cuh") instructions.insert(file.path());
+  for (const std::filesystem::path& file : instructions)
+    SINTER_TRY(add(std::string(kInstructions) + file.filename().string(), read_file(file)));
   write_file(path / "prelude.h", "#include \"shim/cuda_shim.h\"\n");
   return run_compiler({"-x", "c++-header", prelude(), "-o", prelude() + ".gch"},
                       path / "prelude.log");
+}
+
+Status HeaderFolder::add(const std::filesystem::path& name, std::string_view header) {
+  SINTER_LET(text, rewrite_shared(header));
+  std::filesystem::create_directories((folder_.path() / name).parent_path());
+  write_file(folder_.path() / name, text);
+  text_ += fmt::format("{}\n{}\n", name.string(), text);
+  return {};
 }
 
 /// One translation unit: all includes, then a namespace and an entry function per kernel.

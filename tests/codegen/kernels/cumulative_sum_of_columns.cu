@@ -18,9 +18,9 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(1024)
-cumulative_sum_dec30772(const f16* x0, f16* y0, long long n0) {
-  pdl_trigger();
-  pdl_wait();
+cumulative_sum_8e3b945a(const f16* x0, f16* y0, long long n0) {
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
   __shared__ ColumnShared<Config> shared;
   scan_columns<Config>(x0, y0, {1, n0, 24, n0 * 24, 24}, shared);
 }

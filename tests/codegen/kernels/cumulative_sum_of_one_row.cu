@@ -17,9 +17,9 @@ struct Config {
 };
 
 extern "C" __global__ void __launch_bounds__(512)
-cumulative_sum_25d9d709(const float* x0, float* y0) {
-  pdl_trigger();
-  pdl_wait();
+cumulative_sum_731d691e(const float* x0, float* y0) {
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
   __shared__ ScanShared<Config> shared;
   scan_long_rows<Config>(x0, 1048576, y0, 1048576, shared);
 }

@@ -20,17 +20,17 @@ struct Config {
   static constexpr long long kWindow = 0;
 };
 
-SINTER_CALLED void attend_alone(AttentionShared<Config>& shared, const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+__device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   DecodeAttention<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
   attention.start();
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-decode_attention_c6080847(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
-  pdl_trigger();
-  pdl_wait();
+decode_attention_7c5d1530(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
   __shared__ AttentionShared<Config> shared;
-  if (cluster_blocks() == 1) {
+  if (cluster_nctaid_x() == 1) {
     attend_alone(shared, x0, x1, x2, x3, x4, y0, n0, n1);
   } else {
     DecodeAttention<Config, bf16, InClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);

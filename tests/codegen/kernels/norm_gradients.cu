@@ -16,16 +16,16 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-sub_mul_reduce_sum_mul_reduce_sum_50e68f53(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const bf16* __restrict__ x3, bf16* __restrict__ y0, bf16* __restrict__ y1) {
+sub_mul_reduce_sum_mul_reduce_sum_69855191(const bf16* __restrict__ x0, const bf16* __restrict__ x1, const bf16* __restrict__ x2, const bf16* __restrict__ x3, bf16* __restrict__ y0, bf16* __restrict__ y1) {
   __shared__ float shared[512];
   __shared__ float totals[1024];
   const int side = threadIdx.x % 8, run = threadIdx.x / 8;
-  const int blocks = cluster_blocks(), rank = blockIdx.x % blocks;
+  const int blocks = cluster_nctaid_x(), rank = blockIdx.x % blocks;
   const long long tile = blockIdx.x / blocks;
   constexpr long long slice = 0;
   const int i = static_cast<int>(8 * (tile * 8 + side));
   const bool live = i < 4096;
-  enter_cluster();
+  barrier_cluster_arrive_relaxed();
   for (int segment = rank; segment < 8; segment += blocks) {
     ColumnRun<Sum, 4> run0;
     ColumnRun<Sum, 4> run1;
@@ -56,13 +56,13 @@ sub_mul_reduce_sum_mul_reduce_sum_50e68f53(const bf16* __restrict__ x0, const bf
         run1.add(own, lane1);
       }
     }
-    if (segment == rank) wait_for_cluster();
+    if (segment == rank) barrier_cluster_wait();
     hand_over<Sum, 8, 32, 8>(run0.total, shared, totals + segment * 64);
     hand_over<Sum, 8, 32, 8>(run1.total, shared, totals + 512 + segment * 64);
   }
   __syncthreads();
-  arrive_in_cluster();
-  wait_for_cluster();
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
   if (live && run == 0 && rank == 0) {
     float s0[8];
     join_segments<Sum, 8>(s0, totals + 0 + 8 * side, 64);

@@ -96,9 +96,9 @@ SINTER_DEVICE void run(const f16* x0, const f16* x1, f16* y0, long long n0, long
 }  // namespace part1
 
 extern "C" __global__ void __launch_bounds__(256)
-rms_norm_257ebf24(const f16* x0, const f16* x1, const f16* x2, f16* y0, f16* y1, long long n0) {
-  pdl_trigger();
-  pdl_wait();
+rms_norm_263155b9(const f16* x0, const f16* x1, const f16* x2, f16* y0, f16* y1, long long n0) {
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
   const long long block = blockIdx.x;
   const long long end0 = (n0 * 4 + 15) / 16;
   const long long end1 = end0 + (n0 + 15) / 16;

@@ -28,13 +28,13 @@ struct Config {
 using Product = Gemv<Config>;
 
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_gemv_silu_mul_317d15c3(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
-  pdl_trigger();
+rms_norm_gemv_silu_mul_7db54d90(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+  griddepcontrol_launch_dependents();
   extern __shared__ __align__(128) unsigned char memory[];
   const int tokens = static_cast<int>(n0);
   Product product(memory, x2, tokens);
   product.start();
-  pdl_wait();
+  griddepcontrol_wait();
   if (tokens == 0) return;
   const auto operand = product.operand();
   if (tokens == 1) {

@@ -11,9 +11,9 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(512, 2)
-sample_f2349aaf(const bf16* x0, const float* x1, const int* x2, const float* x3, const int* x4, const int* x5, int* y0, long long n0) {
-  pdl_trigger();
-  pdl_wait();
+sample_c81ac86f(const bf16* x0, const float* x1, const int* x2, const float* x3, const int* x4, const int* x5, int* y0, long long n0) {
+  griddepcontrol_launch_dependents();
+  griddepcontrol_wait();
   __shared__ SampleShared shared;
   sample(x0, 32000, 32000, x1, x2, x3, x4, x5, y0, shared);
 }

@@ -13,9 +13,9 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_e2863847(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0) {
+softmax_26102a35(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0) {
   __shared__ float shared[64];
-  enter_cluster();
+  barrier_cluster_arrive_relaxed();
   const int thread = blockIdx.x % 2 * 256 + threadIdx.x;
   const long long row = blockIdx.x / 2;
   prefetch_part<16384>(x0, blockIdx.x + 132ll);
@@ -30,7 +30,7 @@ softmax_e2863847(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0)
       lanes0.take(j % 2, k0[j][e]);
     }
   }
-  wait_for_cluster();
+  barrier_cluster_wait();
   const float s0 = reduce_row<512, 2>(lanes0, shared);
   Lanes<Sum, 2> lanes1;
   float k1[8][8];

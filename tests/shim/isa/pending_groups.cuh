@@ -1,14 +1,12 @@
-// The operations that a thread has issued and not waited for, in groups, as the CPU of the tests
-// plays them: copies of cp.async, products of wgmma. They are done when the thread waits, so that a
-// missing wait is seen.
+// The operations that a thread has issued and not waited for, in groups: copies of cp.async,
+// products of wgmma. They are done when the thread waits.
 #pragma once
 
 #include "ir/scalar_math.h"
 
-#ifndef __CUDACC_RTC__
 namespace sinter {
 
-template <typename Item, int most>
+template <typename Item, int capacity>
 class PendingGroups {
  public:
   // This thread's groups in the running block. Never constructed: an unused page is not touched.
@@ -25,11 +23,11 @@ class PendingGroups {
   unsigned long long block() const { return block_; }
 
   void add(const Item& item) {
-    if (count_ == most) __builtin_trap();
+    if (count_ == capacity) __builtin_trap();
     items_[count_++] = item;
   }
   void end_group() {
-    if (groups_ == most) __builtin_trap();
+    if (groups_ == capacity) __builtin_trap();
     ends_[groups_++] = count_;
   }
   // Does the items of all groups but the last `left`.
@@ -45,11 +43,10 @@ class PendingGroups {
   }
 
  private:
-  Item items_[most];
-  int ends_[most];
+  Item items_[capacity];
+  int ends_[capacity];
   int count_, groups_;
-  unsigned long long block_;  // that asked for them
+  unsigned long long block_;  // the block that issued them
 };
 
 }  // namespace sinter
-#endif

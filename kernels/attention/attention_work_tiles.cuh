@@ -1,0 +1,82 @@
+// The work tiles of a launch of tiled_attention: a tile of rows of a head. Tiles of rows are sorted by
+// the number of keys that they see, most first, and assigned to the blocks by PairedTiles
+// (kernels/tile/scheduler.cuh).
+#pragma once
+
+#include "kernels/attention/attention_tiles.cuh"
+#include "kernels/tile/scheduler.cuh"
+
+namespace sinter {
+
+template <typename Config>
+class AttentionTiles {
+  static constexpr int kMostSorted = 512;  // tiles of rows; more are taken from the last one on
+
+ public:
+  // Made by all threads of a block, with a barrier.
+  SINTER_DEVICE AttentionTiles(const AttentionOperands<typename Config::Element>& in,
+                               unsigned char* shared)
+      : in_(in),
+        shared_(shared),
+        row_tiles_(static_cast<int>((in.tokens + Config::kRows - 1) / Config::kRows)),
+        schedule_(row_tiles_, kPersistent),
+        sorted_(row_tiles_ <= kMostSorted &&
+                schedule_.count() > static_cast<int>(gridDim.x)) {
+    if (kPersistent && sorted_) sort();
+  }
+
+  SINTER_DEVICE bool has(int round) const {
+    if (!kPersistent && round > 0) return false;
+    return schedule_.has(round);
+  }
+  SINTER_DEVICE AttentionBlock<Config> block(int round) const {
+    const auto tile = schedule_.tile(round);
+    return {in_, row_tile(tile.place), tile.head, shared_};
+  }
+
+ private:
+  static constexpr bool kPersistent = Config::kWarpgroups;  // else a block has one work tile
+
+  SINTER_DEVICE int row_tile(int place) const {
+    if constexpr (kPersistent)
+      if (sorted_) return order().tiles[place];
+    return row_tiles_ - 1 - place;
+  }
+  struct Order {
+    unsigned short tiles[kMostSorted];
+    int keys[kMostSorted];  // that a tile's last row sees
+  };
+  SINTER_DEVICE static Order& order() {
+    __shared__ Order order;
+    return order;
+  }
+  SINTER_DEVICE void sort() const {
+    for (int tile = static_cast<int>(threadIdx.x); tile < row_tiles_; tile += Config::kThreads) {
+      const long long end = (tile + 1ll) * Config::kRows;
+      const long long token = (end < in_.tokens ? end : in_.tokens) - 1;
+      order().keys[tile] = static_cast<int>(
+          rows_of_cache(attention_range(in_.first[token], in_.last[token], Config::kWindow),
+                        in_.cache_rows)
+              .count);
+    }
+    __syncthreads();
+    for (int tile = static_cast<int>(threadIdx.x); tile < row_tiles_; tile += Config::kThreads) {
+      const int own = order().keys[tile];
+      int place = 0;
+      for (int other = 0; other < row_tiles_; ++other) {
+        const int keys = order().keys[other];
+        place += keys > own || (keys == own && other > tile);
+      }
+      order().tiles[place] = static_cast<unsigned short>(tile);
+    }
+    __syncthreads();
+  }
+
+  const AttentionOperands<typename Config::Element>& in_;
+  unsigned char* shared_;
+  int row_tiles_;
+  PairedTiles<Config::kHeads> schedule_;
+  bool sorted_;
+};
+
+}  // namespace sinter

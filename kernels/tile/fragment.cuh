@@ -1,0 +1,79 @@
+// Fragments of tensor cores: parts of a tile in shared memory for ldmatrix, and rows of a result in
+// chunks of 8 elements.
+#pragma once
+
+#include "kernels/common/vector.cuh"
+#include "kernels/isa/mma.cuh"
+#include "kernels/tile/layout.h"
+
+namespace sinter {
+
+// The address that a lane gives to ldmatrix for a 16 by 16 part of a tile whose first matrix is
+// followed by the next 8 rows, or by the next 8 columns.
+template <int rows, int padded>
+SINTER_DEVICE const void* part_rows_first(const unsigned char* tile, int row, int column) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  return tile + tile_offset(rows, padded, row + lane % 16, column / 8 + lane / 16);
+}
+template <int rows, int padded>
+SINTER_DEVICE const void* part_columns_first(const unsigned char* tile, int row, int column) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  return tile + tile_offset(rows, padded, row + lane / 16 * 8 + lane % 8, column / 8 + lane / 8 % 2);
+}
+
+#if SINTER_HAS_MMA
+// sums += a b for 16 rows and 16 columns, from column `first` of the sums on.
+template <typename T, int count>
+SINTER_DEVICE void mma_m16n16k16(float (&sums)[count], int first, const unsigned* a,
+                                 const unsigned (&b)[4]) {
+  float(&left)[4] = *reinterpret_cast<float(*)[4]>(sums + first / 2);
+  float(&right)[4] = *reinterpret_cast<float(*)[4]>(sums + first / 2 + 4);
+  mma_m16n8k16(left, static_cast<const T*>(nullptr), a[0], a[1], a[2], a[3], b[0], b[1]);
+  mma_m16n8k16(right, static_cast<const T*>(nullptr), a[0], a[1], a[2], a[3], b[2], b[3]);
+}
+#endif
+
+// The sums of `count` columns, from column `first` on.
+template <int first, int count, int all>
+SINTER_DEVICE float (&sum_columns(float (&sums)[all]))[count / 2] {
+  return *reinterpret_cast<float(*)[count / 2]>(sums + first / 2);
+}
+
+// Lanes that differ in `bit` swap the second word of the lower one and the first of the other.
+template <int bit>
+SINTER_DEVICE void exchange_words(unsigned& first, unsigned& second, int lane) {
+  const bool upper = (lane & bit) != 0;
+  const unsigned other = __shfl_xor_sync(0xffffffffu, upper ? first : second, bit);
+  if (upper)
+    first = other;
+  else
+    second = other;
+}
+
+// Rounds the sums of a lane's two rows to T and calls take(half, chunk, words) for chunks of 8
+// elements: half 0 is the lane's first row, half 1 the row 8 on. `chunks`: of a row; what the sums
+// lack is not taken. Of every four chunks of a row, which are in four lanes, a lane takes one.
+template <typename T, int chunks, int count, typename Take>
+SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int first = 0; first < chunks; first += 4) {
+      unsigned words[4] = {};
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (first + i < count / 4)
+          words[i] = pack(static_cast<const T*>(nullptr), sums[4 * (first + i) + 2 * half],
+                          sums[4 * (first + i) + 2 * half + 1]);
+      exchange_words<1>(words[0], words[1], lane);
+      exchange_words<1>(words[2], words[3], lane);
+      exchange_words<2>(words[0], words[2], lane);
+      exchange_words<2>(words[1], words[3], lane);
+      const int chunk = first + lane % 4;
+      if (chunk < chunks) take(half, chunk, make_uint4(words[0], words[1], words[2], words[3]));
+    }
+  }
+}
+
+}  // namespace sinter

@@ -1,0 +1,37 @@
+// Ports of a kernel that computes tiles: chunks of 8 elements of an operand or a result behind an
+// accessor (codegen/emission/element_ports.h).
+#pragma once
+
+#include "kernels/common/vector.cuh"
+
+namespace sinter {
+
+// The 8 elements of an operand from element `at` on, of which the first `valid` are there; zeros
+// after them. `whole`: all chunks of the operand are whole, at multiples of 8 elements.
+template <bool whole, typename Operand>
+SINTER_DEVICE void read_port(float (&values)[8], const Operand& operand, long long at, int valid) {
+  if constexpr (whole) {
+    if (valid > 0) operand.chunk(values, at);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      if (e < valid) values[e] = operand(at + e);
+  }
+}
+
+// Gives the result the 8 elements from element `at` on, in words of T, of which the first `valid`
+// are there.
+template <bool whole, typename T, typename Result>
+SINTER_DEVICE void write_port(const Result& result, long long at, int valid, uint4 words) {
+  float values[8];
+  widen(values, static_cast<const T*>(nullptr), words);
+  if constexpr (whole) {
+    result.set_chunk(at, values);
+  } else {
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      if (e < valid) result.set(at + e, values[e]);
+  }
+}
+
+}  // namespace sinter
