@@ -25,6 +25,8 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
 Status check_tables(const Program& program);
 /// A kernel by itself: leaves, appends, a launch that writes every result that has elements.
 Status check_kernel(const Program& program, const Kernel& kernel);
+/// Tensor maps of a kernel: what the hardware takes, inside their inputs.
+Status check_tensor_maps(const Program& program, const Kernel& kernel, const std::string& where);
 /// How a kernel overlaps others, by itself: it waits if it triggers after its wait or reads early,
 /// and the lists name inputs, of which caches are an attention's.
 Status check_overlap(const Kernel& kernel);

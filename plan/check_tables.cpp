@@ -191,6 +191,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
   const std::string where = "kernel " + kernel.name;
   const Graph& group = kernel.group;
   SINTER_TRY(check_launch(program, kernel, where));
+  SINTER_TRY(check_tensor_maps(program, kernel, where));
   if (group.outputs.empty()) return violation("no output", where);
   llvm::SmallVector<ValueId, 4> appends;
   for (uint32_t i = 0; i < group.size(); ++i) {

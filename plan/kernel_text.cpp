@@ -56,6 +56,21 @@ std::string_view line_before(std::string_view text, size_t at) {
   return line_break == std::string_view::npos ? before : before.substr(line_break + 1);
 }
 
+std::string tensor_map_lines(const Kernel& kernel, llvm::ArrayRef<Symbol> named) {
+  const auto texts = [&](llvm::ArrayRef<SymExpr> sizes) {
+    std::vector<std::string> texts;
+    for (const SymExpr& size : sizes) texts.push_back(to_string(size, named));
+    return fmt::format("{}", fmt::join(texts, ", "));
+  };
+  std::string lines;
+  for (const TensorMap& map : kernel.tensor_maps)
+    lines += fmt::format(
+        "tensor_map: input {}, offset {}, dims [{}], strides [{}], box [{}], swizzle {}\n",
+        map.input, to_string(map.offset, named), texts(map.dims), texts(map.strides),
+        fmt::join(map.box, ", "), map.swizzle);
+  return lines;
+}
+
 }  // namespace
 
 std::vector<SymbolId> symbols_of(const Graph& group) {
@@ -74,7 +89,7 @@ std::vector<SymbolId> symbols_of(const Graph& group) {
   return found;
 }
 
-std::string parameters_of(const Graph& group, size_t symbols, bool restricted) {
+std::string parameters_of(const Graph& group, size_t symbols, bool restricted, size_t tensor_maps) {
   const std::string_view pointer = restricted ? "* __restrict__" : "*";
   const auto element = [&](ValueId id) { return dtype_info(group[id].type.dtype).memory; };
   std::vector<std::string> parameters;
@@ -83,6 +98,8 @@ std::string parameters_of(const Graph& group, size_t symbols, bool restricted) {
   for (size_t k = 0; k < group.outputs.size(); ++k)
     parameters.push_back(fmt::format("{}{} y{}", element(group.outputs[k]), pointer, k));
   for (size_t k = 0; k < symbols; ++k) parameters.push_back(fmt::format("long long n{}", k));
+  for (size_t k = 0; k < tensor_maps; ++k)
+    parameters.push_back(fmt::format("const __grid_constant__ TensorMap t{}", k));
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
@@ -101,7 +118,7 @@ std::string launch_comment(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols)
   const std::vector<Symbol> named = named_as_parameters(kernel, symbols);
   const Launch& launch = kernel.launch;
   const Overlap& overlap = kernel.overlap;
-  return commented(fmt::format(
+  std::string lines = fmt::format(
       "launch: rows {}, items_per_row {}, symbolic_items {}, items_per_block {}, threads {},\n"
       "  shared_bytes {}, wanted_shared_bytes {}, cluster {}, items_without_clusters {}, "
       "most_blocks {}\n"
@@ -112,7 +129,8 @@ std::string launch_comment(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols)
       to_string(launch.wanted_shared_bytes, named), launch.cluster, launch.items_without_clusters,
       launch.most_blocks, overlap.waits, overlap.triggers_after_wait,
       fmt::join(overlap.early_inputs, ", "), fmt::join(overlap.early_caches, ", "),
-      kernel.minimum_arch));
+      kernel.minimum_arch);
+  return commented(lines + tensor_map_lines(kernel, named));
 }
 
 std::string function_head(const Launch& launch, int64_t resident_blocks) {
@@ -125,7 +143,8 @@ Status check_text(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols, std::str
       kernel, group_comment(kernel, symbols) + launch_comment(kernel, symbols), text));
   const std::string function =
       fmt::format("{}({}) {{", kernel.name,
-                  parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlap.waits));
+                  parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlap.waits,
+                                kernel.tensor_maps.size()));
   const size_t at = text.find(fmt::format("\n{}\n", function));
   if (at == std::string_view::npos) return mismatch(kernel, function, "no such line");
   // A second argument, the resident blocks, is the text's own.

@@ -181,6 +181,10 @@ class PlanReader {
     SINTER_TRY(read(overlap["early_inputs"], out.overlap.early_inputs));
     SINTER_TRY(read(overlap["early_caches"], out.overlap.early_caches));
     SINTER_TRY(read(node["appends"], out.appends));
+    if (node["tensor_maps"].present()) {
+      SINTER_LET(maps, node["tensor_maps"].items());
+      for (const Node& map : maps) SINTER_TRY(tensor_map(map, out.tensor_maps.emplace_back()));
+    }
     SINTER_LET(symbols, node["symbols"].items());
     for (const Node& symbol : symbols) {
       SINTER_LET(name, symbol.string());
@@ -206,6 +210,21 @@ class PlanReader {
     SINTER_LET(group, parse_graph(text, node["group"].where(), program_.symbols));
     out.group = std::move(group);
     return {};
+  }
+
+  Status exprs(const Node& node, std::vector<SymExpr>& out) const {
+    SINTER_LET(items, node.items());
+    for (const Node& item : items) SINTER_TRY(expr(item, out.emplace_back()));
+    return {};
+  }
+
+  Status tensor_map(const Node& node, TensorMap& out) const {
+    SINTER_TRY(read(node["input"], out.input));
+    SINTER_TRY(expr(node["offset"], out.offset));
+    SINTER_TRY(exprs(node["dims"], out.dims));
+    SINTER_TRY(exprs(node["strides"], out.strides));
+    SINTER_TRY(read(node["box"], out.box));
+    return read(node["swizzle"], out.swizzle);
   }
 
   Status buffer(const Node& node, Buffer& out) const {

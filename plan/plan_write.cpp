@@ -83,6 +83,8 @@ class PlanWriter {
     std::set<std::string> features;
     if (!program_.states.empty()) features.insert("states");
     if (has_exact_integers()) features.insert("exact_integers");
+    if (llvm::any_of(program_.kernels, [](const Kernel& k) { return !k.tensor_maps.empty(); }))
+      features.insert("tensor_maps");
     for (const EntryPlan& entry : program_.entries) {
       if (!entry.row_checks.empty()) features.insert("row_checks");
       for (const Step& step : entry.steps)
@@ -136,9 +138,21 @@ class PlanWriter {
                       {"cluster", launch.cluster},
                       {"items_without_clusters", launch.items_without_clusters}};
     if (launch.most_blocks > 0) json["launch"]["most_blocks"] = launch.most_blocks;
+    for (const TensorMap& map : kernel.tensor_maps) json["tensor_maps"].push_back(tensor_map(map));
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));
     return json;
+  }
+
+  OrderedJson tensor_map(const TensorMap& map) const {
+    const auto texts = [&](llvm::ArrayRef<SymExpr> sizes) {
+      OrderedJson list = OrderedJson::array();
+      for (const SymExpr& size : sizes) list.push_back(text(size));
+      return list;
+    };
+    return {{"input", map.input},      {"offset", text(map.offset)},
+            {"dims", texts(map.dims)}, {"strides", texts(map.strides)},
+            {"box", map.box},          {"swizzle", map.swizzle}};
   }
 
   OrderedJson buffer(const Buffer& buffer) const {

@@ -10,6 +10,7 @@
 #include "ir/numerics.h"
 #include "ir/sym_expr.h"
 #include "plan/step.h"
+#include "plan/tensor_map.h"
 
 namespace sinter {
 
@@ -96,7 +97,7 @@ struct Overlap {
 };
 
 /// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
-/// `group`, one per output, then one `long long` per symbol in `symbols`.
+/// `group`, one per output, then one `long long` per symbol in `symbols`, then the tensor maps.
 struct Kernel {
   std::string name;  // a canonical role and a hash, e.g. add_rms_norm_3f2a...; a valid C identifier
   std::string
@@ -106,6 +107,7 @@ struct Kernel {
   Graph group;  // inputs: roots of the reads; outputs: results in order; names are canonical
   std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
   std::vector<SymbolId> symbols;
+  std::vector<TensorMap> tensor_maps;
   Launch launch;
   Overlap overlap;
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0

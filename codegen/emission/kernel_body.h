@@ -20,6 +20,7 @@ struct KernelBody {
   std::string text;         // and after it
   bool waits = false;       // the text has the wait in it
   std::vector<uint32_t> early_inputs;  // of Overlap's, those that the text reads before the wait
+  std::vector<TensorMap> tensor_maps;  // the parameters t0, t1, ...
   Launch launch;
   int64_t resident_blocks = 1;   // that a multiprocessor must have room for at a time
   bool moves_registers = false;  // its warpgroups hand registers to one another (setmaxnreg)

@@ -82,6 +82,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   SINTER_LET(body, parts.size() == 1 ? emit_body(context) : emit_parts(context, parts));
   overlap.early_inputs = body.early_inputs;
   kernel.launch = body.launch;
+  kernel.tensor_maps = body.tensor_maps;
   kernel.minimum_arch = body.minimum_arch;
   if (kernel.launch.cluster > 1)
     kernel.minimum_arch = std::max(kernel.minimum_arch, kFirstArchWithClusters);
@@ -94,7 +95,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
   const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n", parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits),
+      "({}) {{\n{}}}\n",
+      parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits, kernel.tensor_maps.size()),
       indented(text + body.text));
   const bool has_residency = body.resident_blocks > 1 || body.moves_registers;
   const std::string function = function_head(body.launch, has_residency ? body.resident_blocks : 0);

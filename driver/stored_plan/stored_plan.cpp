@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxPartBytes = uint64_t{1} << 30;
-constexpr int64_t kBytesOfParameter = 8;  // a pointer or a `long long`
 constexpr const char* kCompileAgain = "compile the model again";
 
 bool stands(const fs::path& path) {
@@ -133,15 +132,15 @@ bool runs_on(const std::string& made, const std::string& arch) {
 Status check_machine_code(const Kernel& kernel, std::string_view code, const std::string& folder) {
   const auto takes = kernel_resources(code, kernel.name);
   if (!takes) return {};
-  const int64_t parameters = static_cast<int64_t>(
-      kernel.group.inputs.size() + kernel.group.outputs.size() + kernel.symbols.size());
-  if (takes->parameter_bytes == kBytesOfParameter * parameters &&
-      takes->most_threads == kernel.launch.threads)
+  const int64_t parameters = parameter_bytes(
+      kernel.group.inputs.size() + kernel.group.outputs.size() + kernel.symbols.size(),
+      kernel.tensor_maps.size());
+  if (takes->parameter_bytes == parameters && takes->most_threads == kernel.launch.threads)
     return {};
   return fail(fmt::format("the machine code of {} takes {} bytes of parameters and {} threads, the "
                           "plan has {} and {}",
-                          kernel.name, takes->parameter_bytes, takes->most_threads,
-                          kBytesOfParameter * parameters, kernel.launch.threads),
+                          kernel.name, takes->parameter_bytes, takes->most_threads, parameters,
+                          kernel.launch.threads),
               folder, kCompileAgain);
 }
 

@@ -15,8 +15,6 @@
 
 namespace sinter {
 
-#if SINTER_HAS_MMA
-
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const Query& q,
                                              const Result& out) {
@@ -90,7 +88,5 @@ SINTER_DEVICE void attend_by_warps(const AttentionTiles<Config>& work_tiles, con
     attend_work_tile_by_warps(work_tiles.block(round), q, out);
   }
 }
-
-#endif
 
 }  // namespace sinter

@@ -1,5 +1,5 @@
-// The work tiles of a launch of tiled_attention: a tile of rows of a head. Tiles of rows are sorted by
-// the number of keys that they see, most first, and assigned to the blocks by PairedTiles
+// The work tiles of a launch of tiled_attention: a tile of rows of a head. Tiles of rows are sorted
+// by the number of keys that they see, most first, and assigned to the blocks by PairedTiles
 // (kernels/tile/scheduler.cuh).
 #pragma once
 
@@ -20,8 +20,7 @@ class AttentionTiles {
         shared_(shared),
         row_tiles_(static_cast<int>((in.tokens + Config::kRows - 1) / Config::kRows)),
         schedule_(row_tiles_, kPersistent),
-        sorted_(row_tiles_ <= kMostSorted &&
-                schedule_.count() > static_cast<int>(gridDim.x)) {
+        sorted_(row_tiles_ <= kMostSorted && schedule_.count() > static_cast<int>(gridDim.x)) {
     if (kPersistent && sorted_) sort();
   }
 

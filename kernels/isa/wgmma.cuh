@@ -45,7 +45,8 @@ SINTER_DEVICE MatrixDescriptor matrix_descriptor(const void* p, int step, int pa
   return {(cvta_to_shared(p) >> 4 & 0x3fff) | static_cast<unsigned>(panel >> 4) << 16,
           static_cast<unsigned>(step >> 4) | swizzle << 30};
 }
-/// fence.proxy.async: products that come after a barrier see what the thread wrote to shared memory.
+/// fence.proxy.async: products that come after a barrier see what the thread wrote to shared
+/// memory.
 SINTER_DEVICE void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -60,7 +61,9 @@ SINTER_DEVICE void wgmma_fence(float (&sums)[count]) {
   warpgroup_fence_operand(sums);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-SINTER_DEVICE void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+SINTER_DEVICE void wgmma_commit_group() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 /// Waits until at most the latest `groups` groups are incomplete.
 template <int groups, int count>
 SINTER_DEVICE void wgmma_wait_group(float (&sums)[count]) {
@@ -109,29 +112,29 @@ struct Wgmma;
 #define SINTER_OUT_256(s) SINTER_OUT_240(s), SINTER_OUT_8(s, 120)
 
 // type: of the operands; a .. e: the numbers of the operands after the sums.
-#define SINTER_WGMMA(columns, element, type, a, b, c, d, e)                       \
-  template <>                                                                                 \
-  struct Wgmma<columns, element> {                                                 \
-    /* sums = A B, or sums += A B if `adds`; A in shared memory, both K-major. */                         \
-    static SINTER_DEVICE void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first,          \
-                                       MatrixDescriptor second, bool adds) {                        \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                    \
-                   ", 0;\n"                                                                   \
-                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type      \
-                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"        \
-                   : SINTER_OUT_##columns(sums)                                               \
-                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));     \
-    }                                                                                         \
-    /* sums += A B; A in registers, B MN-major. */                                                      \
-    static SINTER_DEVICE void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,          \
-                                  MatrixDescriptor second) {                                        \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type      \
-                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e \
-                                              ", 1, 1, 1, 1;"                                 \
-                   : SINTER_OUT_##columns(sums)                                               \
-                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),              \
-                     "l"(second.bits()));                                                     \
-    }                                                                                         \
+#define SINTER_WGMMA(columns, element, type, a, b, c, d, e)                                    \
+  template <>                                                                                  \
+  struct Wgmma<columns, element> {                                                             \
+    /* sums = A B, or sums += A B if `adds`; A in shared memory, both K-major. */              \
+    static SINTER_DEVICE void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first, \
+                                           MatrixDescriptor second, bool adds) {               \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                     \
+                   ", 0;\n"                                                                    \
+                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type       \
+                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"         \
+                   : SINTER_OUT_##columns(sums)                                                \
+                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));      \
+    }                                                                                          \
+    /* sums += A B; A in registers, B MN-major. */                                             \
+    static SINTER_DEVICE void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,  \
+                                           MatrixDescriptor second) {                          \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type       \
+                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e  \
+                                              ", 1, 1, 1, 1;"                                  \
+                   : SINTER_OUT_##columns(sums)                                                \
+                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),               \
+                     "l"(second.bits()));                                                      \
+    }                                                                                          \
   };
 #define SINTER_WGMMAS(columns, a, b, c, d, e)      \
   SINTER_WGMMA(columns, f16, "f16", a, b, c, d, e) \
@@ -154,7 +157,6 @@ SINTER_WGMMAS(240, 120, 121, 122, 123, 124)
 SINTER_WGMMAS(256, 128, 129, 130, 131, 132)
 #undef SINTER_WGMMAS
 #undef SINTER_WGMMA
-
 
 }  // namespace sinter
 #endif

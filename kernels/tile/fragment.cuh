@@ -18,10 +18,10 @@ SINTER_DEVICE const void* part_rows_first(const unsigned char* tile, int row, in
 template <int rows, int padded>
 SINTER_DEVICE const void* part_columns_first(const unsigned char* tile, int row, int column) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  return tile + tile_offset(rows, padded, row + lane / 16 * 8 + lane % 8, column / 8 + lane / 8 % 2);
+  return tile +
+         tile_offset(rows, padded, row + lane / 16 * 8 + lane % 8, column / 8 + lane / 8 % 2);
 }
 
-#if SINTER_HAS_MMA
 // sums += a b for 16 rows and 16 columns, from column `first` of the sums on.
 template <typename T, int count>
 SINTER_DEVICE void mma_m16n16k16(float (&sums)[count], int first, const unsigned* a,
@@ -31,7 +31,6 @@ SINTER_DEVICE void mma_m16n16k16(float (&sums)[count], int first, const unsigned
   mma_m16n8k16(left, static_cast<const T*>(nullptr), a[0], a[1], a[2], a[3], b[0], b[1]);
   mma_m16n8k16(right, static_cast<const T*>(nullptr), a[0], a[1], a[2], a[3], b[2], b[3]);
 }
-#endif
 
 // The sums of `count` columns, from column `first` on.
 template <int first, int count, int all>

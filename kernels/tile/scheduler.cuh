@@ -37,9 +37,7 @@ class PairedTiles {
 
   // `paired`: otherwise each block computes one tile, that of its number.
   SINTER_DEVICE PairedTiles(int tiles, bool paired)
-      : tiles_(tiles),
-        blocks_(static_cast<int>(gridDim.x)),
-        block_(static_cast<int>(blockIdx.x)) {
+      : tiles_(tiles), blocks_(static_cast<int>(gridDim.x)), block_(static_cast<int>(blockIdx.x)) {
     const int pairs = tiles / 2 * heads;
     if (paired) pairs_of_block_ = pairs < 2 * blocks_ ? 0 : pairs / blocks_ - 1;
   }
@@ -85,7 +83,8 @@ class PairedTiles {
     for (int k = 0; k < 5; ++k) {
       const Run run = runs[k];
       const int count = run.places * run.heads_left;
-      if (i < count) return {place + i / run.heads_left, heads - run.heads_left + i % run.heads_left};
+      if (i < count)
+        return {place + i / run.heads_left, heads - run.heads_left + i % run.heads_left};
       i -= count;
       place += run.places;
     }

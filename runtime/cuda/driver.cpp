@@ -65,6 +65,7 @@ Result<CudaApi> open_cuda() {
   library->bind(api.library_kernel, "cuLibraryGetKernel");
   library->bind(api.kernel_set_attribute, "cuKernelSetAttribute");
   library->bind(api.launch, "cuLaunchKernelEx");
+  library->bind(api.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
   SINTER_TRY(library->require_all("the NVIDIA driver", "install a driver of CUDA 12 or newer"));
   if (const int code = api.init(0); code != 0)
     return tl::make_unexpected(cuda_error(api, "cuInit", code));

@@ -95,6 +95,10 @@ struct CudaApi {
   int (*library_kernel)(Kernel* kernel, Library library, const char* name);
   int (*kernel_set_attribute)(int attribute, int value, Kernel kernel, Device device);
   int (*launch)(const CudaLaunchConfig* config, Kernel kernel, void** parameters, void** extra);
+  int (*tensor_map_encode_tiled)(void* map, int type, unsigned rank, void* address,
+                                 const uint64_t* dims, const uint64_t* strides, const uint32_t* box,
+                                 const uint32_t* element_strides, int interleave, int swizzle,
+                                 int l2_promotion, int out_of_bounds_fill);
 };
 
 /// The driver of this machine, loaded and initialized on first use. Thread-safe. The error (exit

@@ -3,6 +3,7 @@
 #include "runtime/clock.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/nvtx.h"
+#include "runtime/cuda/tensor_map.h"
 
 namespace sinter {
 namespace {
@@ -305,6 +306,14 @@ Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run, const C
   llvm::SmallVector<void*, 20> parameters;
   for (CudaAddress& pointer : pointers) parameters.push_back(&pointer);
   for (long long& size : sizes) parameters.push_back(&size);
+  llvm::SmallVector<EncodedTensorMap, 2> maps;
+  for (const TensorMap& map : kernel.tensor_maps) {
+    const DType dtype = kernel.group[kernel.group.inputs[map.input]].type.dtype;
+    SINTER_LET(encoded,
+               encode(map, dtype, pointers[map.input], call.symbol_values, *model_->cuda_device()));
+    maps.push_back(encoded);
+  }
+  for (EncodedTensorMap& map : maps) parameters.push_back(&map);
   const bool overlaps = kernel.overlap.waits && begin == CallBegin::overlapped;
   begin = CallBegin::overlapped;
   return launch({.kernel = model_->kernels_[run.kernel],

@@ -27,6 +27,24 @@ size_t appended_input(const Graph& group, ValueId id) {
   SINTER_CHECK(false, "{} appends to {}, which is no input", group[id].name, group[state].name);
 }
 
+sinter_shim::TensorMap tensor_map(const TensorMap& map, DType dtype, const void* input,
+                                  llvm::ArrayRef<int64_t> symbol_values) {
+  const auto numbers = numbers_of(map, symbol_values);
+  SINTER_CHECK(numbers.has_value(), "a size of a tensor map exceeds 63 bits");
+  const auto bytes = whole_bytes(dtype);
+  sinter_shim::TensorMap result{};
+  result.base = static_cast<const std::byte*>(input) + numbers->offset * bytes;
+  result.rank = static_cast<int>(map.dims.size());
+  result.element_bytes = static_cast<int>(bytes);
+  result.swizzle = static_cast<int>(map.swizzle);
+  for (size_t d = 0; d < map.dims.size(); ++d) {
+    result.dims[d] = numbers->dims[d];
+    result.strides[d] = d == 0 ? 1 : numbers->strides[d - 1];
+    result.box[d] = static_cast<int>(map.box[d]);
+  }
+  return result;
+}
+
 }  // namespace
 
 Status KernelShim::prepare() { return ShimModule::prepare(kernel_library()); }
@@ -55,6 +73,11 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
   const auto launched = grid_of(kernel.launch, symbol_values);
   if (!launched) return fail("the number of blocks overflows");
   if (launched->blocks == 0) return {};
+  std::vector<sinter_shim::TensorMap> maps;
+  for (const TensorMap& map : kernel.tensor_maps)
+    maps.push_back(tensor_map(map, kernel.group[kernel.group.inputs[map.input]].type.dtype,
+                              inputs[map.input], symbol_values));
+  for (sinter_shim::TensorMap& map : maps) arguments.push_back(&map);
   const Grid grid{{static_cast<unsigned>(launched->blocks), 1, 1},
                   {static_cast<unsigned>(kernel.launch.threads), 1, 1},
                   shared_bytes(kernel.launch, symbol_values).value_or(0),

@@ -19,6 +19,14 @@ struct Context {
   unsigned long long block_number = 0;  // of all blocks that the process has run
 };
 
+/// A tensor map (plan/tensor_map.h), as kernel text gets it: extents and strides in elements.
+struct TensorMap {
+  const void* base;
+  int rank, element_bytes, swizzle;
+  long long dims[5], strides[5];
+  int box[5];
+};
+
 enum class ExchangeKind : unsigned { sync, shuffle, ballot };
 
 /// A place in kernel text, for messages and to tell apart barriers that are not the same.

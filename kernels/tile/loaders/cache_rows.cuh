@@ -5,7 +5,6 @@
 #include "kernels/isa/cp_async.cuh"
 #include "kernels/tile/layout.h"
 
-#if SINTER_HAS_ASYNC_COPY
 namespace sinter {
 
 // The rows low .. high of a matrix; none if high < low.
@@ -57,4 +56,3 @@ SINTER_DEVICE void load_cache_rows(unsigned char* tile, const T* from, long long
 }
 
 }  // namespace sinter
-#endif

@@ -36,8 +36,8 @@ SINTER_DEVICE void load_dense(unsigned char* tile, const Operand& operand, First
     for (int g = 0; g < together; ++g) {
       const unsigned i = static_cast<unsigned>(begin + g * threads);
       if (all % (together * threads) != 0 && i >= all) break;
-      *reinterpret_cast<uint4*>(tile + tile_offset(rows, padded, static_cast<int>(i / chunks), static_cast<int>(i % chunks))) =
-          words[g];
+      *reinterpret_cast<uint4*>(tile + tile_offset(rows, padded, static_cast<int>(i / chunks),
+                                                   static_cast<int>(i % chunks))) = words[g];
     }
   }
 }

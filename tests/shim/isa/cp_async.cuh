@@ -4,7 +4,6 @@
 #include "kernels/isa/address.cuh"
 #include "kernels/isa/pending_groups.cuh"
 
-#if SINTER_HAS_ASYNC_COPY
 namespace sinter {
 
 struct PendingCopy {
@@ -28,4 +27,3 @@ SINTER_DEVICE void cp_async_wait_group() {
 }
 
 }  // namespace sinter
-#endif

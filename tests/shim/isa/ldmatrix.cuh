@@ -3,7 +3,6 @@
 
 #include "kernels/isa/warp_words.cuh"
 
-#if SINTER_HAS_MMA
 namespace sinter {
 
 // Calls take(rows) with the row addresses of all lanes.
@@ -31,4 +30,3 @@ SINTER_DEVICE void ldmatrix_x4_trans(unsigned (&words)[4], const void* row) {
 }
 
 }  // namespace sinter
-#endif

@@ -14,8 +14,7 @@ namespace mbarrier {
 constexpr Barrier kCount = 0xfffff, kParity = 1ull << 63, kBytes = (kParity - 1) >> 40 << 40;
 
 SINTER_DEVICE void end_phase_if_complete(Barrier& barrier) {
-  if ((barrier & (kCount | kBytes)) == 0)
-    barrier = (barrier ^ kParity) | (barrier >> 20 & kCount);
+  if ((barrier & (kCount | kBytes)) == 0) barrier = (barrier ^ kParity) | (barrier >> 20 & kCount);
 }
 SINTER_DEVICE void add_bytes(Barrier& barrier, long long bytes) {
   const Barrier sum = (barrier & kBytes) + (static_cast<Barrier>(bytes) << 40);

@@ -3,7 +3,6 @@
 
 #include "kernels/isa/warp_words.cuh"
 
-#if SINTER_HAS_MMA
 namespace sinter {
 
 template <typename T>
@@ -28,4 +27,3 @@ SINTER_DEVICE void mma_m16n8k16(float (&sums)[4], const T* p, unsigned a0, unsig
 }
 
 }  // namespace sinter
-#endif

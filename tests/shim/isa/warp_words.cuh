@@ -7,7 +7,7 @@
 namespace sinter {
 
 struct WarpWords {
-  unsigned words[32][6];            // fragments
+  unsigned words[32][6];           // fragments
   const unsigned short* rows[32];  // row addresses
 };
 SINTER_DEVICE WarpWords& words_of_warp() {

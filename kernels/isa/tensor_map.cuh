@@ -1,0 +1,36 @@
+// cp.async.bulk.tensor: one instruction copies a box of a tensor, as a tensor map describes it
+// (plan/tensor_map.h), from global into shared memory, and an mbarrier counts its bytes: those of
+// the whole box, also where it reaches beyond the tensor and zeros are written.
+#pragma once
+
+#include "kernels/isa/mbarrier.cuh"
+
+#if SINTER_HAS_WGMMA
+namespace sinter {
+
+/// CUtensorMap, as the driver encodes it. A kernel's parameter, const __grid_constant__.
+struct alignas(64) TensorMap {
+  unsigned char bytes[128];
+};
+
+/// `to`: aligned to 128 bytes, and with a swizzle to 8 rows of it. The box begins at element x of
+/// the innermost dimension and y of the next.
+SINTER_DEVICE void cp_async_bulk_tensor_2d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier)
+      : "memory");
+}
+SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, int w, SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+      : "memory");
+}
+
+}  // namespace sinter
+#endif

@@ -1,0 +1,65 @@
+// cp.async.bulk.tensor: boxes of a tensor, zeros outside of it, with the swizzle of shared memory.
+#pragma once
+
+#include "kernels/isa/mbarrier.cuh"
+
+#if SINTER_HAS_WGMMA
+namespace sinter {
+
+using TensorMap = sinter_shim::TensorMap;
+
+// Copies the box that begins at the copy's coordinates. The swizzle depends on the address: bits 4
+// and up of an offset are combined by xor with its bits 7 and up.
+SINTER_DEVICE void copy_box(const CopyToBarrier& copy) {
+  const TensorMap& map = *static_cast<const TensorMap*>(copy.from);
+  long long elements = 1;
+  for (int d = 0; d < map.rank; ++d) elements *= map.box[d];
+  for (long long i = 0; i < elements; ++i) {
+    bool present = true;
+    long long rest = i, from = 0;
+    for (int d = 0; d < map.rank; ++d) {
+      const long long at = copy.coordinates[d] + rest % map.box[d];
+      rest /= map.box[d];
+      present = present && at >= 0 && at < map.dims[d];
+      from += at * map.strides[d];
+    }
+    SharedAddress to = copy.to + static_cast<SharedAddress>(i * map.element_bytes);
+    if (map.swizzle != 0)
+      to ^= to >> 3 & static_cast<SharedAddress>(map.swizzle / 16 - 1) << 4;
+    if (present)
+      memcpy(reinterpret_cast<void*>(to), static_cast<const char*>(map.base) + from * map.element_bytes,
+             static_cast<size_t>(map.element_bytes));
+    else
+      memset(reinterpret_cast<void*>(to), 0, static_cast<size_t>(map.element_bytes));
+  }
+}
+SINTER_DEVICE CopyToBarrier box_copy(SharedAddress to, const TensorMap& map, SharedAddress barrier) {
+  CopyToBarrier copy = {};
+  copy.run = copy_box;
+  copy.barrier = barrier;
+  copy.to = to;
+  copy.from = &map;
+  copy.bytes = map.element_bytes;
+  for (int d = 0; d < map.rank; ++d) copy.bytes *= map.box[d];
+  return copy;
+}
+
+SINTER_DEVICE void cp_async_bulk_tensor_2d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           SharedAddress barrier) {
+  CopyToBarrier copy = box_copy(to, map, barrier);
+  copy.coordinates[0] = x;
+  copy.coordinates[1] = y;
+  begin_copy(copy);
+}
+SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, int w, SharedAddress barrier) {
+  CopyToBarrier copy = box_copy(to, map, barrier);
+  copy.coordinates[0] = x;
+  copy.coordinates[1] = y;
+  copy.coordinates[2] = z;
+  copy.coordinates[3] = w;
+  begin_copy(copy);
+}
+
+}  // namespace sinter
+#endif
