@@ -117,8 +117,24 @@ struct KernelFamily {
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;
-  EarlyWish (*early_reads)(const Graph& group, llvm::ArrayRef<Symbol>) = nullptr;
+  EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
 };
+
+template <OpKind... kinds>
+inline constexpr OpKind kClosedAnchors[] = {kinds...};
+
+/// The record of a family whose kernels compute one op of these kinds and nothing else, at the
+/// speed of memory.
+template <OpKind... kinds>
+constexpr KernelFamily closed_family(std::string_view name, EmitKernel* emit,
+                                     bool latency_bound = false) {
+  return {.name = name,
+          .kind = KernelFamily::Kind::anchored,
+          .anchors = kClosedAnchors<kinds...>,
+          .make = emit,
+          .cost = streaming_cost,
+          .latency_bound = latency_bound};
+}
 
 }  // namespace sinter

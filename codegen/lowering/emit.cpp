@@ -42,8 +42,21 @@ std::string role_of(const Graph& group) {
 
 }  // namespace
 
+std::optional<Anchor> find_anchor(const Graph& group) {
+  const std::optional<ValueId> id = anchor_of(group);
+  if (!id) return std::nullopt;
+  Anchor anchor{*id, {}};
+  const Op& op = group[*id];
+  const KernelFamily& family = *anchored_by(op.kind);
+  const Ports ports = family.ports ? family.ports(group, op) : Ports{};
+  for (uint32_t k = 0; k < op.operands.size(); ++k)
+    if (ports.operand(k).port == Port::element) anchor.element_operands.push_back(k);
+  return anchor;
+}
+
 Result<KernelBody> emit_body(const EmitContext& context) {
-  const KernelFamily& family = family_of(context.group, context.symbols);
+  const KernelFamily& family = context.anchor ? *anchored_by(context.anchor_op().kind)
+                                              : family_of_rows(context.group, context.symbols);
   EmitKernel* const* emit = std::get_if<EmitKernel*>(&family.make);
   if (!emit)
     return fail(fmt::format("family {} makes a step of a plan, no kernel", family.name), {},
@@ -78,7 +91,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                             .parameters = kernel.symbols,
                             .device = device,
                             .overlap = asked,
-                            .forms = forms};
+                            .forms = forms,
+                            .anchor = find_anchor(kernel.group)};
   SINTER_LET(body, parts.size() == 1 ? emit_body(context) : emit_parts(context, parts));
   overlap.early_inputs = body.early_inputs;
   kernel.launch = body.launch;

@@ -110,7 +110,8 @@ Status emit_function(Part& part, const EmitContext& whole, int64_t min_threads) 
                         .device = whole.device,
                         .overlap = none,
                         .forms = whole.forms,
-                        .block = {.number = "block", .alone = false, .min_threads = min_threads}}));
+                        .block = {.number = "block", .alone = false, .min_threads = min_threads},
+                        .anchor = find_anchor(part.graph)}));
   part.body = std::move(body);
   return {};
 }

@@ -31,9 +31,7 @@ Ports attention_ports(const Graph& graph, const Op& op) {
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const auto anchor = llvm::find_if(
-      group.members, [&](ValueId id) { return llvm::is_contained(kAnchors, graph[id].kind); });
-  const Op& op = graph[*anchor];
+  const Op& op = graph[group.anchor()];
   const HeadWidths widths = head_widths(graph, op);
   const auto form = attention_form(widths.width, widths.value_width, problem.device());
   if (!form) return std::nullopt;

@@ -36,7 +36,7 @@ struct Results {
 Results results_of(const GroupView& group) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   Results results;
   Builder builder(results.graph, problem.symbols());
   llvm::DenseMap<uint32_t, ValueId> copies;
@@ -70,14 +70,14 @@ std::optional<Verdict> results_fit(const GroupView& group) {
   if (!stranger) return std::nullopt;
   const auto at =
       llvm::find(results.graph.outputs, stranger->reader) - results.graph.outputs.begin();
-  return other_block(group, results.leaving[at], *group.shape.anchor);
+  return other_block(group, results.leaving[at], group.anchor());
 }
 
 }  // namespace
 
 std::optional<Verdict> admits_gemv_prologue(const GroupView& group) {
   const Graph& graph = group.problem.graph();
-  const TensorType& x = graph[graph[*group.shape.anchor].operands[0]].type;
+  const TensorType& x = graph[graph[group.anchor()].operands[0]].type;
   const llvm::ArrayRef<Symbol> symbols = group.problem.symbols();
   const int64_t most = storage_bytes(x).upper_bound(symbols),
                 limit = gemv_operand_limit(group.problem.device());
@@ -89,7 +89,7 @@ std::optional<Verdict> admits_gemv_prologue(const GroupView& group) {
 std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& merged) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   const auto deal = colocated_rows(graph, anchor, group.epilogue,
                                    [&](ValueId id) -> const OpFacts& { return problem.facts(id); });
   if (const auto* stranger = std::get_if<NotColocated>(&deal))
