@@ -8,7 +8,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
-#include "codegen/emission/op_copier.h"
+#include "ir/graph_copier.h"
 
 namespace sinter {
 namespace {
@@ -105,7 +105,7 @@ Result<std::string> operand_accessor(const EmitContext& context, size_t operand)
   const Graph& group = context.group;
   const ValueId id = context.anchor_op().operands[operand];
   Graph graph;
-  OpCopier copy(group, graph);
+  GraphCopier copy(group, graph);
   graph.outputs.push_back(copy(id));
   const auto give = [](ValueEmitter& values, const GroupForm& form) {
     values.statement("return " + values.element(form.graph.outputs[0]) + ";");
@@ -133,7 +133,7 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
   const Graph& group = context.group;
   const TensorType& type = context.anchor_op().type;
   Graph graph;
-  OpCopier copy(group, graph);
+  GraphCopier copy(group, graph);
   const ValueId given = graph.add(Op{OpKind::input, type, {}, {}, "given"});
   graph.inputs.push_back(given);
   copy.define(context.anchor->id, given);
@@ -167,7 +167,7 @@ Status add_store(const EmitContext& context, size_t output, int64_t threads, Por
   const Graph& group = context.group;
   const ValueId id = group.outputs[output];
   Graph graph;
-  OpCopier copy(group, graph);
+  GraphCopier copy(group, graph);
   graph.outputs.push_back(copy(id));
   SINTER_LET(part, AccessedPart::create(context, graph, {fmt::format("y{}", output)}));
   SINTER_LET(stored,

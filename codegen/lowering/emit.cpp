@@ -5,6 +5,7 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/lowering/emit_body.h"
+#include "codegen/lowering/extract.h"
 #include "codegen/lowering/launch_order.h"
 #include "ir/grouping.h"
 #include "kernels/registry.h"
@@ -14,17 +15,6 @@ namespace sinter {
 namespace {
 
 constexpr size_t kLongestRole = 40;  // characters
-
-/// The group with names of its own, so that equal groups are equal and no name from a file reaches
-/// the text: inputs are x0, x1, ..., the other values v0, v1, ...
-Graph canonical_names(const Graph& group) {
-  Graph graph = group;
-  size_t value = 0, input = 0;
-  for (ValueId id : graph.inputs) graph[id].name = fmt::format("x{}", input++);
-  for (Op& op : graph.mutable_ops())
-    if (op_class(op) != OpClass::leaf) op.name = fmt::format("v{}", value++);
-  return graph;
-}
 
 /// The names of the ops that compute, joined, as far as there is room: "add_rms_norm".
 std::string role_of(const Graph& group) {
@@ -73,7 +63,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                            llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
                            const std::optional<Overlap>& wanted, const TunedForms& forms) {
   Kernel kernel;
-  kernel.group = canonical_names(group);
+  kernel.group = group;
+  set_canonical_names(kernel.group);
   kernel.symbols = symbols_of(kernel.group);
   for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)

@@ -6,11 +6,7 @@
 //   %gu = gemv %n, %m                          the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                epilogue: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
-#include <llvm/ADT/DenseMap.h>
-
-#include <functional>
-
-#include "ir/builder.h"
+#include "ir/graph_copier.h"
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "kernels/common/colocation.h"
@@ -38,22 +34,11 @@ Results results_of(const GroupView& group) {
   const Graph& graph = problem.graph();
   const ValueId anchor = group.anchor();
   Results results;
-  Builder builder(results.graph, problem.symbols());
-  llvm::DenseMap<uint32_t, ValueId> copies;
-  results.sums = builder.leaf(OpKind::input, graph[anchor].type, "");
-  copies[anchor.index] = results.sums;
-  const std::function<ValueId(ValueId)> copy = [&](ValueId id) {
-    if (const auto known = copies.find(id.index); known != copies.end()) return known->second;
-    Op op = graph[id];
-    ValueId made;
-    if (computes(op) ? llvm::is_contained(group.epilogue, id) : op_class(op) != OpClass::leaf) {
-      for (ValueId& operand : op.operands) operand = copy(operand);
-      made = results.graph.add(std::move(op));
-    } else {
-      made = builder.leaf(OpKind::input, op.type, "");
-    }
-    return copies[id.index] = made;
-  };
+  GraphCopier copy(graph, results.graph, [&](ValueId id) {
+    return computes(graph[id]) ? !llvm::is_contained(group.epilogue, id)
+                               : op_class(graph[id]) == OpClass::leaf;
+  });
+  results.sums = copy(anchor);
   for (ValueId member : group.epilogue)
     if (writes_state(graph[member]) || problem.read_outside(member, group.members)) {
       results.leaving.push_back(member);

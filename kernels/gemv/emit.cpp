@@ -23,7 +23,7 @@
 
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
-#include "codegen/emission/op_copier.h"
+#include "ir/graph_copier.h"
 #include "kernels/gemv/epilogue.h"
 #include "kernels/gemv/order.h"
 #include "kernels/gemv/prologue.h"
@@ -92,7 +92,7 @@ class GemvKernel {
       return {};
     }
     Graph graph;
-    OpCopier copy(group_, graph);
+    GraphCopier copy(group_, graph);
     graph.outputs.push_back(copy(op().operands[0]));
     std::vector<std::string> names = {"operand"};
     for (size_t k = 0; k < group_.outputs.size(); ++k) {
