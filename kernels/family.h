@@ -81,6 +81,12 @@ struct Tuning {
   Status (&check)(const TunedForm&);
 };
 
+/// An op's way of being computed, where several families could take the op.
+struct KernelChoice {
+  std::string_view what;  // "attention"
+  std::string why;        // "at most 8 tokens"
+};
+
 struct KernelFamily {
   std::string_view name;
   enum class Kind : uint8_t {
@@ -114,6 +120,8 @@ struct KernelFamily {
   /// Replaces a general op by the family's own: `linear` by `gemv`. The operands of `op` are values
   /// of the builder's graph. nullopt: the op stays.
   std::optional<ValueId> (*choose)(Builder&, const Op&) = nullptr;
+  /// What `choose` decided about an op of the family, for reports. null: it is not reported.
+  KernelChoice (*explain_choice)(const Op& own) = nullptr;
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;

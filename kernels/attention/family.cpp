@@ -54,6 +54,10 @@ bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm:
   return is_dense(graph, op.operands[operand]);
 }
 
+KernelChoice explain_choice(const Op& own) {
+  return {"attention", fmt::format("many tokens of {}", to_string(own.type.dtype))};
+}
+
 }  // namespace
 
 extern const KernelFamily attention_family;
@@ -65,6 +69,7 @@ constinit const KernelFamily attention_family{
     .cost = attention_cost,
     .ports = attention_ports,
     .choose = choose_tiled_attention,
+    .explain_choice = explain_choice,
     .addresses = attention_addresses,
 };
 

@@ -26,6 +26,8 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
+KernelChoice explain_choice(const Op&) { return {"attention", "at most 8 tokens"}; }
+
 }  // namespace
 
 extern const KernelFamily decode_attention_family;
@@ -37,6 +39,7 @@ constinit const KernelFamily decode_attention_family{
     .cost = streaming_cost,
     .latency_bound = true,
     .choose = choose_decode_attention,
+    .explain_choice = explain_choice,
     .early_reads = early_reads,
 };
 
