@@ -20,7 +20,7 @@ class OpFact {
   int64_t rows() const {
     return SymExpr(op_.type.dims[0]).evaluate(symbol_values_).value_or(INT64_MAX);
   }
-  /// What a caller's record says of the op.
+  /// The caller's record says so.
   bool is_exact() const { return custom_op_of(op_).exact; }
 
  private:

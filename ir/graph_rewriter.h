@@ -10,8 +10,7 @@ namespace sinter {
 /// Walks the ops of a graph in their order and adds what stands for them to another graph.
 class GraphRewriter {
  public:
-  GraphRewriter(const Graph& from, Graph& into)
-      : from_(from), into_(into), values_(from.size()) {}
+  GraphRewriter(const Graph& from, Graph& into) : from_(from), into_(into), values_(from.size()) {}
 
   /// The value that stands for a value of the old graph; invalid: there is none yet.
   ValueId& operator[](ValueId id) { return values_[id.index]; }

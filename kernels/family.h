@@ -120,7 +120,7 @@ struct KernelFamily {
   /// Replaces a general op by the family's own: `linear` by `gemv`. The operands of `op` are values
   /// of the builder's graph. nullopt: the op stays.
   std::optional<ValueId> (*choose)(Builder&, const Op&) = nullptr;
-  /// What `choose` decided about an op of the family, for reports. null: it is not reported.
+  /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
   KernelChoice (*explain_choice)(const Op& own) = nullptr;
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.

@@ -43,7 +43,7 @@ struct CodeScope {
 
   /// The outermost scope in which a value of `level` may stand.
   CodeScope& place(Level level_of_value);
-  /// What `known`, one of the maps above, has for the key here or in a scope outside.
+  /// The entry for the key in `known`, one of the maps above, here or in a scope outside.
   template <typename Known>
   const Known* find(std::map<std::string, Known> CodeScope::*known, const std::string& key) const {
     for (const CodeScope* scope = this; scope; scope = scope->parent)

@@ -36,7 +36,7 @@ def is_real(dtype: str) -> bool:
 
 
 def real_type(dtype: str) -> torch.finfo:
-    """What torch says of a float type."""
+    """The facts that torch has of a float type."""
     return torch.finfo(_REAL[dtype])
 
 
