@@ -4,6 +4,7 @@
 
 #include "ir/common_subexpressions.h"
 #include "ir/decomposition.h"
+#include "ir/graph_rewriter.h"
 
 namespace sinter {
 namespace {
@@ -41,16 +42,12 @@ Graph decompose_all(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {
 
   Graph result;
   Builder builder(result, symbols, prefix);
-  std::vector<ValueId> replacement(graph.size());
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    Op op = graph.ops()[i];
-    for (ValueId& operand : op.operands) operand = replacement[operand.index];
-    replacement[i] = op_class(op) == OpClass::composite
-                         ? decompose(builder, op.kind, op.operands, op.attrs, op.name)
-                         : result.add(std::move(op));
-  }
-  for (ValueId id : graph.inputs) result.inputs.push_back(replacement[id.index]);
-  for (ValueId id : graph.outputs) result.outputs.push_back(replacement[id.index]);
+  GraphRewriter rewriter(graph, result);
+  rewriter.rewrite([&](ValueId, Op op) {
+    return op_class(op) == OpClass::composite
+               ? decompose(builder, op.kind, op.operands, op.attrs, op.name)
+               : rewriter.add(std::move(op));
+  });
   merge_common_subexpressions(result, is_fresh);
   remove_dead_ops(result);
   return result;

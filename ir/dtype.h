@@ -28,11 +28,13 @@ struct DTypeInfo {
   std::string_view safetensors;
   std::optional<std::string_view> numpy;
   std::optional<int> library;
+  int digits, least_exponent;
 };
 
 /// All rows, in the order of DType.
 inline constexpr DTypeInfo kDTypes[] = {
-#define SINTER_DTYPE(name, bits, type_class, memory, registers, safetensors, numpy, library) \
+#define SINTER_DTYPE(name, bits, type_class, memory, registers, safetensors, numpy, library, \
+                     digits, least)                                                          \
   {DType::name,                                                                              \
    #name,                                                                                    \
    bits,                                                                                     \
@@ -41,7 +43,9 @@ inline constexpr DTypeInfo kDTypes[] = {
    #registers,                                                                               \
    #safetensors,                                                                             \
    std::string_view(numpy).empty() ? std::nullopt : std::optional<std::string_view>(numpy),  \
-   (library) < 0 ? std::nullopt : std::optional<int>(library)},
+   (library) < 0 ? std::nullopt : std::optional<int>(library),                               \
+   digits,                                                                                   \
+   least},
 #include "ir/dtypes.def"
 };
 

@@ -99,6 +99,13 @@ ValueId root_of(const Graph& graph, ValueId id) {
   return id;
 }
 
+std::optional<uint32_t> input_of(const Graph& graph, ValueId id) {
+  if (!id.valid()) return std::nullopt;
+  const auto* at = llvm::find(graph.inputs, root_of(graph, id));
+  if (at == graph.inputs.end()) return std::nullopt;
+  return static_cast<uint32_t>(at - graph.inputs.begin());
+}
+
 std::vector<ValueId> remove_dead_ops(Graph& graph) {
   std::vector<bool> live(graph.size(), false);
   for (ValueId id : graph.outputs) live[id.index] = true;

@@ -4,6 +4,7 @@
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/SmallVector.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +125,9 @@ struct Module {
 
 /// The value that `id` reads through views (itself if it is none).
 ValueId root_of(const Graph& graph, ValueId id);
+/// The index of the input that `id` reads through views; nullopt: another value, or `id` is
+/// invalid.
+std::optional<uint32_t> input_of(const Graph& graph, ValueId id);
 
 /// Removes ops that no output and no effect needs, keeps `inputs`; ids change. Returns old -> new
 /// (invalid id: removed).

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "ir/dtype.h"
+
 namespace sinter {
 namespace {
 
@@ -20,9 +22,13 @@ bool is_float_tie(double x, int digits, int least) {
   return is_odd_multiple(x, std::max(std::ilogb(x), least) - digits);
 }
 
+/// Whether x > 0 is halfway between two neighbouring numbers of any type.
 bool is_tie(double x) {
-  return is_float_tie(x, 24, -126) || is_float_tie(x, 11, -14) ||  // f32, f16
-         is_float_tie(x, 8, -126) || is_odd_multiple(x, -1);       // bf16, integers
+  const auto is_tie_of = [&](const DTypeInfo& type) {
+    return type.type_class == DTypeClass::real && is_float_tie(x, type.digits, type.least_exponent);
+  };
+  return is_odd_multiple(x, -1) ||  // integers
+         std::any_of(std::begin(kDTypes), std::end(kDTypes), is_tie_of);
 }
 
 /// A number as 0.DIGITS times base^exponent, in which DIGITS neither begin nor end with 0. The base

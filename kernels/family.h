@@ -81,6 +81,12 @@ struct Tuning {
   Status (&check)(const TunedForm&);
 };
 
+/// An op's way of being computed, where several families could take the op.
+struct KernelChoice {
+  std::string_view what;  // "attention"
+  std::string why;        // "at most 8 tokens"
+};
+
 struct KernelFamily {
   std::string_view name;
   enum class Kind : uint8_t {
@@ -114,11 +120,29 @@ struct KernelFamily {
   /// Replaces a general op by the family's own: `linear` by `gemv`. The operands of `op` are values
   /// of the builder's graph. nullopt: the op stays.
   std::optional<ValueId> (*choose)(Builder&, const Op&) = nullptr;
+  /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
+  KernelChoice (*explain_choice)(const Op& own) = nullptr;
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;
-  EarlyWish (*early_reads)(const Graph& group, llvm::ArrayRef<Symbol>) = nullptr;
+  EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
 };
+
+template <OpKind... kinds>
+inline constexpr OpKind kClosedAnchors[] = {kinds...};
+
+/// The record of a family whose kernels compute one op of these kinds and nothing else, at the
+/// speed of memory.
+template <OpKind... kinds>
+constexpr KernelFamily closed_family(std::string_view name, EmitKernel* emit,
+                                     bool latency_bound = false) {
+  return {.name = name,
+          .kind = KernelFamily::Kind::anchored,
+          .anchors = kClosedAnchors<kinds...>,
+          .make = emit,
+          .cost = streaming_cost,
+          .latency_bound = latency_bound};
+}
 
 }  // namespace sinter

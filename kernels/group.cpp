@@ -6,9 +6,18 @@ namespace sinter {
 
 bool GroupShape::closed() const { return !anchor && family->kind != KernelFamily::Kind::rows; }
 
+ValueId GroupView::anchor() const {
+  if (shape.anchor) return *shape.anchor;
+  const auto at = llvm::find_if(members, [&](ValueId id) {
+    return llvm::is_contained(shape.family->anchors, problem.graph()[id].kind);
+  });
+  SINTER_CHECK(at != members.end(), "a group of {} without an anchor", shape.family->name);
+  return *at;
+}
+
 std::optional<Verdict> needs_no_result(const GroupView& group) {
   const FusionProblem& problem = group.problem;
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   llvm::SmallVector<ValueId, 8> takers = {anchor}, useful;
   llvm::append_range(takers, group.shape.companions);
   for (ValueId member : group.epilogue)

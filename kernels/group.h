@@ -31,6 +31,10 @@ struct GroupView {
   const GroupShape& shape;
   /// Around an anchor: the members that it depends on, it and its companions; the other members.
   Members prologue = {}, epilogue = {};
+
+  /// The member that the kernel is built around, whether or not neighbours can join it; for a
+  /// family that has anchors.
+  ValueId anchor() const;
 };
 
 /// Refuses a member of the epilogue that neither takes the anchor's result nor helps those that do:

@@ -29,14 +29,17 @@ const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts, Familie
   SINTER_CHECK(false, "no kernel family claims a group of {} ops", facts.size());
 }
 
-const KernelFamily& family_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                              Families families) {
+std::optional<ValueId> anchor_of(const Graph& group, Families families) {
+  for (uint32_t i = 0; i < group.size(); ++i)
+    if (anchored_by(group.ops()[i].kind, families)) return ValueId{i};
+  return std::nullopt;
+}
+
+const KernelFamily& family_of_rows(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                                   Families families) {
   std::vector<OpFacts> facts;
-  for (uint32_t i = 0; i < group.size(); ++i) {
-    const Op& op = group.ops()[i];
-    if (const KernelFamily* family = anchored_by(op.kind, families)) return *family;
-    if (computes(op)) facts.push_back(op_facts(group, {i}, symbols));
-  }
+  for (uint32_t i = 0; i < group.size(); ++i)
+    if (computes(group.ops()[i])) facts.push_back(op_facts(group, {i}, symbols));
   return family_of_rows(
       llvm::to_vector(llvm::map_range(facts, [](const OpFacts& one) { return &one; })), families);
 }

@@ -13,8 +13,10 @@ const KernelFamily* anchored_by(OpKind kind, Families families = kernel_families
 /// The family that makes the kernel of ops with these facts, none of which is an anchor.
 const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts,
                                    Families families = kernel_families());
-/// The family that makes the kernel of a group.
-const KernelFamily& family_of(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-                              Families families = kernel_families());
+/// The op that the kernel of a group is built around; nullopt: the group is one of rows.
+std::optional<ValueId> anchor_of(const Graph& group, Families families = kernel_families());
+/// The family that makes the kernel of a group without an anchor.
+const KernelFamily& family_of_rows(const Graph& group, llvm::ArrayRef<Symbol> symbols,
+                                   Families families = kernel_families());
 
 }  // namespace sinter

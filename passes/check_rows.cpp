@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ir/builder.h"
+#include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
@@ -13,7 +14,7 @@ namespace {
 class RowChecks {
  public:
   RowChecks(const Graph& from, const Module& module, bool device_inputs)
-      : from_(from), module_(module), builder_(result_, module.symbols), copies_(from.size()) {
+      : from_(from), module_(module), builder_(result_, module.symbols), rewriter_(from, result_) {
     const std::vector<RowNumbers> all = row_numbers(from);
     for (const RowNumbers& numbers : all)
       if ((device_inputs && are_given_addresses(from, numbers)) ||
@@ -27,18 +28,15 @@ class RowChecks {
   bool finds_any() const { return !unsure_.empty(); }
 
   Graph run() {
-    for (uint32_t i = 0; i < from_.size(); ++i) {
-      Op op = from_.ops()[i];
-      const auto unsure = unsure_.find(ValueId{i});
-      for (ValueId& operand : op.operands)
-        operand = unsure != unsure_.end() && llvm::is_contained(unsure->second, operand)
-                      ? in_memory(operand)
-                      : copies_[operand.index];
-      if (unsure != unsure_.end()) op.attrs.set(AttrName::checked, int64_t{1});
-      copies_[i] = result_.add(std::move(op));
-    }
-    for (ValueId id : from_.inputs) result_.inputs.push_back(copies_[id.index]);
-    for (ValueId id : from_.outputs) result_.outputs.push_back(copies_[id.index]);
+    rewriter_.rewrite([&](ValueId id, Op op) {
+      const auto unsure = unsure_.find(id);
+      if (unsure != unsure_.end()) {
+        for (const auto& [operand, original] : llvm::zip(op.operands, from_[id].operands))
+          if (llvm::is_contained(unsure->second, original)) operand = in_memory(original);
+        op.attrs.set(AttrName::checked, int64_t{1});
+      }
+      return rewriter_.add(std::move(op));
+    });
     make_names_unique(result_);
     return std::move(result_);
   }
@@ -57,7 +55,7 @@ class RowChecks {
   /// generator, and no state, whose next version takes its place.
   ValueId in_memory(ValueId id) {
     const Op& op = from_[id];
-    const ValueId moved = copies_[id.index];
+    const ValueId moved = rewriter_[id];
     if (op.kind == OpKind::weight || (computes(op) && !writes_state(op))) return moved;
     const auto [at, is_new] = in_memory_.try_emplace(id, moved);
     // A state keeps its name; others give theirs to the copy.
@@ -72,7 +70,7 @@ class RowChecks {
   const Module& module_;
   Graph result_;
   Builder builder_;
-  std::vector<ValueId> copies_;
+  GraphRewriter rewriter_;
   // For each op to be checked, the numbers that must be stored in memory.
   std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;
   std::map<ValueId, ValueId> in_memory_;

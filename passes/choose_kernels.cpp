@@ -1,6 +1,7 @@
 #include "passes/choose_kernels.h"
 
 #include "ir/builder.h"
+#include "ir/graph_rewriter.h"
 #include "kernels/registry.h"
 
 namespace sinter {
@@ -22,16 +23,12 @@ bool choose_kernels(Module& module, llvm::ArrayRef<std::string> left_out) {
     Graph& graph = entry.graph;
     Graph result;
     Builder builder(result, module.symbols);
-    std::vector<ValueId> copies(graph.size());
-    for (uint32_t i = 0; i < graph.size(); ++i) {
-      Op op = graph.ops()[i];
-      for (ValueId& operand : op.operands) operand = copies[operand.index];
+    GraphRewriter rewriter(graph, result);
+    rewriter.rewrite([&](ValueId, Op op) {
       const std::optional<ValueId> own = chosen(builder, op, left_out);
       changed |= own.has_value();
-      copies[i] = own ? *own : result.add(std::move(op));
-    }
-    for (ValueId id : graph.inputs) result.inputs.push_back(copies[id.index]);
-    for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);
+      return own ? *own : rewriter.add(std::move(op));
+    });
     graph = std::move(result);
   }
   return changed;

@@ -1,25 +1,27 @@
 #include "passes/expand_attention.h"
 
+#include "ir/attention_heads.h"
 #include "ir/builder.h"
+#include "ir/graph_rewriter.h"
 
 namespace sinter {
 namespace {
 
-/// Appends the products and the softmax, and returns the value that replaces `op`'s result.
-ValueId compose(Builder& b, const Op& op, llvm::ArrayRef<ValueId> operands) {
-  const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-  const int64_t group = op.attrs.get<int64_t>(AttrName::heads) / kv_heads;
+/// Appends the products and the softmax, and returns the value that replaces `op`'s result. The
+/// operands of `op` are values of the builder's graph.
+ValueId compose(Builder& b, const Op& op) {
+  const llvm::ArrayRef<ValueId> operands = op.operands;
+  const AttentionHeads heads = attention_heads(op.attrs, b.type(operands[1]), b.type(operands[2]));
   const Dims q = b.type(operands[0]).dims;
   const Dims keys = b.type(operands[1]).dims, values = b.type(operands[2]).dims;
-  const int64_t key_width = keys[1].constant() / kv_heads;
-  const int64_t value_width = values[1].constant() / kv_heads;
   const DType dtype = b.type(operands[0]).dtype;
 
   const ValueId q_heads =
-      b.reshape(operands[0], {q[0], kv_heads, group, key_width}, op.name + ".q");
-  const ValueId k_heads = b.reshape(operands[1], {keys[0], kv_heads, key_width}, op.name + ".k");
+      b.reshape(operands[0], {q[0], heads.kv_count, heads.group(), heads.width}, op.name + ".q");
+  const ValueId k_heads =
+      b.reshape(operands[1], {keys[0], heads.kv_count, heads.width}, op.name + ".k");
   const ValueId v_heads =
-      b.reshape(operands[2], {values[0], kv_heads, value_width}, op.name + ".v");
+      b.reshape(operands[2], {values[0], heads.kv_count, heads.value_width}, op.name + ".v");
   const ValueId scores = b.op(OpKind::einsum, {q_heads, k_heads},
                               Attributes()
                                   .set(AttrName::spec, std::string("nkgd,tkd->kgnt"))
@@ -47,14 +49,10 @@ bool expand_attention(Module& module) {
     if (llvm::none_of(graph.ops(), is_attention)) continue;
     Graph result;
     Builder builder(result, module.symbols);
-    std::vector<ValueId> copies(graph.size());
-    for (uint32_t i = 0; i < graph.size(); ++i) {
-      Op op = graph.ops()[i];
-      for (ValueId& operand : op.operands) operand = copies[operand.index];
-      copies[i] = is_attention(op) ? compose(builder, op, op.operands) : result.add(op);
-    }
-    for (ValueId id : graph.inputs) result.inputs.push_back(copies[id.index]);
-    for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);
+    GraphRewriter rewriter(graph, result);
+    rewriter.rewrite([&](ValueId, Op op) {
+      return is_attention(op) ? compose(builder, op) : rewriter.add(std::move(op));
+    });
     make_names_unique(result);
     graph = std::move(result);
     changed = true;

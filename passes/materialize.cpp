@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/contraction.h"
+#include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
 #include "ir/index_map.h"
 #include "ir/infer.h"
@@ -22,21 +23,16 @@ std::vector<int64_t> inverse(const std::vector<int64_t>& axes) {
 class Materializer {
  public:
   Materializer(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), symbols_(symbols), builder_(result_, symbols), copies_(from.size()) {}
+      : from_(from), symbols_(symbols), builder_(result_, symbols) {}
 
   Graph run() {
-    for (uint32_t i = 0; i < from_.size(); ++i) {
-      Op op = from_.ops()[i];
-      for (ValueId& operand : op.operands) operand = copies_[operand.index];
-      if (op.kind == OpKind::linear || op.kind == OpKind::einsum)
-        copies_[i] = contraction(op);
-      else if (const KernelFamily* family = anchored_by(op.kind))
-        copies_[i] = anchor(*family, std::move(op));
-      else
-        copies_[i] = result_.add(std::move(op));
-    }
-    for (ValueId id : from_.inputs) result_.inputs.push_back(copies_[id.index]);
-    for (ValueId id : from_.outputs) result_.outputs.push_back(output(copies_[id.index]));
+    GraphRewriter rewriter(from_, result_);
+    rewriter.rewrite([&](ValueId, Op op) {
+      if (op.kind == OpKind::linear || op.kind == OpKind::einsum) return contraction(op);
+      if (const KernelFamily* family = anchored_by(op.kind)) return anchor(*family, std::move(op));
+      return rewriter.add(std::move(op));
+    });
+    for (ValueId& id : result_.outputs) id = output(id);
     return std::move(result_);
   }
 
@@ -143,7 +139,6 @@ class Materializer {
   llvm::ArrayRef<Symbol> symbols_;
   Graph result_;
   Builder builder_;
-  std::vector<ValueId> copies_;
   llvm::DenseMap<uint32_t, ValueId> outputs_;  // copies, by value
   bool changed_ = false;
 };

@@ -4,6 +4,7 @@
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/builder.h"
+#include "ir/graph_rewriter.h"
 
 namespace sinter {
 namespace {
@@ -47,14 +48,12 @@ llvm::StringSet<> weights_read_otherwise(const Module& module) {
 
 /// Appends the ops of a weight function and returns its result.
 ValueId inline_weight(Graph& into, const Weight& weight) {
-  std::vector<ValueId> copies(weight.init.size());
-  for (uint32_t i = 0; i < weight.init.size(); ++i) {
-    Op op = weight.init.ops()[i];
-    for (ValueId& operand : op.operands) operand = copies[operand.index];
+  GraphRewriter rewriter(weight.init, into);
+  rewriter.rewrite_ops([&](ValueId, Op op) {
     op.name = fmt::format("t{}", into.size());
-    copies[i] = into.add(std::move(op));
-  }
-  return copies[weight.init.outputs[0].index];
+    return rewriter.add(std::move(op));
+  });
+  return rewriter[weight.init.outputs[0]];
 }
 
 /// Linears of one graph that become one, and the names of their parameters' parts.
@@ -176,29 +175,24 @@ class Merger {
   void rewrite(Graph& graph, llvm::ArrayRef<Merge> merges) {
     Graph result;
     Builder builder(result, module_.symbols);
-    std::vector<ValueId> copies(graph.size());
+    GraphRewriter rewriter(graph, result);
     std::vector<const Merge*> begins(graph.size(), nullptr);  // at the first of its linears
     for (const Merge& merge : merges) begins[merge.linears[0].index] = &merge;
-    for (uint32_t i = 0; i < graph.size(); ++i) {
-      if (begins[i]) emit(graph, *begins[i], builder, copies);
-      if (copies[i].valid()) continue;  // a slice of a merged linear
-      Op op = graph.ops()[i];
-      for (ValueId& operand : op.operands) operand = copies[operand.index];
-      copies[i] = result.add(std::move(op));
-    }
-    for (ValueId id : graph.inputs) result.inputs.push_back(copies[id.index]);
-    for (ValueId id : graph.outputs) result.outputs.push_back(copies[id.index]);
+    rewriter.rewrite([&](ValueId id, Op op) {
+      if (begins[id.index]) emit(graph, *begins[id.index], builder, rewriter);
+      const ValueId slice = rewriter[id];  // of a merged linear
+      return slice.valid() ? slice : rewriter.add(std::move(op));
+    });
     make_names_unique(result);
     graph = std::move(result);
   }
 
-  void emit(const Graph& graph, const Merge& merge, Builder& builder,
-            std::vector<ValueId>& copies) {
+  void emit(const Graph& graph, const Merge& merge, Builder& builder, GraphRewriter& rewriter) {
     std::vector<std::string> names;
     for (ValueId id : merge.linears) names.push_back(graph[id].name);
     const std::string name = joined_name(names);
     const Op& first = graph[merge.linears[0]];
-    llvm::SmallVector<ValueId, 3> operands{copies[first.operands[0].index]};
+    llvm::SmallVector<ValueId, 3> operands{rewriter[first.operands[0]]};
     constexpr std::string_view kParameters[] = {"", ".weight", ".bias"};
     for (size_t slot = 1; slot < first.operands.size(); ++slot)
       operands.push_back(
@@ -208,7 +202,7 @@ class Merger {
     int64_t begin = 0;
     for (ValueId id : merge.linears) {
       const Dim size = graph[id].type.dims.back();
-      copies[id.index] = builder.slice(joined, axis, begin, size, graph[id].name);
+      rewriter[id] = builder.slice(joined, axis, begin, size, graph[id].name);
       begin += size.constant();
     }
   }

@@ -20,15 +20,6 @@ bool is_always_launched(const Launch& launch, llvm::ArrayRef<Symbol> symbols) {
   return never_less(launch.rows, 1, symbols) && never_less(items, 1, symbols);
 }
 
-/// The number of an input of the group, of which `id` is a view; nothing for an operand that an op
-/// does not have.
-std::optional<uint32_t> input_of(const Graph& group, ValueId id) {
-  if (!id.valid()) return std::nullopt;
-  const auto at = llvm::find(group.inputs, root_of(group, id));
-  if (at == group.inputs.end()) return std::nullopt;
-  return static_cast<uint32_t>(at - group.inputs.begin());
-}
-
 /// The inputs `first` and `last` of the op that reads a cache: they say which of its rows it reads.
 struct CacheReader {
   std::optional<uint32_t> first, last;

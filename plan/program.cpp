@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "ir/custom_op.h"
+#include "ir/device_order.h"
 #include "ir/grouping.h"
-#include "ir/op_roles.h"
 
 namespace sinter {
 std::optional<int64_t> shared_bytes(const Launch& launch, llvm::ArrayRef<int64_t> symbol_values) {
@@ -61,15 +61,9 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
 }
 
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
-  for (const Op& op : kernel.group.ops()) {
-    if (op.kind == OpKind::custom && !custom_op_of(op).exact) return false;
-    if (op.kind == OpKind::tiled_attention) return false;
-    const ValueId matrix = operand_with(op, OperandRole::stream);
-    if (!matrix.valid() || dtype_info(kernel.group[matrix].type.dtype).bits != 16) continue;
-    const auto tokens = SymExpr(op.type.dims[0]).evaluate(symbol_values);
-    if (!tokens || *tokens > 1) return false;
-  }
-  return true;
+  return llvm::none_of(kernel.group.ops(), [&](const Op& op) {
+    return has_device_order(kernel.group, op, symbol_values);
+  });
 }
 
 std::optional<double> host_tolerance(const Kernel& kernel) {

@@ -113,8 +113,8 @@ struct Kernel {
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
 };
 
-/// False where a device sums in an order of its own, so that the host's bits differ: tensor
-/// cores multiply the matrices of several tokens of a two-byte type; a caller's op is not exact.
+/// False where some op of the kernel has the device's own order (ir/device_order.h), so that the
+/// host's bits differ.
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values);
 /// CustomOp::tolerance of a kernel that computes one caller's op and nothing else.
 std::optional<double> host_tolerance(const Kernel& kernel);

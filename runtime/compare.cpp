@@ -31,18 +31,22 @@ uint64_t bits_at(const HostTensor& tensor, int64_t index) {
   return bits;
 }
 
-// All ones in the exponent and a fraction.
+/// The bit of a type that says that a number is negative.
+uint64_t sign_bit(DType dtype) { return uint64_t{1} << (dtype_info(dtype).bits - 1); }
+
+/// All ones in the exponent and a fraction.
 bool is_nan(uint64_t bits, DType dtype) {
-  if (dtype == DType::f32) return (bits & 0x7fffffffu) > 0x7f800000u;
-  if (dtype == DType::f16) return (bits & 0x7fffu) > 0x7c00u;
-  return dtype == DType::bf16 && (bits & 0x7fffu) > 0x7f80u;
+  if (!is_float(dtype)) return false;
+  const uint64_t magnitude = sign_bit(dtype) - 1;
+  const uint64_t fraction = (uint64_t{1} << (dtype_info(dtype).digits - 1)) - 1;
+  return (bits & magnitude) > (magnitude & ~fraction);
 }
 
 // Position among the type's values in ascending order; both zeros stand at 0.
 int64_t position(uint64_t bits, DType dtype) {
   if (dtype == DType::i32) return static_cast<int32_t>(bits);
-  if (dtype == DType::i64 || dtype == DType::i1) return static_cast<int64_t>(bits);
-  const uint32_t sign = dtype == DType::f32 ? 0x80000000u : 0x8000u;
+  if (!is_float(dtype)) return static_cast<int64_t>(bits);
+  const uint64_t sign = sign_bit(dtype);
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
   return bits & sign ? -magnitude : magnitude;
 }
@@ -141,16 +145,7 @@ Result<Accuracy> accuracy(const HostTensor& tensor, std::span<const double> refe
 }
 
 double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::f32:
-      return 0x1p-24;
-    case DType::f16:
-      return 0x1p-11;
-    case DType::bf16:
-      return 0x1p-8;
-    default:
-      return 0;
-  }
+  return is_float(dtype) ? std::ldexp(1.0, -dtype_info(dtype).digits) : 0;
 }
 
 Tolerance tolerance(DType dtype, int64_t reduction_length) {

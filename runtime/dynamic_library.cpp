@@ -14,20 +14,15 @@ std::optional<DynamicLibrary> DynamicLibrary::open(llvm::ArrayRef<std::string> p
   return std::nullopt;
 }
 
-void* DynamicLibrary::find(const char* name) {
-  void* symbol = dlsym(handle_, name);
-  if (symbol == nullptr && missing_.empty()) missing_ = name;
-  return symbol;
-}
+void* DynamicLibrary::find(const char* name) const { return dlsym(handle_, name); }
 
 void DynamicLibrary::replace(const char* name, void* replacement) const {
   replace_import(handle_, name, replacement);
 }
 
-Status DynamicLibrary::require_all(std::string_view title, std::string hint,
-                                   std::string where) const {
-  if (missing_.empty()) return {};
-  return fail(fmt::format("{} has no {}", title, missing_), std::move(where), std::move(hint),
+tl::unexpected<Error> DynamicLibrary::lacks(const char* name, std::string_view title,
+                                            std::string hint, std::string where) {
+  return fail(fmt::format("{} has no {}", title, name), std::move(where), std::move(hint),
               ExitCode::device);
 }
 

@@ -14,6 +14,20 @@
 
 namespace sinter {
 
+/// A function of a library, and how a table of its functions takes it.
+template <typename Table>
+struct LibraryFunction {
+  const char* name;
+  void (*set)(Table&, void* function);
+};
+
+/// Sets a member of a table, for LibraryFunction::set.
+template <auto member, typename Table>
+void set_function(Table& table, void* function) {
+  auto& slot = table.*member;
+  slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(function);
+}
+
 /// A loaded library. It stays loaded until the program ends, so that its functions can be called
 /// from anywhere.
 class DynamicLibrary {
@@ -22,22 +36,29 @@ class DynamicLibrary {
   /// loader looks.
   static std::optional<DynamicLibrary> open(llvm::ArrayRef<std::string> paths);
 
-  /// Points `function` to the library's function `name`; to nothing where there is none.
-  template <typename Function>
-  void bind(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(find(name));
+  /// The table of these functions. The error, exit code 5, names the first that the library does
+  /// not have: "TITLE has no NAME".
+  template <typename Table, size_t count>
+  Result<Table> functions(const LibraryFunction<Table> (&wanted)[count], std::string_view title,
+                          std::string hint, std::string where = {}) const {
+    Table table{};
+    for (const LibraryFunction<Table>& one : wanted) {
+      void* function = find(one.name);
+      if (!function) return lacks(one.name, title, std::move(hint), std::move(where));
+      one.set(table, function);
+    }
+    return table;
   }
   /// Makes the library call `replacement` for its import `name` (library_imports.h).
   void replace(const char* name, void* replacement) const;
-  /// "TITLE has no NAME", exit code 5, for the first name that bind() did not find.
-  Status require_all(std::string_view title, std::string hint, std::string where = {}) const;
 
  private:
   explicit DynamicLibrary(void* handle) : handle_(handle) {}
-  void* find(const char* name);
+  void* find(const char* name) const;
+  static tl::unexpected<Error> lacks(const char* name, std::string_view title, std::string hint,
+                                     std::string where);
 
   void* handle_;
-  std::string missing_;  // the first name that was not found
 };
 
 /// Where a CUDA toolkit may be: $CUDA_HOME, $CUDA_PATH and /usr/local/cuda, in this order.

@@ -58,10 +58,9 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     for (const Op& op : group.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
         if (!operand_role(op.kind, i).is_address()) continue;
-        const auto at = llvm::find(group.inputs, root_of(group, op.operands[i]));
-        if (at == group.inputs.end()) continue;
-        const Buffer& buffer =
-            entry.buffers[facts.reads[static_cast<size_t>(at - group.inputs.begin())]];
+        const std::optional<uint32_t> input = input_of(group, op.operands[i]);
+        if (!input) continue;
+        const Buffer& buffer = entry.buffers[facts.reads[*input]];
         if (buffer.place != Buffer::Place::input) continue;
         const Dim extent = *named_rows(group, op, i);
         const int64_t count =

@@ -8,7 +8,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
-#include "codegen/emission/op_copier.h"
+#include "ir/graph_copier.h"
 
 namespace sinter {
 namespace {
@@ -21,31 +21,45 @@ struct AccessText {
   std::string statements, globals;
 };
 
-/// `write` adds the statements.
-template <typename Write>
-Result<AccessText> access_text(const EmitContext& context, const Graph& graph, Accessed accessed,
-                               std::string table_name, std::vector<std::string> output_names,
-                               Write&& write) {
-  SINTER_LET(form, analyze_group(graph, 0, context.symbols));
-  form.table_name = std::move(table_name);
-  form.output_names = std::move(output_names);
-  if (form.reduces || form.stages.size() != 1)
-    return fail("neighbours of an anchor do not have its elements", {},
-                "compute the ops in separate kernels", ExitCode::internal_error);
-  // A value of one element stands in the row's scope, and is no part of a chunk.
-  const bool lone = form.stages[0].axes.empty();
-  if (form.stages[0].width.is(0) || (lone && accessed == Accessed::chunk)) return AccessText{};
-  LoopSpace space(form, context.symbols, context.parameters);
-  ValueEmitter values(form, space);
-  CodeScope row;
-  values.open(0, 0, row, false, accessed == Accessed::element);
-  write(values, form);
-  if (values.error()) return tl::make_unexpected(*values.error());
-  const std::string elements = values.close();
-  const std::string index =
-      fmt::format("const {0} i = static_cast<{0}>(at);\n", space.index_type(form.stages[0]));
-  return AccessText{index + row.text + (lone ? "" : elements), values.globals()};
-}
+/// A part of the group that is computed element by element. It is analyzed once for all its text.
+class AccessedPart {
+ public:
+  static Result<AccessedPart> create(const EmitContext& context, const Graph& part,
+                                     std::vector<std::string> output_names = {}) {
+    SINTER_LET(form, analyze_group(part, 0, context.symbols));
+    form.output_names = std::move(output_names);
+    if (form.reduces || form.stages.size() != 1)
+      return fail("neighbours of an anchor do not have its elements", {},
+                  "compute the ops in separate kernels", ExitCode::internal_error);
+    return AccessedPart(context, std::move(form));
+  }
+
+  /// `write` adds the statements.
+  template <typename Write>
+  Result<AccessText> text(Accessed accessed, std::string table_name, Write&& write) {
+    form_.table_name = std::move(table_name);
+    // A value of one element stands in the row's scope, and is no part of a chunk.
+    const bool lone = form_.stages[0].axes.empty();
+    if (form_.stages[0].width.is(0) || (lone && accessed == Accessed::chunk)) return AccessText{};
+    LoopSpace space(form_, context_.symbols, context_.parameters);
+    ValueEmitter values(form_, space);
+    CodeScope row;
+    values.open(0, 0, row, false, accessed == Accessed::element);
+    write(values, form_);
+    if (values.error()) return tl::make_unexpected(*values.error());
+    const std::string elements = values.close();
+    const std::string index =
+        fmt::format("const {0} i = static_cast<{0}>(at);\n", space.index_type(form_.stages[0]));
+    return AccessText{index + row.text + (lone ? "" : elements), values.globals()};
+  }
+
+ private:
+  AccessedPart(const EmitContext& context, GroupForm form)
+      : context_(context), form_(std::move(form)) {}
+
+  const EmitContext& context_;
+  GroupForm form_;
+};
 
 void store_outputs(ValueEmitter& values, const GroupForm& form) {
   for (const Task& task : form.tasks) values.store(task, "");
@@ -53,9 +67,10 @@ void store_outputs(ValueEmitter& values, const GroupForm& form) {
 
 std::string in_method(const std::string& statements) { return indented(indented(statements)); }
 
-}  // namespace
-
-std::vector<bool> takes_result(const Graph& group, ValueId anchor) {
+/// By value of the group: whether it depends on the anchor's result.
+std::vector<bool> takes_result(const EmitContext& context) {
+  const Graph& group = context.group;
+  const ValueId anchor = context.anchor->id;
   std::vector<bool> takes(group.size(), false);
   takes[anchor.index] = true;
   for (uint32_t i = anchor.index + 1; i < group.size(); ++i)
@@ -85,11 +100,12 @@ std::string port_memory_value(const EmitContext& context) {
                    context.parameters.size()));
 }
 
-Result<std::string> operand_accessor(const EmitContext& context, ValueId anchor, size_t operand) {
+/// The definition of PortOperandK, where K is `operand`.
+Result<std::string> operand_accessor(const EmitContext& context, size_t operand) {
   const Graph& group = context.group;
-  const ValueId id = group[anchor].operands[operand];
+  const ValueId id = context.anchor_op().operands[operand];
   Graph graph;
-  OpCopier copy(group, graph);
+  GraphCopier copy(group, graph);
   graph.outputs.push_back(copy(id));
   const auto give = [](ValueEmitter& values, const GroupForm& form) {
     values.statement("return " + values.element(form.graph.outputs[0]) + ";");
@@ -97,10 +113,9 @@ Result<std::string> operand_accessor(const EmitContext& context, ValueId anchor,
   const auto write = [](ValueEmitter& values, const GroupForm& form) {
     values.statement("out[e] = " + values.element(form.graph.outputs[0]) + ";");
   };
-  SINTER_LET(one, access_text(context, graph, Accessed::element,
-                              fmt::format("operand{}_table", operand), {}, give));
-  SINTER_LET(chunk, access_text(context, graph, Accessed::chunk,
-                                fmt::format("chunk{}_table", operand), {}, write));
+  SINTER_LET(part, AccessedPart::create(context, graph));
+  SINTER_LET(one, part.text(Accessed::element, fmt::format("operand{}_table", operand), give));
+  SINTER_LET(chunk, part.text(Accessed::chunk, fmt::format("chunk{}_table", operand), write));
   return one.globals + chunk.globals +
          fmt::format(
              "struct PortOperand{0} : PortMemory {{\n"
@@ -112,26 +127,25 @@ Result<std::string> operand_accessor(const EmitContext& context, ValueId anchor,
              in_method(chunk.statements));
 }
 
-// Made of a graph of these outputs, whose last input is the result.
-Result<std::string> result_accessor(const EmitContext& context, ValueId anchor) {
+/// The definition of PortResult. It is made of a graph of the outputs that take the result, which
+/// is the graph's last input.
+Result<std::string> result_accessor(const EmitContext& context, const std::vector<bool>& takes) {
   const Graph& group = context.group;
-  const TensorType& type = group[anchor].type;
+  const TensorType& type = context.anchor_op().type;
   Graph graph;
-  OpCopier copy(group, graph);
+  GraphCopier copy(group, graph);
   const ValueId given = graph.add(Op{OpKind::input, type, {}, {}, "given"});
   graph.inputs.push_back(given);
-  copy.define(anchor, given);
-  const std::vector<bool> takes = takes_result(group, anchor);
+  copy.define(context.anchor->id, given);
   std::vector<std::string> names;
   for (size_t k = 0; k < group.outputs.size(); ++k) {
     if (!takes[group.outputs[k].index]) continue;
     names.push_back(fmt::format("y{}", k));
     graph.outputs.push_back(copy(group.outputs[k]));
   }
-  SINTER_LET(one,
-             access_text(context, graph, Accessed::element, "result_table", names, store_outputs));
-  SINTER_LET(chunk, access_text(context, graph, Accessed::chunk, "result_chunk_table", names,
-                                store_outputs));
+  SINTER_LET(part, AccessedPart::create(context, graph, std::move(names)));
+  SINTER_LET(one, part.text(Accessed::element, "result_table", store_outputs));
+  SINTER_LET(chunk, part.text(Accessed::chunk, "result_chunk_table", store_outputs));
   return one.globals + chunk.globals +
          fmt::format(
              "struct PortResult : PortMemory {{\n"
@@ -148,33 +162,44 @@ Result<std::string> result_accessor(const EmitContext& context, ValueId anchor) 
              in_method(chunk.statements));
 }
 
-Result<StoredElement> stored_element(const EmitContext& context, size_t output) {
+/// Adds the statements that store an output which does not take the result.
+Status add_store(const EmitContext& context, size_t output, int64_t threads, PortText& text) {
   const Graph& group = context.group;
+  const ValueId id = group.outputs[output];
   Graph graph;
-  OpCopier copy(group, graph);
-  graph.outputs.push_back(copy(group.outputs[output]));
-  SINTER_LET(text,
-             access_text(context, graph, Accessed::element, fmt::format("stored{}_table", output),
-                         {fmt::format("y{}", output)}, store_outputs));
-  return StoredElement{std::move(text.globals), std::move(text.statements)};
+  GraphCopier copy(group, graph);
+  graph.outputs.push_back(copy(id));
+  SINTER_LET(part, AccessedPart::create(context, graph, {fmt::format("y{}", output)}));
+  SINTER_LET(stored,
+             part.text(Accessed::element, fmt::format("stored{}_table", output), store_outputs));
+  text.store_globals += stored.globals;
+  text.stores += fmt::format(
+      "for (long long at = blockIdx.x * {0}ll + threadIdx.x; at < {1}; at += gridDim.x * "
+      "{0}ll) {{\n{2}}}\n",
+      threads, size_code(volume(group[id].type.dims), context.parameters),
+      indented(stored.statements));
+  return {};
 }
 
-Result<StoredElement> stored_outputs(const EmitContext& context, ValueId anchor, int64_t threads) {
-  const Graph& group = context.group;
-  const std::vector<bool> takes = takes_result(group, anchor);
-  StoredElement all;
-  for (size_t k = 0; k < group.outputs.size(); ++k) {
-    const ValueId id = group.outputs[k];
-    if (takes[id.index]) continue;
-    SINTER_LET(stored, stored_element(context, k));
-    all.globals += stored.globals;
-    all.statements += fmt::format(
-        "for (long long at = blockIdx.x * {0}ll + threadIdx.x; at < {1}; at += gridDim.x * "
-        "{0}ll) {{\n{2}}}\n",
-        threads, size_code(volume(group[id].type.dims), context.parameters),
-        indented(stored.statements));
+}  // namespace
+
+Result<PortText> emit_ports(const EmitContext& context, int64_t threads) {
+  PortText text{"#include \"kernels/common/element_ports.cuh\"\n",
+                port_memory(context),
+                port_memory_value(context),
+                {},
+                {},
+                {}};
+  for (uint32_t operand : context.anchor->element_operands) {
+    SINTER_LET(accessor, operand_accessor(context, operand));
+    text.accessors += accessor;
   }
-  return all;
+  const std::vector<bool> takes = takes_result(context);
+  SINTER_LET(result, result_accessor(context, takes));
+  text.accessors += result;
+  for (size_t k = 0; k < context.group.outputs.size(); ++k)
+    if (!takes[context.group.outputs[k].index]) SINTER_TRY(add_store(context, k, threads, text));
+  return text;
 }
 
 }  // namespace sinter

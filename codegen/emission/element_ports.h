@@ -18,33 +18,25 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "codegen/emission/emit_context.h"
 
 namespace sinter {
 
-/// By value of the group: whether it depends on the anchor's result.
-std::vector<bool> takes_result(const Graph& group, ValueId anchor);
-
-/// The definition of PortMemory: the kernel's parameters, by the names that the emitter of values
-/// uses.
-std::string port_memory(const EmitContext& context);
-/// "const PortMemory memory{x0, y0, n0};"
-std::string port_memory_value(const EmitContext& context);
-
-/// The definition of PortOperandK, the anchor's open operand K.
-Result<std::string> operand_accessor(const EmitContext& context, ValueId anchor, size_t operand);
-/// The definition of PortResult, which stores the outputs that take the anchor's result. It needs
-/// kernels/common/element_ports.cuh.
-Result<std::string> result_accessor(const EmitContext& context, ValueId anchor);
-
-/// An output that does not take the result: definitions, and statements that store element `at`.
-struct StoredElement {
-  std::string globals, statements;
+/// The text of a group's ports.
+struct PortText {
+  std::string includes;  // of the kernel library
+  std::string memory;    // PortMemory: the kernel's parameters, as the emitter of values names them
+  std::string memory_value;  // the statement "const PortMemory memory{x0, y0, n0};"
+  /// PortOperandK for each operand K that the context's anchor reads by element, and PortResult,
+  /// which stores the outputs that take the result.
+  std::string accessors;
+  /// Outputs that do not take the result: definitions, and statements by which each block stores a
+  /// share of their elements.
+  std::string store_globals, stores;
 };
-Result<StoredElement> stored_element(const EmitContext& context, size_t output);
-/// The same for all such outputs: each block of `threads` threads stores a share of the elements.
-Result<StoredElement> stored_outputs(const EmitContext& context, ValueId anchor, int64_t threads);
+
+/// For a group with an anchor, in blocks of `threads` threads.
+Result<PortText> emit_ports(const EmitContext& context, int64_t threads);
 
 }  // namespace sinter

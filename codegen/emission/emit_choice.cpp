@@ -96,7 +96,7 @@ IndexMap ValueEmitter::clamped(const Alternative& part) {
   return coords;
 }
 
-std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool whole) {
+ValueCode ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool whole) {
   const ValueId id = parts[0].value;
   const DimsRef dims = form_.graph[id].type.dims;
   llvm::SmallVector<IndexMap, 4> coords;
@@ -127,21 +127,21 @@ std::string ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool wh
     return choose_code(dtype, fmt::format("load(x{} + {})", input_number(id), at));
   }
   const std::string key = fmt::format("chosen chunk of x{} + {}", input_number(id), at);
-  if (const std::string* known = current_->find(key)) return *known;
+  if (const ValueCode* known = current_->find(&CodeScope::values, key)) return *known;
   CodeScope& chunk = current_->place(Level::chunk);
   const std::string name = new_chunk(dtype, chunk);
   chunk.line("load_chunk({}, x{} + {}{});", name, input_number(id), at, tail_ ? ", valid" : "");
-  return chunk.names[key] = name + "[e]";
+  return chunk.values[key] = ValueCode::in_array(name);
 }
 
 /// An element's value by its code, once where a scope needs it more often.
-std::string ValueEmitter::choose_code(DType dtype, const std::string& code) {
+ValueCode ValueEmitter::choose_code(DType dtype, const std::string& code) {
   const std::string key = "chosen " + code;
-  const std::string* known = current_->find(key);
+  const ValueCode* known = current_->find(&CodeScope::values, key);
   return known ? *known : define(key, dtype, Level::element, code);
 }
 
-std::string ValueEmitter::choose(Alternatives parts, bool whole) {
+ValueCode ValueEmitter::choose(Alternatives parts, bool whole) {
   for (Alternative& part : parts)
     for (const Op* op = &form_.graph[part.value]; is_viewed(*op); op = &form_.graph[part.value]) {
       if (op->kind != OpKind::copy) part.coords = view_coords(part.value, part.coords);
@@ -156,15 +156,15 @@ std::string ValueEmitter::choose(Alternatives parts, bool whole) {
     parts.truncate(alike);
     parts.back().behind = others.front().before = true;
     const std::string in_first = parts.back().not_behind;
-    const std::string one = choose(std::move(parts), whole),
-                      other = choose(std::move(others), whole);
-    return fmt::format("({} ? {} : {})", in_first, one, other);
+    const std::string one = choose(std::move(parts), whole).text,
+                      other = choose(std::move(others), whole).text;
+    return {fmt::format("({} ? {} : {})", in_first, one, other)};
   }
 
   const Op& op = form_.graph[parts[0].value];
   if (op.kind == OpKind::input) return choose_load(parts, whole);
   if (op.kind == OpKind::constant) return value(parts[0].value, parts[0].coords);
-  llvm::SmallVector<std::string, 3> operands;
+  llvm::SmallVector<ValueCode, 3> operands;
   for (size_t k = 0; k < op.operands.size(); ++k) {
     Alternatives read = parts;
     for (Alternative& part : read) {
@@ -174,6 +174,7 @@ std::string ValueEmitter::choose(Alternatives parts, bool whole) {
     }
     operands.push_back(choose(std::move(read), whole));
   }
+  if (is_free(op)) return operands[0];
   std::string code;
   for (const Alternative& part : llvm::reverse(parts)) {
     const std::string own = formula(form_.graph[part.value], operands);
@@ -182,7 +183,6 @@ std::string ValueEmitter::choose(Alternatives parts, bool whole) {
     else if (code != own)
       code = fmt::format("({} ? {} : {})", part.not_behind, own, code);
   }
-  if (llvm::is_contained(operands, code)) return code;  // a cast that changes nothing
   return choose_code(op.type.dtype, is_rounded(op) ? rounded_code(code, op.type.dtype) : code);
 }
 

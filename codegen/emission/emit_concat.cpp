@@ -102,11 +102,11 @@ Segments branch_chunks(llvm::ArrayRef<Part> parts) {
 
 }  // namespace
 
-std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::string& key) {
+ValueCode ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::string& key) {
   const Op& op = form_.graph[id];
   const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
   const auto parts = parts_of(form_.graph, op);
-  if (parts.empty()) return literal_code(0, op.type.dtype);  // no element is ever read
+  if (parts.empty()) return {literal_code(0, op.type.dtype)};  // no element is ever read
   const IndexExpr along = coords[axis];
   const auto inside = [&](const Part& part) {
     Alternative local{part.value, coords, 0, {}};
@@ -171,24 +171,25 @@ std::string ValueEmitter::concat(ValueId id, const IndexMap& coords, const std::
 
   CodeScope& home = current_->place(chunked ? Level::chunk : level);
   CodeScope* const reader = current_;
-  std::string target;
+  ValueCode target;
   if (const KeptValue* kept = kept_here(key, home, level, op.type.dtype)) {
     target = kept_element(*kept);
   } else if (chunked) {
-    target = new_chunk(op.type.dtype, home) + "[e]";
+    target = ValueCode::in_array(new_chunk(op.type.dtype, home));
   } else {
-    target = fresh();
-    home.line("{} {};", register_type(op.type.dtype), target);
+    target = {fresh()};
+    home.line("{} {};", register_type(op.type.dtype), target.text);
   }
-  home.names[key] = target;
+  home.values[key] = target;
 
   std::string branches;
   for (const Segment& segment : segments) {
     // Values that depend on the row alone may move out: they are valid whichever branch is taken.
-    CodeScope branch{&home, home.level, std::min(condition, Level::chunk), {}, {}};
-    CodeScope inner{&branch, Level::element, {}, {}, {}};
+    CodeScope branch{
+        .parent = &home, .level = home.level, .condition = std::min(condition, Level::chunk)};
+    CodeScope inner{.parent = &branch, .level = Level::element};
     current_ = chunked ? &inner : &branch;
-    current_->line("{} = {};", target, compute_segment(segment));
+    current_->line("{} = {};", target.text, compute_segment(segment).text);
     if (chunked) branch.text += element_loop(inner.text);
     const bool last = &segment == &segments.back();
     if (last && segments.size() > 1) branches += "{\n";

@@ -16,6 +16,13 @@ struct BlockForm {
   std::string_view when_read = "";         // statements after the first loop over the rows
 };
 
+/// The op that a kernel is built around.
+struct Anchor {
+  ValueId id;
+  /// Its operands that other ops of the group may compute element by element, ascending.
+  llvm::SmallVector<uint32_t, 4> element_operands;
+};
+
 struct EmitContext {
   const Graph& group;    // inputs: roots of the reads; outputs: the results; names canonical
   uint32_t prefix_rank;  // leading axes that make a row, which all ops share
@@ -25,6 +32,10 @@ struct EmitContext {
   const Overlap& overlap;   // with its neighbours in a stream
   const TunedForms& forms;  // measured on the device; other kernels have their schedule's own
   BlockForm block = {};
+  std::optional<Anchor> anchor = {};  // absent: a group of rows
+
+  /// For a group with an anchor.
+  const Op& anchor_op() const { return group[anchor->id]; }
 };
 
 }  // namespace sinter

@@ -4,6 +4,7 @@
 
 #include "ir/decompose.h"
 #include "ir/fault.h"
+#include "ir/graph_rewriter.h"
 #include "ir/index_map.h"
 #include "ir/reduction_order.h"
 
@@ -28,14 +29,9 @@ const std::vector<int64_t>& reduced_axes(const Op& op) {
 ///   %r = reshape %s : f32[1, D]
 Graph with_trailing_axes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
   Graph result;
-  std::vector<ValueId> moved(graph.size());
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    Op op = graph.ops()[i];
-    for (ValueId& operand : op.operands) operand = moved[operand.index];
-    if (i != id.index) {
-      moved[i] = result.add(std::move(op));
-      continue;
-    }
+  GraphRewriter rewriter(graph, result);
+  rewriter.rewrite([&](ValueId each, Op op) {
+    if (each != id) return rewriter.add(std::move(op));
     std::vector<int64_t> order, reduced = reduced_axes(op);
     const auto rank = static_cast<int64_t>(op.type.rank());
     for (int64_t axis = 0; axis < rank; ++axis)
@@ -45,10 +41,8 @@ Graph with_trailing_axes(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> 
       reduced[k] = rank - static_cast<int64_t>(reduced.size() - k);
     Builder builder(result, symbols, "reduce.");
     const ValueId turned = builder.transpose(op.operands[0], order);
-    moved[i] = builder.reshape(builder.reduce(op.kind, turned, reduced), op.type.dims);
-  }
-  for (ValueId input : graph.inputs) result.inputs.push_back(moved[input.index]);
-  for (ValueId output : graph.outputs) result.outputs.push_back(moved[output.index]);
+    return builder.reshape(builder.reduce(op.kind, turned, reduced), op.type.dims);
+  });
   return result;
 }
 

@@ -45,8 +45,8 @@ std::string LoopSpace::narrow(const std::string& name, const SymExpr& bound) con
   return bound.upper_bound(symbols_) < kIntBound ? "(int)" + name : name;
 }
 
-const char* LoopSpace::index_type(const Stage& stage) const {
-  return stage.width.upper_bound(symbols_) < kIntBound ? "int" : "long long";
+bool LoopSpace::has_int_index(const Stage& stage) const {
+  return stage.width.upper_bound(symbols_) < kIntBound;
 }
 
 void LoopSpace::add_rows(const GroupForm& form) {
@@ -56,18 +56,18 @@ void LoopSpace::add_rows(const GroupForm& form) {
   for (size_t k = 0; k < form.prefix.size(); ++k) {
     const Dim extent = form.prefix[k];
     if (SymExpr(extent) == rows || extent.is(1)) {
-      add(extent, {Level::row, "row", "row", {}, {}});
+      add(extent, {Level::row, kRow, kRow, {}, {}});
       continue;
     }
     const std::string name = fmt::format("r{}", k);
     row_declarations_.push_back(
         {name, fmt::format("const long long {} = {};\n", name,
-                           digit(narrow("row", rows), size_code(strides[k]),
+                           digit(narrow(kRow, rows), size_code(strides[k]),
                                  outermost ? "" : size_code(SymExpr(extent))))});
     add(extent, {Level::row, name, name, name, {}});
     outermost = false;
   }
-  row_runs_.push_back({0, static_cast<uint32_t>(form.prefix.size()), rows, "row", "row", {}});
+  row_runs_.push_back({0, static_cast<uint32_t>(form.prefix.size()), rows, kRow, kRow, {}});
 }
 
 void LoopSpace::add_stage(const Stage& stage) {
@@ -192,8 +192,7 @@ bool LoopSpace::fixed(const IndexExpr& e) const {
 
 bool LoopSpace::of_row(const IndexExpr& e) const {
   return llvm::any_of(lower(e).terms(), [&](const IndexExpr::Term& term) {
-    return term.atom.kind == IndexExpr::Atom::Kind::variable &&
-           term.atom.variable < form_.prefix.size();
+    return term.atom.kind == IndexExpr::Atom::Kind::variable && is_row_axis(term.atom.variable);
   });
 }
 

@@ -67,8 +67,14 @@ class LoopSpace {
   std::string take_chunk_axes();
   /// Declarations of the row's axes that `code` has used.
   std::string row_axes() const;
+  /// Whether what `code` has given depends on `row`.
+  bool uses_row() const { return used_.contains(kRow); }
+  /// The stage's flat index fits an int.
+  bool has_int_index(const Stage& stage) const;
   /// int where the stage's flat index fits, else long long.
-  const char* index_type(const Stage& stage) const;
+  const char* index_type(const Stage& stage) const {
+    return has_int_index(stage) ? "int" : "long long";
+  }
   bool divides_by_chunk(const SymExpr& e) const { return e.divisor(symbols_) % 8 == 0; }
   llvm::ArrayRef<Symbol> symbols() const { return symbols_; }
 
@@ -92,12 +98,21 @@ class LoopSpace {
     std::vector<std::pair<std::string, std::string>> declarations;  // axis, declaration
   };
 
+  static constexpr const char* kRow = "row";  // the number of the row in the kernel's text
+
   void add_rows(const GroupForm& form);
   void add_stage(const Stage& stage);
   void add(Dim extent, Variable variable);
-  void append_term(std::string& text, const std::string& factor, const SymExpr& coefficient) const;
+  /// A factor of a sum's term; `is_wide`: it has 64 bits.
+  struct Factor {
+    std::string code;
+    bool is_wide;
+  };
+  void append_term(std::string& text, const Factor& factor, const SymExpr& coefficient) const;
   std::string narrow(const std::string& name, const SymExpr& bound) const;
-  std::string atom_code(const IndexExpr::Atom& atom, bool at_chunk);
+  Factor atom_code(const IndexExpr::Atom& atom, bool at_chunk);
+  void use(const std::string& axis);
+  bool is_row_axis(uint32_t variable) const { return variable < form_.prefix.size(); }
 
   const GroupForm& form_;
   llvm::ArrayRef<Symbol> symbols_;

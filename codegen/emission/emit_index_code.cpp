@@ -28,29 +28,36 @@ std::string LoopSpace::size_code(const SymExpr& e, bool nested) const {
   return sinter::size_code(e, parameters_, nested);
 }
 
-std::string LoopSpace::atom_code(const IndexExpr::Atom& atom, bool at_chunk) {
+void LoopSpace::use(const std::string& axis) {
+  if (!axis.empty()) used_[axis] = true;
+}
+
+LoopSpace::Factor LoopSpace::atom_code(const IndexExpr::Atom& atom, bool at_chunk) {
   if (atom.kind == IndexExpr::Atom::Kind::variable) {
     const Variable& variable = variables_[atom.variable];
-    if (!variable.used.empty()) used_[variable.used] = true;
-    return at_chunk ? variable.chunk_code : variable.element_code;
+    const bool is_row = is_row_axis(atom.variable);
+    use(variable.used);
+    if (is_row) use(kRow);
+    return {at_chunk ? variable.chunk_code : variable.element_code, is_row};
   }
   const char* operation = atom.kind == IndexExpr::Atom::Kind::quotient ? "/" : "%";
-  return fmt::format("({}) {} {}", code(*atom.operand, at_chunk), operation,
-                     size_code(atom.divisor));
+  return {
+      fmt::format("({}) {} {}", code(*atom.operand, at_chunk), operation, size_code(atom.divisor)),
+      false};
 }
 
 /// Products are taken in 64 bits: a coefficient may be as large as the whole value.
-void LoopSpace::append_term(std::string& text, const std::string& factor,
+void LoopSpace::append_term(std::string& text, const Factor& factor,
                             const SymExpr& coefficient) const {
   if (!text.empty()) text += " + ";
   if (coefficient.is(1)) {
-    text += factor;
+    text += factor.code;
     return;
   }
-  const bool name = llvm::all_of(factor, [](char c) { return c != ' '; });
-  text += name ? factor : "(" + factor + ")";
+  const bool is_name = factor.code.find(' ') == std::string::npos;
+  text += is_name ? factor.code : "(" + factor.code + ")";
   text += " * " + size_code(coefficient);
-  if (coefficient.is_constant() && factor[0] != 'r') text += "ll";
+  if (coefficient.is_constant() && !factor.is_wide) text += "ll";
 }
 
 std::string LoopSpace::code(const IndexExpr& e, bool at_chunk) {
@@ -70,8 +77,10 @@ std::string LoopSpace::code(const IndexExpr& e, bool at_chunk) {
     if (!scale) return;
     for (uint32_t k = 0; k < run.count; ++k)
       rest += IndexExpr::variable(run.first + k) * (SymExpr(0) - rest.coefficient(run.first + k));
-    append_term(text, at_chunk ? run.chunk_code : run.element_code, *scale);
-    if (!run.used.empty()) used_[run.used] = true;
+    const bool is_row = is_row_axis(run.first);
+    append_term(text, {at_chunk ? run.chunk_code : run.element_code, is_row}, *scale);
+    use(run.used);
+    if (is_row) use(kRow);
   };
   for (const Run& run : row_runs_) take_run(run);
   for (const Run& run : loops_[stage_].runs) take_run(run);

@@ -82,16 +82,17 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
     const std::string name = fmt::format("s{}", number);
     const DType dtype = op(task).type.dtype;
     row_.line("const {} {} = {};", register_type(dtype), name, rounded_code(result, dtype));
-    values_.define_reduction(task.value, name);
+    values_.define_reduction(task.value, {name});
   }
 }
 
 std::string RowKernel::loop(const std::string& body, bool reduces) {
   const std::string width = space_.size_code(stage_->width);
   const std::string_view type = space_.index_type(*stage_);
-  const std::string end = !stage_->width.is_constant()
-                              ? width
-                              : fmt::format("hidden({}{})", width, type == "int" ? "" : "ll");
+  const std::string end =
+      !stage_->width.is_constant()
+          ? width
+          : fmt::format("hidden({}{})", width, space_.has_int_index(*stage_) ? "" : "ll");
   const int64_t threads = owners();
   const std::string thread =
       threads == config_.threads_per_row ? "thread" : fmt::format("(thread % {})", threads);

@@ -89,8 +89,12 @@ const char* reduction_type(const Op& op) {
   return sums ? "IntSum" : "IntMax";
 }
 
+bool is_free_cast(DType from, DType to) {
+  return from == to || (is_float(from) && to == DType::f32);
+}
+
 std::string cast_code(const std::string& operand, DType from, DType to) {
-  if (from == to || (is_float(from) && to == DType::f32)) return operand;
+  if (is_free_cast(from, to)) return operand;
   if (is_float(from) && is_float(to)) return rounded_code(operand, to);
   if (to == DType::i1) return fmt::format("{} != 0", operand);
   if (from == DType::i1)

@@ -29,6 +29,8 @@ std::string formula_code(OpKind kind, llvm::ArrayRef<std::string> operands);
 /// The type of kernels/common/reduce.cuh that combines the elements of a reduction.
 const char* reduction_type(const Op& op);
 
+/// A value of `from` is one of `to` as a register holds it: a cast computes nothing.
+bool is_free_cast(DType from, DType to);
 /// `operand` converted as a cast does.
 std::string cast_code(const std::string& operand, DType from, DType to);
 

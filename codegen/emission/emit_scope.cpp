@@ -22,10 +22,4 @@ CodeScope& CodeScope::place(Level level_of_value) {
   return *scope;
 }
 
-const std::string* CodeScope::find(const std::string& key) const {
-  for (const CodeScope* scope = this; scope; scope = scope->parent)
-    if (const auto at = scope->names.find(key); at != scope->names.end()) return &at->second;
-  return nullptr;
-}
-
 }  // namespace sinter

@@ -13,7 +13,7 @@ ValueEmitter::Place ValueEmitter::place(const Task& task, const IndexMap& coords
   // The row of the state is loaded; the rest of the coordinates are the value's.
   const Level level = space_.level(coords[0]);
   const Dim rows = op.type.dims[0];
-  CheckedRow slot{{}, value(op.operands[2], {coords[0]})};
+  CheckedRow slot{{}, value(op.operands[2], {coords[0]}).text};
   if (is_checked(op)) slot = checked_row(slot.row, rows, level);
   IndexMap place = coords;
   place[0] = loaded_row(slot.row, rows, level);
@@ -24,7 +24,7 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const ValueId stored = form_.stored(task.value);
   const TensorType& type = form_.graph[stored].type;
   const IndexMap coords = space_.identity(type.dims);
-  const std::string element = before_rounding(stored, coords);
+  const ValueCode element = before_rounding(stored, coords);
   const auto [at, inside] = place(task, coords);
   const std::string name = form_.output_name(task.output);
   const std::string both =
@@ -32,17 +32,17 @@ void ValueEmitter::store(const Task& task, const std::string& guard) {
   const std::string condition = both.empty() ? "" : fmt::format("if ({}) ", both);
   if (fault(Fault::missing_output_write)) return;
   if (current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
-    std::string chunk = element.ends_with("[e]") ? element.substr(0, element.size() - 3) : "";
+    std::string chunk = element.array;
     if (chunk.empty()) {
       chunk = fmt::format("o{}", task.output);
       chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
-      element_.line("{}[e] = {};", chunk, element);
+      element_.line("{}[e] = {};", chunk, element.text);
     }
     after_ += fmt::format("{}store_chunk({} + {}, {}{});\n", condition, name, space_.code(at, true),
                           chunk, tail_ ? ", valid" : "");
     return;
   }
-  current_->line("{}store({} + {}, {});", condition, name, space_.code(at), element);
+  current_->line("{}store({} + {}, {});", condition, name, space_.code(at), element.text);
 }
 
 }  // namespace sinter

@@ -13,6 +13,9 @@ namespace {
 // no kernel.
 constexpr uint32_t kMaxValues = 20000;
 
+/// Where a thread keeps its chunks of a value; a chunk is an array of elements.
+std::string kept_array(const KeptValue& kept) { return fmt::format("k{}[j]", kept.number); }
+
 /// The coordinates of a read that lands one element too early.
 IndexMap shifted(IndexMap coords) {
   for (IndexExpr& e : coords)
@@ -35,11 +38,11 @@ IndexMap misaligned(DimsRef from, DimsRef to, const IndexMap& coords) {
 
 }  // namespace
 
-std::string ValueEmitter::give_up(std::string what) {
+ValueCode ValueEmitter::give_up(std::string what) {
   if (!error_)
     error_ =
         Error{std::move(what), {}, "compute the ops in separate kernels", ExitCode::internal_error};
-  return "0";
+  return {"0"};
 }
 
 void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single,
@@ -52,8 +55,8 @@ void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail
   loads_single_ = false;
   after_.clear();
   space_.enter(stage);
-  chunk_ = CodeScope{&row, Level::chunk, {}, {}, {}};
-  element_ = CodeScope{&chunk_, Level::element, {}, {}, {}};
+  chunk_ = CodeScope{.parent = &row, .level = Level::chunk};
+  element_ = CodeScope{.parent = &chunk_, .level = Level::element};
   current_ = form_.stages[stage].axes.empty() ? &row : &element_;
 }
 
@@ -74,30 +77,30 @@ std::string ValueEmitter::element_loop(const std::string& body) const {
          indented(tail_ ? "if (e < valid) {\n" + indented(body) + "}\n" : body) + "}\n";
 }
 
-std::string ValueEmitter::value(ValueId id, const IndexMap& coords) {
+ValueCode ValueEmitter::value(ValueId id, const IndexMap& coords) {
   const Op& op = form_.graph[id];
   if (op_class(op) == OpClass::view) return value(op.operands[0], view_coords(id, coords));
   if (op.kind == OpKind::constant)
-    return literal_code(op.attrs.get<Number>(AttrName::value), op.type.dtype);
+    return {literal_code(op.attrs.get<Number>(AttrName::value), op.type.dtype)};
   if (op_class(op) == OpClass::reduce) return reduction(id, coords);
   const std::string key = key_of(id, coords);
-  if (std::string known = find(id, key, space_.level(coords)); !known.empty()) return known;
+  if (auto known = find(id, key, space_.level(coords))) return *known;
   if (error_ || next_ > kMaxValues) return give_up("a group needs too much code");
   return compute(id, coords, key);
 }
 
-std::string ValueEmitter::before_rounding(ValueId id, const IndexMap& coords) {
+ValueCode ValueEmitter::before_rounding(ValueId id, const IndexMap& coords) {
   const Op& op = form_.graph[id];
   const bool alone = llvm::none_of(
       form_.graph.ops(), [&](const Op& user) { return llvm::is_contained(user.operands, id); });
-  const bool formula =
+  const bool has_formula =
       op_class(op) == OpClass::elementwise ||
       (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32);
-  if (!is_narrow(op.type.dtype) || !formula || !alone || error_ ||
-      !find(id, key_of(id, coords), space_.level(coords)).empty())
+  if (!is_narrow(op.type.dtype) || !has_formula || !alone || error_ ||
+      find(id, key_of(id, coords), space_.level(coords)))
     return value(id, coords);
-  const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
-  return op.kind == OpKind::cast ? operands[0] : formula_code(op.kind, operands);
+  const llvm::SmallVector<ValueCode, 3> operands = operands_of(op, coords);
+  return op.kind == OpKind::cast ? operands[0] : ValueCode{formula(op, operands)};
 }
 
 std::string ValueEmitter::key_of(ValueId id, const IndexMap& coords) const {
@@ -122,8 +125,8 @@ bool ValueEmitter::is_remade(const Op& op) const {
   return packed == 1 && others == 0;
 }
 
-std::string ValueEmitter::find(ValueId id, const std::string& key, Level level) {
-  if (const std::string* name = current_->find(key)) return *name;
+std::optional<ValueCode> ValueEmitter::find(ValueId id, const std::string& key, Level level) {
+  if (const ValueCode* known = current_->find(&CodeScope::values, key)) return *known;
   if (!kept_ || level != Level::element || is_remade(form_.graph[id])) return {};
   const auto computed = computed_.find(key);
   if (computed == computed_.end() || computed->second.pass == pass_) return {};
@@ -131,7 +134,7 @@ std::string ValueEmitter::find(ValueId id, const std::string& key, Level level) 
       kept_->try_emplace(key, KeptValue{static_cast<uint32_t>(kept_->size()), stage_,
                                         computed->second.pass, pass_, computed->second.dtype});
   at->second.last = std::max(at->second.last, pass_);
-  return fmt::format("k{}[j][e]", at->second.number);
+  return ValueCode::in_array(kept_array(at->second));
 }
 
 /// Notes that the scope computes an element value, and tells whether a later pass wants it.
@@ -150,28 +153,27 @@ CodeScope& ValueEmitter::home(Level level) {
   return current_->place(late_.valid() ? std::max(level, Level::chunk) : level);
 }
 
-std::string ValueEmitter::define(const std::string& key, DType dtype, Level level,
-                                 const std::string& code) {
+ValueCode ValueEmitter::define(const std::string& key, DType dtype, Level level,
+                               const std::string& code) {
   CodeScope& scope = home(level);
-  std::string name;
+  ValueCode defined;
   if (const KeptValue* kept = kept_here(key, scope, level, dtype)) {
-    name = kept_element(*kept);
-    scope.line("{} = {};", name, code);
+    defined = kept_element(*kept);
+    scope.line("{} = {};", defined.text, code);
   } else {
-    name = fresh();
-    scope.line("const {} {} = {};", register_type(dtype), name, code);
+    defined = {fresh()};
+    scope.line("const {} {} = {};", register_type(dtype), defined.text, code);
   }
-  scope.names[key] = name;
-  return name;
+  return scope.values[key] = defined;
 }
 
 /// Where the elements of a kept value are written, one by one.
-std::string ValueEmitter::kept_element(const KeptValue& kept) {
-  if (!is_narrow(kept.dtype)) return fmt::format("k{}[j][e]", kept.number);
+ValueCode ValueEmitter::kept_element(const KeptValue& kept) {
+  if (!is_narrow(kept.dtype)) return ValueCode::in_array(kept_array(kept));
   const std::string chunk = fresh();  // packed when it is complete
   chunk_.line("float {}[8]{};", chunk, tail_ ? " = {}" : "");
-  after_ += fmt::format("pack_chunk(k{}[j], {});\n", kept.number, chunk);
-  return chunk + "[e]";
+  after_ += fmt::format("pack_chunk({}, {});\n", kept_array(kept), chunk);
+  return ValueCode::in_array(chunk);
 }
 
 /// A new array for the elements of a chunk.
@@ -181,7 +183,7 @@ std::string ValueEmitter::new_chunk(DType dtype, CodeScope& chunk) {
   return name;
 }
 
-std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std::string& key) {
+ValueCode ValueEmitter::compute(ValueId id, const IndexMap& coords, const std::string& key) {
   const Op& op = form_.graph[id];
   switch (op.kind) {
     case OpKind::input:
@@ -205,8 +207,8 @@ std::string ValueEmitter::compute(ValueId id, const IndexMap& coords, const std:
   }
 }
 
-llvm::SmallVector<std::string, 3> ValueEmitter::operands_of(const Op& op, const IndexMap& coords) {
-  llvm::SmallVector<std::string, 3> operands;
+llvm::SmallVector<ValueCode, 3> ValueEmitter::operands_of(const Op& op, const IndexMap& coords) {
+  llvm::SmallVector<ValueCode, 3> operands;
   for (ValueId operand : op.operands)
     operands.push_back(value(operand, operand_coords(op, operand, coords)));
   return operands;
@@ -224,15 +226,22 @@ size_t ValueEmitter::input_number(ValueId id) const {
   return static_cast<size_t>(llvm::find(form_.graph.inputs, id) - form_.graph.inputs.begin());
 }
 
-std::string ValueEmitter::formula(const Op& op, llvm::ArrayRef<std::string> operands) const {
+std::string ValueEmitter::formula(const Op& op, llvm::ArrayRef<ValueCode> operands) const {
+  const auto texts = llvm::to_vector(
+      llvm::map_range(operands, [](const ValueCode& operand) { return operand.text; }));
   switch (op.kind) {
     case OpKind::cast:
-      return cast_code(operands[0], form_.graph[op.operands[0]].type.dtype, op.type.dtype);
+      return cast_code(texts[0], form_.graph[op.operands[0]].type.dtype, op.type.dtype);
     case OpKind::where:
-      return fmt::format("{} ? {} : {}", operands[0], operands[1], operands[2]);
+      return fmt::format("{} ? {} : {}", texts[0], texts[1], texts[2]);
     default:
-      return formula_code(op.kind, operands);
+      return formula_code(op.kind, texts);
   }
+}
+
+bool ValueEmitter::is_free(const Op& op) const {
+  return op.kind == OpKind::cast &&
+         is_free_cast(form_.graph[op.operands[0]].type.dtype, op.type.dtype);
 }
 
 /// A cast rounds itself, and the values that `where` chooses among are rounded.
@@ -240,17 +249,17 @@ bool ValueEmitter::is_rounded(const Op& op) {
   return op.kind != OpKind::cast && op.kind != OpKind::where;
 }
 
-std::string ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const std::string& key) {
+ValueCode ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const std::string& key) {
   const Op& op = form_.graph[id];
-  const llvm::SmallVector<std::string, 3> operands = operands_of(op, coords);
+  const llvm::SmallVector<ValueCode, 3> operands = operands_of(op, coords);
+  if (is_free(op)) return operands[0];
   std::string code = formula(op, operands);
-  if (op.kind == OpKind::cast && code == operands[0]) return code;
   if (is_rounded(op)) code = rounded_code(std::move(code), op.type.dtype);
   return define(key, op.type.dtype, space_.level(coords), code);
 }
 
-std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key,
-                               const Condition& condition) {
+ValueCode ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key,
+                             const Condition& condition) {
   const TensorType& type = form_.graph[id].type;
   const IndexExpr at = linearize(type.dims, coords);
   // The row of a table of one row is known before its number is.
@@ -260,9 +269,8 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   if (level == Level::element && chunk.level == Level::chunk && !single_ &&
       condition.level <= Level::chunk && space_.contiguous(at, chunk_alignment(type.dtype))) {
     const KeptValue* kept = kept_here(key, chunk, Level::element, type.dtype);
-    const std::string name =
-        kept ? fmt::format("k{}[j]", kept->number) : new_chunk(type.dtype, chunk);
-    chunk.names[key] = name + "[e]";
+    const std::string name = kept ? kept_array(*kept) : new_chunk(type.dtype, chunk);
+    chunk.values[key] = ValueCode::in_array(name);
     // Loaded for every chunk of every row: in no branch, such as a part of a concat.
     if (kept_ && &chunk == &chunk_ && condition.text.empty()) {
       if (pass_ > form_.first_pass(stage_) && space_.fixed(at))
@@ -273,7 +281,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
     if (!condition.text.empty())
       valid = fmt::format(", {} ? {} : 0", condition.text, tail_ ? "valid" : "8");
     chunk.line("load_chunk({}, x{} + {}{});", name, input, space_.code(at, true), valid);
-    return name + "[e]";
+    return ValueCode::in_array(name);
   }
   loads_single_ |= level == Level::element;
   const bool early = late_.valid() && id != late_ && space_.fixed(at) && condition.text.empty();
@@ -282,7 +290,7 @@ std::string ValueEmitter::load(ValueId id, const IndexMap& coords, const std::st
   return define(key, type.dtype, early ? Level::chunk : level, code);
 }
 
-std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::string& key) {
+ValueCode ValueEmitter::table(ValueId id, const IndexMap& coords, const std::string& key) {
   const Op& op = form_.graph[id];
   std::string& name = tables_[id.index];
   if (name.empty()) {
@@ -297,7 +305,7 @@ std::string ValueEmitter::table(ValueId id, const IndexMap& coords, const std::s
                 fmt::format("{}[{}]", name, space_.code(linearize(op.type.dims, coords))));
 }
 
-std::string ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
+ValueCode ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
   for (uint32_t k = 0; k < form_.prefix.size(); ++k)
     if (!(space_.lower(coords[k]) == space_.lower(IndexExpr::variable(k))))
       return give_up("a reduction is read at another row than its own");
@@ -305,7 +313,7 @@ std::string ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
   SINTER_CHECK(at != reductions_.end(), "a reduction is read before it is complete");
   // One for each column: the thread has those of its own chunk.
   const DimsRef dims = form_.graph[id].type.dims;
-  if (at->second.ends_with("[e]") &&
+  if (!at->second.array.empty() &&
       space_.key(linearize(dims, coords)) != space_.key(linearize(dims, space_.identity(dims))))
     return give_up("a reduction is read at another column than its own");
   return at->second;
@@ -314,28 +322,23 @@ std::string ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
 /// The loop variable that stands for the loaded row `id`.
 IndexExpr ValueEmitter::loaded_row(const std::string& id, Dim extent, Level level) {
   CodeScope& scope = current_->place(level);
-  const std::string key = "row " + id;
-  if (const std::string* number = scope.find(key))
-    return IndexExpr::variable(static_cast<uint32_t>(std::stoul(*number)));
-  const uint32_t number = space_.add_loaded(id, extent, level);
-  scope.names[key] = fmt::format("{}", number);
-  return IndexExpr::variable(number);
+  if (const uint32_t* axis = scope.find(&CodeScope::row_axes, id))
+    return IndexExpr::variable(*axis);
+  const uint32_t axis = space_.add_loaded(id, extent, level);
+  scope.row_axes[id] = axis;
+  return IndexExpr::variable(axis);
 }
 
-ValueEmitter::CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level level) {
+CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level level) {
   CodeScope& scope = home(level);
   const std::string rows = space_.size_code(SymExpr(extent));
   const std::string key = fmt::format("{} of {}", id, rows);
-  if (!scope.find(key)) {
-    const std::string inside = fresh();
-    scope.line("const bool {} = 0 <= {} && {} < {};", inside, id, id, rows);
-    scope.names[key] = inside;
-    const std::string row = fresh();
-    scope.line("const int {} = {} ? {} : 0;", row, inside, id);
-    scope.names["row of " + inside] = row;
-  }
-  const std::string inside = *scope.find(key);
-  return {inside, *scope.find("row of " + inside)};
+  if (const CheckedRow* known = scope.find(&CodeScope::checked_rows, key)) return *known;
+  const std::string inside = fresh();
+  scope.line("const bool {} = 0 <= {} && {} < {};", inside, id, id, rows);
+  const std::string row = fresh();
+  scope.line("const int {} = {} ? {} : 0;", row, inside, id);
+  return scope.checked_rows[key] = {inside, row};
 }
 
 /// `coords` of the result of a gather, in its table: along one axis the loaded row. A row of an
@@ -349,28 +352,28 @@ IndexMap ValueEmitter::table_coords(const Op& op, const IndexMap& coords, const 
 }
 
 /// Zero where the row is not there: a load has that condition, what is computed is chosen by it.
-std::string ValueEmitter::checked_gather(const Op& op, const IndexMap& coords,
-                                         const IndexMap& number) {
+ValueCode ValueEmitter::checked_gather(const Op& op, const IndexMap& coords,
+                                       const IndexMap& number) {
   const Level level = space_.level(number);
   ValueId table = op.operands[0];
   const CheckedRow row =
-      checked_row(value(op.operands[1], number), *named_rows(form_.graph, op, 1), level);
+      checked_row(value(op.operands[1], number).text, *named_rows(form_.graph, op, 1), level);
   IndexMap at = table_coords(op, coords, row.row, level);
   for (; op_class(form_.graph[table]) == OpClass::view; table = form_.graph[table].operands[0])
     at = through_view(form_.graph, table, at, space_.extents());
   if (form_.graph[table].kind != OpKind::input)
-    return fmt::format("({} ? {} : 0)", row.inside, value(table, at));
+    return {fmt::format("({} ? {} : 0)", row.inside, value(table, at).text)};
   // Rows of other numbers may have the same place: that of a table's only row.
   const std::string key =
       fmt::format("{} by {}", key_of(table, at), key_of(op.operands[1], number));
-  const std::string known = find(table, key, std::max(space_.level(at), level));
-  return known.empty() ? load(table, at, key, {row.inside, level}) : known;
+  if (auto known = find(table, key, std::max(space_.level(at), level))) return *known;
+  return load(table, at, key, {row.inside, level});
 }
 
-std::string ValueEmitter::gather(const Op& op, const IndexMap& coords) {
+ValueCode ValueEmitter::gather(const Op& op, const IndexMap& coords) {
   const IndexMap number = number_coords(op, coords);
   if (is_checked(op)) return checked_gather(op, coords, number);
-  const std::string row = value(op.operands[1], number);
+  const std::string row = value(op.operands[1], number).text;
   return value(op.operands[0], table_coords(op, coords, row, space_.level(number)));
 }
 

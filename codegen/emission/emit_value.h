@@ -40,18 +40,20 @@ class ValueEmitter {
   /// The body of the loop over chunks, or for the single element, complete.
   std::string close();
 
-  std::string value(ValueId id, const IndexMap& coords);
+  ValueCode value(ValueId id, const IndexMap& coords);
   /// The same for a store, which rounds itself: not rounded yet if nothing else reads the value.
-  std::string before_rounding(ValueId id, const IndexMap& coords);
-  /// The value at the current element of the stage.
-  std::string element(ValueId id) { return value(id, space_.identity(form_.graph[id].type.dims)); }
+  ValueCode before_rounding(ValueId id, const IndexMap& coords);
+  /// The value at the current element of the stage, as code.
+  std::string element(ValueId id) {
+    return value(id, space_.identity(form_.graph[id].type.dims)).text;
+  }
   /// Adds a statement for the current element.
   void statement(std::string_view text) { current_->line("{}", text); }
   /// Writes the output's current element; `guard`: when (empty: always).
   void store(const Task& task, const std::string& guard);
-  /// From now on the reduce `id` is the row's `name`, or, where that ends in "[e]", the current
-  /// element's.
-  void define_reduction(ValueId id, std::string name) { reductions_[id.index] = std::move(name); }
+  /// From now on this is the result of the reduce `id`: one for the row, or an array's for each
+  /// column of the chunk.
+  void define_reduction(ValueId id, ValueCode result) { reductions_[id.index] = std::move(result); }
 
   /// Lets values live from pass to pass. First all that a pass finds computed by an earlier one are
   /// collected in `kept`; text made with the complete collection keeps them.
@@ -75,30 +77,32 @@ class ValueEmitter {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  std::string compute(ValueId id, const IndexMap& coords, const std::string& key);
+  ValueCode compute(ValueId id, const IndexMap& coords, const std::string& key);
   CodeScope& home(Level level);
-  std::string define(const std::string& key, DType dtype, Level level, const std::string& code);
-  std::string kept_element(const KeptValue& kept);
+  ValueCode define(const std::string& key, DType dtype, Level level, const std::string& code);
+  ValueCode kept_element(const KeptValue& kept);
   std::string new_chunk(DType dtype, CodeScope& chunk);
   /// The condition of a load: where it is false, zero is loaded; empty: always true.
   struct Condition {
     std::string text;
     Level level = Level::row;  // of the values in it
   };
-  std::string load(ValueId id, const IndexMap& coords, const std::string& key,
-                   const Condition& condition);
-  std::string table(ValueId id, const IndexMap& coords, const std::string& key);
-  std::string reduction(ValueId id, const IndexMap& coords);
-  std::string gather(const Op& op, const IndexMap& coords);
-  std::string checked_gather(const Op& op, const IndexMap& coords, const IndexMap& number);
+  ValueCode load(ValueId id, const IndexMap& coords, const std::string& key,
+                 const Condition& condition);
+  ValueCode table(ValueId id, const IndexMap& coords, const std::string& key);
+  ValueCode reduction(ValueId id, const IndexMap& coords);
+  ValueCode gather(const Op& op, const IndexMap& coords);
+  ValueCode checked_gather(const Op& op, const IndexMap& coords, const IndexMap& number);
   IndexMap table_coords(const Op& op, const IndexMap& coords, const std::string& row, Level level);
-  llvm::SmallVector<std::string, 3> operands_of(const Op& op, const IndexMap& coords);
+  llvm::SmallVector<ValueCode, 3> operands_of(const Op& op, const IndexMap& coords);
   std::string key_of(ValueId id, const IndexMap& coords) const;
-  std::string elementwise(ValueId id, const IndexMap& coords, const std::string& key);
-  std::string concat(ValueId id, const IndexMap& coords, const std::string& key);
+  ValueCode elementwise(ValueId id, const IndexMap& coords, const std::string& key);
+  ValueCode concat(ValueId id, const IndexMap& coords, const std::string& key);
   /// The code of an op's value from its operands' code; where is_rounded(), the caller rounds it.
-  std::string formula(const Op& op, llvm::ArrayRef<std::string> operands) const;
+  std::string formula(const Op& op, llvm::ArrayRef<ValueCode> operands) const;
   static bool is_rounded(const Op& op);
+  /// The op is a cast whose result is its operand.
+  bool is_free(const Op& op) const;
   /// Coordinates of a view's element in what it views.
   IndexMap view_coords(ValueId view, const IndexMap& coords) const;
   IndexMap operand_coords(const Op& op, ValueId operand, const IndexMap& coords) const;
@@ -119,16 +123,12 @@ class ValueEmitter {
   /// Whether all that two parts do is alike, but for the places that they load from.
   bool have_one_formula(ValueId a, ValueId b) const;
   /// The value of the part that the current element is of; `whole`: all elements of its chunk are.
-  std::string choose(Alternatives parts, bool whole);
-  std::string choose_load(llvm::ArrayRef<Alternative> parts, bool whole);
-  std::string choose_code(DType dtype, const std::string& code);
+  ValueCode choose(Alternatives parts, bool whole);
+  ValueCode choose_load(llvm::ArrayRef<Alternative> parts, bool whole);
+  ValueCode choose_code(DType dtype, const std::string& code);
   IndexMap clamped(const Alternative& part);
 
   IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
-  /// A row number that may name none: whether it does, and a row that is there if any is.
-  struct CheckedRow {
-    std::string inside, row;
-  };
   CheckedRow checked_row(const std::string& id, Dim extent, Level level);
   /// Where an element is stored, and when (empty: always).
   struct Place {
@@ -137,17 +137,17 @@ class ValueEmitter {
   };
   Place place(const Task& task, const IndexMap& coords);
 
-  std::string find(ValueId id, const std::string& key, Level level);
+  std::optional<ValueCode> find(ValueId id, const std::string& key, Level level);
   bool is_remade(const Op& op) const;
   const KeptValue* kept_here(const std::string& key, const CodeScope& scope, Level level,
                              DType dtype);
   std::string element_loop(const std::string& body) const;
   std::string fresh() { return fmt::format("v{}", next_++); }
-  std::string give_up(std::string what);
+  ValueCode give_up(std::string what);
 
   const GroupForm& form_;
   LoopSpace& space_;
-  std::map<uint32_t, std::string> reductions_;
+  std::map<uint32_t, ValueCode> reductions_;
   std::map<std::string, KeptValue>* kept_ = nullptr;
   struct Computed {
     uint32_t pass;

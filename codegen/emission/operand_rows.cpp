@@ -10,21 +10,18 @@ namespace sinter {
 
 Result<OperandRows> OperandRows::create(const EmitContext& context) {
   const Graph& group = context.group;
-  const Op& op =
-      *llvm::find_if(group.ops(), [](const Op& one) { return op_class(one) == OpClass::anchor; });
+  const Op& op = context.anchor_op();
   const bool alone = llvm::count_if(group.ops(), [](const Op& other) {
                        return op_class(other) != OpClass::view && op_class(other) != OpClass::leaf;
                      }) == 1;
   if (!alone || group.outputs.size() != 1 || &group[group.outputs[0]] != &op)
     return fail(fmt::format("a kernel of {} computes nothing else", op_info(op.kind).name), {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  return OperandRows(context, op);
+  return OperandRows(context);
 }
 
 std::string OperandRows::root(size_t operand) const {
-  const Graph& group = context_->group;
-  return fmt::format("x{}", llvm::find(group.inputs, root_of(group, op_->operands[operand])) -
-                                group.inputs.begin());
+  return fmt::format("x{}", *input_of(context_->group, op_->operands[operand]));
 }
 
 Result<std::string> OperandRows::pointer(size_t operand) const {

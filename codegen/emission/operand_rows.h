@@ -9,10 +9,11 @@ namespace sinter {
 
 class OperandRows {
  public:
-  /// `context`: of a group with an anchor; fails where the group computes anything else.
+  /// Fails where the group computes anything but its anchor.
   static Result<OperandRows> create(const EmitContext& context);
   /// For an anchor whose kernel may compute other ops too.
-  OperandRows(const EmitContext& context, const Op& anchor) : context_(&context), op_(&anchor) {}
+  explicit OperandRows(const EmitContext& context)
+      : context_(&context), op_(&context.anchor_op()) {}
 
   const Op& op() const { return *op_; }
   /// "x0": the pointer of an operand that is read as it stands in memory.

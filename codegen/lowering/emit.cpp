@@ -5,6 +5,7 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/lowering/emit_body.h"
+#include "codegen/lowering/extract.h"
 #include "codegen/lowering/launch_order.h"
 #include "ir/grouping.h"
 #include "kernels/registry.h"
@@ -14,17 +15,6 @@ namespace sinter {
 namespace {
 
 constexpr size_t kLongestRole = 40;  // characters
-
-/// The group with names of its own, so that equal groups are equal and no name from a file reaches
-/// the text: inputs are x0, x1, ..., the other values v0, v1, ...
-Graph canonical_names(const Graph& group) {
-  Graph graph = group;
-  size_t value = 0, input = 0;
-  for (ValueId id : graph.inputs) graph[id].name = fmt::format("x{}", input++);
-  for (Op& op : graph.mutable_ops())
-    if (op_class(op) != OpClass::leaf) op.name = fmt::format("v{}", value++);
-  return graph;
-}
 
 /// The names of the ops that compute, joined, as far as there is room: "add_rms_norm".
 std::string role_of(const Graph& group) {
@@ -42,8 +32,21 @@ std::string role_of(const Graph& group) {
 
 }  // namespace
 
+std::optional<Anchor> find_anchor(const Graph& group) {
+  const std::optional<ValueId> id = anchor_of(group);
+  if (!id) return std::nullopt;
+  Anchor anchor{*id, {}};
+  const Op& op = group[*id];
+  const KernelFamily& family = *anchored_by(op.kind);
+  const Ports ports = family.ports ? family.ports(group, op) : Ports{};
+  for (uint32_t k = 0; k < op.operands.size(); ++k)
+    if (ports.operand(k).port == Port::element) anchor.element_operands.push_back(k);
+  return anchor;
+}
+
 Result<KernelBody> emit_body(const EmitContext& context) {
-  const KernelFamily& family = family_of(context.group, context.symbols);
+  const KernelFamily& family = context.anchor ? *anchored_by(context.anchor_op().kind)
+                                              : family_of_rows(context.group, context.symbols);
   EmitKernel* const* emit = std::get_if<EmitKernel*>(&family.make);
   if (!emit)
     return fail(fmt::format("family {} makes a step of a plan, no kernel", family.name), {},
@@ -60,7 +63,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                            llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
                            const std::optional<Overlap>& wanted, const TunedForms& forms) {
   Kernel kernel;
-  kernel.group = canonical_names(group);
+  kernel.group = group;
+  set_canonical_names(kernel.group);
   kernel.symbols = symbols_of(kernel.group);
   for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
     if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
@@ -78,7 +82,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                             .parameters = kernel.symbols,
                             .device = device,
                             .overlap = asked,
-                            .forms = forms};
+                            .forms = forms,
+                            .anchor = find_anchor(kernel.group)};
   SINTER_LET(body, parts.size() == 1 ? emit_body(context) : emit_parts(context, parts));
   overlap.early_inputs = body.early_inputs;
   kernel.launch = body.launch;

@@ -21,6 +21,7 @@
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/lowering/emit_body.h"
+#include "ir/graph_rewriter.h"
 #include "ir/integers.h"
 #include "plan/kernel_text.h"
 
@@ -45,20 +46,17 @@ Part part_of(const Graph& group, const KernelPart& wanted) {
   for (size_t i = group.size(); i-- > 0;)
     if (needed[i])
       for (ValueId operand : group.ops()[i].operands) needed[operand.index] = true;
-  std::vector<ValueId> copies(group.size());
-  for (size_t i = 0; i < group.size(); ++i) {
-    if (!needed[i]) continue;
-    Op op = group.ops()[i];
-    for (ValueId& operand : op.operands) operand = copies[operand.index];
-    copies[i] = part.graph.add(std::move(op));
-  }
+  GraphRewriter rewriter(group, part.graph);
+  rewriter.rewrite_ops([&](ValueId id, Op op) {
+    return needed[id.index] ? rewriter.add(std::move(op)) : ValueId();
+  });
   for (uint32_t k = 0; k < group.inputs.size(); ++k)
     if (needed[group.inputs[k].index]) {
-      part.graph.inputs.push_back(copies[group.inputs[k].index]);
+      part.graph.inputs.push_back(rewriter[group.inputs[k]]);
       part.inputs.push_back(k);
     }
   for (uint32_t output : wanted.outputs)
-    part.graph.outputs.push_back(copies[group.outputs[output].index]);
+    part.graph.outputs.push_back(rewriter[group.outputs[output]]);
   return part;
 }
 
@@ -110,7 +108,8 @@ Status emit_function(Part& part, const EmitContext& whole, int64_t min_threads) 
                         .device = whole.device,
                         .overlap = none,
                         .forms = whole.forms,
-                        .block = {.number = "block", .alone = false, .min_threads = min_threads}}));
+                        .block = {.number = "block", .alone = false, .min_threads = min_threads},
+                        .anchor = find_anchor(part.graph)}));
   part.body = std::move(body);
   return {};
 }

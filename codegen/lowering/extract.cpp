@@ -1,5 +1,6 @@
 #include "codegen/lowering/extract.h"
 
+#include "ir/graph_copier.h"
 #include "ir/row_numbers.h"
 
 namespace sinter {
@@ -22,61 +23,32 @@ std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& group
   return leave;
 }
 
-namespace {
-
-class Extractor {
- public:
-  Extractor(const Graph& from, const Grouping& grouping, uint32_t group)
-      : from_(from), grouping_(grouping), group_(group) {}
-
-  ExtractedGroup take() && { return std::move(result_); }
-
-  /// The copy of `id` in the group's graph, made on first use with the views it is read through.
-  ValueId copy(ValueId id) {
-    for (const auto& [original, copied] : copies_)
-      if (original == id) return copied;
-    const Op& op = from_[id];
-    const bool inside = op_class(op) == OpClass::view || op_class(op) == OpClass::generator ||
-                        grouping_.group_of[id.index] == group_;
-    ValueId copied;
-    if (inside) {
-      Op clone = op;
-      for (ValueId& operand : clone.operands) operand = copy(operand);
-      clone.name = fmt::format("v{}", next_++);
-      copied = result_.graph.add(std::move(clone));
-    } else {
-      copied = result_.graph.add(
-          Op{OpKind::input, op.type, {}, {}, fmt::format("x{}", result_.inputs.size())});
-      result_.graph.inputs.push_back(copied);
-      result_.inputs.push_back(id);
-    }
-    copies_.push_back({id, copied});
-    return copied;
-  }
-
-  void output(ValueId id) {
-    result_.graph.outputs.push_back(copy(id));
-    result_.outputs.push_back(id);
-  }
-
- private:
-  const Graph& from_;
-  const Grouping& grouping_;
-  uint32_t group_;
-  ExtractedGroup result_;
-  llvm::SmallVector<std::pair<ValueId, ValueId>, 16> copies_;
-  uint32_t next_ = 0;
-};
-
-}  // namespace
+void set_canonical_names(Graph& graph) {
+  size_t value = 0, input = 0;
+  for (ValueId id : graph.inputs) graph[id].name = fmt::format("x{}", input++);
+  for (Op& op : graph.mutable_ops())
+    if (op_class(op) != OpClass::leaf) op.name = fmt::format("v{}", value++);
+}
 
 ExtractedGroup extract_group(const Graph& graph, const Grouping& grouping, uint32_t group,
                              llvm::ArrayRef<uint8_t> leaves) {
-  Extractor extractor(graph, grouping, group);
-  for (ValueId member : grouping.groups[group].members) extractor.copy(member);
-  for (ValueId member : grouping.groups[group].members)
-    if (leaves[member.index]) extractor.output(member);
-  return std::move(extractor).take();
+  ExtractedGroup result;
+  // Views and generators are copied wherever they are read.
+  GraphCopier copy(graph, result.graph, [&](ValueId id) {
+    const OpClass kind = op_class(graph[id]);
+    return kind != OpClass::view && kind != OpClass::generator &&
+           grouping.group_of[id.index] != group;
+  });
+  const auto& members = grouping.groups[group].members;
+  for (ValueId member : members) copy(member);
+  for (ValueId member : members) {
+    if (!leaves[member.index]) continue;
+    result.graph.outputs.push_back(copy(member));
+    result.outputs.push_back(member);
+  }
+  result.inputs.assign(copy.inputs().begin(), copy.inputs().end());
+  set_canonical_names(result.graph);
+  return result;
 }
 
 }  // namespace sinter

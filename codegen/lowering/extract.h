@@ -20,4 +20,8 @@ std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& group
 ExtractedGroup extract_group(const Graph& graph, const Grouping& grouping, uint32_t group,
                              llvm::ArrayRef<uint8_t> leaves);
 
+/// Gives the graph names of its own, so that equal groups are equal and no name from a file reaches
+/// a kernel's text: inputs become x0, x1, ..., values that are no leaves v0, v1, ...
+void set_canonical_names(Graph& graph);
+
 }  // namespace sinter

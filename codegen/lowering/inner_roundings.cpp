@@ -3,6 +3,7 @@
 #include "codegen/emission/emit_scalar.h"
 #include "ir/builder.h"
 #include "ir/decompose.h"
+#include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
 
 namespace sinter {
@@ -11,37 +12,30 @@ namespace {
 class Widening {
  public:
   Widening(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), builder_(result_, symbols, "w"), values_(from.size()) {}
+      : from_(from), builder_(result_, symbols, "w"), held_(from, result_), other_(from.size()) {}
 
   /// Whether a rounding went.
   bool run() {
-    for (uint32_t i = 0; i < from_.size(); ++i) values_[i].held = compute(from_.ops()[i]);
-    for (ValueId id : from_.inputs) result_.inputs.push_back(values_[id.index].held);
+    held_.rewrite_ops([&](ValueId id, const Op&) { return compute(from_[id]); });
+    for (ValueId id : from_.inputs) result_.inputs.push_back(held_[id]);
     for (ValueId id : from_.outputs) result_.outputs.push_back(output(id));
     return dropped_;
   }
   Graph take() && { return std::move(result_); }
 
  private:
-  /// A value of the group: as it was computed, in its own type or in float32, and in the other of
-  /// the two once somebody wants that.
-  struct Value {
-    ValueId held, other;
-  };
-
-  bool is_unrounded(ValueId id) const {
-    return builder_.type(values_[id.index].held).dtype != from_[id].type.dtype;
-  }
+  bool is_unrounded(ValueId id) { return builder_.type(held_[id]).dtype != from_[id].type.dtype; }
   ValueId in_type(ValueId id, DType dtype) {
-    Value& value = values_[id.index];
-    if (builder_.type(value.held).dtype == dtype) return value.held;
-    if (!value.other.valid()) value.other = builder_.cast(value.held, dtype);
-    return value.other;
+    const ValueId held = held_[id];
+    ValueId& other = other_[id.index];
+    if (builder_.type(held).dtype == dtype) return held;
+    if (!other.valid()) other = builder_.cast(held, dtype);
+    return other;
   }
   ValueId rounded(ValueId id) { return in_type(id, from_[id].type.dtype); }
   ValueId wide(ValueId id) {
     dropped_ |= is_unrounded(id);
-    return is_narrow(from_[id].type.dtype) ? in_type(id, DType::f32) : values_[id.index].held;
+    return is_narrow(from_[id].type.dtype) ? in_type(id, DType::f32) : held_[id];
   }
 
   ValueId compute(const Op& op) {
@@ -91,7 +85,7 @@ class Widening {
     llvm::SmallVector<ValueId, 4> operands;
     for (ValueId operand : op.operands) {
       const bool widens = unrounded && is_narrow(from_[operand].type.dtype);
-      operands.push_back(widens ? in_type(operand, DType::f32) : values_[operand.index].held);
+      operands.push_back(widens ? in_type(operand, DType::f32) : held_[operand]);
     }
     return builder_.op(op.kind, operands, op.attrs, op.name);
   }
@@ -115,7 +109,8 @@ class Widening {
   const Graph& from_;
   Graph result_;
   Builder builder_;
-  std::vector<Value> values_;
+  GraphRewriter held_;          // values as they were computed, in their own type or in float32
+  std::vector<ValueId> other_;  // by value: the same in the other of the two types, once it is read
   bool dropped_ = false;
 };
 

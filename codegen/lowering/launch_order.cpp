@@ -77,11 +77,11 @@ class LaunchOrder {
 
   /// The early reads that the family of the step's kernel asks for.
   Wish wish_of(const ExtractedGroup& step) const {
-    for (const Op& op : step.graph.ops())
-      if (const KernelFamily* family = anchored_by(op.kind))
-        return family->early_reads ? resolved(step, family->early_reads(step.graph, symbols_))
-                                   : Wish{};
-    return {};
+    const std::optional<ValueId> anchor = anchor_of(step.graph);
+    if (!anchor) return {};
+    const KernelFamily& family = *anchored_by(step.graph[*anchor].kind);
+    if (!family.early_reads) return {};
+    return resolved(step, family.early_reads(step.graph, *anchor, symbols_));
   }
 
   Wish resolved(const ExtractedGroup& step, const EarlyWish& wanted) const {
@@ -119,11 +119,10 @@ class LaunchOrder {
       if (!reads_cache(op)) continue;
       const ValueId last = operand_with(op, OperandRole::last), all_last = root_of(group, last);
       const bool last_is_whole = volume(group[last].type.dims) == volume(group[all_last].type.dims);
-      const auto at = llvm::find(group.inputs, all_last) - group.inputs.begin();
       for (ValueId operand : operands_with(op, OperandRole::cache))
         if (root_of(group, operand) == group.inputs[input] && last_is_whole &&
             has_rows_of_root(group, operand))
-          return writer_of_rows(step.inputs[input], step.inputs[at]);
+          return writer_of_rows(step.inputs[input], step.inputs[*input_of(group, last)]);
     }
     return writer_of(step, input);
   }
@@ -162,9 +161,9 @@ bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   const auto small = [&](const Dims& dims) {
     return volume(dims).upper_bound(symbols) <= kMaxSmallElements;
   };
-  for (const Op& op : group.ops())
-    if (const KernelFamily* family = anchored_by(op.kind); family && family->latency_bound)
-      return true;
+  if (const std::optional<ValueId> anchor = anchor_of(group);
+      anchor && anchored_by(group[*anchor].kind)->latency_bound)
+    return true;
   for (uint32_t i = 0; i < group.size(); ++i) {
     const Op& op = group.ops()[i];
     if (op_class(op) == OpClass::leaf) continue;

@@ -8,11 +8,10 @@ namespace sinter {
 namespace {
 
 /// The entry's input that a group's value is a view of; null: none.
-const Buffer* input_of(const EntryPlan& entry, const StepFacts& step, ValueId id) {
-  const Graph& group = step.kernel->group;
-  const auto* at = llvm::find(group.inputs, root_of(group, id));
-  if (at == group.inputs.end()) return nullptr;
-  const Buffer& buffer = entry.buffers[step.reads[static_cast<size_t>(at - group.inputs.begin())]];
+const Buffer* entry_input(const EntryPlan& entry, const StepFacts& step, ValueId id) {
+  const std::optional<uint32_t> input = input_of(step.kernel->group, id);
+  if (!input) return nullptr;
+  const Buffer& buffer = entry.buffers[step.reads[*input]];
   return buffer.place == Buffer::Place::input ? &buffer : nullptr;
 }
 
@@ -33,7 +32,7 @@ Status require_checked_inputs(const Program& program, const EntryPlan& entry) {
     const Graph& group = facts.kernel->group;
     for (const RowNumbers& numbers : row_numbers(group)) {
       if (!numbers.address) continue;
-      const Buffer* input = input_of(entry, facts, numbers.values);
+      const Buffer* input = entry_input(entry, facts, numbers.values);
       if (!input) continue;
       if (!is_checked(group[numbers.op]) || !is_looked_at(entry, *input, numbers.rows))
         return fail(

@@ -114,16 +114,16 @@ std::string Changes::State::of_path(size_t entry, ValueId a, ValueId b,
 
 std::string Changes::State::of_closed(size_t entry, ValueId a, ValueId b) {
   const Graph& graph = this->graph(entry);
-  const Groups& groups = compiled.fusions[entry].state->groups;
+  const FusionState& state = *compiled.fusions[entry].state;
+  const Groups& groups = state.groups;
   const uint32_t closed = groups.shape(groups.find(a)).closed() ? groups.find(a) : groups.find(b);
-  const Members members = groups.members(closed);
-  const auto is_anchor = [&](ValueId id) { return anchored_by(graph[id].kind) != nullptr; };
-  const auto at = llvm::find_if(members, is_anchor);
-  const ValueId anchor = at == members.end() ? members[0] : *at;
-  const KernelFamily* family = anchored_by(graph[anchor].kind);
-  if (!family || family->kind != KernelFamily::Kind::call)
+  const GroupView group{state.problem, groups.members(closed), groups.shape(closed)};
+  const bool has_anchor = group.shape.family->kind != KernelFamily::Kind::rows;
+  const ValueId anchor = has_anchor ? group.anchor() : group.members[0];
+  if (group.shape.family->kind != KernelFamily::Kind::call)
     return fmt::format("{} is a kernel of the family {}, which would have to open a port for it",
-                       graph[anchor].name, family ? family->name : "that computes it");
+                       graph[anchor].name,
+                       has_anchor ? group.shape.family->name : "that computes it");
   std::string text = graph[anchor].name + " is a call of cuBLASLt";
   const std::string other = elsewhere(entry, a, b, anchor);
   if (!other.empty()) return text + "; " + other;

@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include "kernels/registry.h"
+
 namespace sinter {
 namespace {
 
@@ -18,19 +20,20 @@ std::string why_composed(const Op& softmax) {
 
 std::vector<LedgerChoice> choices_of(const Graph& graph) {
   std::vector<LedgerChoice> choices;
-  const auto add = [&](const Op& op, std::string by, std::string why) {
-    auto known = llvm::find_if(
-        choices, [&](const LedgerChoice& one) { return one.by == by && one.why == why; });
+  const auto add = [&](const Op& op, std::string_view by, KernelChoice choice) {
+    auto known = llvm::find_if(choices, [&](const LedgerChoice& one) {
+      return one.what == choice.what && one.by == by && one.why == choice.why;
+    });
     if (known == choices.end())
-      known = choices.insert(known, {"attention", std::move(by), std::move(why), {}});
+      known = choices.insert(
+          known, {std::string(choice.what), std::string(by), std::move(choice.why), {}});
     known->values.push_back(op.name);
   };
   for (const Op& op : graph.ops()) {
-    const std::string name(op_info(op.kind).name);
-    if (op.kind == OpKind::decode_attention) add(op, name, "at most 8 tokens");
-    if (op.kind == OpKind::tiled_attention)
-      add(op, name, fmt::format("many tokens of {}", to_string(op.type.dtype)));
-    if (op.kind == OpKind::attention_softmax) add(op, "composed", why_composed(op));
+    const KernelFamily* family = anchored_by(op.kind);
+    if (family && family->explain_choice)
+      add(op, op_info(op.kind).name, family->explain_choice(op));
+    if (op.kind == OpKind::attention_softmax) add(op, "composed", {"attention", why_composed(op)});
   }
   return choices;
 }

@@ -2,8 +2,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include <map>
-
+#include "ir/graph_copier.h"
 #include "passes/fusion_state.h"
 
 namespace sinter {
@@ -78,30 +77,22 @@ bool OtherFusions::shares_with_norm_behind(ValueId norm, ValueId add) const {
   const Groups& groups = fusion_.state->groups;
   const Members members = groups.members(groups.find(add));
   Graph kernel;
-  std::map<ValueId, ValueId> copies;
   // A value that another kernel computes is an input of this one.
-  const auto copy = [&](const auto& self, ValueId id) -> ValueId {
-    if (const auto at = copies.find(id); at != copies.end()) return at->second;
-    Op op = graph_[id];
-    if (computes(op) && !llvm::is_contained(members, id))
-      op = Op{OpKind::input, op.type, {}, {}, op.name};
-    for (ValueId& operand : op.operands) operand = self(self, operand);
-    const ValueId added = kernel.add(std::move(op));
-    if (kernel[added].kind == OpKind::input) kernel.inputs.push_back(added);
-    return copies[id] = added;
-  };
+  GraphCopier copy(graph_, kernel, [&](ValueId id) {
+    return computes(graph_[id]) && !llvm::is_contained(members, id);
+  });
   for (ValueId member : members) {
-    const ValueId added = copy(copy, member);
+    const ValueId added = copy(member);
     if (fusion_.state->problem.read_outside(member, members)) kernel.outputs.push_back(added);
   }
   Op behind = graph_[norm];
   behind.operands[0] = add;
-  for (ValueId& operand : behind.operands) operand = copy(copy, operand);
+  for (ValueId& operand : behind.operands) operand = copy(operand);
   behind.name += " behind " + graph_[add].name;
   const ValueId last = kernel.add(std::move(behind));
   kernel.outputs.push_back(last);
   return together(fuse_again(kernel, compiled_.module.symbols, compiled_.program->numerics),
-                  copies.at(add), last);
+                  copy(add), last);
 }
 
 }  // namespace sinter

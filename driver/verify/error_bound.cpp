@@ -9,11 +9,10 @@ namespace {
 
 /// The distance of the type's values around x.
 double ulp_at(DType dtype, double x) {
-  const int digits = dtype == DType::f32 ? 24 : dtype == DType::f16 ? 11 : 8;
-  const int least = dtype == DType::f16 ? -14 : -126;  // exponent of the smallest normal value
-  int exponent = least;
-  if (x != 0 && std::isfinite(x)) exponent = std::max(least, std::ilogb(x));
-  return std::ldexp(1.0, exponent - digits + 1);
+  const DTypeInfo& type = dtype_info(dtype);
+  int exponent = type.least_exponent;
+  if (x != 0 && std::isfinite(x)) exponent = std::max(exponent, std::ilogb(x));
+  return std::ldexp(1.0, exponent - type.digits + 1);
 }
 
 /// Adds the tensor's errors; true where its largest is the largest so far.

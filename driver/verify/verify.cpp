@@ -199,7 +199,9 @@ Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& 
   // A module or a plan is verified in its own types (nullopt), and refuses any other.
   std::vector<std::optional<DType>> dtypes(options.dtypes.begin(), options.dtypes.end());
   if (dtypes.empty() && (module || is_plan_folder(path))) dtypes = {std::nullopt};
-  if (dtypes.empty()) dtypes = {DType::f32, DType::f16, DType::bf16};
+  if (dtypes.empty())
+    for (const DTypeInfo& type : kDTypes)
+      if (is_float(type.dtype)) dtypes.push_back(type.dtype);
   for (const std::optional<DType> dtype : dtypes) {
     OpenOptions load = options.open;
     load.dtype = dtype;

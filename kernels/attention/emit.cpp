@@ -1,7 +1,5 @@
 // The kernel of a group around tiled_attention: the template of the kernel library, with accessors
 // of the queries and of the result that hold the text of prologue and epilogue.
-#include <llvm/ADT/STLExtras.h>
-
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -20,42 +18,31 @@ double number(const Op& op, AttrName name) {
   return value ? std::get<double>(*value) : 0;
 }
 
-ValueId anchor_of(const Graph& group) {
-  const auto at =
-      llvm::find_if(group.ops(), [](const Op& op) { return op.kind == OpKind::tiled_attention; });
-  return {static_cast<uint32_t>(at - group.ops().begin())};
-}
-
 }  // namespace
 
 Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   const Graph& group = context.group;
-  const ValueId anchor = anchor_of(group);
-  const Op& op = group[anchor];
+  const Op& op = context.anchor_op();
   const HeadWidths widths = head_widths(group, op);
   const auto form = attention_form(widths.width, widths.value_width, context.device);
   if (!form)
     return fail(fmt::format("attention with heads of {} and {} elements does not fit {}",
                             widths.width, widths.value_width, context.device.name),
                 {}, "compile with --attention composed");
-  OperandRows operands(context, op);
+  OperandRows operands(context);
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
   SINTER_LET(first, operands.pointer(3));
   SINTER_LET(last, operands.pointer(4));
-  SINTER_LET(query, operand_accessor(context, anchor, 0));
-  SINTER_LET(result, result_accessor(context, anchor));
-  SINTER_LET(stores, stored_outputs(context, anchor, form->threads));
+  SINTER_LET(ports, emit_ports(context, form->threads));
   const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
   const AttrValue* window = op.attrs.find(AttrName::window);
   const double scale = number(op, AttrName::scale), softcap = number(op, AttrName::softcap);
   const auto literal = [](double value) { return literal_code(value, DType::f32); };
 
   KernelBody body;
-  body.includes +=
-      "#include \"kernels/attention/attention.cuh\"\n"
-      "#include \"kernels/common/element_ports.cuh\"\n";
-  body.globals = port_memory(context) + query + result + stores.globals;
+  body.includes += "#include \"kernels/attention/attention.cuh\"\n" + ports.includes;
+  body.globals = ports.memory + ports.accessors + ports.store_globals;
   body.globals += fmt::format(
       "struct Config {{\n"
       "  using Element = {};\n"
@@ -74,9 +61,9 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "extern __shared__ __align__(1024) unsigned char shared_memory[];\n"
       "{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, {}, {}, {}, {}}}, PortResult{{memory}}, "
       "shared_memory);\n{}",
-      port_memory_value(context), keys, values, first, last,
+      ports.memory_value, keys, values, first, last,
       size_code(SymExpr(tokens), context.parameters, false),
-      size_code(SymExpr(rows), context.parameters, false), stores.statements);
+      size_code(SymExpr(rows), context.parameters, false), ports.stores);
   body.launch.rows = (SymExpr(tokens) + SymExpr(form->rows - 1)) * SymExpr(heads);
   body.launch.items_per_block = form->rows;
   body.launch.threads = form->threads;

@@ -31,9 +31,7 @@ Ports attention_ports(const Graph& graph, const Op& op) {
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const auto anchor = llvm::find_if(
-      group.members, [&](ValueId id) { return llvm::is_contained(kAnchors, graph[id].kind); });
-  const Op& op = graph[*anchor];
+  const Op& op = graph[group.anchor()];
   const HeadWidths widths = head_widths(graph, op);
   const auto form = attention_form(widths.width, widths.value_width, problem.device());
   if (!form) return std::nullopt;
@@ -56,6 +54,10 @@ bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm:
   return is_dense(graph, op.operands[operand]);
 }
 
+KernelChoice explain_choice(const Op& own) {
+  return {"attention", fmt::format("many tokens of {}", to_string(own.type.dtype))};
+}
+
 }  // namespace
 
 extern const KernelFamily attention_family;
@@ -67,6 +69,7 @@ constinit const KernelFamily attention_family{
     .cost = attention_cost,
     .ports = attention_ports,
     .choose = choose_tiled_attention,
+    .explain_choice = explain_choice,
     .addresses = attention_addresses,
 };
 

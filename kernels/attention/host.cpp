@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/attention_heads.h"
 #include "ir/row_numbers.h"
 #include "kernels/attention/order.h"
 #include "runtime/evaluate/ops.h"
@@ -37,10 +38,11 @@ class TiledAttention {
         first_(dense_elements(call.operands[3], first_scratch_)),
         last_(dense_elements(call.operands[4], last_scratch_)) {
     const Attributes& attrs = call.op.attrs;
-    heads_ = attrs.get<int64_t>(AttrName::heads);
-    kv_heads_ = attrs.get<int64_t>(AttrName::kv_heads);
-    width_ = call.operands[1].dims[1] / kv_heads_;
-    value_width_ = call.operands[2].dims[1] / kv_heads_;
+    const AttentionHeads heads = attention_heads(attrs, call.operand_type(1), call.operand_type(2));
+    heads_ = heads.count;
+    kv_heads_ = heads.kv_count;
+    width_ = heads.width;
+    value_width_ = heads.value_width;
     scale_ = attrs.get<double>(AttrName::scale);
     if (const AttrValue* cap = attrs.find(AttrName::softcap)) softcap_ = std::get<double>(*cap);
     if (const AttrValue* window = attrs.find(AttrName::window))

@@ -1,5 +1,6 @@
 // tiled_attention. Constraint:
 //   C24  16-bit elements, heads of at most kMaxTiledHeadWidth elements, a scale other than 0
+#include "ir/attention_heads.h"
 #include "ir/inference.h"
 #include "kernels/attention/order.h"
 
@@ -9,12 +10,10 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
   SINTER_LET(whole, infer_attention(op));
   if (dtype_info(whole.dtype).bits != 16)
     return op.reject(24, fmt::format("{} elements, must have 16 bits", to_string(whole.dtype)));
-  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
-  const int64_t width = op.operands[0].dims[1].constant() / heads;
-  const int64_t value_width = whole.dims[1].constant() / heads;
-  if (!is_tiled_head_width(width) || !is_tiled_head_width(value_width))
-    return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", width,
-                                     value_width, kMaxTiledHeadWidth));
+  const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
+  if (!is_tiled_head_width(heads.width) || !is_tiled_head_width(heads.value_width))
+    return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
+                                     heads.value_width, kMaxTiledHeadWidth));
   if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
   return whole;
 }

@@ -193,17 +193,17 @@ class ColumnKernel {
           fmt::format("{} {}[8];\njoin_segments<{}, {}>({}, totals + {} + 8 * side, {});\n",
                       register_type(op(n).type.dtype), name, combine(n), config_.segments, name,
                       static_cast<int64_t>(n) * config_.segments * config_.tile(), config_.tile());
-      const std::string element = name + "[e]", rounded = rounded_code(element, op(n).type.dtype);
-      if (rounded != element)
-        sums +=
-            fmt::format("#pragma unroll\nfor (int e = 0; e < 8; ++e) {} = {};\n", element, rounded);
-      values.define_reduction(form_.reductions[n], element);
+      const ValueCode sum = ValueCode::in_array(name);
+      const DType dtype = op(n).type.dtype;
+      if (is_narrow(dtype))
+        sums += fmt::format("#pragma unroll\nfor (int e = 0; e < 8; ++e) {} = {};\n", sum.text,
+                            rounded_code(sum.text, dtype));
+      values.define_reduction(form_.reductions[n], sum);
     }
     for (const Task& task : form_.epilogue.tasks) values.store(task, "");
     const std::string chunk = values.close();
     std::string place = epilogue_space_.row_axes();
-    const bool by_row = (place + row.text + chunk).find("row") != std::string::npos;
-    if (by_row) place = "const long long row = slice;\n" + place;
+    if (epilogue_space_.uses_row()) place = "const long long row = slice;\n" + place;
     std::string text = "__syncthreads();\n";
     if (config_.segments > 1) text += "barrier_cluster_arrive();\nbarrier_cluster_wait();\n";
     return text + fmt::format("if (live && run == 0{}) {{\n{}}}\n",

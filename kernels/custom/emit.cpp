@@ -38,25 +38,22 @@ std::string double_literal(double value) {
 class CustomKernel {
  public:
   explicit CustomKernel(const EmitContext& context)
-      : context_(context),
-        group_(context.group),
-        anchor_(custom_anchor(group_)),
-        record_(custom_op_of(group_[anchor_])) {}
+      : context_(context), group_(context.group), record_(custom_op_of(context.anchor_op())) {}
 
   Result<KernelBody> emit() {
     SINTER_TRY(check_device());
-    body_.includes += "#include \"kernels/custom/custom.cuh\"\n";
-    body_.globals += port_memory(context_);
-    write_block();
+    SINTER_LET(ports, emit_ports(context_, record_.threads));
     std::string arguments;
-    for (size_t k = 0; k < op().operands.size(); ++k) {
+    for (uint32_t k = 0; k < op().operands.size(); ++k) {
       SINTER_LET(argument, operand(k));
       arguments += argument + ", ";
     }
-    SINTER_LET(result, result_accessor(context_, anchor_));
-    body_.globals += result;
-    body_.globals += fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"kernel of {}\"\n", record_.name,
-                                 record_.source, record_.name);
+    // The header includes what the ports need.
+    body_.includes += "#include \"kernels/custom/custom.cuh\"\n";
+    body_.globals = ports.memory + block() + ports.accessors +
+                    fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"kernel of {}\"\n", record_.name,
+                                record_.source, record_.name) +
+                    ports.store_globals;
     body_.text = fmt::format(
         "{}{}"
         "const SinterCustom at{{{{blockIdx.x, {}, {}}}{}}};\n"
@@ -64,12 +61,10 @@ class CustomKernel {
         record_.shared_bytes > 0
             ? "extern __shared__ __align__(128) unsigned char shared_memory[];\n"
             : "",
-        port_memory_value(context_), size_code(rows(), context_.parameters, false),
+        ports.memory_value, size_code(rows(), context_.parameters, false),
         record_.shared_bytes > 0 ? "shared_memory" : "nullptr", symbol_arguments(),
         record_.function, arguments);
-    SINTER_LET(stores, stored_outputs(context_, anchor_, record_.threads));
-    body_.globals += stores.globals;
-    body_.text += stores.statements;
+    body_.text += ports.stores;
     body_.launch.rows = rows();
     body_.launch.threads = record_.threads;
     body_.launch.shared_bytes = record_.shared_bytes;
@@ -77,7 +72,7 @@ class CustomKernel {
   }
 
  private:
-  const Op& op() const { return group_[anchor_]; }
+  const Op& op() const { return context_.anchor_op(); }
   SymExpr rows() const { return custom_rows(op()); }
 
   Status check_device() const {
@@ -118,14 +113,15 @@ class CustomKernel {
         head, of, cases);
   }
 
-  void write_block() {
+  /// The definition of SinterCustom.
+  std::string block() const {
     std::string extents, numbers;
     for (size_t k = 0; k < op().operands.size(); ++k)
       extents += extent_cases(group_[op().operands[k]].type.dims, k * kMaxCustomRank);
     if (const auto* given = op().attrs.find(AttrName::numbers))
       for (const auto& [i, number] : llvm::enumerate(std::get<std::vector<double>>(*given)))
         numbers += fmt::format("      case {}: return {};\n", i, double_literal(number));
-    body_.globals += fmt::format(
+    return fmt::format(
         "struct SinterCustom : CustomBlock {{\n{}{}{}{}}};\n", symbol_members(),
         choice("long long dims(int operand, int axis)",
                fmt::format("operand * {} + axis", kMaxCustomRank), extents),
@@ -134,24 +130,20 @@ class CustomKernel {
   }
 
   /// The argument for an operand.
-  Result<std::string> operand(size_t k) {
-    const ValueId id = op().operands[k];
-    if (is_open_operand(record_, k) && group_[id].type.rank() > 0) {
-      SINTER_LET(accessor, operand_accessor(context_, anchor_, k));
-      body_.globals += accessor;
+  Result<std::string> operand(uint32_t k) const {
+    if (llvm::is_contained(context_.anchor->element_operands, k))
       return fmt::format("PortOperand{}{{memory}}", k);
-    }
-    const auto root = llvm::find(group_.inputs, root_of(group_, id)) - group_.inputs.begin();
-    if (static_cast<size_t>(root) == group_.inputs.size() || !is_dense(group_, id))
+    const ValueId id = op().operands[k];
+    const std::optional<uint32_t> input = input_of(group_, id);
+    if (!input || !is_dense(group_, id))
       return fail(fmt::format("closed operand {} of a custom op does not stand in memory", k),
                   "custom op " + record_.name, "compute the ops in separate kernels",
                   ExitCode::internal_error);
-    return fmt::format("CustomOperand<{}>{{x{}}}", memory_type(group_[id].type.dtype), root);
+    return fmt::format("CustomOperand<{}>{{x{}}}", memory_type(group_[id].type.dtype), *input);
   }
 
   const EmitContext& context_;
   const Graph& group_;
-  ValueId anchor_;
   const CustomOp& record_;
   KernelBody body_;
 };

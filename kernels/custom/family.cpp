@@ -36,10 +36,7 @@ Ports custom_ports(const Graph& graph, const Op& op) {
 /// Blocks are as many as rows, whatever is fused.
 std::optional<KernelCost> custom_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
-  const auto anchor = llvm::find_if(group.members, [&](ValueId id) {
-    return llvm::is_contained(kAnchors, problem.graph()[id].kind);
-  });
-  const Op& op = problem.graph()[*anchor];
+  const Op& op = problem.graph()[group.anchor()];
   const CustomOp& record = custom_op_of(op);
   if (record.threads > problem.device().max_threads_per_block ||
       record.shared_bytes > problem.device().max_shared_bytes)
@@ -55,7 +52,7 @@ std::optional<KernelCost> custom_cost(const GroupView& group, int64_t) {
 /// rows.
 std::optional<Verdict> admits_custom_prologue(const GroupView& group) {
   const FusionProblem& problem = group.problem;
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   const Op& op = problem.graph()[anchor];
   const SymExpr rows = custom_rows(op);
   if (rows.is_constant() && !rows.is(0)) return std::nullopt;

@@ -7,9 +7,6 @@
 
 namespace sinter {
 
-/// The op `custom` of a group that has one.
-ValueId custom_anchor(const Graph& group);
-
 /// How many blocks compute the op.
 SymExpr custom_rows(const Op& op);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device/reference_machine.h"
+#include "ir/attention_heads.h"
 #include "ir/builder.h"
 #include "kernels/decode_attention/order.h"
 
@@ -28,13 +29,11 @@ std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op) {
   const Dim tokens = b.type(op.operands[0]).dims[0];
   const int64_t most =
       tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
-  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads),
-                kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-  const int64_t width = b.type(op.operands[0]).dims[1].constant() / heads;
-  const int64_t value_width = b.type(op.operands[2]).dims[1].constant() / kv_heads;
-  if (most > kFewTokens || !is_few_head_width(width) || !is_few_head_width(value_width))
+  const AttentionHeads heads =
+      attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));
+  if (most > kFewTokens || !is_few_head_width(heads.width) || !is_few_head_width(heads.value_width))
     return std::nullopt;
-  const int64_t tiles = heads / attention_tile(heads / kv_heads);
+  const int64_t tiles = heads.count / attention_tile(heads.group());
   Attributes attrs = op.attrs;
   attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMaxAttentionSplits));
   return b.op(OpKind::decode_attention, op.operands, attrs, op.name);

@@ -10,6 +10,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
+#include "ir/attention_heads.h"
 #include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 #include "plan/kernel_text.h"
@@ -41,13 +42,11 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   const Op& op = operands.op();
   KernelBody body;
   body.launch.rows = SymExpr(op.type.dims[0]);
-  const int64_t heads = integer(op, AttrName::heads), kv_heads = integer(op, AttrName::kv_heads);
-  const int64_t splits = integer(op, AttrName::splits), group = heads / kv_heads;
-  const auto width =
-      static_cast<int>(context.group[op.operands[0]].type.dims[1].constant() / heads);
-  const auto value_width = static_cast<int>(op.type.dims[1].constant() / heads);
-  const int64_t tile = attention_tile(group);
-  const int lanes = attention_lanes(width, value_width);
+  const AttentionHeads heads = attention_heads(context.group, op);
+  const int64_t splits = integer(op, AttrName::splits);
+  const int64_t tile = attention_tile(heads.group());
+  const int lanes =
+      attention_lanes(static_cast<int>(heads.width), static_cast<int>(heads.value_width));
   const int64_t window = op.attrs.has(AttrName::window) ? integer(op, AttrName::window) : 0;
   SINTER_LET(q, operands.rows(0));
   SINTER_LET(keys, operands.rows(1));
@@ -64,7 +63,7 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
       "  static constexpr float kScale = {}, kSoftcap = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
-      heads, kv_heads, tile, width, value_width, splits, operands.aligned(),
+      heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, operands.aligned(),
       literal_code(number(op, AttrName::scale), DType::f32),
       literal_code(number(op, AttrName::softcap), DType::f32), window);
   const bool early = context.overlap.reads_early();
@@ -112,7 +111,7 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   } else {
     body.text += alone;
   }
-  body.launch.items_per_row = kv_heads * (group / tile);
+  body.launch.items_per_row = heads.count / tile;
   return body;
 }
 

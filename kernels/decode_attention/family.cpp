@@ -14,21 +14,19 @@ namespace {
 constexpr OpKind kAnchors[] = {OpKind::decode_attention};
 
 /// The rows that a token sees, and of the caches all rows that this call does not append.
-EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol>) {
-  const auto input_of = [&](ValueId id) {
-    return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) -
-                                 group.inputs.begin());
+EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) {
+  const Op& op = group[anchor];
+  const auto input_with = [&](OperandRole::Kind role) {
+    return *input_of(group, operand_with(op, role));
   };
   EarlyWish wish;
-  for (const Op& op : group.ops()) {
-    if (!reads_cache(op)) continue;
-    wish.needed = {input_of(operand_with(op, OperandRole::first)),
-                   input_of(operand_with(op, OperandRole::last))};
-    for (ValueId cache : operands_with(op, OperandRole::cache))
-      wish.rows.push_back(input_of(cache));
-  }
+  wish.needed = {input_with(OperandRole::first), input_with(OperandRole::last)};
+  for (ValueId cache : operands_with(op, OperandRole::cache))
+    wish.rows.push_back(*input_of(group, cache));
   return wish;
 }
+
+KernelChoice explain_choice(const Op&) { return {"attention", "at most 8 tokens"}; }
 
 }  // namespace
 
@@ -41,6 +39,7 @@ constinit const KernelFamily decode_attention_family{
     .cost = streaming_cost,
     .latency_bound = true,
     .choose = choose_decode_attention,
+    .explain_choice = explain_choice,
     .early_reads = early_reads,
 };
 

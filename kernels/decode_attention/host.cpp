@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/attention_heads.h"
 #include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 #include "runtime/evaluate/ops.h"
@@ -106,11 +107,12 @@ class DecodeAttention {
         values_(dense_elements(call.operands[2], values_scratch_)),
         first_(dense_elements(call.operands[3], first_scratch_)),
         last_(dense_elements(call.operands[4], last_scratch_)) {
-    const int64_t heads = attrs_.get<int64_t>(AttrName::heads);
-    kv_heads_ = attrs_.get<int64_t>(AttrName::kv_heads);
-    group_ = heads / kv_heads_;
-    width_ = call.operands[1].dims[1] / kv_heads_;
-    value_width_ = call.operands[2].dims[1] / kv_heads_;
+    const AttentionHeads heads =
+        attention_heads(attrs_, call.operand_type(1), call.operand_type(2));
+    kv_heads_ = heads.kv_count;
+    group_ = heads.group();
+    width_ = heads.width;
+    value_width_ = heads.value_width;
     splits_ = static_cast<int>(attrs_.get<int64_t>(AttrName::splits));
     lanes_ = attention_lanes(static_cast<int>(width_), static_cast<int>(value_width_));
     scale_ = static_cast<T>(attrs_.get<double>(AttrName::scale));

@@ -12,15 +12,12 @@ std::optional<KernelCost> gemm_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
   const DeviceDescription& device = problem.device();
-  double seconds = problem.traffic(group.members).total() / device.memory_bytes_per_s;
-  for (ValueId member : group.members) {
-    const Op& op = graph[member];
-    if (op_class(op) != OpClass::contraction) continue;
-    const DType operands = graph[op.operands[0]].type.dtype;
-    seconds = std::max(seconds, flops(graph, op, {problem.symbols(), problem.sizes()}) /
-                                    flops_per_s(device, operands));
-  }
-  return KernelCost{.seconds = device.launch_s + seconds,
+  const Op& product = graph[group.anchor()];
+  const DType operands = graph[product.operands[0]].type.dtype;
+  const double bytes = problem.traffic(group.members).total() / device.memory_bytes_per_s,
+               operations = flops(graph, product, {problem.symbols(), problem.sizes()}) /
+                            flops_per_s(device, operands);
+  return KernelCost{.seconds = device.launch_s + std::max(bytes, operations),
                     .blocks = 2 * static_cast<double>(device.multiprocessors)};
 }
 

@@ -6,11 +6,7 @@
 //   %gu = gemv %n, %m                          the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                epilogue: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
-#include <llvm/ADT/DenseMap.h>
-
-#include <functional>
-
-#include "ir/builder.h"
+#include "ir/graph_copier.h"
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "kernels/common/colocation.h"
@@ -36,24 +32,13 @@ struct Results {
 Results results_of(const GroupView& group) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   Results results;
-  Builder builder(results.graph, problem.symbols());
-  llvm::DenseMap<uint32_t, ValueId> copies;
-  results.sums = builder.leaf(OpKind::input, graph[anchor].type, "");
-  copies[anchor.index] = results.sums;
-  const std::function<ValueId(ValueId)> copy = [&](ValueId id) {
-    if (const auto known = copies.find(id.index); known != copies.end()) return known->second;
-    Op op = graph[id];
-    ValueId made;
-    if (computes(op) ? llvm::is_contained(group.epilogue, id) : op_class(op) != OpClass::leaf) {
-      for (ValueId& operand : op.operands) operand = copy(operand);
-      made = results.graph.add(std::move(op));
-    } else {
-      made = builder.leaf(OpKind::input, op.type, "");
-    }
-    return copies[id.index] = made;
-  };
+  GraphCopier copy(graph, results.graph, [&](ValueId id) {
+    return computes(graph[id]) ? !llvm::is_contained(group.epilogue, id)
+                               : op_class(graph[id]) == OpClass::leaf;
+  });
+  results.sums = copy(anchor);
   for (ValueId member : group.epilogue)
     if (writes_state(graph[member]) || problem.read_outside(member, group.members)) {
       results.leaving.push_back(member);
@@ -70,14 +55,14 @@ std::optional<Verdict> results_fit(const GroupView& group) {
   if (!stranger) return std::nullopt;
   const auto at =
       llvm::find(results.graph.outputs, stranger->reader) - results.graph.outputs.begin();
-  return other_block(group, results.leaving[at], *group.shape.anchor);
+  return other_block(group, results.leaving[at], group.anchor());
 }
 
 }  // namespace
 
 std::optional<Verdict> admits_gemv_prologue(const GroupView& group) {
   const Graph& graph = group.problem.graph();
-  const TensorType& x = graph[graph[*group.shape.anchor].operands[0]].type;
+  const TensorType& x = graph[graph[group.anchor()].operands[0]].type;
   const llvm::ArrayRef<Symbol> symbols = group.problem.symbols();
   const int64_t most = storage_bytes(x).upper_bound(symbols),
                 limit = gemv_operand_limit(group.problem.device());
@@ -89,7 +74,7 @@ std::optional<Verdict> admits_gemv_prologue(const GroupView& group) {
 std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& merged) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   const auto deal = colocated_rows(graph, anchor, group.epilogue,
                                    [&](ValueId id) -> const OpFacts& { return problem.facts(id); });
   if (const auto* stranger = std::get_if<NotColocated>(&deal))

@@ -10,7 +10,7 @@ std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
   const Graph& graph = problem.graph();
   const DeviceDescription& device = problem.device();
-  const ValueId anchor = *group.shape.anchor;
+  const ValueId anchor = group.anchor();
   // Every block reads the prologue's inputs again: those of one token, the case for these kernels.
   const llvm::SmallVector<ValueId, 8> prologue = problem.up_to(anchor, group.members);
   double again = 0;

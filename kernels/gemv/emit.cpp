@@ -23,7 +23,7 @@
 
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
-#include "codegen/emission/op_copier.h"
+#include "ir/graph_copier.h"
 #include "kernels/gemv/epilogue.h"
 #include "kernels/gemv/order.h"
 #include "kernels/gemv/prologue.h"
@@ -39,11 +39,9 @@ class GemvKernel {
         group_(context.group),
         symbols_(context.symbols),
         parameters_(context.parameters),
-        overlap_(context.overlap) {
-    for (uint32_t i = 0; i < group_.size(); ++i)
-      if (op_class(group_.ops()[i]) == OpClass::anchor) anchor_ = {i};
-    in_prologue_ = gemv_prologue(group_, anchor_);
-  }
+        overlap_(context.overlap),
+        anchor_(context.anchor->id),
+        in_prologue_(gemv_prologue(group_, anchor_)) {}
 
   Result<KernelBody> emit() {
     llvm::SmallVector<ValueId, 4> results;
@@ -70,8 +68,7 @@ class GemvKernel {
         "const int tokens = static_cast<int>({});\n"
         "Product product(memory, {}, tokens);\n"
         "product.start();\n",
-        size_code(SymExpr(op().type.dims[0]), parameters_),
-        input(root_of(group_, op().operands[1])));
+        size_code(SymExpr(op().type.dims[0]), parameters_), input(op().operands[1]));
     SINTER_CHECK(!early || !may_be_empty(), "a kernel without tokens would not wait");
     if (early) body_.text = "fence_acq_rel_gpu();\n";
     if (may_be_empty()) body_.text = "if (tokens == 0) return;\n";
@@ -81,8 +78,9 @@ class GemvKernel {
 
  private:
   const Op& op() const { return group_[anchor_]; }
-  std::string input(ValueId id) const {
-    return fmt::format("x{}", llvm::find(group_.inputs, id) - group_.inputs.begin());
+  /// The pointer that an operand is a view of.
+  std::string input(ValueId operand) const {
+    return fmt::format("x{}", *input_of(group_, operand));
   }
 
   /// The operand is dense and stands in memory: nothing in the group computes it.
@@ -90,11 +88,11 @@ class GemvKernel {
 
   Status write_prologue() {
     if (direct()) {
-      prologue_ = fmt::format("product.take({});\n", input(root_of(group_, op().operands[0])));
+      prologue_ = fmt::format("product.take({});\n", input(op().operands[0]));
       return {};
     }
     Graph graph;
-    OpCopier copy(group_, graph);
+    GraphCopier copy(group_, graph);
     graph.outputs.push_back(copy(op().operands[0]));
     std::vector<std::string> names = {"operand"};
     for (size_t k = 0; k < group_.outputs.size(); ++k) {

@@ -18,8 +18,8 @@
 
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_value.h"
-#include "codegen/emission/op_copier.h"
 #include "ir/builder.h"
+#include "ir/graph_copier.h"
 #include "ir/integers.h"
 
 namespace sinter {
@@ -43,7 +43,7 @@ Result<GemvEpilogue> GemvEpilogue::create(const Graph& group, ValueId anchor,
 Graph GemvEpilogue::graph_of(llvm::ArrayRef<ValueId> outputs) const {
   const Op& op = group_[anchor_];
   Graph graph;
-  OpCopier copy(group_, graph);
+  GraphCopier copy(group_, graph);
   Builder builder(graph, symbols_, "sum");
   const ValueId sums = builder.leaf(OpKind::input, {DType::f32, op.type.dims}, "sums");
   ValueId result = sums;

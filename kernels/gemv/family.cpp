@@ -32,11 +32,8 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
 }
 
 /// The operand; the epilogue's inputs too, if all of them may be read early.
-EarlyWish early_reads(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
+EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols) {
   EarlyWish wish;
-  ValueId anchor;
-  for (uint32_t i = 0; i < group.size(); ++i)
-    if (llvm::is_contained(kAnchors, group.ops()[i].kind)) anchor = {i};
   const std::vector<bool> prologue = gemv_prologue(group, anchor);
   if (llvm::any_of(group.outputs, [&](ValueId id) { return prologue[id.index]; }) ||
       !is_never_empty(group, symbols))

@@ -7,20 +7,8 @@ namespace sinter {
 
 EmitKernel emit_sample;
 
-namespace {
-
-constexpr OpKind kAnchors[] = {OpKind::sample};
-
-}  // namespace
-
 extern const KernelFamily sample_family;
-constinit const KernelFamily sample_family{
-    .name = "sample",
-    .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
-    .make = emit_sample,
-    .cost = streaming_cost,
-    .latency_bound = true,
-};
+constinit const KernelFamily sample_family =
+    closed_family<OpKind::sample>("sample", emit_sample, /*latency_bound=*/true);
 
 }  // namespace sinter

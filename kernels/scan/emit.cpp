@@ -24,13 +24,12 @@ constexpr int64_t kBusyWarps = 16;
 
 class ScanKernel {
  public:
-  ScanKernel(const Graph& group, llvm::ArrayRef<Symbol> symbols,
-             llvm::ArrayRef<SymbolId> parameters, const DeviceDescription& device)
-      : group_(group),
-        symbols_(symbols),
-        parameters_(parameters),
-        device_(device),
-        op_(group[group.outputs[0]]) {
+  explicit ScanKernel(const EmitContext& context)
+      : group_(context.group),
+        symbols_(context.symbols),
+        parameters_(context.parameters),
+        device_(context.device),
+        op_(context.anchor_op()) {
     const Dims& dims = op_.type.dims;
     const int64_t axis = op_.attrs.get<int64_t>(AttrName::axis);
     n_ = SymExpr(dims[axis]);
@@ -69,8 +68,7 @@ class ScanKernel {
   /// Where the operand's elements stand: a matrix has a stride of its own, all else is dense.
   Status read_operand() {
     const ValueId x = op_.operands[0];
-    const auto root = llvm::find(group_.inputs, root_of(group_, x)) - group_.inputs.begin();
-    x_ = fmt::format("x{}", root);
+    x_ = fmt::format("x{}", *input_of(group_, x));
     if (op_.type.rank() == 2) {
       if (const auto matrix = strided_rows(group_, x)) {
         offset_ = matrix->offset;
@@ -165,8 +163,6 @@ class ScanKernel {
 
 }  // namespace
 
-Result<KernelBody> emit_scan(const EmitContext& context) {
-  return ScanKernel(context.group, context.symbols, context.parameters, context.device).emit();
-}
+Result<KernelBody> emit_scan(const EmitContext& context) { return ScanKernel(context).emit(); }
 
 }  // namespace sinter

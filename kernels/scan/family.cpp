@@ -7,19 +7,7 @@ namespace sinter {
 
 EmitKernel emit_scan;
 
-namespace {
-
-constexpr OpKind kAnchors[] = {OpKind::cumulative_sum};
-
-}  // namespace
-
 extern const KernelFamily scan_family;
-constinit const KernelFamily scan_family{
-    .name = "scan",
-    .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
-    .make = emit_scan,
-    .cost = streaming_cost,
-};
+constinit const KernelFamily scan_family = closed_family<OpKind::cumulative_sum>("scan", emit_scan);
 
 }  // namespace sinter

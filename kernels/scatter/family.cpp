@@ -7,19 +7,8 @@ namespace sinter {
 
 EmitKernel emit_scatter;
 
-namespace {
-
-constexpr OpKind kAnchors[] = {OpKind::scatter_add};
-
-}  // namespace
-
 extern const KernelFamily scatter_family;
-constinit const KernelFamily scatter_family{
-    .name = "scatter",
-    .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
-    .make = emit_scatter,
-    .cost = streaming_cost,
-};
+constinit const KernelFamily scatter_family =
+    closed_family<OpKind::scatter_add>("scatter", emit_scatter);
 
 }  // namespace sinter

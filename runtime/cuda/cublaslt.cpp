@@ -7,31 +7,33 @@ namespace {
 
 constexpr const char* kCublasLtTitle = "cuBLASLt";
 
+constexpr LibraryFunction<CublasLtApi> kCublasLtFunctions[] = {
+    {"cublasLtGetVersion", set_function<&CublasLtApi::version>},
+    {"cublasLtGetStatusName", set_function<&CublasLtApi::status_name>},
+    {"cublasLtCreate", set_function<&CublasLtApi::create>},
+    {"cublasLtDestroy", set_function<&CublasLtApi::destroy>},
+    {"cublasLtMatmulDescCreate", set_function<&CublasLtApi::matmul_create>},
+    {"cublasLtMatmulDescDestroy", set_function<&CublasLtApi::matmul_destroy>},
+    {"cublasLtMatmulDescSetAttribute", set_function<&CublasLtApi::matmul_set>},
+    {"cublasLtMatrixLayoutCreate", set_function<&CublasLtApi::layout_create>},
+    {"cublasLtMatrixLayoutDestroy", set_function<&CublasLtApi::layout_destroy>},
+    {"cublasLtMatrixLayoutSetAttribute", set_function<&CublasLtApi::layout_set>},
+    {"cublasLtMatmulPreferenceCreate", set_function<&CublasLtApi::preference_create>},
+    {"cublasLtMatmulPreferenceDestroy", set_function<&CublasLtApi::preference_destroy>},
+    {"cublasLtMatmulPreferenceSetAttribute", set_function<&CublasLtApi::preference_set>},
+    {"cublasLtMatmulAlgoGetHeuristic", set_function<&CublasLtApi::heuristics>},
+    {"cublasLtMatmulAlgoConfigGetAttribute", set_function<&CublasLtApi::config_get>},
+    {"cublasLtMatmul", set_function<&CublasLtApi::multiply>},
+};
+
 Result<CublasLtApi> open_cublaslt() {
   SINTER_LET(
       library,
       open_library(kCublasLtTitle,
                    toolkit_paths({"libcublasLt.so.13", "libcublasLt.so.12"}, {"lib64"}),
                    "install the CUDA toolkit, 12 or newer, or set CUDA_HOME to where it is"));
-  CublasLtApi api;
-  library.bind(api.version, "cublasLtGetVersion");
-  library.bind(api.status_name, "cublasLtGetStatusName");
-  library.bind(api.create, "cublasLtCreate");
-  library.bind(api.destroy, "cublasLtDestroy");
-  library.bind(api.matmul_create, "cublasLtMatmulDescCreate");
-  library.bind(api.matmul_destroy, "cublasLtMatmulDescDestroy");
-  library.bind(api.matmul_set, "cublasLtMatmulDescSetAttribute");
-  library.bind(api.layout_create, "cublasLtMatrixLayoutCreate");
-  library.bind(api.layout_destroy, "cublasLtMatrixLayoutDestroy");
-  library.bind(api.layout_set, "cublasLtMatrixLayoutSetAttribute");
-  library.bind(api.preference_create, "cublasLtMatmulPreferenceCreate");
-  library.bind(api.preference_destroy, "cublasLtMatmulPreferenceDestroy");
-  library.bind(api.preference_set, "cublasLtMatmulPreferenceSetAttribute");
-  library.bind(api.heuristics, "cublasLtMatmulAlgoGetHeuristic");
-  library.bind(api.config_get, "cublasLtMatmulAlgoConfigGetAttribute");
-  library.bind(api.multiply, "cublasLtMatmul");
-  SINTER_TRY(library.require_all(kCublasLtTitle, "install the CUDA toolkit, 12 or newer"));
-  return api;
+  return library.functions(kCublasLtFunctions, kCublasLtTitle,
+                           "install the CUDA toolkit, 12 or newer");
 }
 
 }  // namespace

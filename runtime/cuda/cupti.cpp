@@ -7,6 +7,19 @@ namespace {
 
 constexpr const char* kCuptiTitle = "CUPTI";
 
+constexpr LibraryFunction<CuptiApi> kCuptiFunctions[] = {
+    {"cuptiGetVersion", set_function<&CuptiApi::version>},
+    {"cuptiGetResultString", set_function<&CuptiApi::result_string>},
+    {"cuptiActivityRegisterCallbacks", set_function<&CuptiApi::register_callbacks>},
+    {"cuptiActivityEnable", set_function<&CuptiApi::enable>},
+    {"cuptiActivityDisable", set_function<&CuptiApi::disable>},
+    {"cuptiActivityFlushAll", set_function<&CuptiApi::flush_all>},
+    {"cuptiActivityGetNextRecord", set_function<&CuptiApi::next_record>},
+    {"cuptiActivityGetNumDroppedRecords", set_function<&CuptiApi::dropped_records>},
+    {"cuptiActivityPushExternalCorrelationId", set_function<&CuptiApi::push_external>},
+    {"cuptiActivityPopExternalCorrelationId", set_function<&CuptiApi::pop_external>},
+};
+
 Result<CuptiApi> open_cupti() {
   SINTER_LET(
       library,
@@ -14,19 +27,7 @@ Result<CuptiApi> open_cupti() {
           kCuptiTitle,
           toolkit_paths({"libcupti.so.13", "libcupti.so.12"}, {"extras/CUPTI/lib64", "lib64"}),
           "install the CUDA toolkit with CUPTI, 12 or newer, or set CUDA_HOME to where it is"));
-  CuptiApi api;
-  library.bind(api.version, "cuptiGetVersion");
-  library.bind(api.result_string, "cuptiGetResultString");
-  library.bind(api.register_callbacks, "cuptiActivityRegisterCallbacks");
-  library.bind(api.enable, "cuptiActivityEnable");
-  library.bind(api.disable, "cuptiActivityDisable");
-  library.bind(api.flush_all, "cuptiActivityFlushAll");
-  library.bind(api.next_record, "cuptiActivityGetNextRecord");
-  library.bind(api.dropped_records, "cuptiActivityGetNumDroppedRecords");
-  library.bind(api.push_external, "cuptiActivityPushExternalCorrelationId");
-  library.bind(api.pop_external, "cuptiActivityPopExternalCorrelationId");
-  SINTER_TRY(library.require_all(kCuptiTitle, "install the CUDA toolkit, 12 or newer"));
-  return api;
+  return library.functions(kCuptiFunctions, kCuptiTitle, "install the CUDA toolkit, 12 or newer");
 }
 
 }  // namespace

@@ -12,61 +12,64 @@ constexpr int kComputeCapabilityMajor = 75;
 constexpr int kComputeCapabilityMinor = 76;
 constexpr int kMaxSharedMemoryPerBlockOptin = 97;
 
+constexpr LibraryFunction<CudaApi> kCudaFunctions[] = {
+    {"cuInit", set_function<&CudaApi::init>},
+    {"cuDriverGetVersion", set_function<&CudaApi::driver_version>},
+    {"cuGetErrorName", set_function<&CudaApi::error_name>},
+    {"cuGetErrorString", set_function<&CudaApi::error_string>},
+    {"cuDeviceGetCount", set_function<&CudaApi::device_count>},
+    {"cuDeviceGet", set_function<&CudaApi::device_get>},
+    {"cuDeviceGetName", set_function<&CudaApi::device_name>},
+    {"cuDeviceGetAttribute", set_function<&CudaApi::device_attribute>},
+    {"cuDeviceTotalMem_v2", set_function<&CudaApi::device_memory>},
+    {"cuDevicePrimaryCtxRetain", set_function<&CudaApi::context_retain>},
+    {"cuDevicePrimaryCtxRelease_v2", set_function<&CudaApi::context_release>},
+    {"cuCtxSetCurrent", set_function<&CudaApi::context_set>},
+    {"cuCtxGetCurrent", set_function<&CudaApi::context_get>},
+    {"cuCtxGetDevice", set_function<&CudaApi::context_device>},
+    {"cuMemGetInfo_v2", set_function<&CudaApi::memory_info>},
+    {"cuMemAlloc_v2", set_function<&CudaApi::allocate>},
+    {"cuMemFree_v2", set_function<&CudaApi::free>},
+    {"cuMemHostAlloc", set_function<&CudaApi::allocate_host>},
+    {"cuMemFreeHost", set_function<&CudaApi::free_host>},
+    {"cuMemcpyHtoDAsync_v2", set_function<&CudaApi::copy_to_device>},
+    {"cuMemcpyDtoHAsync_v2", set_function<&CudaApi::copy_to_host>},
+    {"cuMemcpyDtoDAsync_v2", set_function<&CudaApi::copy_on_device>},
+    {"cuMemsetD8Async", set_function<&CudaApi::set_bytes>},
+    {"cuStreamCreate", set_function<&CudaApi::stream_create>},
+    {"cuStreamDestroy_v2", set_function<&CudaApi::stream_destroy>},
+    {"cuStreamSynchronize", set_function<&CudaApi::stream_synchronize>},
+    {"cuStreamGetCtx", set_function<&CudaApi::stream_context>},
+    {"cuStreamIsCapturing", set_function<&CudaApi::stream_is_capturing>},
+    {"cuStreamWaitEvent", set_function<&CudaApi::stream_wait_event>},
+    {"cuStreamBeginCapture_v2", set_function<&CudaApi::stream_begin_capture>},
+    {"cuStreamEndCapture", set_function<&CudaApi::stream_end_capture>},
+    {"cuEventCreate", set_function<&CudaApi::event_create>},
+    {"cuEventDestroy_v2", set_function<&CudaApi::event_destroy>},
+    {"cuEventRecord", set_function<&CudaApi::event_record>},
+    {"cuEventRecordWithFlags", set_function<&CudaApi::event_record_with_flags>},
+    {"cuEventSynchronize", set_function<&CudaApi::event_synchronize>},
+    {"cuEventQuery", set_function<&CudaApi::event_query>},
+    {"cuEventElapsedTime", set_function<&CudaApi::event_elapsed>},
+    {"cuGraphInstantiateWithFlags", set_function<&CudaApi::graph_instantiate>},
+    {"cuGraphLaunch", set_function<&CudaApi::graph_launch>},
+    {"cuGraphExecDestroy", set_function<&CudaApi::graph_exec_destroy>},
+    {"cuGraphDestroy", set_function<&CudaApi::graph_destroy>},
+    {"cuLibraryLoadData", set_function<&CudaApi::library_load>},
+    {"cuLibraryUnload", set_function<&CudaApi::library_unload>},
+    {"cuLibraryGetKernel", set_function<&CudaApi::library_kernel>},
+    {"cuKernelSetAttribute", set_function<&CudaApi::kernel_set_attribute>},
+    {"cuLaunchKernelEx", set_function<&CudaApi::launch>},
+    {"cuTensorMapEncodeTiled", set_function<&CudaApi::tensor_map_encode_tiled>},
+};
+
 Result<CudaApi> open_cuda() {
   auto library = DynamicLibrary::open({"libcuda.so.1"});
   if (!library)
     return fail("no NVIDIA driver on this machine (libcuda.so.1 cannot be loaded)", {},
                 "use --device cpu, or install the driver", ExitCode::device);
-  CudaApi api;
-  library->bind(api.init, "cuInit");
-  library->bind(api.driver_version, "cuDriverGetVersion");
-  library->bind(api.error_name, "cuGetErrorName");
-  library->bind(api.error_string, "cuGetErrorString");
-  library->bind(api.device_count, "cuDeviceGetCount");
-  library->bind(api.device_get, "cuDeviceGet");
-  library->bind(api.device_name, "cuDeviceGetName");
-  library->bind(api.device_attribute, "cuDeviceGetAttribute");
-  library->bind(api.device_memory, "cuDeviceTotalMem_v2");
-  library->bind(api.context_retain, "cuDevicePrimaryCtxRetain");
-  library->bind(api.context_release, "cuDevicePrimaryCtxRelease_v2");
-  library->bind(api.context_set, "cuCtxSetCurrent");
-  library->bind(api.context_get, "cuCtxGetCurrent");
-  library->bind(api.context_device, "cuCtxGetDevice");
-  library->bind(api.memory_info, "cuMemGetInfo_v2");
-  library->bind(api.allocate, "cuMemAlloc_v2");
-  library->bind(api.free, "cuMemFree_v2");
-  library->bind(api.allocate_host, "cuMemHostAlloc");
-  library->bind(api.free_host, "cuMemFreeHost");
-  library->bind(api.copy_to_device, "cuMemcpyHtoDAsync_v2");
-  library->bind(api.copy_to_host, "cuMemcpyDtoHAsync_v2");
-  library->bind(api.copy_on_device, "cuMemcpyDtoDAsync_v2");
-  library->bind(api.set_bytes, "cuMemsetD8Async");
-  library->bind(api.stream_create, "cuStreamCreate");
-  library->bind(api.stream_destroy, "cuStreamDestroy_v2");
-  library->bind(api.stream_synchronize, "cuStreamSynchronize");
-  library->bind(api.stream_context, "cuStreamGetCtx");
-  library->bind(api.stream_is_capturing, "cuStreamIsCapturing");
-  library->bind(api.stream_wait_event, "cuStreamWaitEvent");
-  library->bind(api.stream_begin_capture, "cuStreamBeginCapture_v2");
-  library->bind(api.stream_end_capture, "cuStreamEndCapture");
-  library->bind(api.event_create, "cuEventCreate");
-  library->bind(api.event_destroy, "cuEventDestroy_v2");
-  library->bind(api.event_record, "cuEventRecord");
-  library->bind(api.event_record_with_flags, "cuEventRecordWithFlags");
-  library->bind(api.event_synchronize, "cuEventSynchronize");
-  library->bind(api.event_query, "cuEventQuery");
-  library->bind(api.event_elapsed, "cuEventElapsedTime");
-  library->bind(api.graph_instantiate, "cuGraphInstantiateWithFlags");
-  library->bind(api.graph_launch, "cuGraphLaunch");
-  library->bind(api.graph_exec_destroy, "cuGraphExecDestroy");
-  library->bind(api.graph_destroy, "cuGraphDestroy");
-  library->bind(api.library_load, "cuLibraryLoadData");
-  library->bind(api.library_unload, "cuLibraryUnload");
-  library->bind(api.library_kernel, "cuLibraryGetKernel");
-  library->bind(api.kernel_set_attribute, "cuKernelSetAttribute");
-  library->bind(api.launch, "cuLaunchKernelEx");
-  library->bind(api.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
-  SINTER_TRY(library->require_all("the NVIDIA driver", "install a driver of CUDA 12 or newer"));
+  SINTER_LET(api, library->functions(kCudaFunctions, "the NVIDIA driver",
+                                     "install a driver of CUDA 12 or newer"));
   if (const int code = api.init(0); code != 0)
     return tl::make_unexpected(cuda_error(api, "cuInit", code));
   return api;

@@ -65,6 +65,17 @@ int keep_action(int signal, const struct sigaction*, struct sigaction* current) 
 
 constexpr const char* kHint = "install a complete CUDA toolkit, 12 or newer";
 
+constexpr LibraryFunction<NvrtcApi> kNvrtcFunctions[] = {
+    {"nvrtcCreateProgram", set_function<&NvrtcApi::create_program>},
+    {"nvrtcCompileProgram", set_function<&NvrtcApi::compile_program>},
+    {"nvrtcDestroyProgram", set_function<&NvrtcApi::destroy_program>},
+    {"nvrtcGetCUBINSize", set_function<&NvrtcApi::cubin_size>},
+    {"nvrtcGetCUBIN", set_function<&NvrtcApi::cubin>},
+    {"nvrtcGetProgramLogSize", set_function<&NvrtcApi::log_size>},
+    {"nvrtcGetProgramLog", set_function<&NvrtcApi::log>},
+    {"nvrtcGetErrorString", set_function<&NvrtcApi::error_string>},
+};
+
 Result<NvrtcApi> load(const std::string& path) {
   auto library = DynamicLibrary::open(path);
   if (!library) {
@@ -72,16 +83,7 @@ Result<NvrtcApi> load(const std::string& path) {
     return fail(fmt::format("NVRTC cannot be loaded: {}", reason ? reason : "unknown reason"), path,
                 kHint, ExitCode::device);
   }
-  NvrtcApi api;
-  library->bind(api.create_program, "nvrtcCreateProgram");
-  library->bind(api.compile_program, "nvrtcCompileProgram");
-  library->bind(api.destroy_program, "nvrtcDestroyProgram");
-  library->bind(api.cubin_size, "nvrtcGetCUBINSize");
-  library->bind(api.cubin, "nvrtcGetCUBIN");
-  library->bind(api.log_size, "nvrtcGetProgramLogSize");
-  library->bind(api.log, "nvrtcGetProgramLog");
-  library->bind(api.error_string, "nvrtcGetErrorString");
-  SINTER_TRY(library->require_all("NVRTC", kHint, path));
+  SINTER_LET(api, library->functions(kNvrtcFunctions, "NVRTC", kHint, path));
   library->replace("signal", reinterpret_cast<void*>(&keep_handler));
   library->replace("sigaction", reinterpret_cast<void*>(&keep_action));
   return api;

@@ -42,23 +42,29 @@ class OneProcessor {
   bool changed_ = false;
 };
 
+struct OpenBlasFunctions : OpenBlas {
+  decltype(&openblas_set_num_threads) set_threads = nullptr;
+};
+
+#ifndef SINTER_OPENBLAS_LINKED
+constexpr LibraryFunction<OpenBlasFunctions> kOpenBlasFunctions[] = {
+    {"cblas_sgemm", set_function<&OpenBlasFunctions::sgemm>},
+    {"cblas_dgemm", set_function<&OpenBlasFunctions::dgemm>},
+    {"openblas_set_num_threads", set_function<&OpenBlasFunctions::set_threads>},
+};
+#endif
+
 Result<OpenBlas> load() {
   const OneProcessor one_processor;
-  OpenBlas library;
-  decltype(&openblas_set_num_threads) set_threads = nullptr;
 #ifdef SINTER_OPENBLAS_LINKED
   gotoblas_init();
-  library = {cblas_sgemm, cblas_dgemm};
-  set_threads = openblas_set_num_threads;
+  const OpenBlasFunctions library{{cblas_sgemm, cblas_dgemm}, openblas_set_num_threads};
 #else
   SINTER_LET(file, open_library(kName, {"libopenblas.so.0", SINTER_OPENBLAS_FILE},
                                 "install OpenBLAS (Debian: libopenblas0)"));
-  file.bind(library.sgemm, "cblas_sgemm");
-  file.bind(library.dgemm, "cblas_dgemm");
-  file.bind(set_threads, "openblas_set_num_threads");
-  SINTER_TRY(file.require_all("OpenBLAS", "install a newer one"));
+  SINTER_LET(library, file.functions(kOpenBlasFunctions, "OpenBLAS", "install a newer one"));
 #endif
-  set_threads(1);  // several would cut a sum where their number says
+  library.set_threads(1);  // several would cut a sum where their number says
   return library;
 }
 

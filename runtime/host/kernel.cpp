@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ir/decompose.h"
+#include "ir/graph_rewriter.h"
 #include "ir/row_numbers.h"
 
 namespace sinter {
@@ -15,15 +16,11 @@ Graph without_unread_appends(const Graph& graph) {
     for (ValueId operand : op.operands) read[operand.index] = true;
   for (ValueId output : graph.outputs) read[output.index] = true;
   Graph result;
-  std::vector<ValueId> renamed(graph.size());
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    Op op = graph.ops()[i];
-    if (op_class(op) == OpClass::append && !read[i]) continue;
-    for (ValueId& operand : op.operands) operand = renamed[operand.index];
-    renamed[i] = result.add(std::move(op));
-  }
-  for (ValueId id : graph.inputs) result.inputs.push_back(renamed[id.index]);
-  for (ValueId id : graph.outputs) result.outputs.push_back(renamed[id.index]);
+  GraphRewriter rewriter(graph, result);
+  rewriter.rewrite([&](ValueId id, Op op) {
+    const bool is_left_out = op_class(op) == OpClass::append && !read[id.index];
+    return is_left_out ? ValueId() : rewriter.add(std::move(op));
+  });
   return result;
 }
 

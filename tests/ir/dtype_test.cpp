@@ -24,6 +24,17 @@ TEST_CASE("a row of the element types says of itself what the functions say") {
   CHECK_FALSE(parse_dtype(""));
 }
 
+TEST_CASE("digits and exponents of floats") {
+  CHECK(dtype_info(DType::f32).digits == std::numeric_limits<float>::digits);
+  CHECK(dtype_info(DType::f32).least_exponent == std::numeric_limits<float>::min_exponent - 1);
+  for (const DTypeInfo& info : kDTypes) {
+    CAPTURE(info.name);
+    CHECK((info.digits > 0) == is_float(info.dtype));
+    CHECK((info.least_exponent < 0) == is_float(info.dtype));
+    CHECK(info.digits < info.bits);
+  }
+}
+
 TEST_CASE("a constant of i32 is the nearest number that i32 has") {
   CHECK(nearest_i32(-3) == -3);
   CHECK(nearest_i32(2.5) == 2);

@@ -24,14 +24,19 @@ TEST_CASE(
   unsetenv("CUDA_PATH");
 }
 
+/// Functions of libm, and one that is in no library.
+struct Functions {
+  double (*root)(double);
+  int (*absent)();
+};
+
 TEST_CASE("the first library that loads is taken, and its functions can be called") {
   auto library = open_library("libm", {"libsinter_absent.so", "libm.so.6"}, "");
   REQUIRE_MESSAGE(library, library.error().message());
-  double (*root)(double) = nullptr;
-  library->bind(root, "sqrt");
-  REQUIRE((root != nullptr));
-  CHECK(root(9) == 3);
-  CHECK(library->require_all("libm", ""));
+  constexpr LibraryFunction<Functions> kWanted[] = {{"sqrt", set_function<&Functions::root>}};
+  const auto functions = library->functions(kWanted, "libm", "");
+  REQUIRE(functions);
+  CHECK(functions->root(9) == 3);
 }
 
 TEST_CASE("an absent library is an error with all that was tried") {
@@ -46,13 +51,11 @@ TEST_CASE("an absent library is an error with all that was tried") {
 TEST_CASE("the first function that a library lacks is named") {
   auto library = DynamicLibrary::open({"libm.so.6"});
   REQUIRE(library);
-  int (*absent)() = [] { return 0; };
-  double (*root)(double) = nullptr;
-  library->bind(absent, "sinter_absent_function");
-  library->bind(absent, "sinter_another");
-  library->bind(root, "sqrt");
-  CHECK((absent == nullptr));
-  const Status all = library->require_all("libm", "install a newer one", "some/place");
+  constexpr LibraryFunction<Functions> kWanted[] = {
+      {"sqrt", set_function<&Functions::root>},
+      {"sinter_absent_function", set_function<&Functions::absent>},
+      {"sinter_another", set_function<&Functions::absent>}};
+  const auto all = library->functions(kWanted, "libm", "install a newer one", "some/place");
   REQUIRE_FALSE(all);
   CHECK(all.error().message() ==
         "some/place: libm has no sinter_absent_function; install a newer one");

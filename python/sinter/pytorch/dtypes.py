@@ -14,7 +14,7 @@ TO_SINTER = {
     torch.int32: "i32",
     torch.bool: "i1",
 }
-_REAL = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+_REAL = {name: dtype for dtype, name in TO_SINTER.items() if dtype.is_floating_point}
 
 
 def sinter_dtype(dtype: torch.dtype) -> str:
@@ -33,6 +33,11 @@ def is_double_number(tensor: torch.Tensor) -> bool:
 
 def is_real(dtype: str) -> bool:
     return dtype in _REAL
+
+
+def real_type(dtype: str) -> torch.finfo:
+    """The facts that torch has of a float type."""
+    return torch.finfo(_REAL[dtype])
 
 
 def is_integer(dtype: str) -> bool:

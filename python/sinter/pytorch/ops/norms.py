@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import row_ops
-from ..dtypes import sinter_dtype
+from ..dtypes import real_type, sinter_dtype
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
@@ -53,7 +53,7 @@ def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
 def rms_norm(c: Conversion, x: Tensor, shape, weight, eps) -> tuple:
     axes = list(range(x.rank - len(shape), x.rank))
     if eps is None:
-        eps = {"f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}[x.dtype]
+        eps = real_type(x.dtype).eps
     y = x.f32()
     scale = ((y * y).mean(axes, True) + float(eps)).apply("rsqrt")
     y = y * scale

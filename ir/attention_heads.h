@@ -1,0 +1,27 @@
+// The heads of an op `attention`, and of the ops that stand for it.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+struct AttentionHeads {
+  int64_t count, kv_count;     // query heads, and key heads
+  int64_t width, value_width;  // elements of a head of q and keys, and of values
+
+  /// Query heads of a key head.
+  int64_t group() const { return count / kv_count; }
+};
+
+/// For an op that has passed inference; `keys` and `values` are its operands 1 and 2.
+inline AttentionHeads attention_heads(const Attributes& attrs, const TensorType& keys,
+                                      const TensorType& values) {
+  const int64_t kv_count = attrs.get<int64_t>(AttrName::kv_heads);
+  return {attrs.get<int64_t>(AttrName::heads), kv_count, keys.dims[1].constant() / kv_count,
+          values.dims[1].constant() / kv_count};
+}
+inline AttentionHeads attention_heads(const Graph& graph, const Op& op) {
+  return attention_heads(op.attrs, graph[op.operands[1]].type, graph[op.operands[2]].type);
+}
+
+}  // namespace sinter
