@@ -25,7 +25,7 @@ struct Reference {
 
 Reference reference() {
   const auto file =
-      value(SafetensorsFile::open(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
+      value(open_safetensors(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
   const auto ids = value(file.read_tensor("input_ids")),
              hidden = value(file.read_tensor("last_hidden_state"));
   Reference result;
