@@ -251,7 +251,7 @@ Result<SelfOutcome> verify_self(const std::string& path, const SelfOptions& opti
   load.context = tokenizer ? static_cast<int64_t>(text.size()) : kRandomText;
   SINTER_LET(model, open_model(path, load));
   if (!tokenizer) text = random_ids(model.spec->vocabulary, kRandomText, options.seed);
-  if (model.spec->encoder) SINTER_TRY(check_encoder_options(options, path));
+  if (model.spec->encoder) SINTER_TRY(check_encoder_options(options));
   SINTER_TRY(check_vocabulary(model, text));
   const Clock::time_point begin = Clock::now();
   options.stage("compiling both plans");

@@ -69,6 +69,9 @@ class EncoderCheck {
       return fail("fast numerics are compared with float64 alone, and " + report_.not_precise,
                   plans_.module.name, "check strict numerics, or a smaller model of its kind");
     }
+    // The first call of a process also starts threads and fills caches: one is made beforehand.
+    for (const Model* model : {plans_.fused.get(), plans_.unfused.get()})
+      SINTER_TRY(encode(spec_, *model, std::vector{std::vector{text_[0]}}));
     for (const Lengths& lengths : report_.calls) {
       options_.stage(fmt::format("call {} of {}, {} tokens", report_.comparison.calls + 1,
                                  report_.calls.size(), total(lengths)));
@@ -171,13 +174,12 @@ bool EncoderReport::passed() const {
   return (!strict || comparison.difference.empty()) && (!precise || precise->holds);
 }
 
-Status check_encoder_options(const SelfOptions& options, const std::string& path) {
+Status check_encoder_options(const SelfOptions& options) {
   for (const auto& [given, option] : {std::pair(options.steps.has_value(), "--steps"),
                                       {options.prefill.chunk.has_value(), "--prefill-chunk"}})
     if (given)
-      return fail(
-          fmt::format("an encoder generates nothing and is fed whole texts, {} says how", option),
-          path, fmt::format("leave out {}", option), ExitCode::usage);
+      return fail("an encoder generates nothing and is fed whole texts", option, "leave it out",
+                  ExitCode::usage);
   return {};
 }
 

@@ -35,7 +35,7 @@ struct EncoderReport {
 };
 
 /// A usage error where the options say what an encoder cannot do.
-Status check_encoder_options(const SelfOptions& options, const std::string& path);
+Status check_encoder_options(const SelfOptions& options);
 
 /// The check alone. `text`: tokens of the vocabulary; texts are pieces of it. Of `options` are
 /// used: backend and the memory for activations.
