@@ -77,9 +77,11 @@ Status encode_texts(const sinter_encoder& encoder, llvm::ArrayRef<std::string> t
   SINTER_LET(tokens, tokenize_texts(*encoder.tokenizer, texts,
                                     truncate ? std::optional(most) : std::nullopt));
   const CudaContextGuard guard(encoder.device->cuda_api());
-  SINTER_LET(embedded, embed(encoder.model, encoder.ready, tokens.texts, embedding));
-  for (const std::vector<double>& vector : embedded.vectors)
-    for (double value : vector) *vectors++ = static_cast<float>(value);
+  SINTER_TRY(embed(encoder.model, encoder.ready, tokens.texts, embedding,
+                   [&](llvm::ArrayRef<double> vector) -> Status {
+                     for (double value : vector) *vectors++ = static_cast<float>(value);
+                     return {};
+                   }));
   cut = tokens.cut.size();
   return {};
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/compile/plan_summary.h"
@@ -103,6 +104,7 @@ Status compile_model(CompileCommand options) {
     code = std::move(compiled);
   }
   SINTER_LET(files, read_model_files(options.model));
+  progress("writing the plan");
   {
     // Weights take long to write: what an interrupt leaves then, the next compilation removes.
     std::optional<InterruptsHeld> held;

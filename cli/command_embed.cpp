@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "driver/embed/embed.h"
 #include "driver/embed/text_tokens.h"
+#include "driver/embed/vector_file.h"
 #include "driver/text.h"
 #include "driver/text_table.h"
 
@@ -21,6 +22,7 @@ struct EmbedCommand : CommandOptions {
   std::vector<IntegerList<int32_t>> tokens;
   std::string pooling;
   bool normalize = false, truncate = false;
+  std::string output;
 };
 
 /// Appends the lines of `text`, without their ends, to `lines`.
@@ -87,7 +89,58 @@ Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options, 
   return std::move(result.texts);
 }
 
+/// Where the vectors go: lines of stdout, a .npy, or, kept for the end, JSON.
+class VectorSink {
+ public:
+  static Result<VectorSink> create(const EmbedCommand& options, size_t texts, int64_t width) {
+    VectorSink sink;
+    sink.json_ = options.json;
+    if (options.output.empty()) return sink;
+    SINTER_LET(file, VectorFile::create(options.output, texts, width));
+    sink.file_.emplace(std::move(file));
+    return sink;
+  }
+
+  Status take(llvm::ArrayRef<double> vector) {
+    if (file_) return file_->write(vector);
+    if (json_)
+      kept_.push_back(vector.vec());
+    else
+      print_line(vector);
+    return {};
+  }
+
+  Status finish() { return file_ ? file_->commit() : Status(); }
+  const std::vector<std::vector<double>>& kept() const { return kept_; }
+
+ private:
+  static void print_line(llvm::ArrayRef<double> vector) {
+    std::string line;
+    for (double value : vector) line += fmt::format("{}{:.9g}", line.empty() ? "" : " ", value);
+    print_result(line + "\n");
+  }
+
+  bool json_ = false;
+  std::optional<VectorFile> file_;
+  std::vector<std::vector<double>> kept_;
+};
+
+void print_report(const EmbedCommand& options, const Pooling& pooling, const EmbedCalls& calls,
+                  int64_t activation_bytes, const VectorSink& sink) {
+  nlohmann::ordered_json json = {{"pooling", to_string(pooling.kind)},
+                                 {"normalized", pooling.normalize},
+                                 {"calls", calls.calls},
+                                 {"arena_bytes", calls.arena_bytes},
+                                 {"activation_bytes", activation_bytes}};
+  if (options.output.empty())
+    json["embeddings"] = sink.kept();
+  else
+    json["output"] = printable(options.output, 4096);
+  print_result(json.dump(2) + "\n");
+}
+
 Status embed_command(const EmbedCommand& options) {
+  if (!options.output.empty()) SINTER_TRY(VectorFile::check_name(options.output));
   SINTER_LET(request, to_request(options));
   SINTER_LET(model, open_model(request.path, request.load));
   SINTER_TRY(require_encoder(model));
@@ -97,31 +150,24 @@ Status embed_command(const EmbedCommand& options) {
   if (!options.pooling.empty())
     pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;
+  SINTER_LET(sink, VectorSink::create(options, texts.size(), model.spec->hidden));
   SINTER_LET(backend, open_backend(options));
   const int64_t activation_bytes = to_prefill(options).activation_bytes;
   SINTER_LET(ready, make_ready(model, request.compile, *backend));
   EmbedOptions embedding{pooling, activation_bytes, {}};
   if (!backend->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
-  SINTER_LET(embedded, embed(model, ready, texts, embedding));
+  SINTER_LET(embedded, embed(model, ready, texts, embedding,
+                             [&](llvm::ArrayRef<double> vector) { return sink.take(vector); }));
+  SINTER_TRY(sink.finish());
   detail(fmt::format("{} in {}, activations take {} of {}", counted(texts.size(), "text"),
                      counted(static_cast<uint64_t>(embedded.calls), "call"),
                      with_unit(static_cast<double>(embedded.arena_bytes), "B"),
                      with_unit(static_cast<double>(activation_bytes), "B")));
-  if (options.json) {
-    const nlohmann::ordered_json json = {{"pooling", to_string(pooling.kind)},
-                                         {"normalized", pooling.normalize},
-                                         {"calls", embedded.calls},
-                                         {"arena_bytes", embedded.arena_bytes},
-                                         {"activation_bytes", activation_bytes},
-                                         {"embeddings", embedded.vectors}};
-    print_result(json.dump(2) + "\n");
-    return {};
-  }
-  for (const auto& vector : embedded.vectors) {
-    std::string line;
-    for (double value : vector) line += fmt::format("{}{:.9g}", line.empty() ? "" : " ", value);
-    print_result(line + "\n");
-  }
+  if (options.json)
+    print_report(options, pooling, embedded, activation_bytes, sink);
+  else if (!options.output.empty())
+    print_result(fmt::format("{} of {} numbers → {}\n", counted(texts.size(), "vector"),
+                             model.spec->hidden, printable(options.output, 4096)));
   return {};
 }
 
@@ -154,6 +200,10 @@ void add_embed(CLI::App& program, Action& action) {
   command.add_flag("--truncate", options->truncate,
                    "cut texts that have more tokens than the model takes, as "
                    "sentence-transformers does; without it they are an error");
+  command
+      .add_option("-o,--output", options->output,
+                  "write the vectors as NumPy's .npy, float32 [texts, width], instead of lines")
+      ->type_name("FILE");
   add_activation_memory(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);

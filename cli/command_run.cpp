@@ -86,7 +86,10 @@ void add_run(CLI::App& program, Action& action) {
   add_integers(command, "--tokens", options->tokens, "token ids of one sequence", kTokenIds);
   add_integer(command, "-n", options->more, "greedy tokens to add", kNotNegative);
   add_inputs(command, options->inputs);
-  command.add_option("--out", options->out, "write outputs and kept values as safetensors")
+  command
+      .add_option("--out", options->out,
+                  "write outputs and kept values, as .npy or .npz where the name ends so, else as "
+                  "safetensors")
       ->type_name("FILE");
   command.add_option("--keep", options->keep, "a value to return beside the outputs")
       ->type_name("NAME");

@@ -34,8 +34,8 @@ Status verify_self_command(const VerifyCommand& options) {
                                       {!inputs.symbols.empty(), "--symbol"},
                                       {inputs.calls.has_value(), "--calls"}})
     if (given)
-      return fail("--self continues its own text with the likeliest tokens", option, "leave it out",
-                  ExitCode::usage);
+      return fail("--self reads its own text, and continues it with the likeliest tokens", option,
+                  "leave it out", ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(backend, open_backend(options));
   SelfOptions self;
@@ -43,11 +43,16 @@ Status verify_self_command(const VerifyCommand& options) {
   self.compile = request.compile;
   self.open = request.load;
   self.seed = options.seed;
-  if (options.steps) self.steps = *options.steps;
+  self.steps = options.steps;
   self.prefill = to_prefill(options);
+  self.on_stage = [](const std::string& text) { progress(text); };
   SINTER_LET(report, verify_self(options.model, self));
-  print_result(options.json ? self_json(report) : self_text(report));
-  return outcome(report.passed(), options.model);
+  return std::visit(
+      [&](const auto& found) {
+        print_result(options.json ? self_json(found) : self_text(found));
+        return outcome(found.passed(), options.model);
+      },
+      report);
 }
 
 Status verify_command(const VerifyCommand& options) {
@@ -90,10 +95,10 @@ void add_verify(CLI::App& program, Action& action) {
   add_model(command, *options);
   add_recompile(command, *options);
   command
-      .add_option(
-          "--reference", options->reference,
-          "safetensors with input_ids and logits, hidden_i, greedy, nll_mean as far as known; "
-          "of a module: with outputs, ENTRY.NAME or NAME")
+      .add_option("--reference", options->reference,
+                  "safetensors or .npz with input_ids and logits, hidden_i, greedy, nll_mean as "
+                  "far as known; "
+                  "of a module: with outputs, ENTRY.NAME or NAME")
       ->type_name("FILE");
   add_integer(command, "--seed", options->seed,
               "of random tokens, where there is no reference and, with --self, no tokenizer");
@@ -102,9 +107,11 @@ void add_verify(CLI::App& program, Action& action) {
               "of decoding after the first call; default: 16, with --self 32", kPositive);
   command.add_flag("--teacher-forced", options->forced,
                    "decode seeded tokens instead of the likeliest");
-  command.add_flag("--self", options->self,
-                   "the check for one's own model: predict a bundled text and continue it; bits, "
-                   "tokens, perplexity, speed and memory, fused, unfused and in float64");
+  command.add_flag(
+      "--self", options->self,
+      "the check for one's own model: predict a bundled text and continue it, of an encoder: "
+      "read pieces of it; bits, tokens, perplexity, speed and memory, fused, unfused "
+      "and in float64");
   add_prefill(command, *options);
   add_compiling(command, *options);
   add_device(command, *options);

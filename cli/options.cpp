@@ -106,7 +106,9 @@ void add_phase(CLI::App& command, CommandOptions& options) {
 void add_inputs(CLI::App& command, InputOptions& options) {
   command
       .add_option("--inputs", options.file,
-                  "safetensors with a tensor ENTRY.NAME or NAME for every input of the entries")
+                  "safetensors or .npz with a tensor ENTRY.NAME or NAME for every input of the "
+                  "entries; .npy: "
+                  "the only input")
       ->type_name("FILE");
   add_integer(command, "--random-inputs", options.random,
               "inputs made from a seed, others in each call")
@@ -295,11 +297,14 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
   backend.tune = tune;
   backend.own_products = options.own_products;
   backend.progress = [](size_t done, size_t total) {
+    if (done == total) {
+      progress("running");
+      return true;
+    }
     constexpr double kGigabyte = 1e9;
     constexpr size_t kWidth = 30;
-    const size_t filled = total == 0 ? kWidth
-                                     : static_cast<size_t>(kWidth * (static_cast<double>(done) /
-                                                                     static_cast<double>(total)));
+    const auto filled =
+        static_cast<size_t>(kWidth * (static_cast<double>(done) / static_cast<double>(total)));
     progress(fmt::format("weights [{}{}] {:.2f} of {:.2f} GB", std::string(filled, '#'),
                          std::string(kWidth - filled, '.'), static_cast<double>(done) / kGigabyte,
                          static_cast<double>(total) / kGigabyte));

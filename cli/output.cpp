@@ -6,11 +6,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
+
+#include "cli/stage_lines.h"
 
 namespace sinter {
 namespace {
@@ -32,11 +38,82 @@ size_t cut_off_bytes(std::string_view text) {
   return 0;
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// Lines of stderr are written, and what is known of them changes, while this is held:
+/// PlainProgress has a thread of its own.
+std::mutex messages;
+
+/// Seconds between lines of progress without a terminal, also from SINTER_PROGRESS_SECONDS; 0: no
+/// lines.
+double progress_interval() {
+  constexpr double kUsual = 5;
+  const char* text = std::getenv("SINTER_PROGRESS_SECONDS");
+  if (!text || !*text) return kUsual;
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  return *end == 0 && seconds >= 0 ? seconds : kUsual;
+}
+
+void write_plain(std::string_view text);
+
+/// Says what goes on, while it takes long, where stderr is no terminal.
+class PlainProgress {
+ public:
+  ~PlainProgress() {
+    {
+      const std::lock_guard lock(messages);
+      ended_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void set_stage(std::string_view text) {
+    const std::lock_guard lock(messages);
+    lines_.set_stage(std::string(text));
+    if (text.empty() || thread_.joinable() || interval_.count() == 0) return;
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error&) {  // no thread is to be had: nothing is said
+    }
+  }
+  /// `messages` is held.
+  void line_written() { lines_.line_written(Clock::now()); }
+
+ private:
+  void run() {
+    try {
+      std::unique_lock lock(messages);
+      while (!wake_.wait_for(lock, interval_, [&] { return ended_; }))
+        if (const auto line = lines_.due(Clock::now())) write_plain(*line);
+    } catch (const std::exception&) {  // no memory for a line: no more lines
+    }
+  }
+
+  const std::chrono::duration<double> interval_{progress_interval()};
+  StageLines lines_{interval_, Clock::now()};
+  std::condition_variable wake_;
+  std::thread thread_;
+  bool ended_ = false;
+};
+
+/// None on a terminal, and with -q.
+PlainProgress* plain_progress() {
+  if (verbosity == Verbosity::quiet || ::isatty(STDERR_FILENO)) return nullptr;
+  static PlainProgress plain;
+  return &plain;
+}
+
 /// To stderr. There is nowhere to report a failure to: a stderr that is closed or full takes
 /// nothing and changes neither what the program does nor its exit code.
 void write_message(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+void write_plain(std::string_view text) {
+  write_message(fmt::format("sinter: {}\n", escape_controls(text)));
 }
 
 void clear_progress() {
@@ -45,6 +122,9 @@ void clear_progress() {
 }
 
 void print_message(std::string_view prefix_color, std::string_view text) {
+  PlainProgress* const plain = plain_progress();
+  const std::lock_guard lock(messages);
+  if (plain) plain->line_written();
   clear_progress();
   const char* no_color = std::getenv("NO_COLOR");
   const bool color = !prefix_color.empty() && ::isatty(STDERR_FILENO) && !(no_color && *no_color);
@@ -63,7 +143,7 @@ void keep_failure() {
 /// To stdout as it is.
 void write_bytes(std::string_view text) {
   if (text.empty() || reader_gone || write_error) return;
-  clear_progress();
+  progress({});
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) keep_failure();
 }
 
@@ -130,8 +210,9 @@ void detail(std::string_view text) {
 void print_error(const Error& error) { print_message("\033[31m", error.message()); }
 
 void progress(std::string_view text) {
-  if (verbosity == Verbosity::quiet || !::isatty(STDERR_FILENO)) return;
+  if (PlainProgress* plain = plain_progress()) return plain->set_stage(text);
   clear_progress();
+  if (text.empty() || verbosity == Verbosity::quiet) return;
   write_message(fmt::format("{} ...", escape_controls(text)));
   progress_shown = true;
 }

@@ -28,7 +28,9 @@ void note(std::string_view text);
 void detail(std::string_view text);
 void print_error(const Error& error);
 
-/// A line on stderr that the next output replaces; on a terminal only, and not with -q.
+/// The work that goes on from now on, not with -q; empty: none, as after a result. On a terminal it
+/// is a line of stderr that the next output replaces. Elsewhere it is a line every five seconds, or
+/// as SINTER_PROGRESS_SECONDS says: work that is done sooner prints nothing.
 void progress(std::string_view text);
 
 /// While it lives, Ctrl-C and SIGTERM wait: for the moments when a folder is written and named. One

@@ -54,6 +54,10 @@ Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
   if (model.spec->encoder)
     return fail("an encoder gives no logits of next tokens", model.origin, "`sinter embed` runs it",
                 ExitCode::usage);
+  return check_vocabulary(model, tokens);
+}
+
+Status check_vocabulary(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
   for (int32_t id : tokens)
     if (id < 0 || id >= model.spec->vocabulary)
       return fail(

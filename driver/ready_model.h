@@ -35,5 +35,7 @@ Status require_tunable(const OpenedModel& model);
 
 /// An error where the model is no language model or a token is outside its vocabulary.
 Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens);
+/// An error where a token is outside the vocabulary of a model that has a spec.
+Status check_vocabulary(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens);
 
 }  // namespace sinter

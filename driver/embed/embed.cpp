@@ -19,11 +19,7 @@ Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>
       return fail(fmt::format("text {} has {}, 1 to {} are possible", i + 1,
                               counted(texts[i].size(), "token"), most),
                   model.origin, length < 1 ? "leave it out" : "split the text, or give --truncate");
-    for (int32_t id : texts[i])
-      if (id < 0 || id >= model.spec->vocabulary)
-        return fail(
-            fmt::format("token {} is outside the vocabulary of {}", id, model.spec->vocabulary),
-            model.origin);
+    SINTER_TRY(check_vocabulary(model, texts[i]));
   }
   return {};
 }
@@ -90,13 +86,14 @@ int64_t most_tokens(const ModelSpec& spec, const Pooling& pooling) {
   return std::min(spec.max_positions, pooling.max_tokens.value_or(spec.max_positions));
 }
 
-Result<Embeddings> embed(const LoadedModel& model, const ReadyModel& ready,
-                         llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options) {
+Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
+                         llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options,
+                         const TakeVector& take) {
   SINTER_TRY(check_texts(model, texts, options.pooling));
   const auto width = static_cast<size_t>(model.spec->hidden);
   // All calls are known to fit before the first one runs.
   std::vector<Together> calls;
-  Embeddings result;
+  EmbedCalls result;
   for (size_t at = 0; at < texts.size(); at += calls.back().count) {
     SINTER_LET(call,
                fitting(*model.spec, ready.model->program(), texts.drop_front(at), at + 1, options));
@@ -105,12 +102,13 @@ Result<Embeddings> embed(const LoadedModel& model, const ReadyModel& ready,
   }
   result.calls = static_cast<int64_t>(calls.size());
   for (const Together& call : calls) {
-    const auto together = texts.slice(result.vectors.size(), call.count);
+    const auto together = texts.take_front(call.count);
+    texts = texts.drop_front(call.count);
     SINTER_LET(run, encode(*model.spec, *ready.model, together));
     const std::vector<double> hidden = to_doubles(run.outputs[0]);
     const double* rows = hidden.data();
     for (const auto& text : together) {
-      result.vectors.push_back(pool(rows, text.size(), width, options.pooling));
+      SINTER_TRY(take(pool(rows, text.size(), width, options.pooling)));
       rows += text.size() * width;
     }
   }

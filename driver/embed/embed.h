@@ -1,6 +1,8 @@
 // Texts to vectors by an encoder.
 #pragma once
 
+#include <functional>
+
 #include "driver/activation_memory.h"
 #include "driver/embed/pooling.h"
 #include "driver/ready_model.h"
@@ -19,8 +21,10 @@ struct EmbedOptions {
 /// and 1.33 s with 512.
 inline constexpr int64_t kHostSharedTokens = 128;
 
-struct Embeddings {
-  std::vector<std::vector<double>> vectors;  // of each text
+/// Takes the vector of the next text, in the order of the texts; an error ends the work.
+using TakeVector = std::function<Status(llvm::ArrayRef<double> vector)>;
+
+struct EmbedCalls {
   int64_t calls = 0;
   int64_t arena_bytes = 0;  // of the largest call
 };
@@ -32,12 +36,13 @@ Status require_encoder(const LoadedModel& model);
 /// files allow.
 int64_t most_tokens(const ModelSpec& spec, const Pooling& pooling);
 
-/// A vector of the model's hidden size for every text, given as token ids. A text cannot be fed in
-/// parts, since its tokens see those after them; whole texts share calls as far as the memory for
-/// activations and the model's positions go. `model` is an encoder, and `ready` it on a device. An
-/// error if a text is empty or too long, its call needs more memory, or a token is outside the
-/// vocabulary.
-Result<Embeddings> embed(const LoadedModel& model, const ReadyModel& ready,
-                         llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options);
+/// Gives `take` a vector of the model's hidden size for every text, given as token ids. A text
+/// cannot be fed in parts, since its tokens see those after them; whole texts share calls as far as
+/// the memory for activations and the model's positions go. `model` is an encoder, and `ready` it
+/// on a device. An error if a text is empty or too long, its call needs more memory, or a token is
+/// outside the vocabulary.
+Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
+                         llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options,
+                         const TakeVector& take);
 
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "driver/run/known_sizes.h"
+#include "driver/text_table.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -36,7 +37,7 @@ Result<std::vector<const Entry*>> find_entries(const LoadedModel& model,
 }
 
 /// Sizes that the tensors of an entry's inputs tell.
-Status bind_inputs(const SafetensorsFile& file, const Entry& entry, KnownSizes& sizes) {
+Status bind_inputs(const TensorFile& file, const Entry& entry, KnownSizes& sizes) {
   for (const ValueId id : entry.graph.inputs) {
     const Op& op = entry.graph[id];
     const FileTensor* tensor = tensor_of(file, entry, op.name);
@@ -53,19 +54,40 @@ Status bind_inputs(const SafetensorsFile& file, const Entry& entry, KnownSizes& 
   return {};
 }
 
+std::set<std::string> input_names(llvm::ArrayRef<const Entry*> entries) {
+  std::set<std::string> names;
+  for (const Entry* entry : entries)
+    for (const ValueId id : entry->graph.inputs) names.insert(entry->graph[id].name);
+  return names;
+}
+
 }  // namespace
 
 bool CallsOptions::given() const {
   return !entries.empty() || repeat != 1 || !inputs.empty() || seed || !symbols.empty();
 }
 
-const FileTensor* tensor_of(const SafetensorsFile& file, const Entry& entry,
-                            std::string_view name) {
+const FileTensor* tensor_of(const TensorFile& file, const Entry& entry, std::string_view name) {
   const FileTensor* of_entry = file.entry(fmt::format("{}.{}", entry.name, name));
   return of_entry ? of_entry : file.entry(name);
 }
 
-Status refuse_unknown_tensors(const SafetensorsFile& file, const Module& module) {
+Status name_only_tensor(TensorFile& file, const std::set<std::string>& names,
+                        std::string_view what) {
+  if (!file.is_unnamed()) return {};
+  if (names.size() == 1) {
+    file.set_name(*names.begin());
+    return {};
+  }
+  std::string list;
+  for (const std::string& name : names)
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", printable(name, 60));
+  return fail(fmt::format("the file has one tensor without a name, there are {}{}{}",
+                          counted(names.size(), what), list.empty() ? "" : ": ", list),
+              file.path(), "give a .npz with their names: numpy.savez(FILE, NAME=array)");
+}
+
+Status refuse_unknown_tensors(const TensorFile& file, const Module& module) {
   std::set<std::string, std::less<>> known;
   for (const Entry& entry : module.entries)
     for (const auto& values : {entry.graph.inputs, entry.graph.outputs})
@@ -92,7 +114,8 @@ Result<EntryCalls> EntryCalls::open(const LoadedModel& model, const CallsOptions
   KnownSizes given(model.module);
   SINTER_TRY(given.bind(options.symbols, model.origin));
   if (!options.inputs.empty()) {
-    SINTER_LET(file, SafetensorsFile::open(options.inputs));
+    SINTER_LET(file, open_tensor_file(options.inputs));
+    SINTER_TRY(name_only_tensor(file, input_names(entries), "input"));
     calls.file_ = std::move(file);
     SINTER_TRY(refuse_unknown_tensors(*calls.file_, model.module));
   }

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 
-#include "frontends/files/safetensors.h"
+#include "frontends/files/tensor_file.h"
 #include "frontends/load_model.h"
 #include "runtime/evaluate/host_tensor.h"
 
@@ -14,7 +15,7 @@ struct CallsOptions {
   /// module in its order, the first entry of a language model.
   std::vector<std::string> entries;
   int64_t repeat = 1;            // how many times the list is called
-  std::string inputs;            // safetensors, see EntryCalls; empty: random inputs
+  std::string inputs;            // a file of tensors, see EntryCalls; empty: random inputs
   std::optional<uint64_t> seed;  // of random inputs; 1 if there is none
   /// Values of symbols. Others take those of the tensors' shapes. One that nothing tells is as
   /// small as possible beside a file, and near 19 beside random inputs.
@@ -27,7 +28,8 @@ struct CallsOptions {
 /// The calls of one session, their sizes bound and all tensors of the file checked.
 ///
 /// An input NAME of an entry ENTRY is the file's tensor `ENTRY.NAME`, else `NAME`. A tensor that is
-/// called like no input and no output of an entry is an error: a file may hold both.
+/// called like no input and no output of an entry is an error: a file may hold both. A .npy is the
+/// tensor of the only input.
 class EntryCalls {
  public:
   struct Call {
@@ -59,14 +61,19 @@ class EntryCalls {
   const Module* module_;
   std::vector<Call> list_;
   size_t repeat_ = 1;
-  std::optional<SafetensorsFile> file_;
+  std::optional<TensorFile> file_;
   uint64_t seed_ = 1;
 };
 
 /// The tensor that a file has for a value of an entry: `ENTRY.NAME`, else `NAME`, else null.
-const FileTensor* tensor_of(const SafetensorsFile& file, const Entry& entry, std::string_view name);
+const FileTensor* tensor_of(const TensorFile& file, const Entry& entry, std::string_view name);
+
+/// The tensor of a .npy gets the name, where `names` has one alone. An error that counts the names
+/// as "inputs" or `what` else. Nothing for other files.
+Status name_only_tensor(TensorFile& file, const std::set<std::string>& names,
+                        std::string_view what);
 
 /// Fails on a tensor that is called like no input and no output of the module's entries.
-Status refuse_unknown_tensors(const SafetensorsFile& file, const Module& module);
+Status refuse_unknown_tensors(const TensorFile& file, const Module& module);
 
 }  // namespace sinter

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "frontends/files/safetensors.h"
+#include "frontends/files/tensor_file.h"
 #include "ir/graph.h"
 
 namespace sinter {

@@ -6,7 +6,7 @@
 
 #include "driver/generate/decoder.h"
 #include "driver/text_table.h"
-#include "frontends/files/safetensors.h"
+#include "frontends/files/tensor_file.h"
 
 namespace sinter {
 namespace {
@@ -105,7 +105,7 @@ Status write_tensors(const std::string& path, llvm::ArrayRef<NamedHostTensor> te
   for (const NamedHostTensor& item : tensors)
     named.push_back(
         {item.name, to_file_dtype(item.tensor.dtype), item.tensor.dims, item.tensor.bytes});
-  return write_safetensors(path, named);
+  return write_tensor_file(path, named);
 }
 
 }  // namespace sinter

@@ -32,7 +32,7 @@ Result<TokenRun> run_tokens(const OpenedModel& model, const std::vector<int32_t>
 Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
                                                 const CallsOptions& options, const RunOptions& run);
 
-/// Writes tensors as safetensors; the file appears as a whole or not at all.
+/// Writes tensors in the format of the name, as write_tensor_file does.
 Status write_tensors(const std::string& path, llvm::ArrayRef<NamedHostTensor> tensors);
 
 }  // namespace sinter

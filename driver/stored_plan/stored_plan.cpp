@@ -71,8 +71,8 @@ Result<std::shared_ptr<const TensorSource>> open_files(const std::vector<std::st
     SINTER_LET(file, Llama2cFile::open(paths.front()));
     return std::make_shared<Llama2cFile>(std::move(file));
   }
-  SINTER_LET(file, SafetensorsFile::open(paths.front()));
-  return std::make_shared<SafetensorsFile>(std::move(file));
+  SINTER_LET(file, open_safetensors(paths.front()));
+  return std::make_shared<TensorFile>(std::move(file));
 }
 
 /// The files are those that the plan was compiled for.

@@ -65,4 +65,8 @@ double loss_bound(double relative_variance, const HostTensor& logits) {
   return kDeviations * std::sqrt(2 * relative_variance * mean_square_deviation(logits) / rows);
 }
 
+double hidden_bound(double relative_variance, const HostTensor& hidden) {
+  return kDeviations * std::sqrt(relative_variance * mean_square_deviation(hidden));
+}
+
 }  // namespace sinter

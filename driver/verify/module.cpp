@@ -38,7 +38,7 @@ class ModuleCheck {
   }
 
   /// Call `number` of the session; `reference`: compare its outputs with this file, or null.
-  Status call(size_t number, const SafetensorsFile* reference) {
+  Status call(size_t number, const TensorFile* reference) {
     const auto& [entry, values] = calls_[number];
     SINTER_LET(inputs, calls_.inputs(number));
     const CallOptions run{.poison_freed = true,
@@ -83,14 +83,23 @@ class ModuleCheck {
   std::vector<ErrorBound> errors_;
 };
 
+std::set<std::string> output_names(const EntryCalls& calls) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < calls.list_size(); ++i)
+    for (const ValueId id : calls[i].entry->graph.outputs)
+      names.insert(calls[i].entry->graph[id].name);
+  return names;
+}
+
 }  // namespace
 
 Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
                      DTypeReport& report) {
   SINTER_LET(calls, module_calls(model, options));
-  std::optional<SafetensorsFile> reference;
+  std::optional<TensorFile> reference;
   if (!options.reference.empty()) {
-    SINTER_LET(file, SafetensorsFile::open(options.reference));
+    SINTER_LET(file, open_tensor_file(options.reference));
+    SINTER_TRY(name_only_tensor(file, output_names(calls), "output"));
     SINTER_TRY(refuse_unknown_tensors(file, model.module));
     reference.emplace(std::move(file));
   }

@@ -6,7 +6,7 @@
 #include "driver/generate/decoder.h"
 #include "driver/run/entry_calls.h"
 #include "driver/verify/verify.h"
-#include "frontends/files/safetensors.h"
+#include "frontends/files/tensor_file.h"
 #include "runtime/executor.h"
 
 namespace sinter {
@@ -53,7 +53,7 @@ Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyO
 /// Compares those outputs of an entry that the file has tensors of (tensor_of), by name. f32 may
 /// differ as the values of a language model may, f16 and bf16 by a few roundings, integers not.
 /// Errors: a tensor of another type or shape.
-Status compare_outputs(const SafetensorsFile& file, const Entry& entry,
+Status compare_outputs(const TensorFile& file, const Entry& entry,
                        llvm::ArrayRef<std::string> names, llvm::ArrayRef<HostTensor> outputs,
                        DTypeReport& report);
 
@@ -77,12 +77,12 @@ class ReferenceFile {
   std::optional<bool> tokens_match(llvm::ArrayRef<int32_t> tokens) const;
 
  private:
-  explicit ReferenceFile(SafetensorsFile file) : file_(std::move(file)) {}
+  explicit ReferenceFile(TensorFile file) : file_(std::move(file)) {}
   Status check_values(const HostTensor& value, const std::string& tensor, const std::string& name,
                       DTypeReport& report) const;
   Status check_loss(const HostTensor& logits, DTypeReport& report) const;
 
-  SafetensorsFile file_;
+  TensorFile file_;
   std::vector<std::vector<int32_t>> sequences_;
   std::vector<int32_t> greedy_;
 };

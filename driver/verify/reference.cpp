@@ -19,7 +19,7 @@ double allowed_share(DType dtype) {
   return dtype == DType::f32 ? kAllowedShare : kAllowedRoundings * unit_roundoff(dtype);
 }
 
-Result<std::vector<double>> floats(const SafetensorsFile& file, const std::string& name) {
+Result<std::vector<double>> floats(const TensorFile& file, const std::string& name) {
   SINTER_LET(tensor, file.read_tensor(name));
   if (tensor.dtype != FileDType::F32)
     return fail(
@@ -34,7 +34,10 @@ Result<std::vector<double>> floats(const SafetensorsFile& file, const std::strin
 }  // namespace
 
 Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
-  SINTER_LET(file, SafetensorsFile::open(path));
+  SINTER_LET(file, open_tensor_file(path));
+  if (file.is_unnamed())
+    return fail("the file has one tensor without a name, a reference has input_ids and others",
+                path, "give a .npz: numpy.savez(FILE, input_ids=..., logits=...)");
   ReferenceFile reference(std::move(file));
   SINTER_LET(ids, reference.file_.read_tensor("input_ids"));
   if (ids.dims.size() != 2 || ids.dims[0] < 1 || ids.dims[1] < 1)
@@ -55,7 +58,7 @@ Result<ReferenceFile> ReferenceFile::open(const std::string& path) {
   return reference;
 }
 
-Status compare_outputs(const SafetensorsFile& file, const Entry& entry,
+Status compare_outputs(const TensorFile& file, const Entry& entry,
                        llvm::ArrayRef<std::string> names, llvm::ArrayRef<HostTensor> outputs,
                        DTypeReport& report) {
   for (size_t i = 0; i < names.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "driver/text_table.h"
 #include "driver/verify/loss_bound.h"
 #include "driver/verify/precise_model.h"
+#include "driver/verify/self_encoder.h"
 #include "driver/verify/self_text.h"
 #include "ir/sym_expr.h"
 #include "runtime/clock.h"
@@ -24,11 +25,7 @@ constexpr int64_t kCallTokens = 128;
 // Calls of which all stored values are compared: a prefill of so many tokens, so many decode steps.
 constexpr size_t kComparedTokens = 64, kComparedSteps = 4;
 constexpr int64_t kPromptTokens = 16;
-
-/// Tokens whose products with all weights are at most `products`.
-int64_t affordable_tokens(const Program& program, double products) {
-  return static_cast<int64_t>(std::min(products / std::max(weight_elements(program), 1.0), 1e9));
-}
+constexpr int64_t kSteps = 32;
 
 double mean(llvm::ArrayRef<double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -37,8 +34,8 @@ double mean(llvm::ArrayRef<double> values) {
 class SelfCheck {
  public:
   SelfCheck(const Plans& plans, const ModelSpec& spec, const SelfLimits& limits,
-            const PrefillOptions& prefill, SelfReport& report)
-      : plans_(plans), spec_(spec), limits_(limits), prefill_(prefill), report_(report) {}
+            const SelfOptions& options, SelfReport& report)
+      : plans_(plans), spec_(spec), limits_(limits), options_(options), report_(report) {}
 
   /// How much of the text is used.
   llvm::ArrayRef<int32_t> shortened(llvm::ArrayRef<int32_t> text, bool on_gpu) {
@@ -57,6 +54,7 @@ class SelfCheck {
 
   /// All values that both plans store, of a prefill and of decode steps that continue it.
   Status compare_values(llvm::ArrayRef<int32_t> text) {
+    options_.stage("comparing all values of a few calls");
     const size_t first = std::min(text.size() - 1, kComparedTokens);
     const auto steps =
         text.drop_front(first).take_front(std::min(text.size() - first, kComparedSteps));
@@ -72,6 +70,7 @@ class SelfCheck {
     SINTER_LET(decoders, new_decoders(report_.tokens));
     const auto chunk = static_cast<size_t>(report_.prefill.tokens);
     for (size_t at = 0; at < text.size(); at += chunk) {
+      options_.stage(fmt::format("predicting the text, {} of {} tokens", at, text.size()));
       const auto piece = text.slice(at, std::min(chunk, text.size() - at));
       const auto next = text.drop_front(at + 1).take_front(piece.size());
       SINTER_LET(fused, predict_piece(decoders[0], piece, next, report_.fused));
@@ -87,7 +86,9 @@ class SelfCheck {
         std::min({kPromptTokens, static_cast<int64_t>(text.size()), (spec_.max_positions + 1) / 2});
     const int64_t most = std::min(steps, spec_.max_positions - report_.prompt_tokens + 1);
     const auto prompt = text.take_front(static_cast<size_t>(report_.prompt_tokens));
+    options_.stage("continuing the text, fused");
     SINTER_TRY(generate_with(plans_.fused, prompt, most, report_.fused));
+    options_.stage("continuing the text, unfused");
     return generate_with(plans_.unfused, prompt, most, report_.unfused);
   }
 
@@ -96,12 +97,13 @@ class SelfCheck {
   Status compare_with_float64(llvm::ArrayRef<int32_t> text) {
     const auto count =
         std::min(report_.tokens, affordable_tokens(program(), limits_.precise_products));
-    report_.not_precise = why_not_precise(count);
+    report_.not_precise = why_not_precise(program(), count, spec_.vocabulary, 2, limits_);
     if (!report_.not_precise.empty()) {
       if (report_.strict) return {};
       return fail("fast numerics are compared with float64 alone, and " + report_.not_precise,
                   plans_.module.name, "check strict numerics, or a smaller model of its kind");
     }
+    options_.stage(fmt::format("float64 over {} tokens", count));
     const Clock::time_point begin = Clock::now();
     text = text.take_front(static_cast<size_t>(count));
     const DecoderCall call =
@@ -144,7 +146,7 @@ class SelfCheck {
   /// The same calls for both plans: products of other sizes may have other bits.
   Status choose_calls() {
     const PromptSizes sizes{report_.tokens, 1, report_.tokens, report_.tokens, Wanted::all};
-    PrefillOptions options = prefill_;
+    PrefillOptions options = options_.prefill;
     options.chunk = std::min(options.chunk.value_or(kCallTokens), kCallTokens);
     for (const auto& plan : {plans_.unfused, plans_.fused}) {
       SINTER_LET(chosen, choose_chunk(plan->program(), sizes, options));
@@ -182,7 +184,7 @@ class SelfCheck {
 
   Status generate_with(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> prompt,
                        int64_t most, SelfRun& run) const {
-    SINTER_LET(generator, Generator::create(model, {prompt.vec()}, most, {}, {}, prefill_));
+    SINTER_LET(generator, Generator::create(model, {prompt.vec()}, most, {}, {}, options_.prefill));
     Clock::time_point begin = Clock::now();
     for (int64_t i = 0; i < most; ++i) {
       SINTER_LET(next, generator->next());
@@ -193,28 +195,10 @@ class SelfCheck {
     return {};
   }
 
-  /// Why the first `count` tokens are not evaluated in float64; empty: they are.
-  std::string why_not_precise(int64_t count) const {
-    if (count < 2)
-      return fmt::format("2 tokens need {:.2g} multiplications, the bound is {:.0e}",
-                         2 * weight_elements(program()), limits_.precise_products);
-    // All weights once more, one matrix in float64, and the logits as float64 three times.
-    double largest = 0, needed = 24.0 * static_cast<double>(count * spec_.vocabulary);
-    for (const Weight& weight : program().weights) {
-      largest = std::max(largest, static_cast<double>(volume(weight.type.dims).constant()));
-      needed += static_cast<double>(storage_bytes(weight.type).constant());
-    }
-    needed += 8 * largest;
-    const std::optional<int64_t> available = limits_.memory ? limits_.memory : available_memory();
-    if (!available || needed <= static_cast<double>(*available)) return {};
-    return fmt::format("it needs {} of the host's memory, {} are available", with_unit(needed, "B"),
-                       with_unit(static_cast<double>(*available), "B"));
-  }
-
   const Plans& plans_;
   const ModelSpec& spec_;
   const SelfLimits& limits_;
-  const PrefillOptions& prefill_;
+  const SelfOptions& options_;
   SelfReport& report_;
 };
 
@@ -236,7 +220,7 @@ Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
   report.dtype = spec.dtype;
   report.device = plans.fused->device();
   report.strict = plans.fused->program().numerics == Numerics::strict;
-  SelfCheck check(plans, spec, limits, options.prefill, report);
+  SelfCheck check(plans, spec, limits, options, report);
   text = check.shortened(text, options.backend->on_gpu());
   if (text.size() < 2)
     return fail(fmt::format("{} and {} positions predict nothing",
@@ -245,19 +229,18 @@ Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
                 plans.module.name, "two tokens are needed");
   SINTER_TRY(check.compare_values(text));
   SINTER_TRY(check.predict(text));
-  SINTER_TRY(check.generate(text, options.steps));
+  SINTER_TRY(check.generate(text, options.steps.value_or(kSteps)));
   SINTER_TRY(check.compare_with_float64(text));
   check.measure_memory();
   return report;
 }
 
-Result<SelfReport> verify_self(const std::string& path, const SelfOptions& options) {
-  const auto refused = [&](std::string_view what) {
-    return fail(fmt::format("--self has a language model predict a text, got {}", what), path,
-                "leave out --self", ExitCode::usage);
-  };
+Result<SelfOutcome> verify_self(const std::string& path, const SelfOptions& options) {
   SINTER_LET(module, is_module(path));
-  if (module) return refused("a module");
+  if (module)
+    return fail("--self feeds a model a text, got a module", path, "leave out --self",
+                ExitCode::usage);
+  options.stage("opening the model");
   SINTER_LET(tokenizer, find_tokenizer(path));
   std::vector<int32_t> text;
   if (tokenizer) {
@@ -267,16 +250,24 @@ Result<SelfReport> verify_self(const std::string& path, const SelfOptions& optio
   OpenOptions load = options.open;
   load.context = tokenizer ? static_cast<int64_t>(text.size()) : kRandomText;
   SINTER_LET(model, open_model(path, load));
-  if (model.spec->encoder) return refused("an encoder");
   if (!tokenizer) text = random_ids(model.spec->vocabulary, kRandomText, options.seed);
-  SINTER_TRY(check_tokens(model, text));
+  if (model.spec->encoder) SINTER_TRY(check_encoder_options(options));
+  SINTER_TRY(check_vocabulary(model, text));
   const Clock::time_point begin = Clock::now();
+  options.stage("compiling both plans");
   SINTER_LET(plans, make_plans(model, options.compile, *options.backend));
   const double plans_s = seconds_since(begin);
+  const auto told = [&](auto& report) -> SelfOutcome {
+    report.random_text = !tokenizer;
+    report.plans_s = plans_s;
+    return std::move(report);
+  };
+  if (model.spec->encoder) {
+    SINTER_LET(report, check_self_encoder(plans, *model.spec, text, options));
+    return told(report);
+  }
   SINTER_LET(report, check_self(plans, *model.spec, text, options));
-  report.random_text = !tokenizer;
-  report.plans_s = plans_s;
-  return std::move(report);
+  return told(report);
 }
 
 }  // namespace sinter

@@ -1,23 +1,12 @@
-// The check to run on one's own model: both plans predict a text and continue its beginning, and
-// are compared with each other, value by value, and with float64.
+// The check to run on one's own model: both plans read a text and are compared with each other,
+// value by value, and with float64. A language model predicts the text and continues its beginning.
 #pragma once
 
-#include "driver/generate/prefill_chunk.h"
-#include "driver/verify/parts.h"
+#include <variant>
+
+#include "driver/verify/self_encoder.h"
 
 namespace sinter {
-
-struct SelfOptions {
-  std::shared_ptr<Backend> backend;
-  OpenOptions open;
-  uint64_t seed = 1;   // of the tokens where the model has no tokenizer
-  int64_t steps = 32;  // tokens to generate, as far as the model's positions allow
-  /// Compile options of the fused plan; the unfused plan has the same passes, device and numerics.
-  /// With fast numerics equal bits and tokens are not required, and a model that is too large for
-  /// float64 is an error.
-  CompileOptions compile;
-  PrefillOptions prefill;  // calls of the text have at most 128 tokens
-};
 
 /// The results of one plan.
 struct SelfRun {
@@ -60,20 +49,13 @@ struct SelfReport {
   bool passed() const;
 };
 
-/// How much work is worth waiting for, as multiplications with weights, of which a core of a CPU
-/// does some 1e10 a second.
-struct SelfLimits {
-  double text_products = 2e11;     // of the text by one plan on the CPU; a GPU has no limit
-  double precise_products = 2e11;  // in float64
-  /// Bytes that the host has for float64; none: as many as are available then.
-  std::optional<int64_t> memory;
-};
+/// Loads and compiles the model. Errors: a module, a model without weights. A broken promise is no
+/// Error but a report that has not `passed`.
+using SelfOutcome = std::variant<SelfReport, EncoderReport>;
+Result<SelfOutcome> verify_self(const std::string& path, const SelfOptions& options);
 
-/// Loads and compiles the language model. Errors: a module or an encoder, a model without weights.
-/// A broken promise is no Error but a report that has not `passed`.
-Result<SelfReport> verify_self(const std::string& path, const SelfOptions& options);
-
-/// The check alone. `text`: tokens of the vocabulary. Of `options` are used: backend and steps.
+/// The check of a language model alone. `text`: tokens of the vocabulary. Of `options` are used:
+/// backend, prefill and steps.
 Result<SelfReport> check_self(const Plans& plans, const ModelSpec& spec,
                               llvm::ArrayRef<int32_t> text, const SelfOptions& options,
                               const SelfLimits& limits = {});

@@ -13,8 +13,8 @@ namespace sinter {
 struct VerifyOptions {
   std::shared_ptr<Backend> backend;
   std::vector<DType> dtypes;  // empty: f32, f16, bf16, or a module's own
-  /// Safetensors; empty: none. Of a language model see ReferenceFile; of a module its outputs, as
-  /// compare_outputs finds them, of each entry's last call.
+  /// A file of tensors; empty: none. Of a language model see ReferenceFile; of a module its
+  /// outputs, as compare_outputs finds them, of each entry's last call.
   std::string reference;
   uint64_t seed = 1;  // of tokens and inputs where there is no reference
   OpenOptions open;   // `dtypes` count instead of its type

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "frontends/files/bounded_file.h"
+#include "frontends/files/text_order.h"
 #include "ir/c_locale.h"
 
 namespace sinter {
@@ -192,12 +192,9 @@ class DomBuilder final : public JsonVisitor {
     return {};
   }
 
-  /// Sorting, not hashing: a file cannot choose keys that make it slow.
   static Status check_keys(const JsonValue::Object& members) {
-    std::vector<uint32_t> order(members.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(),
-              [&](uint32_t a, uint32_t b) { return members[a].key < members[b].key; });
+    const auto order =
+        text_order(members.size(), [&](uint32_t i) -> std::string_view { return members[i].key; });
     for (size_t i = 1; i < order.size(); ++i)
       if (members[order[i - 1]].key == members[order[i]].key)
         return fail(

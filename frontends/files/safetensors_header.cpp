@@ -11,7 +11,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t max_rank = 64;
 constexpr const char* repair = "download the file again";
 
 /// Follows the header's fixed form: an object of objects with three known members.
@@ -27,7 +26,7 @@ class HeaderVisitor final : public JsonVisitor {
     if (in_ != In::numbers) return unexpected(fmt::format("{}", value));
     if (value < 0) return fail(fmt::format("expected an integer >= 0, got {}", value), {}, repair);
     std::vector<int64_t>& numbers = field_ == Field::shape ? tensor_.dims : offsets_;
-    const size_t limit = field_ == Field::shape ? max_rank : 2;
+    const size_t limit = field_ == Field::shape ? max_file_rank : 2;
     if (numbers.size() == limit)
       return fail(fmt::format("expected {} {} numbers, got more",
                               field_ == Field::shape ? "at most" : "exactly", limit),
@@ -211,13 +210,7 @@ Result<std::vector<FileTensor>> parse_safetensors_header(std::string_view header
   HeaderVisitor visitor;
   SINTER_TRY(visit_json(header, path, visitor));
   std::vector<FileTensor> tensors = std::move(visitor.tensors);
-  std::sort(tensors.begin(), tensors.end(),
-            [](const FileTensor& a, const FileTensor& b) { return a.name < b.name; });
-  for (size_t i = 1; i < tensors.size(); ++i)
-    if (tensors[i - 1].name == tensors[i].name)
-      return fail("this tensor stands in the file twice",
-                  fmt::format("{}: {}", path, printable(json_pointer_step(tensors[i].name))),
-                  repair);
+  SINTER_TRY(sort_by_name(tensors, path, repair));
   SINTER_TRY(check_layout(tensors, data_bytes, path));
   return tensors;
 }

@@ -54,7 +54,7 @@ Result<ShardedWeights> ShardedWeights::open(const std::string& folder, const std
     auto known = numbers.find(name);
     if (known == numbers.end()) {
       SINTER_TRY(check_shard_name(view, name));
-      auto shard = SafetensorsFile::open(inside(folder, name));
+      auto shard = open_safetensors(inside(folder, name));
       if (!shard && !exists(inside(folder, name)))
         return view.fail(fmt::format("the shard \"{}\" is not in the folder", printable(name)),
                          again);
@@ -83,7 +83,7 @@ Result<ShardedWeights> ShardedWeights::open(const std::string& folder, const std
   return weights;
 }
 
-const SafetensorsFile* ShardedWeights::shard_of(std::string_view name) const {
+const TensorFile* ShardedWeights::shard_of(std::string_view name) const {
   auto at = std::lower_bound(
       entries_.begin(), entries_.end(), name,
       [](const Entry& entry, std::string_view wanted) { return entry.name < wanted; });
@@ -91,7 +91,7 @@ const SafetensorsFile* ShardedWeights::shard_of(std::string_view name) const {
 }
 
 std::optional<TensorType> ShardedWeights::find(std::string_view name) const {
-  const SafetensorsFile* shard = shard_of(name);
+  const TensorFile* shard = shard_of(name);
   return shard ? shard->find(name) : std::nullopt;
 }
 
@@ -103,12 +103,12 @@ std::vector<std::string> ShardedWeights::names() const {
 
 std::vector<std::string> ShardedWeights::files() const {
   std::vector<std::string> files = {index_path_};
-  for (const SafetensorsFile& shard : shards_) files.push_back(shard.path());
+  for (const TensorFile& shard : shards_) files.push_back(shard.path());
   return files;
 }
 
 Error ShardedWeights::missing(std::string_view name) const {
-  if (const SafetensorsFile* shard = shard_of(name)) return shard->missing(name);
+  if (const TensorFile* shard = shard_of(name)) return shard->missing(name);
   return Error{fmt::format("no tensor named \"{}\" among the {} of {} shards", printable(name),
                            entries_.size(), shards_.size()),
                index_path_,
@@ -118,7 +118,7 @@ Error ShardedWeights::missing(std::string_view name) const {
 }
 
 Status ShardedWeights::read(std::string_view name, std::span<std::byte> out) const {
-  const SafetensorsFile* shard = shard_of(name);
+  const TensorFile* shard = shard_of(name);
   if (!shard) return tl::make_unexpected(missing(name));
   return shard->read(name, out);
 }
@@ -145,8 +145,8 @@ Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
   const bool is_folder = std::filesystem::is_directory(path, error);
   if (!is_folder || exists(inside(path, single_name))) {
     if (!exists(path)) return fail("no such file or folder", path, "check the path");
-    SINTER_LET(file, SafetensorsFile::open(is_folder ? inside(path, single_name) : path));
-    return std::make_unique<SafetensorsFile>(std::move(file));
+    SINTER_LET(file, open_safetensors(is_folder ? inside(path, single_name) : path));
+    return std::make_unique<TensorFile>(std::move(file));
   }
   if (exists(inside(path, index_name))) {
     SINTER_LET(shards, ShardedWeights::open(path, index_name));

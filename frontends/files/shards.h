@@ -30,10 +30,10 @@ class ShardedWeights final : public TensorSource {
     uint32_t shard = 0;
   };
 
-  const SafetensorsFile* shard_of(std::string_view name) const;
+  const TensorFile* shard_of(std::string_view name) const;
 
   std::string index_path_;
-  std::vector<SafetensorsFile> shards_;
+  std::vector<TensorFile> shards_;
   std::vector<Entry> entries_;  // by name
 };
 

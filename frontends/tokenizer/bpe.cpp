@@ -103,24 +103,25 @@ Result<MergeTable> read_merges(const JsonView& view, const Vocabulary& vocabular
   SINTER_LET(list, view.array());
   std::vector<MergeTable::Merge> merges;
   merges.reserve(list->size());
-  std::string product;
+  const Trie& trie = vocabulary.trie();
   for (size_t i = 0; i < list->size(); ++i) {
     const auto pair = halves((*list)[i]);
     if (!pair) return view[i].mismatch("two pieces with a space between, or an array of the two");
     const auto [left, right] = *pair;
-    product = left;
-    product += right.starts_with(prefix) ? right.substr(prefix.size()) : right;
-    int32_t ids[3];
-    const std::string_view pieces[3] = {left, right, product};
-    for (size_t k = 0; k < 3; ++k) {
-      const auto id = vocabulary.find(pieces[k]);
-      if (!id)
-        return view[i].fail(fmt::format("the piece \"{}\" of a merge is not in the vocabulary",
-                                        printable(pieces[k], 60)),
-                            "download the tokenizer again");
-      ids[k] = *id;
-    }
-    merges.push_back({ids[0], ids[1], ids[2], static_cast<int32_t>(i)});
+    const std::string_view tail = right.starts_with(prefix) ? right.substr(prefix.size()) : right;
+    const auto unknown = [&](const std::string& piece) {
+      return view[i].fail(
+          fmt::format("the piece \"{}\" of a merge is not in the vocabulary", printable(piece, 60)),
+          "download the tokenizer again");
+    };
+    // The merged piece is found from where the left one ends.
+    const Trie::Node end_of_left = trie.walk(Trie::root, left);
+    const auto left_id = trie.key_at(end_of_left), right_id = trie.find(right);
+    if (!left_id) return unknown(std::string(left));
+    if (!right_id) return unknown(std::string(right));
+    const auto merged_id = trie.key_at(trie.walk(end_of_left, tail));
+    if (!merged_id) return unknown(std::string(left) + std::string(tail));
+    merges.push_back({*left_id, *right_id, *merged_id, static_cast<int32_t>(i)});
   }
   return MergeTable(std::move(merges), vocabulary.size());
 }

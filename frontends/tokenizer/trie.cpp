@@ -1,14 +1,16 @@
 #include "frontends/tokenizer/trie.h"
 
-#include <algorithm>
 #include <deque>
+
+#include "frontends/files/text_order.h"
 
 namespace sinter {
 
 Trie::Trie(std::span<const Entry> entries) {
-  std::vector<Entry> sorted(entries.begin(), entries.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  std::vector<Entry> sorted;
+  sorted.reserve(entries.size());
+  for (const uint32_t i : text_order(entries.size(), [&](uint32_t i) { return entries[i].key; }))
+    sorted.push_back(entries[i]);
   struct Range {
     size_t begin, end;  // entries below a node
     size_t depth;       // bytes that they share

@@ -29,6 +29,7 @@ class Trie {
   /// From `node` over one byte; `nowhere` if no key goes on like this.
   Node step(Node node, char byte) const {
     const uint32_t first = first_child_[node], count = first_child_[node + 1] - first;
+    if (count == 1) return bytes_[first] == byte ? first : nowhere;  // most nodes
     const void* child = count ? std::memchr(bytes_.data() + first, byte, count) : nullptr;
     if (!child) return nowhere;
     return static_cast<Node>(static_cast<const char*>(child) - bytes_.data());
@@ -40,8 +41,9 @@ class Trie {
   /// The id of the key that ends at `node`, or -1.
   int32_t id(Node node) const { return ids_[node]; }
 
-  std::optional<int32_t> find(std::string_view key) const {
-    const Node node = walk(root, key);
+  std::optional<int32_t> find(std::string_view key) const { return key_at(walk(root, key)); }
+  /// The id of the key that ends at `node`, which may be nowhere.
+  std::optional<int32_t> key_at(Node node) const {
     if (node == nowhere || ids_[node] < 0) return std::nullopt;
     return ids_[node];
   }

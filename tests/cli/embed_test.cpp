@@ -1,6 +1,7 @@
 // sinter embed: a line of numbers a text, and the same as JSON.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,56 @@ TEST_CASE("a line of numbers for each list of tokens") {
   size_t count = 0;
   for (; std::getline(lines, line); ++count) CHECK(std::count(line.begin(), line.end(), ' ') == 63);
   CHECK(count == 2);
+}
+
+TEST_CASE("vectors are written as a .npy with the numbers that are printed") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/vectors.npy";
+  std::vector<std::string> command = {"embed", kBert,      "--tokens", "1,2,3",    "--tokens",
+                                      "4",     "--tokens", "5,6",      "--device", "cpu"};
+  const ProgramRun printed = run_program(command);
+  REQUIRE_MESSAGE(printed.code == 0, printed.err);
+  command.insert(command.end(), {"-o", path});
+  const ProgramRun written = run_program(command);
+  REQUIRE_MESSAGE(written.code == 0, written.err);
+  CHECK(written.out == "3 vectors of 64 numbers → " + path + "\n");
+  const std::string bytes = read_whole(path);
+  REQUIRE(bytes.size() == 128 + 3 * 64 * sizeof(float));
+  CHECK(bytes.find("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 64), }") == 10);
+  std::istringstream numbers(printed.out);
+  for (size_t i = 0; i < size_t{3} * 64; ++i) {
+    float stored = 0;
+    double shown = 0;
+    std::memcpy(&stored, bytes.data() + 128 + i * sizeof stored, sizeof stored);
+    numbers >> shown;
+    REQUIRE_FALSE(numbers.fail());
+    CHECK(stored == doctest::Approx(shown));
+  }
+
+  command.push_back("--json");
+  const auto json = nlohmann::json::parse(run_program(command).out);
+  CHECK(json["output"] == path);
+  CHECK_FALSE(json.contains("embeddings"));
+}
+
+TEST_CASE("a file of vectors that cannot be written leaves the old one, or none") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/vectors.npy";
+  write_whole(path, "old");
+  const auto refused = [&](const std::string& output, const std::string& tokens, int code,
+                           const std::string& part) {
+    const ProgramRun run =
+        run_program({"embed", kBert, "--tokens", tokens, "-o", output, "--device", "cpu"});
+    CAPTURE(run.err);
+    CHECK(run.code == code);
+    CHECK(run.out == "");
+    CHECK(run.err.find(part) != std::string::npos);
+  };
+  refused(path, "999", 4, "token 999 is outside the vocabulary");
+  CHECK(read_whole(path) == "old");
+  refused(folder.path() + "/vectors.txt", "1", 2, "does not end in .npy");
+  refused(folder.path() + "/none/vectors.npy", "1", 4, "cannot write: No such file or directory");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE("what embed refuses") {

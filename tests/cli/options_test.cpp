@@ -142,6 +142,7 @@ constexpr Row kRows[] = {
     {"tokenize", "--text", "--text b", Change::result},
     {"embed", "--tokens", "--tokens 5", Change::result},
     {"embed", "--pooling", "--pooling cls", Change::result},
+    {"embed", "--output", "--output FOLDER/vectors.npy", Change::result},
     {"embed", "--normalize", "--normalize", Change::result},
     {"tokenize", "--file", "--file zzz", Change::refused},
     {"tokenize", "--decode", "--decode 5", Change::refused},

@@ -41,6 +41,7 @@ pid_t start(const std::vector<std::string>& command, const std::vector<std::stri
   std::vector<char*> argv;
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  ::setenv("SINTER_PROGRESS_SECONDS", "0", 0);  // else a slow machine prints more lines
   for (const std::string& variable : environment) ::putenv(const_cast<char*>(variable.c_str()));
   ::execv(argv[0], argv.data());
   ::_exit(127);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "cli/program.h"
@@ -123,6 +124,55 @@ TEST_CASE("entries run in one session, their tensors named ENTRY.NAME or NAME") 
                                                   "--phase", "put", "--symbol", "R=4"});
   CHECK(tensor_names(one) == std::vector<std::string>{"rows.next"});
   CHECK(floats_of(one, "rows.next") == Floats{0, 0, 11, 22, 0, 0, 0, 0});
+}
+
+/// The elements at the end of a .npy.
+Floats last_floats(const std::string& file, size_t count) {
+  Floats values(count);
+  REQUIRE(file.size() >= count * sizeof(float));
+  std::memcpy(values.data(), file.data() + file.size() - count * sizeof(float),
+              count * sizeof(float));
+  return values;
+}
+
+TEST_CASE("what a run writes as .npz is read by the next one, and one value as .npy") {
+  const Rows place;
+  const auto run = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"--weights", "PLACE/w"});
+    const ProgramRun done = place.run("m.sir", options);
+    REQUIRE_MESSAGE(done.code == 0, done.err);
+    return done;
+  };
+  // This module gives its inputs back, and so makes an archive of a safetensors file.
+  place.write("pass.sir", R"(module @pass {
+  entry @main(%put.x: f32[1, 2], %slot: i32[1], %sum.x: f32[2, 2]) -> (%put.x, %slot, %sum.x) {
+  }
+}
+)");
+  const ProgramRun passed =
+      place.run("pass.sir", {"--inputs", "PLACE/both", "--out", "PLACE/all.npz"});
+  REQUIRE_MESSAGE(passed.code == 0, passed.err);
+  run({"--inputs", "PLACE/all.npz", "--out", "PLACE/out.safetensors"});
+  const std::string all = read_whole(place.path("out.safetensors"));
+  CHECK(floats_of(all, "put.rows.next") == Floats{0, 0, 11, 22});
+  CHECK(floats_of(all, "sum.y") == Floats{100, 200, 311, 422});
+
+  run({"--inputs", "PLACE/all.npz", "--phase", "sum", "--out", "PLACE/y.npy"});
+  const std::string y = read_whole(place.path("y.npy"));
+  CHECK(last_floats(y, 4) == Floats{100, 200, 300, 400});
+  // A .npy is the only input, whatever its name.
+  run({"--inputs", "PLACE/y.npy", "--phase", "sum", "--out", "PLACE/z.npy"});
+  CHECK(read_whole(place.path("z.npy")) == y);
+
+  const auto refused = [&](std::vector<std::string> options, const std::string& part) {
+    options.insert(options.begin(), {"--weights", "PLACE/w"});
+    place.refused("m.sir", options, 4, part);
+  };
+  refused({"--inputs", "PLACE/y.npy"},
+          "y.npy: the file has one tensor without a name, there are 2 inputs: slot, x; give a "
+          ".npz with their names: numpy.savez(FILE, NAME=array)");
+  refused({"--inputs", "PLACE/all.npz", "--out", "PLACE/two.npy"},
+          "two.npy: a .npy has one tensor, 2 are given; write .npz");
 }
 
 TEST_CASE("a value to keep is one of every entry that stores it") {

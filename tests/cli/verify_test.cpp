@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/golden.h"
 #include "cli/program.h"
 #include "cli/tensors.h"
 #include "runtime/temporary_directory.h"
@@ -269,6 +270,17 @@ TEST_CASE("--self checks a language model, and takes no reference and no forced 
     command.insert(command.end(), more.begin(), more.end());
     CHECK(run_program(command).code == 2);
   }
+}
+
+TEST_CASE("--self checks an encoder, which generates nothing") {
+  const ProgramRun text = run_program({"verify", kBert, "--self", "--device", "cpu"});
+  CHECK_MESSAGE(text.code == 0, text.err);
+  CHECK(text.out.ends_with("verified: every promise holds\n"));
+  const ProgramRun json = run_program({"verify", kBert, "--self", "--device", "cpu", "--json"});
+  const auto report = nlohmann::json::parse(json.out);
+  CHECK(report["passed"] == true);
+  CHECK(report["float64"]["holds"] == true);
+  CHECK(run_program({"verify", kBert, "--self", "--device", "cpu", "--steps", "3"}).code == 2);
 }
 
 }  // namespace

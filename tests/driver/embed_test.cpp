@@ -25,7 +25,7 @@ struct Reference {
 
 Reference reference() {
   const auto file =
-      value(SafetensorsFile::open(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
+      value(open_safetensors(SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors"));
   const auto ids = value(file.read_tensor("input_ids")),
              hidden = value(file.read_tensor("last_hidden_state"));
   Reference result;
@@ -38,10 +38,20 @@ Reference reference() {
   return result;
 }
 
+struct Embeddings : EmbedCalls {
+  std::vector<std::vector<double>> vectors;  // of each text
+};
+
 Result<Embeddings> embed_by_bert(const Texts& texts, const EmbedOptions& options) {
   const OpenedModel model = load_golden("bert_post_ln", DType::f32);
   const ReadyModel ready = value(make_ready(model, {}, *cpu()));
-  return embed(model, ready, texts, options);
+  Embeddings result;
+  SINTER_LET(calls, embed(model, ready, texts, options, [&](llvm::ArrayRef<double> vector) {
+               result.vectors.push_back(vector.vec());
+               return Status();
+             }));
+  static_cast<EmbedCalls&>(result) = calls;
+  return result;
 }
 
 Embeddings embedded(const Texts& texts, int64_t activation_bytes) {

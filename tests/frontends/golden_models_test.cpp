@@ -38,7 +38,7 @@ class HostModel {
     auto loaded = load_model(folder, options);
     REQUIRE_MESSAGE(loaded, loaded.error().message());
     model_ = std::move(*loaded);
-    reference_.emplace(*SafetensorsFile::open(folder + "/reference.safetensors"));
+    reference_.emplace(*open_safetensors(folder + "/reference.safetensors"));
     for (const Weight& weight : model_.module.weights) {
       auto values =
           evaluate(weight.init, {}, {}, {}, {.precise = false, .source = model_.tensors.get()});
@@ -98,7 +98,7 @@ class HostModel {
 
  private:
   LoadedModel model_;
-  std::optional<SafetensorsFile> reference_;
+  std::optional<TensorFile> reference_;
   std::map<std::string, HostTensor> leaves_;
 };
 

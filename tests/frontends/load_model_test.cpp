@@ -86,7 +86,7 @@ TEST_CASE("golden models: every tensor of the file is used, with its shape") {
         used.insert(tensor);
       }
     }
-    auto file = SafetensorsFile::open((kGolden / name / "model.safetensors").string());
+    auto file = open_safetensors((kGolden / name / "model.safetensors").string());
     REQUIRE(file);
     for (const FileTensor& tensor : file->tensors())
       CHECK_MESSAGE(used.contains(tensor.name), tensor.name);
@@ -381,7 +381,7 @@ TEST_CASE("buffers are ignored, other tensors refused") {
   const auto add = [](const std::string& name) {
     ScratchFolder folder = renamed_llama([](std::string same) { return same; });
     const std::string path = (folder.path() / "model.safetensors").string();
-    auto file = SafetensorsFile::open(path);
+    auto file = open_safetensors(path);
     std::vector<LoadedTensor> data;
     std::vector<NamedTensor> tensors;
     for (const FileTensor& tensor : file->tensors())

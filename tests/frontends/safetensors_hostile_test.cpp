@@ -9,13 +9,13 @@ namespace {
 
 class Hostile {
  public:
-  Result<SafetensorsFile> open(std::string_view bytes) const {
-    return SafetensorsFile::open(folder_.write("m.safetensors", bytes));
+  Result<TensorFile> open(std::string_view bytes) const {
+    return open_safetensors(folder_.write("m.safetensors", bytes));
   }
-  Result<SafetensorsFile> header(std::string_view header, size_t data_bytes) const {
+  Result<TensorFile> header(std::string_view header, size_t data_bytes) const {
     return open(safetensors_bytes(header, data_bytes));
   }
-  Result<SafetensorsFile> entries(std::initializer_list<std::string> list, size_t data) const {
+  Result<TensorFile> entries(std::initializer_list<std::string> list, size_t data) const {
     return header(fmt::format("{{{}}}", fmt::join(list, ",")), data);
   }
 
@@ -149,7 +149,7 @@ TEST_CASE(
                                                   entry("l0.b", "BF16", "[3]", "24", "30") + "," +
                                                   entry("flag", "BOOL", "[]", "30", "31") + "}",
                                               31);
-  const auto read_all = [](const Result<SafetensorsFile>& file) {
+  const auto read_all = [](const Result<TensorFile>& file) {
     if (!file) {
       check_message(file.error(), {"m.safetensors"});
       return;

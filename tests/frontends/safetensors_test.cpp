@@ -32,7 +32,7 @@ TEST_CASE("safetensors: what is written is read back") {
                                    {"empty", FileDType::BF16, {4, 0}, {}},
                                    {"scalar", FileDType::F32, {}, raw(scalar)},
                                    {"quote\"\n\u20ac", FileDType::F32, {1}, raw(scalar)}}));
-  auto file = SafetensorsFile::open(path);
+  auto file = open_safetensors(path);
   if (!file) FAIL(file.error().message());
   CHECK(file->tensors().size() == 7);
   CHECK(file->find("m") == TensorType{DType::f32, {2, 3}});
@@ -63,7 +63,7 @@ TEST_CASE("safetensors: writing does not depend on the order of its input; data 
   REQUIRE(write_safetensors(folder.path("1"), {a, b, c}));
   REQUIRE(write_safetensors(folder.path("2"), {c, a, b}));
   CHECK(bytes_of(folder.path("1")) == bytes_of(folder.path("2")));
-  auto file = SafetensorsFile::open(folder.path("1"));
+  auto file = open_safetensors(folder.path("1"));
   REQUIRE(file);
   CHECK(file->entry("c")->begin == 0);
   CHECK(file->entry("b")->begin == 8);
@@ -86,7 +86,7 @@ TEST_CASE("safetensors: a writer's bad names leave no file") {
 
 TEST_CASE("safetensors: an unsupported element type is an error only when it is asked for") {
   ScratchFolder folder;
-  auto file = SafetensorsFile::open(folder.write(
+  auto file = open_safetensors(folder.write(
       "m.safetensors", safetensors_bytes("{" + entry("d", "F64", "[1]", "0", "8") + "," +
                                              entry("f", "F32", "[1]", "8", "12") + "," +
                                              entry("q", "F4", "[3,2]", "12", "15") + "}",
@@ -105,7 +105,7 @@ TEST_CASE("safetensors: an unsupported element type is an error only when it is 
 TEST_CASE("safetensors: metadata and padding are accepted, an empty file too") {
   ScratchFolder folder;
   const auto opens = [&](std::string_view header, size_t data) {
-    auto file = SafetensorsFile::open(folder.write("m", safetensors_bytes(header, data)));
+    auto file = open_safetensors(folder.write("m", safetensors_bytes(header, data)));
     if (!file) MESSAGE(file.error().message());
     return file.has_value();
   };
@@ -119,7 +119,7 @@ TEST_CASE("safetensors: metadata and padding are accepted, an empty file too") {
 
 TEST_CASE("safetensors: truth values other than 0 and 1 are refused") {
   ScratchFolder folder;
-  auto file = SafetensorsFile::open(
+  auto file = open_safetensors(
       folder.write("m", safetensors_bytes("{" + entry("b", "BOOL", "[3]", "0", "3") + "}", 3)));
   REQUIRE(file);
   std::array<std::byte, 3> out;
@@ -130,7 +130,7 @@ TEST_CASE("safetensors: a file that shrinks after it was opened") {
   ScratchFolder folder;
   const std::string path =
       folder.write("m", safetensors_bytes("{" + entry("b", "F32", "[100]", "0", "400") + "}", 400));
-  auto file = SafetensorsFile::open(path);
+  auto file = open_safetensors(path);
   REQUIRE(file);
   std::filesystem::resize_file(path, 100);
   std::array<std::byte, 400> out;
@@ -161,7 +161,7 @@ TEST_CASE("safetensors: an I64 tensor is a source of i64, and of i32 where its v
     REQUIRE(write_safetensors(
         path, {{"ids", FileDType::I64, {100, 200}, std::as_bytes(std::span(values))},
                {"none", FileDType::I64, {0, 3}, {}}}));
-    return SafetensorsFile::open(path);
+    return open_safetensors(path);
   };
   auto file = write();
   REQUIRE(file);
@@ -201,7 +201,7 @@ TEST_CASE("safetensors: an I64 tensor in a file that shrinks") {
   ScratchFolder folder;
   const std::string path =
       folder.write("m", safetensors_bytes("{" + entry("b", "I64", "[100]", "0", "800") + "}", 800));
-  auto file = SafetensorsFile::open(path);
+  auto file = open_safetensors(path);
   REQUIRE(file);
   std::filesystem::resize_file(path, 500);
   std::array<std::byte, 400> out;

@@ -124,6 +124,8 @@ void break_files(const char* name) {
 }  // namespace
 
 TEST_CASE("broken safetensors") { break_files("safetensors"); }
+TEST_CASE("broken .npy") { break_files("npy"); }
+TEST_CASE("broken .npz") { break_files("npz"); }
 TEST_CASE("broken shard index") { break_files("shard_index"); }
 TEST_CASE("broken config.json") { break_files("config"); }
 TEST_CASE("broken spec") { break_files("spec"); }
@@ -142,7 +144,7 @@ TEST_CASE("every kind of file is broken here and by a fuzzer") {
     CHECK(names.insert(target.name).second);
     CHECK(!target.seeds().empty());
   }
-  CHECK(names.size() == 12);
+  CHECK(names.size() == 14);
 }
 
 /// Inputs on which a fuzzer or a person once found something wrong; a folder for each target.

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "frontends/files/npy.h"
+#include "frontends/files/safetensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/llama2c_bytes.h"
 #include "frontends/llama2c_spec.h"
@@ -51,9 +53,11 @@ class ShardFolder {
 
 }  // namespace
 
-Outcome read_safetensors(std::string_view bytes) {
-  auto file = SafetensorsFile::open(as_file(bytes));
-  if (!file) return refused(std::move(file.error()));
+namespace {
+
+/// All tensors of a file, by every way of reading them.
+Outcome read_tensors(const Result<TensorFile>& file) {
+  if (!file) return refused(file.error());
   std::string read;
   for (const FileTensor& tensor : file->tensors()) {
     read += header_of(tensor);
@@ -71,14 +75,15 @@ Outcome read_safetensors(std::string_view bytes) {
   return read_as(std::move(read));
 }
 
-std::vector<std::string> safetensors_seeds() {
+/// Files with tensors of several types and ranks, written under a name with this ending.
+std::vector<std::string> written_seeds(std::string_view ending) {
   std::vector<std::byte> data(64);
   const std::span<const std::byte> bytes(data);
   const std::vector<std::vector<NamedTensor>> files = {
       {},
       {{"w", FileDType::F32, {}, bytes.first(4)}},
       {{"l0.w", FileDType::F32, {2, 3}, bytes.first(24)},
-       {"l0.b", FileDType::BF16, {3}, bytes.first(6)},
+       {"l0.b", FileDType::F16, {3}, bytes.first(6)},
        {"mask", FileDType::BOOL, {2, 2, 2}, bytes.first(8)},
        {"none", FileDType::F16, {0, 5}, bytes.first(0)},
        {"ids", FileDType::I64, {4}, bytes.first(32)}}};
@@ -86,10 +91,32 @@ std::vector<std::string> safetensors_seeds() {
   for (const auto& tensors : files) {
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("sinter_seed_{}", ::getpid()))
-            .string();
-    if (!write_safetensors(path, tensors)) std::abort();
+            .string() +
+        std::string(ending);
+    if (!write_tensor_file(path, tensors)) std::abort();
     seeds.push_back(bytes_of(path));
     std::filesystem::remove(path);
+  }
+  return seeds;
+}
+
+}  // namespace
+
+Outcome read_safetensors(std::string_view bytes) {
+  return read_tensors(open_safetensors(as_file(bytes)));
+}
+std::vector<std::string> safetensors_seeds() { return written_seeds(".safetensors"); }
+
+Outcome read_numpy(std::string_view bytes) {
+  return read_tensors(open_tensor_file(as_file(bytes)));
+}
+std::vector<std::string> npz_seeds() { return written_seeds(".npz"); }
+
+std::vector<std::string> npy_seeds() {
+  std::vector<std::string> seeds;
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{}, {7}, {2, 3}, {0, 4}}) {
+    const std::string header = *npy_header(FileDType::F32, dims);
+    seeds.push_back(header + std::string(*tensor_bytes(FileDType::F32, dims), '\1'));
   }
   return seeds;
 }

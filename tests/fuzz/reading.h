@@ -51,6 +51,9 @@ std::string golden(std::string_view name);
 // The doors, by file.
 Outcome read_safetensors(std::string_view bytes);
 std::vector<std::string> safetensors_seeds();
+Outcome read_numpy(std::string_view bytes);
+std::vector<std::string> npy_seeds();
+std::vector<std::string> npz_seeds();
 Outcome read_shard_index(std::string_view bytes);
 std::vector<std::string> shard_index_seeds();
 Outcome read_config(std::string_view bytes);

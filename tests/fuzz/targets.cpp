@@ -22,10 +22,15 @@ size_t of_safetensors(std::string_view file) {
   std::memcpy(&length, file.data(), sizeof length);
   return sizeof length + length;
 }
+size_t of_npy(std::string_view file) {
+  return 10 + static_cast<unsigned char>(file[8]) + 256 * static_cast<unsigned char>(file[9]);
+}
 size_t of_llama2c(std::string_view file) { return file.starts_with("24ka") ? 256 : 28; }
 
 constexpr Target kTargets[] = {
     {"safetensors", read_safetensors, safetensors_seeds, of_safetensors},
+    {"npy", read_numpy, npy_seeds, of_npy},
+    {"npz", read_numpy, npz_seeds, whole},
     {"shard_index", read_shard_index, shard_index_seeds, whole},
     {"config", read_config, config_seeds, whole},
     {"spec", read_spec_json, spec_seeds, whole},
