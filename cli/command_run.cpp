@@ -88,7 +88,9 @@ void add_run(CLI::App& program, Action& action) {
   add_inputs(command, options->inputs);
   command.add_option("--out", options->out, "write outputs and kept values as safetensors")
       ->type_name("FILE");
-  command.add_option("--keep", options->keep, "a value to return beside the outputs")
+  command
+      .add_option("--keep", options->keep,
+                  "a value, or a module's last one, to return beside the outputs")
       ->type_name("NAME");
   command
       .add_option("--phase", options->phase,
