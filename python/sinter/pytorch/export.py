@@ -15,6 +15,7 @@ from torch.utils._pytree import TreeSpec
 from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
+from .caches import explained
 from .decompositions import decompositions
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
@@ -90,10 +91,11 @@ def from_torch(module: Exported, args: tuple = (), kwargs: dict[str, Any] | None
     a tensor that the module changes, is a SinterError that names it with its line."""
     shapes: list = []
     if isinstance(module, torch.nn.Module):
-        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes,
-                                      strict=False)
-        shapes = shapes_of_inputs(program, module, dynamic_shapes)
         title = name or type(module).__name__
+        with explained((args, kwargs), title):
+            program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes,
+                                          strict=False)
+        shapes = shapes_of_inputs(program, module, dynamic_shapes)
     else:
         if args or kwargs or dynamic_shapes:
             raise usage("an exported program has arguments and sizes of its own",
