@@ -16,8 +16,33 @@ int64_t launch_of(const EntryLedger& entry, const std::string& name) {
   return value == entry.values.end() || !value->step ? -1 : static_cast<int64_t>(*value->step);
 }
 
+int64_t launch_of(const WhyPlace& place) {
+  return place.step ? static_cast<int64_t>(*place.step) : -1;
+}
+
 std::string savings_of(const LedgerDecision& decision) {
   return decision.merge > 0 ? saved_text(decision) : std::string();
+}
+
+std::unique_ptr<sinter_decision> decision_of(Why answer) {
+  auto decision = std::make_unique<sinter_decision>();
+  decision->savings = savings_of(answer.decision);
+  decision->decision = std::move(answer.decision);
+  decision->launches[0] = launch_of(answer.a);
+  decision->launches[1] = launch_of(answer.b);
+  for (const WhyPlace& place : answer.path) decision->path_launches.push_back(launch_of(place));
+  if (answer.first_refusal) {
+    decision->first_refusal = std::make_unique<sinter_decision>();
+    decision->first_refusal->of_plan = true;  // freed with its owner
+    decision->first_refusal->decision = std::move(*answer.first_refusal);
+    // They are neighbours on the path.
+    const auto at = llvm::find_if(answer.path, [&](const WhyPlace& place) {
+      return place.value == decision->first_refusal->decision.a;
+    });
+    decision->first_refusal->launches[0] = launch_of(*at);
+    decision->first_refusal->launches[1] = launch_of(*std::next(at));
+  }
+  return decision;
 }
 
 }  // namespace
@@ -81,15 +106,7 @@ sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry, const 
     SINTER_LET(decisions, asked_decisions(*plan));
     const std::lock_guard lock(plan->asked);  // the judge's caches
     SINTER_LET(answer, why(decisions->compiled, index, a, b));
-    const auto launch = [](const std::string& kernel, uint32_t step) {
-      return kernel.empty() ? int64_t{-1} : int64_t{step};
-    };
-    std::string savings = savings_of(answer.decision);
-    return std::make_unique<sinter_decision>(sinter_decision{
-        std::move(answer.decision),
-        false,
-        {launch(answer.kernel_a, answer.step_a), launch(answer.kernel_b, answer.step_b)},
-        std::move(savings)});
+    return decision_of(std::move(answer));
   });
 }
 
@@ -121,6 +138,12 @@ const char* sinter_decision_path(const sinter_decision* decision, size_t index) 
   if (!decision) return nullptr;
   const auto& path = decision->decision.path;
   return index < path.size() ? path[index].c_str() : nullptr;
+}
+int64_t sinter_decision_path_launch(const sinter_decision* decision, size_t index) {
+  return decision && index < decision->path_launches.size() ? decision->path_launches[index] : -1;
+}
+const sinter_decision* sinter_decision_first_refusal(const sinter_decision* decision) {
+  return decision ? decision->first_refusal.get() : nullptr;
 }
 int64_t sinter_decision_saved_bytes(const sinter_decision* decision) {
   return decision ? static_cast<int64_t>(decision->decision.saved_bytes) : 0;

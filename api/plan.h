@@ -12,6 +12,8 @@ struct sinter_decision {
   bool of_plan = false;            // which frees it
   int64_t launches[2] = {-1, -1};  // of the entry, that compute the two values; -1: none does
   std::string savings = {};        // of an accepted fusion, for people
+  std::vector<int64_t> path_launches = {};              // of the path's values; of an answer
+  std::unique_ptr<sinter_decision> first_refusal = {};  // on the path; of an answer
 };
 
 struct sinter_costs {

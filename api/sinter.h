@@ -758,6 +758,10 @@ struct Decision {
   std::string change;             ///< what would have to change for the two to share a kernel
   /// The launches of the entry that compute the two values; -1: none does, as for an input.
   std::array<std::int64_t, 2> launches = {-1, -1};
+  /// Of an answer of Plan::why, where others stand between the two: the launches of the path's
+  /// values, and why the first two neighbours on it that share no kernel do not; else empty.
+  std::vector<std::int64_t> path_launches = {};
+  std::shared_ptr<const Decision> first_refusal = {};
 };
 
 /// The costs of a call of an entry.
@@ -924,9 +928,15 @@ class Plan {
                       sinter_decision_saved_bytes(from),
                       sinter_decision_savings(from),
                       sinter_decision_change(from),
-                      {sinter_decision_launch(from, 0), sinter_decision_launch(from, 1)}};
-    for (std::size_t i = 0; i < sinter_decision_path_count(from); ++i)
+                      {sinter_decision_launch(from, 0), sinter_decision_launch(from, 1)},
+                      {},
+                      {}};
+    const sinter_decision* first = sinter_decision_first_refusal(from);
+    for (std::size_t i = 0; i < sinter_decision_path_count(from); ++i) {
       decision.path.push_back(sinter_decision_path(from, i));
+      if (first) decision.path_launches.push_back(sinter_decision_path_launch(from, i));
+    }
+    if (first) decision.first_refusal = std::make_shared<const Decision>(read(first));
     return decision;
   }
 

@@ -303,9 +303,16 @@ SINTER_API const char* sinter_decision_reason(const sinter_decision* decision);
 SINTER_API const char* sinter_decision_text(const sinter_decision* decision);
 /** The values and sizes that decided. */
 SINTER_API const char* sinter_decision_detail(const sinter_decision* decision);
-/** The witness of a refusal: values from one to the other. */
+/** The witness of a refusal: values from one to the other. Of an answer of sinter_plan_why it leads
+ *  through what stands between the two, whatever the reason. */
 SINTER_API size_t sinter_decision_path_count(const sinter_decision* decision);
 SINTER_API const char* sinter_decision_path(const sinter_decision* decision, size_t index);
+/** The launch of the entry that computes value `index` of the path. Of answers of sinter_plan_why;
+ *  else -1. */
+SINTER_API int64_t sinter_decision_path_launch(const sinter_decision* decision, size_t index);
+/** Of an answer of sinter_plan_why with others on the path: why the first two neighbours on it that
+ *  share no kernel do not. Else null. It belongs to the answer. */
+SINTER_API const sinter_decision* sinter_decision_first_refusal(const sinter_decision* decision);
 /** Bytes of memory traffic that the fusion saves in a call of usual sizes. */
 SINTER_API int64_t sinter_decision_saved_bytes(const sinter_decision* decision);
 /** What the fusion saves, for people: "32.8 KB", "a launch". Empty where they share no kernel. */

@@ -47,7 +47,9 @@ void add_explain(CLI::App& program, Action& action) {
   auto options = std::make_shared<ExplainCommand>();
   add_model(command, *options);
   add_recompile(command, *options);
-  command.add_option("--why", options->why, "do these two values share a kernel, and why (not)?")
+  command
+      .add_option("--why", options->why,
+                  "do these two values or modules share a kernel, and why (not)?")
       ->type_name("A B")
       ->expected(2);
   command.add_option("--html", options->html, "write the ledger as one web page")

@@ -91,7 +91,9 @@ void add_run(CLI::App& program, Action& action) {
                   "write outputs and kept values, as .npy or .npz where the name ends so, else as "
                   "safetensors")
       ->type_name("FILE");
-  command.add_option("--keep", options->keep, "a value to return beside the outputs")
+  command
+      .add_option("--keep", options->keep,
+                  "a value, or a module's last one, to return beside the outputs")
       ->type_name("NAME");
   command
       .add_option("--phase", options->phase,

@@ -87,10 +87,12 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->default_str("tiled");
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
   command
-      .add_option("--require", options.required, "two values that must share a kernel; repeatable")
+      .add_option("--require", options.required,
+                  "two values or modules that must share a kernel; repeatable")
       ->type_name("A,B")
       ->allow_extra_args(false);
-  command.add_option("--forbid", options.forbidden, "two values that must not; repeatable")
+  command
+      .add_option("--forbid", options.forbidden, "two values or modules that must not; repeatable")
       ->type_name("A,B")
       ->allow_extra_args(false);
   add_integer(command, "--stop-after", options.stop_after, "make the first K fusions only",

@@ -8,13 +8,16 @@
 
 namespace sinter {
 
-/// id, what it means for a person; the verdict's detail follows the sentence.
+/// id, what it means for a person; the verdict's detail follows the sentence. Two reasons may have
+/// one id: programs treat them alike, people read the sentence that fits.
 #define SINTER_REASONS(X)                                                                      \
   X(fused, "fused", "they share a kernel")                                                     \
   X(fused_horizontal, "fused.horizontal", "they share a kernel, each in blocks of its own")    \
   X(space_prefix, "space.prefix", "their rows differ")                                         \
   X(space_reduction, "space.reduction", "a reduction runs over axes that are not a row's own") \
-  X(port_closed, "port.closed", "the op shows nothing of its inside to a neighbour")           \
+  X(port_closed, "port.closed",                                                                \
+    "this kernel has no fusion port there: the value goes through memory")                     \
+  X(port_of_call, "port.closed", "a library call: its inputs and outputs go through memory")   \
   X(port_other_element, "port.other_element",                                                  \
     "one reads elements that the other's threads do not hold")                                 \
   X(port_gathered, "port.gathered",                                                            \

@@ -19,7 +19,7 @@ class HorizontalFusion {
 
   /// May the kernels of ops `a` and `b` be parts of one? Absent: the question does not arise, since
   /// they read nothing in common but weights, one depends on the other, they are one already, or
-  /// one of them shows nothing of its inside.
+  /// one of them has no fusion port.
   std::optional<Decision> judge(ValueId a, ValueId b) const;
   /// True if the ops are in one kernel.
   bool together(ValueId a, ValueId b) const { return dag_.find(a) == dag_.find(b); }

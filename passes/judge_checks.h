@@ -76,7 +76,7 @@ std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, M
 std::optional<Verdict> slower(double seconds_together, double seconds_apart);
 
 // Parts of several checks.
-/// Refuses a group that shows nothing of its inside.
+/// Refuses a group that no neighbour can join.
 std::optional<Verdict> stays_alone(const Question& question);
 /// Refuses a read between members of a kernel of this shape that does not land where the reading
 /// thread sees it.

@@ -50,9 +50,11 @@ std::optional<Verdict> slower(double seconds_together, double seconds_apart) {
 std::optional<Verdict> stays_alone(const Question& q) {
   for (uint32_t group : {q.first, q.second}) {
     const GroupShape& shape = q.groups.shape(group);
-    if (shape.lone || shape.closed())
-      return refuse(shape.lone ? Reason::space_reduction : Reason::port_closed,
-                    q.problem.name(q.groups.members(group)[0]));
+    const std::string& name = q.problem.name(q.groups.members(group)[0]);
+    if (shape.lone) return refuse(Reason::space_reduction, name);
+    if (!shape.closed()) continue;
+    const bool is_call = shape.family->kind == KernelFamily::Kind::call;
+    return refuse(is_call ? Reason::port_of_call : Reason::port_closed, name);
   }
   return std::nullopt;
 }

@@ -13,25 +13,32 @@ std::string entry_names(const Module& module) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Every name of a pair must be a value of some entry; it may begin with the text form's %.
-Status resolve_names(const Module& module,
-                     std::vector<std::pair<std::string, std::string>>& pairs) {
-  for (auto& pair : pairs)
-    for (std::string* name : {&pair.first, &pair.second}) {
-      *name = value_name(module, *name);
+using NamePairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Every name of a pair must mean a value of some entry.
+Status check_names(const Module& module, const NamePairs& pairs) {
+  for (const auto& pair : pairs)
+    for (const std::string& name : {pair.first, pair.second})
       if (llvm::none_of(module.entries,
-                        [&](const Entry& e) { return e.graph.find(*name).valid(); }))
-        return fail(fmt::format("no value is called \"{}\"", printable(*name)), module.name,
-                    near_value_names(module, *name), ExitCode::usage);
-    }
+                        [&](const Entry& e) { return named_value(e.graph, name).valid(); }))
+        return fail(fmt::format("no value or module is called \"{}\"", printable(name)),
+                    module.name, near_value_names(module, name), ExitCode::usage);
   return {};
+}
+
+/// The pairs in the names of the graph's values, without those of other entries.
+NamePairs named_pairs(const Graph& graph, const NamePairs& pairs) {
+  NamePairs named;
+  for (const auto& [x, y] : pairs) {
+    const ValueId a = named_value(graph, x), b = named_value(graph, y);
+    if (a.valid() && b.valid()) named.emplace_back(graph[a].name, graph[b].name);
+  }
+  return named;
 }
 
 Status check_required(const Entry& entry, const Fusion& fusion, const FusionOptions& options) {
   for (const auto& [x, y] : options.required) {
-    const ValueId a = entry.graph.find(x), b = entry.graph.find(y);
-    if (!a.valid() || !b.valid()) continue;  // a value of another entry
-    const Verdict verdict = fusion.why(a, b);
+    const Verdict verdict = fusion.why(entry.graph.find(x), entry.graph.find(y));
     if (!verdict.accepted())
       return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
                               describe(verdict, entry.graph)),
@@ -105,13 +112,15 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
 
 Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
+  SINTER_TRY(check_names(frozen, options.fusion.required));
+  SINTER_TRY(check_names(frozen, options.fusion.forbidden));
   FusionOptions fusing = options.fusion;
-  SINTER_TRY(resolve_names(frozen, fusing.required));
-  SINTER_TRY(resolve_names(frozen, fusing.forbidden));
   fusing.numerics = numerics_of(options);
   SINTER_LET(sizes, stated_sizes(frozen.symbols, options.sizes));
   Compiled compiled{std::move(frozen), {}, {}, std::move(sizes)};
   for (const Entry& entry : compiled.module.entries) {
+    fusing.required = named_pairs(entry.graph, options.fusion.required);
+    fusing.forbidden = named_pairs(entry.graph, options.fusion.forbidden);
     compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
     SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
   }

@@ -168,6 +168,7 @@ std::string Changes::text(size_t entry, ValueId a, ValueId b, const Verdict& ref
       return "a reduction over the trailing axes, or over a run of leading ones, can be joined: "
              "transpose the value first";
     case Reason::port_closed:
+    case Reason::port_of_call:
       return state.of_closed(entry, a, b);
     case Reason::port_other_element:
       return with_partner("both would have to read the same elements of a row");

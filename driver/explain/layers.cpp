@@ -123,12 +123,12 @@ std::vector<DecisionReason> decisions_by_reason(const EntryLedger& ledger, bool 
   llvm::StringMap<std::pair<size_t, size_t>> known;  // reason and kind
   for (const LedgerDecision& d : ledger.decisions) {
     if (d.fused != fused) continue;
-    auto reason = llvm::find_if(
-        reasons, [&](const DecisionReason& r) { return r.first->reason == d.reason; });
+    auto reason =
+        llvm::find_if(reasons, [&](const DecisionReason& r) { return r.first->text == d.text; });
     if (reason == reasons.end()) reason = reasons.insert(reason, {&d, 0, {}});
     ++reason->count;
     const int64_t layer = std::max(layer_of(d.a), layer_of(d.b));
-    std::string key = d.reason + "\n" + relative(d.a, layer) + "\n" + relative(d.b, layer);
+    std::string key = d.text + "\n" + relative(d.a, layer) + "\n" + relative(d.b, layer);
     if (fused) key += fmt::format("\n{}", d.saved_bytes);
     for (const std::string& value : d.path) key += "\n" + relative(value, layer);
     const auto [at, is_new] =

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/compile/value_names.h"
+#include "driver/explain/between.h"
 #include "driver/explain/change.h"
 #include "driver/explain/layers.h"
 #include "passes/fusion_costs.h"
@@ -36,44 +37,88 @@ void add_merge(const Compiled& compiled, size_t entry, ValueId a, ValueId b, Why
   }
 }
 
+WhyPlace place_of(const Compiled& compiled, size_t entry, ValueId id) {
+  const Graph& graph = compiled.module.entries[entry].graph;
+  WhyPlace place{graph[id].name, "", {}};
+  const uint32_t group = compiled.fusions[entry].grouping.group_of[root_of(graph, id).index];
+  if (group == UINT32_MAX) return place;
+  const EntryPlan& plan = compiled.program->entries[entry];
+  place.kernel = step_facts(*compiled.program, plan.steps[group]).name();
+  place.step = group;
+  return place;
+}
+
+/// What would have to change for two ops to share a kernel.
+std::string change(const Compiled& compiled, size_t entry, ValueId a, ValueId b,
+                   const Verdict& refusal) {
+  return Changes(compiled).text(entry, std::min(a, b), std::max(a, b), refusal);
+}
+
+/// The first two neighbours on a path that do not share a kernel.
+std::optional<LedgerDecision> first_refusal(const Compiled& compiled, size_t entry,
+                                            llvm::ArrayRef<ValueId> path) {
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    const ValueId a = path[i], b = path[i + 1];
+    const Verdict verdict = compiled.fusions[entry].why(a, b);
+    if (verdict.accepted()) continue;
+    LedgerDecision refused = decision(compiled.module.entries[entry].graph, a, b, verdict);
+    refused.change = change(compiled, entry, a, b, verdict);
+    return refused;
+  }
+  return std::nullopt;
+}
+
+/// Adds to a refusal what stands between the two values and where it is computed.
+void add_path(const Compiled& compiled, size_t entry, ValueId a, ValueId b, const Verdict& refusal,
+              Why& answer) {
+  const Graph& graph = compiled.module.entries[entry].graph;
+  const std::vector<ValueId> path = refusal.path.empty() ? path_between(graph, a, b) : refusal.path;
+  if (path.size() <= 2) return;
+  answer.decision.path.clear();
+  for (ValueId id : path) {
+    answer.decision.path.push_back(graph[id].name);
+    answer.path.push_back(place_of(compiled, entry, id));
+  }
+  answer.first_refusal = first_refusal(compiled, entry, path);
+}
+
+/// Notes which value a module stands for, and which one a view reads.
+void add_notes(const Graph& graph, ValueId id, llvm::StringRef name, Why& answer) {
+  if (name.ltrim('%') != graph[id].name && name != graph[id].name)
+    answer.notes.push_back(fmt::format("{} is a module: it stands for its last value, {}",
+                                       name.str(), graph[id].name));
+  if (const ValueId root = root_of(graph, id); root != id)
+    answer.notes.push_back(
+        fmt::format("{} is a way of reading {}", graph[id].name, graph[root].name));
+}
+
 }  // namespace
 
 Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
                 const std::string& b) {
   const Entry& module_entry = compiled.module.entries[entry];
   const Graph& graph = module_entry.graph;
-  const Fusion& fusion = compiled.fusions[entry];
-  const EntryPlan& plan = compiled.program->entries[entry];
-  const Module& module = compiled.module;
-  const ValueId first = graph.find(value_name(module, a)),
-                second = graph.find(value_name(module, b));
+  const ValueId first = named_value(graph, a), second = named_value(graph, b);
   for (const auto& [id, name] : {std::pair(first, &a), {second, &b}})
     if (!id.valid())
-      return fail(fmt::format("no value is called \"{}\"", printable(*name)),
-                  printable(module_entry.name), near_value_names(module, value_name(module, *name)),
+      return fail(fmt::format("no value or module is called \"{}\"", printable(*name)),
+                  printable(module_entry.name), near_value_names(compiled.module, *name),
                   ExitCode::usage);
   Why answer;
   answer.entry = module_entry.name;
-  const Verdict verdict = fusion.why(first, second);
-  answer.decision = decision(graph, first, second, verdict);
+  const Verdict verdict = compiled.fusions[entry].why(first, second);
   const ValueId root_a = root_of(graph, first), root_b = root_of(graph, second);
-  if (verdict.accepted())
+  answer.decision = decision(graph, first, second, verdict);
+  if (verdict.accepted()) {
     add_merge(compiled, entry, root_a, root_b, answer);
-  else
-    answer.decision.change =
-        Changes(compiled).text(entry, std::min(root_a, root_b), std::max(root_a, root_b), verdict);
-  const auto place = [&](ValueId id, std::string& kernel, uint32_t& step) {
-    const ValueId root = root_of(graph, id);
-    if (root != id)
-      answer.notes.push_back(
-          fmt::format("{} is a way of reading {}", graph[id].name, graph[root].name));
-    const uint32_t group = fusion.grouping.group_of[root.index];
-    if (group == UINT32_MAX) return;
-    step = group;
-    kernel = step_facts(*compiled.program, plan.steps[group]).name();
-  };
-  place(first, answer.kernel_a, answer.step_a);
-  place(second, answer.kernel_b, answer.step_b);
+  } else {
+    answer.decision.change = change(compiled, entry, root_a, root_b, verdict);
+    add_path(compiled, entry, root_a, root_b, verdict, answer);
+  }
+  answer.a = place_of(compiled, entry, first);
+  answer.b = place_of(compiled, entry, second);
+  add_notes(graph, first, a, answer);
+  add_notes(graph, second, b, answer);
   return answer;
 }
 
@@ -81,14 +126,12 @@ Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, con
                              std::string_view only) {
   const std::vector<Entry>& entries = compiled.module.entries;
   const auto has = [&](const Entry& entry, const std::string& name) {
-    return (only.empty() || entry.name == only) &&
-           entry.graph.find(value_name(compiled.module, name)).valid();
+    return (only.empty() || entry.name == only) && named_value(entry.graph, name).valid();
   };
   for (const std::string& name : {a, b})
     if (llvm::none_of(entries, [&](const Entry& entry) { return has(entry, name); }))
-      return fail(fmt::format("no value is called \"{}\"", printable(name)), printable(only),
-                  near_value_names(compiled.module, value_name(compiled.module, name)),
-                  ExitCode::usage);
+      return fail(fmt::format("no value or module is called \"{}\"", printable(name)),
+                  printable(only), near_value_names(compiled.module, name), ExitCode::usage);
   std::vector<Why> answers;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!has(entries[i], a) || !has(entries[i], b)) continue;
@@ -101,27 +144,48 @@ Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, con
   return answers;
 }
 
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json kernels_of(llvm::ArrayRef<WhyPlace> places) {
+  Json list = Json::array();
+  for (const WhyPlace& place : places)
+    list.push_back(place.step ? Json(place.kernel) : Json(nullptr));
+  return list;
+}
+
+Json steps_of(llvm::ArrayRef<WhyPlace> places) {
+  Json list = Json::array();
+  for (const WhyPlace& place : places) list.push_back(place.step ? Json(*place.step) : Json());
+  return list;
+}
+
+}  // namespace
+
 std::string why_json(const std::vector<Why>& answers) {
-  using Json = nlohmann::ordered_json;
   Json list = Json::array();
   for (const Why& why : answers) {
     const LedgerDecision& d = why.decision;
-    Json kernels = Json::array(), steps = Json::array();
-    for (const auto& [kernel, step] :
-         {std::pair(&why.kernel_a, why.step_a), {&why.kernel_b, why.step_b}}) {
-      kernels.push_back(kernel->empty() ? Json(nullptr) : Json(*kernel));
-      steps.push_back(kernel->empty() ? Json(nullptr) : Json(step));
-    }
-    Json json = {{"entry", why.entry},     {"a", d.a},           {"b", d.b},
-                 {"same_kernel", d.fused}, {"reason", d.reason}, {"text", d.text},
-                 {"detail", d.detail},     {"path", d.path},     {"kernels", kernels},
-                 {"steps", steps},         {"notes", why.notes}};
+    const WhyPlace ends[] = {why.a, why.b};
+    Json json = {{"entry", why.entry},      {"a", d.a},           {"b", d.b},
+                 {"same_kernel", d.fused},  {"reason", d.reason}, {"text", d.text},
+                 {"detail", d.detail},      {"path", d.path},     {"kernels", kernels_of(ends)},
+                 {"steps", steps_of(ends)}, {"notes", why.notes}};
     if (d.merge > 0) {
       json["fusion"] = d.merge;
       json["with"] = d.with;
       json["saved_bytes"] = static_cast<int64_t>(d.saved_bytes);
     }
     if (!d.fused) json["change"] = d.change;
+    if (!why.path.empty()) {
+      json["path_kernels"] = kernels_of(why.path);
+      json["path_steps"] = steps_of(why.path);
+    }
+    if (const auto& first = why.first_refusal)
+      json["first_refusal"] = {{"a", first->a},           {"b", first->b},
+                               {"reason", first->reason}, {"text", first->text},
+                               {"detail", first->detail}, {"change", first->change}};
     list.push_back(std::move(json));
   }
   return Json{{"answers", list}}.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
@@ -129,11 +193,39 @@ std::string why_json(const std::vector<Why>& answers) {
 
 namespace {
 
+constexpr size_t kPlacesAtEachEnd = 6;  // of a long path, that are listed
+
+std::string place_text(const WhyPlace& place) {
+  return place.step ? fmt::format("launch {}, {}", *place.step, place.kernel) : "no kernel";
+}
+
+/// Where the two values are computed, and what stands between them, in the path's order.
+std::vector<std::string> place_lines(const Why& why) {
+  std::vector<WhyPlace> places = why.path;
+  const auto is_shown = [&](const WhyPlace& end) {
+    return llvm::any_of(why.path, [&](const WhyPlace& one) { return one.value == end.value; });
+  };
+  if (!is_shown(why.a)) places.insert(places.begin(), why.a);
+  if (!is_shown(why.b)) places.push_back(why.b);
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places.size() > 2 * kPlacesAtEachEnd + 1 && i == kPlacesAtEachEnd) {
+      i = places.size() - kPlacesAtEachEnd;
+      lines.push_back(fmt::format("... {} values between", i - kPlacesAtEachEnd));
+    }
+    lines.push_back(fmt::format("{}: {}", places[i].value, place_text(places[i])));
+  }
+  return lines;
+}
+
+std::string first_refusal_text(const LedgerDecision& first) {
+  std::string text = fmt::format("first on the path, {} and {} do not share a kernel: {} ({})",
+                                 first.a, first.b, first.text, first.reason);
+  return first.detail.empty() ? text : text + ": " + first.detail;
+}
+
 std::string answer_text(const Why& why) {
   const LedgerDecision& d = why.decision;
-  const auto where = [](const std::string& kernel, uint32_t step) {
-    return kernel.empty() ? std::string("no kernel") : fmt::format("launch {}, {}", step, kernel);
-  };
   std::string text = printable(why.entry) + ": ";
   const auto add = [&](const std::string& line) {
     if (!line.empty()) text += "  " + printable(line, kLongestLine) + '\n';
@@ -141,8 +233,7 @@ std::string answer_text(const Why& why) {
   if (d.fused) {
     const bool horizontal = d.reason == reason_id(Reason::fused_horizontal);
     text += fmt::format("{} and {} share a kernel{}: {}\n", printable(d.a), printable(d.b),
-                        horizontal ? ", each in blocks of its own" : "",
-                        where(why.kernel_a, why.step_a));
+                        horizontal ? ", each in blocks of its own" : "", place_text(why.a));
     add(d.detail);
     if (d.merge > 0)
       add(fmt::format("fusion {} of {} brought them together{}{}; it saves {}", d.merge,
@@ -154,8 +245,8 @@ std::string answer_text(const Why& why) {
     add(d.detail);
     add(path_text(d.path));
     add(d.change);
-    add(fmt::format("{}: {}", d.a, where(why.kernel_a, why.step_a)));
-    add(fmt::format("{}: {}", d.b, where(why.kernel_b, why.step_b)));
+    for (const std::string& line : place_lines(why)) add(line);
+    if (why.first_refusal) add(first_refusal_text(*why.first_refusal));
   }
   for (const std::string& note : why.notes) add(note);
   return text;

@@ -5,28 +5,39 @@
 
 namespace sinter {
 
+/// Where a value is computed.
+struct WhyPlace {
+  std::string value;
+  std::string kernel;          // empty: no kernel computes it
+  std::optional<size_t> step;  // its place in the entry's order
+};
+
 /// The answer of one entry.
 struct Why {
   std::string entry;
   /// The decision about the values as asked. If they are fused, `merge`, `with` and `saved_bytes`
-  /// describe the fusion that brought the two together.
+  /// describe the fusion that brought the two together. Refused: the path leads through everything
+  /// that stands between them, whatever the reason.
   LedgerDecision decision;
-  size_t fusions = 0;               // of the entry
-  std::string kernel_a, kernel_b;   // that compute them; empty: none does
-  uint32_t step_a = 0, step_b = 0;  // their places in the entry's order; of computed values
-  std::vector<std::string> notes;   // "l0.q is a part of l0.qkv"
+  size_t fusions = 0;  // of the entry
+  WhyPlace a, b;
+  /// Refused: where the values of the decision's path are computed.
+  std::vector<WhyPlace> path;
+  /// Refused, with others on the path: the first two neighbours on it that do not share a kernel.
+  std::optional<LedgerDecision> first_refusal;
+  std::vector<std::string> notes;  // "l0.q is a way of reading l0.qkv"
 };
 
-/// An answer for each entry that has both values, or of the entry `only`. Names may begin with the
-/// % of the text form. A name that no entry has is a usage error with the nearest names; so are two
-/// names that no entry has both.
+/// An answer for each entry that has both values, or of the entry `only`. Names are those
+/// of values or modules (driver/compile/value_names.h). A name that no entry has is a usage error
+/// with the nearest names; so are two names that no entry has both.
 Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b,
                              std::string_view only = {});
 /// The same of one entry, by its index.
 Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a, const std::string& b);
 
 /// {"answers": [..]}, an object for each entry: same_kernel, reason, text, detail, path, change,
-/// kernels, steps, notes.
+/// kernels, steps, path_kernels, path_steps, first_refusal, notes.
 std::string why_json(const std::vector<Why>& answers);
 std::string why_text(const std::vector<Why>& answers);
 

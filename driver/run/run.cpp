@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "driver/compile/value_names.h"
 #include "driver/generate/decoder.h"
 #include "driver/text_table.h"
 #include "frontends/files/tensor_file.h"
@@ -15,13 +16,32 @@ bool stores(const EntryPlan& entry, std::string_view value) {
   return llvm::any_of(entry.buffers, [&](const Buffer& buffer) { return buffer.value == value; });
 }
 
+/// The value of the plan that a person means by a name.
+std::string named_in(const EntryPlan& entry, const std::string& name) {
+  std::vector<llvm::StringRef> names;
+  for (const Step& step : entry.steps) llvm::append_range(names, step.values);
+  const auto at = stores(entry, name) ? std::nullopt : find_named(names, name);
+  return at ? names[*at].str() : name;
+}
+
+/// The values of the entry that are to be kept, of those that it stores.
+std::vector<std::string> kept_by(const EntryPlan& entry, const std::vector<std::string>& keep) {
+  std::vector<std::string> kept;
+  for (const std::string& name : keep)
+    if (std::string value = named_in(entry, name); stores(entry, value))
+      kept.push_back(std::move(value));
+  return kept;
+}
+
 /// A value that is inside a kernel of the plan has no buffer to keep. `place`: what was called.
 Status check_keep(llvm::ArrayRef<const EntryPlan*> entries, const std::vector<std::string>& keep,
                   const std::string& place) {
   for (const std::string& name : keep)
-    if (llvm::none_of(entries, [&](const EntryPlan* entry) { return stores(*entry, name); }))
-      return fail(fmt::format("%{} is not stored by this plan", printable(name)), place,
-                  "check the name with `sinter explain`; --no-fuse stores every value",
+    if (llvm::all_of(entries,
+                     [&](const EntryPlan* entry) { return kept_by(*entry, {name}).empty(); }))
+      return fail(fmt::format("%{} is not stored by this plan",
+                              printable(named_in(*entries.front(), name))),
+                  place, "check the name with `sinter explain`; --no-fuse stores every value",
                   ExitCode::usage);
   return {};
 }
@@ -53,7 +73,7 @@ Result<TokenRun> run_tokens(const OpenedModel& model, const std::vector<int32_t>
   const EntryPlan& entry = *loaded.compiled.program->find_entry("prefill");
   SINTER_TRY(check_keep({&entry}, options.keep, entry.name));
   SINTER_LET(decoder, Decoder::create(loaded.model, 1, length));
-  SINTER_LET(first, decoder.prefill({tokens}, {.keep = options.keep}));
+  SINTER_LET(first, decoder.prefill({tokens}, {.keep = kept_by(entry, options.keep)}));
   TokenRun run;
   HostTensor logits = first.outputs[0];
   for (int64_t i = 0; i < more; ++i) {
@@ -82,9 +102,7 @@ Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
   for (size_t i = 0; i < calls.count(); ++i) {
     const EntryPlan& plan = *plans[i % plans.size()];
     CallOptions call;
-    if (calls.is_last(i))
-      for (const std::string& name : run.keep)
-        if (stores(plan, name)) call.keep.push_back(name);
+    if (calls.is_last(i)) call.keep = kept_by(plan, run.keep);
     SINTER_LET(inputs, calls.inputs(i));
     SINTER_LET(result, session->run(plan.name, calls[i].symbol_values, addresses_of(inputs), call));
     if (calls.is_last(i)) last[&plan] = std::move(result);

@@ -8,7 +8,7 @@ namespace sinter {
 
 struct RunOptions {
   std::shared_ptr<Backend> backend;
-  std::vector<std::string> keep;  // values to return beside the outputs
+  std::vector<std::string> keep;  // values and modules to return beside the outputs
   CompileOptions compile;
 };
 

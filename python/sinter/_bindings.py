@@ -208,6 +208,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_decision_detail": (c_char_p, [sinter_decision]),
     "sinter_decision_path_count": (c_size_t, [sinter_decision]),
     "sinter_decision_path": (c_char_p, [sinter_decision, c_size_t]),
+    "sinter_decision_path_launch": (c_int64, [sinter_decision, c_size_t]),
+    "sinter_decision_first_refusal": (sinter_decision, [sinter_decision]),
     "sinter_decision_saved_bytes": (c_int64, [sinter_decision]),
     "sinter_decision_savings": (c_char_p, [sinter_decision]),
     "sinter_decision_change": (c_char_p, [sinter_decision]),

@@ -19,7 +19,9 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError
+from jinja2.ext import Extension
 from jinja2.filters import make_attrgetter
+from jinja2.parser import Parser
 from jinja2.runtime import LoopContext, markup_join, str_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace, pass_context
@@ -344,6 +346,18 @@ def _is_constant(node: nodes.Node) -> bool:
     )
 
 
+class AssistantText(Extension):
+    """`{% generation %}` of transformers marks what the model is trained to write. The text is its
+    body's; what is set inside ends with it."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
+
+
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """Of one rendering, whose budget it has."""
 
@@ -353,7 +367,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         super().__init__(
             trim_blocks=True,
             lstrip_blocks=True,
-            extensions=["jinja2.ext.loopcontrols"],
+            extensions=["jinja2.ext.loopcontrols", AssistantText],
             finalize=_written,
         )
         self.budget = budget

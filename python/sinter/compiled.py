@@ -52,7 +52,7 @@ def compile(
     random_weights: a seed of stand-in weights. ignore_keys: keys of config.json that are not known
     and change no result. weights: a safetensors file or folder, or tensors by
     name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
-    forbid: pairs of values that must share a kernel, or must not. device_inputs: whether kernels
+    forbid: pairs of values or modules that must share a kernel, or must not. device_inputs: whether kernels
     check row numbers in inputs, as inputs on a GPU need; the default is True for modules.
 
     A required pair that stays apart is a SinterError with the reason (Code.CHECK_FAILED).
@@ -89,8 +89,7 @@ class Compiled:
     """A compiled plan of all entries. Immutable; several threads may use it.
 
     model: what was compiled. plan: its handle in the library. symbols: those whose values calls
-    have. states: types by name. modules: names of the values that modules of torch return, by their
-    paths, where the two differ.
+    have. states: types by name.
     """
 
     def __init__(
@@ -114,7 +113,6 @@ class Compiled:
             self.model, self.plan = model, Plan(pointer)
         self.symbols: dict[str, Symbol] = self.plan.symbols
         self.states: dict[str, str] = self.plan.states
-        self.modules: dict[str, str] = {}
         self._options, self._weights = options, weights
         self._lock = threading.Lock()
         self._unfused: Compiled | None = None
@@ -198,12 +196,9 @@ class Compiled:
             for index in range(lib.sinter_plan_kernel_count(plan))
         ]
 
-    def value_of(self, name: str) -> str:
-        """The name of a value; of a module of torch, that of the value which it returns."""
-        return self.modules.get(name, name)
-
     def why(self, a: str, b: str, entry: str | None = None) -> Decision:
-        """Why two values share a kernel or not. Without `entry`: in the first one that has both."""
+        """Why two values share a kernel or not. A module's name, "layers.0.mlp", stands for its last
+        value. Without `entry`: in the first one that has both."""
         if entry is not None or len(self.plan.signatures) == 1:
             return self.entry(entry).why(a, b)
         missing: SinterError | None = None
@@ -225,7 +220,6 @@ class Compiled:
             if self._unfused is None:
                 options = {**self._options, "fuse": False}
                 self._unfused = Compiled(self.model, options, [], [], self._weights, None)
-                self._unfused.modules = self.modules
             return self._unfused
 
     def _text(self, what: str) -> str:

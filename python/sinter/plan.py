@@ -77,7 +77,9 @@ class Decision:
     one to the other. saved_bytes: memory traffic that the fusion saves in a call of usual sizes;
     savings: the same for people, "32.8 KB" or "a launch". change: what would have to change for the
     two to share a kernel. launches: the places among the entry's steps of those that compute the
-    two values; None: no step does, as of an input.
+    two values; None: no step does, as of an input. An answer of `why` also has, where others stand
+    between the two, path_launches, the same of the path's values, and first_refusal, why the first
+    two neighbours on the path that share no kernel do not.
     """
 
     a: str
@@ -91,6 +93,8 @@ class Decision:
     savings: str = ""
     change: str = ""
     launches: tuple[int | None, int | None] = (None, None)
+    path_launches: tuple[int | None, ...] = ()
+    first_refusal: Decision | None = None
 
     def __str__(self) -> str:
         if self.fused:
@@ -103,6 +107,8 @@ class Decision:
             line += "\n" + " → ".join(self.path)
         if self.change:
             line += "\n" + self.change
+        if self.first_refusal is not None:
+            line += f"\nfirst on the path, {self.first_refusal}"
         return line
 
     def __bool__(self) -> bool:
@@ -110,6 +116,8 @@ class Decision:
 
 
 def decision_of(handle: sinter_decision) -> Decision:
+    path = range(lib.sinter_decision_path_count(handle))
+    first = lib.sinter_decision_first_refusal(handle)
     return Decision(
         lib.sinter_decision_a(handle).decode(),
         lib.sinter_decision_b(handle).decode(),
@@ -117,19 +125,22 @@ def decision_of(handle: sinter_decision) -> Decision:
         lib.sinter_decision_reason(handle).decode(),
         lib.sinter_decision_text(handle).decode(),
         lib.sinter_decision_detail(handle).decode(),
-        tuple(
-            lib.sinter_decision_path(handle, index).decode()
-            for index in range(lib.sinter_decision_path_count(handle))
-        ),
+        tuple(lib.sinter_decision_path(handle, index).decode() for index in path),
         lib.sinter_decision_saved_bytes(handle),
         lib.sinter_decision_savings(handle).decode(),
         lib.sinter_decision_change(handle).decode(),
-        (_launch(handle, 0), _launch(handle, 1)),
+        (
+            _launch(lib.sinter_decision_launch(handle, 0)),
+            _launch(lib.sinter_decision_launch(handle, 1)),
+        ),
+        tuple(_launch(lib.sinter_decision_path_launch(handle, index)) for index in path)
+        if first
+        else (),
+        decision_of(first) if first else None,
     )
 
 
-def _launch(handle: sinter_decision, which: int) -> int | None:
-    number: int = lib.sinter_decision_launch(handle, which)
+def _launch(number: int) -> int | None:
     return None if number < 0 else number
 
 
@@ -277,15 +288,15 @@ class Entry:
         ]
 
     def why(self, a: str, b: str) -> Decision:
-        """Why two values share a kernel or not. A module of torch stands for the value that it
-        returns."""
+        """Why two values share a kernel or not. A module's name, "layers.0.mlp", stands for its last
+        value."""
         handle = created(
             sinter_decision,
             lib.sinter_plan_why,
             self._compiled.plan.pointer,
             encoded(self.name),
-            encoded(self._compiled.value_of(a)),
-            encoded(self._compiled.value_of(b)),
+            encoded(a),
+            encoded(b),
         )
         try:
             return decision_of(handle)

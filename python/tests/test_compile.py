@@ -50,8 +50,30 @@ def test_why_answers_for_both_verdicts():
     assert not again and again.reason == "convexity.path" and len(again.path) > 2
     assert again.path[0] == again.a and again.path[-1] == again.b
     assert "(convexity.path)" in str(again) and " → ".join(again.path) in str(again)
-    assert again.change and str(again).endswith(again.change) and again.savings == ""
+    assert again.change and again.change in str(again) and again.savings == ""
     assert again.launches == refused.launches and None not in again.launches
+
+
+def test_why_tells_the_path_between_two_values_and_its_first_refusal():
+    answer = sinter.compile(SAMPLES / "pre_ln_block.sir", random_weights=1).why("norm1", "attn")
+    assert (answer.reason, answer.path) == ("port.closed", ("norm1", "qkv", "attn"))
+    assert len(answer.path_launches) == 3 and None not in answer.path_launches
+    assert (answer.path_launches[0], answer.path_launches[2]) == answer.launches
+    first = answer.first_refusal
+    assert first is not None and (first.a, first.b, first.reason) == ("norm1", "qkv", "port.closed")
+    assert first.launches == answer.path_launches[:2]
+    assert f"\nfirst on the path, {first}" in str(answer)
+
+
+def test_a_module_stands_for_its_last_value():
+    text = ADD.replace("%p", "%b.p").replace("%z", "%b.0.z")
+    with sinter.compile(text) as compiled:
+        assert compiled.why("b.p", "b").b == "b.0.z"
+        assert compiled.why("b.p", "b.0").fused
+    with pytest.raises(sinter.SinterError, match="must share a kernel"):
+        sinter.compile(text, require=[("b.p", "b")], forbid=[("b.p", "b.0")])
+    with pytest.raises(sinter.SinterError, match='no value or module is called "c"'):
+        sinter.compile(text, forbid=[("b", "c")])
 
 
 def test_dir_shows_what_the_package_offers():

@@ -53,6 +53,8 @@ TEST_CASE("a null handle has no name, no items and no error") {
   CHECK(sinter_decision_change(nullptr) == nullptr);
   CHECK(sinter_decision_savings(nullptr) == nullptr);
   CHECK(sinter_decision_launch(nullptr, 0) == -1);
+  CHECK(sinter_decision_path_launch(nullptr, 0) == -1);
+  CHECK(sinter_decision_first_refusal(nullptr) == nullptr);
   CHECK(sinter_costs_launches(nullptr) == 0);
   CHECK(sinter_costs_predicted_seconds(nullptr) == -1);
   CHECK(sinter_device_name(nullptr) == nullptr);

@@ -112,6 +112,13 @@ TEST_CASE("a plan says its entries, steps, verdicts and costs") {
   CHECK(refused.savings.empty());
   CHECK_FALSE(refused.change.empty());
   CHECK(refused.launches[0] != refused.launches[1]);
+  CHECK(refused.path.empty());
+  CHECK(refused.path_launches.empty());
+  CHECK(refused.first_refusal == nullptr);
+  const Decision parted = take(plan.why("main", "s", "y"));
+  CHECK(parted.path_launches.size() == parted.path.size());
+  REQUIRE(parted.first_refusal != nullptr);
+  CHECK(parted.first_refusal->b == "m");
   const auto decisions = take(plan.decisions());
   CHECK(std::any_of(decisions.begin(), decisions.end(), [](const Decision& d) { return d.fused; }));
   for (const char* what : {"plan.json", "module", "ledger.json", "ledger.txt", "ledger.html"})

@@ -183,11 +183,73 @@ TEST_CASE("a question is answered for every entry that has both values") {
             .out.starts_with("sample: "));
   const ProgramRun unknown = run_program({"explain", llama, "--why", "l0.norm1", "l0.norm9"});
   CHECK(unknown.code == 2);
-  CHECK(unknown.err.find("no value is called \"l0.norm9\"; near it: l0.norm1, l0.norm2") !=
-        std::string::npos);
+  CHECK(
+      unknown.err.find("no value or module is called \"l0.norm9\"; near it: l0.norm1, l0.norm2") !=
+      std::string::npos);
   const ProgramRun apart = run_program({"explain", llama, "--why", "l0.attn.probs", "next.step"});
   CHECK(apart.code == 2);
   CHECK(apart.err.find("no entry has both") != std::string::npos);
+}
+
+TEST_CASE("between values that others part, the path is told with its kernels and first refusal") {
+  struct Expected {
+    const char *phase, *between, *product, *refusal;
+  };
+  const Expected all[] = {
+      {"prefill", "l0.v_append", "  l0.qkv: launch 2, gemm\n",
+       "  first on the path, l0.norm1 and l0.qkv do not share a kernel: a library call: its inputs "
+       "and outputs go through memory (port.closed): l0.qkv\n"},
+      {"decode", "l0.q_rot", "  l0.qkv: launch 1, embedding_rms_norm_gemv_rope_append_",
+       "  first on the path, l0.q_rot and l0.attn do not share a kernel: this kernel has no fusion "
+       "port there: the value goes through memory (port.closed): l0.attn\n"}};
+  const std::string llama = folder_of({"llama"});
+  for (const Expected& expected : all) {
+    std::vector<std::string> question = {"explain", llama,      "--phase", expected.phase,
+                                         "--why",   "l0.norm1", "l0.attn"};
+    const std::string text = run_program(question).out;
+    CAPTURE(text);
+    CHECK(text.find(fmt::format("  l0.norm1 → l0.qkv → {} → l0.attn\n", expected.between)) !=
+          std::string::npos);
+    CHECK(text.find(expected.product) != std::string::npos);
+    CHECK(text.find(expected.refusal) != std::string::npos);
+    question.push_back("--json");
+    const auto why = answer_of(question);
+    const auto path = why["path"].get<std::vector<std::string>>();
+    CHECK(path == std::vector<std::string>{"l0.norm1", "l0.qkv", expected.between, "l0.attn"});
+    CHECK(why["path_steps"].size() == path.size());
+    CHECK(why["path_kernels"][0] == why["kernels"][0]);
+    CHECK(why["path_kernels"][3] == why["kernels"][1]);
+    CHECK(why["first_refusal"]["reason"] == "port.closed");
+  }
+  // Neighbours have nothing between them.
+  const auto neighbours =
+      answer_of({"explain", llama, "--phase", "prefill", "--json", "--why", "l0.norm1", "l0.qkv"});
+  CHECK(neighbours["path"].empty());
+  CHECK(!neighbours.contains("first_refusal"));
+}
+
+TEST_CASE("a module's name stands for its last value") {
+  const std::string llama = folder_of({"llama"});
+  const std::vector<std::string> model = {"explain", llama, "--phase", "prefill"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), model.begin(), model.end());
+    return run_program(more);
+  };
+  const ProgramRun run = with({"--why", "l0.mlp", "%l0"});
+  CHECK(run.out.starts_with("prefill: l0.mlp.down and l0.res2 do not share a kernel: "));
+  CHECK(run.out.find("  l0.mlp is a module: it stands for its last value, l0.mlp.down\n") !=
+        std::string::npos);
+  CHECK(with({"--require", "l0,l1.norm1"}).code == 0);
+  const ProgramRun apart = with({"--require", "l0.mlp,l0"});
+  CHECK(apart.code == 3);
+  CHECK(apart.err.find("l0.mlp.down and l0.res2 must share a kernel but do not") !=
+        std::string::npos);
+  CHECK(with({"--forbid", "l0,l1.norm1", "--why", "l0", "l1.norm1"})
+            .out.find("(constraint.forbidden)") != std::string::npos);
+  const ProgramRun unknown = with({"--why", "l0.mpl", "l0"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("no value or module is called \"l0.mpl\"; near it: l0.mlp") !=
+        std::string::npos);
 }
 
 TEST_CASE("long paths are told once for layers through which they go in the same way") {

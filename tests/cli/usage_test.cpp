@@ -44,10 +44,10 @@ TEST_CASE("usage errors are one line and exit 2") {
   check_error({"explain", kGpt2, "--stop-after", "-3"}, 2, "--stop-after");
   check_error({"explain", kGpt2, "--why", "l0.norm", "l0.res1"}, 2, "near it: l0.norm1");
   check_error({"explain", kGpt2, "--forbid", "l0.res1,nothing"}, 2,
-              "no value is called \"nothing\"");
+              "no value or module is called \"nothing\"");
   for (const char* option : {"--require", "--forbid"})
     check_error({"explain", kGpt2, option, "%l0.res1,l0.nrm2"}, 2,
-                "no value is called \"l0.nrm2\"; near it: l0.norm2");
+                "no value or module is called \"l0.nrm2\"; near it: l0.norm2");
 }
 
 TEST_CASE("keys of a config: unknown ones with an underscore are noted, others must be ignored") {

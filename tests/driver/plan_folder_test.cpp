@@ -377,7 +377,7 @@ TEST_CASE_FIXTURE(Fixture, "what a manifest says of the compilation belongs to i
                  m["compile"]["require"] = Json::array({Json::array({"a", "zz"})});
                },
                {{}, true}),
-           "manifest.json: no value is called \"a\"");
+           "manifest.json: no value or module is called \"a\"");
   contains(refused([](Json& m) {
              m["weights"] = {{"from", "files"},
                              {"paths", Json::array({"w"})},

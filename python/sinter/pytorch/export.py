@@ -15,6 +15,7 @@ from torch.utils._pytree import TreeSpec
 from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
+from .caches import explained
 from .decompositions import decompositions
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
@@ -33,7 +34,6 @@ class TorchModel:
     text: the module. The entry is called `main`; its inputs have the names of the arguments.
     weights: the tensors by the names of the module's parameters and buffers. Not copies.
     locations: of values that ops of the user's source made, "model.py:42: q = self.q(x)".
-    modules: names of the values that modules return, by their paths, where the two differ.
     """
 
     def __init__(self, graph: ImportedGraph, weights: dict[str, torch.Tensor]) -> None:
@@ -42,7 +42,6 @@ class TorchModel:
         self.text = self.model.text
         self.weights = weights
         self.locations = graph.locations
-        self.modules = graph.modules
         self.inputs = {operand.name: operand for operand in graph.inputs}
         self.outputs = {operand.name: operand for operand in graph.outputs}
 
@@ -76,12 +75,7 @@ class TorchModel:
     def compile(self, **options: Any) -> Compiled:
         """`sinter.compile` of the module with its weights. Pairs of `require` and `forbid` are values or
         modules."""
-        for name in ("require", "forbid"):
-            options[name] = [(self.modules.get(a, a), self.modules.get(b, b))
-                             for a, b in options.get(name, ())]
-        compiled = compile(self.model, weights=self.weights, **options)
-        compiled.modules = self.modules
-        return compiled
+        return compile(self.model, weights=self.weights, **options)
 
 
 def from_torch(module: Exported, args: tuple = (), kwargs: dict[str, Any] | None = None, *,
@@ -97,10 +91,11 @@ def from_torch(module: Exported, args: tuple = (), kwargs: dict[str, Any] | None
     a tensor that the module changes, is a SinterError that names it with its line."""
     shapes: list = []
     if isinstance(module, torch.nn.Module):
-        program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes,
-                                      strict=False)
-        shapes = shapes_of_inputs(program, module, dynamic_shapes)
         title = name or type(module).__name__
+        with explained((args, kwargs), title):
+            program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes,
+                                          strict=False)
+        shapes = shapes_of_inputs(program, module, dynamic_shapes)
     else:
         if args or kwargs or dynamic_shapes:
             raise usage("an exported program has arguments and sizes of its own",

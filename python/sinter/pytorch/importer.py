@@ -20,7 +20,7 @@ from .dtypes import is_double_number, sinter_dtype
 from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
 from .layout import Layout
-from .names import Names, location_of, module_path, returned_paths
+from .names import Names, location_of, module_path
 from .ops import CONVERSIONS, Conversion
 from .row_checks import RowCheck
 from .tensor import Tensor
@@ -55,7 +55,6 @@ class ImportedGraph:
     outputs: list[Operand] = field(default_factory=list)
     locations: dict[str, str] = field(default_factory=dict)  # of named values in the user's source
     row_checks: dict[str, RowCheck] = field(default_factory=dict)  # by the name of the op
-    modules: dict[str, str] = field(default_factory=dict)  # names of the values that they return
 
 
 class Refused(Exception):
@@ -84,7 +83,6 @@ class Importer:
         self.values: dict[fx.Node, object] = {}
         self.reasons: dict[fx.Node, str] = {}
         self._emitter: Emitter | None = None
-        self._returned: dict[str, Tensor] = {}  # by the paths of modules: what they return
 
     def _layout(self, fake: torch.Tensor) -> Layout:
         return Layout.of(fake) if self.as_in_memory else Layout.plain(fake.dim())
@@ -174,21 +172,9 @@ class Importer:
         place = location_of(node)
         names = self.emitter.end_node(self.names.of(node), results, self.names, place,
                                       module_path(node))
-        self._note_modules(node, results)
         if place:
             self.imported.locations.update((name, place) for name in names)
         return result
-
-    def _note_modules(self, node: fx.Node, results: Sequence[Tensor | None]) -> None:
-        """Remembers what the modules return whose result the node is."""
-        if results and results[0] is not None:
-            self._returned.update((path, results[0]) for path in returned_paths(node))
-
-    def module_values(self) -> dict[str, str]:
-        """The names of the values that modules return, by the paths of those modules whose path is no
-        name of a value itself."""
-        return {path: tensor.name for path, tensor in self._returned.items()
-                if tensor.name is not None and path not in self.names}
 
     def _argument(self, argument):
         if isinstance(argument, fx.Node):
@@ -286,7 +272,6 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
     output = next(node for node in graph.nodes if node.op == "output")
     for node in flat_nodes(output.args[0]):
         importer.add_output(node)
-    importer.imported.modules = importer.module_values()
     return importer.imported
 
 

@@ -38,9 +38,6 @@ class Names:
         """Gives a name back, of a value that has another now."""
         self._taken.discard(name)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._taken
-
     def of(self, node: fx.Node) -> str:
         path = module_path(node)
         if is_returned(node):
@@ -72,13 +69,6 @@ def module_paths(node: fx.Node) -> list[str]:
     """The paths of the modules that made a node, the innermost last."""
     stack = node.meta.get("nn_module_stack")
     return [plain_path(path) for path, *_ in stack.values()] if stack else []
-
-
-def returned_paths(node: fx.Node) -> list[str]:
-    """The paths of all modules whose result a node is."""
-    outside = [set(module_paths(reader)) for reader in readers(node)]
-    return [path for path in module_paths(node)
-            if path and any(path not in paths for paths in outside)]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -217,7 +217,6 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
             return None
         for node in results:
             importer.add_output(node)
-        importer.imported.modules = importer.module_values()
     except BaseException:
         importer.imported.module.close()
         raise

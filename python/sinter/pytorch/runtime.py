@@ -162,7 +162,6 @@ class CompiledEntry:
             model = module.model()
         given = {"target": place.target or None, **options, "device-inputs": True}
         self.compiled = Compiled(model, given, [], [], None, None)
-        self.compiled.modules.update(graph.modules)
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}

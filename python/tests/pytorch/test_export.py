@@ -151,7 +151,18 @@ class TestNames(unittest.TestCase):
         self.assertEqual(found, [("0.norm1", "0.qkv"), ("0.norm2", "0.mlp.2"), ("0.mlp.2", "0"),
                                  ("0", "1.norm1")])
         self.assertIn("%0.norm2 = mul", self.model.text)
-        self.assertEqual(compiled.unfused().value_of("0.mlp"), "0.mlp.2")
+        self.assertEqual(compiled.unfused().why("0.mlp", "0").a, "0.mlp.2")
+
+    def test_the_program_knows_modules_by_the_same_names(self):
+        program = find("sinter", "bin")
+        if program is None:
+            self.skipTest("the program sinter is not built")
+        with tempfile.TemporaryDirectory() as folder:
+            self.model.save(folder)
+            done = subprocess.run([program, "explain", folder, "--why", "0.norm2", "0.mlp"],
+                                  capture_output=True, text=True)
+        self.assertIn("main: 0.norm2 and 0.mlp.2 do not share a kernel: ", done.stdout)
+        self.assertIn("0.mlp is a module: it stands for its last value, 0.mlp.2", done.stdout)
 
     def test_a_residual_add_says_where_it_is(self):
         adds = [line.split()[0] for line in self.model.text.splitlines() if "= add %" in line]

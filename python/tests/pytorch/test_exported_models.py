@@ -7,11 +7,26 @@ import warnings
 
 import pytest
 import torch
-from exported_models import NAMES, attention_mask, compare
+from exported_models import (
+    EXAMPLE,
+    NAMES,
+    Cached,
+    attention_mask,
+    cache_argument,
+    compare,
+    dynamic_shapes,
+    inputs,
+    saved_and_loaded,
+    tokens,
+)
 
-# A call each of a decoder with its cache, an encoder, and a decoder that counts its mask for positions.
+import sinter
+
+# Decoders with their caches, one of them with windows, one behind an encoder; an encoder; and a decoder
+# that counts its mask for positions.
 # exported_models.py runs every model in both types at all sizes.
-CASES = (("llama", torch.float32, "cache"), ("distilbert", torch.bfloat16, "forward"),
+CASES = (("llama", torch.float32, "cache"), ("gemma2", torch.float32, "cache"),
+         ("t5", torch.float32, "cache"), ("distilbert", torch.bfloat16, "forward"),
          ("opt", torch.float32, "forward"))
 
 
@@ -35,3 +50,21 @@ def test_masks_pad_where_they_say() -> None:
     assert attention_mask(2, 4, "left").tolist() == [[0, 1, 1, 1], [0, 0, 1, 1]]
     assert attention_mask(2, 1, "left").tolist() == [[1], [1]]
     assert {name for name, _, _ in CASES} <= set(NAMES)
+
+
+def test_caches_that_torch_export_does_not_take_are_errors_that_say_what_to_give() -> None:
+    transformers = pytest.importorskip("transformers")
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+    register_dynamic_cache_export_support()
+    windowed = saved_and_loaded("gemma2", torch.float32)
+    given = inputs("gemma2", windowed, "cache", EXAMPLE, "none")
+    shapes = dynamic_shapes("gemma2", given)
+    ids = tokens(EXAMPLE.batch, EXAMPLE.past)
+    with torch.no_grad():
+        given["cache"] = windowed(input_ids=ids, use_cache=True)[cache_argument(windowed)]
+    with pytest.raises(sinter.SinterError, match="drop those outside their window.*keeps all tokens"):
+        sinter.from_torch(Cached(windowed), (), given, dynamic_shapes=shapes)
+    given["cache"] = transformers.EncoderDecoderCache(
+        transformers.DynamicCache(), transformers.DynamicCache())
+    with pytest.raises(sinter.SinterError, match="no EncoderDecoderCache.*as two arguments"):
+        sinter.from_torch(Cached(windowed), (), given)
