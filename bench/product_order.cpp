@@ -1,6 +1,7 @@
 // Do cuBLASLt's products without split-K add in ascending order of K with one float32 accumulator,
 // whatever their tile? Compares all algorithms that the library proposes for some two hundred
-// products, bit for bit, with an own loop of wgmma (product_order_kernels.h).
+// products, bit for bit, with an own loop of wgmma (product_order_kernels.h); and the kernels of
+// tiled_linear, where they have the product's types.
 //
 //   product_order [--json FILE]   measure on device 0, of compute capability 9.0
 //   product_order --compile      only compile the device code, which needs no device
@@ -15,11 +16,14 @@
 #include <string>
 #include <tuple>
 
+#include "codegen/lowering/emit.h"
+#include "ir/builder.h"
 #include "kernels/library.h"
 #include "product_order_kernels.h"
 #include "runtime/cuda/cublaslt_product.h"
 #include "runtime/cuda/kernel_compiler.h"
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/tensor_map.h"
 
 namespace sinter {
 namespace {
@@ -126,6 +130,7 @@ class Experiment {
     root["products"] = products_;
     root["without_proposals"] = without_proposals_;
     root["own_tiles"] = own_tiles_.json();
+    root["tiled_linear"] = tiled_linear_.json();
     root["unsplit"] = unsplit_.json();
     root["split"] = split_.json();
     for (const auto& [algorithm, tally] : by_algorithm_) {
@@ -154,6 +159,7 @@ class Experiment {
                  t.largest);
     };
     line("own loop, 64 and 256 columns", own_tiles_);
+    line("tiled_linear", tiled_linear_);
     line("library without split-K", unsplit_);
     line("library with split-K", split_);
     for (const auto& [a, t] : by_algorithm_)
@@ -195,6 +201,35 @@ class Experiment {
     const auto blocks = static_cast<unsigned>((m + 63) / 64 * ((n + columns - 1) / columns));
     return run(fmt::format("ordered_{}_{}_{}", columns, element(operands), element(result)), blocks,
                128, parameters);
+  }
+
+  /// Computes the product by a kernel of tiled_linear into other_.
+  Status compute_tiled_linear(DType dtype, const Shape& shape) const {
+    Graph graph;
+    for (const auto& [name, rows] : {std::pair("x", shape.m), {"w", shape.n}})
+      graph.inputs.push_back(
+          graph.add(Op{OpKind::input, {dtype, {Dim(rows), Dim(shape.k)}}, {}, {}, name}));
+    graph.outputs.push_back(Builder(graph, {}).op(OpKind::tiled_linear, graph.inputs, {}, "y"));
+    SINTER_LET(kernel, emit_kernel(graph, 1, {}, *find_device(device_->arch())));
+    SINTER_LET(nvrtc, find_nvrtc());
+    const KernelSource source{kernel.name, kernel.source};
+    SINTER_LET(compiled, compile_cached(nvrtc, KernelCache::of_user(), source, kernel_library(),
+                                        device_->arch()));
+    SINTER_LET(library, CudaLibrary::load(device_, compiled.cubins[0].bytes, kernel.name));
+    SINTER_LET(function, library.kernel(kernel.name));
+    SINTER_TRY(allow_shared_bytes(function, kernel.name, kernel.launch.shared_bytes, *device_));
+    CudaAddress a = a_.address(), b = b_.address(), c = other_.address();
+    SINTER_LET(rows, encode(kernel.tensor_maps[0], dtype, a, {}, *device_));
+    SINTER_LET(columns, encode(kernel.tensor_maps[1], dtype, b, {}, *device_));
+    SINTER_TRY(stream_.fill(c, 0xff, other_.bytes()));
+    void* parameters[] = {&a, &b, &c, &rows, &columns};
+    SINTER_TRY(launch({.kernel = function,
+                       .name = kernel.name,
+                       .blocks = static_cast<unsigned>(grid_of(kernel.launch, {})->blocks),
+                       .threads = static_cast<unsigned>(kernel.launch.threads),
+                       .shared_bytes = static_cast<unsigned>(kernel.launch.shared_bytes)},
+                      parameters, stream_));
+    return stream_.synchronize(kernel.name);
   }
 
   /// A kernel's two counts, which are 0 before it runs.
@@ -243,6 +278,11 @@ class Experiment {
     SINTER_TRY(check(operands, result, shape, product));
     SINTER_TRY(compare(result, shape, product, &own_tiles_));
 
+    if (result == operands) {
+      SINTER_TRY(compute_tiled_linear(operands, shape));
+      SINTER_TRY(compare(result, shape, product, &tiled_linear_));
+    }
+
     GemmProblem problem;
     problem.m = shape.m, problem.n = shape.n, problem.k = shape.k;
     problem.a = {operands, shape.k, 1, 0, kMaxAlignment};
@@ -270,7 +310,7 @@ class Experiment {
   CudaStream stream_;
   CudaMemory a_, b_, own_, other_, workspace_, counts_;
   int64_t products_ = 0, without_proposals_ = 0;
-  Tally own_tiles_, unsplit_, split_;
+  Tally own_tiles_, tiled_linear_, unsplit_, split_;
   std::map<CublasLtAlgorithm, Tally> by_algorithm_;
 };
 

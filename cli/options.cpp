@@ -85,6 +85,12 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
                   "products and a softmax with scores in memory")
       ->type_name("tiled|composed")
       ->default_str("tiled");
+  command
+      .add_option("--products", options.products,
+                  "of more than eight tokens: library, by cuBLASLt, or own, by Sinter's kernel on "
+                  "tensor cores (16-bit types, sm_90a) with an epilogue")
+      ->type_name("library|own")
+      ->default_str("library");
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
   command
       .add_option("--require", options.required,
@@ -227,6 +233,7 @@ Status refuse_compiling(const CommandOptions& options) {
   for (const auto& [given, option] : {std::pair(!options.archs.empty(), "--arch"),
                                       {!options.numerics.empty(), "--numerics"},
                                       {!options.attention.empty(), "--attention"},
+                                      {!options.products.empty(), "--products"},
                                       {options.no_fuse, "--no-fuse"},
                                       {!options.required.empty(), "--require"},
                                       {!options.forbidden.empty(), "--forbid"},
@@ -274,10 +281,15 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   SINTER_LET(sizes, parse_sizes(options.sizes));
   request.compile.sizes = std::move(sizes);
   if (options.attention == "composed")
-    request.compile.left_out = {"attention"};
+    request.compile.families.left_out = {"attention"};
   else if (!options.attention.empty() && options.attention != "tiled")
     return fail(fmt::format("no such attention: \"{}\"", printable(options.attention)),
                 "--attention", "give tiled or composed", ExitCode::usage);
+  if (options.products == "own")
+    request.compile.families.requested = {"gemm_tc"};
+  else if (!options.products.empty() && options.products != "library")
+    return fail(fmt::format("no such products: \"{}\"", printable(options.products)), "--products",
+                "give library or own", ExitCode::usage);
   FusionOptions& fusion = request.compile.fusion;
   fusion.enabled = !options.no_fuse;
   fusion.stop_after = options.stop_after;

@@ -28,6 +28,7 @@ struct CommandOptions {
   bool compiles = false;           // the command has the options of add_compiling
   std::string numerics;            // empty: strict
   std::string attention;           // empty: tiled
+  std::string products;            // empty: library
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;

@@ -104,7 +104,7 @@ Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wan
   const CompileOptions options = compile_options(model, wanted);
   SINTER_LET(frozen,
              freeze(model.module, options.entries, observer,
-                    {.device_inputs = options.device_inputs, .left_out = options.left_out}));
+                    {.device_inputs = options.device_inputs, .families = options.families}));
   if (!model.embedded) return std::move(frozen);
   embed_weights(frozen);
   if (observer) observer("embed_weights", frozen);

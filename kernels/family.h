@@ -33,7 +33,8 @@ enum class Port : uint8_t {
   closed,   // in memory only: they cannot share the kernel
   element,  // one element at a time, by the thread that needs it
   row,      // whole rows, by all threads of the block that needs them
-  tile,     // several rows at a time, in the family's own order; no family of kernels/ has one yet
+  tile,  // an operand: several whole rows at a time; a result: chunks of 8 elements of a tile, of
+         // which no row is whole; both in the family's own order
 };
 constexpr bool is_open(Port port) { return port != Port::closed; }
 
@@ -117,6 +118,8 @@ struct KernelFamily {
   /// admits_epilogue may also change `max_blocks` of the merged shape. null: no such reasons.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
+  /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h).
+  bool on_request = false;
   /// Replaces a general op by the family's own: `linear` by `gemv`. The operands of `op` are values
   /// of the builder's graph. nullopt: the op stays.
   std::optional<ValueId> (*choose)(Builder&, const Op&) = nullptr;

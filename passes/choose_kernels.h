@@ -7,11 +7,20 @@
 // The families are asked in the order of the registry; the first that takes an op has it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "ir/graph.h"
 
 namespace sinter {
 
-/// Families whose names are in `left_out` are not asked. True if something changed.
-bool choose_kernels(Module& module, llvm::ArrayRef<std::string> left_out = {});
+/// Kernel families, by name.
+struct FamilyChoice {
+  std::vector<std::string> left_out = {};   // they choose no ops
+  std::vector<std::string> requested = {};  // of those with KernelFamily::on_request
+};
+
+/// True if something changed.
+bool choose_kernels(Module& module, const FamilyChoice& choice = {});
 
 }  // namespace sinter

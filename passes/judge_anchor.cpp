@@ -92,7 +92,7 @@ GroupShape shape_of_result(const Question& q) {
   shape.prefix.resize(result.row_axes, Dim(1));
   shape.rows = result.row_axes;
   shape.row_prefix.reset();
-  if (result.port != Port::element) shape.row_prefix = result.row_axes;
+  if (result.port == Port::row) shape.row_prefix = result.row_axes;
   return shape;
 }
 
@@ -200,8 +200,8 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   const Dims& elements = q.problem.facts(anchor).dims;
   for (ValueId reader : q.epilogue) {
     const OpFacts& facts = q.problem.facts(reader);
-    // The port gives each element once.
-    if (result.port == Port::element && (facts.reduces || volume(facts.dims) != volume(elements)))
+    // The port gives each element once, and no thread a whole row.
+    if (result.port != Port::row && (facts.reduces || volume(facts.dims) != volume(elements)))
       return refuse(Reason::port_other_element,
                     fmt::format("{} of {}", q.problem.name(reader), q.problem.name(anchor)));
     for (const Read& read : q.problem.facts(reader).reads)

@@ -18,7 +18,7 @@ bool plain(Module& module, const PassOptions&) {
 }
 
 bool choose_kernels_of(Module& module, const PassOptions& options) {
-  return choose_kernels(module, options.left_out);
+  return choose_kernels(module, options.families);
 }
 
 bool check_rows_of(Module& module, const PassOptions& options) {

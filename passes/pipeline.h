@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ir/graph.h"
+#include "passes/choose_kernels.h"
 
 namespace sinter {
 
@@ -12,8 +13,7 @@ struct PassOptions {
   /// The caller's inputs are in device memory, where nobody checks them before a call
   /// (check_rows.h).
   bool device_inputs = false;
-  /// Kernel families that choose no ops (choose_kernels.h), by name.
-  std::vector<std::string> left_out = {};
+  FamilyChoice families = {};
 };
 
 struct Pass {

@@ -32,9 +32,10 @@ class TensorMapCheck {
     const size_t rank = map_.dims.size();
     if (rank < 1 || rank > kMaxTensorMapDims || map_.strides.size() + 1 != rank ||
         map_.box.size() != rank)
-      return bad(fmt::format("{} dims, {} strides and a box of {}; there are 1 to {} dims, one "
-                             "stride less and as many extents of a box",
-                             rank, map_.strides.size(), map_.box.size(), kMaxTensorMapDims));
+      return bad(
+          fmt::format("{} dims, {} strides and a box of {}; there are 1 to {} dims, one "
+                      "stride less and as many extents of a box",
+                      rank, map_.strides.size(), map_.box.size(), kMaxTensorMapDims));
     if (map_.swizzle != 0 && map_.swizzle != 32 && map_.swizzle != 64 && map_.swizzle != 128)
       return bad(fmt::format("a swizzle of {} bytes, must be 0, 32, 64 or 128", map_.swizzle));
     for (int64_t extent : map_.box)

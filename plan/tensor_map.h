@@ -12,11 +12,11 @@ namespace sinter {
 /// A tensor of 1 to 5 dimensions, the innermost first, in an input of a kernel. Elements of a box
 /// that lie outside of the tensor become zeros in shared memory.
 struct TensorMap {
-  uint32_t input = 0;             // of the kernel's group
-  SymExpr offset;                 // of the first element, in elements of the input
-  std::vector<SymExpr> dims;      // elements
-  std::vector<SymExpr> strides;   // of the dimensions 1 and up, in elements; dimension 0 has 1
-  std::vector<int64_t> box;       // elements, each 1 to 256
+  uint32_t input = 0;            // of the kernel's group
+  SymExpr offset;                // of the first element, in elements of the input
+  std::vector<SymExpr> dims;     // elements
+  std::vector<SymExpr> strides;  // of the dimensions 1 and up, in elements; dimension 0 has 1
+  std::vector<int64_t> box;      // elements, each 1 to 256
   /// Bytes of a row of shared memory whose 16-byte chunks are swizzled (kernels/tile/layout.h): 0
   /// (none), 32, 64 or 128.
   int64_t swizzle = 0;

@@ -18,8 +18,8 @@ struct CompileOptions {
   /// compare the row numbers among them, and the numbers are looked at after it. Concerns freeze()
   /// and compile().
   bool device_inputs = false;
-  /// Kernel families that choose no ops (passes/choose_kernels.h), by name. Concerns freeze().
-  std::vector<std::string> left_out;
+  /// Concerns freeze().
+  FamilyChoice families;
   /// Sizes at which reports state bytes and times, where they are not the usual ones. Changes no
   /// plan.
   GivenSizes sizes;

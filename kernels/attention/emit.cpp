@@ -1,5 +1,7 @@
 // The kernel of a group around tiled_attention: the template of the kernel library, with accessors
 // of the queries and of the result that hold the text of prologue and epilogue.
+#include "kernels/tile/emit.h"
+
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -58,17 +60,18 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       literal(attention_factor(scale, softcap)), window ? std::get<int64_t>(*window) : 0);
   const Dim tokens = op.type.dims[0], rows = group[op.operands[1]].type.dims[0];
   body.text = fmt::format(
-      "extern __shared__ __align__(1024) unsigned char shared_memory[];\n"
-      "{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, {}, {}, {}, {}}}, PortResult{{memory}}, "
+      "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, {}, {}, {}, {}}}, "
+      "PortResult{{memory}}, "
       "shared_memory);\n{}",
-      ports.memory_value, keys, values, first, last,
+      kTileMemory, ports.memory_value, keys, values, first, last,
       size_code(SymExpr(tokens), context.parameters, false),
       size_code(SymExpr(rows), context.parameters, false), ports.stores);
-  body.launch.rows = (SymExpr(tokens) + SymExpr(form->rows - 1)) * SymExpr(heads);
-  body.launch.items_per_block = form->rows;
-  body.launch.threads = form->threads;
-  body.launch.shared_bytes = form->shared_bytes;
-  if (form->warpgroups) body.launch.most_blocks = context.device.multiprocessors;
+  set_tile_launch(body, context.device,
+                  {.work_tiles = (SymExpr(tokens) + SymExpr(form->rows - 1)) * SymExpr(heads),
+                   .units_per_tile = form->rows,
+                   .threads = form->threads,
+                   .shared_bytes = form->shared_bytes,
+                   .persistent = form->warpgroups});
   body.moves_registers = form->warpgroups;
   body.minimum_arch = kFirstArchWithAsyncCopies;
   return body;

@@ -31,7 +31,8 @@ constexpr ClassText kClasses[] = {
      "Sums of products in float32, rounded once. They become calls of a matrix library, or "
      "generated kernels where at most eight rows are multiplied."},
     {OpClass::anchor, "Ops with a kernel of their own",
-     "`gemv`, `decode_attention` and `tiled_attention` are what a pass makes of `linear` and "
+     "`gemv`, `tiled_linear`, `decode_attention` and `tiled_attention` are what a pass makes of "
+     "`linear` and "
      "`attention`; in a module of your own write these. The others are yours to use."},
 };
 
@@ -245,6 +246,13 @@ constexpr OpExample kExamples[] = {
      R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
   entry @e(%x: f16[4, 64]) -> (%y) {
     %y = gemv %x, %w {splits = 2}
+  })"},
+    {OpKind::tiled_linear, "tiled_linear(x [..., K], w [M, K], bias [M]?) -> [..., M]",
+     "`linear` of a 16-bit type on tensor cores, summed along K in steps of 16; K is a multiple of "
+     "8. The bias is added before the sum is rounded.",
+     R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
+  entry @e(%x: f16[40, 64]) -> (%y) {
+    %y = tiled_linear %x, %w
   })"},
     {OpKind::decode_attention, "decode_attention(q, keys, values, first, slot) -> as attention",
      "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts "

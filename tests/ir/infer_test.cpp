@@ -288,6 +288,16 @@ TEST_CASE("C16 gemv") {
   rejects(16, OpKind::gemv, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
 }
 
+TEST_CASE("C26 tiled_linear") {
+  gives(OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, {}, f16({kN, 5}));
+  gives(OpKind::tiled_linear, {f16({2, 3, 8}), f16({5, 8}), f16({5})}, {}, f16({2, 3, 5}));
+  rejects(16, OpKind::tiled_linear, {f16({kN, 16}), f16({5, 8})});
+  rejects(26, OpKind::tiled_linear, {f32({kN, 16}), f32({5, 16})});
+  rejects(26, OpKind::tiled_linear, {f16({kN, 12}), f16({5, 12})});
+  rejects(26, OpKind::tiled_linear, {f16({kN, 0}), f16({5, 0})});
+  rejects(26, OpKind::tiled_linear, {f16({kN, 8}), f16({0, 8})});
+}
+
 TEST_CASE("C17 einsum") {
   const auto spec = [](std::string text) { return with(AttrName::spec, std::move(text)); };
   gives(OpKind::einsum, {f16({kN, 8}), f16({5, 8})}, spec("nk,mk->nm"), f16({kN, 5}));

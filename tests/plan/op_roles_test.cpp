@@ -85,6 +85,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"einsum", "matrix matrix"},
     {"attention", "row cache cache first(1) last(1)"},
     {"gemv", "row stream bias"},
+    {"tiled_linear", "row matrix bias"},
     {"decode_attention", "row cache cache first(1) last(1)"},
     {"tiled_attention", "row cache cache first(1) last(1)"},
     {"sample", "row value value value value value"},

@@ -293,6 +293,8 @@ TEST_CASE("every op takes empty tensors") {
         "%y = tiled_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
         "f16[N, "
         "4]"}},
+      {OpKind::tiled_linear,
+       {"%x: f16[N, 8], %w: f16[3, 8]", "%y = tiled_linear %x, %w : f16[N, 3]"}},
       {OpKind::sample,
        {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"}},
       {OpKind::cumulative_sum, {"%x: f16[N, 4]", "%y = cumulative_sum %x {axis = 1} : f16[N, 4]"}},

@@ -24,16 +24,17 @@ SINTER_DEVICE void copy_box(const CopyToBarrier& copy) {
       from += at * map.strides[d];
     }
     SharedAddress to = copy.to + static_cast<SharedAddress>(i * map.element_bytes);
-    if (map.swizzle != 0)
-      to ^= to >> 3 & static_cast<SharedAddress>(map.swizzle / 16 - 1) << 4;
+    if (map.swizzle != 0) to ^= to >> 3 & static_cast<SharedAddress>(map.swizzle / 16 - 1) << 4;
     if (present)
-      memcpy(reinterpret_cast<void*>(to), static_cast<const char*>(map.base) + from * map.element_bytes,
+      memcpy(reinterpret_cast<void*>(to),
+             static_cast<const char*>(map.base) + from * map.element_bytes,
              static_cast<size_t>(map.element_bytes));
     else
       memset(reinterpret_cast<void*>(to), 0, static_cast<size_t>(map.element_bytes));
   }
 }
-SINTER_DEVICE CopyToBarrier box_copy(SharedAddress to, const TensorMap& map, SharedAddress barrier) {
+SINTER_DEVICE CopyToBarrier box_copy(SharedAddress to, const TensorMap& map,
+                                     SharedAddress barrier) {
   CopyToBarrier copy = {};
   copy.run = copy_box;
   copy.barrier = barrier;

@@ -1,0 +1,24 @@
+// A product of 16-bit elements becomes tiled_linear, Sinter's own product on tensor cores:
+//
+//   %y = linear %x, %w, %b
+//   =>
+//   %y = tiled_linear %x, %w, %b
+//
+// Other products stay calls of the library: float32, whose elements tensor cores would round, and
+// rows that are no multiple of 8 elements, which tensor maps do not take.
+#include "ir/builder.h"
+#include "kernels/gemm_tc/order.h"
+
+namespace sinter {
+
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op) {
+  if (op.kind != OpKind::linear) return std::nullopt;
+  const TensorType& w = b.type(op.operands[1]);
+  const int64_t rows = w.dims[0].constant(), length = w.dims[1].constant();
+  if (dtype_info(w.dtype).bits != 16 || rows == 0 || length == 0 ||
+      length % kTiledLinearMultiple != 0)
+    return std::nullopt;
+  return b.op(OpKind::tiled_linear, op.operands, op.attrs, op.name);
+}
+
+}  // namespace sinter

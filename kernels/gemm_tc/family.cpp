@@ -1,0 +1,74 @@
+// Products of 16-bit elements on tensor cores, with an epilogue.
+#include "kernels/family.h"
+
+#include <algorithm>
+
+#include "codegen/emission/kernel_body.h"
+#include "ir/op_flops.h"
+#include "kernels/gemm_tc/schedule.h"
+
+namespace sinter {
+
+EmitKernel emit_tiled_linear;
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op);
+
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::tiled_linear};
+
+/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile.
+Ports tiled_linear_ports(const Graph&, const Op& op) {
+  Ports ports;
+  ports.result = {
+      .port = Port::tile, .row_axes = static_cast<uint32_t>(op.type.rank() - 1), .walked = {}};
+  return ports;
+}
+
+/// The bytes or the operations, whatever takes longer.
+std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
+  const FusionProblem& problem = group.problem;
+  const Graph& graph = problem.graph();
+  const Op& op = graph[group.anchor()];
+  const int64_t columns = op.type.dims.back().constant();
+  const auto config = tiled_linear_config(columns, problem.device());
+  if (!config) return std::nullopt;
+  const double rows = problem.count(volume(op.type.dims)) / static_cast<double>(columns);
+  const double tiles = std::max(1.0, rows / static_cast<double>(config->rows)) *
+                       std::max(1.0, static_cast<double>(columns) / static_cast<double>(config->columns));
+  const double operations = flops(graph, op, {problem.symbols(), problem.sizes()}) /
+                            flops_per_s(problem.device(), op.type.dtype);
+  return KernelCost{
+      .seconds = std::max(launch_seconds(problem.device(), 2 * tiles,
+                                         problem.traffic(group.members).total()),
+                          problem.device().launch_s + operations),
+      .blocks = tiles,
+      .threads = config->threads};
+}
+
+bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,
+                            llvm::ArrayRef<Symbol> symbols) {
+  const ValueId id = op.operands[operand];
+  return operand < 2 ? tensor_map_rows(graph, id, symbols).has_value() : is_dense(graph, id);
+}
+
+KernelChoice explain_choice(const Op& own) {
+  return {"product", fmt::format("--products own, of {}", to_string(own.type.dtype))};
+}
+
+}  // namespace
+
+extern const KernelFamily gemm_tc_family;
+constinit const KernelFamily gemm_tc_family{
+    .name = "gemm_tc",
+    .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
+    .make = emit_tiled_linear,
+    .cost = tiled_linear_cost,
+    .ports = tiled_linear_ports,
+    .on_request = true,
+    .choose = choose_tiled_linear,
+    .explain_choice = explain_choice,
+    .addresses = tiled_linear_addresses,
+};
+
+}  // namespace sinter

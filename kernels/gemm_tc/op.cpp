@@ -1,0 +1,19 @@
+// tiled_linear. Constraint:
+//   C26  16-bit elements, rows of a multiple of 8 elements, at least one of each
+#include "ir/inference.h"
+#include "kernels/gemm_tc/order.h"
+
+namespace sinter {
+
+Result<TensorType> infer_tiled_linear(const Inference& op) {
+  SINTER_LET(result, infer_linear(op));
+  if (dtype_info(result.dtype).bits != 16)
+    return op.reject(26, fmt::format("{} elements, must have 16 bits", to_string(result.dtype)));
+  const Dims& w = op.operands[1].dims;
+  if (w[0].is(0) || w[1].is(0) || w[1].constant() % kTiledLinearMultiple != 0)
+    return op.reject(26, fmt::format("w {}: rows of tiled_linear have a multiple of {} elements",
+                                     op.show(op.operands[1]), kTiledLinearMultiple));
+  return result;
+}
+
+}  // namespace sinter

@@ -1,0 +1,13 @@
+#include "kernels/tile/emit.h"
+
+namespace sinter {
+
+void set_tile_launch(KernelBody& body, const DeviceDescription& device, const TileLaunch& launch) {
+  body.launch.rows = launch.work_tiles;
+  body.launch.items_per_block = launch.units_per_tile;
+  body.launch.threads = launch.threads;
+  body.launch.shared_bytes = launch.shared_bytes;
+  if (launch.persistent) body.launch.most_blocks = device.multiprocessors;
+}
+
+}  // namespace sinter

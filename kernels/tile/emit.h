@@ -1,0 +1,23 @@
+// The launch of kernels that compute tiles.
+#pragma once
+
+#include "codegen/emission/kernel_body.h"
+#include "device/device.h"
+
+namespace sinter {
+
+/// Declares the tiles' dynamic shared memory: `shared_memory`.
+inline constexpr std::string_view kTileMemory =
+    "extern __shared__ __align__(1024) unsigned char shared_memory[];\n";
+
+struct TileLaunch {
+  SymExpr work_tiles;          // the number of work tiles, in units of 1 / units_per_tile
+  int64_t units_per_tile = 1;  // a part of a tile counts as a whole one
+  int64_t threads = 0;         // of a block
+  int64_t shared_bytes = 0;    // of a block's tiles
+  /// A block computes several work tiles, and there are no more blocks than multiprocessors.
+  bool persistent = false;
+};
+void set_tile_launch(KernelBody& body, const DeviceDescription& device, const TileLaunch& launch);
+
+}  // namespace sinter

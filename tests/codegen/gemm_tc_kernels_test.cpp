@@ -1,0 +1,94 @@
+// Kernels of tiled_linear have the bits of the host evaluator: random sizes with tails, views,
+// biases and neighbours. The kernel's text runs on the CPU, with NaN behind every operand.
+//
+// SINTER_TRIES=N tries N kernels, each in four calls (24); SINTER_SEED=S draws others (7).
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "codegen/kernel_trials.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kKernels = 12;  // compiled together
+
+class RandomProduct {
+ public:
+  explicit RandomProduct(std::mt19937& random) : random_(random) {}
+
+  std::string text() {
+    const int64_t columns = extent(), length = 8 * between(1, 24);
+    const int64_t before = 8 * between(0, 2), after = 8 * between(0, 2);
+    const bool view = chance(40), bias = chance(50), three = !view && chance(20);
+    parameters_ = view ? fmt::format("%x: DTYPE[N, {}]", before + length + after)
+                       : fmt::format("%x: DTYPE[{}N, {}]", three ? "3, " : "", length);
+    parameters_ += fmt::format(", %w: DTYPE[{}, {}]", columns, length);
+    rows_ = three ? "3, N" : "N";
+    if (bias) parameters_ += fmt::format(", %b: DTYPE[{}]", columns);
+    if (view)
+      body_ = fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[N, {}]\n",
+                          before, length, length);
+    line(fmt::format("tiled_linear {}, %w{}", view ? "%s" : "%x", bias ? ", %b" : ""), columns);
+    while (chance(55)) neighbour(columns);
+    return fmt::format("graph({}) -> (%v{}) {{\n{}}}", parameters_, values_, body_);
+  }
+
+ private:
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return between(1, 100) <= percent; }
+  int64_t extent() { return chance(50) ? 8 * between(1, 40) : between(1, 270); }
+
+  void line(std::string_view op, int64_t columns) {
+    body_ += fmt::format("  %v{} = {} : DTYPE[{}, {}]\n", ++values_, op, rows_, columns);
+  }
+  /// An activation of the last value, or a sum with an operand of one of three shapes.
+  void neighbour(int64_t columns) {
+    const std::string last = fmt::format("%v{}", values_);
+    if (chance(50)) {
+      constexpr const char* kActivations[] = {"silu", "gelu", "relu", "sqrt", "tanh"};
+      return line(fmt::format("{} {}", kActivations[between(0, 4)], last), columns);
+    }
+    const std::string shapes[] = {fmt::format("{}, {}", rows_, columns),
+                                  fmt::format("{}", columns), fmt::format("{}, 1", rows_)};
+    parameters_ += fmt::format(", %p{}: DTYPE[{}]", values_, shapes[between(0, 2)]);
+    line(fmt::format("{} {}, %p{}", chance(50) ? "add" : "mul", last, values_), columns);
+  }
+
+  std::mt19937& random_;
+  std::string parameters_, body_, rows_;
+  int values_ = 0;
+};
+
+int number(const char* name, int usual) {
+  const char* given = std::getenv(name);
+  return given ? std::atoi(given) : usual;
+}
+
+}  // namespace
+
+TEST_CASE("random products on tensor cores with neighbours") {
+  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  const auto tries = static_cast<size_t>(number("SINTER_TRIES", 24));
+  for (size_t begin = 0; begin < tries; begin += kKernels) {
+    Trials trials{.played = find_device("sm_90a")->has, .special_values = false};
+    for (size_t i = begin; i < std::min(begin + kKernels, tries); ++i) {
+      DeviceDescription device = *find_device("sm_90a");
+      device.multiprocessors = 1 + static_cast<int64_t>(random() % 5);
+      const std::string text = RandomProduct(random).text();
+      CAPTURE(text);
+      trials.add({"product", 1, text.c_str()},
+                 random() % 2 == 0 ? DType::f16 : DType::bf16, 0, device);
+    }
+    std::vector<std::vector<int64_t>> calls;
+    for (int64_t tokens : {int64_t{1}, static_cast<int64_t>(2 + random() % 130),
+                           static_cast<int64_t>(130 + random() % 200)})
+      calls.push_back({tokens});
+    run_trials(trials, calls);
+  }
+}
+
+}  // namespace sinter

@@ -1,0 +1,66 @@
+// tiled_linear against float64, and against its order of summation written down once more.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "ir/scalar_math.h"
+#include "runtime/eval_case.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kTokens = 3, kColumns = 5;
+
+/// The order of kernels/gemm_tc/order.h: steps of 16 products, each rounded once.
+float in_order(const double* x, const double* w, int64_t length) {
+  float sum = 0;
+  for (int64_t begin = 0; begin < length; begin += 16) {
+    double exact = sum;
+    for (int64_t k = begin; k < std::min(begin + 16, length); ++k) exact += x[k] * w[k];
+    sum = static_cast<float>(exact);
+  }
+  return sum;
+}
+
+double stored(float value, DType dtype) {
+  return dtype == DType::f16 ? math::f16_to_float(math::float_to_f16(value))
+                             : math::bf16_to_float(math::float_to_bf16(value));
+}
+
+}  // namespace
+
+TEST_CASE("tiled_linear sums in steps of 16, adds the bias and rounds once") {
+  for (DType dtype : {DType::f16, DType::bf16})
+    for (int64_t length : {8, 16, 24, 40, 264}) {
+      CAPTURE(length);
+      const std::string type(to_string(dtype));
+      const Module module = module_of(
+          fmt::format("%x: {0}[{2}, {1}], %w: {0}[{3}, {1}], %b: {0}[{3}]", type, length, kTokens,
+                      kColumns),
+          fmt::format("%y = tiled_linear %x, %w, %b : {}[{}, {}]", type, kTokens, kColumns));
+      const auto seed = static_cast<uint64_t>(length);
+      const std::vector<HostTensor> inputs = {
+          random_tensor(dtype, {kTokens, length}, -2, 2, seed),
+          random_tensor(dtype, {kColumns, length}, -1, 1, seed + 1),
+          random_tensor(dtype, {kColumns}, -1, 1, seed + 2)};
+      const std::vector<double> x = values_of(inputs[0]), w = values_of(inputs[1]),
+                                b = values_of(inputs[2]);
+      const std::vector<double> given = values_of(evaluated(module, inputs));
+      const std::vector<double> precise = values_of(evaluated(module, inputs, {0, 0}, {.precise = true}));
+      for (int64_t m = 0; m < kTokens; ++m)
+        for (int64_t n = 0; n < kColumns; ++n) {
+          const double *row = &x[m * length], *column = &w[n * length];
+          const int64_t at = m * kColumns + n;
+          const float sum = in_order(row, column, length) + static_cast<float>(b[n]);
+          CHECK(given[at] == stored(sum, dtype));
+          double exact = b[n], magnitude = std::fabs(b[n]);
+          for (int64_t k = 0; k < length; ++k) {
+            exact += row[k] * column[k];
+            magnitude += std::fabs(row[k] * column[k]);
+          }
+          CHECK(std::fabs(precise[at] - exact) <= 0x1p-50 * static_cast<double>(length) * magnitude);
+        }
+    }
+}
+
+}  // namespace sinter
