@@ -758,7 +758,7 @@ struct Decision {
   std::string change;             ///< what would have to change for the two to share a kernel
   /// The launches of the entry that compute the two values; -1: none does, as for an input.
   std::array<std::int64_t, 2> launches = {-1, -1};
-  /// Of an answer of Plan::why, where others stand between the two: the launches of the path's
+  /// An answer of Plan::why, where others stand between the two, has the launches of the path's
   /// values, and why the first two neighbours on it that share no kernel do not; else empty.
   std::vector<std::int64_t> path_launches = {};
   std::shared_ptr<const Decision> first_refusal = {};

@@ -48,7 +48,7 @@ WhyPlace place_of(const Compiled& compiled, size_t entry, ValueId id) {
   return place;
 }
 
-/// What would have to change for two ops to share a kernel.
+/// The change that would let two ops share a kernel.
 std::string change(const Compiled& compiled, size_t entry, ValueId a, ValueId b,
                    const Verdict& refusal) {
   return Changes(compiled).text(entry, std::min(a, b), std::max(a, b), refusal);

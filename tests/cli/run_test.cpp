@@ -186,6 +186,22 @@ TEST_CASE("a value to keep is one of every entry that stores it") {
                 "%zzz is not stored by this plan");
 }
 
+TEST_CASE("a module to keep is its last value") {
+  const Place place;
+  place.write("m.sir", R"(module @m {
+  entry @f(%x: f32[4]) -> (%y) {
+    %block.0.up = mul %x, %x : f32[4]
+    %block.0.down = add %block.0.up, %x : f32[4]
+    %y = exp %block.0.down : f32[4]
+  }
+})");
+  const std::string out =
+      place.results("m.sir", {"--random-inputs", "1", "--no-fuse", "--keep", "%block"});
+  CHECK(tensor_names(out) == std::vector<std::string>{"block.0.down", "y"});
+  place.refused("m.sir", {"--random-inputs", "1", "--keep", "block.0"}, 2,
+                "%block.0.down is not stored by this plan");
+}
+
 TEST_CASE("random inputs repeat with their seed, and differ from call to call") {
   const Rows place;
   const auto y = [&](std::vector<std::string> options) {
