@@ -242,7 +242,8 @@ constexpr uint32_t no_zip_time = 0x0021'0000;  // 1 January 1980, the first that
 }  // namespace
 
 bool starts_zip(std::string_view bytes) {
-  return bytes.starts_with(local_magic) || bytes.starts_with(end_magic);
+  return bytes.starts_with(local_magic) || bytes.starts_with(end_magic) ||
+         bytes.starts_with(end64_magic);
 }
 
 Result<std::vector<ZipMember>> read_zip_directory(const BoundedFile& file) {

@@ -80,8 +80,8 @@ TEST_CASE("the bundled text is read by an encoder with a tokenizer") {
   const TemporaryDirectory folder;
   std::stringstream config;
   config << std::ifstream(kGoldenFolder + "bert_post_ln/config.json").rdbuf();
-  std::ofstream(folder.path() + "/config.json")
-      << std::regex_replace(config.str(), std::regex("\"vocab_size\": 211"), "\"vocab_size\": 999");
+  std::ofstream(folder.path() + "/config.json") << std::regex_replace(
+      config.str(), std::regex("\"vocab_size\": 211"), "\"vocab_size\": 9999");
   std::filesystem::copy(kGoldenFolder + "tokenizers/wordpiece_bert/tokenizer.json", folder.path());
   SelfOptions options = self_on_cpu();
   options.open.random_weights = 1;
