@@ -121,7 +121,9 @@ class ManifestReader {
     fusion.stop_after = stop_after;
     SINTER_LET(device_inputs, view["device_inputs"].boolean_or(false));
     manifest_.compile.device_inputs = device_inputs;
-    if (view["left_out"].present()) SINTER_TRY(read(view["left_out"], manifest_.compile.left_out));
+    FamilyChoice& families = manifest_.compile.families;
+    if (view["left_out"].present()) SINTER_TRY(read(view["left_out"], families.left_out));
+    if (view["requested"].present()) SINTER_TRY(read(view["requested"], families.requested));
     SINTER_TRY(read(view["require"], fusion.required));
     return read(view["forbid"], fusion.forbidden);
   }
@@ -231,7 +233,8 @@ std::string write_manifest(const Manifest& manifest) {
       {"entries", manifest.compile.entries},  {"fuse", fusion.enabled},
       {"stop_after", fusion.stop_after},      {"require", fusion.required},
       {"forbid", fusion.forbidden},           {"device_inputs", manifest.compile.device_inputs},
-      {"left_out", manifest.compile.left_out}};
+      {"left_out", manifest.compile.families.left_out},
+      {"requested", manifest.compile.families.requested}};
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();
   if (spec && spec->streaming)
