@@ -1,9 +1,8 @@
 // A part of a graph as a graph of its own, or as a part of another.
 #pragma once
 
-#include <llvm/ADT/DenseMap.h>
-
 #include <functional>
+#include <unordered_map>
 
 #include "ir/graph.h"
 
@@ -28,7 +27,7 @@ class GraphCopier {
   const Graph& from_;
   Graph& into_;
   std::function<bool(ValueId)> is_outside_;
-  llvm::DenseMap<uint32_t, ValueId> copies_;
+  std::unordered_map<uint32_t, ValueId> copies_;  // a failed allocation leaves it as it was
   llvm::SmallVector<ValueId, 8> inputs_;
 };
 

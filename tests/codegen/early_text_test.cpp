@@ -39,11 +39,6 @@ size_t only_place(const std::string& text, const std::string& name) {
   return found[0];
 }
 
-/// The input that a value is a view of.
-uint32_t input_of(const Graph& group, ValueId id) {
-  return static_cast<uint32_t>(llvm::find(group.inputs, root_of(group, id)) - group.inputs.begin());
-}
-
 /// The text between the first `begin` and the `end` after it.
 std::string between(const std::string& text, std::string_view begin, std::string_view end) {
   size_t at = text.find(begin);
@@ -155,13 +150,13 @@ TEST_CASE("attention that reads its caches early") {
             text,
             {.waits = true,
              .triggers_after_wait = triggers_after_wait,
-             .early_inputs = {input_of(group, op.operands[3]), input_of(group, op.operands[4])},
-             .early_caches = {input_of(group, op.operands[1]), input_of(group, op.operands[2])}},
+             .early_inputs = {*input_of(group, op.operands[3]), *input_of(group, op.operands[4])},
+             .early_caches = {*input_of(group, op.operands[1]), *input_of(group, op.operands[2])}},
             launched);
         early.check_order();
         early.check_reads({"start_early"});
         // The constructor is given the queries' address.
-        early.check_reads_after(input_of(group, op.operands[0]));
+        early.check_reads_after(*input_of(group, op.operands[0]));
         early.check_after("run", early.wait());
         early.check_after("y0", early.wait());
       }
@@ -191,7 +186,7 @@ TEST_CASE("products that make their operands early") {
                                      .early_caches = {}});
         early.check_order();
         early.check_reads({"load", "load_chunk", "take", "run"});
-        early.check_reads_after(input_of(group, group[product].operands[1]));
+        early.check_reads_after(*input_of(group, group[product].operands[1]));
         early.check_stores();
       }
   }
