@@ -228,13 +228,16 @@ std::string write_manifest(const Manifest& manifest) {
   json["kernel_library"] = manifest.kernel_library;
   json["origin"] = manifest.origin;
   json["module"] = manifest.module;
-  json["compile"] = {
-      {"target", manifest.compile.target},    {"numerics", to_string(fusion.numerics)},
-      {"entries", manifest.compile.entries},  {"fuse", fusion.enabled},
-      {"stop_after", fusion.stop_after},      {"require", fusion.required},
-      {"forbid", fusion.forbidden},           {"device_inputs", manifest.compile.device_inputs},
-      {"left_out", manifest.compile.families.left_out},
-      {"requested", manifest.compile.families.requested}};
+  json["compile"] = {{"target", manifest.compile.target},
+                     {"numerics", to_string(fusion.numerics)},
+                     {"entries", manifest.compile.entries},
+                     {"fuse", fusion.enabled},
+                     {"stop_after", fusion.stop_after},
+                     {"require", fusion.required},
+                     {"forbid", fusion.forbidden},
+                     {"device_inputs", manifest.compile.device_inputs},
+                     {"left_out", manifest.compile.families.left_out},
+                     {"requested", manifest.compile.families.requested}};
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();
   if (spec && spec->streaming)

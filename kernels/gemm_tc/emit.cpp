@@ -1,12 +1,13 @@
 // The kernel of a group around tiled_linear: tensor maps of both operands, and an accessor of the
 // result that holds the text of the epilogue.
+#include "kernels/tile/emit.h"
+
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
 #include "kernels/gemm_tc/schedule.h"
-#include "kernels/tile/emit.h"
 
 namespace sinter {
 namespace {
@@ -36,9 +37,9 @@ Result<KernelBody> emit_tiled_linear(const EmitContext& context) {
   const int64_t length = context.group[op.operands[1]].type.dims[1].constant();
   const auto config = tiled_linear_config(columns, context.device);
   if (!config)
-    return fail(fmt::format("Sinter's own product on tensor cores does not run on {}",
-                            context.device.name),
-                {}, "compile for sm_90a, or without --products own");
+    return fail(
+        fmt::format("Sinter's own product on tensor cores does not run on {}", context.device.name),
+        {}, "compile for sm_90a, or without --products own");
   KernelBody body;
   for (const auto& [operand, rows] : {std::pair(0, config->rows), {1, config->columns}}) {
     SINTER_LET(map, tensor_map(context, static_cast<size_t>(operand), rows));
@@ -59,13 +60,14 @@ Result<KernelBody> emit_tiled_linear(const EmitContext& context) {
       "  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
       "  static constexpr bool kBias = {};\n"
       "}};\n\n",
-      memory_type(op.type.dtype), length, columns, config->rows, config->columns,
-      kTiledLinearDepth, config->stages, op.operands.size() == 3);
+      memory_type(op.type.dtype), length, columns, config->rows, config->columns, kTiledLinearDepth,
+      config->stages, op.operands.size() == 3);
   const SymExpr rows = volume(DimsRef(op.type.dims).drop_back());
-  body.text = fmt::format("{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, "
-                          "shared_memory);\n{}",
-                          kTileMemory, ports.memory_value, bias,
-                          size_code(rows, context.parameters, false), ports.stores);
+  body.text = fmt::format(
+      "{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, "
+      "shared_memory);\n{}",
+      kTileMemory, ports.memory_value, bias, size_code(rows, context.parameters, false),
+      ports.stores);
   const int64_t column_tiles = (columns + config->columns - 1) / config->columns;
   set_tile_launch(body, context.device,
                   {.work_tiles = (rows + SymExpr(config->rows - 1)) * SymExpr(column_tiles),

@@ -33,16 +33,16 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
   const auto config = tiled_linear_config(columns, problem.device());
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(op.type.dims)) / static_cast<double>(columns);
-  const double tiles = std::max(1.0, rows / static_cast<double>(config->rows)) *
-                       std::max(1.0, static_cast<double>(columns) / static_cast<double>(config->columns));
+  const double tiles =
+      std::max(1.0, rows / static_cast<double>(config->rows)) *
+      std::max(1.0, static_cast<double>(columns) / static_cast<double>(config->columns));
   const double operations = flops(graph, op, {problem.symbols(), problem.sizes()}) /
                             flops_per_s(problem.device(), op.type.dtype);
-  return KernelCost{
-      .seconds = std::max(launch_seconds(problem.device(), 2 * tiles,
-                                         problem.traffic(group.members).total()),
-                          problem.device().launch_s + operations),
-      .blocks = tiles,
-      .threads = config->threads};
+  return KernelCost{.seconds = std::max(launch_seconds(problem.device(), 2 * tiles,
+                                                       problem.traffic(group.members).total()),
+                                        problem.device().launch_s + operations),
+                    .blocks = tiles,
+                    .threads = config->threads};
 }
 
 bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,

@@ -11,7 +11,8 @@
 
 namespace sinter {
 
-constexpr int kTiledLinearStep = 16;     // elements
-constexpr int kTiledLinearMultiple = 8;  // of elements in a row: tensor maps take multiples of 16 bytes
+constexpr int kTiledLinearStep = 16;  // elements
+constexpr int kTiledLinearMultiple =
+    8;  // of elements in a row: tensor maps take multiples of 16 bytes
 
 }  // namespace sinter

@@ -18,8 +18,8 @@ std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
   TiledLinearConfig config{.rows = 128, .columns = columns <= 64 ? 64 : 128, .threads = 384};
   const int64_t stage = tile_bytes(static_cast<int>(config.rows + config.columns),
                                    static_cast<int>(kTiledLinearDepth));
-  const auto stages = stages_that_fit(device.max_shared_bytes - kDeclaredBytes, stage,
-                                      kLeastStages, kMostStages);
+  const auto stages =
+      stages_that_fit(device.max_shared_bytes - kDeclaredBytes, stage, kLeastStages, kMostStages);
   if (!stages) return std::nullopt;
   config.stages = *stages;
   config.shared_bytes = *stages * stage;

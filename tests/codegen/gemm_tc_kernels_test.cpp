@@ -52,8 +52,8 @@ class RandomProduct {
       constexpr const char* kActivations[] = {"silu", "gelu", "relu", "sqrt", "tanh"};
       return line(fmt::format("{} {}", kActivations[between(0, 4)], last), columns);
     }
-    const std::string shapes[] = {fmt::format("{}, {}", rows_, columns),
-                                  fmt::format("{}", columns), fmt::format("{}, 1", rows_)};
+    const std::string shapes[] = {fmt::format("{}, {}", rows_, columns), fmt::format("{}", columns),
+                                  fmt::format("{}, 1", rows_)};
     parameters_ += fmt::format(", %p{}: DTYPE[{}]", values_, shapes[between(0, 2)]);
     line(fmt::format("{} {}, %p{}", chance(50) ? "add" : "mul", last, values_), columns);
   }
@@ -82,8 +82,8 @@ TEST_CASE("random products on tensor cores with neighbours") {
       device.multiprocessors = 1 + static_cast<int64_t>(random() % 5);
       const std::string text = RandomProduct(random).text();
       CAPTURE(text);
-      trials.add({"product", 1, text.c_str()},
-                 random() % 2 == 0 ? DType::f16 : DType::bf16, 0, device);
+      trials.add({"product", 1, text.c_str()}, random() % 2 == 0 ? DType::f16 : DType::bf16, 0,
+                 device);
     }
     const auto few = static_cast<int64_t>(1 + random() % 130);
     run_trials(trials, {{few}, {few + static_cast<int64_t>(random() % 200)}});

@@ -112,6 +112,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::linear_chain, 10},
       {&GraphGenerator::running_sum, 10},
       {&GraphGenerator::gemv, 1},
+      {&GraphGenerator::tiled_linear, 2},
       {&GraphGenerator::attention_softmax, 1},
       {&GraphGenerator::fan_out, 2},
       {&GraphGenerator::literal, 5},

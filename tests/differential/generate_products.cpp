@@ -109,4 +109,14 @@ void GraphGenerator::gemv() {
   op(OpKind::gemv, operands, std::move(attrs));
 }
 
+void GraphGenerator::tiled_linear() {
+  if (dtype_info(main_dtype_).bits != 16) return;
+  const int64_t inner = 8 * mostly({1, 8, 9}, 1, 20), width = mostly({8, 17, 136}, 1, 140);
+  const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
+  llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {rows_, Dim(inner)}}),
+                                         random_.chance(80) ? weight(matrix) : value_of(matrix)};
+  if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
+  op(OpKind::tiled_linear, operands);
+}
+
 }  // namespace sinter

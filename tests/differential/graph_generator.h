@@ -100,6 +100,7 @@ class GraphGenerator {
   void einsum();
   void any_einsum();
   void gemv();
+  void tiled_linear();
 
   // Row numbers, and what reads and writes rows by them (generate_ids.cpp).
   int64_t most(Dim dim) const;  // of any values of the symbols

@@ -42,9 +42,7 @@ std::string refusal(Change change) {
   return status ? "" : status.error().message();
 }
 
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != text.npos;
-}
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 }  // namespace
 

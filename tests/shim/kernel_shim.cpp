@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "kernels/library.h"
 #include "runtime/compare.h"
@@ -45,6 +46,8 @@ sinter_shim::TensorMap tensor_map(const TensorMap& map, DType dtype, const void*
   return result;
 }
 
+const std::string kWarpgroups = "#define SINTER_HAS_MMA 1\n#define SINTER_HAS_WGMMA 1\n";
+
 }  // namespace
 
 Status KernelShim::prepare() { return ShimModule::prepare(kernel_library()); }
@@ -53,8 +56,12 @@ Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels,
                                        const std::string& prefix) {
   std::vector<ShimSource> sources;
   for (const Kernel* kernel : kernels) sources.push_back({kernel->name, kernel->source});
+  // Kernels with tensor maps run on devices with products of warpgroups alone.
+  const bool has_tensor_maps =
+      llvm::any_of(kernels, [](const Kernel* kernel) { return !kernel->tensor_maps.empty(); });
   KernelShim shim;
-  SINTER_LET(module, ShimModule::compile(sources, kernel_library(), prefix));
+  SINTER_LET(module, ShimModule::compile(sources, kernel_library(),
+                                         prefix.empty() && has_tensor_maps ? kWarpgroups : prefix));
   shim.module_ = std::move(module);
   return shim;
 }

@@ -1,5 +1,5 @@
-// Copies by tensor maps as the shim plays them: boxes, zeros outside of the tensor, the swizzle, and
-// the barrier that counts their bytes.
+// Copies by tensor maps as the shim plays them: boxes, zeros outside of the tensor, the swizzle,
+// and the barrier that counts their bytes.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -83,8 +83,8 @@ TEST_CASE("a box of four dimensions interleaves rows of two halves in groups of 
   // its matrix.
   std::vector<uint16_t> elements(512);
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<uint16_t>(i);
-  sinter_shim::TensorMap map{elements.data(),     4,           2, 0, {16, 8, 2, 2},
-                             {1, 16, 16 * 16, 16 * 8}, {16, 8, 2, 2}};
+  sinter_shim::TensorMap map{elements.data(), 4, 2, 0, {16, 8, 2, 2}, {1, 16, 16 * 16, 16 * 8},
+                             {16, 8, 2, 2}};
   const auto out = run(text_of("cp_async_bulk_tensor_4d(cvta_to_shared(box), map, 0, 0, 0, 0, "
                                "cvta_to_shared(&barrier));",
                                kWait),
