@@ -1,6 +1,6 @@
 // The reasons to refuse a neighbour that only a gemv kernel has. Members of the prologue compute
 // the operand's rows, again in every block; members of the epilogue are computed from the sums that
-// one block can have (kernels/common/colocation.h):
+// one block can have (kernels/gemv/colocation.h):
 //
 //   %n  = rms_norm %x, %w                      prologue: rows [N]
 //   %gu = gemv %n, %m                          the anchor: [N, 2 * F]
@@ -9,7 +9,7 @@
 #include "ir/graph_copier.h"
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
-#include "kernels/common/colocation.h"
+#include "kernels/gemv/colocation.h"
 #include "kernels/gemv/schedule.h"
 #include "kernels/group.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/emission/emit_index.h"
-#include "kernels/common/colocation.h"
+#include "kernels/gemv/colocation.h"
 
 namespace sinter {
 

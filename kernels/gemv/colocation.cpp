@@ -1,4 +1,4 @@
-#include "kernels/common/colocation.h"
+#include "kernels/gemv/colocation.h"
 
 #include <llvm/ADT/STLExtras.h>
 
