@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/op_flops.h"
 #include "kernels/family.h"
 
 namespace sinter {
@@ -14,6 +15,19 @@ double launch_seconds(const DeviceDescription& device, double blocks, double byt
   const double share =
       std::clamp(blocks / (2.0 * static_cast<double>(device.multiprocessors)), 1e-3, 1.0);
   return device.launch_s + bytes / (device.memory_bytes_per_s * share);
+}
+
+KernelCost tensor_core_cost(const GroupView& group, double blocks, int64_t threads) {
+  const FusionProblem& problem = group.problem;
+  const DeviceDescription& device = problem.device();
+  const Op& op = problem.graph()[group.anchor()];
+  const double operations = flops(problem.graph(), op, {problem.symbols(), problem.sizes()}) /
+                            flops_per_s(device, op.type.dtype);
+  return {.seconds =
+              std::max(launch_seconds(device, 2 * blocks, problem.traffic(group.members).total()),
+                       device.launch_s + operations),
+          .blocks = blocks,
+          .threads = threads};
 }
 
 std::optional<KernelCost> kernel_cost(const FusionProblem& problem, Members members,

@@ -13,8 +13,8 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op) {
   if (op.kind != OpKind::attention) return std::nullopt;
   const TensorType& keys = b.type(op.operands[1]);
   const AttentionHeads heads = attention_heads(op.attrs, keys, b.type(op.operands[2]));
-  if (dtype_info(keys.dtype).bits != 16 || !is_tiled_head_width(heads.width) ||
-      !is_tiled_head_width(heads.value_width) || op.attrs.get<double>(AttrName::scale) == 0)
+  if (dtype_info(keys.dtype).bits != 16 || !is_head_width(heads.width) ||
+      !is_head_width(heads.value_width) || op.attrs.get<double>(AttrName::scale) == 0)
     return std::nullopt;
   return b.op(OpKind::tiled_attention, op.operands, op.attrs, op.name);
 }

@@ -25,11 +25,11 @@ double number(const Op& op, AttrName name) {
 Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   const Graph& group = context.group;
   const Op& op = context.anchor_op();
-  const HeadWidths widths = head_widths(group, op);
-  const auto form = attention_form(widths.width, widths.value_width, context.device);
+  const AttentionHeads heads = attention_heads(group, op);
+  const auto form = attention_form(heads.width, heads.value_width, context.device);
   if (!form)
     return fail(fmt::format("attention with heads of {} and {} elements does not fit {}",
-                            widths.width, widths.value_width, context.device.name),
+                            heads.width, heads.value_width, context.device.name),
                 {}, "compile with --attention composed");
   OperandRows operands(context);
   SINTER_LET(keys, operands.rows(1));
@@ -37,7 +37,6 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   SINTER_LET(first, operands.pointer(3));
   SINTER_LET(last, operands.pointer(4));
   SINTER_LET(ports, emit_ports(context, form->threads));
-  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
   const AttrValue* window = op.attrs.find(AttrName::window);
   const double scale = number(op, AttrName::scale), softcap = number(op, AttrName::softcap);
   const auto literal = [](double value) { return literal_code(value, DType::f32); };
@@ -54,9 +53,9 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
-      memory_type(op.type.dtype), heads, op.attrs.get<int64_t>(AttrName::kv_heads), widths.width,
-      widths.value_width, form->rows, form->threads, form->stages, form->query_stages,
-      form->warpgroups, operands.aligned(), literal(scale), literal(softcap),
+      memory_type(op.type.dtype), heads.count, heads.kv_count, heads.width, heads.value_width,
+      form->rows, form->threads, form->stages, form->query_stages, form->warpgroups,
+      operands.aligned(), literal(scale), literal(softcap),
       literal(attention_factor(scale, softcap)), window ? std::get<int64_t>(*window) : 0);
   const Dim tokens = op.type.dims[0], rows = group[op.operands[1]].type.dims[0];
   body.text = fmt::format(
@@ -67,7 +66,7 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       size_code(SymExpr(tokens), context.parameters, false),
       size_code(SymExpr(rows), context.parameters, false), ports.stores);
   set_tile_launch(body, context.device,
-                  {.work_tiles = (SymExpr(tokens) + SymExpr(form->rows - 1)) * SymExpr(heads),
+                  {.work_tiles = (SymExpr(tokens) + SymExpr(form->rows - 1)) * SymExpr(heads.count),
                    .units_per_tile = form->rows,
                    .threads = form->threads,
                    .shared_bytes = form->shared_bytes,

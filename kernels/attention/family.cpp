@@ -5,7 +5,6 @@
 
 #include "codegen/emission/kernel_body.h"
 #include "ir/contraction.h"
-#include "ir/op_flops.h"
 #include "kernels/attention/schedule.h"
 
 namespace sinter {
@@ -26,25 +25,18 @@ Ports attention_ports(const Graph& graph, const Op& op) {
   return ports;
 }
 
-/// The bytes or the operations, whatever takes longer. (Causal attention of a whole text sees half
-/// of the keys; how many a call sees is known to its inputs alone.)
+/// (Causal attention of a whole text sees half of the keys; how many a call sees is known to its
+/// inputs alone.)
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
-  const FusionProblem& problem = group.problem;
-  const Graph& graph = problem.graph();
+  const Graph& graph = group.problem.graph();
   const Op& op = graph[group.anchor()];
-  const HeadWidths widths = head_widths(graph, op);
-  const auto form = attention_form(widths.width, widths.value_width, problem.device());
+  const AttentionHeads heads = attention_heads(graph, op);
+  const auto form = attention_form(heads.width, heads.value_width, group.problem.device());
   if (!form) return std::nullopt;
-  const double blocks =
-      std::max(1.0, problem.count(SymExpr(op.type.dims[0])) / static_cast<double>(form->rows)) *
-      static_cast<double>(op.attrs.get<int64_t>(AttrName::heads));
-  const double operations = flops(graph, op, {problem.symbols(), problem.sizes()}) /
-                            flops_per_s(problem.device(), op.type.dtype);
-  return KernelCost{.seconds = std::max(launch_seconds(problem.device(), 2 * blocks,
-                                                       problem.traffic(group.members).total()),
-                                        problem.device().launch_s + operations),
-                    .blocks = blocks,
-                    .threads = form->threads};
+  const double tiles =
+      group.problem.count(SymExpr(op.type.dims[0])) / static_cast<double>(form->rows);
+  return tensor_core_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
+                          form->threads);
 }
 
 /// q is computed through its views, the caches are read by rows of neighbouring elements.

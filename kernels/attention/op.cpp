@@ -1,5 +1,5 @@
 // tiled_attention. Constraint:
-//   C24  16-bit elements, heads of at most kMaxTiledHeadWidth elements, a scale other than 0
+//   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0
 #include "ir/attention_heads.h"
 #include "ir/inference.h"
 #include "kernels/attention/order.h"
@@ -11,9 +11,9 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
   if (dtype_info(whole.dtype).bits != 16)
     return op.reject(24, fmt::format("{} elements, must have 16 bits", to_string(whole.dtype)));
   const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
-  if (!is_tiled_head_width(heads.width) || !is_tiled_head_width(heads.value_width))
+  if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
     return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
-                                     heads.value_width, kMaxTiledHeadWidth));
+                                     heads.value_width, kMaxHeadWidth));
   if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
   return whole;
 }

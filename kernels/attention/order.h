@@ -30,12 +30,6 @@
 
 namespace sinter {
 
-constexpr int kMaxTiledHeadWidth = 256;  // elements
-
-SINTER_DEVICE constexpr bool is_tiled_head_width(long long width) {
-  return width >= 1 && width <= kMaxTiledHeadWidth;
-}
-
 /// Keys of a tile, for heads of these widths: as many as leave registers for the sums of a row.
 SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {
   return width <= 128 && value_width <= 128 ? 128 : 64;

@@ -35,12 +35,6 @@ std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& si
 
 }  // namespace
 
-HeadWidths head_widths(const Graph& graph, const Op& op) {
-  const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
-  return {graph[op.operands[0]].type.dims[1].constant() / heads,
-          op.type.dims[1].constant() / heads};
-}
-
 std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
                                             const DeviceDescription& device) {
   if (!device.has.mma || !device.has.async_copy) return std::nullopt;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "device/device.h"
-#include "ir/graph.h"
+#include "ir/attention_heads.h"
 
 namespace sinter {
 
@@ -20,11 +20,5 @@ struct AttentionForm {
 /// Heads of these widths. nullopt: the device has too little shared memory, or no tensor cores.
 std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
                                             const DeviceDescription& device);
-
-/// Elements of a head of q and keys, and of values.
-struct HeadWidths {
-  int64_t width, value_width;
-};
-HeadWidths head_widths(const Graph& graph, const Op& op);
 
 }  // namespace sinter

@@ -1,9 +1,15 @@
-// Which rows of its caches a token sees; the same text on host and device.
+// Heads of attention, and which rows of its caches a token sees; the same text on host and device.
 #pragma once
 
 #include "ir/scalar_math.h"
 
 namespace sinter {
+
+/// Elements of a head of queries and keys, and of values, that kernels take.
+constexpr int kMaxHeadWidth = 256;
+SINTER_DEVICE constexpr bool is_head_width(long long width) {
+  return width >= 1 && width <= kMaxHeadWidth;
+}
 
 /// The keys of one token: low .. low + count - 1, count >= 0.
 struct AttentionRange {

@@ -31,7 +31,7 @@ std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op) {
       tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
   const AttentionHeads heads =
       attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));
-  if (most > kFewTokens || !is_few_head_width(heads.width) || !is_few_head_width(heads.value_width))
+  if (most > kFewTokens || !is_head_width(heads.width) || !is_head_width(heads.value_width))
     return std::nullopt;
   const int64_t tiles = heads.count / attention_tile(heads.group());
   Attributes attrs = op.attrs;

@@ -11,7 +11,7 @@ Result<TensorType> infer_decode_attention(const Inference& op) {
   if (splits < 1 || splits > kMaxAttentionSplits)
     return op.reject(21, fmt::format("{} splits, must be 1 .. {}", splits, kMaxAttentionSplits));
   const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
-  if (!is_few_head_width(heads.width) || !is_few_head_width(heads.value_width))
+  if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
     return op.reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
   return whole;

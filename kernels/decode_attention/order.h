@@ -26,11 +26,6 @@ namespace sinter {
 
 constexpr int kAttentionBlock = 4;      // keys
 constexpr int kMaxAttentionSplits = 8;  // blocks of threads that every device can let share memory
-constexpr int kMaxHeadWidth = 256;      // elements
-
-SINTER_DEVICE constexpr bool is_few_head_width(long long width) {
-  return width >= 1 && width <= kMaxHeadWidth;
-}
 
 /// Lanes of 8 elements for heads of these widths: a power of two.
 SINTER_DEVICE constexpr int attention_lanes(int width, int value_width) {

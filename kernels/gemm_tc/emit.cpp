@@ -7,6 +7,7 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
+#include "ir/integers.h"
 #include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
@@ -68,7 +69,7 @@ Result<KernelBody> emit_tiled_linear(const EmitContext& context) {
       "shared_memory);\n{}",
       kTileMemory, ports.memory_value, bias, size_code(rows, context.parameters, false),
       ports.stores);
-  const int64_t column_tiles = (columns + config->columns - 1) / config->columns;
+  const int64_t column_tiles = ceil_div(columns, config->columns);
   set_tile_launch(body, context.device,
                   {.work_tiles = (rows + SymExpr(config->rows - 1)) * SymExpr(column_tiles),
                    .units_per_tile = config->rows,

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emission/kernel_body.h"
-#include "ir/op_flops.h"
+#include "ir/integers.h"
 #include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
@@ -24,25 +24,17 @@ Ports tiled_linear_ports(const Graph&, const Op& op) {
   return ports;
 }
 
-/// The bytes or the operations, whatever takes longer.
 std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
-  const Graph& graph = problem.graph();
-  const Op& op = graph[group.anchor()];
-  const int64_t columns = op.type.dims.back().constant();
+  const Dims& dims = problem.graph()[group.anchor()].type.dims;
+  const int64_t columns = dims.back().constant();
   const auto config = tiled_linear_config(columns, problem.device());
   if (!config) return std::nullopt;
-  const double rows = problem.count(volume(op.type.dims)) / static_cast<double>(columns);
-  const double tiles =
-      std::max(1.0, rows / static_cast<double>(config->rows)) *
-      std::max(1.0, static_cast<double>(columns) / static_cast<double>(config->columns));
-  const double operations = flops(graph, op, {problem.symbols(), problem.sizes()}) /
-                            flops_per_s(problem.device(), op.type.dtype);
-  return KernelCost{.seconds = std::max(launch_seconds(problem.device(), 2 * tiles,
-                                                       problem.traffic(group.members).total()),
-                                        problem.device().launch_s + operations),
-                    .blocks = tiles,
-                    .threads = config->threads};
+  const double rows = problem.count(volume(DimsRef(dims).drop_back()));
+  const auto column_tiles = static_cast<double>(ceil_div(columns, config->columns));
+  return tensor_core_cost(group,
+                          std::max(1.0, rows / static_cast<double>(config->rows)) * column_tiles,
+                          config->threads);
 }
 
 bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,
