@@ -28,8 +28,7 @@ std::string calls_text(const EncoderReport& report) {
 
 std::string comparison_text(const EncoderReport& report) {
   const DTypeReport& found = report.comparison;
-  if (!found.difference.empty())
-    return (report.strict ? "NO: " : "not promised by fast numerics: ") + found.difference;
+  if (!found.difference.empty()) return self_difference(found, report.strict);
   return fmt::format("bit for bit: {}, {}", counted(found.values, "value"),
                      counted(found.elements, "element"));
 }
@@ -59,12 +58,6 @@ std::string times_text(const EncoderReport& report) {
   return text;
 }
 
-std::string_view verdict_text(const EncoderReport& report) {
-  if (!report.passed()) return "BROKEN: a promise does not hold, see above";
-  if (!report.precise) return "verified: fused and unfused agree; neither is compared with float64";
-  return "verified: every promise holds";
-}
-
 }  // namespace
 
 std::string self_text(const EncoderReport& report) {
@@ -78,7 +71,7 @@ std::string self_text(const EncoderReport& report) {
   facts.add({"memory", memory_text(report)});
   facts.add({"time", times_text(report)});
   return fmt::format("{} on {}\n{}\n{}\n", to_string(report.dtype), report.device, facts.str(2),
-                     verdict_text(report));
+                     self_verdict(report.passed(), report.precise.has_value()));
 }
 
 std::string self_json(const EncoderReport& report) {

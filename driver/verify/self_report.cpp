@@ -36,7 +36,7 @@ std::string comparison_text(const SelfReport& report) {
       fmt::format("{}, {}, {}", counted(found.values, "value"), counted(found.elements, "element"),
                   counted(found.calls, "call"));
   if (found.difference.empty()) return "bit for bit: " + size;
-  return (report.strict ? "NO: " : "not promised by fast numerics: ") + found.difference;
+  return self_difference(found, report.strict);
 }
 
 std::string generated_text(const SelfReport& report) {
@@ -76,12 +76,6 @@ std::string times_text(const SelfReport& report) {
   return text;
 }
 
-std::string_view verdict_text(const SelfReport& report) {
-  if (!report.passed()) return "BROKEN: a promise does not hold, see above";
-  if (!report.precise) return "verified: fused and unfused agree; neither is compared with float64";
-  return "verified: every promise holds";
-}
-
 nlohmann::ordered_json run_json(const SelfReport& report, const SelfRun& run) {
   return {{"perplexity", std::exp(run.mean_loss())},     {"loss", run.mean_loss()},
           {"text_tokens_per_s", text_rate(report, run)}, {"tokens", run.generated},
@@ -89,6 +83,16 @@ nlohmann::ordered_json run_json(const SelfReport& report, const SelfRun& run) {
 }
 
 }  // namespace
+
+std::string self_difference(const DTypeReport& comparison, bool strict) {
+  return (strict ? "NO: " : "not promised by fast numerics: ") + comparison.difference;
+}
+
+std::string_view self_verdict(bool passed, bool compared) {
+  if (!passed) return "BROKEN: a promise does not hold, see above";
+  if (!compared) return "verified: fused and unfused agree; neither is compared with float64";
+  return "verified: every promise holds";
+}
 
 std::string self_text(const SelfReport& report) {
   TextTable facts("ll");
@@ -105,7 +109,7 @@ std::string self_text(const SelfReport& report) {
               fmt::format("{:.4g}", text_rate(report, *run)),
               fmt::format("{:.4g}", generated_rate(*run))});
   return fmt::format("{} on {}\n{}{}\n{}\n", to_string(report.dtype), report.device, facts.str(2),
-                     runs.str(2), verdict_text(report));
+                     runs.str(2), self_verdict(report.passed(), report.precise.has_value()));
 }
 
 std::string self_json(const SelfReport& report) {

@@ -17,4 +17,9 @@ std::string self_text(const EncoderReport& report);
 /// fused_rms, unfused_rms, allowed and holds.
 std::string self_json(const EncoderReport& report);
 
+/// Lines of both reports. How the values of the two plans differ, where they do:
+std::string self_difference(const DTypeReport& comparison, bool strict);
+/// The last line. `compared`: with float64.
+std::string_view self_verdict(bool passed, bool compared);
+
 }  // namespace sinter

@@ -31,7 +31,7 @@ struct AttentionWorkTile {
   SeenKeys rows[Config::kRows];
 };
 
-// What the warpgroups of a block share.
+// Pipelines and work tiles that the warpgroups of a block share.
 template <typename Config>
 struct AttentionShared {
   static constexpr int kWorkTiles = 2;

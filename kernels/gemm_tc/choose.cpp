@@ -14,9 +14,8 @@ namespace sinter {
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op) {
   if (op.kind != OpKind::linear) return std::nullopt;
   const TensorType& w = b.type(op.operands[1]);
-  const int64_t rows = w.dims[0].constant(), length = w.dims[1].constant();
-  if (dtype_info(w.dtype).bits != 16 || rows == 0 || length == 0 ||
-      length % kTiledLinearMultiple != 0)
+  if (dtype_info(w.dtype).bits != 16 || w.dims[0].is(0) ||
+      !is_tiled_linear_length(w.dims[1].constant()))
     return std::nullopt;
   return b.op(OpKind::tiled_linear, op.operands, op.attrs, op.name);
 }

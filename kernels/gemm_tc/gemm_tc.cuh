@@ -43,7 +43,8 @@ class TiledLinear {
       : stage_(stages),
         shared_(shared),
         rows_(rows),
-        tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows) * kColumnTiles) {}
+        row_tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows)),
+        tiles_(row_tiles_ * kColumnTiles) {}
 
   static SINTER_DEVICE void init(Stages& stages) { stages.init(1, kMultiplyingWarps); }
 
@@ -89,14 +90,9 @@ class TiledLinear {
   }
   SINTER_DEVICE unsigned char* column_tile() const { return row_tile() + kRowBytes; }
   // The first row and column of a round's tile. Neighbouring blocks read the same columns.
-  SINTER_DEVICE int row_tiles() const {
-    return static_cast<int>((rows_ + Config::kRows - 1) / Config::kRows);
-  }
-  SINTER_DEVICE int row(int round) const {
-    return tiles_.tile(round) % row_tiles() * Config::kRows;
-  }
+  SINTER_DEVICE int row(int round) const { return tiles_.tile(round) % row_tiles_ * Config::kRows; }
   SINTER_DEVICE int column(int round) const {
-    return tiles_.tile(round) / row_tiles() * Config::kColumns;
+    return tiles_.tile(round) / row_tiles_ * Config::kColumns;
   }
 
   static SINTER_DEVICE void add_bias(float (&sums)[Config::kColumns / 2], const T* bias,
@@ -124,6 +120,7 @@ class TiledLinear {
   PipelineState<Config::kStages> stage_;
   unsigned char* shared_;
   long long rows_;
+  int row_tiles_;
   RoundRobinTiles tiles_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/gemm_tc/order.h"
-#include "runtime/evaluate/ops.h"
+#include "runtime/evaluate/linear_rows.h"
 #include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
@@ -27,21 +27,7 @@ template double element_sum(const double*, const double*, int64_t);
 
 template <typename T>
 void multiply(const OpCall& call, std::byte* out) {
-  std::vector<T> x_scratch, w_scratch, bias_scratch;
-  const T* x = dense_elements(call.operands[0], x_scratch);
-  const T* w = dense_elements(call.operands[1], w_scratch);
-  const T* bias =
-      call.operands.size() == 3 ? dense_elements(call.operands[2], bias_scratch) : nullptr;
-  const int64_t columns = call.operands[1].dims[0], length = call.operands[1].dims[1];
-  const int64_t rows = call.operands[0].volume() / length;
-  std::vector<T> sums(static_cast<size_t>(columns));
-  for (int64_t m = 0; m < rows; ++m) {
-    for (int64_t n = 0; n < columns; ++n) {
-      const T sum = element_sum(x + m * length, w + n * length, length);
-      sums[n] = bias != nullptr ? sum + bias[n] : sum;
-    }
-    store_run(sums.data(), columns, call.storage, out + m * columns * whole_bytes(call.storage));
-  }
+  evaluate_linear_rows<T>(call, element_sum<T>, out);
 }
 
 }  // namespace

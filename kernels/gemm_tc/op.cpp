@@ -10,7 +10,7 @@ Result<TensorType> infer_tiled_linear(const Inference& op) {
   if (dtype_info(result.dtype).bits != 16)
     return op.reject(26, fmt::format("{} elements, must have 16 bits", to_string(result.dtype)));
   const Dims& w = op.operands[1].dims;
-  if (w[0].is(0) || w[1].is(0) || w[1].constant() % kTiledLinearMultiple != 0)
+  if (w[0].is(0) || !is_tiled_linear_length(w[1].constant()))
     return op.reject(26, fmt::format("w {}: rows of tiled_linear have a multiple of {} elements",
                                      op.show(op.operands[1]), kTiledLinearMultiple));
   return result;

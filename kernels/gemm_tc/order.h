@@ -12,7 +12,11 @@
 namespace sinter {
 
 constexpr int kTiledLinearStep = 16;  // elements
-constexpr int kTiledLinearMultiple =
-    8;  // of elements in a row: tensor maps take multiples of 16 bytes
+
+// Tensor maps take rows of a multiple of 16 bytes.
+constexpr int kTiledLinearMultiple = 8;  // elements of a row
+SINTER_DEVICE constexpr bool is_tiled_linear_length(long long length) {
+  return length > 0 && length % kTiledLinearMultiple == 0;
+}
 
 }  // namespace sinter

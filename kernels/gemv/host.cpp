@@ -3,7 +3,7 @@
 
 #include "ir/reduction_order.h"
 #include "kernels/gemv/order.h"
-#include "runtime/evaluate/ops.h"
+#include "runtime/evaluate/linear_rows.h"
 #include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
@@ -33,29 +33,18 @@ template double split_sum(const double*, const double*, int64_t);
 
 template <typename T>
 void multiply_rows(const OpCall& call, std::byte* out) {
-  std::vector<T> x_scratch, w_scratch, bias_scratch;
-  const T* x = dense_elements(call.operands[0], x_scratch);
-  const T* w = dense_elements(call.operands[1], w_scratch);
-  const T* bias =
-      call.operands.size() == 3 ? dense_elements(call.operands[2], bias_scratch) : nullptr;
-  const int64_t tokens = call.dims[0], rows = call.dims[1], length = call.operands[0].dims[1];
-  const int64_t chunks = length / kChunk;
   const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
-  const int64_t share = split_chunks(chunks, splits);
-  std::vector<T> sums(static_cast<size_t>(rows));
-  for (int64_t n = 0; n < tokens; ++n) {
-    for (int64_t m = 0; m < rows; ++m) {
-      T sum = 0;
-      for (int64_t s = 0; s < splits; ++s) {
-        const int64_t begin = std::min(s * share, chunks), end = std::min(begin + share, chunks);
-        const T own = split_sum(w + m * length + begin * kChunk, x + n * length + begin * kChunk,
-                                end - begin);
-        sum = s == 0 ? own : sum + own;
-      }
-      sums[m] = bias != nullptr ? sum + bias[m] : sum;
+  const auto sum_of_splits = [&](const T* x, const T* w, int64_t length) {
+    const int64_t chunks = length / kChunk, share = split_chunks(chunks, splits);
+    T sum = 0;
+    for (int64_t s = 0; s < splits; ++s) {
+      const int64_t begin = std::min(s * share, chunks), end = std::min(begin + share, chunks);
+      const T own = split_sum(w + begin * kChunk, x + begin * kChunk, end - begin);
+      sum = s == 0 ? own : sum + own;
     }
-    store_run(sums.data(), rows, call.storage, out + n * rows * whole_bytes(call.storage));
-  }
+    return sum;
+  };
+  evaluate_linear_rows<T>(call, sum_of_splits, out);
 }
 
 }  // namespace

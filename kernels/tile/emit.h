@@ -11,8 +11,8 @@ inline constexpr std::string_view kTileMemory =
     "extern __shared__ __align__(1024) unsigned char shared_memory[];\n";
 
 struct TileLaunch {
-  SymExpr work_tiles;          // the number of work tiles, in units of 1 / units_per_tile
-  int64_t units_per_tile = 1;  // a part of a tile counts as a whole one
+  SymExpr work_tiles;          // their number, times units_per_tile
+  int64_t units_per_tile = 1;  // units that are left over count as a whole tile
   int64_t threads = 0;         // of a block
   int64_t shared_bytes = 0;    // of a block's tiles
   /// A block computes several work tiles, and there are no more blocks than multiprocessors.

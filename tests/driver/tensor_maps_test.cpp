@@ -33,7 +33,7 @@ Kernel& kernel_of(Program& program) {
   return program.kernels[0];
 }
 
-/// What the checker says of the plan whose first tensor map is changed.
+/// The checker's error for the plan whose first tensor map is changed; empty: none.
 template <typename Change>
 std::string refusal(Change change) {
   Program changed = program();

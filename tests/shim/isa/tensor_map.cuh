@@ -33,33 +33,29 @@ SINTER_DEVICE void copy_box(const CopyToBarrier& copy) {
       memset(reinterpret_cast<void*>(to), 0, static_cast<size_t>(map.element_bytes));
   }
 }
-SINTER_DEVICE CopyToBarrier box_copy(SharedAddress to, const TensorMap& map,
-                                     SharedAddress barrier) {
+template <int rank>
+void begin_box_copy(SharedAddress to, const TensorMap& map, const int (&coordinates)[rank],
+                    SharedAddress barrier) {
   CopyToBarrier copy = {};
   copy.run = copy_box;
   copy.barrier = barrier;
   copy.to = to;
   copy.from = &map;
   copy.bytes = map.element_bytes;
-  for (int d = 0; d < map.rank; ++d) copy.bytes *= map.box[d];
-  return copy;
+  for (int d = 0; d < rank; ++d) {
+    copy.bytes *= map.box[d];
+    copy.coordinates[d] = coordinates[d];
+  }
+  begin_copy(copy);
 }
 
 SINTER_DEVICE void cp_async_bulk_tensor_2d(SharedAddress to, const TensorMap& map, int x, int y,
                                            SharedAddress barrier) {
-  CopyToBarrier copy = box_copy(to, map, barrier);
-  copy.coordinates[0] = x;
-  copy.coordinates[1] = y;
-  begin_copy(copy);
+  begin_box_copy(to, map, {x, y}, barrier);
 }
 SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& map, int x, int y,
                                            int z, int w, SharedAddress barrier) {
-  CopyToBarrier copy = box_copy(to, map, barrier);
-  copy.coordinates[0] = x;
-  copy.coordinates[1] = y;
-  copy.coordinates[2] = z;
-  copy.coordinates[3] = w;
-  begin_copy(copy);
+  begin_box_copy(to, map, {x, y, z, w}, barrier);
 }
 
 }  // namespace sinter

@@ -1,5 +1,5 @@
-// What the lanes of a warp exchange in instructions of the whole warp, and the sum of a step of
-// tensor cores.
+// Fragments and addresses that the lanes of a warp exchange in instructions of the whole warp, and
+// the sum of a step of tensor cores.
 #pragma once
 
 #include "kernels/common/vector.cuh"
